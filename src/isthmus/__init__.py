@@ -1,0 +1,1 @@
+"""Learn Bayesian networks from data that cannot be brought together."""

@@ -1,0 +1,60 @@
+"""Every error and warning the library raises, in one place.
+
+A message says what was given, to whom, what is allowed, and how to go on.
+"""
+
+from __future__ import annotations
+
+
+class IsthmusError(Exception):
+    """Base of everything the library raises on purpose."""
+
+
+class DataError(IsthmusError, ValueError):
+    """The data cannot be used as they are."""
+
+
+class MissingValuesError(DataError):
+    """Cells are empty; the message names the columns and says how to go on."""
+
+
+class SchemaError(DataError):
+    """Names, kinds or levels do not fit what was asked of them."""
+
+
+class UnplannedError(IsthmusError, LookupError):
+    """A table was asked for that the plan does not contain."""
+
+
+class MismatchError(IsthmusError, TypeError):
+    """A score, a search and a source do not fit together; the message names what would."""
+
+
+class GraphError(IsthmusError, ValueError):
+    """A graph is not what it claims to be: a cycle, an unknown node, no consistent extension."""
+
+
+class KnowledgeError(GraphError):
+    """Background knowledge contradicts itself or names unknown nodes."""
+
+
+class FormatError(IsthmusError, ValueError):
+    """A file or a text is not in the format it should be in."""
+
+
+class MissingExtraError(IsthmusError, ImportError):
+    """An optional dependency is not installed."""
+
+    def __init__(self, package: str, extra: str, purpose: str) -> None:
+        super().__init__(
+            f"{purpose} needs {package!r}, which is not installed. "
+            f"Install it with: pip install 'isthmus[{extra}]'"
+        )
+
+
+class IsthmusWarning(UserWarning):
+    """Base of the library's warnings."""
+
+
+class DataWarning(IsthmusWarning):
+    """The data can be used, but something in them deserves a look."""

@@ -1,0 +1,48 @@
+"""What left which site, in what form: carried by every result."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Release:
+    """One thing that left one place.
+
+    Attributes
+    ----------
+    site
+        Who released it.
+    what
+        What it was, in a sentence an officer can read.
+    form
+        How it travelled: ``"plain"``, ``"secure sum"`` and so on.
+    size
+        How many numbers were in it.
+    """
+
+    site: str
+    what: str
+    form: str
+    size: int
+
+
+@dataclass(frozen=True)
+class Disclosure:
+    """All releases behind one result, in the order in which they happened."""
+
+    entries: tuple[Release, ...] = ()
+
+    @classmethod
+    def none(cls) -> Disclosure:
+        """Nothing left the place where the data live."""
+        return cls()
+
+    def __add__(self, other: Disclosure) -> Disclosure:
+        return Disclosure(self.entries + other.entries)
+
+    def __str__(self) -> str:
+        if not self.entries:
+            return "Nothing left the place where the data live."
+        lines = [f"{e.site}: {e.what} ({e.form}, {e.size} numbers)" for e in self.entries]
+        return "\n".join(lines)
