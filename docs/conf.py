@@ -1,0 +1,50 @@
+"""Configuration of the documentation."""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import version as installed_version
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent / "_ext"))
+
+project = "Isthmus"
+author = "the Isthmus authors"
+copyright = "the Isthmus authors"
+release = installed_version("isthmus")
+version = release
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.viewcode",
+    "sphinx_copybutton",
+    "mathml",
+]
+exclude_patterns = ["_build"]
+suppress_warnings: list[str] = []
+
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath", "fieldlist"]
+myst_heading_anchors = 3
+
+autodoc_default_options = {"members": True, "show-inheritance": True}
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+autodoc_preserve_defaults = True
+napoleon_google_docstring = False
+napoleon_use_ivar = True
+
+# Formulas become MathML, which browsers draw themselves: no page loads anything from elsewhere.
+html_math_renderer = "mathml"
+html_theme = "pydata_sphinx_theme"
+html_title = "Isthmus"
+html_static_path: list[str] = []
+html_show_sourcelink = False
+html_theme_options = {
+    "show_prev_next": True,
+    "navigation_with_keys": False,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+}

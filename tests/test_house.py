@@ -1,0 +1,153 @@
+"""The house itself: what an import costs and touches, and what pyproject promises."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import re
+import subprocess
+import sys
+import tomllib
+from importlib.metadata import version
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import isthmus
+
+ROOT = Path(__file__).parent.parent
+IMPORT_SECONDS = 0.7
+HEAVY = {
+    "duckdb",
+    "gadjid",
+    "ibis",
+    "joblib",
+    "matplotlib",
+    "narwhals",
+    "networkx",
+    "numba",
+    "pandas",
+    "pgmpy",
+    "polars",
+    "pyarrow",
+    "pyspark",
+    "scipy",
+}
+
+
+def run(code: str, cwd: Path | None = None) -> str:
+    """Run code in a fresh interpreter and give what it printed."""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=cwd, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def pyproject() -> dict[str, Any]:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+def test_import_is_quick() -> None:
+    code = "from time import perf_counter as t; a = t(); import isthmus; print(t() - a)"
+    seconds = min(float(run(code)) for _ in range(5))
+    assert seconds < IMPORT_SECONDS
+
+
+def test_import_brings_no_heavy_library() -> None:
+    code = "import sys, isthmus; print(*{name.partition('.')[0] for name in sys.modules})"
+    assert not HEAVY & set(run(code).split())
+
+
+def test_import_has_no_side_effects(tmp_path: Path) -> None:
+    code = """
+import logging, os, random, signal, sys, threading, warnings
+import numpy as np
+
+def state():
+    return (
+        dict(os.environ),
+        os.getcwd(),
+        list(sys.path),
+        list(warnings.filters),
+        random.getstate(),
+        str(np.random.get_state()),
+        str(np.geterr()),
+        list(logging.getLogger().handlers),
+        signal.getsignal(signal.SIGINT),
+        threading.active_count(),
+    )
+
+before = state()
+import isthmus
+changed = [i for i, (a, b) in enumerate(zip(before, state())) if a != b]
+assert not changed, changed
+"""
+    assert run(code, cwd=tmp_path) == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_every_module_can_be_imported_first() -> None:
+    """No module relies on another having been imported before it."""
+    names = [
+        module.name
+        for module in pkgutil.walk_packages(isthmus.__path__, prefix="isthmus.")
+        if not module.name.endswith("__main__")
+    ]
+    assert "isthmus.errors" in names
+    code = f"""
+import importlib, sys
+for name in {names!r}:
+    for loaded in [m for m in sys.modules if m.partition('.')[0] == 'isthmus']:
+        del sys.modules[loaded]
+    importlib.import_module(name)
+"""
+    assert run(code) == ""
+
+
+def test_public_names_exist() -> None:
+    missing = [name for name in getattr(isthmus, "__all__", ()) if not hasattr(isthmus, name)]
+    assert missing == []
+
+
+def test_packages_export_what_they_say() -> None:
+    for module in pkgutil.iter_modules(isthmus.__path__, prefix="isthmus."):
+        package = importlib.import_module(module.name)
+        missing = [name for name in getattr(package, "__all__", ()) if not hasattr(package, name)]
+        assert missing == [], module.name
+
+
+def test_version_is_the_one_of_pyproject(pyproject: dict[str, Any]) -> None:
+    assert version("isthmus") == pyproject["project"]["version"]
+
+
+def test_types_are_shipped() -> None:
+    assert (files("isthmus") / "py.typed").is_file()
+
+
+def test_python_has_no_upper_cap(pyproject: dict[str, Any]) -> None:
+    assert pyproject["project"]["requires-python"] == ">=3.11"
+
+
+def test_all_is_every_extra_but_vertical(pyproject: dict[str, Any]) -> None:
+    extras = pyproject["project"]["optional-dependencies"]
+
+    def reached(extra: str) -> set[str]:
+        inner: set[str] = set()
+        for requirement in extras[extra]:
+            if match := re.fullmatch(r"isthmus\[(.*)\]", requirement):
+                inner |= set(match[1].split(","))
+        return inner.union({extra}, *(reached(name) for name in inner))
+
+    assert reached("all") == set(extras) - {"vertical"}
+
+
+def test_every_dependency_says_what_it_is_for() -> None:
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    project, _, _ = text.partition("[tool.")
+    requirements = re.findall(r'^  "[a-zA-Z][^":]*",.*$', project, flags=re.MULTILINE)
+    assert len(requirements) > 10
+    assert [line for line in requirements if not re.search(r"#\s+\w+", line)] == []
