@@ -1,0 +1,202 @@
+"""What is known beforehand about the edges."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from isthmus.errors import GraphError, KnowledgeError
+from isthmus.graphs.bits import bits
+from isthmus.graphs.names import check_nodes, listed, pair_of
+from isthmus.graphs.order import checked_order
+from isthmus.graphs.orientation import Mixed
+from isthmus.graphs.partial import CPDAG, PDAG
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from isthmus.graphs.dag import DAG
+
+
+@dataclass(frozen=True, eq=False)
+class BoundKnowledge:
+    """Knowledge about a fixed list of nodes, as matrices [from, to].
+
+    Attributes
+    ----------
+    required
+        Edges that must be there.
+    forbidden
+        Edges that must not be there; the diagonal is True.
+    """
+
+    required: NDArray[np.bool_]
+    forbidden: NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Knowledge:
+    """What is known beforehand about the edges.
+
+    Parameters
+    ----------
+    required
+        Pairs (from, to) that must be edges.
+    forbidden
+        Pairs (from, to) that must not be edges; the other direction stays open.
+    tiers
+        Groups of names, earliest first: a later tier never causes an earlier one. Nodes in no
+        tier are free.
+    roots
+        Nodes without parents.
+
+    Examples
+    --------
+    >>> from isthmus.graphs import DAG, Knowledge
+    >>> known = Knowledge(tiers=[["age", "sex"], ["smoking"], ["cancer"]], roots=["sex"])
+    >>> known.allows(DAG(["age", "sex", "smoking", "cancer"], [("age", "smoking")]))
+    True
+    """
+
+    required: Sequence[tuple[str, str]] = ()
+    forbidden: Sequence[tuple[str, str]] = ()
+    tiers: Sequence[Sequence[str]] = ()
+    roots: Sequence[str] = ()
+    _tier: Mapping[str, int] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        put = object.__setattr__
+        put(self, "required", _pairs(self.required, "required"))
+        put(self, "forbidden", _pairs(self.forbidden, "forbidden"))
+        put(self, "tiers", tuple(_names(tier, "a tier") for tier in self.tiers))
+        put(self, "roots", _names(self.roots, "roots"))
+        put(self, "_tier", {name: i for i, tier in enumerate(self.tiers) for name in tier})
+
+    def bind(self, nodes: Sequence[str]) -> BoundKnowledge:
+        """Turn the knowledge into matrices over these nodes.
+
+        Raises
+        ------
+        KnowledgeError
+            If a name is unknown, or the pieces contradict each other.
+        """
+        names, index = check_nodes(nodes)
+        self._check_names(names)
+        self._check_consistent()
+        size = len(names)
+        required = np.zeros((size, size), dtype=np.bool_)
+        forbidden = np.eye(size, dtype=np.bool_)
+        for a, b in self.required:
+            required[index[a], index[b]] = True
+        for a, b in self.forbidden:
+            forbidden[index[a], index[b]] = True
+        level = np.array([self._tier.get(name, -1) for name in names], dtype=np.int64)
+        forbidden |= (level[:, None] > level[None, :]) & (level >= 0)[None, :]
+        for name in self.roots:
+            forbidden[:, index[name]] = True
+        required.flags.writeable = forbidden.flags.writeable = False
+        return BoundKnowledge(required, forbidden)
+
+    def permits(self, a: str, b: str) -> bool:
+        """Tell whether the edge a -> b is not forbidden."""
+        late, early = self._tier.get(a), self._tier.get(b)
+        backwards = late is not None and early is not None and late > early
+        return not (backwards or b in self.roots or (a, b) in self.forbidden)
+
+    def allows(self, dag: DAG) -> bool:
+        """Tell whether a DAG has every required edge and no forbidden one."""
+        self._check_names(dag.nodes)
+        forbidden, roots, tier = set(self.forbidden), set(self.roots), self._tier
+        edges = dag.edges
+        if not set(self.required) <= set(edges):
+            return False
+        return not any(
+            b in roots or (a, b) in forbidden or (a in tier and b in tier and tier[a] > tier[b])
+            for a, b in edges
+        )
+
+    def apply(self, pattern: CPDAG, member: DAG) -> PDAG:
+        """Orient what the knowledge settles in an equivalence class, and all that follows.
+
+        Parameters
+        ----------
+        pattern
+            The class.
+        member
+            A DAG of the class that agrees with the knowledge.
+        """
+        if not self.allows(member):
+            raise KnowledgeError(
+                f"The graph does not agree with the knowledge: {self._complaint(member)}."
+            )
+        graph = Mixed(pattern.parent_masks, pattern.neighbour_masks)
+        names = pattern.nodes
+        required = set(self.required)
+        for a, b in pattern.undirected:
+            for x, y in ((a, b), (b, a)):
+                if (x, y) in required or not self.permits(y, x):
+                    graph.orient(pattern.index(x), pattern.index(y))
+                    break
+        graph.close()
+        return PDAG.from_masks(names, graph.parents, graph.neighbours)
+
+    def _complaint(self, dag: DAG) -> str:
+        edges = set(dag.edges)
+        lacking = [f"{a} → {b}" for a, b in self.required if (a, b) not in edges]
+        if lacking:
+            return f"it lacks the required {listed(lacking)}"
+        bad = (f"{a} → {b}" for a, b in dag.edges if not self.permits(a, b))
+        return f"it has the forbidden {listed(bad)}"
+
+    def _check_names(self, nodes: Iterable[str]) -> None:
+        known = set(nodes)
+        used = [name for pair in (*self.required, *self.forbidden) for name in pair]
+        used += [name for tier in self.tiers for name in tier] + list(self.roots)
+        unknown = list(dict.fromkeys(name for name in used if name not in known))
+        if unknown:
+            raise KnowledgeError(
+                f"The knowledge names {listed(unknown)}, which the graph or the data do not have. "
+                f"The nodes are {listed(nodes)}."
+            )
+
+    def _check_consistent(self) -> None:
+        twice = [n for i, tier in enumerate(self.tiers) for n in tier if self._tier[n] != i]
+        if twice:
+            raise KnowledgeError(f"A node stands in one tier at most; {listed(twice)} in two.")
+        for a, b in self.required:
+            if a == b:
+                raise KnowledgeError(f"{a!r} is required to cause itself.")
+            if (a, b) in self.forbidden:
+                raise KnowledgeError(f"The edge {a} → {b} is both required and forbidden.")
+            if b in self.roots:
+                raise KnowledgeError(f"The edge {a} → {b} is required, but {b!r} is a root.")
+            if not self.permits(a, b):
+                raise KnowledgeError(
+                    f"The edge {a} → {b} is required, but {a!r} stands in a later tier than {b!r}."
+                )
+        names = tuple(dict.fromkeys(name for pair in self.required for name in pair))
+        index = {name: i for i, name in enumerate(names)}
+        masks = [0] * len(names)
+        for a, b in self.required:
+            masks[index[b]] |= 1 << index[a]
+        try:
+            checked_order(names, [tuple(bits(mask)) for mask in masks])
+        except GraphError as error:
+            raise KnowledgeError(f"The required edges cannot all hold. {error}") from None
+
+
+def _pairs(pairs: Iterable[tuple[str, str]], what: str) -> tuple[tuple[str, str], ...]:
+    try:
+        return tuple(dict.fromkeys(pair_of(pair) for pair in pairs))
+    except GraphError as error:
+        raise KnowledgeError(f"In {what}: {error}") from None
+
+
+def _names(names: Iterable[str], what: str) -> tuple[str, ...]:
+    if isinstance(names, str):
+        raise KnowledgeError(f"{what} must be a collection of names, not the string {names!r}.")
+    return tuple(dict.fromkeys(names))

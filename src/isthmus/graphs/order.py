@@ -1,0 +1,81 @@
+"""Topological order, and the cycle that stands in its way."""
+
+from __future__ import annotations
+
+from heapq import heapify, heappop, heappush
+from typing import TYPE_CHECKING
+
+from isthmus.errors import GraphError
+from isthmus.graphs.bits import bits
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def topological(parents: Sequence[Sequence[int]]) -> tuple[int, ...] | None:
+    """Return the order that always takes the smallest free index, or None if there is a cycle."""
+    size = len(parents)
+    children: list[list[int]] = [[] for _ in range(size)]
+    waiting = [len(own) for own in parents]
+    for node, own in enumerate(parents):
+        for parent in own:
+            children[parent].append(node)
+    free = [node for node in range(size) if not waiting[node]]
+    heapify(free)
+    order: list[int] = []
+    while free:
+        node = heappop(free)
+        order.append(node)
+        for child in children[node]:
+            waiting[child] -= 1
+            if not waiting[child]:
+                heappush(free, child)
+    return tuple(order) if len(order) == size else None
+
+
+def find_cycle(parents: Sequence[Sequence[int]]) -> list[int]:
+    """Return the nodes of one directed cycle along the arrows; there must be one."""
+    state = [0] * len(parents)
+    for start in range(len(parents)):
+        path: list[int] = []
+        stack = [(start, iter(parents[start]))] if not state[start] else []
+        while stack:
+            node, rest = stack[-1]
+            if state[node] == 0:
+                state[node] = 1
+                path.append(node)
+            step = next((p for p in rest if state[p] != 2), None)
+            if step is None:
+                state[node] = 2
+                path.pop()
+                stack.pop()
+            elif state[step] == 1:
+                return path[path.index(step) :][::-1]
+            else:
+                stack.append((step, iter(parents[step])))
+    raise AssertionError("asked for a cycle where there is none")
+
+
+def checked_order(nodes: Sequence[str], parents: Sequence[Sequence[int]]) -> tuple[int, ...]:
+    """Return a topological order; a GraphError names one cycle if there is none."""
+    order = topological(parents)
+    if order is None:
+        cycle = [nodes[i] for i in find_cycle(parents)]
+        raise GraphError(
+            f"The directed edges contain a cycle: {' → '.join([*cycle, cycle[0]])}. "
+            "Remove or turn one of these edges."
+        )
+    return order
+
+
+def reach(start: int, steps: Sequence[int]) -> int:
+    """Return the set that can be reached from the set ``start``, start included."""
+    seen = start
+    frontier = start
+    while frontier:
+        found = 0
+        for node in bits(frontier):
+            found |= steps[node]
+        frontier = found & ~seen
+        seen |= frontier
+    return seen

@@ -1,0 +1,190 @@
+"""Edge orientation on bitsets: compelled edges, Meek's rules, consistent extensions.
+
+Everything here works on lists of masks, one mask a node, so that the graph classes stay small.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from isthmus.graphs.bits import bits, transpose
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+
+def compelled_parents(parents: Sequence[int], order: Sequence[int]) -> list[int]:
+    """Label the edges of a DAG: return, per node, the parents that every equivalent DAG shares.
+
+    This is Chickering's labelling (UAI 1995). Taking the parents of a node from the last in the
+    order to the first, the first one already settles all of them, so one look a node is enough.
+    """
+    rank = [0] * len(order)
+    for place, node in enumerate(order):
+        rank[node] = place
+    compelled = [0] * len(order)
+    for y in order:
+        own = parents[y]
+        if not own:
+            continue
+        x = max(bits(own), key=rank.__getitem__)
+        if compelled[x] & ~own or own & ~parents[x] & ~(1 << x):
+            # some w -> x is compelled with w no parent of y, or x -> y is part of a v-structure;
+            # in the second case the edges w -> y shown compelled before are among `own` too
+            compelled[y] = own
+        else:
+            compelled[y] = compelled[x]
+    return compelled
+
+
+class Mixed:
+    """A graph with directed and undirected edges that is being oriented.
+
+    Parameters
+    ----------
+    parents
+        Directed edges: the parents of each node.
+    neighbours
+        Undirected edges, both ways.
+    """
+
+    __slots__ = ("adjacent", "children", "neighbours", "parents")
+
+    def __init__(self, parents: Sequence[int], neighbours: Sequence[int]) -> None:
+        self.parents = list(parents)
+        self.children = transpose(parents, len(self.parents))
+        self.neighbours = list(neighbours)
+        self.adjacent = [
+            p | c | n for p, c, n in zip(parents, self.children, neighbours, strict=True)
+        ]
+
+    def copy(self) -> Mixed:
+        """Return a copy that can be oriented on its own; the skeleton is shared."""
+        twin = Mixed.__new__(Mixed)
+        twin.parents = self.parents.copy()
+        twin.children = self.children.copy()
+        twin.neighbours = self.neighbours.copy()
+        twin.adjacent = self.adjacent
+        return twin
+
+    def orient(self, a: int, b: int) -> None:
+        """Turn the undirected edge a - b into a -> b."""
+        self.neighbours[a] &= ~(1 << b)
+        self.neighbours[b] &= ~(1 << a)
+        self.parents[b] |= 1 << a
+        self.children[a] |= 1 << b
+
+    def close(self, start: Iterator[tuple[int, int]] | None = None) -> None:
+        """Apply Meek's rules R1 to R4 until nothing changes.
+
+        Parameters
+        ----------
+        start
+            The undirected edges to look at first; all by default. After one orientation in a
+            closed graph, `affected` is enough.
+        """
+        todo = set(self.undirected() if start is None else start)
+        while todo:
+            a, b = todo.pop()
+            if not self.neighbours[a] >> b & 1:
+                continue
+            if self._must(a, b):
+                self.orient(a, b)
+                todo.update(self.affected(a, b))
+            elif self._must(b, a):
+                self.orient(b, a)
+                todo.update(self.affected(b, a))
+
+    def affected(self, x: int, y: int) -> Iterator[tuple[int, int]]:
+        """Give the undirected edges for which the new edge x -> y may complete a rule."""
+        for end in (x, y):
+            for other in bits(self.neighbours[end]):
+                yield (end, other) if end < other else (other, end)
+        for a in bits(self.neighbours[x] & self.adjacent[y]):
+            for b in bits(self.children[y] & self.neighbours[a]):
+                yield (a, b) if a < b else (b, a)
+
+    def undirected(self) -> Iterator[tuple[int, int]]:
+        """Give the undirected edges, each once, smaller index first."""
+        for a, mask in enumerate(self.neighbours):
+            for b in bits(mask >> (a + 1) << (a + 1)):
+                yield a, b
+
+    def _must(self, a: int, b: int) -> bool:
+        """Tell whether one of the four rules orients a - b as a -> b."""
+        far = ~(self.adjacent[b] | 1 << b)
+        if self.parents[a] & far:  # R1: c -> a, c not next to b
+            return True
+        into = self.parents[b]
+        if self.children[a] & into:  # R2: a -> c -> b
+            return True
+        both = self.neighbours[a] & into
+        for c in bits(both):  # R3: a - c -> b, a - d -> b, c not next to d
+            if both & ~(self.adjacent[c] | 1 << c):
+                return True
+        source = self.neighbours[a] & far
+        # R4: a - d -> c -> b, a next to c, d not next to b
+        return source != 0 and any(self.parents[c] & source for c in bits(into & self.adjacent[a]))
+
+
+def extensions(graph: Mixed) -> Iterator[list[int]]:
+    """Give the parents of every DAG that a graph closed under Meek's rules stands for.
+
+    In a closed, extendable graph each undirected edge can be turned both ways, so the search tree
+    has no dead ends. The graph given is used up.
+    """
+    stack = [graph]
+    while stack:
+        here = stack.pop()
+        edge = next(here.undirected(), None)
+        if edge is None:
+            yield here.parents
+            continue
+        a, b = edge
+        for x, y in ((b, a), (a, b)):
+            twin = here.copy()
+            twin.orient(x, y)
+            twin.close(twin.affected(x, y))
+            stack.append(twin)
+
+
+def consistent_extension(parents: Sequence[int], neighbours: Sequence[int]) -> list[int] | None:
+    """Orient the undirected edges without a cycle or a new v-structure (Dor and Tarsi, 1992).
+
+    Returns
+    -------
+    list of int or None
+        The parents of each node; None when there is no consistent extension.
+    """
+    size = len(parents)
+    graph = Mixed(parents, neighbours)
+    adjacent = graph.adjacent
+    result = list(parents)
+    removed = 0
+    waiting = list(range(size - 1, -1, -1))
+    queued = (1 << size) - 1
+    while waiting:
+        x = waiting.pop()
+        bit = 1 << x
+        queued &= ~bit
+        if removed & bit or not _is_sink(graph, x):
+            continue
+        result[x] |= graph.neighbours[x]
+        removed |= bit
+        for y in bits(adjacent[x]):
+            adjacent[y] &= ~bit
+            graph.children[y] &= ~bit
+            graph.neighbours[y] &= ~bit
+        # only those next to x can have become free
+        again = adjacent[x] & ~removed & ~queued
+        waiting.extend(bits(again))
+        queued |= again
+    return result if removed == (1 << size) - 1 else None
+
+
+def _is_sink(graph: Mixed, x: int) -> bool:
+    """Tell whether x has no children and its neighbours are next to all that is next to x."""
+    if graph.children[x]:
+        return False
+    around = graph.adjacent[x]
+    return all(not around & ~(graph.adjacent[y] | 1 << y) for y in bits(graph.neighbours[x]))

@@ -1,0 +1,273 @@
+"""Graphs with directed and undirected edges: CPDAG, and the PDAG between it and a DAG."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, Self, final
+
+import numpy as np
+
+from isthmus.errors import GraphError
+from isthmus.graphs.bits import bits, transpose
+from isthmus.graphs.dag import DAG
+from isthmus.graphs.names import check_nodes, listed, pair_of, position
+from isthmus.graphs.order import checked_order
+from isthmus.graphs.orientation import Mixed, consistent_extension, extensions
+from isthmus.graphs.undirected import UndirectedGraph
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+
+class PartialGraph(ABC):
+    """What `PDAG` and `CPDAG` share: named nodes, directed and undirected edges, immutable."""
+
+    __slots__ = ("_hash", "_index", "_neighbours", "_nodes", "_parents")
+
+    _nodes: tuple[str, ...]
+    _index: dict[str, int]
+    _parents: tuple[int, ...]  # directed edges, one mask a node
+    _neighbours: tuple[int, ...]  # undirected edges, both ways
+    _hash: int | None
+
+    def __init__(
+        self,
+        nodes: Iterable[str],
+        directed: Iterable[tuple[str, str]] = (),
+        undirected: Iterable[tuple[str, str]] = (),
+    ) -> None:
+        names, index = check_nodes(nodes)
+        parents, neighbours = [0] * len(names), [0] * len(names)
+        for edge in directed:
+            a, b = _ends(index, edge)
+            parents[b] |= 1 << a
+        for edge in undirected:
+            a, b = _ends(index, edge)
+            neighbours[a] |= 1 << b
+            neighbours[b] |= 1 << a
+        for i, (p, n) in enumerate(zip(parents, neighbours, strict=True)):
+            if p & n:
+                other = names[next(bits(p & n))]
+                raise GraphError(
+                    f"The edge between {other!r} and {names[i]!r} is given both as directed "
+                    "and as undirected; give it once."
+                )
+        checked_order(names, [tuple(bits(mask)) for mask in parents])
+        _fill(self, names, index, parents, neighbours)
+        self._check()
+
+    @abstractmethod
+    def _check(self) -> None:
+        """Raise a GraphError if the edges do not make a graph of this type."""
+
+    @classmethod
+    def from_masks(
+        cls, nodes: tuple[str, ...], parents: Sequence[int], neighbours: Sequence[int]
+    ) -> Self:
+        """Build from bitsets that are known to be right: nothing is checked."""
+        graph = cls.__new__(cls)
+        _fill(graph, nodes, {name: i for i, name in enumerate(nodes)}, parents, neighbours)
+        return graph
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError("Graphs are immutable; build a new one.")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self).from_masks, (self._nodes, self._parents, self._neighbours)
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """The names, in the order given."""
+        return self._nodes
+
+    @property
+    def directed(self) -> tuple[tuple[str, str], ...]:
+        """The edges with an arrow head, as pairs (from, to)."""
+        names = self._nodes
+        children = transpose(self._parents, len(names))
+        return tuple((names[a], names[b]) for a, mask in enumerate(children) for b in bits(mask))
+
+    @property
+    def undirected(self) -> tuple[tuple[str, str], ...]:
+        """The edges without arrow heads, each once, the node that comes first first."""
+        return UndirectedGraph.from_masks(self._nodes, self._neighbours).edges
+
+    def index(self, name: str) -> int:
+        """Return the position of a node in `nodes`."""
+        return position(self._index, name)
+
+    def parents(self, node: str) -> tuple[str, ...]:
+        """Return the nodes with a directed edge to a node."""
+        return tuple(self._nodes[i] for i in bits(self._parents[self.index(node)]))
+
+    def neighbours(self, node: str) -> tuple[str, ...]:
+        """Return the nodes with an undirected edge to a node."""
+        return tuple(self._nodes[i] for i in bits(self._neighbours[self.index(node)]))
+
+    @property
+    def parent_masks(self) -> tuple[int, ...]:
+        """Per node, the nodes with a directed edge to it, as a bitset over positions."""
+        return self._parents
+
+    @property
+    def neighbour_masks(self) -> tuple[int, ...]:
+        """Per node, the nodes with an undirected edge to it, as a bitset over positions."""
+        return self._neighbours
+
+    def adjacency(self) -> NDArray[np.bool_]:
+        """Return the matrix of edges [from, to]; an undirected edge stands in both entries."""
+        matrix = np.zeros((len(self._nodes), len(self._nodes)), dtype=np.bool_)
+        for j, (p, n) in enumerate(zip(self._parents, self._neighbours, strict=True)):
+            matrix[list(bits(p | n)), j] = True
+        return matrix
+
+    def skeleton(self) -> UndirectedGraph:
+        """Return the graph without its arrow heads."""
+        return UndirectedGraph.from_masks(
+            self._nodes, Mixed(self._parents, self._neighbours).adjacent
+        )
+
+    def to_dag(self) -> DAG:
+        """Return one DAG with these directed edges, the same skeleton and no new v-structure.
+
+        Raises
+        ------
+        GraphError
+            If there is none.
+        """
+        parents = consistent_extension(self._parents, self._neighbours)
+        if parents is None:
+            raise GraphError(
+                f"This {type(self).__name__} has no consistent extension: whichever way its "
+                f"{len(self.undirected)} undirected edges are turned, a cycle or a new "
+                "v-structure comes up."
+            )
+        return DAG.from_masks(self._nodes, parents)
+
+    def members(self) -> Iterator[DAG]:
+        """Give every DAG that `to_dag` could give, each once.
+
+        Their number can be exponential in the number of undirected edges.
+        """
+        self.to_dag()
+        graph = Mixed(self._parents, self._neighbours)
+        graph.close()
+        for parents in extensions(graph):
+            yield DAG.from_masks(self._nodes, parents)
+
+    def reorder(self, nodes: Iterable[str]) -> Self:
+        """Return the same graph with its nodes in another order."""
+        names = tuple(nodes)
+        if names == self._nodes:
+            return self
+        if len(names) != len(self._nodes) or set(names) != set(self._nodes):
+            raise GraphError(
+                f"A new order must hold the same {len(self._nodes)} nodes, got {listed(names)}."
+            )
+        place = {self._index[name]: i for i, name in enumerate(names)}
+
+        def moved(masks: Sequence[int]) -> list[int]:
+            return [sum(1 << place[j] for j in bits(masks[self._index[name]])) for name in names]
+
+        return type(self).from_masks(names, moved(self._parents), moved(self._neighbours))
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self) or not isinstance(other, PartialGraph):
+            return NotImplemented
+        if self._nodes == other._nodes:
+            return self._parents == other._parents and self._neighbours == other._neighbours
+        return self._key() == other._key()
+
+    def __hash__(self) -> int:
+        if self._hash is None:
+            value = hash(self._key())
+            object.__setattr__(self, "_hash", value)
+            return value
+        return self._hash
+
+    def _key(
+        self,
+    ) -> tuple[frozenset[str], frozenset[tuple[str, str]], frozenset[frozenset[str]]]:
+        loose = frozenset(frozenset(edge) for edge in self.undirected)
+        return frozenset(self._nodes), frozenset(self.directed), loose
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}({len(self._nodes)} nodes, {len(self.directed)} directed and "
+            f"{len(self.undirected)} undirected edges)"
+        )
+
+
+@final
+class PDAG(PartialGraph):
+    """An immutable partially directed graph: some edges have a direction, some not yet.
+
+    Parameters
+    ----------
+    nodes
+        Names, all different.
+    directed
+        Pairs (from, to); they must not form a cycle.
+    undirected
+        Pairs in any order.
+    """
+
+    __slots__ = ()
+
+    def _check(self) -> None:
+        """Accept any edges: the constructor has refused directed cycles already."""
+
+    def meek(self) -> PDAG:
+        """Return the graph with every direction that follows by Meek's rules R1 to R4."""
+        graph = Mixed(self._parents, self._neighbours)
+        graph.close()
+        return PDAG.from_masks(self._nodes, graph.parents, graph.neighbours)
+
+
+@final
+class CPDAG(PartialGraph):
+    """A completed PDAG: it stands for a class of Markov-equivalent DAGs.
+
+    Directed edges are shared by all members; each undirected edge points one way in some member
+    and the other way in another. Usually made by `DAG.cpdag`.
+
+    Raises
+    ------
+    GraphError
+        If the edges are not those of a whole equivalence class. Use `PDAG` for such a graph.
+    """
+
+    __slots__ = ()
+
+    def _check(self) -> None:
+        parents = consistent_extension(self._parents, self._neighbours)
+        if parents is None or DAG.from_masks(self._nodes, parents).cpdag() != self:
+            raise GraphError(
+                "These edges do not make a CPDAG: they are not exactly what one class of "
+                "Markov-equivalent DAGs shares. Use PDAG, or PDAG(...).to_dag().cpdag()."
+            )
+
+
+def _ends(index: dict[str, int], edge: tuple[str, str]) -> tuple[int, int]:
+    a, b = pair_of(edge)
+    start, end = position(index, a), position(index, b)
+    if start == end:
+        raise GraphError(f"Node {a!r} has an edge to itself.")
+    return start, end
+
+
+def _fill(
+    graph: PartialGraph,
+    nodes: tuple[str, ...],
+    index: dict[str, int],
+    parents: Sequence[int],
+    neighbours: Sequence[int],
+) -> None:
+    put = object.__setattr__
+    put(graph, "_nodes", nodes)
+    put(graph, "_index", index)
+    put(graph, "_parents", tuple(parents))
+    put(graph, "_neighbours", tuple(neighbours))
+    put(graph, "_hash", None)
