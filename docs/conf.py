@@ -34,6 +34,7 @@ autodoc_typehints = "signature"
 autodoc_preserve_defaults = True
 napoleon_google_docstring = False
 napoleon_use_ivar = True
+napoleon_preprocess_types = True
 
 # Formulas become MathML, which browsers draw themselves: no page loads anything from elsewhere.
 html_math_renderer = "mathml"
