@@ -1,0 +1,79 @@
+"""The tables that counts hold: dense, or coded rows."""
+
+from __future__ import annotations
+
+import math
+from typing import TypeAlias
+
+import numpy as np
+
+from isthmus.errors import DataError
+from isthmus.statistics.coded import CodedRows, Integers, as_codes, histogram
+from isthmus.statistics.plan import Plan
+from isthmus.statistics.schema import Schema
+
+DENSE = 2**20
+"""A planned set of more cells than this is kept as coded rows."""
+
+LARGEST = 2**28
+"""More cells than this in one table, or in all planned tables, is refused."""
+
+Positions: TypeAlias = tuple[int, ...]
+Block: TypeAlias = Integers | CodedRows
+
+
+def planned_sets(schema: Schema, plan: Plan) -> list[Positions]:
+    """The largest planned sets; refused when their tables would not fit into memory."""
+    sizes = schema.cardinalities
+    number = plan.size(schema.names)
+    cells = 0
+    if number <= LARGEST:
+        found = list(plan.maximal(schema.names))
+        cells = sum(min(math.prod(int(sizes[i]) for i in s), DENSE) for s in found)
+        if cells <= LARGEST:
+            return found
+    raise DataError(
+        f"The plan of {plan} needs {number:,} tables"
+        + (f" with {cells:,} cells" if cells else "")
+        + f"; at most {LARGEST:,} cells are allowed. Plan smaller or fewer sets, "
+        "or Plan.everything()."
+    )
+
+
+def tally(rows: CodedRows, sizes: Integers, within: Positions) -> Integers:
+    """Dense table of some variables of coded rows, with axes in this order."""
+    part = rows.take(within)
+    return histogram(part, sizes[list(within)]).reshape([int(sizes[i]) for i in within])
+
+
+def count_set(rows: CodedRows, positions: Positions, sizes: Integers) -> Block:
+    """The table of a planned set: dense, or coded rows where that would be mostly empty."""
+    cells = math.prod(int(sizes[i]) for i in positions)
+    if cells > DENSE:
+        return rows.take(positions).distinct(sizes[list(positions)])
+    return tally(rows, sizes, positions)
+
+
+def nonzero_rows(table: Integers) -> CodedRows:
+    """The filled cells of a dense table as coded rows."""
+    at = np.nonzero(table)
+    codes = np.array(at).reshape(table.ndim, -1)
+    return CodedRows(as_codes(codes, np.array(table.shape, dtype=np.int64)), table[at])
+
+
+def merged(a: Block, b: Block, sizes: Integers) -> Block:
+    """The sum of two tables of the same variables."""
+    if not isinstance(a, CodedRows) and not isinstance(b, CodedRows):
+        return a + b
+    left = a if isinstance(a, CodedRows) else nonzero_rows(a)
+    right = b if isinstance(b, CodedRows) else nonzero_rows(b)
+    joined = left.joined(right)
+    # Rows that each count once are not sorted: that would cost more than it saves.
+    return joined if joined.weights is None else joined.distinct(sizes)
+
+
+def same(a: Block, b: Block, sizes: Integers) -> bool:
+    """Whether two tables say the same, in whatever form."""
+    left = (a if isinstance(a, CodedRows) else nonzero_rows(a)).distinct(sizes)
+    right = (b if isinstance(b, CodedRows) else nonzero_rows(b)).distinct(sizes)
+    return np.array_equal(left.codes, right.codes) and np.array_equal(left.filled(), right.filled())

@@ -1,0 +1,147 @@
+"""Rows of codes with weights: the joint table, however sparse."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isthmus.errors import SchemaError
+
+Integers = NDArray[np.int64]
+Codes = NDArray[np.unsignedinteger[Any]]
+
+DIRECT = 2**24
+"""A histogram of at most this many cells is quicker than sorting."""
+
+
+def as_codes(values: NDArray[Any], cardinalities: Integers) -> Codes:
+    """Codes in the smallest type that holds all of these variables."""
+    if cardinalities.max(initial=1) <= 2**8:
+        return values.astype(np.uint8, copy=False)
+    return values.astype(np.uint16, copy=False)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class CodedRows:
+    """Rows as codes of levels, each with how often it was seen; arrays are not copied.
+
+    Attributes
+    ----------
+    codes
+        Shape (d, m), one contiguous row for each variable.
+    weights
+        Shape (m,), or ``None`` when every row counts once.
+    """
+
+    codes: Codes
+    weights: Integers | None = None
+
+    def __post_init__(self) -> None:
+        codes = np.ascontiguousarray(self.codes)
+        if codes.ndim != 2 or codes.dtype not in (np.dtype(np.uint8), np.dtype(np.uint16)):
+            raise SchemaError(
+                f"Codes have the shape {codes.shape} and the type {codes.dtype}; "
+                "(variables, rows) of uint8 or uint16 is needed."
+            )
+        object.__setattr__(self, "codes", _read_only(codes, self.codes))
+        if self.weights is not None:
+            weights = np.ascontiguousarray(self.weights, dtype=np.int64)
+            if weights.shape != codes.shape[1:] or (len(weights) and weights.min() < 0):
+                raise SchemaError(
+                    f"Weights have the shape {weights.shape}; {codes.shape[1:]} numbers "
+                    "of at least zero are needed."
+                )
+            object.__setattr__(self, "weights", _read_only(weights, self.weights))
+
+    @property
+    def n(self) -> int:
+        """Number of rows that were seen."""
+        return self.codes.shape[1] if self.weights is None else int(self.weights.sum())
+
+    @property
+    def size(self) -> int:
+        """How many numbers are held."""
+        return self.codes.size + (0 if self.weights is None else self.weights.size)
+
+    def take(self, positions: tuple[int, ...]) -> CodedRows:
+        """Some of the variables."""
+        return CodedRows(self.codes[list(positions)], self.weights)
+
+    def joined(self, other: CodedRows) -> CodedRows:
+        """The rows of both."""
+        kind = np.promote_types(self.codes.dtype, other.codes.dtype)
+        codes = np.concatenate([self.codes.astype(kind), other.codes.astype(kind)], axis=1)
+        if self.weights is None and other.weights is None:
+            return CodedRows(codes)
+        return CodedRows(codes, np.concatenate([self.filled(), other.filled()]))
+
+    def filled(self) -> Integers:
+        """The weights, ones where they are not held."""
+        if self.weights is not None:
+            return self.weights
+        return np.ones(self.codes.shape[1], dtype=np.int64)
+
+    def distinct(self, cardinalities: Integers) -> CodedRows:
+        """Each row once, in ascending order, with its weight."""
+        cells = math.prod(cardinalities.tolist())
+        d, m = self.codes.shape
+        if d == 0:
+            return CodedRows(self.codes[:, : min(m, 1)], np.array([self.n] if m else [], np.int64))
+        if cells <= min(DIRECT, max(2**16, 4 * m)):
+            table = histogram(self, cardinalities)
+            keys: NDArray[Any] = np.flatnonzero(table)
+            return CodedRows(self._unravel(keys, cardinalities), table[keys])
+        if cells < 2**63:
+            keys, places = np.unique(_keys(self.codes, cardinalities), return_inverse=True)
+            codes = self._unravel(keys, cardinalities)
+        else:
+            rows = np.ascontiguousarray(self.codes.T)
+            found, places = np.unique(rows, axis=0, return_inverse=True)
+            codes = np.ascontiguousarray(found.T)
+        totals = _totals(places.ravel(), self.weights, codes.shape[1])
+        seen = totals > 0
+        return CodedRows(codes[:, seen], totals[seen])
+
+    def _unravel(self, keys: NDArray[Any], cardinalities: Integers) -> Codes:
+        codes = np.empty((len(cardinalities), len(keys)), dtype=self.codes.dtype)
+        left = keys.astype(np.int64)
+        for i in range(len(cardinalities) - 1, -1, -1):
+            left, codes[i] = np.divmod(left, cardinalities[i])
+        return codes
+
+
+def histogram(rows: CodedRows, cardinalities: Integers) -> Integers:
+    """Number of rows in each cell, flat, in C order over the variables of `rows`."""
+    cells = math.prod(cardinalities.tolist())
+    if len(cardinalities) == 0:
+        return np.array([rows.n], dtype=np.int64)
+    return _totals(_keys(rows.codes, cardinalities), rows.weights, cells)
+
+
+def _keys(codes: Codes, cardinalities: Integers) -> Integers:
+    keys: Integers = codes[0].astype(np.int64)
+    for row, k in zip(codes[1:], cardinalities[1:], strict=True):
+        keys *= k
+        keys += row
+    return keys
+
+
+def _totals(keys: Integers, weights: Integers | None, size: int) -> Integers:
+    if weights is None:
+        return np.asarray(np.bincount(keys, minlength=size), dtype=np.int64)
+    # NumPy adds weights as floats, which is exact: every partial sum is an integer below 2^53.
+    totals = np.bincount(keys, weights=weights, minlength=size)
+    return np.asarray(totals, dtype=np.int64)
+
+
+def _read_only(values: NDArray[Any], given: object) -> NDArray[Any]:
+    """A read-only view; the flags of an array that was given stay as they are."""
+    if values is given and values.flags.writeable:
+        values = values.view()
+    values.flags.writeable = False
+    return values

@@ -1,0 +1,175 @@
+"""Which tables will be asked for: said beforehand, because each question is a disclosure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, final
+
+from isthmus.errors import FormatError, SchemaError
+
+if TYPE_CHECKING:
+    from isthmus.graphs import DAG
+
+
+@final
+@dataclass(frozen=True)
+class Plan:
+    """The sets of variables whose tables will be asked for, up to marginalisation.
+
+    Make one with `everything`, `up_to`, `sets` or `families`.
+
+    Attributes
+    ----------
+    limit
+        Every set of at most this many variables, or ``None``.
+    groups
+        These sets and all their subsets, or ``None``. With neither, every set.
+    """
+
+    limit: int | None = None
+    groups: tuple[frozenset[str], ...] | None = None
+
+    def __post_init__(self) -> None:
+        if self.limit is not None and self.groups is not None:
+            raise SchemaError("A plan has a size or sets, not both.")
+        if self.limit is not None and self.limit < 1:
+            raise SchemaError(f"A plan was made up to size {self.limit}; it must be at least 1.")
+
+    @classmethod
+    def everything(cls) -> Plan:
+        """Every set: the joint table itself."""
+        return cls()
+
+    @classmethod
+    def up_to(cls, size: int) -> Plan:
+        """Every set of at most `size` variables."""
+        return cls(limit=size)
+
+    @classmethod
+    def sets(cls, groups: Iterable[Iterable[str]]) -> Plan:
+        """These sets and their subsets."""
+        found = {frozenset(g) for g in groups}
+        found.discard(frozenset())
+        if not found:
+            raise SchemaError("A plan of sets needs at least one non-empty set; none was given.")
+        return cls(groups=tuple(sorted(_maximal(found), key=sorted)))
+
+    @classmethod
+    def families(cls, dag: DAG) -> Plan:
+        """Each node with its parents."""
+        return cls.sets((node, *dag.parents(node)) for node in dag.nodes)
+
+    @property
+    def is_everything(self) -> bool:
+        """Whether the joint table is planned."""
+        return self.limit is None and self.groups is None
+
+    @cached_property
+    def _homes(self) -> dict[str, frozenset[int]]:
+        """For each variable, which groups hold it."""
+        found: dict[str, set[int]] = {}
+        for i, group in enumerate(self.groups or ()):
+            for name in group:
+                found.setdefault(name, set()).add(i)
+        return {name: frozenset(ids) for name, ids in found.items()}
+
+    def covers(self, variables: Iterable[str]) -> bool:
+        """Whether the table of these variables can be had."""
+        asked = frozenset(variables)
+        if self.is_everything or not asked:
+            return True
+        if self.limit is not None:
+            return len(asked) <= self.limit
+        return self.home(asked) is not None
+
+    def home(self, variables: Iterable[str]) -> frozenset[str] | None:
+        """The smallest planned set that holds these variables, for a plan of sets."""
+        groups = self.groups or ()
+        asked = list(variables)
+        if not asked:
+            return groups[0] if groups else None
+        none: frozenset[int] = frozenset()
+        homes = sorted((self._homes.get(n, none) for n in asked), key=len)
+        shared = homes[0].intersection(*homes[1:])
+        return min((groups[i] for i in shared), key=lambda g: (len(g), sorted(g)), default=None)
+
+    def maximal(self, names: Sequence[str]) -> Iterator[tuple[int, ...]]:
+        """The largest planned sets, as ascending positions in `names`."""
+        if self.is_everything:
+            yield tuple(range(len(names)))
+        elif self.limit is not None:
+            yield from combinations(range(len(names)), min(self.limit, len(names)))
+        else:
+            position = {n: i for i, n in enumerate(names)}
+            for group in self.groups or ():
+                unknown = sorted(group - position.keys())
+                if unknown:
+                    raise SchemaError(f"The plan names {unknown}, which the data do not have.")
+                yield tuple(sorted(position[n] for n in group))
+
+    def size(self, names: Sequence[str]) -> int:
+        """How many sets `maximal` gives."""
+        if self.is_everything:
+            return 1
+        if self.limit is not None:
+            return math.comb(len(names), min(self.limit, len(names)))
+        return len(self.groups or ())
+
+    def restrict(self, names: Iterable[str]) -> Plan:
+        """What is left of the plan when only these variables are kept."""
+        if self.groups is None:
+            return self
+        kept = frozenset(names)
+        left = [g & kept for g in self.groups if g & kept]
+        # A variable no group holds has no table at all; an empty plan would be no plan.
+        return Plan.sets(left) if left else Plan(groups=())
+
+    def needed(self, variables: Iterable[str]) -> str:
+        """The call that makes a plan which covers these variables, for messages."""
+        asked = list(variables)
+        if self.limit is not None:
+            return f"Plan.up_to({len(set(asked))})"
+        return f"Plan.sets([..., {asked!r}])"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        if self.limit is not None:
+            return {"up_to": self.limit}
+        if self.groups is not None:
+            return {"sets": [sorted(g) for g in self.groups]}
+        return {"everything": True}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Plan:
+        """Read what `to_dict` wrote."""
+        if data.get("everything") is True:
+            return cls.everything()
+        if isinstance(data.get("up_to"), int):
+            return cls.up_to(data["up_to"])
+        if isinstance(data.get("sets"), list):
+            return cls.sets(data["sets"]) if data["sets"] else cls(groups=())
+        raise FormatError(f"This is not a plan: {dict(data)!r}.")
+
+    def __str__(self) -> str:
+        if self.limit is not None:
+            return f"every set of at most {self.limit} variables"
+        if self.groups is not None:
+            return f"{len(self.groups)} sets of variables"
+        return "every set of variables"
+
+
+def _maximal(groups: Iterable[frozenset[str]]) -> list[frozenset[str]]:
+    """Drop the sets that lie in another; each is looked up by its rarest member."""
+    kept: list[frozenset[str]] = []
+    homes: dict[str, list[int]] = {}
+    for group in sorted(groups, key=len, reverse=True):
+        rarest = min((homes.get(n, []) for n in group), key=len)
+        if not any(group <= kept[i] for i in rarest):
+            for name in group:
+                homes.setdefault(name, []).append(len(kept))
+            kept.append(group)
+    return kept
