@@ -1,0 +1,23 @@
+"""How far an estimated graph is from the true one."""
+
+from isthmus.metrics.edges import EdgeMetrics, edge_metrics
+from isthmus.metrics.hamming import shd, shd_cpdag
+from isthmus.metrics.intervention import (
+    InterventionDistance,
+    ancestor_aid,
+    oset_aid,
+    parent_aid,
+    sid,
+)
+
+__all__ = [
+    "EdgeMetrics",
+    "InterventionDistance",
+    "ancestor_aid",
+    "edge_metrics",
+    "oset_aid",
+    "parent_aid",
+    "shd",
+    "shd_cpdag",
+    "sid",
+]
