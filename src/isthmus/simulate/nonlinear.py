@@ -1,0 +1,172 @@
+"""Nonlinear structural equations with additive noise."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isthmus.errors import DataError
+from isthmus.graphs import DAG
+from isthmus.simulate.noise import (
+    EqualVariances,
+    Gaussian,
+    Noise,
+    UniformWeights,
+    Variances,
+)
+from isthmus.simulate.result import Simulation
+from isthmus.simulate.streams import Purpose, stream
+
+Floats = NDArray[np.float64]
+
+
+class Mechanism(ABC):
+    """A law of random functions from the parents of a node to its mean."""
+
+    @abstractmethod
+    def apply(self, rng: np.random.Generator, parents: Floats) -> Floats:
+        """Draw one function and evaluate it.
+
+        Parameters
+        ----------
+        rng
+            Only the function is drawn from it, never anything that depends on the rows.
+        parents
+            One row a parent, at least one.
+        """
+
+
+@final
+@dataclass(frozen=True)
+class MLP(Mechanism):
+    """One hidden layer of sigmoids over all parents, as in the NOTEARS-MLP experiments."""
+
+    hidden: int = 100
+    weights: UniformWeights = UniformWeights()
+
+    def __post_init__(self) -> None:
+        if self.hidden < 1:
+            raise DataError(f"hidden must be at least 1; {self.hidden} was given.")
+
+    def apply(self, rng: np.random.Generator, parents: Floats) -> Floats:
+        """Draw one function and evaluate it."""
+        p = len(parents)
+        first = self.weights.draw(rng, p * self.hidden).reshape(self.hidden, p)
+        second = self.weights.draw(rng, self.hidden)
+        # tanh form of the sigmoid: it does not overflow.
+        mean: Floats = second @ (0.5 * (1.0 + np.tanh(0.5 * (first @ parents))))
+        return mean
+
+
+@final
+@dataclass(frozen=True)
+class FourierAdditive(Mechanism):
+    """A sum of one random function a parent: a linear part and a few sines and cosines.
+
+    f(x) = β {w₀ x + Σ_k [v_k sin(kx) + w_k cos(kx)]}, with v and w Dirichlet with concentrations
+    in proportion to exp(-k/decay), as in the Gaussian process network experiments
+    (arXiv 2306.11380).
+
+    Attributes
+    ----------
+    terms
+        Number of frequencies.
+    decay
+        Small: nearly linear; 0: linear; large: wiggly.
+    weights
+        Law of β.
+    shared
+        Let the parents of a node share v and w, as the code of those experiments does; the paper
+        has one function for each parent.
+    """
+
+    terms: int = 6
+    decay: float = 1.0
+    weights: UniformWeights = UniformWeights()
+    shared: bool = False
+
+    def __post_init__(self) -> None:
+        if self.terms < 1:
+            raise DataError(f"terms must be at least 1; {self.terms} was given.")
+        if self.decay < 0:
+            raise DataError(f"decay must not be negative; {self.decay} was given.")
+
+    def apply(self, rng: np.random.Generator, parents: Floats) -> Floats:
+        """Draw one function and evaluate it."""
+        betas = self.weights.draw(rng, len(parents))
+        mean = np.zeros(parents.shape[1])
+        cosines, sines = self._coefficients(rng)
+        for beta, x in zip(betas, parents, strict=True):
+            shape = cosines[0] * x
+            for k in range(1, self.terms + 1):
+                shape += sines[k] * np.sin(k * x) + cosines[k] * np.cos(k * x)
+            mean += beta * shape
+            if not self.shared:
+                cosines, sines = self._coefficients(rng)
+        return mean
+
+    def _coefficients(self, rng: np.random.Generator) -> tuple[Floats, Floats]:
+        if self.decay == 0.0:
+            linear = np.zeros(self.terms + 1)
+            linear[0] = 1.0
+            return linear, np.zeros(self.terms + 1)
+        sizes = np.exp(-np.arange(self.terms + 1) / self.decay)
+        # A concentration must be positive also where the exponential underflows.
+        concentration = np.maximum(sizes / sizes.sum(), 1e-12)
+        return rng.dirichlet(concentration), rng.dirichlet(concentration)
+
+
+def nonlinear(
+    dag: DAG,
+    n: int,
+    *,
+    mechanism: Mechanism = MLP(),
+    noise: Noise = Gaussian(),
+    variances: Variances | Mapping[str, float] = EqualVariances(),
+    internally_standardised: bool = False,
+    seed: int,
+) -> Simulation:
+    """Draw n rows of x_j = f_j(parents) + e_j.
+
+    Parameters
+    ----------
+    dag
+        The graph.
+    n
+        Number of rows, at least 2 when internally standardised.
+    mechanism
+        Law of the functions: `MLP` or `FourierAdditive`.
+    noise
+        Shape of the noise, mean zero.
+    variances
+        A law of the noise variances, or one variance for each node.
+    internally_standardised
+        Scale each variable, with its mean and standard deviation in these n rows, as it is made
+        (arXiv 2406.11601); its children see the scaled one.
+    seed
+        Same seed, same data. Functions do not depend on ``n``.
+    """
+    if n < (2 if internally_standardised else 0):
+        raise DataError(f"n = {n} rows are too few.")
+    nodes = dag.nodes
+    if isinstance(variances, Variances):
+        values = variances.draw(stream(seed, Purpose.VARIANCES), len(nodes))
+        variances = dict(zip(nodes, values.tolist(), strict=True))
+    rng = stream(seed, Purpose.NOISE)
+    columns = np.empty((len(nodes), n))
+    for j, name in enumerate(nodes):
+        columns[j] = np.sqrt(variances[name]) * noise.draw(rng, n)
+    above = dag.parent_indices()
+    for name in dag.topological_order():
+        j = dag.index(name)
+        if above[j]:
+            draw = stream(seed, Purpose.MECHANISM, j)
+            columns[j] += mechanism.apply(draw, columns[list(above[j])])
+        if internally_standardised:
+            columns[j] = (columns[j] - columns[j].mean()) / columns[j].std()
+    return Simulation(dag, dict(zip(nodes, columns, strict=True)))

@@ -1,0 +1,80 @@
+"""What a simulator gives back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isthmus.errors import DataError
+from isthmus.graphs import DAG
+
+Edge = tuple[str, str]
+NO_WEIGHTS: Mapping[Edge, float] = MappingProxyType({})
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Simulation:
+    """Data, and the graph they came from.
+
+    Attributes
+    ----------
+    dag
+        The graph that made the data.
+    data
+        One array a node, by name, in the order of ``dag.nodes``; the arrays are read-only.
+        ``pandas.DataFrame(simulation.data)`` and the like work.
+    weights
+        For linear data the weight of each edge as it acts on ``data``; empty otherwise.
+    """
+
+    dag: DAG
+    data: Mapping[str, NDArray[Any]]
+    weights: Mapping[Edge, float] = field(default_factory=lambda: NO_WEIGHTS)
+
+    def __post_init__(self) -> None:
+        if tuple(self.data) != self.dag.nodes:
+            raise DataError("Simulated data must have the columns of the graph, in its order.")
+        for column in self.data.values():
+            column.flags.writeable = False
+        object.__setattr__(self, "data", dict(self.data))
+        object.__setattr__(self, "weights", MappingProxyType(dict(self.weights)))
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return next((len(column) for column in self.data.values()), 0)
+
+    def array(self) -> NDArray[Any]:
+        """Give a new array with a row an observation and a column a node, as in ``dag.nodes``."""
+        if not self.data:
+            return np.empty((0, 0))
+        return np.column_stack(list(self.data.values()))
+
+    def standardised(self) -> Simulation:
+        """Scale every column to mean 0 and variance 1 *after* the data were made.
+
+        Variances then say nothing any more, but the share of variance explained still does: see
+        ``internally_standardised`` in the simulators for data that do not have that fault.
+        Weights are rescaled with the data.
+        """
+        sds: dict[str, float] = {}
+        data: dict[str, NDArray[Any]] = {}
+        for name, column in self.data.items():
+            if not np.issubdtype(column.dtype, np.floating):
+                raise DataError(f"Only numeric columns can be standardised; {name!r} is discrete.")
+            sds[name] = float(column.std())
+            if sds[name] == 0.0:
+                raise DataError(f"Column {name!r} is constant: it cannot be standardised.")
+            data[name] = (column - column.mean()) / sds[name]
+        weights = {(a, b): w * sds[a] / sds[b] for (a, b), w in self.weights.items()}
+        return Simulation(self.dag, data, weights)
+
+    def __repr__(self) -> str:
+        nodes, edges = len(self.dag.nodes), len(self.dag.edges)
+        return f"Simulation(n={self.n}, nodes={nodes}, edges={edges})"

@@ -1,0 +1,163 @@
+"""How far variance, or the share of it that is explained, gives the order of a graph away."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isthmus.errors import DataError, GraphError, MismatchError
+from isthmus.graphs import DAG
+from isthmus.simulate.result import Simulation
+from isthmus.statistics import Moments
+
+Floats = NDArray[np.float64]
+TIE = 1e-9
+"""Relative difference below which two values count as equal: rounding, not order."""
+NEARLY_SINGULAR = 1e-10
+
+
+def varsortability(data: Any, dag: DAG | None = None) -> float:
+    """Give the share of directed paths along which the variance grows.
+
+    For each length k and each ordered pair of nodes joined by a directed path of length k, count
+    1 if the variance at the end is larger, 1/2 if equal, 0 if smaller; the measure is the mean
+    (Reisach et al. 2021, arXiv 2102.13647). 1: sorting by variance is a causal order; 1/2:
+    variances say nothing.
+
+    Parameters
+    ----------
+    data
+        A `Simulation`, `Moments`, a mapping or table of columns by name, or a two-dimensional
+        array with columns in the order of ``dag.nodes``.
+    dag
+        The true graph; may be left out for a `Simulation`.
+
+    Returns
+    -------
+    float
+        Between 0 and 1; ``nan`` for a graph without edges.
+    """
+    graph = _graph(data, dag)
+    covariance, _ = second_moments(data, graph.nodes)
+    return order_alignment(np.diag(covariance), graph)
+
+
+def r2_sortability(data: Any, dag: DAG | None = None) -> float:
+    """Give the share of directed paths along which R² grows.
+
+    R² of a variable is the share of its variance that a linear regression on all others
+    explains. It does not change with scale, so standardising does not remove it (Reisach et al.
+    2023, arXiv 2303.18211). Counted as in `varsortability`; parameters as there.
+    """
+    graph = _graph(data, dag)
+    covariance, _ = second_moments(data, graph.nodes)
+    return order_alignment(r_squared(covariance, graph.nodes), graph)
+
+
+def order_alignment(values: NDArray[Any], dag: DAG) -> float:
+    """Give the share of directed paths, one for each pair and length, along which values grow.
+
+    Parameters
+    ----------
+    values
+        One number a node, in the order of ``dag.nodes``.
+    dag
+        The graph.
+    """
+    x = np.asarray(values, dtype=np.float64)
+    if x.shape != (len(dag.nodes),):
+        raise DataError(f"Need one value for each of {len(dag.nodes)} nodes; got shape {x.shape}.")
+    tied = np.abs(x[None, :] - x[:, None]) <= TIE * np.maximum(
+        np.abs(x[None, :]), np.abs(x[:, None])
+    )
+    credit = np.where(tied, 0.5, (x[None, :] > x[:, None]).astype(np.float64))
+    edges = dag.adjacency().astype(np.float64)
+    reached = edges
+    paths = aligned = 0.0
+    while reached.any():  # an acyclic graph has no path longer than d - 1
+        paths += float(reached.sum())
+        aligned += float((credit * reached).sum())
+        reached = (reached @ edges > 0).astype(np.float64)
+    return aligned / paths if paths else float("nan")
+
+
+def r_squared(covariance: Floats, names: tuple[str, ...]) -> Floats:
+    """Give R² of each variable on all others, from the covariance."""
+    sd = np.sqrt(np.diag(covariance))
+    constant = [name for name, s in zip(names, sd, strict=True) if s == 0.0]
+    if constant:
+        raise DataError(f"R² is not defined for constant columns; drop {constant}.")
+    correlation = covariance / np.outer(sd, sd)
+    values, vectors = np.linalg.eigh(correlation)
+    if len(values) and values[0] > NEARLY_SINGULAR * values[-1]:
+        precision = (vectors**2) @ (1.0 / values)
+        return np.clip(1.0 - 1.0 / precision, 0.0, 1.0)
+    # Some columns are linear in others: regress one by one with least squares.
+    result = np.empty(len(sd))
+    for j in range(len(sd)):
+        others = np.arange(len(sd)) != j
+        cross = correlation[others, j]
+        gram = correlation[np.ix_(others, others)]
+        solution = np.linalg.lstsq(gram, cross, rcond=NEARLY_SINGULAR)[0]
+        result[j] = cross @ solution
+    return np.clip(result, 0.0, 1.0)
+
+
+def second_moments(data: Any, names: tuple[str, ...]) -> tuple[Floats, int]:
+    """Give the covariance (divided by n) of named columns, and n."""
+    if isinstance(data, Moments):
+        chosen = data.select(names)
+        if len(chosen.columns) != len(names):
+            raise MismatchError("Sortability needs continuous variables, one column each.")
+        return chosen.covariance(), chosen.n
+    columns = _columns(data, names)
+    x = np.empty((len(columns), len(columns[0]) if columns else 0))
+    for j, (name, column) in enumerate(zip(names, columns, strict=True)):
+        if not (np.issubdtype(column.dtype, np.number) and column.ndim == 1):
+            raise DataError(f"Column {name!r} is not numeric ({column.dtype}).")
+        x[j] = column
+    if x.shape[1] < 1:
+        raise DataError("There are no rows.")
+    if not np.isfinite(x).all():
+        raise DataError("Sortability needs finite values; drop or fill missing cells first.")
+    x -= x.mean(axis=1, keepdims=True)
+    covariance: Floats = x @ x.T / x.shape[1]
+    return covariance, x.shape[1]
+
+
+def column_names(data: Any) -> tuple[str, ...]:
+    """Give the names of the columns that data carry."""
+    if isinstance(data, Simulation):
+        return data.dag.nodes
+    if isinstance(data, Moments):
+        return tuple(data.schema.names)
+    if isinstance(data, Mapping):
+        return tuple(data)
+    columns = getattr(data, "columns", None)
+    if columns is None:
+        raise DataError(f"A {type(data).__name__} has no column names; give a mapping or a table.")
+    return tuple(columns)
+
+
+def _columns(data: Any, names: tuple[str, ...]) -> list[NDArray[Any]]:
+    if isinstance(data, Simulation):
+        data = data.data
+    if isinstance(data, np.ndarray):
+        if data.ndim != 2 or data.shape[1] != len(names):
+            raise DataError(f"Need an array with {len(names)} columns; got shape {data.shape}.")
+        return [data[:, j] for j in range(len(names))]
+    missing = sorted(set(names) - set(column_names(data)))
+    if missing:
+        raise DataError(f"The data have no columns {missing}, which the graph names.")
+    return [np.asarray(data[name]) for name in names]
+
+
+def _graph(data: Any, dag: DAG | None) -> DAG:
+    if dag is not None:
+        return dag
+    if isinstance(data, Simulation):
+        return data.dag
+    raise GraphError("Give the true graph: varsortability(data, dag).")
