@@ -1,16 +1,19 @@
 """Run every Python snippet of the README, the docs and the docstrings as a test.
 
-Each file has a namespace of its own and runs in an empty directory of its own, so that a reader
+Each page has a namespace of its own and runs in an empty directory of its own, so that a reader
 who pastes one page from top to bottom sees what we saw.
 """
 
 from __future__ import annotations
 
+import os
+from collections.abc import Generator
 from contextlib import ExitStack, chdir
 from doctest import ELLIPSIS, NORMALIZE_WHITESPACE
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import pytest
 from hypothesis import settings
 from sybil import Sybil
 from sybil.parsers.myst import PythonCodeBlockParser, SkipParser
@@ -59,3 +62,18 @@ pytest_collect_file = SybilCollection(
 # A busy machine must not fail a law: time is checked by pytest-timeout, not per example.
 settings.register_profile("house", deadline=None, print_blob=True)
 settings.load_profile("house")
+
+ENGINE_MARKERS = ("spark", "postgres")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Where all engines are promised to be installed, a skipped engine test is a failure."""
+    report = yield
+    promised = "ISTHMUS_NO_ENGINE_SKIPS" in os.environ
+    if promised and report.skipped and any(map(item.get_closest_marker, ENGINE_MARKERS)):
+        report.outcome = "failed"
+        report.longrepr = f"skipped although the engine is promised: {report.longrepr}"
+    return report
