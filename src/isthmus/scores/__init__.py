@@ -1,0 +1,18 @@
+"""What is good: scores, each in a file of its own."""
+
+from isthmus.scores.base import Score
+from isthmus.scores.bge import BGe, PriorMean
+from isthmus.scores.degenerate_gaussian import DegenerateGaussian
+from isthmus.scores.gaussian_bic import GaussianBIC
+from isthmus.scores.gaussian_ebic import GaussianEBIC
+from isthmus.scores.least_squares import LeastSquares
+
+__all__ = [
+    "BGe",
+    "DegenerateGaussian",
+    "GaussianBIC",
+    "GaussianEBIC",
+    "LeastSquares",
+    "PriorMean",
+    "Score",
+]

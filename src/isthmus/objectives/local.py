@@ -1,0 +1,209 @@
+"""Local scores: a number for a child and its parents, and nothing about where it came from.
+
+A search that sees a :class:`LocalScore` knows the names of the nodes and can ask for
+``score(child | parents)``, many at a time. Nodes are indices here; names are put back by
+``learn``. Two final classes exist: :class:`CompiledLocalScore` around a C function and
+:class:`PythonLocalScore` around any Python function, which is the way to add a score.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isthmus.graphs import DAG
+
+_SCORE_TYPE = ctypes.CFUNCTYPE(ctypes.c_int64, *(ctypes.c_int64,) * 7)
+
+
+class LocalScore(ABC):
+    """A decomposable objective to be maximised.
+
+    Attributes
+    ----------
+    nodes
+        Names of the variables; an index means a position in this tuple.
+    equivalent
+        Whether Markov-equivalent graphs always get the same total.
+    """
+
+    nodes: tuple[str, ...]
+    equivalent: bool
+
+    @property
+    @abstractmethod
+    def handle(self) -> tuple[int, int]:
+        """Address of the score's C function and of its data; see ``isthmus.numerics.abi``."""
+
+    @abstractmethod
+    def extensions(
+        self, child: int, parents: Sequence[int], candidates: Sequence[int]
+    ) -> NDArray[np.float64]:
+        """Score ``parents`` and each of its one-element extensions.
+
+        Returns
+        -------
+        array
+            Entry 0 is ``score(child | parents)``, entry ``1 + j`` is
+            ``score(child | parents + candidates[j])``.
+        """
+
+    @abstractmethod
+    def raise_failure(self) -> None:
+        """Raise what a call through :attr:`handle` could not."""
+
+    @final
+    def local(self, child: int, parents: Sequence[int]) -> float:
+        """Score one child with its parents."""
+        return float(self.extensions(child, parents, ())[0])
+
+    @final
+    def total(self, dag: DAG) -> float:
+        """Score a whole graph over the same nodes."""
+        position = {name: i for i, name in enumerate(self.nodes)}
+        return sum(
+            self.local(position[node], [position[p] for p in dag.parents(node)])
+            for node in dag.nodes
+        )
+
+
+@final
+class CompiledLocalScore(LocalScore):
+    """A score whose work is done by a C function.
+
+    Parameters
+    ----------
+    nodes
+        Names of the variables.
+    address
+        Address of the function.
+    data
+        Its data, as one array of 64-bit integers.
+    keep
+        Whatever ``data`` points to, kept alive as long as this object.
+    equivalent
+        Whether Markov-equivalent graphs always get the same total.
+    """
+
+    def __init__(
+        self,
+        nodes: Sequence[str],
+        address: int,
+        data: NDArray[np.int64],
+        keep: tuple[Any, ...],
+        *,
+        equivalent: bool,
+    ) -> None:
+        self.nodes = tuple(nodes)
+        self.equivalent = equivalent
+        self._address = address
+        self._data = data
+        self._keep = keep
+        self._function = _SCORE_TYPE(address)
+
+    @property
+    def handle(self) -> tuple[int, int]:
+        """Address of the C function and of its data."""
+        return self._address, self._data.ctypes.data
+
+    def extensions(
+        self, child: int, parents: Sequence[int], candidates: Sequence[int]
+    ) -> NDArray[np.float64]:
+        """Score ``parents`` and each of its one-element extensions."""
+        given = np.asarray(parents, dtype=np.int64)
+        added = np.asarray(candidates, dtype=np.int64)
+        out = np.empty(len(added) + 1)
+        self._function(
+            self._data.ctypes.data,
+            child,
+            given.ctypes.data,
+            len(given),
+            added.ctypes.data,
+            len(added),
+            out.ctypes.data,
+        )
+        return out
+
+    def raise_failure(self) -> None:
+        """Do nothing: compiled scores do not fail."""
+
+
+@final
+class PythonLocalScore(LocalScore):
+    """A score written in Python, remembered once computed.
+
+    Parameters
+    ----------
+    nodes
+        Names of the variables.
+    function
+        ``function(child, parents)`` with indices, parents in ascending order; returns the score.
+    equivalent
+        Whether Markov-equivalent graphs always get the same total.
+    """
+
+    def __init__(
+        self,
+        nodes: Sequence[str],
+        function: Callable[[int, tuple[int, ...]], float],
+        *,
+        equivalent: bool,
+    ) -> None:
+        self.nodes = tuple(nodes)
+        self.equivalent = equivalent
+        self._score = function
+        self._known: dict[tuple[int, tuple[int, ...]], float] = {}
+        self._failure: BaseException | None = None
+        self._callback = _SCORE_TYPE(self._called)
+
+    @property
+    def handle(self) -> tuple[int, int]:
+        """Address of a C function that calls the Python one."""
+        return ctypes.cast(self._callback, ctypes.c_void_p).value or 0, 0
+
+    def extensions(
+        self, child: int, parents: Sequence[int], candidates: Sequence[int]
+    ) -> NDArray[np.float64]:
+        """Score ``parents`` and each of its one-element extensions."""
+        base = tuple(sorted(int(p) for p in parents))
+        out = np.empty(len(candidates) + 1)
+        out[0] = self._one(child, base)
+        for j, candidate in enumerate(candidates):
+            out[1 + j] = self._one(child, tuple(sorted((*base, int(candidate)))))
+        return out
+
+    def raise_failure(self) -> None:
+        """Raise what the Python function raised when a compiled search called it."""
+        if self._failure is not None:
+            failure, self._failure = self._failure, None
+            raise failure
+
+    def _one(self, child: int, parents: tuple[int, ...]) -> float:
+        key = (child, parents)
+        value = self._known.get(key)
+        if value is None:
+            value = self._known[key] = float(self._score(child, parents))
+        return value
+
+    def _called(
+        self, data: int, child: int, parents: int, k: int, candidates: int, m: int, out: int
+    ) -> int:
+        # An exception cannot cross a C frame: keep it, tell the search to stop.
+        try:
+            values = self.extensions(child, _ints_at(parents, k), _ints_at(candidates, m))
+            ctypes.memmove(out, values.ctypes.data, values.nbytes)
+        except BaseException as failure:  # noqa: BLE001 - raised again by raise_failure
+            self._failure = failure
+            return 1
+        return 0
+
+
+def _ints_at(address: int, count: int) -> list[int]:
+    if count == 0:
+        return []
+    return list((ctypes.c_int64 * count).from_address(address))

@@ -1,0 +1,31 @@
+"""What a score is: a strategy that turns statistics into an objective."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import ClassVar, Generic, TypeVar
+
+from isthmus.objectives import LocalScore, SmoothLoss
+from isthmus.statistics import Counts, Kind, Moments
+
+StatisticsT = TypeVar("StatisticsT", Moments, Counts)
+ObjectiveT = TypeVar("ObjectiveT", bound=LocalScore | SmoothLoss, covariant=True)
+
+
+class Score(ABC, Generic[StatisticsT, ObjectiveT]):
+    """Options of a score; subclasses are frozen dataclasses.
+
+    Attributes
+    ----------
+    needs
+        The statistics that the score is computed from.
+    kind
+        The kind of variable it is for; None if it takes both.
+    """
+
+    needs: ClassVar[type[Moments] | type[Counts]]
+    kind: ClassVar[Kind | None]
+
+    @abstractmethod
+    def bind(self, statistics: StatisticsT) -> ObjectiveT:
+        """Give the objective that a search sees."""

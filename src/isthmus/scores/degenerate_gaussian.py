@@ -1,0 +1,54 @@
+"""The degenerate Gaussian score for tables of continuous and discrete columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+import numpy as np
+
+from isthmus.objectives import CompiledLocalScore, LocalScore
+from isthmus.scores.base import Score
+from isthmus.scores.gaussian import TOLERANCE, correlate
+from isthmus.statistics import Moments
+
+
+@final
+@dataclass(frozen=True)
+class DegenerateGaussian(Score[Moments, LocalScore]):
+    """BIC of the joint Gaussian over one-hot blocks (Andrews, Ramsey and Cooper 2019).
+
+    A discrete variable with r levels is the block of r - 1 indicator columns; a family of blocks
+    is scored by log determinants of the covariance of the columns, as if they were Gaussian. Fast,
+    needs moments only, score-equivalent, and on purely continuous tables the same as
+    ``GaussianBIC``.
+
+    Parameters
+    ----------
+    penalty
+        Multiplies ``log(n) / 2`` for each parameter.
+    """
+
+    penalty: float = 1.0
+    needs: ClassVar[type[Moments]] = Moments
+    kind: ClassVar[None] = None
+
+    def bind(self, statistics: Moments) -> LocalScore:
+        """Give the objective that a search sees."""
+        from isthmus.numerics import gaussian
+
+        n = statistics.n
+        starts = np.array([start for start, _ in statistics.blocks] + [len(statistics.columns)])
+        sizes = np.diff(starts)
+        correlation, scale = correlate(statistics.covariance())
+        each = self.penalty * 0.5 * np.log(n)
+        log_scale = np.concatenate([[0.0], np.cumsum(np.log(scale))])
+        base = (
+            -0.5 * n * (np.log(2.0 * np.pi) + 1.0) * sizes
+            - 0.5 * n * (log_scale[starts[1:]] - log_scale[starts[:-1]])
+            - each * (sizes + sizes * (sizes + 1) / 2.0)
+        )
+        data, keep = gaussian.pack_block(correlation, starts, base, 0.5 * n, each, TOLERANCE)
+        return CompiledLocalScore(
+            statistics.schema.names, gaussian.block_score.address, data, keep, equivalent=True
+        )

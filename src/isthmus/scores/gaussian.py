@@ -1,0 +1,55 @@
+"""What the Gaussian scores share: from moments to the compiled kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isthmus.objectives import CompiledLocalScore
+from isthmus.statistics import Moments
+
+TOLERANCE = 1e-10
+"""Share of a column's variance below which the rest of it counts as determined by the others."""
+
+Floats: TypeAlias = NDArray[np.float64]
+
+
+def bind_likelihood(moments: Moments, penalties: Floats) -> CompiledLocalScore:
+    """Bind the maximised Gaussian log-likelihood minus ``penalties[number of parents]``."""
+    n, d = moments.n, len(moments.schema)
+    constant = np.full(d + 1, -0.5 * n * (np.log(2.0 * np.pi) + 1.0)) - penalties
+    half = np.full(d + 1, 0.5 * n)
+    return bind_matrix(
+        moments.schema.names, moments.covariance(), (constant, half, np.zeros(d + 1))
+    )
+
+
+def bind_matrix(
+    names: Sequence[str], matrix: Floats, tables: tuple[Floats, Floats, Floats]
+) -> CompiledLocalScore:
+    """Bind ``a[k] - b[k] log v(child | parents) - c[k] log det R[parents]`` for ``R = matrix``."""
+    from isthmus.numerics import gaussian
+
+    correlation, scale = correlate(matrix)
+    data, keep = gaussian.pack_scalar(correlation, np.log(scale), tables, TOLERANCE)
+    return CompiledLocalScore(names, gaussian.scalar_score.address, data, keep, equivalent=True)
+
+
+def correlate(matrix: Floats) -> tuple[Floats, Floats]:
+    """Split a covariance into correlations and variances; a constant gets the variance 1.
+
+    A constant has no likelihood of its own; with this rule it has the same score whatever its
+    parents, so it gets none, and as it explains nothing it is nobody's parent.
+    """
+    variance = np.diagonal(matrix).copy()
+    constant = variance <= 0.0
+    variance[constant] = 1.0
+    spread = np.sqrt(variance)
+    correlation = np.clip(matrix / spread[:, None] / spread[None, :], -1.0, 1.0)
+    correlation[constant, :] = 0.0
+    correlation[:, constant] = 0.0
+    np.fill_diagonal(correlation, 1.0)
+    return correlation, variance
