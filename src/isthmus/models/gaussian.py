@@ -1,0 +1,190 @@
+"""Bayesian networks of continuous variables with linear Gaussian conditionals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite, log, pi, sqrt
+from types import MappingProxyType
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from isthmus.errors import DataError, SchemaError
+from isthmus.graphs import DAG
+from isthmus.graphs.names import listed
+from isthmus.models.discrete import check_keys
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False)
+class GaussianNetwork:
+    """A DAG with a linear regression on its parents for each node.
+
+    Parameters
+    ----------
+    dag
+        The structure.
+    intercepts
+        For each node the constant term.
+    coefficients
+        For each node the coefficient of each parent.
+    variances
+        For each node the variance around the regression; zero means it is determined.
+
+    Raises
+    ------
+    SchemaError
+        If nodes and numbers do not fit together.
+    DataError
+        If a number is not finite or a variance negative.
+    """
+
+    dag: DAG
+    intercepts: Mapping[str, float]
+    coefficients: Mapping[str, Mapping[str, float]]
+    variances: Mapping[str, float]
+
+    def __post_init__(self) -> None:
+        nodes = self.dag.nodes
+        check_keys(self.dag, self.intercepts, "intercepts")
+        check_keys(self.dag, self.coefficients, "coefficients")
+        check_keys(self.dag, self.variances, "variances")
+        intercepts = {v: _finite(self.intercepts[v], f"The intercept of {v!r}") for v in nodes}
+        variances = {v: _finite(self.variances[v], f"The variance of {v!r}") for v in nodes}
+        coefficients = {}
+        for name in nodes:
+            own, parents = self.coefficients[name], self.dag.parents(name)
+            if set(own) != set(parents):
+                raise SchemaError(
+                    f"Node {name!r} has the parents {listed(parents)} but coefficients for "
+                    f"{listed(own)}."
+                )
+            coefficients[name] = MappingProxyType(
+                {p: _finite(own[p], f"The coefficient of {p!r} for {name!r}") for p in parents}
+            )
+            if variances[name] < 0:
+                raise DataError(f"The variance of {name!r} is negative: {variances[name]}.")
+        object.__setattr__(self, "intercepts", MappingProxyType(intercepts))
+        object.__setattr__(self, "coefficients", MappingProxyType(coefficients))
+        object.__setattr__(self, "variances", MappingProxyType(variances))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        plain = {name: dict(own) for name, own in self.coefficients.items()}
+        return GaussianNetwork, (self.dag, dict(self.intercepts), plain, dict(self.variances))
+
+    @property
+    def parameters(self) -> int:
+        """The number of free parameters: intercepts, coefficients and variances."""
+        return 2 * len(self.dag.nodes) + len(self.dag.edges)
+
+    def weights(self) -> NDArray[np.float64]:
+        """Return the matrix of coefficients [from, to], in the order of ``dag.nodes``."""
+        matrix = np.zeros((len(self.dag.nodes), len(self.dag.nodes)))
+        for name, own in self.coefficients.items():
+            for parent, value in own.items():
+                matrix[self.dag.index(parent), self.dag.index(name)] = value
+        return matrix
+
+    def sample(self, n: int, *, seed: int) -> dict[str, NDArray[np.float64]]:
+        """Draw rows from the joint distribution.
+
+        Parameters
+        ----------
+        n
+            How many rows.
+        seed
+            The same seed gives the same rows.
+
+        Returns
+        -------
+        dict
+            For each node, in the order of ``dag.nodes``, a column.
+        """
+        rng = np.random.default_rng(seed)
+        drawn: dict[str, NDArray[np.float64]] = {}
+        for name in self.dag.topological_order():
+            column = rng.standard_normal(n)
+            column *= sqrt(self.variances[name])
+            column += self.intercepts[name]
+            for parent, value in self.coefficients[name].items():
+                column += value * drawn[parent]
+            drawn[name] = column
+        return {name: drawn[name] for name in self.dag.nodes}
+
+    def mean(self) -> NDArray[np.float64]:
+        """Return the means, in the order of ``dag.nodes``."""
+        means: dict[str, float] = {}
+        for name in self.dag.topological_order():
+            own = self.coefficients[name]
+            means[name] = self.intercepts[name] + sum(v * means[p] for p, v in own.items())
+        return np.array([means[name] for name in self.dag.nodes])
+
+    def covariance(self) -> NDArray[np.float64]:
+        """Return the covariance matrix, in the order of ``dag.nodes``."""
+        size = len(self.dag.nodes)
+        order = [self.dag.index(name) for name in self.dag.topological_order()]
+        # column v holds what a unit of each node's own noise adds to node v
+        effect = np.zeros((size, size))
+        for v in order:
+            name = self.dag.nodes[v]
+            effect[v, v] = 1.0
+            for parent, value in self.coefficients[name].items():
+                effect[:, v] += value * effect[:, self.dag.index(parent)]
+        noise = np.array([self.variances[name] for name in self.dag.nodes])
+        covariance = effect.T @ (noise[:, None] * effect)
+        return np.asarray((covariance + covariance.T) / 2)
+
+    def log_likelihood(self, data: Mapping[str, ArrayLike]) -> float:
+        """Return the natural logarithm of the density of some rows, given as columns."""
+        check_keys(self.dag, data, "data", extra=True)
+        columns = {v: np.asarray(data[v], dtype=np.float64) for v in self.dag.nodes}
+        total = 0.0
+        for name, column in columns.items():
+            variance = self.variances[name]
+            if variance == 0:
+                raise DataError(
+                    f"Node {name!r} has variance zero, so there is no density to take the "
+                    "logarithm of."
+                )
+            rest = column - self.intercepts[name]
+            for parent, value in self.coefficients[name].items():
+                rest = rest - value * columns[parent]
+            total -= 0.5 * (len(column) * log(2 * pi * variance) + float(rest @ rest) / variance)
+        return total
+
+    def reorder(self, nodes: Sequence[str]) -> GaussianNetwork:
+        """Return the same network with its nodes in another order."""
+        dag = self.dag.reorder(nodes)
+        return GaussianNetwork(dag, self.intercepts, self.coefficients, self.variances)
+
+    def close_to(self, other: GaussianNetwork, tolerance: float = 1e-9) -> bool:
+        """Tell whether two networks are the same up to rounding of their numbers."""
+        if self.dag != other.dag:
+            return False
+        pairs = [(self.intercepts[v], other.intercepts[v]) for v in self.dag.nodes]
+        pairs += [(self.variances[v], other.variances[v]) for v in self.dag.nodes]
+        for name, own in self.coefficients.items():
+            pairs += [(value, other.coefficients[name][p]) for p, value in own.items()]
+        return all(abs(a - b) <= tolerance for a, b in pairs)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, GaussianNetwork):
+            return NotImplemented
+        return self.close_to(other, tolerance=0.0)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return (
+            f"GaussianNetwork({len(self.dag.nodes)} nodes, {len(self.dag.edges)} edges, "
+            f"{self.parameters} parameters)"
+        )
+
+
+def _finite(value: float, what: str) -> float:
+    number = float(value)
+    if not isfinite(number):
+        raise DataError(f"{what} is {number}; it must be a finite number.")
+    return number
