@@ -85,11 +85,13 @@ class MomentsBuilder:
             self._schema.variables, self._schema.blocks, columns, strict=True
         ):
             if v.kind is Kind.CONTINUOUS:
-                np.subtract(x, self._shift[start], out=buffer[start], casting="unsafe")
+                np.subtract(x, self._shift[start], out=buffer[start], dtype=np.float64)
             else:
                 codes = self._codes(v.name, x, stop - start + 1)
                 for j in range(start, stop):
-                    np.subtract(codes == j - start + 1, self._shift[j], out=buffer[j])
+                    np.subtract(
+                        codes == j - start + 1, self._shift[j], out=buffer[j], dtype=np.float64
+                    )
         with np.errstate(all="ignore"):  # what is not finite is looked at below
             weighted = buffer if weights is None else buffer * weights
             sums, gram = weighted.sum(axis=1), weighted @ buffer.T

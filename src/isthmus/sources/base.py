@@ -1,0 +1,53 @@
+"""What a source of data offers: statistics, and rows only where they are at hand."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isthmus.results.disclosure import Disclosure
+from isthmus.statistics import Counts, Kind, Moments, Plan, Schema
+
+
+class Source(ABC):
+    """A place where data live.
+
+    A source computes statistics where the data are; only those leave it.
+    """
+
+    @abstractmethod
+    def schema(self) -> Schema:
+        """Names, kinds and levels of the variables."""
+
+    @abstractmethod
+    def moments(self, names: Sequence[str] | None = None) -> Moments:
+        """Moments of these variables, in the order asked; of all if not given."""
+
+    @abstractmethod
+    def counts(self, plan: Plan) -> Counts:
+        """Counts over the planned sets of discrete variables."""
+
+    @abstractmethod
+    def rows(self) -> NDArray[np.float64]:
+        """All rows, shape (n, d), levels as codes; `MismatchError` where rows are not at hand."""
+
+    @abstractmethod
+    def disclosure(self) -> Disclosure:
+        """What has left the place where the data live, so far."""
+
+
+def countable(schema: Schema, plan: Plan) -> Schema:
+    """The discrete variables that a plan can count; refuses plans that name continuous ones.
+
+    A plan of sets may name the discrete variables of a mixed table; other plans need all discrete.
+    """
+    if plan.groups is not None:
+        asked = {name for group in plan.groups for name in group}
+        schema.indices(sorted(asked))
+        schema.subset(n for n in schema.names if n in asked).require(Kind.DISCRETE, "Counts")
+        return schema.subset(schema.of_kind(Kind.DISCRETE))
+    schema.require(Kind.DISCRETE, "Counts")
+    return schema

@@ -1,0 +1,43 @@
+"""From whatever a user gives to a source."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+import numpy as np
+
+from isthmus.errors import DataError, SchemaError
+from isthmus.sources.base import Source
+from isthmus.sources.frame import Frame
+from isthmus.sources.summary import Summary
+from isthmus.statistics import Counts, Kind, Moments
+
+
+def as_source(data: object, *, kinds: Mapping[str, Kind] | None = None) -> Source:
+    """Make a source of a table, of statistics, or of a source itself.
+
+    Parameters
+    ----------
+    data
+        A table in memory (`Frame`), a table of an engine (`Lazy`), statistics (`Summary`), or a
+        source.
+    kinds
+        How to read some columns of a table.
+    """
+    if isinstance(data, (Source, Moments, Counts)):
+        if kinds is not None:
+            raise SchemaError("kinds are for tables; a source and statistics know their kinds.")
+        return data if isinstance(data, Source) else Summary(data)
+    if isinstance(data, (str, os.PathLike)):
+        raise _is_path(os.fspath(data))
+    if isinstance(data, (np.ndarray, Mapping)):
+        return Frame(data, kinds=kinds)
+    return Frame(data, kinds=kinds)
+
+
+def _is_path(path: str) -> DataError:
+    return DataError(
+        f"{path!r} is a name, not a table. Read it first: polars.scan_parquet({path!r}) or "
+        f"duckdb.sql(\"from '{path}'\") for large files, pandas.read_csv({path!r}) for small ones."
+    )

@@ -1,0 +1,87 @@
+"""Statistics that were computed elsewhere, as a source."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isthmus.errors import MismatchError, UnplannedError
+from isthmus.results.disclosure import Disclosure
+from isthmus.sources.base import Source, countable
+from isthmus.statistics import Counts, Moments, Plan, Schema
+
+
+@final
+class Summary(Source):
+    """Moments or counts themselves.
+
+    Parameters
+    ----------
+    statistics
+        What there is; nothing else can be asked for.
+    """
+
+    def __init__(self, statistics: Moments | Counts) -> None:
+        self._statistics = statistics
+
+    def schema(self) -> Schema:
+        """Names, kinds and levels of the variables."""
+        return self._statistics.schema
+
+    def moments(self, names: Sequence[str] | None = None) -> Moments:
+        """The moments; from counts when they hold every pair."""
+        found = self._statistics
+        if isinstance(found, Counts):
+            if found.joint is None:
+                raise MismatchError(
+                    f"The counts at hand hold {found.plan}, from which moments are not made. "
+                    "Choose a score on counts (BIC, BDeu), or ask the source of the data "
+                    "for moments."
+                )
+            found = Moments.from_columns(
+                found.schema, list(found.joint.codes), weights=found.joint.weights
+            )
+        return found if names is None else found.select(names)
+
+    def counts(self, plan: Plan) -> Counts:
+        """The counts, when they cover the plan."""
+        found = self._statistics
+        if isinstance(found, Moments):
+            raise MismatchError(
+                "There are only moments here, and counts were asked for. Choose a score on moments "
+                "(GaussianBIC, BGe, DegenerateGaussian), or ask the source of the data for counts."
+            )
+        if plan == found.plan:
+            return found
+        countable(found.schema, plan)
+        if found.joint is not None:
+            return Counts.from_rows(found.schema, found.joint, plan=plan, regime=found.regime)
+        names = found.schema.names
+        sets = (
+            [tuple(names[i] for i in s) for s in plan.maximal(names)]
+            if not (plan.is_everything)
+            else [names]
+        )
+        if not all(found.plan.covers(s) for s in sets):
+            raise UnplannedError(
+                f"The counts at hand hold {found.plan}; {plan} was asked for. "
+                "Ask the source of the data with that plan."
+            )
+        return found
+
+    def rows(self) -> NDArray[np.float64]:
+        """Not here."""
+        raise MismatchError(
+            "There are only statistics here, no rows. Choose a score that needs moments or counts, "
+            "or give the table itself."
+        )
+
+    def disclosure(self) -> Disclosure:
+        """Nothing more than these statistics, which someone released before."""
+        return Disclosure.none()
+
+    def __repr__(self) -> str:
+        return f"Summary({self._statistics!r})"
