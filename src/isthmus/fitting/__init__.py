@@ -1,0 +1,6 @@
+"""Parameters of a network with a given graph, from the same statistics as its score."""
+
+from isthmus.fitting.gaussian import fit_gaussian
+from isthmus.fitting.tables import fit_tables
+
+__all__ = ["fit_gaussian", "fit_tables"]

@@ -1,0 +1,45 @@
+"""How a run ended, with a sentence that says what to do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Ending(StrEnum):
+    """The ways in which a search can end."""
+
+    CONVERGED = "converged"
+    OPTIMAL = "optimal"
+    TIME_LIMIT = "time limit"
+    INTERRUPTED = "interrupted"
+
+
+@dataclass(frozen=True)
+class Status:
+    """How a run ended.
+
+    Attributes
+    ----------
+    ending
+        The kind of ending.
+    message
+        A sentence for people.
+    steps
+        How many steps the search took.
+    seconds
+        How long it took by the wall clock, from the first step to the last.
+    """
+
+    ending: Ending
+    message: str
+    steps: int
+    seconds: float
+
+    @property
+    def finished(self) -> bool:
+        """Whether the search came to its own end."""
+        return self.ending in (Ending.CONVERGED, Ending.OPTIMAL)
+
+    def __str__(self) -> str:
+        return f"{self.ending}: {self.message}"
