@@ -84,7 +84,8 @@ def test_fourier_shared_uses_one_shape() -> None:
 
     def of(*parents: NDArray[np.float64]) -> NDArray[np.float64]:
         y = mechanism.apply(np.random.default_rng(4), np.array(parents))
-        return np.subtract(y, y[0])
+        shifted: NDArray[np.float64] = y - y[0]
+        return shifted
 
     first, second = of(x, zero), of(zero, x)
     assert np.allclose(first / np.abs(first).max(), second / second[np.abs(first).argmax()])

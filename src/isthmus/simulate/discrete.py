@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from isthmus.errors import DataError
 from isthmus.graphs import DAG
+from isthmus.models import DiscreteNetwork
 from isthmus.simulate.result import Simulation
 from isthmus.simulate.streams import Purpose, stream
-
-if TYPE_CHECKING:
-    from isthmus.models import DiscreteNetwork
 
 LARGEST_TABLE = 50_000_000
 
@@ -61,8 +58,6 @@ def discrete_network(
     seed
         Same seed, same network.
     """
-    from isthmus.models import DiscreteNetwork
-
     if not concentration > 0:
         raise DataError(f"concentration must be positive; {concentration} was given.")
     sizes = _cardinalities(dag, cardinalities, seed)
