@@ -61,7 +61,7 @@ def sort_and_regress(data: Any, *, by: SortBy = SortBy.VARIANCE, seed: int = 0) 
 
 def _order(covariance: Floats, names: tuple[str, ...], by: SortBy, seed: int) -> NDArray[np.int64]:
     if by is SortBy.RANDOM:
-        return stream(seed, Purpose.LABELS).permutation(len(names))
+        return stream(seed, Purpose.SORTING).permutation(len(names))
     values = np.diag(covariance) if by is SortBy.VARIANCE else r_squared(covariance, names)
     return np.argsort(values, kind="stable").astype(np.int64)
 

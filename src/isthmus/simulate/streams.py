@@ -22,6 +22,7 @@ class Purpose(IntEnum):
     LAGGED_GRAPH = 8
     LAGGED_WEIGHTS = 9
     CARDINALITIES = 10
+    SORTING = 11
 
 
 def stream(seed: int, purpose: Purpose, *path: int) -> np.random.Generator:
