@@ -218,7 +218,7 @@ def label_array(levels: Sequence[Level]) -> NDArray[Any]:
 def _checked_levels(name: str, levels: Sequence[Level]) -> tuple[Level, ...]:
     if isinstance(levels, str):
         raise SchemaError(f"The levels of {name!r} must be a sequence, not the string {levels!r}.")
-    own = tuple(levels)
+    own = tuple(level.item() if isinstance(level, np.generic) else level for level in levels)
     if not own:
         raise SchemaError(f"Node {name!r} has no levels; it needs at least one.")
     if len(set(own)) != len(own):

@@ -1,0 +1,341 @@
+"""The Bayesian network interchange format (BIF 0.15), read and written."""
+
+from __future__ import annotations
+
+import re
+from itertools import islice, product
+from typing import TYPE_CHECKING, NoReturn
+
+import numpy as np
+
+from isthmus.errors import DataError, FormatError, GraphError
+from isthmus.graphs import DAG
+from isthmus.io.files import read_text, write_text
+from isthmus.models import DiscreteNetwork
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from os import PathLike
+
+    from numpy.typing import NDArray
+
+    from isthmus.models import Level
+
+_WORD = r'[^\s{}()\[\];,|"]+'
+_TOKEN = re.compile(rf'"(?:[^"\\]|\\.)*"|[{{}}()\[\];|]|{_WORD}|"', re.DOTALL)
+# a comment starts at the start of a token only: a word such as http://x is left alone
+_COMMENT = re.compile(
+    r'"(?:[^"\\]|\\.)*"|(?<![^\s{}()\[\];,|])(?://[^\n]*|/\*.*?(?:\*/|\Z))', re.DOTALL
+)
+
+
+def read_bif(path: str | PathLike[str], *, normalise: bool = False) -> DiscreteNetwork:
+    """Read a discrete network from a BIF file, compressed or not.
+
+    Parameters
+    ----------
+    path
+        The file.
+    normalise
+        Scale each row of probabilities to sum to one. By default they are taken as written, and
+        a row that is off by more than 1e-5 is an error.
+
+    Raises
+    ------
+    FormatError
+        If the file is not BIF; the message names the line.
+    """
+    return from_bif(read_text(path), normalise=normalise)
+
+
+def write_bif(network: DiscreteNetwork, path: str | PathLike[str]) -> None:
+    """Write a discrete network to a BIF file; a name that ends in .gz is compressed."""
+    write_text(to_bif(network), path)
+
+
+def from_bif(text: str, *, normalise: bool = False) -> DiscreteNetwork:
+    """Read a discrete network from text in BIF; see `read_bif`."""
+    return _Parser(text, normalise=normalise).network()
+
+
+def to_bif(network: DiscreteNetwork, *, name: str = "unknown") -> str:
+    """Write a discrete network as text in BIF.
+
+    Numbers are written so that reading them gives the same bits. BIF knows text levels only:
+    other levels are written as text.
+    """
+    labels = {node: _labels(node, own) for node, own in network.levels.items()}
+    lines = [f"network {_quoted(name)} {{", "}"]
+    for node, own in labels.items():
+        lines += [
+            f"variable {_quoted(node)} {{",
+            f"  type discrete [ {len(own)} ] {{ {', '.join(own)} }};",
+            "}",
+        ]
+    for node in network.dag.nodes:
+        parents = network.dag.parents(node)
+        rows = network.tables[node].reshape(-1, len(labels[node])).tolist()
+        if parents:
+            above = ", ".join(_quoted(parent) for parent in parents)
+            lines.append(f"probability ( {_quoted(node)} | {above} ) {{")
+            states = product(*(labels[parent] for parent in parents))
+            for state, row in zip(states, rows, strict=True):
+                lines.append(f"  ({', '.join(state)}) {', '.join(map(repr, row))};")
+        else:
+            lines.append(f"probability ( {_quoted(node)} ) {{")
+            lines.append(f"  table {', '.join(map(repr, rows[0]))};")
+        lines.append("}")
+    return "\n".join([*lines, ""])
+
+
+def _labels(node: str, levels: Sequence[Level]) -> list[str]:
+    texts = [str(level) for level in levels]
+    if len(set(texts)) != len(texts):
+        raise FormatError(f"The levels of {node!r} are not distinct as text: {list(levels)!r}.")
+    return [_quoted(text) for text in texts]
+
+
+def _quoted(text: str) -> str:
+    if re.fullmatch(_WORD, text) and not text.startswith(("//", "/*")):
+        return text
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+class _Parser:
+    """One pass over the list of tokens; positions are worked out only for messages."""
+
+    def __init__(self, text: str, *, normalise: bool) -> None:
+        if "//" in text or "/*" in text:
+            text = _COMMENT.sub(_blank, text)
+        self.text = text
+        self.tokens: list[str] = _TOKEN.findall(text)
+        self.tokens.append("")
+        self.at = 0
+        self.normalise = normalise
+        self.levels: dict[str, list[str]] = {}
+        self.codes: dict[str, dict[str, int]] = {}
+        self.parents: dict[str, list[str]] = {}
+        self.tables: dict[str, NDArray[np.float64]] = {}
+
+    def network(self) -> DiscreteNetwork:
+        blocks = {
+            "network": self._network,
+            "variable": self._variable,
+            "probability": self._probability,
+        }
+        while token := self.tokens[self.at]:
+            if token not in blocks:
+                self._fail(f"expected 'network', 'variable' or 'probability', found {token!r}")
+            self.at += 1
+            blocks[token]()
+        if not self.levels:
+            self._fail("there is no variable in it")
+        lacking = [node for node in self.levels if node not in self.tables]
+        if lacking:
+            self._fail(f"variable {lacking[0]!r} has no probability block")
+        try:
+            edges = [(p, node) for node, own in self.parents.items() for p in own]
+            dag = DAG(self.levels, edges)
+            tables = {node: self._turned(dag, node) for node in self.levels}
+            levels = {node: tuple(own) for node, own in self.levels.items()}
+            return DiscreteNetwork(dag, levels, tables)
+        except (GraphError, DataError) as error:
+            raise FormatError(f"The BIF text does not make a network. {error}") from None
+
+    def _turned(self, dag: DAG, node: str) -> NDArray[np.float64]:
+        """Bring the axes from the order of the file into that of the graph."""
+        own = self.parents[node]
+        axes = [own.index(parent) for parent in dag.parents(node)]
+        return self.tables[node].transpose(*axes, len(axes))
+
+    def _network(self) -> None:
+        while self.tokens[self.at] not in ("{", ""):
+            self.at += 1
+        self._take("{")
+        while self.tokens[self.at] != "}":
+            self._property()
+        self.at += 1
+
+    def _variable(self) -> None:
+        name = self._name("a variable name")
+        if name in self.levels:
+            self._fail(f"variable {name!r} is defined twice", back=1)
+        self._take("{")
+        while (token := self.tokens[self.at]) != "}":
+            if token == "type":
+                self._type(name)
+            else:
+                self._property()
+        self.at += 1
+        if name not in self.levels:
+            self._fail(f"variable {name!r} has no type", back=1)
+
+    def _type(self, name: str) -> None:
+        self.at += 1
+        if self.tokens[self.at] != "discrete":
+            self._fail(f"only 'type discrete' is supported, found {self.tokens[self.at]!r}")
+        self.at += 1
+        self._take("[")
+        count = self._name("the number of levels")
+        self._take("]")
+        self._take("{")
+        found = []
+        while self.tokens[self.at] != "}":
+            found.append(self._name("a level or '}'"))
+        if count != str(len(found)):
+            self._fail(f"variable {name!r} announces {count} levels and lists {len(found)}")
+        if len(set(found)) != len(found):
+            self._fail(f"variable {name!r} lists a level twice")
+        self.at += 1
+        self._take(";")
+        self.levels[name] = found
+        self.codes[name] = {level: i for i, level in enumerate(found)}
+
+    def _property(self) -> None:
+        if self.tokens[self.at] != "property":
+            self._fail(f"expected 'property' or '}}', found {self.tokens[self.at]!r}")
+        while self.tokens[self.at] not in (";", ""):
+            self.at += 1
+        self._take(";")
+
+    def _probability(self) -> None:
+        self._take("(")
+        node, *parents = self._family()
+        if node in self.tables:
+            self._fail(f"{node!r} has two probability blocks")
+        self._take("{")
+        shape = [len(self.levels[name]) for name in (*parents, node)]
+        rows = _Rows(int(np.prod(shape[:-1])), shape[-1])
+        while (token := self.tokens[self.at]) != "}":
+            if token == "(":
+                self._row(node, parents, rows)
+            elif token == "table":
+                self.at += 1
+                # the format runs through the parents first, so the node is the slowest axis
+                values = self._numbers(rows.count * rows.width)
+                turned = np.array(values).reshape(rows.width, rows.count).T
+                rows.given = dict(enumerate(turned.tolist()))
+            elif token == "default":
+                self.at += 1
+                rows.default = self._numbers(rows.width)
+            else:
+                self._property()
+        table = self._filled(node, parents, rows).reshape(shape)
+        self.at += 1
+        self.parents[node], self.tables[node] = parents, table
+
+    def _family(self) -> list[str]:
+        family: list[str] = []
+        while self.tokens[self.at] != ")":
+            if self.tokens[self.at] == "|" and len(family) == 1:
+                self.at += 1
+                continue
+            name = self._name("a variable name or ')'")
+            if name not in self.levels:
+                self._fail(f"{name!r} is not a variable defined above", back=1)
+            if name in family:
+                self._fail(f"{name!r} comes twice in one probability block", back=1)
+            family.append(name)
+        if not family:
+            self._fail("a probability block needs a variable")
+        self.at += 1
+        return family
+
+    def _row(self, node: str, parents: list[str], rows: _Rows) -> None:
+        start = self.at
+        self.at += 1
+        place = 0
+        for parent in parents:
+            level = self._name(f"a level of {parent!r}")
+            code = self.codes[parent].get(level)
+            if code is None:
+                self._fail(
+                    f"{level!r} is not a level of {parent!r}, which has {self.levels[parent]}",
+                    back=1,
+                )
+            place = place * len(self.levels[parent]) + code
+        self._take(")")
+        if place in rows.given:
+            self.at = start
+            self._fail(f"this row of {node!r} is given twice")
+        rows.given[place] = self._numbers(rows.width)
+
+    def _filled(self, node: str, parents: list[str], rows: _Rows) -> NDArray[np.float64]:
+        if len(rows.given) < rows.count and rows.default is None:
+            place = next(i for i in range(rows.count) if i not in rows.given)
+            sizes = [len(self.levels[parent]) for parent in parents]
+            codes = np.unravel_index(place, sizes) if sizes else ()
+            state = ", ".join(self.levels[p][int(c)] for p, c in zip(parents, codes, strict=True))
+            self._fail(
+                f"{node!r} has no probabilities for ({state}), "
+                f"and for {rows.count - len(rows.given) - 1} other rows; there is no default"
+            )
+        default = rows.default or []
+        table = np.array([rows.given.get(i, default) for i in range(rows.count)], dtype=np.float64)
+        if self.normalise:
+            with np.errstate(invalid="ignore"):
+                table /= table.sum(axis=1, keepdims=True)
+        return table
+
+    def _numbers(self, count: int) -> list[float]:
+        values = self.tokens[self.at : self.at + count]
+        try:
+            numbers = [float(value) for value in values]
+        except ValueError:
+            wrong = next(i for i, value in enumerate(values) if not _is_number(value))
+            self.at += wrong
+            if self.tokens[self.at] == ";":
+                self._fail(f"expected {count} numbers, found {wrong}")
+            self._fail(f"expected a number, found {self.tokens[self.at]!r}")
+        self.at += count
+        if self.tokens[self.at] != ";":
+            self._fail(f"expected ';' after {count} numbers, found {self.tokens[self.at]!r}")
+        self.at += 1
+        return numbers
+
+    def _name(self, what: str) -> str:
+        token = self.tokens[self.at]
+        if token.startswith('"') and len(token) > 1:
+            token = re.sub(r'\\(["\\])', r"\1", token[1:-1])
+        elif not token or token in '{}()[];|"':
+            self._fail(f"expected {what}, found {token!r}")
+        self.at += 1
+        return token
+
+    def _take(self, token: str) -> None:
+        if self.tokens[self.at] != token:
+            self._fail(f"expected {token!r}, found {self.tokens[self.at]!r}")
+        self.at += 1
+
+    def _fail(self, message: str, *, back: int = 0) -> NoReturn:
+        place = next(islice(_TOKEN.finditer(self.text), self.at - back, None), None)
+        end = len(self.text) if place is None else place.start()
+        line = self.text.count("\n", 0, end) + 1
+        message = message.replace("found ''", "found the end of the text")
+        raise FormatError(f"Line {line} of the BIF text: {message}.")
+
+
+class _Rows:
+    """The rows of one table as they come in."""
+
+    __slots__ = ("count", "default", "given", "width")
+
+    def __init__(self, count: int, width: int) -> None:
+        self.count = count
+        self.width = width
+        self.given: dict[int, list[float]] = {}
+        self.default: list[float] | None = None
+
+
+def _blank(match: re.Match[str]) -> str:
+    found = match.group()
+    return found if found.startswith('"') else " " + "\n" * found.count("\n")
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

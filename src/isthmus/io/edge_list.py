@@ -1,0 +1,104 @@
+"""Graphs as a table of edges in CSV."""
+
+from __future__ import annotations
+
+import csv
+from io import StringIO
+from typing import TYPE_CHECKING
+
+from isthmus.errors import FormatError
+from isthmus.io.building import build, split_edges
+from isthmus.io.files import read_text, write_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from os import PathLike
+
+    from isthmus.io.building import Graph, Kind, Pair
+
+_DIRECTED, _UNDIRECTED = "directed", "undirected"
+
+
+def to_edge_list(graph: Graph) -> str:
+    """Write a graph as CSV.
+
+    The columns are ``from`` and ``to``; a third, ``type``, says directed or undirected if some
+    edges are undirected. A node without edges has a row with an empty ``to``.
+    """
+    directed, undirected = split_edges(graph)
+    if "" in graph.nodes:
+        raise FormatError("A node with an empty name cannot be written as CSV; rename it.")
+    touched = {name for edge in (*directed, *undirected) for name in edge}
+    out = StringIO(newline="")
+    writer = csv.writer(out, lineterminator="\n")
+    typed = bool(undirected)
+    writer.writerow(["from", "to", "type"] if typed else ["from", "to"])
+    writer.writerows([a, b, _DIRECTED] if typed else [a, b] for a, b in directed)
+    writer.writerows([a, b, _UNDIRECTED] for a, b in undirected)
+    alone = (node for node in graph.nodes if node not in touched)
+    writer.writerows([node, "", ""] if typed else [node, ""] for node in alone)
+    return out.getvalue()
+
+
+def from_edge_list(
+    text: str, kind: Kind | None = None, *, nodes: Iterable[str] | None = None
+) -> Graph:
+    """Read a graph from CSV with the columns ``from``, ``to`` and perhaps ``type``.
+
+    Parameters
+    ----------
+    text
+        The table, with a header.
+    kind
+        `DAG`, `CPDAG` or `PDAG`; by default a DAG, or a PDAG if there are undirected edges.
+    nodes
+        All nodes in the order wanted; by default the order in which they come up.
+    """
+    rows = csv.reader(StringIO(text, newline=""), strict=True)
+    found: dict[str, None] = dict.fromkeys(() if nodes is None else nodes)
+    directed: list[Pair] = []
+    undirected: list[Pair] = []
+    try:
+        header = next(rows, [])
+        if header not in (["from", "to"], ["from", "to", "type"]):
+            raise FormatError(
+                f"Line 1 of the edge list: the header must be 'from,to' or 'from,to,type', "
+                f"got {','.join(header)!r}."
+            )
+        for row in rows:
+            if not row:
+                continue
+            start, end, mark = _cells(row, len(header), rows.line_num)
+            found[start] = None
+            if end:
+                found[end] = None
+                (undirected if mark == _UNDIRECTED else directed).append((start, end))
+    except csv.Error as error:
+        raise FormatError(f"Line {rows.line_num} of the edge list: {error}.") from None
+    return build(kind, list(found), directed, undirected)
+
+
+def read_edge_list(
+    path: str | PathLike[str], kind: Kind | None = None, *, nodes: Iterable[str] | None = None
+) -> Graph:
+    """Read a graph from a CSV file of edges; see `from_edge_list`."""
+    return from_edge_list(read_text(path), kind, nodes=nodes)
+
+
+def write_edge_list(graph: Graph, path: str | PathLike[str]) -> None:
+    """Write a graph to a CSV file of edges; see `to_edge_list`."""
+    write_text(to_edge_list(graph), path)
+
+
+def _cells(row: list[str], width: int, line: int) -> tuple[str, str, str]:
+    if len(row) != width:
+        raise FormatError(f"Line {line} of the edge list: expected {width} cells, got {len(row)}.")
+    start, end, mark = (*row, _DIRECTED)[:3]
+    if not start:
+        raise FormatError(f"Line {line} of the edge list: 'from' is empty.")
+    if end and mark not in (_DIRECTED, _UNDIRECTED):
+        raise FormatError(
+            f"Line {line} of the edge list: the type is {_DIRECTED!r} or {_UNDIRECTED!r}, "
+            f"got {mark!r}."
+        )
+    return start, end, mark

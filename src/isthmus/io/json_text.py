@@ -1,0 +1,168 @@
+"""Graphs and networks as JSON.
+
+Graphs: ``{"format": "isthmus-graph/1", "type": "dag", "nodes": [...], "directed": [[from, to],
+...], "undirected": []}`` with the types ``dag``, ``cpdag`` and ``pdag``.
+
+Networks: ``{"format": "isthmus-network/1", "type": "discrete", "nodes": [...], "edges": [...],
+"levels": {node: [...]}, "tables": {node: nested lists}}``; the axes of a table are the parents of
+the node in the order of ``nodes``, then the node. ``"type": "gaussian"`` has ``intercepts``,
+``coefficients`` (node to parent to number) and ``variances`` in their place.
+
+Numbers are written so that reading them gives the same bits.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from isthmus.errors import FormatError, IsthmusError
+from isthmus.graphs import CPDAG, DAG, PDAG
+from isthmus.io.building import KINDS, build, kind_name, split_edges
+from isthmus.io.files import read_text, write_text
+from isthmus.models import DiscreteNetwork, GaussianNetwork
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+Writable: TypeAlias = DAG | CPDAG | PDAG | DiscreteNetwork | GaussianNetwork
+
+_GRAPH, _NETWORK = "isthmus-graph/1", "isthmus-network/1"
+
+
+def to_json(thing: Writable) -> str:
+    """Write a graph or a network as JSON."""
+    return json.dumps(_as_dict(thing), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+
+
+def from_json(text: str) -> Writable:
+    """Read a graph or a network from JSON.
+
+    Raises
+    ------
+    FormatError
+        If it is not JSON (the message names the line) or not in one of our formats.
+    """
+    data = parse_json(text)
+    form = data.get("format")
+    try:
+        if form == _GRAPH:
+            kind = KINDS[data["type"]]
+            return build(kind, data["nodes"], _pairs(data["directed"]), _pairs(data["undirected"]))
+        if form == _NETWORK:
+            return _network(data)
+    except KeyError as error:
+        raise FormatError(f"The JSON text lacks, or does not know, {error}.") from None
+    except (IsthmusError, TypeError, ValueError, AttributeError) as error:
+        raise FormatError(f"The JSON text does not make a graph or network: {error}") from None
+    raise FormatError(
+        f'The JSON text must say "format": "{_GRAPH}" or "{_NETWORK}", it says {form!r}. '
+        "A Gaussian network exported from bnlearn is read by read_bnlearn_json."
+    )
+
+
+def read_json(path: str | PathLike[str]) -> Writable:
+    """Read a graph or a network from a JSON file."""
+    return from_json(read_text(path))
+
+
+def write_json(thing: Writable, path: str | PathLike[str]) -> None:
+    """Write a graph or a network to a JSON file."""
+    write_text(to_json(thing), path)
+
+
+def from_bnlearn_json(text: str) -> GaussianNetwork:
+    """Read a Gaussian network from the JSON in which the bnlearn repository's are passed on.
+
+    The text has ``nodes``, ``arcs`` and ``cpds``; a cpd has ``coefficients`` (with
+    ``(Intercept)``), ``variance`` and ``parents``.
+    """
+    data = parse_json(text)
+    try:
+        dag = DAG(data["nodes"], _pairs(data["arcs"]))
+        intercepts, coefficients, variances = {}, {}, {}
+        for node, cpd in data["cpds"].items():
+            own = {name: _number(value) for name, value in cpd["coefficients"].items()}
+            intercepts[node] = own.pop("(Intercept)")
+            coefficients[node] = own
+            variances[node] = _number(cpd["variance"])
+        return GaussianNetwork(dag, intercepts, coefficients, variances)
+    except KeyError as error:
+        raise FormatError(f"The JSON text lacks {error}.") from None
+    except (IsthmusError, TypeError, ValueError, AttributeError) as error:
+        raise FormatError(f"The JSON text does not make a Gaussian network: {error}") from None
+
+
+def read_bnlearn_json(path: str | PathLike[str]) -> GaussianNetwork:
+    """Read a Gaussian network from a file; see `from_bnlearn_json`."""
+    return from_bnlearn_json(read_text(path))
+
+
+def parse_json(text: str) -> dict[str, Any]:
+    """Return the object that a JSON text holds."""
+    try:
+        data = json.loads(text, parse_constant=_refuse)
+    except json.JSONDecodeError as error:
+        raise FormatError(f"Line {error.lineno} of the JSON text: {error.msg}.") from None
+    except RecursionError:
+        raise FormatError("The JSON text is nested too deeply.") from None
+    if not isinstance(data, dict):
+        raise FormatError(f"The JSON text must hold an object, it holds a {type(data).__name__}.")
+    return data
+
+
+def _as_dict(thing: Writable) -> dict[str, Any]:
+    if isinstance(thing, DiscreteNetwork | GaussianNetwork):
+        head = {"nodes": thing.dag.nodes, "edges": thing.dag.edges}
+        if isinstance(thing, DiscreteNetwork):
+            return {
+                "format": _NETWORK,
+                "type": "discrete",
+                **head,
+                "levels": dict(thing.levels),
+                "tables": {node: table.tolist() for node, table in thing.tables.items()},
+            }
+        return {
+            "format": _NETWORK,
+            "type": "gaussian",
+            **head,
+            "intercepts": dict(thing.intercepts),
+            "coefficients": {node: dict(own) for node, own in thing.coefficients.items()},
+            "variances": dict(thing.variances),
+        }
+    directed, undirected = split_edges(thing)
+    return {
+        "format": _GRAPH,
+        "type": kind_name(thing),
+        "nodes": thing.nodes,
+        "directed": directed,
+        "undirected": undirected,
+    }
+
+
+def _network(data: dict[str, Any]) -> DiscreteNetwork | GaussianNetwork:
+    dag = DAG(data["nodes"], _pairs(data["edges"]))
+    if data["type"] == "discrete":
+        levels = {node: tuple(own) for node, own in data["levels"].items()}
+        tables = {node: np.array(t, dtype=np.float64) for node, t in data["tables"].items()}
+        return DiscreteNetwork(dag, levels, tables)
+    if data["type"] == "gaussian":
+        return GaussianNetwork(dag, data["intercepts"], data["coefficients"], data["variances"])
+    raise FormatError(f"the type of a network is 'discrete' or 'gaussian', got {data['type']!r}.")
+
+
+def _pairs(edges: list[list[str]]) -> list[tuple[str, str]]:
+    return [(a, b) for a, b in edges]
+
+
+def _number(value: float | list[float]) -> float:
+    """Take a number out of the list of one in which R writes it."""
+    if isinstance(value, list):
+        (value,) = value
+    return float(value)
+
+
+def _refuse(word: str) -> float:
+    raise FormatError(f"The JSON text holds {word}, which is not a finite number.")
