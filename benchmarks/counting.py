@@ -71,7 +71,7 @@ def main() -> None:
                 fast = seconds(words.sum)
                 count = seconds(lambda: counting.tally_all(codes, None, cards, 3))  # noqa: B023
                 runs.append((count, slow * factor, fast * factor, fast))
-            count, slow, fast, once = (median(run[i] for run in runs) for i in range(4))
+            count, slow, fast = (median(run[i] for run in runs) for i in range(3))
             ratios = [median(run[0] / run[i] for run in runs) for i in (1, 2, 3)]
             print(
                 f"| {name} | {'skewed' if skewed else 'uniform'} | {count:.3f}"

@@ -58,7 +58,7 @@ def _counting_loop(builder: Any, words: Any, body: Any) -> Any:
 
 
 @intrinsic
-def _pack(typing: Any, codes: Any, start: Any, level: Any) -> Any:
+def pack(typing: Any, codes: Any, start: Any, level: Any) -> Any:
     """64 rows of codes from `start`: a word with a bit for each row that equals `level`."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -77,7 +77,7 @@ def _pack(typing: Any, codes: Any, start: Any, level: Any) -> Any:
 
 
 @intrinsic
-def _count(typing: Any, maps: Any, first: Any, words: Any) -> Any:
+def count(typing: Any, maps: Any, first: Any, words: Any) -> Any:
     """Bits set in one bitmap."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -88,7 +88,7 @@ def _count(typing: Any, maps: Any, first: Any, words: Any) -> Any:
 
 
 @intrinsic
-def _count_and(typing: Any, maps: Any, first: Any, second: Any, words: Any) -> Any:
+def count_and(typing: Any, maps: Any, first: Any, second: Any, words: Any) -> Any:
     """Bits set in both of two bitmaps."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -104,7 +104,7 @@ def _count_and(typing: Any, maps: Any, first: Any, second: Any, words: Any) -> A
 
 
 @intrinsic
-def _store_and(typing: Any, maps: Any, first: Any, second: Any, target: Any, words: Any) -> Any:
+def store_and(typing: Any, maps: Any, first: Any, second: Any, target: Any, words: Any) -> Any:
     """Write the AND of two bitmaps to a third and return how many bits it has."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -143,7 +143,7 @@ def _fill(
         for level in range(cardinalities[v] - 1):
             target = (first[v] + level) * words
             for word in range(full):
-                maps[target + word] = _pack(codes, base + 64 * word, level)
+                maps[target + word] = pack(codes, base + 64 * word, level)
             for word in range(full, words):
                 maps[target + word] = 0
             for i in range(64 * full, rows):
@@ -214,11 +214,11 @@ def count_runs(
                         counts[t + 1] = counts[t]
                     elif source[t] < 0:
                         source[t + 1] = (first[v] + a) * words
-                        counts[t + 1] = _count(maps, source[t + 1], words)
+                        counts[t + 1] = count(maps, source[t + 1], words)
                     else:
                         target = (spare + t) * words
                         bitmap = (first[v] + a) * words
-                        counts[t + 1] = _store_and(maps, source[t], bitmap, target, words)
+                        counts[t + 1] = store_and(maps, source[t], bitmap, target, words)
                         source[t + 1] = target
                     t += 1
                 prefix = source[size - 1]
@@ -232,9 +232,9 @@ def count_runs(
                         bitmap = first[v] * words
                         for c in range(r - 1):
                             if prefix < 0:
-                                out[o + c] += _count(maps, bitmap, words)
+                                out[o + c] += count(maps, bitmap, words)
                             else:
-                                out[o + c] += _count_and(maps, prefix, bitmap, words)
+                                out[o + c] += count_and(maps, prefix, bitmap, words)
                             bitmap += words
                         if whole == 1:
                             out[o + r - 1] += counts[size - 1]

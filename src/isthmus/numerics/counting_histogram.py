@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 BLOCK = 16_384
 """Rows in a block: codes of a few dozen columns stay in the second-level cache."""
 
-_CHUNK = 4_096
-_COPIES = 8
+CHUNK = 4_096
+COPIES = 8
 _SMALL = 8_192
 
 
 @njit(cache=True, nogil=True)
-def _spread(
+def spread(
     prefix: NDArray[np.uint16],
     column: NDArray[Any],
     r: int,
@@ -40,8 +40,8 @@ def _spread(
     h4, h5 = copies[4 * cells : 5 * cells], copies[5 * cells : 6 * cells]
     h6, h7 = copies[6 * cells : 7 * cells], copies[7 * cells : 8 * cells]
     rows = column.size
-    for begin in range(0, rows, _CHUNK):
-        n = min(_CHUNK, rows - begin)
+    for begin in range(0, rows, CHUNK):
+        n = min(CHUNK, rows - begin)
         # Slices, not sums of offsets: only so is the loop vectorised.
         high, low = prefix[begin : begin + n], column[begin : begin + n]
         for i in range(n):
@@ -62,12 +62,12 @@ def _spread(
 
 
 @njit(cache=True, nogil=True)
-def _gather(copies: NDArray[np.uint32], cells: int, table: NDArray[np.int64]) -> None:
+def gather(copies: NDArray[np.uint32], cells: int, table: NDArray[np.int64]) -> None:
     """Add the eight histograms to the table and clear them."""
-    for copy in range(_COPIES):
+    for copy in range(COPIES):
         for c in range(cells):
             table[c] += copies[copy * cells + c]
-    copies[: _COPIES * cells] = 0
+    copies[: COPIES * cells] = 0
 
 
 @njit(cache=True, nogil=True)
@@ -89,9 +89,9 @@ def count_runs(
     size = sets.shape[1]
     prefix = np.empty(BLOCK, np.uint32)
     short = np.empty(BLOCK, np.uint16)
-    index = np.empty(_CHUNK, np.uint16)
+    index = np.empty(CHUNK, np.uint16)
     words = index.view(np.uint64)
-    copies = np.zeros(_COPIES * _SMALL, np.uint32)
+    copies = np.zeros(COPIES * _SMALL, np.uint32)
     for start in range(0, m, BLOCK):
         rows = min(BLOCK, m - start)
         for run in range(runs.size - 1):
@@ -119,8 +119,8 @@ def count_runs(
                     for i in range(rows):
                         table[prefix[i] * radix64 + column[i]] += weights[start + i]
                 elif table.size <= _SMALL:
-                    _spread(short, column, r, table.size, index, words, copies)
-                    _gather(copies, table.size, table)
+                    spread(short, column, r, table.size, index, words, copies)
+                    gather(copies, table.size, table)
                 else:
                     radix64 = np.uint64(r)
                     for i in range(rows):
