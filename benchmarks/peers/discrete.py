@@ -65,7 +65,7 @@ def bic(codes: Codes, sizes: list[int], edges: list[Any]) -> float:
         margin = np.unique(group, return_counts=True)[1]
         total += float((joint * np.log(joint)).sum() - (margin * np.log(margin)).sum())
         total -= 0.5 * np.log(n) * rows * (sizes[child] - 1)
-    return total
+    return float(total)
 
 
 def measure(method: str, network: str, seed: int, options: Any) -> Run:
@@ -95,7 +95,7 @@ def measure(method: str, network: str, seed: int, options: Any) -> Run:
     return {**key, **run}
 
 
-def cell(runs: list[Run]) -> str:
+def cell(runs: list[Run], seeds: int) -> str:
     if not runs:
         return "–"
     done = [run for run in runs if run["status"] == "ok"]
@@ -109,7 +109,9 @@ def cell(runs: list[Run]) -> str:
     first = statistics.median(run["first_cpu"] for run in done)
     again = f" [{seconds(first)}]" if done[0]["warm"] else ""
     shd = statistics.mean(run["shd"] for run in done)
-    return f"{time}{again}, {score} ({shd:.0f})"
+    # A mean over other seeds than the neighbours' is not comparable with theirs: say so.
+    few = f", seeds {', '.join(str(run['seed']) for run in done)} only" if len(done) < seeds else ""
+    return f"{time}{again}, {score} ({shd:.0f}{few})"
 
 
 def render(ledger: Ledger) -> str:
@@ -126,7 +128,10 @@ def render(ledger: Ledger) -> str:
     for method in (*OURS, *PEERS, TRUTH):
         mine = [run for run in ledger.runs if run["method"] == method]
         if mine:
-            cells = (cell([run for run in mine if run["network"] == name]) for name in networks)
+            cells = (
+                cell([run for run in mine if run["network"] == name], len(seeds))
+                for name in networks
+            )
             text += f"| {method} | {' | '.join(cells)} |\n"
     return text + "\n" + footnote()
 
@@ -135,7 +140,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--methods", nargs="+", default=[TRUTH, *PEERS, *OURS])
     parser.add_argument("--networks", nargs="+", default=list(NETWORKS))
-    parser.add_argument("--seeds", nargs="+", type=int, default=[0])
+    parser.add_argument("--seeds", nargs="*", type=int, default=[0])
     parser.add_argument("--rows", type=int, default=5000)
     parser.add_argument("--timeout", type=float, default=120.0)
     parser.add_argument(

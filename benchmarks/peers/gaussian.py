@@ -74,7 +74,7 @@ def measure(method: str, d: int, scale: str, seed: int, options: Any) -> Run:
     return {"scale": scale, "d": d, "method": method, "seed": seed, "n": options.n, **run}
 
 
-def cell(runs: list[Run]) -> str:
+def cell(runs: list[Run], seeds: int) -> str:
     done = [run for run in runs if run["status"] == "ok"]
     if not runs:
         return "–"
@@ -84,7 +84,7 @@ def cell(runs: list[Run]) -> str:
     time = seconds(statistics.median(run["cpu"] for run in done))
     first = statistics.median(run["first_cpu"] for run in done)
     errors = statistics.mean(run["shd"] for run in done)
-    lost = f", {len(runs) - len(done)} of {len(runs)} not done" if len(done) < len(runs) else ""
+    lost = f", {len(done)} of {seeds} seeds" if len(done) < seeds else ""
     again = f" [{seconds(first)}]" if done[0]["warm"] else ""
     return f"{time}{again} ({errors:.1f}{lost})"
 
@@ -108,7 +108,7 @@ def render(ledger: Ledger) -> str:
         for method in (*OURS, *PEERS):
             mine = [run for run in runs if run["method"] == method]
             if mine:
-                cells = (cell([run for run in mine if run["d"] == d]) for d in sizes)
+                cells = (cell([run for run in mine if run["d"] == d], len(seeds)) for d in sizes)
                 text += f"| {method} | {' | '.join(cells)} |\n"
     return text + "\n" + footnote()
 
@@ -118,7 +118,7 @@ def main() -> None:
     parser.add_argument("--methods", nargs="+", default=[*PEERS, *OURS])
     parser.add_argument("--sizes", nargs="+", type=int, default=[20, 50, 100])
     parser.add_argument("--scales", nargs="+", choices=SCALES, default=["raw", "standardised"])
-    parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
+    parser.add_argument("--seeds", nargs="*", type=int, default=[0, 1, 2])
     parser.add_argument("--n", type=int, default=1000)
     parser.add_argument("--timeout", type=float, default=240.0)
     parser.add_argument(

@@ -135,10 +135,9 @@ class Ledger:
 
 
 def seconds(value: float) -> str:
-    """Give seconds with two figures."""
-    if value >= 10:
-        return f"{value:.0f}"
-    return f"{value:.2g}" if value >= 0.0995 else f"{value:.3f}"
+    """Give seconds with two or three figures."""
+    digits = 0 if value >= 10 else 1 if value >= 1 else 2 if value >= 0.1 else 3
+    return f"{value:.{digits}f}"
 
 
 def footnote() -> str:

@@ -130,12 +130,12 @@ def pybnesian_gaussian(score: str) -> Callable[[Data, int], Learner]:
 def pybnesian_discrete(data: Data, seed: int) -> Learner:
     import pybnesian as pbn
 
-    frame = data.frame()
+    frame, kind = data.frame(), pbn.DiscreteBNType()
 
     def learn() -> Answer:
-        return data.named(
-            pbn.hc(frame, bn_type=pbn.DiscreteBNType(), score="bic", seed=seed).arcs()
-        )
+        # It has no default operators for discrete networks.
+        found = pbn.hc(frame, bn_type=kind, score="bic", operators=["arcs"], seed=seed)
+        return data.named(found.arcs())
 
     return learn
 
@@ -144,7 +144,7 @@ def pyagrum(*, tabu: bool) -> Callable[[Data, int], Learner]:
     def prepare(data: Data, seed: int) -> Learner:
         import pyagrum as gum
 
-        frame = data.frame().astype(str)
+        frame = data.frame()
 
         def learn() -> Answer:
             gum.initRandom(seed + 1)
