@@ -1,0 +1,253 @@
+"""A static picture of a graph."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from isthmus.errors import GraphError, MissingExtraError
+from isthmus.graphs import CPDAG, DAG, PDAG
+from isthmus.plots.layout import Point, lay_out
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from matplotlib.axes import Axes
+
+    from isthmus.plots.layout import Layout
+
+_LINE = 18  # letters in a line of a label before it is broken after a separator
+_WORD = 24  # letters in a row before they are broken anyway
+_LARGEST = 32.0  # inches; beyond it everything is drawn smaller
+_MARGIN = 8.0  # points
+
+
+def plot_graph(
+    graph: DAG | CPDAG | PDAG,
+    *,
+    ax: Axes | None = None,
+    strengths: Mapping[tuple[str, str], float] | None = None,
+    font_size: float = 10.0,
+    node_color: str = "#e8f0f7",
+    edge_color: str = "#3b4a59",
+) -> Axes:
+    """Draw a graph in layers, causes above effects.
+
+    Parameters
+    ----------
+    graph
+        Directed edges have arrow heads, undirected ones have not.
+    ax
+        Where to draw; by default a new figure that is large enough.
+    strengths
+        A number for some or all edges, for example how sure each is. Lines are the thicker, the
+        larger the absolute number; edges without a number are drawn thin.
+    font_size
+        In points; smaller where there is not enough room.
+    node_color, edge_color
+        Any colours that matplotlib knows.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        Save the picture with ``ax.figure.savefig("network.png")``.
+    """
+    if not isinstance(graph, DAG | CPDAG | PDAG):
+        raise GraphError(f"plot_graph draws DAGs, CPDAGs and PDAGs, got {type(graph).__name__}.")
+    widths = _line_widths(graph, strengths)
+    try:
+        import matplotlib as mpl
+    except ImportError:
+        raise MissingExtraError("matplotlib", "plots", "plot_graph()") from None
+    del mpl
+    labels = [_broken(name) for name in graph.nodes]
+    sizes = [_size(label, font_size) for label in labels]
+    layout = lay_out(graph, sizes, gap=1.2 * font_size, layer_gap=2.8 * font_size)
+    ax, scale = _prepared(ax, layout)
+    pen = _Pen(ax, scale, edge_color, font_size)
+    routes = _routes(layout, sizes, font_size)
+    for (a, b), head in _edges(graph).items():
+        route = routes[a, b] if (a, b) in routes else routes[b, a][::-1]
+        pen.edge(route, widths.get((a, b), 1.0), head=head)
+    for node, label in enumerate(labels):
+        pen.node(layout.nodes[node], sizes[node], label, node_color)
+    return ax
+
+
+def _edges(graph: DAG | CPDAG | PDAG) -> dict[tuple[int, int], bool]:
+    """Return the edges as pairs of positions; True for an arrow head."""
+    directed = graph.edges if isinstance(graph, DAG) else graph.directed
+    loose = () if isinstance(graph, DAG) else graph.undirected
+    found = {(graph.index(a), graph.index(b)): True for a, b in directed}
+    return found | {(graph.index(a), graph.index(b)): False for a, b in loose}
+
+
+def _line_widths(
+    graph: DAG | CPDAG | PDAG, strengths: Mapping[tuple[str, str], float] | None
+) -> dict[tuple[int, int], float]:
+    if not strengths:
+        return {}
+    edges = _edges(graph)
+    found: dict[tuple[int, int], float] = dict.fromkeys(edges, 0.0)
+    for (a, b), value in strengths.items():
+        pair = graph.index(a), graph.index(b)
+        turned = pair[::-1]
+        if pair in edges:
+            found[pair] = abs(float(value))
+        elif edges.get(turned) is False:
+            found[turned] = abs(float(value))
+        else:
+            raise GraphError(f"There is a strength for {a!r} → {b!r}, which is no edge.")
+    largest = max(found.values(), default=0.0)
+    if not largest < float("inf"):
+        raise GraphError("Strengths must be finite numbers.")
+    return {edge: 0.5 + 3.0 * value / (largest or 1.0) for edge, value in found.items()}
+
+
+def _broken(name: str) -> str:
+    """Break a long name into lines, after a separator where there is one."""
+    lines: list[str] = []
+    for piece in re.findall(r"[^\s_.\-/:]*[\s_.\-/:]*", name.replace("\n", " ")):
+        while len(piece) > _WORD:
+            lines.append(piece[:_LINE])
+            piece = piece[_LINE:]
+        if lines and len(lines[-1]) + len(piece) <= _LINE:
+            lines[-1] += piece
+        elif piece:
+            lines.append(piece)
+    return "\n".join(line.strip() for line in lines) or " "
+
+
+def _size(label: str, font_size: float) -> Point:
+    """Return width and height of the box around a label, in points."""
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import text_to_path
+
+    font = FontProperties(size=font_size)
+    lines = label.split("\n")
+    wide = max(text_to_path.get_text_width_height_descent(t, font, ismath=False)[0] for t in lines)
+    width = max(float(wide) + 1.2 * font_size, 2.4 * font_size)
+    return width, 1.25 * font_size * len(lines) + 0.7 * font_size
+
+
+def _prepared(ax: Axes | None, layout: Layout) -> tuple[Axes, float]:
+    """Return axes in units of the layout, and the number of points a unit takes there."""
+    width, height = layout.width + 2 * _MARGIN, layout.height + 2 * _MARGIN
+    if ax is None:
+        import matplotlib.pyplot as plt
+
+        shrink = min(1.0, 72 * _LARGEST / max(width, height))
+        figure = plt.figure(figsize=(width * shrink / 72, height * shrink / 72))
+        ax = figure.add_axes((0, 0, 1, 1))
+    box = ax.get_window_extent()
+    points = 72 / ax.get_figure(root=True).dpi  # type: ignore[union-attr]
+    room = box.width * points, box.height * points
+    # never draw larger than asked for: a small graph in large axes stands in the middle
+    scale = min(room[0] / width, room[1] / height, 1.0)
+    spare = room[0] / scale - layout.width, room[1] / scale - layout.height
+    ax.set_xlim(-spare[0] / 2, layout.width + spare[0] / 2)
+    ax.set_ylim(-spare[1] / 2, layout.height + spare[1] / 2)
+    ax.set_aspect("equal")
+    ax.set_axis_off()
+    return ax, scale
+
+
+@dataclass(frozen=True)
+class _Pen:
+    """Draws into axes; sizes are in units of the layout."""
+
+    ax: Axes
+    scale: float
+    color: str
+    font_size: float
+
+    def node(self, centre: Point, size: Point, label: str, color: str) -> None:
+        from matplotlib.patches import FancyBboxPatch
+
+        style = f"round,pad=0,rounding_size={0.5 * self.font_size}"
+        corner = centre[0] - size[0] / 2, centre[1] - size[1] / 2
+        line = 0.8 * self.scale
+        box = FancyBboxPatch(
+            corner, *size, boxstyle=style, facecolor=color, edgecolor=self.color, linewidth=line
+        )
+        box.set_zorder(2)
+        self.ax.add_patch(box)
+        self.ax.text(
+            *centre,
+            label,
+            fontsize=self.font_size * self.scale,
+            ha="center",
+            va="center",
+            linespacing=1.1,
+            parse_math=False,
+            zorder=3,
+        )
+
+    def edge(self, route: Sequence[Point], width: float, *, head: bool) -> None:
+        from matplotlib.patches import FancyArrowPatch
+
+        line = FancyArrowPatch(
+            path=_smooth(route),
+            arrowstyle="-|>" if head else "-",
+            mutation_scale=max((0.9 + 0.12 * width) * self.font_size * self.scale, 4.0),
+            linewidth=max(width * self.scale, 0.3),
+            color=self.color,
+            fill=head,
+            joinstyle="miter",
+            zorder=1,
+        )
+        self.ax.add_patch(line)
+
+
+def _routes(
+    layout: Layout, sizes: Sequence[Point], font_size: float
+) -> dict[tuple[int, int], list[Point]]:
+    """Return the points of each edge, from the lower side of one box to the upper of the other.
+
+    The edges at one side of a box are spread over it, in the order of where they go.
+    """
+    below: dict[int, list[tuple[Point, int]]] = {}
+    above: dict[int, list[tuple[Point, int]]] = {}
+    for (a, b), bends in layout.bends.items():
+        below.setdefault(a, []).append(((bends or [layout.nodes[b]])[0], b))
+        above.setdefault(b, []).append(((bends or [layout.nodes[a]])[-1], a))
+    starts = {(v, b): x for v, own in below.items() for b, x in _ports(v, own, sizes, font_size)}
+    ends = {(a, v): x for v, own in above.items() for a, x in _ports(v, own, sizes, font_size)}
+    routes = {}
+    for (a, b), bends in layout.bends.items():
+        (ax, ay), (bx, by) = layout.nodes[a], layout.nodes[b]
+        first = ax + starts[a, b], ay - sizes[a][1] / 2
+        last = bx + ends[a, b], by + sizes[b][1] / 2
+        routes[a, b] = [first, *bends, last]
+    return routes
+
+
+def _ports(
+    node: int, own: list[tuple[Point, int]], sizes: Sequence[Point], font_size: float
+) -> list[tuple[int, float]]:
+    step = min(0.75 * sizes[node][0] / len(own), font_size)
+    ordered = [other for _, other in sorted(own)]
+    return [(other, (i - (len(own) - 1) / 2) * step) for i, other in enumerate(ordered)]
+
+
+def _smooth(points: Sequence[Point]) -> Any:
+    """Return a curve through all points that runs straight up and down at the inner ones.
+
+    So it never leaves the strip between two neighbouring points.
+    """
+    from matplotlib.path import Path
+
+    if len(points) == 2:
+        return Path([*points], [Path.MOVETO, Path.LINETO])
+    vertices = [points[0]]
+    last = len(points) - 2
+    for i, ((ax, ay), (bx, by)) in enumerate(itertools.pairwise(points)):
+        dx, dy = (bx - ax) / 3, (by - ay) / 3
+        vertices += [
+            (ax + dx, ay + dy) if i == 0 else (ax, ay + dy),
+            (bx - dx, by - dy) if i == last else (bx, by - dy),
+            (bx, by),
+        ]
+    return Path(vertices, [Path.MOVETO, *[Path.CURVE4] * (len(vertices) - 1)])
