@@ -14,7 +14,7 @@ from isthmus.graphs import DAG, Knowledge
 from isthmus.objectives import LocalScore, PythonLocalScore
 from isthmus.results.status import Ending
 from isthmus.scores import BGe, GaussianBIC
-from isthmus.searches import Boss, Found, HillClimb, Search, drive
+from isthmus.searches import Boss, Found, HillClimb, Progress, Search, drive
 from isthmus.statistics import Moments, Schema
 from isthmus.testing import enumerate_dags
 
@@ -200,7 +200,7 @@ def test_interruption_gives_the_best_so_far(search: Search[LocalScore]) -> None:
 def test_time_limit_and_progress() -> None:
     local = objective(2, 10, edges=25)
     begun = Boss(starts=10**6).begin(local, Knowledge().bind(local.nodes), np.random.default_rng(0))
-    seen = []
+    seen: list[Progress] = []
     found, status = drive(begun, "boss", time_limit=0.6, report=seen.append)
     assert status.ending is Ending.TIME_LIMIT
     assert 0.6 <= status.seconds < 5.0

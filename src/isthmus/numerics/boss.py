@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.numerics.grow_shrink import DONE, parents_at, trace
+from isthmus.numerics.jit import inner, kernel
 
 
 class Order(NamedTuple):
@@ -61,12 +61,12 @@ def new_places(d: int) -> Places:
     )
 
 
-@numba.njit(cache=True)
+@inner
 def _test(bits, row, column):  # type: ignore[no-untyped-def]
     return (bits[row, column >> 6] >> np.uint64(column & 63)) & np.uint64(1)
 
 
-@numba.njit(cache=True)
+@inner
 def _remember(state, scratch, child, value):  # type: ignore[no-untyped-def]
     """Store the outcome of the last trace as the current one of ``child``."""
     state.scores[child] = value
@@ -81,7 +81,7 @@ def _remember(state, scratch, child, value):  # type: ignore[no-untyped-def]
         state.skipped[child, x >> 6] |= np.uint64(1) << np.uint64(x & 63)
 
 
-@numba.njit(cache=True)
+@kernel
 def settle(score, forest, scratch, state, places, rules, start, stop):  # type: ignore[no-untyped-def]
     """Trace the variables at positions ``start`` to ``stop``; return a code and how far it came."""
     inside = places.inside
@@ -98,7 +98,7 @@ def settle(score, forest, scratch, state, places, rules, start, stop):  # type: 
     return DONE, stop
 
 
-@numba.njit(cache=True)
+@inner
 def _required(rules, parent, child):  # type: ignore[no-untyped-def]
     for i in range(rules.required_start[child], rules.required_start[child + 1]):
         if rules.required[i] == parent:
@@ -106,7 +106,7 @@ def _required(rules, parent, child):  # type: ignore[no-untyped-def]
     return False
 
 
-@numba.njit(cache=True)
+@inner
 def _take_out(state, places, rules, v):  # type: ignore[no-untyped-def]
     """List the others in order; return the place of ``v`` and the range it may move in."""
     order = state.order
@@ -129,7 +129,7 @@ def _take_out(state, places, rules, v):  # type: ignore[no-untyped-def]
     return here, low, high
 
 
-@numba.njit(cache=True)
+@inner
 def _score_with(score, forest, scratch, w, places, rules, v, present):  # type: ignore[no-untyped-def]
     """Score ``w`` after the variables inside, with ``v`` among them or not."""
     places.inside[v] = present
@@ -138,7 +138,7 @@ def _score_with(score, forest, scratch, w, places, rules, v, present):  # type: 
     return code, forest.shrunk_score[node]
 
 
-@numba.njit(cache=True)
+@inner
 def _weigh_places(score, forest, scratch, state, places, rules, v, here):  # type: ignore[no-untyped-def]
     """Fill ``own[j]``, the score of ``v`` at place ``j``, and ``difference[j]``.
 
@@ -179,7 +179,7 @@ def _weigh_places(score, forest, scratch, state, places, rules, v, here):  # typ
     return DONE
 
 
-@numba.njit(cache=True)
+@inner
 def _move(score, forest, scratch, state, places, rules, v, here, target):  # type: ignore[no-untyped-def]
     """Put ``v`` at place ``target`` and trace again what that changes.
 
@@ -215,7 +215,7 @@ def _move(score, forest, scratch, state, places, rules, v, here, target):  # typ
     return DONE
 
 
-@numba.njit(cache=True)
+@kernel
 def improve(score, forest, scratch, state, places, rules, v, tolerance):  # type: ignore[no-untyped-def]
     """Move ``v`` to its best place; return a code and the gain (0 if it stays).
 
@@ -244,7 +244,7 @@ def improve(score, forest, scratch, state, places, rules, v, tolerance):  # type
     return code, gain
 
 
-@numba.njit(cache=True)
+@kernel
 def parents_in_order(score, forest, scratch, state, places, rules, child):  # type: ignore[no-untyped-def]
     """Return the parents of ``child`` in the current order."""
     places.inside[:] = 0

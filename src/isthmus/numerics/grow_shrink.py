@@ -15,11 +15,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.numerics import abi
+from isthmus.numerics.jit import inner
 
 DONE = 0
 NEEDS_ROOM = 1
@@ -120,7 +120,37 @@ def new_rules(
     )
 
 
-@numba.njit(cache=True)
+@inner
+def _worse(values, a, b):  # type: ignore[no-untyped-def]
+    """Whether extension ``a`` comes after ``b``: by score, then by index, so ties have an order."""
+    if values[1 + a] != values[1 + b]:
+        return values[1 + a] < values[1 + b]
+    return a > b
+
+
+@inner
+def _sort_best_first(items, values, count):  # type: ignore[no-untyped-def]
+    """Heap sort; the library sorts of the compiler take seconds to compile."""
+    end = count
+    start = count // 2
+    while end > 1:
+        if start > 0:
+            start -= 1
+        else:
+            end -= 1
+            items[0], items[end] = items[end], items[0]
+        root = start
+        while 2 * root + 1 < end:
+            child = 2 * root + 1
+            if child + 1 < end and _worse(values, items[child + 1], items[child]):
+                child += 1
+            if not _worse(values, items[child], items[root]):
+                break
+            items[root], items[child] = items[child], items[root]
+            root = child
+
+
+@inner
 def _grow(score, forest, scratch, node, child, k, rules):  # type: ignore[no-untyped-def]
     """Score every extension of a node and keep those that help, best first."""
     d = len(scratch.barred)
@@ -143,13 +173,10 @@ def _grow(score, forest, scratch, node, child, k, rules):  # type: ignore[no-unt
         if values[1 + j] > base:
             scratch.trial[helpful] = j
             helpful += 1
-    gains = np.empty(helpful)
-    for h in range(helpful):
-        gains[h] = -values[1 + scratch.trial[h]]
-    order = np.argsort(gains, kind="mergesort")
+    _sort_best_first(scratch.trial, values, helpful)
     start = used[1]
     for h in range(helpful):
-        j = scratch.trial[order[h]]
+        j = scratch.trial[h]
         forest.branch_variable[start + h] = scratch.candidates[j]
         forest.branch_score[start + h] = values[1 + j]
         forest.branch_node[start + h] = -1
@@ -160,7 +187,7 @@ def _grow(score, forest, scratch, node, child, k, rules):  # type: ignore[no-unt
     return DONE
 
 
-@numba.njit(cache=True)
+@inner
 def _shrink(score, forest, scratch, node, child, k, required):  # type: ignore[no-untyped-def]
     """Remove parents while that helps; the first ``required`` ones stay."""
     used = forest.used
@@ -203,7 +230,7 @@ def _shrink(score, forest, scratch, node, child, k, required):  # type: ignore[n
     return DONE
 
 
-@numba.njit(cache=True)
+@inner
 def trace(score, forest, scratch, child, inside, rules):  # type: ignore[no-untyped-def]
     """Find the node of ``child`` for the predecessors marked in ``inside``.
 
@@ -256,7 +283,7 @@ def trace(score, forest, scratch, child, inside, rules):  # type: ignore[no-unty
     return code, node
 
 
-@numba.njit(cache=True)
+@inner
 def parents_at(forest, scratch, node, k):  # type: ignore[no-untyped-def]
     """Return the parents left at ``node`` after a trace that grew ``k`` of them."""
     first = forest.first_removed[node]
@@ -271,4 +298,4 @@ def parents_at(forest, scratch, node, k):  # type: ignore[no-untyped-def]
         if not gone:
             result[t] = scratch.parents[i]
             t += 1
-    return np.sort(result)
+    return result

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.numerics import abi
+from isthmus.numerics.jit import inner, kernel
 
 DONE = 0
 NOTHING_LEFT = 1
@@ -60,7 +60,7 @@ def new_climb(
     return climb
 
 
-@numba.njit(cache=True)
+@inner
 def _mix(value):  # type: ignore[no-untyped-def]
     """Spread the bits of an edge's number (the finaliser of SplitMix64)."""
     z = np.uint64(value) + np.uint64(0x9E3779B97F4A7C15)
@@ -69,23 +69,23 @@ def _mix(value):  # type: ignore[no-untyped-def]
     return z ^ (z >> np.uint64(31))
 
 
-@numba.njit(cache=True)
+@inner
 def _edge_key(climb, child, parent):  # type: ignore[no-untyped-def]
     return _mix(child * len(climb.local) + parent)
 
 
-@numba.njit(cache=True)
+@kernel
 def _set_edge(climb, child, parent, present):  # type: ignore[no-untyped-def]
     climb.edge[child, parent] = present
     climb.key[0] ^= _edge_key(climb, child, parent)
 
 
-@numba.njit(cache=True)
+@inner
 def _reaches(climb, source, target):  # type: ignore[no-untyped-def]
     return (climb.reach[source, target >> 6] >> np.uint64(target & 63)) & np.uint64(1)
 
 
-@numba.njit(cache=True)
+@inner
 def _add_reach(climb, child, parent):  # type: ignore[no-untyped-def]
     """Extend reachability by one new edge."""
     words = climb.reach.shape[1]
@@ -97,7 +97,7 @@ def _add_reach(climb, child, parent):  # type: ignore[no-untyped-def]
             climb.reach[x, child >> 6] |= bit
 
 
-@numba.njit(cache=True)
+@kernel
 def _rebuild_reach(climb):  # type: ignore[no-untyped-def]
     """Compute reachability anew, from the sinks up."""
     d = len(climb.local)
@@ -128,7 +128,7 @@ def _rebuild_reach(climb):  # type: ignore[no-untyped-def]
                     top += 1
 
 
-@numba.njit(cache=True)
+@kernel
 def refresh(score, climb, child):  # type: ignore[no-untyped-def]
     """Compute all gains of changing the parents of ``child``."""
     d = len(climb.local)
@@ -169,7 +169,7 @@ def refresh(score, climb, child):  # type: ignore[no-untyped-def]
     return DONE
 
 
-@numba.njit(cache=True)
+@inner
 def _is_recent(climb, key):  # type: ignore[no-untyped-def]
     for i in range(min(len(climb.recent), climb.counters[0])):
         if climb.recent[i] == key:
@@ -177,7 +177,7 @@ def _is_recent(climb, key):  # type: ignore[no-untyped-def]
     return False
 
 
-@numba.njit(cache=True)
+@inner
 def _other_way(climb, parent, child):  # type: ignore[no-untyped-def]
     """Whether ``parent`` reaches ``child`` other than by the edge between them."""
     for x in range(len(climb.local)):
@@ -186,7 +186,7 @@ def _other_way(climb, parent, child):  # type: ignore[no-untyped-def]
     return False
 
 
-@numba.njit(cache=True)
+@inner
 def _best_change(climb, floor):  # type: ignore[no-untyped-def]
     """Find the best allowed change that gains more than ``floor``."""
     d = len(climb.local)
@@ -222,7 +222,7 @@ def _best_change(climb, floor):  # type: ignore[no-untyped-def]
     return best, kind, best_child, best_parent
 
 
-@numba.njit(cache=True)
+@kernel
 def climb_step(score, climb, floor):  # type: ignore[no-untyped-def]
     """Make the best change that gains more than ``floor``.
 

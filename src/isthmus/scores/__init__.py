@@ -1,13 +1,21 @@
 """What is good: scores, each in a file of its own."""
 
+from isthmus.scores.aic import AIC
 from isthmus.scores.base import Score
+from isthmus.scores.bdeu import BDeu
 from isthmus.scores.bge import BGe, PriorMean
+from isthmus.scores.bic import BIC
 from isthmus.scores.degenerate_gaussian import DegenerateGaussian
 from isthmus.scores.gaussian_bic import GaussianBIC
 from isthmus.scores.gaussian_ebic import GaussianEBIC
+from isthmus.scores.k2 import K2
 from isthmus.scores.least_squares import LeastSquares
 
 __all__ = [
+    "AIC",
+    "BIC",
+    "K2",
+    "BDeu",
     "BGe",
     "DegenerateGaussian",
     "GaussianBIC",

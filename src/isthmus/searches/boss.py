@@ -149,7 +149,7 @@ class _BossRun(Run):
             self._state = self._boss.new_order(self._best_order)
             self._settle(0, d)
         parents = tuple(
-            tuple(int(p) for p in self._call(self._boss.parents_in_order, v)) for v in range(d)
+            tuple(sorted(self._call(self._boss.parents_in_order, v).tolist())) for v in range(d)
         )
         return Found(parents, self._best_score)
 

@@ -1,0 +1,217 @@
+"""The composer: from any data, any score and any search to a result."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias, final
+
+import numpy as np
+
+from isthmus.errors import DataWarning, MismatchError
+from isthmus.fitting import fit_gaussian, fit_tables
+from isthmus.graphs import DAG, Knowledge
+from isthmus.models import DiscreteNetwork, GaussianNetwork
+from isthmus.objectives import LocalScore
+from isthmus.progress import reporter_for
+from isthmus.results import Solution
+from isthmus.scores import BIC, DegenerateGaussian, GaussianEBIC
+from isthmus.scores.base import Score
+from isthmus.searches import Boss, Progress, Search, drive
+from isthmus.sources import Source, as_source
+from isthmus.statistics import Counts, Kind, Moments, Plan, Schema
+
+AnyScore: TypeAlias = Score[Any, Any]
+AnySearch: TypeAlias = Search[Any]
+
+
+def learn(
+    data: object,
+    *,
+    score: AnyScore | None = None,
+    search: AnySearch | None = None,
+    knowledge: Knowledge | None = None,
+    kinds: Mapping[str, Kind] | None = None,
+    seed: int = 0,
+    time_limit: float | None = None,
+    progress: bool | Callable[[Progress], None] | None = None,
+) -> Solution:
+    """Learn the graph of a Bayesian network.
+
+    Parameters
+    ----------
+    data
+        A table (pandas, Polars, PyArrow, a mapping of columns), a table of an engine (Polars lazy,
+        DuckDB, Spark, Ibis), statistics computed earlier, or a source.
+    score
+        What is good; by default chosen from the kinds of the columns.
+    search
+        How to look; by default :class:`~isthmus.Boss`.
+    knowledge
+        Edges and orders that are known beforehand.
+    kinds
+        How to read some columns, where the default reading is not what you mean.
+    seed
+        Of all random choices: the same seed gives the same graph.
+    time_limit
+        Seconds after which the search returns the best graph so far.
+    progress
+        True, False, or a function that is called with a :class:`~isthmus.searches.Progress`. By
+        default progress is shown when the error stream is a terminal and the search takes long.
+
+    Returns
+    -------
+    Solution
+        The graph, its score, and what can be done with them. Ctrl-C during the search also
+        returns: with the best graph so far.
+    """
+    source = as_source(data, kinds=kinds)
+    if score is None:
+        chosen, why = _choose_score(source.schema())
+    else:
+        chosen, why = score, "as asked"
+    looked = Boss() if search is None else search
+    statistics = _gather(source, chosen)
+    objective = chosen.bind(statistics)
+    known = Knowledge() if knowledge is None else knowledge
+    run = looked.begin(objective, known.bind(objective.nodes), np.random.default_rng(seed))
+    name = type(looked).__name__
+    with reporter_for(progress) as report:
+        found, status = drive(run, name, time_limit=time_limit, report=report)
+    notes = _look_at(statistics)
+    return Solution(
+        dag=DAG.from_parents(objective.nodes, found.parents),
+        score=found.score,
+        status=status,
+        disclosure=source.disclosure(),
+        choice=f"Score {chosen!r} ({why}), search {looked!r}.",
+        equivalent=isinstance(objective, LocalScore) and objective.equivalent,
+        knowledge=knowledge,
+        notes=notes,
+        evidence=_Evidence(statistics, objective),
+    )
+
+
+def score(
+    data: object,
+    dag: DAG,
+    score: AnyScore,
+    *,
+    kinds: Mapping[str, Kind] | None = None,
+) -> float:
+    """Score a graph on data.
+
+    Only the statistics of its families are asked of the source.
+    """
+    source = as_source(data, kinds=kinds)
+    if score.needs is Counts:
+        statistics: Moments | Counts = source.counts(Plan.families(dag))
+    else:
+        statistics = source.moments(dag.nodes)
+    objective = score.bind(statistics)
+    if not isinstance(objective, LocalScore):
+        raise MismatchError(
+            f"{score!r} scores weights, not graphs. Give a local score, such as GaussianBIC()."
+        )
+    return objective.total(dag)
+
+
+def summarise(
+    data: object,
+    *,
+    plan: Plan | None = None,
+    kinds: Mapping[str, Kind] | None = None,
+) -> Moments | Counts:
+    """Compute the statistics that scores need, to save them, to add them up, or to learn later.
+
+    Parameters
+    ----------
+    data
+        As for :func:`learn`.
+    plan
+        The tables to count; without a plan the moments are computed.
+    kinds
+        How to read some columns.
+    """
+    source = as_source(data, kinds=kinds)
+    return source.moments() if plan is None else source.counts(plan)
+
+
+def _choose_score(schema: Schema) -> tuple[AnyScore, str]:
+    discrete = len(schema.of_kind(Kind.DISCRETE))
+    if discrete == len(schema):
+        return BIC(), "all columns are discrete"
+    if discrete == 0:
+        return GaussianEBIC(), "all columns are continuous"
+    return DegenerateGaussian(), (
+        f"{discrete} columns are discrete and {len(schema) - discrete} are continuous"
+    )
+
+
+def _gather(source: Source, score: AnyScore) -> Moments | Counts:
+    """Ask the source for what the score needs."""
+    schema = source.schema()
+    wrong = [v.name for v in schema.variables if score.kind not in (None, v.kind)]
+    if wrong:
+        kind = score.kind
+        raise MismatchError(
+            f"{score!r} takes {kind} columns; {wrong[:5]} are not"
+            + (f" (and {len(wrong) - 5} more)" if len(wrong) > 5 else "")
+            + ". Use DegenerateGaussian for mixed tables, or say how to read a column by kinds="
+            + "{"
+            + f"{wrong[0]!r}: Kind.{str(kind).upper()}"
+            + "}."
+        )
+    if score.needs is Counts:
+        return source.counts(Plan.everything())
+    return source.moments()
+
+
+def _look_at(statistics: Moments | Counts) -> tuple[str, ...]:
+    """Name the columns that cannot tell anything."""
+    notes = []
+    constants = statistics.constants()
+    if constants:
+        notes.append(
+            f"Constant columns: {list(constants)}. They have no edges; leave them out or check "
+            "why they do not vary."
+        )
+    copies = statistics.duplicates()
+    if copies:
+        notes.append(
+            f"Columns that determine each other exactly: {[list(c) for c in copies]}. "
+            "The edges between them and to others are arbitrary; keep one of each."
+        )
+    for note in notes:
+        warnings.warn(note, DataWarning, stacklevel=3)
+    return tuple(notes)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _Evidence:
+    """The statistics and the objective behind a solution."""
+
+    statistics: Moments | Counts
+    objective: Any
+
+    def fit(self, dag: DAG) -> DiscreteNetwork | GaussianNetwork:
+        """Estimate parameters."""
+        if isinstance(self.statistics, Counts):
+            return fit_tables(self.statistics, dag)
+        return fit_gaussian(self.statistics, dag)
+
+    def strengths(self, dag: DAG) -> dict[tuple[str, str], float]:
+        """Return what the score loses when one edge is taken away."""
+        if not isinstance(self.objective, LocalScore):
+            raise MismatchError("Strengths of edges are differences of a local score.")
+        position = {name: i for i, name in enumerate(self.objective.nodes)}
+        lost = {}
+        for child in dag.nodes:
+            parents = [position[p] for p in dag.parents(child)]
+            full = self.objective.local(position[child], parents)
+            for parent in dag.parents(child):
+                fewer = [p for p in parents if p != position[parent]]
+                lost[parent, child] = full - self.objective.local(position[child], fewer)
+        return lost

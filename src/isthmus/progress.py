@@ -1,0 +1,45 @@
+"""A line of progress on the terminal, for searches that take long."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from isthmus.searches import Progress
+
+_PATIENCE = 1.0
+
+
+@contextmanager
+def reporter_for(
+    progress: bool | Callable[[Progress], None] | None,  # noqa: FBT001 - as given to learn
+) -> Iterator[Callable[[Progress], None] | None]:
+    """Give the function that shows progress, or None; whatever it wrote is wiped at the end."""
+    if callable(progress):
+        yield progress
+        return
+    if progress is False or (progress is None and not sys.stderr.isatty()):
+        yield None
+        return
+    width = 0
+
+    def show(state: Progress) -> None:
+        nonlocal width
+        if progress is None and state.seconds < _PATIENCE:
+            return
+        done = "" if state.done is None else f", {state.done:.0%}"
+        line = (
+            f"{state.search}: {state.text}, best {state.score:.8g}{done}, {state.seconds:.0f} s "
+            "(Ctrl-C for the best so far)"
+        )
+        sys.stderr.write("\r" + line.ljust(width))
+        sys.stderr.flush()
+        width = len(line)
+
+    try:
+        yield show
+    finally:
+        if width:
+            sys.stderr.write("\r" + " " * width + "\r")
+            sys.stderr.flush()

@@ -1,0 +1,36 @@
+"""Akaike information criterion of discrete networks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, final
+
+from isthmus.objectives import LocalScore
+from isthmus.scores.base import Score
+from isthmus.scores.tables import Integers, bind_counts, free_parameters, log_likelihood
+from isthmus.statistics import Counts, Kind
+
+if TYPE_CHECKING:
+    from isthmus.numerics.discrete import Form
+
+
+@final
+@dataclass(frozen=True)
+class AIC(Score[Counts, LocalScore]):
+    """Log-likelihood minus the number of free parameters; higher is better."""
+
+    needs: ClassVar[type[Counts]] = Counts
+    kind: ClassVar[Kind] = Kind.DISCRETE
+
+    def bind(self, statistics: Counts) -> LocalScore:
+        """Give the objective that a search sees."""
+
+        def form() -> tuple[Form, float]:
+            from isthmus.numerics.discrete import Form
+
+            return Form.LIKELIHOOD, 1.0
+
+        def table_score(table: Integers) -> float:
+            return log_likelihood(table) - free_parameters(table)
+
+        return bind_counts(statistics, form, table_score, equivalent=True)

@@ -1,0 +1,49 @@
+"""BDeu: the marginal likelihood of discrete networks under a uniform equivalent prior."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, final
+
+from isthmus.errors import MismatchError
+from isthmus.objectives import LocalScore
+from isthmus.scores.base import Score
+from isthmus.scores.tables import Integers, bind_counts, log_dirichlet
+from isthmus.statistics import Counts, Kind
+
+if TYPE_CHECKING:
+    from isthmus.numerics.discrete import Form
+
+
+@final
+@dataclass(frozen=True)
+class BDeu(Score[Counts, LocalScore]):
+    """Log marginal likelihood; the prior's sample size is spread evenly over the cells of a table.
+
+    Parameters
+    ----------
+    ess
+        Equivalent sample size of the prior, above 0. Larger values give denser graphs; the answer
+        can depend on it strongly, so try several.
+    """
+
+    ess: float = 1.0
+    needs: ClassVar[type[Counts]] = Counts
+    kind: ClassVar[Kind] = Kind.DISCRETE
+
+    def __post_init__(self) -> None:
+        if not self.ess > 0:
+            raise MismatchError(f"BDeu was given ess={self.ess}; it must be above 0.")
+
+    def bind(self, statistics: Counts) -> LocalScore:
+        """Give the objective that a search sees."""
+
+        def form() -> tuple[Form, float]:
+            from isthmus.numerics.discrete import Form
+
+            return Form.BDEU, self.ess
+
+        def table_score(table: Integers) -> float:
+            return log_dirichlet(table, self.ess / table.size)
+
+        return bind_counts(statistics, form, table_score, equivalent=True)

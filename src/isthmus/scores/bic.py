@@ -1,0 +1,48 @@
+"""Bayesian information criterion of discrete networks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, final
+
+import numpy as np
+
+from isthmus.objectives import LocalScore
+from isthmus.scores.base import Score
+from isthmus.scores.tables import Integers, bind_counts, free_parameters, log_likelihood
+from isthmus.statistics import Counts, Kind
+
+if TYPE_CHECKING:
+    from isthmus.numerics.discrete import Form
+
+
+@final
+@dataclass(frozen=True)
+class BIC(Score[Counts, LocalScore]):
+    """Log-likelihood minus ``penalty * log(n) / 2`` for each free parameter.
+
+    Every configuration of the parents has its parameters, seen or not. Higher is better.
+
+    Parameters
+    ----------
+    penalty
+        1 is the criterion itself; more gives sparser graphs.
+    """
+
+    penalty: float = 1.0
+    needs: ClassVar[type[Counts]] = Counts
+    kind: ClassVar[Kind] = Kind.DISCRETE
+
+    def bind(self, statistics: Counts) -> LocalScore:
+        """Give the objective that a search sees."""
+        each = self.penalty * 0.5 * float(np.log(statistics.n))
+
+        def form() -> tuple[Form, float]:
+            from isthmus.numerics.discrete import Form
+
+            return Form.LIKELIHOOD, each
+
+        def table_score(table: Integers) -> float:
+            return log_likelihood(table) - each * free_parameters(table)
+
+        return bind_counts(statistics, form, table_score, equivalent=True)

@@ -1,0 +1,40 @@
+"""K2: the marginal likelihood of discrete networks under a flat prior."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, final
+
+from isthmus.objectives import LocalScore
+from isthmus.scores.base import Score
+from isthmus.scores.tables import Integers, bind_counts, log_dirichlet
+from isthmus.statistics import Counts, Kind
+
+if TYPE_CHECKING:
+    from isthmus.numerics.discrete import Form
+
+
+@final
+@dataclass(frozen=True)
+class K2(Score[Counts, LocalScore]):
+    """Log marginal likelihood with every cell of every table counted once beforehand.
+
+    Cooper and Herskovits 1992. Not score-equivalent: it prefers some directions to others
+    without evidence. A configuration of the parents that was never seen contributes exactly 0.
+    """
+
+    needs: ClassVar[type[Counts]] = Counts
+    kind: ClassVar[Kind] = Kind.DISCRETE
+
+    def bind(self, statistics: Counts) -> LocalScore:
+        """Give the objective that a search sees."""
+
+        def form() -> tuple[Form, float]:
+            from isthmus.numerics.discrete import Form
+
+            return Form.K2, 0.0
+
+        def table_score(table: Integers) -> float:
+            return log_dirichlet(table, 1.0)
+
+        return bind_counts(statistics, form, table_score, equivalent=False)

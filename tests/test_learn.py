@@ -1,0 +1,212 @@
+"""The front door: what a user writes and gets."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.searches.slow import linear_data
+
+import isthmus as ist
+from isthmus.errors import DataWarning, MismatchError, MissingValuesError
+from isthmus.models import DiscreteNetwork, GaussianNetwork
+
+Table = dict[str, np.ndarray[tuple[int], np.dtype[np.float64]]]
+
+
+def linear_table(seed: int = 0, n: int = 500, d: int = 6) -> tuple[Table, ist.DAG]:
+    x, weights = linear_data(seed, n, d, d)
+    names = [f"x{i}" for i in range(d)]
+    return dict(zip(names, x.T, strict=True)), ist.DAG.from_adjacency(names, weights != 0)
+
+
+def mixed_table(seed: int = 0, n: int = 800) -> dict[str, object]:
+    rng = np.random.default_rng(seed)
+    smoker = rng.random(n) < 0.3
+    dose = rng.normal(size=n) + 2.0 * smoker
+    group = np.where(dose > 1.5, "high", np.where(dose > 0, "mid", "low"))
+    return {"smoker": smoker, "dose": dose, "group": group, "noise": rng.normal(size=n)}
+
+
+def test_continuous_table() -> None:
+    table, truth = linear_table()
+    solution = ist.learn(table)
+    assert ist.shd(solution.dag.cpdag(), truth.cpdag()) == 0
+    assert "all columns are continuous" in solution.choice
+    assert solution.status.finished
+    assert solution.disclosure == ist.Disclosure.none()
+    assert solution.score == pytest.approx(ist.score(table, solution.dag, ist.GaussianEBIC()))
+
+
+def test_mixed_table() -> None:
+    solution = ist.learn(mixed_table())
+    assert "2 columns are discrete and 2 are continuous" in solution.choice
+    # The thresholds are not linear, so an edge from smoker to group is no surprise.
+    assert {("smoker", "dose"), ("dose", "group")} <= set(solution.dag.skeleton().edges)
+
+
+def test_discrete_table_fits_and_is_written_as_bif(tmp_path: Path) -> None:
+    table = {k: v for k, v in mixed_table().items() if k in ("smoker", "group")}
+    solution = ist.learn(table)
+    network = solution.fit()
+    assert isinstance(network, DiscreteNetwork)
+    assert set(network.levels["group"]) == {"high", "low", "mid"}
+    solution.save_bif(tmp_path / "network.bif")
+    from isthmus.io import read_bif
+
+    assert read_bif(tmp_path / "network.bif").dag == solution.dag
+
+
+def test_fitted_regressions_are_those_of_least_squares() -> None:
+    table, _ = linear_table(n=2000)
+    solution = ist.learn(table)
+    network = solution.fit()
+    assert isinstance(network, GaussianNetwork)
+    for child in solution.dag.nodes:
+        parents = solution.dag.parents(child)
+        design = np.column_stack([np.ones(2000), *(table[p] for p in parents)])
+        expected = np.linalg.lstsq(design, table[child], rcond=None)[0]
+        found = [network.intercepts[child], *(network.coefficients[child][p] for p in parents)]
+        assert found == pytest.approx(expected, rel=1e-6, abs=1e-9)
+        residual = table[child] - design @ expected
+        assert network.variances[child] == pytest.approx(np.mean(residual**2))
+
+
+def test_strengths_are_what_the_score_loses() -> None:
+    table, _ = linear_table()
+    solution = ist.learn(table)
+    strengths = solution.strengths()
+    assert set(strengths) == set(solution.dag.edges)
+    edge = solution.dag.edges[0]
+    fewer = ist.DAG(solution.dag.nodes, [e for e in solution.dag.edges if e != edge])
+    lost = solution.score - ist.score(table, fewer, ist.GaussianEBIC())
+    assert strengths[edge] == pytest.approx(lost)
+    assert min(strengths.values()) > 0
+
+
+def test_statistics_can_be_saved_and_learned_from(tmp_path: Path) -> None:
+    table, _ = linear_table()
+    moments = ist.summarise(table)
+    assert isinstance(moments, ist.Moments)
+    moments.save(tmp_path / "moments.npz")
+    again = ist.Moments.load(tmp_path / "moments.npz")
+    assert ist.learn(again).dag == ist.learn(table).dag
+
+
+def test_two_halves_add_up_to_the_whole() -> None:
+    table, _ = linear_table()
+    halves = [{k: v[part] for k, v in table.items()} for part in (slice(0, 100), slice(100, None))]
+    one, other = (ist.summarise(half) for half in halves)
+    assert isinstance(one, ist.Moments)
+    assert isinstance(other, ist.Moments)
+    assert ist.learn(one + other).dag == ist.learn(table).dag
+
+
+def test_knowledge_is_obeyed_and_shows_in_the_class() -> None:
+    table, truth = linear_table(3)
+    late, early = truth.edges[0]
+    knowledge = ist.Knowledge(forbidden=[(late, early)])
+    solution = ist.learn(table, knowledge=knowledge)
+    assert (late, early) not in solution.dag.edges
+    assert isinstance(solution.cpdag, ist.PDAG)
+
+
+def test_same_seed_same_graph() -> None:
+    table, _ = linear_table(5, d=12)
+    assert ist.learn(table, seed=7).dag == ist.learn(table, seed=7).dag
+
+
+def test_scores_and_tables_that_do_not_fit_are_told_apart() -> None:
+    with pytest.raises(MismatchError, match="DegenerateGaussian"):
+        ist.learn(mixed_table(), score=ist.GaussianBIC())
+    with pytest.raises(MismatchError, match="discrete"):
+        ist.learn(linear_table()[0], score=ist.BDeu())
+
+
+def test_scores_of_weights_do_not_score_graphs() -> None:
+    table, truth = linear_table()
+    with pytest.raises(MismatchError, match="scores weights"):
+        ist.score(table, truth, ist.LeastSquares())
+
+
+def test_missing_values_are_refused() -> None:
+    table, _ = linear_table()
+    table["x1"] = table["x1"].copy()
+    table["x1"][3] = np.nan
+    with pytest.raises(MissingValuesError, match="x1"):
+        ist.learn(table)
+
+
+def test_constants_and_copies_are_named() -> None:
+    table, _ = linear_table()
+    table["still"] = np.full(500, 4.0)
+    table["copy"] = 3.0 * table["x0"] + 1.0
+    with pytest.warns(DataWarning) as caught:
+        solution = ist.learn(table)
+    assert any("'still'" in str(w.message) for w in caught)
+    assert any("'copy'" in str(w.message) and "'x0'" in str(w.message) for w in caught)
+    assert not solution.dag.parents("still")
+    assert not solution.dag.children("still")
+    assert any("still" in note for note in solution.notes)
+
+
+@pytest.mark.parametrize("n", [1, 2, 4])
+def test_very_few_rows(n: int) -> None:
+    x = np.random.default_rng(0).normal(size=(n, 6))
+    table = {f"é{i}": x[:, i] for i in range(6)}
+    with_warnings = pytest.warns(DataWarning) if n == 1 else None
+    if with_warnings is None:
+        solution = ist.learn(table)
+    else:
+        with with_warnings:
+            solution = ist.learn(table)
+    assert solution.dag.nodes == tuple(table)
+
+
+def test_progress_is_given_to_the_function() -> None:
+    table, _ = linear_table(d=12)
+    seen: list[object] = []
+    solution = ist.learn(table, search=ist.Boss(starts=10**6), time_limit=0.5, progress=seen.append)
+    assert seen
+    assert solution.status.ending == "time limit"
+
+
+def test_progress_line_is_written_and_wiped(capsys: pytest.CaptureFixture[str]) -> None:
+    table, _ = linear_table(d=12)
+    ist.learn(table, search=ist.Boss(starts=10**6), time_limit=0.5, progress=True)
+    written = capsys.readouterr().err
+    assert "Boss: start" in written
+    assert written.endswith("\r")
+
+
+def test_summary_of_a_solution_reads_well() -> None:
+    text = str(ist.learn(linear_table()[0]))
+    assert "6 variables" in text
+    assert "converged" in text
+    assert "could point either way" in text
+
+
+def test_interrupt_returns_the_best_so_far() -> None:
+    # A real SIGINT in a real process, in the middle of a search that would never end.
+    program = """
+import json, os, signal, threading
+import numpy as np
+import isthmus as ist
+x = np.random.default_rng(0).normal(size=(200, 12))
+x[:, 1:] += x[:, :-1]
+table = {f"x{i}": x[:, i] for i in range(12)}
+ist.learn(table, time_limit=0.1)
+threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+solution = ist.learn(table, search=ist.Boss(starts=10**9))
+print(json.dumps([solution.status.ending, len(solution.dag.edges)]))
+"""
+    out = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=300
+    )
+    ending, edges = json.loads(out.stdout)
+    assert ending == "interrupted"
+    assert edges >= 10
