@@ -5,9 +5,15 @@ The whole of it also runs in an environment that holds nothing but the wheel and
 
 from __future__ import annotations
 
-import numpy as np
+from importlib.util import find_spec
 
+import numpy as np
+import pytest
+
+import isthmus as ist
+from isthmus.errors import MissingExtraError
 from isthmus.graphs import DAG
+from isthmus.plots import plot_graph
 from isthmus.sources import as_source
 
 
@@ -25,3 +31,25 @@ def test_statistics_of_plain_arrays() -> None:
     moments = as_source({"x": x, "y": 2 * x + rng.normal(size=200)}).moments()
     assert moments.n == 200
     assert moments.correlation()[0, 1] > 0.8
+
+
+def test_learn_from_numbers() -> None:
+    rng = np.random.default_rng(2)
+    a, b = rng.normal(size=(2, 500))
+    c = a - b + 0.5 * rng.normal(size=500)
+    solution = ist.learn({"a": a, "b": b, "c": c})
+    assert set(solution.cpdag.directed) == {("a", "c"), ("b", "c")}
+
+
+def test_learn_from_categories() -> None:
+    rng = np.random.default_rng(3)
+    rain, sprinkler = rng.random((2, 1000)) < 0.4
+    wet = np.where(rain | sprinkler, rng.random(1000) < 0.9, rng.random(1000) < 0.1)
+    solution = ist.learn({"rain": rain, "sprinkler": sprinkler, "wet": wet})
+    assert set(solution.cpdag.directed) == {("rain", "wet"), ("sprinkler", "wet")}
+
+
+@pytest.mark.skipif(find_spec("matplotlib") is not None, reason="the extra is installed")
+def test_missing_extra_is_named() -> None:
+    with pytest.raises(MissingExtraError, match=r"isthmus\[plots\]"):
+        plot_graph(DAG(["a"]))
