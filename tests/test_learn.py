@@ -210,3 +210,13 @@ print(json.dumps([solution.status.ending, len(solution.dag.edges)]))
     ending, edges = json.loads(out.stdout)
     assert ending == "interrupted"
     assert edges >= 10
+
+
+def test_search_and_score_that_do_not_fit_are_told_apart() -> None:
+    with pytest.raises(MismatchError, match="needs a LocalScore"):
+        ist.learn(linear_table()[0], score=ist.LeastSquares(), search=ist.Boss())
+
+
+def test_the_choice_of_the_search_is_explained() -> None:
+    assert "from several starts" in ist.learn(linear_table()[0]).choice
+    assert "as asked" in ist.learn(linear_table()[0], search=ist.HillClimb()).choice

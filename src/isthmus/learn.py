@@ -16,11 +16,14 @@ from isthmus.models import DiscreteNetwork, GaussianNetwork
 from isthmus.objectives import LocalScore
 from isthmus.progress import reporter_for
 from isthmus.results import Solution
-from isthmus.scores import BIC, DegenerateGaussian, GaussianEBIC
+from isthmus.scores import BIC, DegenerateGaussian, GaussianEBIC, LeastSquares
 from isthmus.scores.base import Score
 from isthmus.searches import Boss, Progress, Search, drive
 from isthmus.sources import Source, as_source
 from isthmus.statistics import Counts, Kind, Moments, Plan, Schema
+
+_FEW = 200
+"""Up to here several starts take seconds."""
 
 AnyScore: TypeAlias = Score[Any, Any]
 AnySearch: TypeAlias = Search[Any]
@@ -67,13 +70,15 @@ def learn(
         returns: with the best graph so far.
     """
     source = as_source(data, kinds=kinds)
-    if score is None:
-        chosen, why = _choose_score(source.schema())
-    else:
-        chosen, why = score, "as asked"
-    looked = Boss() if search is None else search
+    looked, how = _choose_search(source.schema()) if search is None else (search, "as asked")
+    chosen, why = _choose_score(source.schema(), looked) if score is None else (score, "as asked")
     statistics = _gather(source, chosen)
     objective = chosen.bind(statistics)
+    if not isinstance(objective, looked.takes):
+        raise MismatchError(
+            f"{looked!r} needs a {looked.takes.__name__} and {chosen!r} gives a "
+            f"{type(objective).__mro__[1].__name__}. Leave the score out to get one that fits."
+        )
     known = Knowledge() if knowledge is None else knowledge
     run = looked.begin(objective, known.bind(objective.nodes), np.random.default_rng(seed))
     name = type(looked).__name__
@@ -85,10 +90,11 @@ def learn(
         score=found.score,
         status=status,
         disclosure=source.disclosure(),
-        choice=f"Score {chosen!r} ({why}), search {looked!r}.",
+        choice=f"Score {chosen!r} ({why}); search {looked!r} ({how}).",
         equivalent=isinstance(objective, LocalScore) and objective.equivalent,
         knowledge=knowledge,
         notes=notes,
+        details=found.details,
         evidence=_Evidence(statistics, objective),
     )
 
@@ -138,7 +144,16 @@ def summarise(
     return source.moments() if plan is None else source.counts(plan)
 
 
-def _choose_score(schema: Schema) -> tuple[AnyScore, str]:
+def _choose_search(schema: Schema) -> tuple[AnySearch, str]:
+    d = len(schema)
+    if d <= _FEW:
+        return Boss(), f"{d} variables: the most accurate search, from several starts"
+    return Boss(starts=1), f"{d} variables: the most accurate search, from one start"
+
+
+def _choose_score(schema: Schema, search: AnySearch) -> tuple[AnyScore, str]:
+    if search.takes is not LocalScore:
+        return LeastSquares(), "the search moves weights"
     discrete = len(schema.of_kind(Kind.DISCRETE))
     if discrete == len(schema):
         return BIC(), "all columns are discrete"

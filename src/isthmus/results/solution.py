@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
@@ -51,6 +52,8 @@ class Solution:
         What was demanded of the graph.
     notes
         What deserves a look: constants, duplicates, a choice the data do not support well.
+    details
+        What else the search has to tell: weights of edges, residuals, a proven gap.
     """
 
     dag: DAG
@@ -61,6 +64,7 @@ class Solution:
     equivalent: bool = True
     knowledge: Knowledge | None = None
     notes: tuple[str, ...] = ()
+    details: Mapping[str, object] = field(default_factory=dict, repr=False)
     evidence: Evidence | None = field(default=None, repr=False, compare=False)
 
     @cached_property

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Generic, TypeVar
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar, Generic, TypeVar
 
 import numpy as np
 
@@ -25,10 +25,14 @@ ObjectiveT = TypeVar("ObjectiveT", bound=Objective)
 
 @dataclass(frozen=True)
 class Found:
-    """A graph as parents by index, with the value of the search's objective."""
+    """A graph as parents by index, with the value of the search's objective.
+
+    ``details`` is what else a search has to tell: weights of edges, residuals, a proven gap.
+    """
 
     parents: tuple[tuple[int, ...], ...]
     score: float
+    details: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -63,7 +67,15 @@ class Run(ABC):
 
 
 class Search(ABC, Generic[ObjectiveT]):
-    """Options of a search; subclasses are frozen dataclasses."""
+    """Options of a search; subclasses are frozen dataclasses.
+
+    Attributes
+    ----------
+    takes
+        The kind of objective it works on.
+    """
+
+    takes: ClassVar[type[LocalScore] | type[SmoothLoss]]
 
     @abstractmethod
     def begin(

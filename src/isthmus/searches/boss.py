@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,8 +34,9 @@ class Boss(Search[LocalScore]):
         Upper bound on the number of parents of a node; None for no bound.
     """
 
-    starts: int = 1
+    starts: int = 4
     max_parents: int | None = None
+    takes: ClassVar[type[LocalScore]] = LocalScore
 
     def begin(
         self, objective: LocalScore, knowledge: BoundKnowledge, rng: np.random.Generator

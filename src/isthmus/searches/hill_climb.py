@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,7 @@ class HillClimb(Search[LocalScore]):
     tabu: int = 10
     patience: int | None = None
     max_parents: int | None = None
+    takes: ClassVar[type[LocalScore]] = LocalScore
 
     def begin(
         self, objective: LocalScore, knowledge: BoundKnowledge, rng: np.random.Generator
