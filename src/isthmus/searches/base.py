@@ -75,7 +75,7 @@ class Search(ABC, Generic[ObjectiveT]):
         The kind of objective it works on.
     """
 
-    takes: ClassVar[type[LocalScore] | type[SmoothLoss]]
+    takes: ClassVar[type[object]]
 
     @abstractmethod
     def begin(

@@ -36,7 +36,7 @@ class Boss(Search[LocalScore]):
 
     starts: int = 4
     max_parents: int | None = None
-    takes: ClassVar[type[LocalScore]] = LocalScore
+    takes: ClassVar[type[object]] = LocalScore
 
     def begin(
         self, objective: LocalScore, knowledge: BoundKnowledge, rng: np.random.Generator

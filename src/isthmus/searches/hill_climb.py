@@ -33,7 +33,7 @@ class HillClimb(Search[LocalScore]):
     tabu: int = 10
     patience: int | None = None
     max_parents: int | None = None
-    takes: ClassVar[type[LocalScore]] = LocalScore
+    takes: ClassVar[type[object]] = LocalScore
 
     def begin(
         self, objective: LocalScore, knowledge: BoundKnowledge, rng: np.random.Generator
