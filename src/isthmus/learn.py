@@ -19,6 +19,7 @@ from isthmus.results import Solution
 from isthmus.scores import BIC, DegenerateGaussian, GaussianEBIC, LeastSquares
 from isthmus.scores.base import Score
 from isthmus.searches import Boss, Progress, Search, drive
+from isthmus.searches.base import Objective
 from isthmus.sources import Source, as_source
 from isthmus.statistics import Counts, Kind, Moments, Plan, Schema
 
@@ -73,8 +74,9 @@ def learn(
     looked, how = _choose_search(source.schema()) if search is None else (search, "as asked")
     chosen, why = _choose_score(source.schema(), looked) if score is None else (score, "as asked")
     statistics = _gather(source, chosen)
-    objective = chosen.bind(statistics)
-    if not isinstance(objective, looked.takes):
+    objective: Objective = chosen.bind(statistics)
+    fits: bool = isinstance(objective, looked.takes)
+    if not fits:
         raise MismatchError(
             f"{looked!r} needs a {looked.takes.__name__} and {chosen!r} gives a "
             f"{type(objective).__mro__[1].__name__}. Leave the score out to get one that fits."
