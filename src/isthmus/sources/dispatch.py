@@ -33,7 +33,9 @@ def as_source(data: object, *, kinds: Mapping[str, Kind] | None = None) -> Sourc
         raise _is_path(os.fspath(data))
     if isinstance(data, (np.ndarray, Mapping)):
         return Frame(data, kinds=kinds)
-    return Frame(data, kinds=kinds)
+    from isthmus.sources.lazy import Lazy, is_lazy
+
+    return Lazy(data, kinds=kinds) if is_lazy(data) else Frame(data, kinds=kinds)
 
 
 def _is_path(path: str) -> DataError:

@@ -208,10 +208,10 @@ def column_of_series(name: str, series: nw.Series[Any]) -> Column:
         if shape is Shape.REAL:
             nulls += _nans(series.drop_nulls().cast(nw.Float64).to_numpy())
         return Column(name, shape, nulls, np.empty(len(series)))
-    if shape is Shape.EMPTY:
-        if len(series):
-            raise refused_type(name, str(dtype), temporal=False)
+    if len(series) == 0:
         return Column(name, shape, 0, np.empty(0))
+    if shape is Shape.EMPTY:
+        raise refused_type(name, str(dtype), temporal=False)
     if shape is Shape.NAMED:
         return _column_of_text(name, series)
     if isinstance(dtype, nw.Decimal):

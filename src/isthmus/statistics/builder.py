@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isthmus.errors import DataError, SchemaError
-from isthmus.statistics.checks import refuse_empty, refuse_infinite, refuse_missing
+from isthmus.statistics.checks import OVERFLOW, refuse_empty, refuse_infinite, refuse_missing
 from isthmus.statistics.moments import Floats, Moments, frozen
 from isthmus.statistics.schema import Kind, Schema
 
@@ -126,10 +126,7 @@ class MomentsBuilder:
         refuse_infinite(self._infinite)
         refuse_empty(self._weight)
         if self._spoiled:
-            raise DataError(
-                "Some values are so large that their squares overflow. "
-                "Rescale the columns (change their units) first."
-            )
+            raise DataError(OVERFLOW)
         assert self._shift is not None
         gram = (self._gram + self._gram.T) / 2
         return Moments(self._schema, self._weight, self._shift, self._sums, gram, regime)

@@ -6,6 +6,11 @@ from collections.abc import Mapping
 
 from isthmus.errors import DataError, MissingValuesError
 
+OVERFLOW = (
+    "Some values are so large that their squares overflow. "
+    "Rescale the columns (change their units) first."
+)
+
 
 def _listed(found: Mapping[str, int]) -> str:
     shown = [f"{name!r} ({count:,})" for name, count in list(found.items())[:20]]
