@@ -142,7 +142,7 @@ def _prepared(ax: Axes | None, layout: Layout) -> tuple[Axes, float]:
         figure = plt.figure(figsize=(width * shrink / 72, height * shrink / 72))
         ax = figure.add_axes((0, 0, 1, 1))
     box = ax.get_window_extent()
-    points = 72 / ax.get_figure(root=True).dpi  # type: ignore[union-attr]
+    points = 72 / ax.figure.dpi
     room = box.width * points, box.height * points
     # never draw larger than asked for: a small graph in large axes stands in the middle
     scale = min(room[0] / width, room[1] / height, 1.0)
