@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from io import BytesIO
@@ -164,7 +165,7 @@ def test_the_same_graph_gives_the_same_picture() -> None:
     found = {
         subprocess.run(
             [sys.executable, "-c", script],
-            env={"PYTHONHASHSEED": str(seed), "OMP_NUM_THREADS": "1"},
+            env={**os.environ, "PYTHONHASHSEED": str(seed)},
             capture_output=True,
             text=True,
             check=True,
