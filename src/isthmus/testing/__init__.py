@@ -1,5 +1,8 @@
 """Tools to test sources, scores and searches, shipped so that others can test theirs."""
 
 from isthmus.testing.enumerate import enumerate_dags
+from isthmus.testing.score import check_score
+from isthmus.testing.search import check_search
+from isthmus.testing.source import check_source
 
-__all__ = ["enumerate_dags"]
+__all__ = ["check_score", "check_search", "check_source", "enumerate_dags"]

@@ -48,10 +48,10 @@ def check_moments(found: Moments, expected: Moments, tolerance: float = 1e-10) -
     size = np.maximum(spread / np.sqrt(expected.n), np.abs(expected.mean()))
     wrong = np.abs(found.mean() - expected.mean()) > tolerance * size
     assert not wrong.any(), f"means differ in {_named(expected, wrong)}"
-    # Values themselves are only known to the last place, and so are products with them.
-    rounding = np.finfo(np.float64).eps * np.abs(expected.mean()) * np.sqrt(expected.n)
-    scale = np.outer(spread, spread) * tolerance
-    scale += 8 * (np.outer(spread, rounding) + np.outer(rounding, spread + rounding))
+    # A constant leaves squares of units in the last place, as the means are rounded.
+    rounding = 2 * np.finfo(np.float64).eps * np.abs(expected.mean()) * np.sqrt(expected.n)
+    wide = np.maximum(spread, rounding)
+    scale = tolerance * np.outer(wide, wide) + np.outer(rounding, rounding)
     wrong = np.asarray((np.abs(found.scatter() - expected.scatter()) > scale).any(axis=0))
     assert not wrong.any(), f"products differ in {_named(expected, wrong)}"
 

@@ -1,0 +1,119 @@
+"""Check a search of your own against what every search promises."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+
+from isthmus.graphs import DAG, Knowledge
+from isthmus.objectives import LocalScore, PythonLocalScore
+from isthmus.results import Ending
+from isthmus.scores import GaussianBIC
+from isthmus.searches import Found, Search, drive
+from isthmus.statistics import Moments, Schema
+from isthmus.testing.enumerate import enumerate_dags
+
+
+def check_search(
+    search: Search[LocalScore], *, problems: int = 10, reached: float = 0.8, seed: int = 0
+) -> None:
+    """Check a search over local scores on small random problems.
+
+    It returns acyclic graphs with their true score, never better than the best of all 543 graphs
+    over four nodes and as good on at least the share ``reached`` of the problems; it obeys
+    knowledge; the same seed gives the same graph; an error in a score gets through; an
+    interruption returns a graph.
+
+    Raises
+    ------
+    AssertionError
+        With the problem that breaks a promise.
+    """
+    rng = np.random.default_rng(seed)
+    hits = 0
+    for number in range(problems):
+        objective = _problem(rng, 4)
+        best = max(objective.total(dag) for dag in enumerate_dags(objective.nodes))
+        found = _solve(search, objective, Knowledge(), number)
+        assert found.score <= best + 1e-7, f"problem {number}: {found.score} is above {best}"
+        hits += found.score >= best - 1e-7
+        again = _solve(search, objective, Knowledge(), number)
+        assert again.parents == found.parents, f"problem {number}: the same seed, another graph"
+    assert hits >= reached * problems, f"the best graph was found in {hits} of {problems} problems"
+    for number in range(problems):
+        objective = _problem(rng, 6)
+        knowledge = _some_knowledge(rng, objective.nodes)
+        found = _solve(search, objective, knowledge, number)
+        dag = DAG.from_parents(objective.nodes, found.parents)
+        assert knowledge.allows(dag), f"problem {number}: {dag!r} breaks {knowledge!r}"
+    _check_failure(search, _problem(rng, 6))
+    _check_interruption(search, _problem(rng, 6))
+
+
+def _problem(rng: np.random.Generator, d: int) -> LocalScore:
+    x = rng.normal(size=(200, d))
+    for child in range(1, d):
+        weights = rng.choice([0.0, 0.0, 1.0, -1.0], size=child)
+        x[:, child] += x[:, :child] @ weights
+    shuffled = rng.permutation(d)
+    names = [f"v{i}" for i in range(d)]
+    return GaussianBIC().bind(Moments.from_array(Schema.continuous(names), x[:, shuffled]))
+
+
+def _some_knowledge(rng: np.random.Generator, nodes: tuple[str, ...]) -> Knowledge:
+    order = [nodes[i] for i in rng.permutation(len(nodes))]
+    forward = list(itertools.combinations(order, 2))
+    picked = [forward[i] for i in rng.permutation(len(forward))]
+    return Knowledge(
+        required=picked[:2],
+        forbidden=[*picked[2:5], *((b, a) for a, b in picked[5:7])],
+        tiers=[order[:3], order[3:]],
+    )
+
+
+def _solve(
+    search: Search[LocalScore], objective: LocalScore, knowledge: Knowledge, seed: int
+) -> Found:
+    run = search.begin(objective, knowledge.bind(objective.nodes), np.random.default_rng(seed))
+    found, status = drive(run, type(search).__name__)
+    assert status.finished, f"the search ended with {status}"
+    DAG.from_parents(objective.nodes, found.parents)
+    true = sum(objective.local(v, p) for v, p in enumerate(found.parents))
+    assert abs(true - found.score) <= 1e-7 * max(1.0, abs(true)), (
+        f"the graph scores {true}; the search says {found.score}"
+    )
+    return found
+
+
+class _PlannedFailureError(Exception):
+    pass
+
+
+def _check_failure(search: Search[LocalScore], objective: LocalScore) -> None:
+    def broken(child: int, parents: tuple[int, ...]) -> float:
+        if parents:
+            raise _PlannedFailureError
+        return objective.local(child, parents)
+
+    failing = PythonLocalScore(objective.nodes, broken, equivalent=True)
+    try:
+        _solve(search, failing, Knowledge(), 0)
+    except _PlannedFailureError:
+        return
+    raise AssertionError("an error in the score did not get through the search")
+
+
+def _check_interruption(search: Search[LocalScore], objective: LocalScore) -> None:
+    calls = itertools.count()
+
+    def interrupted(child: int, parents: tuple[int, ...]) -> float:
+        if next(calls) == 40:
+            raise KeyboardInterrupt
+        return objective.local(child, parents)
+
+    stopping = PythonLocalScore(objective.nodes, interrupted, equivalent=True)
+    run = search.begin(stopping, Knowledge().bind(objective.nodes), np.random.default_rng(0))
+    found, status = drive(run, type(search).__name__)
+    assert status.ending is Ending.INTERRUPTED, f"an interrupted search ended with {status}"
+    DAG.from_parents(objective.nodes, found.parents)
