@@ -36,6 +36,15 @@ class Writer:
         self._backend = backend
         self._text = backend.compile(table)
         self._dialect = backend.dialect
+        self._cast = self._cast_text()
+
+    def _cast_text(self) -> tuple[str, str]:
+        """What stands before and after a text to cast it: writing each anew would be slow."""
+        from sqlglot import expressions as sge
+
+        double = sge.Cast(this=sge.Var(this="isthmus_cell"), to=sge.DataType.build("double"))
+        before, _, after = double.sql(self._dialect).partition("isthmus_cell")
+        return before, after
 
     def name(self, text: str) -> str:
         """A quoted name."""
@@ -45,11 +54,7 @@ class Writer:
 
     def real(self, text: str) -> str:
         """A cast to double precision."""
-        from sqlglot import expressions as sge
-
-        return str(
-            sge.Cast(this=sge.Var(this=text), to=sge.DataType.build("double")).sql(self._dialect)
-        )
+        return text.join(self._cast)
 
     def value(self, level: Level) -> str:
         """A literal."""
