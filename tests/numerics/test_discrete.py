@@ -169,7 +169,7 @@ def test_counts_beyond_the_tables(kind: tuple[Form, float]) -> None:
 
 
 def test_bdeu_with_more_keys_than_tables() -> None:
-    cards = list(range(2, 26)) + [2, 3]
+    cards = [*range(2, 26), 2, 3]
     codes = dependent_codes(6, cards, 120, np.uint8)
     families = [(25, [v]) for v in range(20)] + [(24, [])]
     check(codes, None, cards, Form.BDEU, 3.0, families)

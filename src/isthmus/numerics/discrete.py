@@ -20,8 +20,6 @@ The data hold room to work in: two threads must not share them.
 
 from __future__ import annotations
 
-import math
-from enum import IntEnum
 from typing import Any, NamedTuple
 
 import numba
@@ -32,28 +30,27 @@ from isthmus.errors import DataError
 from isthmus.numerics import abi
 from isthmus.numerics.counting_bitmap import LANES, count_and, pack, store_and
 from isthmus.numerics.counting_histogram import CHUNK, COPIES, gather, spread
+from isthmus.numerics.discrete_values import (
+    SLOTS,
+    Form,
+    Memo,
+    f_key,
+    g_key,
+    lookup,
+    penalty,
+    value,
+)
 from isthmus.numerics.jit import inner, kernel
 
-
-class Form(IntEnum):
-    """Which ``f`` and ``g``; the parameter is the penalty, the sample size, or nothing."""
-
-    LIKELIHOOD = 0
-    BDEU = 1
-    K2 = 2
-
-
-_LIKELIHOOD, _BDEU = int(Form.LIKELIHOOD), int(Form.BDEU)
-
-_SLOTS = 256  # of the index of tables
 _MOST_BITMAPS = 256  # combinations of parents and child; beyond, histograms are faster
 _MOST_LEVELS = 32  # a variable with more levels has no bitmaps
 _SMALL = 512  # cells up to which several histograms are filled in turn
-_DENSE_FEW = 8_192
+_LEAST_TABLE = 2**20  # cells of the room for histograms; untouched memory costs nothing
 _HEAD = 28  # numbers at the start of the data
 
-# Nanoseconds, measured: an AND-popcount, the part for each word and the rest; a histogram's step.
-_AND_FIXED, _AND_WORD, _ROW = 8.0, 0.15, 0.7
+# Nanoseconds, measured: an AND-popcount, its fixed part and a word;
+# a row and a cell of a histogram.
+_AND_FIXED, _AND_WORD, _ROW, _CELL = 8.0, 0.15, 0.7, 1.2
 
 
 class _State(NamedTuple):
@@ -66,75 +63,13 @@ class _State(NamedTuple):
     words: int
     spare: int  # number of the first bitmap of the room
     places: NDArray[np.int64]  # (4, _MOST_BITMAPS): lists of combinations
-    form: int
-    parameter: float
-    keys: NDArray[np.float64]  # of the tables: open addressing
-    filled: NDArray[np.int64]  # [0] tables in use
-    numbers: NDArray[np.int64]  # which table a key has
-    tables: NDArray[np.float64]  # (tables, length)
+    memo: Memo
     rows: NDArray[np.int64]  # (3, m): configurations, with child, keys
     short: NDArray[np.uint16]
     table: NDArray[np.int64]  # always zero between uses
     copies: NDArray[np.uint32]  # always zero between uses
-    index: NDArray[np.uint16]
+    chunk: NDArray[np.uint16]
     buckets: NDArray[np.int64]  # (2, power of two): keys and numbers of a hash table
-
-
-@inner
-def _direct(form, n, shift):  # type: ignore[no-untyped-def]
-    if n == 0:
-        return 0.0
-    if form == _LIKELIHOOD:
-        return n * math.log(n)
-    return math.lgamma(n + shift) - math.lgamma(shift)
-
-
-@inner
-def _lookup(state, key):  # type: ignore[no-untyped-def]
-    """Find the table of a key, or make it; empty when there is no room for another."""
-    slot = np.int64(key * 0.6180339887498949 % 1.0 * _SLOTS) % _SLOTS
-    while state.keys[slot] != key and state.keys[slot] >= 0.0:
-        slot = (slot + 1) % _SLOTS
-    if state.keys[slot] != key:
-        number = state.filled[0]
-        if number == state.tables.shape[0]:
-            return state.tables[0, :0]
-        state.filled[0] += 1
-        state.keys[slot] = key
-        state.numbers[slot] = number
-        shift = _shift(state, key)
-        for n in range(state.tables.shape[1]):
-            state.tables[number, n] = _direct(state.form, n, shift)
-    return state.tables[state.numbers[slot]]
-
-
-@inner
-def _shift(state, key):  # type: ignore[no-untyped-def]
-    return state.parameter / key if state.form == _BDEU else key
-
-
-@inner
-def _f_key(state, r, q):  # type: ignore[no-untyped-def]
-    return q * r if state.form == _BDEU else 1.0
-
-
-@inner
-def _g_key(state, r, q):  # type: ignore[no-untyped-def]
-    if state.form == _LIKELIHOOD:
-        return 1.0
-    return q if state.form == _BDEU else float(r)
-
-
-@inner
-def _value(state, table, n, key):  # type: ignore[no-untyped-def]
-    if n < table.size:
-        return table[n]
-    return _direct(state.form, n, _shift(state, key))
-
-
-@inner
-def _penalty(state, r, q):  # type: ignore[no-untyped-def]
-    return state.parameter * (r - 1) * q if state.form == _LIKELIHOOD else 0.0
 
 
 # --- bitmaps ----------------------------------------------------------------------------------
@@ -200,56 +135,76 @@ def _combinations(state, child, parents):  # type: ignore[no-untyped-def]
 
 @inner
 def _base_by_bitmaps(state, r, q, listed, made, source):  # type: ignore[no-untyped-def]
-    f_key, g_key = _f_key(state, r, q), _g_key(state, r, q)
-    f, g = _lookup(state, f_key), _lookup(state, g_key)
-    total = -_penalty(state, r, q)
+    memo, form = state.memo, state.memo.form
+    f, f_shift = lookup(memo, f_key(form, r, q))
+    g, g_shift = lookup(memo, g_key(form, r, q))
+    total = -penalty(memo, r, q)
     target = 2 - source
     for p in range(made):
-        total += _value(state, f, state.places[target + 1, p], f_key)
+        total += value(form, f, state.places[target + 1, p], f_shift)
     if listed == 0:
-        return total - _value(state, g, state.codes.shape[1], g_key)
+        return total - value(form, g, state.codes.shape[1], g_shift)
     for j in range(listed):
-        total -= _value(state, g, state.places[source + 1, j], g_key)
+        total -= value(form, g, state.places[source + 1, j], g_shift)
     return total
 
 
 @inner
-def _extend_by_bitmaps(state, r, q, listed, made, source, candidate, sums):  # type: ignore[no-untyped-def]
-    places, words, arena = state.places, state.words, state.arena
-    rc = state.cards[candidate]
-    q = q * rc
-    f_key, g_key = _f_key(state, r, q), _g_key(state, r, q)
-    f, g = _lookup(state, f_key), _lookup(state, g_key)
-    total = -_penalty(state, r, q)
+def _extend_by_bitmaps(state, r, q, listed, made, source, candidates, out):  # type: ignore[no-untyped-def]
+    """Score the candidates for which bitmaps pay; returns how many are left.
+
+    One call for all candidates: a state as an argument costs more than a candidate.
+    """
+    places, words, arena, totals = state.places, state.words, state.arena, state.totals
+    m = state.codes.shape[1]
+    memo, form = state.memo, state.memo.form
     target = 2 - source
-    bitmap = state.first[candidate]
-    p = 0
-    for j in range(max(listed, 1)):
-        left = places[source + 1, j] if listed > 0 else state.codes.shape[1]
-        for c in range(rc):
-            sums[c] = 0
-        while left > 0:
-            position, size = places[target, p], places[target + 1, p]
-            p += 1
-            left -= size
-            if left == 0 and listed == 0:
-                # Without parents the last level of the child follows from the candidate's totals.
-                for c in range(rc):
-                    n = state.totals[bitmap + c]
-                    total += _value(state, f, n - sums[c], f_key)
-                    sums[c] = n
-                break
-            rest = size
-            for c in range(rc - 1):
-                n = count_and(arena, position, (bitmap + c) * words, words)
-                total += _value(state, f, n, f_key)
-                sums[c] += n
-                rest -= n
-            total += _value(state, f, rest, f_key)
-            sums[rc - 1] += rest
-        for c in range(rc):
-            total -= _value(state, g, sums[c], g_key)
-    return total
+    sums = np.empty(_MOST_LEVELS, np.int64)
+    skipped = 0
+    for i in range(candidates.size):
+        candidate = candidates[i]
+        rc = state.cards[candidate]
+        bitmap = state.first[candidate]
+        if bitmap < 0 or not _bitmaps_pay(m, words, listed, made, r, rc):
+            skipped += 1
+            continue
+        f, f_shift = lookup(memo, f_key(form, r, q * rc))
+        g, g_shift = lookup(memo, g_key(form, r, q * rc))
+        total = -penalty(memo, r, q * rc)
+        p = 0
+        for j in range(max(listed, 1)):
+            left = places[source + 1, j] if listed > 0 else m
+            for c in range(rc):
+                sums[c] = 0
+            while left > 0:
+                position, size = places[target, p], places[target + 1, p]
+                p += 1
+                left -= size
+                if left == 0 and listed == 0:
+                    # Without parents the child's last level follows from the candidate's totals.
+                    for c in range(rc):
+                        n = totals[bitmap + c]
+                        total += value(form, f, n - sums[c], f_shift)
+                        sums[c] = n
+                    break
+                rest = size
+                for c in range(rc - 1):
+                    n = count_and(arena, position, (bitmap + c) * words, words)
+                    total += value(form, f, n, f_shift)
+                    sums[c] += n
+                    rest -= n
+                total += value(form, f, rest, f_shift)
+                sums[rc - 1] += rest
+            for c in range(rc):
+                total -= value(form, g, sums[c], g_shift)
+        out[1 + i] = total
+    return skipped
+
+
+@inner
+def _bitmaps_pay(m, words, listed, made, r, rc):  # type: ignore[no-untyped-def]
+    bitmaps = made * (rc - 1) * (_AND_FIXED + _AND_WORD * words)
+    return bitmaps < _ROW * m + _CELL * max(listed, 1) * r * rc
 
 
 # --- histograms -------------------------------------------------------------------------------
@@ -276,7 +231,7 @@ def _renumber(state, keys):  # type: ignore[no-untyped-def]
 
 
 @inner
-def _configure(state, child, parents, widest):  # type: ignore[no-untyped-def]
+def _configure(state, child, parents, widest, uses):  # type: ignore[no-untyped-def]
     """Number the parents' configuration of each row; returns how many numbers there may be."""
     configuration = state.rows[0]
     configuration[:] = 0
@@ -291,7 +246,9 @@ def _configure(state, child, parents, widest):  # type: ignore[no-untyped-def]
             configuration[i] = configuration[i] * r + column[i]
         several *= r
     r = state.cards[child]
-    if several * r * widest > max(m, _DENSE_FEW // 4) and several > 1:
+    cells = several * r * widest
+    # Fewer cells pay for the renumbering after a few uses.
+    if cells > state.table.size or (cells > max(m, _SMALL) and uses > 3):
         several = _renumber(state, configuration)
     joint, column = state.rows[1], state.codes[child]
     for i in range(m):
@@ -310,8 +267,8 @@ def _fill(state, column, r, rc, cells):  # type: ignore[no-untyped-def]
         for i in range(joint.size):
             table[np.uint64(joint[i] * rc + column[i])] += weights[i]
     elif cells <= _SMALL:
-        words = state.index.view(np.uint64)
-        spread(state.short, column, rc, cells, state.index, words, state.copies)
+        words = state.chunk.view(np.uint64)
+        spread(state.short, column, rc, cells, state.chunk, words, state.copies)
         gather(state.copies, cells, table[:cells])
     else:
         for i in range(joint.size):
@@ -325,58 +282,61 @@ def _by_histogram(state, child, several, q, candidate):  # type: ignore[no-untyp
     rc = state.cards[candidate]
     q = q * rc
     column = state.codes[candidate]
+    m = column.size
     cells = several * r * rc
-    if cells > state.table.size:
-        return _by_renumbering(state, r, rc, q, column)
-    f_key, g_key = _f_key(state, r, q), _g_key(state, r, q)
-    f, g = _lookup(state, f_key), _lookup(state, g_key)
-    total = -_penalty(state, r, q)
+    if cells > max(2 * m, _SMALL):
+        return _by_rows(state, r, rc, q, column, cells)
+    memo, form = state.memo, state.memo.form
+    f, f_shift = lookup(memo, f_key(form, r, q))
+    g, g_shift = lookup(memo, g_key(form, r, q))
+    total = -penalty(memo, r, q)
     _fill(state, column, r, rc, cells)
     table = state.table
     for j in range(several):
         begin = j * r * rc
         for c in range(rc):
             here = np.int64(0)
+            # No test for empty cells: it would be mispredicted, and they are worth zero.
             for cell in range(begin + c, begin + r * rc, rc):
-                n = table[cell]
-                if n > 0:
-                    total += _value(state, f, n, f_key)
-                    here += n
-            if here > 0:
-                total -= _value(state, g, here, g_key)
+                n = table[np.uint64(cell)]
+                total += value(form, f, n, f_shift)
+                here += n
+            total -= value(form, g, here, g_shift)
     table[:cells] = 0
     return total
 
 
 @inner
-def _by_renumbering(state, r, rc, q, column):  # type: ignore[no-untyped-def]
-    """Score by counting renumbered cells: for tables with far more cells than rows."""
-    f_key, g_key = _f_key(state, r, q), _g_key(state, r, q)
-    total = -_penalty(state, r, q)
+def _by_rows(state, r, rc, q, column, cells):  # type: ignore[no-untyped-def]
+    """Score by visiting the cells of rows only: for tables with more cells than rows."""
+    memo, form = state.memo, state.memo.form
+    total = -penalty(memo, r, q)
     keys, table, weights = state.rows[2], state.table, state.weights
     for turn in range(2):
         source = state.rows[1 - turn]
-        key = f_key if turn == 0 else g_key
-        sign = 1.0 if turn == 0 else -1.0
-        values = _lookup(state, key)
+        key = f_key(form, r, q) if turn == 0 else g_key(form, r, q)
+        values, shift = lookup(memo, key)
         for i in range(keys.size):
             keys[i] = source[i] * rc + column[i]
-        used = _renumber(state, keys)
+        if cells > table.size:
+            _renumber(state, keys)
+        if weights.size > 0:
+            for i in range(keys.size):
+                table[np.uint64(keys[i])] += weights[i]
+        else:
+            for i in range(keys.size):
+                table[np.uint64(keys[i])] += 1
+        part = 0.0
         for i in range(keys.size):
-            table[keys[i]] += weights[i] if weights.size > 0 else 1
-        for cell in range(used):
-            total += sign * _value(state, values, table[cell], key)
-        table[:used] = 0
+            # The first visit takes the count, later ones find zero.
+            n = table[np.uint64(keys[i])]
+            table[np.uint64(keys[i])] = 0
+            part += value(form, values, n, shift)
+        total += part if turn == 0 else -part
     return total
 
 
 # --- the score --------------------------------------------------------------------------------
-
-
-@inner
-def _bitmaps_pay(state, made, rc):  # type: ignore[no-untyped-def]
-    bitmaps = made * (rc - 1) * (_AND_FIXED + _AND_WORD * state.words)
-    return bitmaps < _ROW * state.codes.shape[1]
 
 
 @inner
@@ -389,25 +349,25 @@ def _score(state, child, parents, candidates, out):  # type: ignore[no-untyped-d
     # Renumbered histograms are the better way to many configurations.
     if state.weights.size == 0 and q * r <= 16 * _MOST_BITMAPS:
         listed, made, source = _combinations(state, child, parents)
-    several = np.int64(0)
-    widest = np.int64(1)
-    for j in candidates:
-        widest = max(widest, state.cards[j])
+    left = candidates.size
     if made >= 0:
         out[0] = _base_by_bitmaps(state, r, q, listed, made, source)
-    else:
-        several = _configure(state, child, parents, widest)
+        left = _extend_by_bitmaps(state, r, q, listed, made, source, candidates, out)
+        if left == 0:
+            return 0
+    widest = np.int64(1)
+    for candidate in candidates:
+        widest = max(widest, state.cards[candidate])
+    several = _configure(state, child, parents, widest, left)
+    if made < 0:
         out[0] = _by_histogram(state, child, several, q, state.cards.size - 1)
-    sums = np.empty(_MOST_LEVELS, np.int64)
-    for j in range(candidates.size):
-        candidate = candidates[j]
+    m, words = state.codes.shape[1], state.words
+    for i in range(candidates.size):
+        candidate = candidates[i]
         rc = state.cards[candidate]
-        if made >= 0 and state.first[candidate] >= 0 and _bitmaps_pay(state, made, rc):
-            out[1 + j] = _extend_by_bitmaps(state, r, q, listed, made, source, candidate, sums)
-        else:
-            if several == 0:
-                several = _configure(state, child, parents, widest)
-            out[1 + j] = _by_histogram(state, child, several, q, candidate)
+        done = made >= 0 and state.first[candidate] >= 0
+        if not (done and _bitmaps_pay(m, words, listed, made, r, rc)):
+            out[1 + i] = _by_histogram(state, child, several, q, candidate)
     return 0
 
 
@@ -427,12 +387,14 @@ def discrete_score(data, child, parents_at, k, candidates_at, m, out_at):  # typ
         words,
         head[3],
         abi.ints_at(head[16], (4, _MOST_BITMAPS)),
-        head[5],
-        abi.floats_at(head[17], (1,))[0],
-        abi.floats_at(head[18], (_SLOTS,)),
-        abi.ints_at(head[19], (1,)),
-        abi.ints_at(head[20], (_SLOTS,)),
-        abi.floats_at(head[21], (tables, length)),
+        Memo(
+            head[5],
+            abi.floats_at(head[17], (1,))[0],
+            abi.floats_at(head[18], (SLOTS,)),
+            abi.ints_at(head[20], (SLOTS,)),
+            abi.ints_at(head[19], (1,)),
+            abi.floats_at(head[21], (tables, length)),
+        ),
         abi.ints_at(head[22], (3, n)),
         abi.shorts_at(head[23], (n,)),
         abi.ints_at(head[24], (head[8],)),
@@ -505,11 +467,11 @@ def pack_discrete(
 
     tables, longest = {
         Form.LIKELIHOOD: (1, 2**20),
-        Form.BDEU: (_SLOTS // 2, 2**13),
+        Form.BDEU: (SLOTS // 2, 2**13),
         Form.K2: (1 + len(set(levels.tolist())), 2**17),
     }[form]
     length = min(total + 1, longest)
-    cells = max(_DENSE_FEW, 8 * m)
+    cells = max(_LEAST_TABLE, 8 * m)
     buckets = 1 << max(4, (2 * m).bit_length())
     arrays = (
         wide,
@@ -520,9 +482,9 @@ def pack_discrete(
         arena,
         np.empty((4, _MOST_BITMAPS), np.int64),
         np.array([parameter], np.float64),
-        np.full(_SLOTS, -1.0),
+        np.full(SLOTS, -1.0),
         np.zeros(1, np.int64),
-        np.zeros(_SLOTS, np.int64),
+        np.zeros(SLOTS, np.int64),
         np.empty((tables, length)),
         np.empty((3, m), np.int64),
         np.empty(m, np.uint16),
