@@ -47,7 +47,7 @@ def test_a_reversal_counts_one() -> None:
 def test_mixed_types_and_other_nodes_are_refused() -> None:
     dag = DAG(["a", "b"], [("a", "b")])
     with pytest.raises(GraphError, match="shd_cpdag"):
-        shd(dag, dag.cpdag())  # type: ignore[type-var]
+        shd(dag, dag.cpdag())
     with pytest.raises(GraphError, match=r"Only in the first: 'b'; only in the second: 'c'"):
         shd(dag, DAG(["a", "c"]))
     with pytest.raises(GraphError, match="PDAG"):

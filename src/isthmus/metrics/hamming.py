@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
-
 from isthmus.errors import GraphError
 from isthmus.graphs import CPDAG, DAG, PDAG
 from isthmus.graphs.bits import transpose
 from isthmus.graphs.names import same_nodes
 
-G = TypeVar("G", DAG, CPDAG, PDAG)
 
-
-def shd(a: G, b: G) -> int:
+def shd(a: DAG | CPDAG | PDAG, b: DAG | CPDAG | PDAG) -> int:
     """Count the pairs of nodes whose edge differs.
 
     An edge too many, too few, turned round, or directed in one graph and undirected in the other:
@@ -21,16 +17,16 @@ def shd(a: G, b: G) -> int:
     Parameters
     ----------
     a, b
-        Two graphs of the same type over the same nodes, in whatever order.
+        Two DAGs, or two partially directed graphs, over the same nodes in whatever order.
 
     Raises
     ------
     GraphError
-        If the types or the nodes differ. `shd_cpdag` compares classes.
+        If the nodes differ, or one is a DAG and the other is not. `shd_cpdag` compares classes.
     """
-    if type(a) is not type(b) or not isinstance(a, DAG | CPDAG | PDAG):
+    if isinstance(a, DAG) != isinstance(b, DAG) or not isinstance(a, DAG | CPDAG | PDAG):
         raise GraphError(
-            f"shd compares two graphs of one type, got {type(a).__name__} and {type(b).__name__}. "
+            f"shd compares like with like, got {type(a).__name__} and {type(b).__name__}. "
             "To compare equivalence classes use shd_cpdag, which turns a DAG into its CPDAG."
         )
     same_nodes(a.nodes, b.nodes, "shd")
