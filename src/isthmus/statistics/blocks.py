@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -17,6 +17,9 @@ DENSE = 2**20
 
 LARGEST = 2**28
 """More cells than this in one table, or in all planned tables, is refused."""
+
+MANY = 2**26
+"""Rows times tables from which the compiled kernel is worth loading."""
 
 Positions: TypeAlias = tuple[int, ...]
 Block: TypeAlias = Integers | CodedRows
@@ -52,6 +55,22 @@ def count_set(rows: CodedRows, positions: Positions, sizes: Integers) -> Block:
     if cells > DENSE:
         return rows.take(positions).distinct(sizes[list(positions)])
     return tally(rows, sizes, positions)
+
+
+def count_sets(rows: CodedRows, sets: list[Positions], sizes: Integers) -> dict[Positions, Block]:
+    """The tables of planned sets; many at once by the compiled kernel."""
+    held: dict[Positions, Block] = {}
+    dense = [s for s in sets if math.prod(int(sizes[i]) for i in s) <= DENSE]
+    # The kernel takes a second to load, and then a nanosecond a row and table.
+    if rows.codes.shape[1] * len(dense) >= MANY:
+        from isthmus.numerics.counting import tally_many
+
+        codes: Any = rows.codes
+        held.update(zip(dense, tally_many(codes, rows.weights, sizes, dense), strict=True))
+    for positions in sets:
+        if positions not in held:
+            held[positions] = count_set(rows, positions, sizes)
+    return held
 
 
 def nonzero_rows(table: Integers) -> CodedRows:

@@ -17,7 +17,7 @@ from isthmus.statistics.blocks import (
     LARGEST,
     Block,
     Positions,
-    count_set,
+    count_sets,
     merged,
     nonzero_rows,
     planned_sets,
@@ -142,7 +142,7 @@ class Counts:
         if plan.is_everything:
             everything = tuple(range(len(schema)))
             return cls(schema, rows.n, plan, {everything: rows}, regime)
-        held = {s: count_set(rows, s, schema.cardinalities) for s in planned_sets(schema, plan)}
+        held = count_sets(rows, planned_sets(schema, plan), schema.cardinalities)
         return cls(schema, rows.n, plan, held, regime)
 
     @classmethod
