@@ -80,23 +80,23 @@ class LinearModel:
         is again a linear model, with unit variance throughout.
         """
         nodes = self.dag.nodes
+        # In a topological order, so that all that is known stands in the leading block.
         correlation = np.eye(len(nodes))
+        place: dict[int, int] = {}
         weights: dict[Edge, float] = {}
         variances: dict[str, float] = {}
-        done: list[int] = []
-        for name, parents, w in _equations(self.dag, self.weights):
-            j = self.dag.index(name)
-            explained = float(w @ correlation[np.ix_(parents, parents)] @ w)
-            total = explained + self.variances[name]
+        for t, (name, parents, w) in enumerate(_equations(self.dag, self.weights)):
+            above = [place[p] for p in parents]
+            total = float(w @ correlation[np.ix_(above, above)] @ w) + self.variances[name]
             scaled = w / np.sqrt(total)
-            if done:
-                correlation[j, done] = scaled @ correlation[np.ix_(parents, done)]
-                correlation[done, j] = correlation[j, done]
+            if above:
+                correlation[t, :t] = scaled @ correlation[above, :t]
+                correlation[:t, t] = correlation[t, :t]
             weights.update(
                 {(nodes[p], name): float(v) for p, v in zip(parents, scaled, strict=True)}
             )
             variances[name] = self.variances[name] / total
-            done.append(j)
+            place[self.dag.index(name)] = t
         return LinearModel(self.dag, weights, variances, self.noise)
 
     def sample(self, n: int, *, seed: int) -> Simulation:

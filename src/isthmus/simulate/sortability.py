@@ -41,8 +41,12 @@ def varsortability(data: Any, dag: DAG | None = None) -> float:
         Between 0 and 1; ``nan`` for a graph without edges.
     """
     graph = _graph(data, dag)
-    covariance, _ = second_moments(data, graph.nodes)
-    return order_alignment(np.diag(covariance), graph)
+    if isinstance(data, Moments):
+        variances = np.diag(second_moments(data, graph.nodes)[0])
+    else:
+        # Variances alone: with ten thousand columns their products would be a hundred million.
+        variances = np.square(_centred(data, graph.nodes)).mean(axis=1)
+    return order_alignment(variances, graph)
 
 
 def r2_sortability(data: Any, dag: DAG | None = None) -> float:
@@ -70,18 +74,41 @@ def order_alignment(values: NDArray[Any], dag: DAG) -> float:
     x = np.asarray(values, dtype=np.float64)
     if x.shape != (len(dag.nodes),):
         raise DataError(f"Need one value for each of {len(dag.nodes)} nodes; got shape {x.shape}.")
-    tied = np.abs(x[None, :] - x[:, None]) <= TIE * np.maximum(
-        np.abs(x[None, :]), np.abs(x[:, None])
-    )
-    credit = np.where(tied, 0.5, (x[None, :] > x[:, None]).astype(np.float64))
-    edges = dag.adjacency().astype(np.float64)
-    reached = edges
-    paths = aligned = 0.0
-    while reached.any():  # an acyclic graph has no path longer than d - 1
-        paths += float(reached.sum())
-        aligned += float((credit * reached).sum())
-        reached = (reached @ edges > 0).astype(np.float64)
-    return aligned / paths if paths else float("nan")
+    # Nodes are renamed by rank, so that "larger" and "equal" are runs of bits in a bitset.
+    order = np.argsort(x, kind="stable")
+    rank = np.empty(len(x), dtype=np.int64)
+    rank[order] = np.arange(len(x))
+    low, high = _tied_runs(x[order])
+    children: list[list[int]] = [[] for _ in range(len(x))]
+    for node, above in enumerate(dag.parent_indices()):
+        for parent in above:
+            children[rank[parent]].append(int(rank[node]))
+    reached = [sum(1 << child for child in below) for below in children]
+    paths = doubled = 0
+    while any(reached):  # an acyclic graph has no path longer than d - 1
+        for start, ends in enumerate(reached):
+            if ends:
+                paths += ends.bit_count()
+                # Once for "not smaller", once more for "larger": a tie counts half.
+                doubled += (ends >> low[start]).bit_count() + (ends >> high[start]).bit_count()
+        reached = [_union(reached, below) for below in children]
+    return doubled / (2 * paths) if paths else float("nan")
+
+
+def _tied_runs(ascending: Floats) -> tuple[list[int], list[int]]:
+    """Give, for each value, where those equal to it start and end."""
+    below = np.where(ascending >= 0, ascending * (1 - TIE), ascending / (1 - TIE))
+    above = np.where(ascending >= 0, ascending / (1 - TIE), ascending * (1 - TIE))
+    low = np.searchsorted(ascending, below, side="left")
+    high = np.searchsorted(ascending, above, side="right")
+    return [int(k) for k in low], [int(k) for k in high]
+
+
+def _union(bitsets: list[int], chosen: list[int]) -> int:
+    union = 0
+    for k in chosen:
+        union |= bitsets[k]
+    return union
 
 
 def r_squared(covariance: Floats, names: tuple[str, ...]) -> Floats:
@@ -113,6 +140,13 @@ def second_moments(data: Any, names: tuple[str, ...]) -> tuple[Floats, int]:
         if len(chosen.columns) != len(names):
             raise MismatchError("Sortability needs continuous variables, one column each.")
         return chosen.covariance(), chosen.n
+    x = _centred(data, names)
+    covariance: Floats = x @ x.T / x.shape[1]
+    return covariance, x.shape[1]
+
+
+def _centred(data: Any, names: tuple[str, ...]) -> Floats:
+    """Give the columns less their means, one row a column."""
     columns = _columns(data, names)
     x = np.empty((len(columns), len(columns[0]) if columns else 0))
     for j, (name, column) in enumerate(zip(names, columns, strict=True)):
@@ -124,8 +158,7 @@ def second_moments(data: Any, names: tuple[str, ...]) -> tuple[Floats, int]:
     if not np.isfinite(x).all():
         raise DataError("Sortability needs finite values; drop or fill missing cells first.")
     x -= x.mean(axis=1, keepdims=True)
-    covariance: Floats = x @ x.T / x.shape[1]
-    return covariance, x.shape[1]
+    return x
 
 
 def column_names(data: Any) -> tuple[str, ...]:
