@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,6 +10,7 @@ import pytest
 from isthmus import simulate
 from isthmus.errors import DataError
 from isthmus.graphs import DAG
+from isthmus.io import read_bif
 
 COLLIDER = DAG(["c", "a", "b"], [("a", "c"), ("b", "c")])
 
@@ -88,3 +91,20 @@ def test_refusals() -> None:
     star = DAG(names, [(name, "x0") for name in names[1:]])
     with pytest.raises(DataError, match="cells"):
         simulate.discrete_network(star, seed=0)
+
+
+ASIA = (
+    Path(os.environ.get("ISTHMUS_DATA", Path(__file__).parents[3] / "shared" / "data"))
+    / "networks"
+    / "asia.bif.gz"
+)
+
+
+@pytest.mark.skipif(not ASIA.exists(), reason="the repository networks are not here")
+def test_from_a_bif_file() -> None:
+    network = read_bif(ASIA)
+    data = simulate.discrete(network, 20_000, seed=0).data
+    # "either" is the logical or of "tub" and "lung", by its table.
+    either = (data["tub"] == "yes") | (data["lung"] == "yes")
+    assert np.array_equal(data["either"] == "yes", either)
+    assert abs((data["smoke"] == "yes").mean() - 0.5) < 5 * 0.5 / np.sqrt(20_000)
