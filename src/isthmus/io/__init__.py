@@ -16,6 +16,12 @@ from isthmus.io.json_text import (
     to_json,
     write_json,
 )
+from isthmus.io.local_scores import (
+    from_local_scores,
+    read_local_scores,
+    to_local_scores,
+    write_local_scores,
+)
 from isthmus.io.networkx import from_networkx, to_networkx
 from isthmus.io.pgmpy import from_pgmpy, to_pgmpy
 
@@ -26,6 +32,7 @@ __all__ = [
     "from_edge_list",
     "from_graphml",
     "from_json",
+    "from_local_scores",
     "from_networkx",
     "from_pgmpy",
     "read_bif",
@@ -34,11 +41,13 @@ __all__ = [
     "read_edge_list",
     "read_graphml",
     "read_json",
+    "read_local_scores",
     "to_bif",
     "to_dot",
     "to_edge_list",
     "to_graphml",
     "to_json",
+    "to_local_scores",
     "to_networkx",
     "to_pgmpy",
     "write_bif",
@@ -46,4 +55,5 @@ __all__ = [
     "write_edge_list",
     "write_graphml",
     "write_json",
+    "write_local_scores",
 ]

@@ -11,12 +11,14 @@ from __future__ import annotations
 import ctypes
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.graphs import DAG
+from isthmus.objectives.ceiling import Ceiling
 
 _SCORE_TYPE = ctypes.CFUNCTYPE(ctypes.c_int64, *(ctypes.c_int64,) * 7)
 
@@ -39,6 +41,11 @@ class LocalScore(ABC):
     @abstractmethod
     def handle(self) -> tuple[int, int]:
         """Address of the score's C function and of its data; see ``isthmus.numerics.abi``."""
+
+    @property
+    @abstractmethod
+    def ceiling(self) -> Ceiling | None:
+        """What supersets of a parent set can score at most, if that is known."""
 
     @abstractmethod
     def extensions(
@@ -88,6 +95,8 @@ class CompiledLocalScore(LocalScore):
         Whatever ``data`` points to, kept alive as long as this object.
     equivalent
         Whether Markov-equivalent graphs always get the same total.
+    ceiling
+        Makes :attr:`ceiling` when it is first wanted.
     """
 
     def __init__(
@@ -98,18 +107,25 @@ class CompiledLocalScore(LocalScore):
         keep: tuple[Any, ...],
         *,
         equivalent: bool,
+        ceiling: Callable[[], Ceiling] | None = None,
     ) -> None:
         self.nodes = tuple(nodes)
         self.equivalent = equivalent
         self._address = address
         self._data = data
         self._keep = keep
+        self._make_ceiling = ceiling
         self._function = _SCORE_TYPE(address)
 
     @property
     def handle(self) -> tuple[int, int]:
         """Address of the C function and of its data."""
         return self._address, self._data.ctypes.data
+
+    @cached_property
+    def ceiling(self) -> Ceiling | None:
+        """What supersets of a parent set can score at most, if that is known."""
+        return None if self._make_ceiling is None else self._make_ceiling()
 
     def extensions(
         self, child: int, parents: Sequence[int], candidates: Sequence[int]
@@ -145,6 +161,8 @@ class PythonLocalScore(LocalScore):
         ``function(child, parents)`` with indices, parents in ascending order; returns the score.
     equivalent
         Whether Markov-equivalent graphs always get the same total.
+    ceiling
+        Makes :attr:`ceiling` when it is first wanted.
     """
 
     def __init__(
@@ -153,10 +171,12 @@ class PythonLocalScore(LocalScore):
         function: Callable[[int, tuple[int, ...]], float],
         *,
         equivalent: bool,
+        ceiling: Callable[[], Ceiling] | None = None,
     ) -> None:
         self.nodes = tuple(nodes)
         self.equivalent = equivalent
         self._score = function
+        self._make_ceiling = ceiling
         self._known: dict[tuple[int, tuple[int, ...]], float] = {}
         self._failure: BaseException | None = None
         self._callback = _SCORE_TYPE(self._called)
@@ -165,6 +185,11 @@ class PythonLocalScore(LocalScore):
     def handle(self) -> tuple[int, int]:
         """Address of a C function that calls the Python one."""
         return ctypes.cast(self._callback, ctypes.c_void_p).value or 0, 0
+
+    @cached_property
+    def ceiling(self) -> Ceiling | None:
+        """What supersets of a parent set can score at most, if that is known."""
+        return None if self._make_ceiling is None else self._make_ceiling()
 
     def extensions(
         self, child: int, parents: Sequence[int], candidates: Sequence[int]

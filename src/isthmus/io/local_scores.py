@@ -1,0 +1,98 @@
+"""Local scores as text, in the format that programs for exact search share.
+
+The first line is the number of variables. For each variable follows a line with its name and the
+number of its parent sets, then a line for each set: the score, the number of parents, and their
+names. Lines that start with ``#`` or ``META`` are comments. GOBNILP, sumu and benchpress
+read it (there also known by the ending ``.jkl``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+from isthmus.errors import FormatError
+from isthmus.io.files import read_text, write_text
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+LocalScores: TypeAlias = Mapping[str, Sequence[tuple[float, tuple[str, ...]]]]
+"""For each variable its parent sets: scores and names."""
+
+
+def to_local_scores(scores: LocalScores) -> str:
+    """Write local scores as text; numbers are written so that they read back the same."""
+    for name in scores:
+        if not name or name != "".join(name.split()) or name.startswith("#"):
+            raise FormatError(
+                f"The name {name!r} cannot be written as local scores: names may not be empty, "
+                "hold spaces or start with '#'. Rename the variable."
+            )
+    lines = [str(len(scores))]
+    for name, sets in scores.items():
+        lines.append(f"{name} {len(sets)}")
+        lines += [" ".join((repr(float(s)), str(len(ps)), *ps)) for s, ps in sets]
+    return "\n".join(lines) + "\n"
+
+
+def from_local_scores(text: str) -> dict[str, list[tuple[float, tuple[str, ...]]]]:
+    """Read local scores from text; see `to_local_scores`."""
+    rows = [
+        (number, line.split())
+        for number, line in enumerate(text.splitlines(), start=1)
+        if line.strip() and not line.lstrip().startswith(("#", "META"))
+    ]
+    if not rows or len(rows[0][1]) != 1:
+        raise FormatError("Line 1 of the local scores: the number of variables is expected.")
+    declared = _count(rows[0][1][0], rows[0][0])
+    found: dict[str, list[tuple[float, tuple[str, ...]]]] = {}
+    at = 1
+    while at < len(rows):
+        number, cells = rows[at]
+        if len(cells) != 2 or cells[0] in found:
+            raise FormatError(
+                f"Line {number} of the local scores: the name of a new variable and the number of "
+                f"its parent sets are expected, got {' '.join(cells)!r}."
+            )
+        name, size = cells[0], _count(cells[1], number)
+        block = rows[at + 1 : at + 1 + size]
+        if len(block) < size:
+            raise FormatError(f"{name} is to have {size} parent sets; {len(block)} are there.")
+        found[name] = [_parse(cells, number) for number, cells in block]
+        at += 1 + size
+    if len(found) != declared:
+        raise FormatError(f"The file declares {declared} variables and holds {len(found)}.")
+    unknown = {p for sets in found.values() for _, ps in sets for p in ps} - set(found)
+    if unknown:
+        raise FormatError(f"Parents that are no variables of the file: {sorted(unknown)[:5]}.")
+    return found
+
+
+def read_local_scores(path: str | PathLike[str]) -> dict[str, list[tuple[float, tuple[str, ...]]]]:
+    """Read local scores from a file; see `to_local_scores`."""
+    return from_local_scores(read_text(path))
+
+
+def write_local_scores(scores: LocalScores, path: str | PathLike[str]) -> None:
+    """Write local scores to a file; see `to_local_scores`."""
+    write_text(to_local_scores(scores), path)
+
+
+def _count(text: str, line: int) -> int:
+    if not text.isdecimal():
+        raise FormatError(f"Line {line} of the local scores: a number is expected, got {text!r}.")
+    return int(text)
+
+
+def _parse(cells: list[str], line: int) -> tuple[float, tuple[str, ...]]:
+    try:
+        score, size = float(cells[0]), int(cells[1])
+    except (ValueError, IndexError):
+        score, size = 0.0, -1
+    if size != len(cells) - 2:
+        raise FormatError(
+            f"Line {line} of the local scores: a score, the number of parents and that many names "
+            f"are expected, got {' '.join(cells)!r}."
+        )
+    return score, tuple(cells[2:])

@@ -1,0 +1,256 @@
+"""Score tables: for each node the parent sets that can be part of a best graph.
+
+A table is an objective of its own. A parent set that scores no better than one of its subsets is
+not listed: whatever comes before a node in an order, the best of its listed parent sets among
+them is the best of all (Silander and Myllymäki 2006 call the rest useless). Searches over orders,
+exact or not, need nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from os import PathLike
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isthmus.errors import KnowledgeError, SchemaError
+from isthmus.graphs import DAG, BoundKnowledge
+
+Words = NDArray[np.uint64]
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class ScoreTable:
+    """Parent sets with their scores, best first for each node.
+
+    Attributes
+    ----------
+    nodes
+        Names of the variables; an index means a position in this tuple.
+    starts
+        The lines of node v are ``starts[v]`` to ``starts[v + 1]``.
+    sets
+        One parent set a line, as bits: parent p is bit ``p % 64`` of word ``p // 64``.
+    scores
+        Score of each line, to be maximised; descending for each node.
+    equivalent
+        Whether Markov-equivalent graphs always get the same total.
+    complete
+        Whether every parent set that can be part of a best graph is listed (within
+        ``max_parents``). False after a time limit.
+    max_parents
+        Bound on the size of the sets; None for none.
+    required
+        Edges [from, to] that every listed set obeys; None for none.
+    slack
+        Sets are also listed when they score up to this much less than a subset.
+    """
+
+    nodes: tuple[str, ...]
+    starts: NDArray[np.int64]
+    sets: Words
+    scores: NDArray[np.float64]
+    equivalent: bool = True
+    complete: bool = True
+    max_parents: int | None = None
+    required: NDArray[np.bool_] | None = field(default=None, repr=False)
+    slack: float = 0.0
+
+    def __post_init__(self) -> None:
+        d, lines = len(self.nodes), len(self.scores)
+        if self.starts.shape != (d + 1,) or self.sets.shape != (lines, words_for(d)):
+            raise SchemaError(
+                f"A score table of {d} nodes and {lines} lines needs {d + 1} starts and sets of "
+                f"shape {(lines, words_for(d))}; given are {self.starts.shape} and "
+                f"{self.sets.shape}."
+            )
+        empty = [self.nodes[v] for v in range(d) if self.starts[v] == self.starts[v + 1]]
+        if empty:
+            raise SchemaError(f"A score table needs a parent set for each node; {empty} have none.")
+
+    @classmethod
+    def from_lists(
+        cls,
+        nodes: Sequence[str],
+        lists: Sequence[Iterable[tuple[Iterable[int], float]]],
+        *,
+        equivalent: bool = True,
+        complete: bool = True,
+        max_parents: int | None = None,
+    ) -> ScoreTable:
+        """Build a table from ``(parents, score)`` pairs of each node, by index, in any order."""
+        d = len(nodes)
+        blocks = []
+        for pairs in lists:
+            listed = [(tuple(sorted(parents)), float(score)) for parents, score in pairs]
+            block = np.zeros((len(listed), words_for(d)), np.uint64)
+            for line, (parents, _) in enumerate(listed):
+                for p in parents:
+                    block[line, p // 64] |= np.uint64(1 << (p % 64))
+            blocks.append((block, np.array([score for _, score in listed], np.float64)))
+        return cls.from_blocks(
+            nodes, blocks, equivalent=equivalent, complete=complete, max_parents=max_parents
+        )
+
+    @classmethod
+    def from_blocks(
+        cls,
+        nodes: Sequence[str],
+        blocks: Sequence[tuple[Words, NDArray[np.float64]]],
+        *,
+        equivalent: bool = True,
+        complete: bool = True,
+        max_parents: int | None = None,
+        required: NDArray[np.bool_] | None = None,
+        slack: float = 0.0,
+    ) -> ScoreTable:
+        """Build a table from the sets and the scores of each node, in any order."""
+        sorted_blocks = [sort_block(sets, scores) for sets, scores in blocks]
+        sizes = [len(scores) for _, scores in sorted_blocks]
+        empty = np.empty((0, words_for(len(nodes))), np.uint64)
+        return cls(
+            tuple(nodes),
+            np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+            np.concatenate([empty, *(sets for sets, _ in sorted_blocks)]),
+            np.concatenate([np.empty(0), *(scores for _, scores in sorted_blocks)]),
+            equivalent=equivalent,
+            complete=complete,
+            max_parents=max_parents,
+            required=required if required is not None and required.any() else None,
+            slack=slack,
+        )
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    @property
+    def words(self) -> int:
+        """Words of a bit-set."""
+        return int(self.sets.shape[1])
+
+    def lines(self, child: int) -> slice:
+        """Where the parent sets of a node stand."""
+        return slice(int(self.starts[child]), int(self.starts[child + 1]))
+
+    def members(self, line: int) -> tuple[int, ...]:
+        """The parents in one line, ascending."""
+        return tuple(np.flatnonzero(unpack(self.sets[line], len(self.nodes))).tolist())
+
+    def parent_sets(self, child: int) -> Iterator[tuple[tuple[int, ...], float]]:
+        """Give the parent sets of a node with their scores, best first."""
+        lines = self.lines(child)
+        for line in range(lines.start, lines.stop):
+            yield self.members(line), float(self.scores[line])
+
+    def best(self, child: int, allowed: Iterable[int]) -> tuple[tuple[int, ...], float]:
+        """Find the best parent set of a node among the allowed parents; -inf if none fits."""
+        outside = ~pack_set(allowed, len(self.nodes))
+        lines = self.lines(child)
+        fits = ~(self.sets[lines] & outside).any(axis=1)
+        if not fits.any():
+            return (), float("-inf")
+        line = lines.start + int(np.argmax(fits))
+        return self.members(line), float(self.scores[line])
+
+    def local(self, child: int, parents: Iterable[int]) -> float:
+        """Score of a listed parent set; -inf for one that is not listed."""
+        wanted = pack_set(parents, len(self.nodes))
+        lines = self.lines(child)
+        same = (self.sets[lines] == wanted).all(axis=1)
+        return float(self.scores[lines][np.argmax(same)]) if same.any() else float("-inf")
+
+    def total(self, dag: DAG) -> float:
+        """Score a whole graph over the same nodes; -inf if one of its parent sets is not listed."""
+        position = {name: i for i, name in enumerate(self.nodes)}
+        return sum(
+            self.local(position[v], [position[p] for p in dag.parents(v)]) for v in dag.nodes
+        )
+
+    def restrict(self, knowledge: BoundKnowledge) -> ScoreTable:
+        """Keep the sets that agree with knowledge.
+
+        Forbidden edges can be applied to any table. Required ones must be known when the table is
+        made, since without them the sets that hold them may have been left out.
+        """
+        known = np.zeros_like(knowledge.required) if self.required is None else self.required
+        late = knowledge.required & ~known
+        if late.any():
+            p, v = np.argwhere(late)[0]
+            raise KnowledgeError(
+                f"The edge {self.nodes[p]} → {self.nodes[v]} is required, but the score table was "
+                "made without knowing that. Give the knowledge when the table is made."
+            )
+        keep = np.ones(len(self), np.bool_)
+        for v in range(len(self.nodes)):
+            barred = pack_set(np.flatnonzero(knowledge.forbidden[:, v]).tolist(), len(self.nodes))
+            keep[self.lines(v)] = ~(self.sets[self.lines(v)] & barred).any(axis=1)
+        if keep.all():
+            return self
+        sizes = np.add.reduceat(keep.astype(np.int64), self.starts[:-1])
+        return replace(
+            self,
+            starts=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+            sets=self.sets[keep],
+            scores=self.scores[keep],
+        )
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the table as the text that other programs for local scores read."""
+        from isthmus.io.local_scores import write_local_scores
+
+        named = {
+            node: [
+                (score, tuple(self.nodes[p] for p in parents))
+                for parents, score in self.parent_sets(v)
+            ]
+            for v, node in enumerate(self.nodes)
+        }
+        write_local_scores(named, path)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str], *, equivalent: bool = True) -> ScoreTable:
+        """Read a table from a text of local scores.
+
+        The file does not tell whether the score is equivalent or the list complete; the list is
+        taken for all there is.
+        """
+        from isthmus.io.local_scores import read_local_scores
+
+        named = read_local_scores(path)
+        nodes = tuple(named)
+        position = {name: i for i, name in enumerate(nodes)}
+        lists = [
+            [([position[p] for p in parents], score) for score, parents in named[node]]
+            for node in nodes
+        ]
+        return cls.from_lists(nodes, lists, equivalent=equivalent)
+
+
+def words_for(d: int) -> int:
+    """Words of a bit-set of d members."""
+    return max(1, -(-d // 64))
+
+
+def pack_set(members: Iterable[int], d: int) -> Words:
+    """Turn members into a bit-set."""
+    found = np.zeros(words_for(d), np.uint64)
+    for p in members:
+        found[p // 64] |= np.uint64(1 << (p % 64))
+    return found
+
+
+def unpack(words: Words, d: int) -> NDArray[np.bool_]:
+    """Turn bit-sets into arrays of truth values over the last axis."""
+    raw = np.ascontiguousarray(words.astype("<u8")).view(np.uint8)
+    return np.unpackbits(raw, axis=-1, bitorder="little")[..., :d].astype(np.bool_)
+
+
+def sort_block(sets: Words, scores: NDArray[np.float64]) -> tuple[Words, NDArray[np.float64]]:
+    """Sort the parent sets of one node: best first, then small first, then by members."""
+    sizes = unpack(sets, 64 * sets.shape[1]).sum(axis=1) if len(sets) else np.empty(0)
+    order = np.lexsort((*(sets[:, w] for w in range(sets.shape[1])), sizes, -scores))
+    return np.ascontiguousarray(sets[order]), np.ascontiguousarray(scores[order])

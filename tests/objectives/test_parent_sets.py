@@ -1,0 +1,169 @@
+"""Safe pruning: for every predecessor set the best listed parent set is the best of all."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from isthmus.graphs import Knowledge
+from isthmus.objectives import LocalScore, PythonLocalScore, ScoreTable, list_parent_sets
+from isthmus.scores import (
+    AIC,
+    BIC,
+    K2,
+    BDeu,
+    BGe,
+    DegenerateGaussian,
+    GaussianBIC,
+    GaussianEBIC,
+    Score,
+)
+from isthmus.sources import as_source
+from isthmus.statistics import Kind, Moments, Plan, Schema
+
+DISCRETE: list[Score[Any, LocalScore]] = [
+    BIC(),
+    BIC(penalty=0.3),
+    AIC(),
+    BDeu(),
+    BDeu(ess=20),
+    K2(),
+]
+GAUSSIAN: list[Score[Any, LocalScore]] = [
+    GaussianBIC(),
+    GaussianEBIC(),
+    BGe(),
+    BGe(alpha_w=30.0),
+    DegenerateGaussian(),
+]
+
+
+def discrete_rows(seed: int, n: int, d: int) -> dict[str, NDArray[np.int64]]:
+    """Rows of a random network; some nodes nearly determined by their parents."""
+    rng = np.random.default_rng(seed)
+    columns: list[NDArray[np.int64]] = []
+    for v in range(d):
+        r = int(rng.integers(2, 5))
+        chosen = rng.permutation(v)[: rng.integers(0, 4)]
+        key = sum((columns[p] * 5**i for i, p in enumerate(chosen)), np.zeros(n, np.int64))
+        concentration = rng.choice([0.05, 0.3, 1.0])
+        tables = rng.dirichlet(np.full(r, concentration), size=int(key.max(initial=0)) + 1)
+        draws = rng.random(n)
+        columns.append((draws[:, None] > tables[key].cumsum(axis=1)[:, :-1]).sum(axis=1))
+    order = rng.permutation(d)
+    return {f"x{i}": columns[v] for i, v in enumerate(order)}
+
+
+def discrete_score(score: Score[Any, LocalScore], seed: int, n: int, d: int) -> LocalScore:
+    rows = discrete_rows(seed, n, d)
+    kinds = dict.fromkeys(rows, Kind.DISCRETE)
+    return score.bind(as_source(rows, kinds=kinds).counts(Plan.everything()))
+
+
+def gaussian_score(score: Score[Any, LocalScore], seed: int, n: int, d: int) -> LocalScore:
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(n, d))
+    for v in range(1, d):
+        x[:, v] += x[:, :v] @ rng.choice([0.0, 0.0, 1.0, -0.7, 0.1], size=v)
+    x = x[:, rng.permutation(d)] * rng.uniform(0.1, 10, d)
+    return score.bind(Moments.from_array(Schema.continuous([f"x{v}" for v in range(d)]), x))
+
+
+def all_scores(local: LocalScore, child: int, required: int = 0, forbidden: int = 0) -> Any:
+    """Score of each parent set by its mask, -inf where it is not allowed."""
+    d = len(local.nodes)
+    values = np.full(2**d, -np.inf)
+    for mask in range(2**d):
+        if mask >> child & 1 or mask & forbidden or required & ~mask:
+            continue
+        values[mask] = local.local(child, [p for p in range(d) if mask >> p & 1])
+    return values
+
+
+def best_of_subsets(values: Any) -> Any:
+    best = values.copy()
+    d = len(values).bit_length() - 1
+    for p in range(d):
+        masks = np.flatnonzero(np.arange(2**d) >> p & 1)
+        best[masks] = np.maximum(best[masks], best[masks ^ (1 << p)])
+    return best
+
+
+def assert_safe(local: LocalScore, table: ScoreTable, known: Knowledge | None = None) -> None:
+    """Every node, every predecessor set: the best survivor is the best of all."""
+    d = len(local.nodes)
+    bound = (known or Knowledge()).bind(local.nodes)
+    for child in range(d):
+        required = sum(1 << p for p in np.flatnonzero(bound.required[:, child]).tolist())
+        forbidden = sum(1 << p for p in np.flatnonzero(bound.forbidden[:, child]).tolist())
+        truth = all_scores(local, child, required, forbidden)
+        survivors = np.full(2**d, -np.inf)
+        for parents, score in table.parent_sets(child):
+            mask = sum(1 << p for p in parents)
+            assert score == pytest.approx(truth[mask], rel=1e-12, abs=1e-9)
+            survivors[mask] = score
+        np.testing.assert_allclose(
+            best_of_subsets(survivors), best_of_subsets(truth), rtol=1e-12, atol=1e-9
+        )
+
+
+@pytest.mark.parametrize("score", DISCRETE, ids=repr)
+@pytest.mark.parametrize(("n", "d"), [(30, 7), (200, 8), (2000, 8)])
+def test_discrete_pruning_is_safe(score: Score[Any, LocalScore], n: int, d: int) -> None:
+    for seed in range(3):
+        local = discrete_score(score, seed, n, d)
+        assert_safe(local, list_parent_sets(local))
+
+
+@pytest.mark.parametrize("score", GAUSSIAN, ids=repr)
+@pytest.mark.parametrize(("n", "d"), [(30, 7), (1000, 8)])
+def test_gaussian_pruning_is_safe(score: Score[Any, LocalScore], n: int, d: int) -> None:
+    for seed in range(3):
+        local = gaussian_score(score, seed, n, d)
+        assert_safe(local, list_parent_sets(local))
+
+
+@pytest.mark.parametrize("score", [BIC(), BDeu()], ids=repr)
+def test_nine_variables(score: Score[Any, LocalScore]) -> None:
+    local = discrete_score(score, 77, 500, 9)
+    assert_safe(local, list_parent_sets(local))
+
+
+def test_nothing_useless_is_listed() -> None:
+    local = discrete_score(BDeu(), 3, 300, 6)
+    table = list_parent_sets(local)
+    for child in range(6):
+        sets = [(set(parents), score) for parents, score in table.parent_sets(child)]
+        assert [s for _, s in sets] == sorted((s for _, s in sets), reverse=True)
+        for (a, x), (b, y) in itertools.permutations(sets, 2):
+            assert not (a < b and x >= y)
+
+
+def test_knowledge_is_part_of_the_table() -> None:
+    known = Knowledge(required=[("x0", "x2")], forbidden=[("x1", "x2"), ("x3", "x4")])
+    for seed in range(3):
+        local = discrete_score(BIC(), seed, 300, 6)
+        table = list_parent_sets(local, knowledge=known.bind(local.nodes))
+        assert_safe(local, table, known)
+
+
+def test_a_score_in_python() -> None:
+    compiled = discrete_score(BDeu(), 1, 100, 5)
+    python = PythonLocalScore(compiled.nodes, compiled.local, equivalent=True)
+    assert_safe(python, list_parent_sets(python))
+
+
+def test_max_parents() -> None:
+    local = discrete_score(AIC(), 5, 2000, 7)
+    table = list_parent_sets(local, max_parents=2)
+    for child in range(7):
+        truth = all_scores(local, child)
+        sizes = np.array([mask.bit_count() for mask in range(2**7)])
+        truth[sizes > 2] = -np.inf
+        best, _ = max(((s, p) for p, s in table.parent_sets(child)), default=(0.0, ()))
+        assert best == pytest.approx(truth.max())
+        assert all(len(p) <= 2 for p, _ in table.parent_sets(child))
