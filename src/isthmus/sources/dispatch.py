@@ -14,7 +14,12 @@ from isthmus.sources.summary import Summary
 from isthmus.statistics import Counts, Kind, Moments
 
 
-def as_source(data: object, *, kinds: Mapping[str, Kind] | None = None) -> Source:
+def as_source(
+    data: object,
+    *,
+    kinds: Mapping[str, Kind] | None = None,
+    integers: Kind | None = None,
+) -> Source:
     """Make a source of a table, of statistics, or of a source itself.
 
     Parameters
@@ -24,6 +29,8 @@ def as_source(data: object, *, kinds: Mapping[str, Kind] | None = None) -> Sourc
         source.
     kinds
         How to read some columns of a table.
+    integers
+        How to read integers that ``kinds`` does not name; of no effect on sources and statistics.
     """
     if isinstance(data, (Source, Moments, Counts)):
         if kinds is not None:
@@ -32,10 +39,11 @@ def as_source(data: object, *, kinds: Mapping[str, Kind] | None = None) -> Sourc
     if isinstance(data, (str, os.PathLike)):
         raise _is_path(os.fspath(data))
     if isinstance(data, (np.ndarray, Mapping)):
-        return Frame(data, kinds=kinds)
+        return Frame(data, kinds=kinds, integers=integers)
     from isthmus.sources.lazy import Lazy, is_lazy
 
-    return Lazy(data, kinds=kinds) if is_lazy(data) else Frame(data, kinds=kinds)
+    place = Lazy if is_lazy(data) else Frame
+    return place(data, kinds=kinds, integers=integers)
 
 
 def _is_path(path: str) -> DataError:

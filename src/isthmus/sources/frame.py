@@ -32,6 +32,8 @@ class Frame(Source):
     kinds
         How to read some columns. By default floats are continuous; text, categories and booleans
         are discrete; integers are discrete when they have at most 20 distinct values.
+    integers
+        How to read integers that ``kinds`` does not name, whatever their number of values.
     schema
         What the columns are, where that is known beforehand (a study with several sites). It
         also chooses the columns and their order. By default levels are those that occur, sorted.
@@ -44,12 +46,14 @@ class Frame(Source):
         data: object,
         *,
         kinds: Mapping[str, Kind] | None = None,
+        integers: Kind | None = None,
         schema: Schema | None = None,
         names: Sequence[str] | None = None,
     ) -> None:
         check_choice(kinds, schema)
         self._data = _columns(data, names)
         self._given = check_kinds(kinds, self._data)
+        self._integers = integers
         self._wanted = schema
         self._moments: Moments | None = None
         if schema is not None:
@@ -77,6 +81,8 @@ class Frame(Source):
     def _read(self, column: Column) -> tuple[Variable, NDArray[Any]]:
         wanted = None if self._wanted is None else self._wanted[column.name]
         given = self._given.get(column.name) if wanted is None else wanted.kind
+        if given is None and column.shape is Shape.WHOLE:
+            given = self._integers
         few = given is None and column.few()
         kind = chosen_kind(column.name, column.shape, given, few=few)
         if kind is Kind.CONTINUOUS:

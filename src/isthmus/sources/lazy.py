@@ -50,6 +50,8 @@ class Lazy(Source):
     kinds
         How to read some columns. By default floats are continuous; text, categories and booleans
         are discrete; integers are discrete when they have at most 20 distinct values.
+    integers
+        How to read integers that ``kinds`` does not name, whatever their number of values.
     schema
         What the columns are, where that is known beforehand. It also chooses the columns and
         their order, and saves the query for the levels.
@@ -60,6 +62,7 @@ class Lazy(Source):
         table: object,
         *,
         kinds: Mapping[str, Kind] | None = None,
+        integers: Kind | None = None,
         schema: Schema | None = None,
     ) -> None:
         import narwhals as nw
@@ -75,6 +78,7 @@ class Lazy(Source):
         self._frame: nw.LazyFrame[Any] = frame
         self._engine = engine_of(frame)
         self._kinds = kinds
+        self._integers = integers
         self._schema = schema
         self._moments: Moments | None = None
         self._groups: list[Grouped] = []
@@ -113,6 +117,9 @@ class Lazy(Source):
     def _inferred(self) -> Schema:
         shapes = self._shapes
         given = check_kinds(self._kinds, shapes)
+        if self._integers is not None:
+            whole = {n: self._integers for n, s in shapes.items() if s is Shape.WHOLE}
+            given = whole | given
         open_ = {n for n, s in shapes.items() if s is Shape.WHOLE and n not in given}
         kinds = {
             n: chosen_kind(n, s, given.get(n), few=n in open_ and self._in_head[n] <= FEW)
@@ -244,6 +251,18 @@ class Lazy(Source):
             f"The rows are with {self._engine.site}; only statistics come over. Choose a score "
             "that needs moments or counts, or collect the table and give that."
         )
+
+    def derive(self, columns: Sequence[Any], schema: Schema) -> Lazy:
+        """The same table with more columns, which the engine computes.
+
+        Parameters
+        ----------
+        columns
+            Narwhals expressions with names.
+        schema
+            Of the new table.
+        """
+        return Lazy(self._frame.with_columns(*columns).to_native(), schema=schema)
 
     def disclosure(self) -> Disclosure:
         """What came over from the engine so far."""

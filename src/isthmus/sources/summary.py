@@ -27,6 +27,11 @@ class Summary(Source):
     def __init__(self, statistics: Moments | Counts) -> None:
         self._statistics = statistics
 
+    @property
+    def statistics(self) -> Moments | Counts:
+        """What there is."""
+        return self._statistics
+
     def schema(self) -> Schema:
         """Names, kinds and levels of the variables."""
         return self._statistics.schema
