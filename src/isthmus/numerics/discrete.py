@@ -469,6 +469,7 @@ def pack_discrete(
         Form.LIKELIHOOD: (1, 2**20),
         Form.BDEU: (SLOTS // 2, 2**13),
         Form.K2: (1 + len(set(levels.tolist())), 2**17),
+        Form.SUPPORT: (2, 2**10),
     }[form]
     length = min(total + 1, longest)
     cells = max(_LEAST_TABLE, 8 * m)
