@@ -8,17 +8,20 @@ from isthmus.scores import (
     AIC,
     BIC,
     K2,
+    AdditiveLeastSquares,
     BDeu,
     BGe,
     DegenerateGaussian,
     GaussianBIC,
     GaussianEBIC,
     LeastSquares,
+    Logistic,
+    Poisson,
     PriorMean,
 )
-from isthmus.searches import Boss, HillClimb
-from isthmus.sources import Frame
-from isthmus.statistics import Counts, Kind, Moments, Plan
+from isthmus.searches import Boss, HillClimb, NotearsAdditive
+from isthmus.sources import Expanded, Frame, Lazy
+from isthmus.statistics import Chebyshev, Counts, Kind, Moments, Plan
 
 __all__ = [
     "AIC",
@@ -27,21 +30,28 @@ __all__ = [
     "DAG",
     "K2",
     "PDAG",
+    "AdditiveLeastSquares",
     "BDeu",
     "BGe",
     "Boss",
+    "Chebyshev",
     "Counts",
     "DegenerateGaussian",
     "Disclosure",
+    "Expanded",
     "Frame",
     "GaussianBIC",
     "GaussianEBIC",
     "HillClimb",
     "Kind",
     "Knowledge",
+    "Lazy",
     "LeastSquares",
+    "Logistic",
     "Moments",
+    "NotearsAdditive",
     "Plan",
+    "Poisson",
     "PriorMean",
     "Solution",
     "Status",

@@ -8,20 +8,29 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from isthmus.errors import DataWarning, MismatchError
 from isthmus.fitting import fit_gaussian, fit_tables
 from isthmus.graphs import DAG, Knowledge
 from isthmus.models import DiscreteNetwork, GaussianNetwork
-from isthmus.objectives import LocalScore
+from isthmus.objectives import AdditiveLoss, LocalScore
 from isthmus.progress import reporter_for
 from isthmus.results import Solution
-from isthmus.scores import BIC, DegenerateGaussian, GaussianEBIC, LeastSquares
+from isthmus.scores import (
+    BIC,
+    AdditiveLeastSquares,
+    DegenerateGaussian,
+    GaussianEBIC,
+    LeastSquares,
+    Logistic,
+)
 from isthmus.scores.base import Score
 from isthmus.searches import Boss, Progress, Search, drive
 from isthmus.searches.base import Objective
-from isthmus.sources import Source, as_source
-from isthmus.statistics import Counts, Kind, Moments, Plan, Schema
+from isthmus.sources import Expanded, Source, Summary, as_source
+from isthmus.statistics import Counts, Kind, Moments, Plan, Rows, Schema
+from isthmus.statistics.basis import features_of
 
 _FEW = 200
 """Up to here several starts take seconds."""
@@ -70,9 +79,10 @@ def learn(
         The graph, its score, and what can be done with them. Ctrl-C during the search also
         returns: with the best graph so far.
     """
-    source = as_source(data, kinds=kinds)
+    source = as_source(data, kinds=kinds, integers=None if score is None else score.kind)
     looked, how = _choose_search(source.schema()) if search is None else (search, "as asked")
     chosen, why = _choose_score(source.schema(), looked) if score is None else (score, "as asked")
+    source = _widened(source, chosen)
     statistics = _gather(source, chosen)
     objective: Objective = chosen.bind(statistics)
     fits: bool = isinstance(objective, looked.takes)
@@ -86,7 +96,7 @@ def learn(
     name = type(looked).__name__
     with reporter_for(progress) as report:
         found, status = drive(run, name, time_limit=time_limit, report=report)
-    notes = _look_at(statistics)
+    notes = _look_at(_columns_of(objective, statistics))
     return Solution(
         dag=DAG.from_parents(objective.nodes, found.parents),
         score=found.score,
@@ -97,7 +107,9 @@ def learn(
         knowledge=knowledge,
         notes=notes,
         details=found.details,
-        evidence=_Evidence(statistics, objective),
+        evidence=_Evidence(
+            statistics.moments() if isinstance(statistics, Rows) else statistics, objective
+        ),
     )
 
 
@@ -112,17 +124,23 @@ def score(
 
     Only the statistics of its families are asked of the source.
     """
-    source = as_source(data, kinds=kinds)
+    source = as_source(data, kinds=kinds, integers=score.kind)
     if score.needs is Counts:
         statistics: Moments | Counts = source.counts(Plan.families(dag))
-    else:
+    elif score.needs is Moments and not isinstance(score, AdditiveLeastSquares):
         statistics = source.moments(dag.nodes)
+    else:
+        raise _scores_weights(score)
     objective = score.bind(statistics)
     if not isinstance(objective, LocalScore):
-        raise MismatchError(
-            f"{score!r} scores weights, not graphs. Give a local score, such as GaussianBIC()."
-        )
+        raise _scores_weights(score)
     return objective.total(dag)
+
+
+def _scores_weights(score: AnyScore) -> MismatchError:
+    return MismatchError(
+        f"{score!r} scores weights, not graphs. Give a local score, such as GaussianBIC()."
+    )
 
 
 def summarise(
@@ -154,9 +172,13 @@ def _choose_search(schema: Schema) -> tuple[AnySearch, str]:
 
 
 def _choose_score(schema: Schema, search: AnySearch) -> tuple[AnyScore, str]:
+    discrete = len(schema.of_kind(Kind.DISCRETE))
+    if search.takes is AdditiveLoss:
+        if discrete == len(schema):
+            return Logistic(), "all columns are discrete"
+        return AdditiveLeastSquares(), "the search fits curves"
     if search.takes is not LocalScore:
         return LeastSquares(), "the search moves weights"
-    discrete = len(schema.of_kind(Kind.DISCRETE))
     if discrete == len(schema):
         return BIC(), "all columns are discrete"
     if discrete == 0:
@@ -166,7 +188,17 @@ def _choose_score(schema: Schema, search: AnySearch) -> tuple[AnyScore, str]:
     )
 
 
-def _gather(source: Source, score: AnyScore) -> Moments | Counts:
+def _widened(source: Source, score: AnyScore) -> Source:
+    """Add the columns that the score needs and the source can compute."""
+    if not isinstance(score, AdditiveLeastSquares):
+        return source
+    schema = source.schema()
+    if any(features_of(schema.names).values()) or schema.of_kind(Kind.DISCRETE):
+        return source
+    return Expanded(source, score.basis)
+
+
+def _gather(source: Source, score: AnyScore) -> Moments | Counts | Rows:
     """Ask the source for what the score needs."""
     schema = source.schema()
     wrong = [v.name for v in schema.variables if score.kind not in (None, v.kind)]
@@ -181,11 +213,32 @@ def _gather(source: Source, score: AnyScore) -> Moments | Counts:
             + "}."
         )
     if score.needs is Counts:
+        if isinstance(source, Summary) and isinstance(source.statistics, Counts):
+            # Counts made by a plan are all there is: a search that asks for more is told so.
+            return source.statistics
         return source.counts(Plan.everything())
+    if score.needs is Rows:
+        return Rows(schema, _rows(source, score))
     return source.moments()
 
 
-def _look_at(statistics: Moments | Counts) -> tuple[str, ...]:
+def _rows(source: Source, score: AnyScore) -> NDArray[np.float64]:
+    try:
+        return source.rows()
+    except MismatchError as refusal:
+        raise MismatchError(f"{score!r} needs the rows themselves. {refusal}") from refusal
+
+
+def _columns_of(
+    objective: Objective, statistics: Moments | Counts | Rows
+) -> Moments | Counts | Rows:
+    """Leave out columns that are functions of others."""
+    if isinstance(statistics, Moments) and len(objective.nodes) < len(statistics.schema):
+        return statistics.select(objective.nodes)
+    return statistics
+
+
+def _look_at(statistics: Moments | Counts | Rows) -> tuple[str, ...]:
     """Name the columns that cannot tell anything."""
     notes = []
     constants = statistics.constants()

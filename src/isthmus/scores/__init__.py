@@ -1,5 +1,6 @@
 """What is good: scores, each in a file of its own."""
 
+from isthmus.scores.additive_least_squares import AdditiveLeastSquares
 from isthmus.scores.aic import AIC
 from isthmus.scores.base import Score
 from isthmus.scores.bdeu import BDeu
@@ -10,17 +11,22 @@ from isthmus.scores.gaussian_bic import GaussianBIC
 from isthmus.scores.gaussian_ebic import GaussianEBIC
 from isthmus.scores.k2 import K2
 from isthmus.scores.least_squares import LeastSquares
+from isthmus.scores.logistic import Logistic
+from isthmus.scores.poisson import Poisson
 
 __all__ = [
     "AIC",
     "BIC",
     "K2",
+    "AdditiveLeastSquares",
     "BDeu",
     "BGe",
     "DegenerateGaussian",
     "GaussianBIC",
     "GaussianEBIC",
     "LeastSquares",
+    "Logistic",
+    "Poisson",
     "PriorMean",
     "Score",
 ]

@@ -5,11 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import ClassVar, Generic, TypeVar
 
-from isthmus.objectives import LocalScore, SmoothLoss
-from isthmus.statistics import Counts, Kind, Moments
+from isthmus.objectives import AdditiveLoss, LocalScore, ParametricLoss, SmoothLoss
+from isthmus.statistics import Counts, Kind, Moments, Rows
 
-StatisticsT = TypeVar("StatisticsT", Moments, Counts)
-ObjectiveT = TypeVar("ObjectiveT", bound=LocalScore | SmoothLoss, covariant=True)
+StatisticsT = TypeVar("StatisticsT", Moments, Counts, Rows)
+ObjectiveT = TypeVar(
+    "ObjectiveT", bound=LocalScore | SmoothLoss | AdditiveLoss | ParametricLoss, covariant=True
+)
 
 
 class Score(ABC, Generic[StatisticsT, ObjectiveT]):
@@ -23,7 +25,7 @@ class Score(ABC, Generic[StatisticsT, ObjectiveT]):
         The kind of variable it is for; None if it takes both.
     """
 
-    needs: ClassVar[type[Moments] | type[Counts]]
+    needs: ClassVar[type[Moments] | type[Counts] | type[Rows]]
     kind: ClassVar[Kind | None]
 
     @abstractmethod

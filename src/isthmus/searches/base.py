@@ -16,10 +16,10 @@ from typing import ClassVar, Generic, TypeVar
 import numpy as np
 
 from isthmus.graphs import BoundKnowledge
-from isthmus.objectives import LocalScore, SmoothLoss
+from isthmus.objectives import AdditiveLoss, LocalScore, ParametricLoss, SmoothLoss
 from isthmus.results.status import Ending, Status
 
-Objective = LocalScore | SmoothLoss
+Objective = LocalScore | SmoothLoss | AdditiveLoss | ParametricLoss
 ObjectiveT = TypeVar("ObjectiveT", bound=Objective)
 
 

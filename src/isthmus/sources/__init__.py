@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from isthmus.sources.base import Source
 from isthmus.sources.dispatch import as_source
+from isthmus.sources.expanded import Expanded
 from isthmus.sources.frame import Frame
 from isthmus.sources.lazy import Lazy
 from isthmus.sources.summary import Summary
 
-__all__ = ["Frame", "Lazy", "Source", "Summary", "as_source"]
+__all__ = ["Expanded", "Frame", "Lazy", "Source", "Summary", "as_source"]

@@ -1,0 +1,95 @@
+"""Least squares of sums of curves, from the moments of basis functions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isthmus.errors import MismatchError
+from isthmus.objectives import AdditiveLoss, QuadraticAdditiveLoss
+from isthmus.scores.base import Score
+from isthmus.statistics import Chebyshev, Kind, Moments
+from isthmus.statistics.basis import features_of
+
+_DEPENDENT = 1e-8
+
+
+@final
+@dataclass(frozen=True)
+class AdditiveLeastSquares(Score[Moments, AdditiveLoss]):
+    """``|x_j - Σ_i f_ij(x_i)|² / 2n`` with each curve a combination of basis functions.
+
+    Only moments of the basis functions are needed, so the data may be a warehouse or many
+    sites. The weight of an edge is the standard deviation of its curve, in the units of the child.
+
+    Parameters
+    ----------
+    basis
+        The functions; `learn` adds them to the table as columns if they are not there.
+    equal_variances
+        Whether to add up squares as they are, which is right where all noise has the same
+        variance; otherwise their logarithms, the likelihood of noise of any variance, which does
+        not depend on units.
+    """
+
+    basis: Chebyshev = Chebyshev()
+    equal_variances: bool = True
+    needs: ClassVar[type[Moments]] = Moments
+    kind: ClassVar[Kind] = Kind.CONTINUOUS
+
+    def bind(self, statistics: Moments) -> AdditiveLoss:
+        """Give the objective that a search sees."""
+        features = features_of(statistics.schema.names)
+        bare = [n for n, own in features.items() if not own]
+        if bare:
+            raise MismatchError(
+                f"{self!r} needs basis functions of every column; {bare[:5]} have none. "
+                "Give Expanded(table, basis), or the moments of such a table."
+            )
+        covariance = statistics.covariance()
+        if not self.equal_variances:
+            covariance = _standardised(covariance, statistics.schema.indices(features))
+        targets = list(statistics.schema.indices(features))
+        mapping, owner = _whitened(
+            covariance, [list(statistics.schema.indices(own)) for own in features.values()]
+        )
+        inner = mapping.T @ covariance @ mapping
+        return QuadraticAdditiveLoss(
+            tuple(features),
+            owner,
+            (inner + inner.T) / 2,
+            mapping.T @ covariance[:, targets],
+            covariance[targets, targets],
+            profiled=not self.equal_variances,
+        )
+
+
+def _standardised(covariance: NDArray[np.float64], targets: tuple[int, ...]) -> NDArray[np.float64]:
+    """Give the targets unit variance, and the features the scale they have."""
+    scale = np.ones(len(covariance))
+    spread = np.sqrt(covariance.diagonal()[list(targets)])
+    scale[list(targets)] = np.where(spread > 0, spread, 1.0)
+    found: NDArray[np.float64] = covariance / scale[:, None] / scale
+    return found
+
+
+def _whitened(
+    covariance: NDArray[np.float64], blocks: list[list[int]]
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Combine each block's columns to uncorrelated ones of variance one; say whose each is.
+
+    So the norm of the coefficients is the standard deviation of the curve. Combinations that do not
+    vary, as with a column of few distinct values, are left out.
+    """
+    parts, owner = [], []
+    for node, columns in enumerate(blocks):
+        values, vectors = np.linalg.eigh(covariance[np.ix_(columns, columns)])
+        kept = values > _DEPENDENT * max(float(values.max(initial=0.0)), 1e-300)
+        part = np.zeros((len(covariance), int(kept.sum())))
+        part[columns] = vectors[:, kept] / np.sqrt(values[kept])
+        parts.append(part)
+        owner += [node] * part.shape[1]
+    return np.concatenate(parts, axis=1), np.array(owner, dtype=np.int64)

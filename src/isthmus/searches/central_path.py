@@ -1,0 +1,250 @@
+"""The central path to an acyclic graph, for any differentiable model whose parameters have edges.
+
+For falling μ the sum ``μ (loss + penalty) + h`` is minimised, each time from the last minimum, with
+h the log-determinant of the squared weights of edges (Bello et al. 2022, arXiv 2209.08037). The
+weight of an edge is the norm of its parameters. Norms are smoothed near zero, so that L-BFGS can be
+used; what is small in the end is cut off by the search.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isthmus.graphs import BoundKnowledge
+from isthmus.numerics.lbfgs import LBFGS
+
+Floats: TypeAlias = NDArray[np.float64]
+Integers: TypeAlias = NDArray[np.int64]
+Truths: TypeAlias = NDArray[np.bool_]
+
+_SLICE = 0.1  # seconds a step takes before it lets the driver look around
+_SMOOTHING = 1e-3
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One value of μ, with the bound on the spectral radius and when to leave it."""
+
+    mu: float
+    radius: float
+    tolerance: float
+    iterations: int
+
+
+PATH = (
+    Stage(1.0, 1.0, 1e-5, 500),
+    Stage(0.1, 0.9, 1e-5, 500),
+    Stage(0.01, 0.8, 1e-5, 500),
+    Stage(0.001, 0.7, 1e-6, 1000),
+)
+"""Long enough that what is left of cycles is far below any threshold."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """A model whose parameters belong to edges.
+
+    Attributes
+    ----------
+    function
+        Value and gradient of the smooth loss.
+    start
+        First parameters.
+    edge
+        For each parameter the edge it belongs to, as ``cause * targets + target``; -1 for none.
+    nodes, targets
+        Numbers of possible causes and of effects; the first ``targets`` nodes are both.
+    allowed
+        Edges that may be there, shape (nodes, targets).
+    penalties
+        Weight of the penalty of each edge, shape (nodes, targets).
+    grouped
+        Whether the penalty is on the norm of an edge's parameters, or on each of them.
+    """
+
+    function: Callable[[Floats], tuple[float, Floats]]
+    start: Floats
+    edge: Integers
+    nodes: int
+    targets: int
+    allowed: Truths
+    penalties: Floats
+    grouped: bool
+
+    def squares(self, parameters: Floats) -> Floats:
+        """Squared weight of each edge, shape (nodes, targets)."""
+        # The last cell collects what belongs to no edge.
+        size = self.nodes * self.targets
+        cells = np.where(self.edge < 0, size, self.edge)
+        found: Floats = _sums(cells, parameters * parameters, size + 1)
+        return found[:size].reshape(self.nodes, self.targets)
+
+    def weights(self, parameters: Floats) -> Floats:
+        """Weight of each edge."""
+        found: Floats = np.sqrt(self.squares(parameters))
+        return found
+
+
+def _sums(cells: Integers, values: Floats, size: int) -> Floats:
+    """Add up the values of each cell."""
+    # The stubs forget that weights make the sums floats.
+    found: Floats = np.asarray(np.bincount(cells, values, size), dtype=np.float64)
+    return found
+
+
+def log_determinant(squares: Floats, radius: float) -> tuple[float, Floats] | None:
+    """Give h and its gradient for squared weights; None where the spectral radius is too large."""
+    d = len(squares)
+    matrix = radius * np.eye(d) - squares
+    try:
+        inverse = np.linalg.inv(matrix)
+    except np.linalg.LinAlgError:
+        return None
+    if not np.isfinite(inverse).all() or inverse.min() < -1e-12 * float(np.abs(inverse).max()):
+        return None
+    sign, log_det = np.linalg.slogdet(matrix)
+    if sign <= 0:
+        return None
+    gradient: Floats = inverse.T.astype(np.float64, copy=False)
+    return d * float(np.log(radius)) - float(log_det), gradient
+
+
+@final
+class CentralPath:
+    """The way along the path, a slice of time at a go."""
+
+    def __init__(self, problem: Problem, stages: tuple[Stage, ...] = PATH) -> None:
+        self.problem = problem
+        size = problem.nodes * problem.targets
+        self._owned = problem.edge >= 0
+        self._cells = np.where(self._owned, problem.edge, size)
+        allowed = np.append(problem.allowed.ravel(), True)
+        self._open = allowed[self._cells]
+        self._penalties = np.append(problem.penalties.ravel(), 0.0)
+        self._stages = stages
+        self._at = -1
+        self._fell = np.inf
+        self.evaluations = 0
+        self.parameters = np.where(self._open, problem.start, 0.0)
+        self.cyclicity = np.inf
+        self._solver = self._next(self.parameters)
+
+    def _next(self, start: Floats) -> LBFGS:
+        self._at += 1
+        stage = self._stages[self._at]
+        # A tighter bound on the spectral radius may leave the last minimum outside.
+        d = self.problem.targets
+        while log_determinant(self.problem.squares(start)[:d], stage.radius) is None:
+            start = np.where(self._owned, 0.9 * start, start)
+        self._quiet = 0
+        return LBFGS(lambda x: self._value(x, stage), start)
+
+    def _value(self, parameters: Floats, stage: Stage) -> tuple[float, Floats]:
+        problem, d = self.problem, self.problem.targets
+        self.evaluations += 1
+        size = problem.nodes * d
+        squared = parameters * parameters
+        squares = _sums(self._cells, squared, size + 1)
+        barrier = log_determinant(squares[: d * d].reshape(d, d), stage.radius)
+        if barrier is None:
+            return np.inf, np.full_like(parameters, np.nan)
+        loss, gradient = problem.function(parameters)
+        if not np.isfinite(loss):
+            return np.inf, np.full_like(parameters, np.nan)
+        cost, slope = self._penalty(squared, squares)
+        h, pull = barrier
+        pulls = np.zeros(size + 1)
+        pulls[: d * d] = 2.0 * pull.ravel()
+        gradient = stage.mu * gradient + (stage.mu * slope + pulls[self._cells]) * parameters
+        gradient *= self._open
+        return stage.mu * (loss + cost) + h, gradient
+
+    def _penalty(self, squared: Floats, squares: Floats) -> tuple[float, Floats]:
+        """Give the smoothed penalty, and what multiplies the parameters in its gradient."""
+        if self.problem.grouped:
+            norms = np.sqrt(squares + _SMOOTHING**2)
+            return float(self._penalties @ (norms - _SMOOTHING)), (self._penalties / norms)[
+                self._cells
+            ]
+        each = self._penalties[self._cells]
+        sizes = np.sqrt(squared + _SMOOTHING**2)
+        return float(each @ (sizes - _SMOOTHING)), each / sizes
+
+    def step(self) -> bool:
+        """Go on for a slice of time; return whether the end of the path is reached."""
+        until = time.monotonic() + _SLICE
+        while time.monotonic() < until:
+            stage, solver = self._stages[self._at], self._solver
+            fell = solver.iterate()
+            self.parameters = solver.x
+            self._quiet = self._quiet + 1 if fell <= stage.tolerance * stage.mu else 0
+            if fell == 0.0 or self._quiet >= 3 or solver.iterations >= stage.iterations:
+                if self._at + 1 == len(self._stages):
+                    return True
+                self._solver = self._next(solver.x)
+        return False
+
+    def describe(self) -> str:
+        """Say where on the path this is."""
+        return (
+            f"stage {self._at + 1} of {len(self._stages)}, "
+            f"{self._solver.iterations} iterations, value {self._solver.value:.6g}"
+        )
+
+    @property
+    def done(self) -> float:
+        """Share of the stages behind us."""
+        return self._at / len(self._stages)
+
+
+def allowed_edges(knowledge: BoundKnowledge, targets: int) -> Truths:
+    """Edges that knowledge leaves open, shape (nodes, targets); none against what is required."""
+    reach = knowledge.required.copy()
+    for k in range(len(reach)):
+        reach |= np.outer(reach[:, k], reach[k])
+    found: Truths = ~(knowledge.forbidden | reach.T)[:, :targets]
+    return found
+
+
+def acyclic_part(weights: Floats, required: Truths, least: float) -> Truths:
+    """Take edges from the heaviest down to ``least``, except where one would close a cycle.
+
+    ``weights`` is square; required edges come first.
+    """
+    d = len(weights)
+    found = np.zeros((d, d), dtype=np.bool_)
+    reach = np.eye(d, dtype=np.bool_)
+    strength = np.where(required, np.inf, weights)
+    at = np.flatnonzero(strength.ravel() > least)
+    # Ties go by position, so that the same weights always give the same graph.
+    for cell in at[np.lexsort((at, -strength.ravel()[at]))]:
+        i, j = divmod(int(cell), d)
+        if i == j or reach[j, i]:
+            continue
+        found[i, j] = True
+        if not reach[i, j]:
+            reach |= np.outer(reach[:, i], reach[j])
+    return found
+
+
+def order_of(graph: Truths) -> list[int]:
+    """A topological order; of several nodes that may come next, the first."""
+    left = graph.sum(axis=0)
+    order: list[int] = []
+    open_ = [int(i) for i in np.flatnonzero(left == 0)]
+    while open_:
+        node = min(open_)
+        open_.remove(node)
+        order.append(node)
+        for child in np.flatnonzero(graph[node]):
+            left[child] -= 1
+            if left[child] == 0:
+                open_.append(int(child))
+    return order

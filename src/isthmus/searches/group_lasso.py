@@ -1,0 +1,238 @@
+"""Group lasso of one node on its possible causes, to machine precision.
+
+Newton's method on the groups that are not zero, where the penalised loss is smooth; groups enter
+when their gradient is steeper than the penalty and leave when they shrink to nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isthmus.objectives import AdditiveLoss
+
+Floats: TypeAlias = NDArray[np.float64]
+Integers: TypeAlias = NDArray[np.int64]
+
+EXACT = 1e-10
+_NOTHING = 1e-9
+_SMALL = 1e-2
+_ROUNDS = 500
+
+
+@final
+@dataclass
+class NodeLasso:
+    """``loss of a target + Σ penalty |coefficients of a cause|``.
+
+    Parameters
+    ----------
+    loss
+        Of all nodes.
+    target
+        Which node.
+    causes
+        Nodes that may have coefficients.
+    penalties
+        One for each node.
+    """
+
+    loss: AdditiveLoss
+    target: int
+    causes: Sequence[int]
+    penalties: Floats
+
+    def __post_init__(self) -> None:
+        owner = self.loss.owner
+        self._free = np.flatnonzero(owner < 0)
+        self._groups = {c: np.flatnonzero(owner == c) for c in self.causes}
+
+    def solve(self, start: Floats, tolerance: float = EXACT) -> tuple[Floats, float]:
+        """Return the coefficients of all rows, and how far they are from optimal.
+
+        ``start`` holds a guess at the coefficients; the solution does not depend on it.
+        """
+        found = np.zeros_like(start)
+        found[self._free] = start[self._free]
+        active = [c for c, rows in self._groups.items() if np.linalg.norm(start[rows]) > 1e-2]
+        for c in active:
+            found[self._groups[c]] = start[self._groups[c]]
+        for _ in range(_ROUNDS):
+            active = self._descend(found, active, tolerance)
+            worst, enters = self._violation(found, active)
+            if enters is None or worst <= tolerance:
+                return found, worst
+            # A short step down the gradient brings a group off zero, where it is smooth.
+            self._enter(found, enters)
+            active = [*active, enters]
+        return found, self._violation(found, active)[0]
+
+    def value(self, coefficients: Floats) -> float:
+        """Return the penalised loss."""
+        active = [c for c, rows in self._groups.items() if np.any(coefficients[rows] != 0.0)]
+        return self._value(coefficients, active)[0]
+
+    def _rows(self, active: Sequence[int]) -> Integers:
+        parts = [self._free, *(self._groups[c] for c in active)]
+        found: Integers = np.concatenate(parts).astype(np.int64)
+        return found
+
+    def _value(self, found: Floats, active: Sequence[int]) -> tuple[float, Floats]:
+        rows = self._rows(active)
+        value, gradient = self.loss.column(self.target, rows, found[rows])
+        for c in active:
+            value += self.penalties[c] * float(np.linalg.norm(found[self._groups[c]]))
+        return value, gradient
+
+    def _violation(self, found: Floats, active: Sequence[int]) -> tuple[float, int | None]:
+        """Return the largest violation of optimality, and the cause at zero that has it if any."""
+        _, gradient = self._value(found, active)
+        worst = float(np.abs(gradient[self._free]).max(initial=0.0))
+        enters = None
+        for c, rows in self._groups.items():
+            own = found[rows]
+            size = float(np.linalg.norm(own))
+            if c in active and size > 0.0:
+                wrong = float(np.linalg.norm(gradient[rows] + self.penalties[c] * own / size))
+            else:
+                wrong = float(np.linalg.norm(gradient[rows])) - float(self.penalties[c])
+            if wrong > worst:
+                worst, enters = wrong, None if c in active else c
+        return worst, enters
+
+    def _enter(self, found: Floats, cause: int) -> None:
+        rows = self._groups[cause]
+        before = found[rows].copy()
+        held = [c for c in self._groups if c == cause or np.any(found[self._groups[c]] != 0.0)]
+        value, gradient = self._value(found, held)
+        step = 1.0
+        for _ in range(60):
+            found[rows] = before - step * gradient[rows]
+            if self._value(found, held)[0] < value:
+                return
+            step *= 0.5
+
+    def _descend(self, found: Floats, active: list[int], tolerance: float) -> list[int]:
+        """Minimise over the active groups by damped Newton steps; return those that stay."""
+        least, stalled = np.inf, 0
+        for _ in range(_ROUNDS):
+            active = self._settle_small(found, active)
+            rows = self._rows(active)
+            if len(rows) == 0:
+                return active
+            value, gradient = self._value(found, active)
+            slope, hessian = (
+                gradient[rows].copy(),
+                self.loss.curvature(self.target, rows, found[rows]).copy(),
+            )
+            self._add_penalty(found, active, slope, hessian)
+            steepest = float(np.abs(slope).max())
+            stalled = 0 if steepest < 0.5 * least else stalled + 1
+            least = min(least, steepest)
+            # Below the rounding of the gradient nothing more can be gained.
+            if steepest <= 0.01 * tolerance or (stalled > 5 and steepest < tolerance):
+                return active
+            move = _newton(hessian, slope)
+            if not self._line_search(found, active, rows, move, value, slope):
+                return active
+            active = self._shrunk(found, active)
+        return active
+
+    def _settle_small(self, found: Floats, active: list[int]) -> list[int]:
+        """Move groups near zero by proximal steps: Newton's are short where the kink is near."""
+        kept = []
+        for c in active:
+            own = self._groups[c]
+            if float(np.linalg.norm(found[own])) < _SMALL:
+                rows = self._rows(active)
+                _, gradient = self.loss.column(self.target, rows, found[rows])
+                hessian = self.loss.curvature(self.target, rows, found[rows])
+                at = np.flatnonzero(np.isin(rows, own))
+                steep = float(np.linalg.norm(hessian[np.ix_(at, at)], 2))
+                aim = found[own] - gradient[own] / steep
+                size = float(np.linalg.norm(aim))
+                found[own] = aim * max(1.0 - self.penalties[c] / (steep * max(size, 1e-300)), 0.0)
+            if np.any(found[own] != 0.0):
+                kept.append(c)
+        return kept
+
+    def _add_penalty(
+        self, found: Floats, active: Sequence[int], slope: Floats, hessian: Floats
+    ) -> None:
+        at = len(self._free)
+        for c in active:
+            own = found[self._groups[c]]
+            stop = at + len(own)
+            size = float(np.linalg.norm(own))
+            unit = own / size
+            slope[at:stop] += self.penalties[c] * unit
+            curve = (np.eye(len(own)) - np.outer(unit, unit)) * (self.penalties[c] / size)
+            hessian[at:stop, at:stop] += curve
+            at = stop
+
+    def _line_search(
+        self,
+        found: Floats,
+        active: Sequence[int],
+        rows: Integers,
+        move: Floats,
+        value: float,
+        slope: Floats,
+    ) -> bool:
+        before = found[rows].copy()
+        fall = float(slope @ move)
+        length = 1.0
+        # Near the optimum the value no longer shows a gain that the gradient still does.
+        slack = 8 * np.finfo(np.float64).eps * abs(value)
+        for _ in range(50):
+            found[rows] = before + length * move
+            self._stop_at_zero(found, active, before)
+            if self._value(found, active)[0] <= value + 1e-4 * length * fall + slack:
+                return True
+            length *= 0.5
+        found[rows] = before
+        return False
+
+    def _stop_at_zero(self, found: Floats, active: Sequence[int], before: Floats) -> None:
+        """Hold the groups that were about to pass zero, where their penalty has its kink."""
+        at = len(self._free)
+        for c in active:
+            rows = self._groups[c]
+            if float(found[rows] @ before[at : at + len(rows)]) <= 0.0:
+                found[rows] = 0.0
+            at += len(rows)
+
+    def _shrunk(self, found: Floats, active: list[int]) -> list[int]:
+        """Set groups to zero that are next to nothing and want to be there."""
+        kept = []
+        for c in active:
+            rows = self._groups[c]
+            size = float(np.linalg.norm(found[rows]))
+            if size == 0.0 or (size < _NOTHING and self._wants_zero(found, active, c)):
+                found[rows] = 0.0
+            else:
+                kept.append(c)
+        return kept
+
+    def _wants_zero(self, found: Floats, active: list[int], cause: int) -> bool:
+        rest = [c for c in active if c != cause]
+        rows = self._rows(rest)
+        _, gradient = self.loss.column(self.target, rows, found[rows])
+        return bool(np.linalg.norm(gradient[self._groups[cause]]) <= self.penalties[cause])
+
+
+def _newton(hessian: Floats, slope: Floats) -> Floats:
+    try:
+        move: Floats = np.asarray(-np.linalg.solve(hessian, slope), dtype=np.float64)
+    except np.linalg.LinAlgError:
+        move = np.full_like(slope, np.nan)
+    if np.isfinite(move).all() and float(move @ slope) < 0.0:
+        return move
+    # Columns that determine each other: the step of least norm.
+    least = np.linalg.lstsq(hessian, slope, rcond=1e-12)[0]
+    found: Floats = np.asarray(-least, dtype=np.float64)
+    return found if float(found @ slope) < 0.0 else -slope

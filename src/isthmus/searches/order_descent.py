@@ -1,0 +1,206 @@
+"""From an order of the nodes to one from which no single node wants to move.
+
+For a given order the penalised loss is solved exactly, node by node. The central path ends in one
+order, often next to a better one: each node is moved through the whole order by swaps of
+neighbours, and put where the sum is least. A swap changes the possible causes of two nodes, and
+most of them change nothing: a cause of no weight is not missed, and one whose gradient is less
+steep than the penalty is not taken.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias, TypeGuard, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isthmus.objectives import AdditiveLoss, QuadraticAdditiveLoss
+from isthmus.searches.group_lasso import NodeLasso
+
+Floats: TypeAlias = NDArray[np.float64]
+Truths: TypeAlias = NDArray[np.bool_]
+
+_SWEEPS = 5000
+_NEARLY = 1e-7  # how exact the nodes are solved before the order is final
+_GAIN = 1e-6  # what a move must gain: less may be rounding, and the same data must give one answer
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """The solution of one node for a set of possible causes, and its distance from optimal."""
+
+    coefficients: Floats
+    value: float
+    residual: float
+
+
+@final
+class OrderDescent:
+    """An order with the exact solutions for it.
+
+    Parameters
+    ----------
+    loss
+        The loss of all nodes.
+    allowed, required
+        Edges that may and that must be there, shape (nodes, targets).
+    penalties
+        Of each edge, shape (nodes, targets).
+    order
+        Of the targets; required edges go forwards in it.
+    guess
+        Coefficients near the solution.
+    """
+
+    def __init__(
+        self,
+        loss: AdditiveLoss,
+        allowed: Truths,
+        required: Truths,
+        penalties: Floats,
+        order: list[int],
+        guess: Floats,
+    ) -> None:
+        self._loss = loss
+        self._allowed = allowed
+        self._required = required
+        self._penalties = penalties
+        self._guess = guess
+        self._known: dict[tuple[int, frozenset[int]], Fit] = {}
+        self._past = frozenset(range(loss.targets, len(loss.nodes)))
+        self._quick = _Quick(loss) if _is_quick(loss) else None
+        self.order = list(order)
+        self.fits: dict[int, Fit] = {}
+
+    def settle(self, target: int) -> None:
+        """Solve one node for the order as it stands."""
+        before = frozenset(self.order[: self.order.index(target)])
+        self.fits[target] = self._fit(target, before, self._guess[:, target])
+
+    def move(self, node: int) -> bool:
+        """Put a node where the sum of all is least; return whether it moved."""
+        best: tuple[float, list[int], dict[int, Fit]] | None = None
+        for backwards in (True, False):
+            order, fits, total = list(self.order), dict(self.fits), 0.0
+            while True:
+                at = order.index(node)
+                left = at - 1 if backwards else at
+                if left < 0 or left + 1 >= len(order):
+                    break
+                change = self._swap(order, left, fits)
+                if change is None:
+                    break
+                total += change
+                if total < -_GAIN and (best is None or total < best[0] - _GAIN):
+                    best = total, list(order), dict(fits)
+        if best is None:
+            return False
+        _, self.order, self.fits = best
+        return True
+
+    def _swap(self, order: list[int], left: int, fits: dict[int, Fit]) -> float | None:
+        """Swap two neighbours; return by how much the sum grew, or None if it is forbidden."""
+        first, second = order[left], order[left + 1]
+        if self._required[first, second]:
+            return None
+        before = frozenset(order[:left])
+        old = fits[first].value + fits[second].value
+        fits[second] = self._without(second, first, before, fits[second])
+        fits[first] = self._with(first, second, before | {second}, fits[first])
+        order[left], order[left + 1] = second, first
+        return fits[first].value + fits[second].value - old
+
+    def _without(self, target: int, cause: int, before: frozenset[int], held: Fit) -> Fit:
+        if not np.any(held.coefficients[self._loss.owner == cause]):
+            return held
+        return self._fit(target, before, held.coefficients)
+
+    def _with(self, target: int, cause: int, before: frozenset[int], held: Fit) -> Fit:
+        if not self._allowed[cause, target]:
+            return held
+        rows = np.flatnonzero(held.coefficients)
+        _, gradient = self._loss.column(target, rows, held.coefficients[rows])
+        steep = float(np.linalg.norm(gradient[self._loss.owner == cause]))
+        if steep <= float(self._penalties[cause, target]):
+            return held
+        return self._fit(target, before, held.coefficients)
+
+    def _fit(self, target: int, before: frozenset[int], start: Floats) -> Fit:
+        """Solve one node, nearly exactly."""
+        causes = frozenset(c for c in before | self._past if self._allowed[c, target])
+        key = target, causes
+        found = self._known.get(key)
+        if found is None:
+            lasso = NodeLasso(self._loss, target, sorted(causes), self._penalties[:, target])
+            if self._quick is None:
+                coefficients, _ = lasso.solve(start, _NEARLY)
+            else:
+                coefficients = self._quick.solve(
+                    target, sorted(causes), self._penalties[:, target], start
+                )
+            found = self._known[key] = Fit(coefficients, lasso.value(coefficients), np.inf)
+        return found
+
+    def finish(self, target: int) -> None:
+        """Solve one node to machine precision."""
+        before = frozenset(self.order[: self.order.index(target)])
+        causes = [c for c in sorted(before | self._past) if self._allowed[c, target]]
+        lasso = NodeLasso(self._loss, target, causes, self._penalties[:, target])
+        coefficients, residual = lasso.solve(self.fits[target].coefficients)
+        self.fits[target] = Fit(coefficients, lasso.value(coefficients), residual)
+
+    @property
+    def coefficients(self) -> Floats:
+        """The solutions of all nodes, side by side."""
+        return np.column_stack([self.fits[j].coefficients for j in range(self._loss.targets)])
+
+    @property
+    def residual(self) -> float:
+        """The largest violation of optimality, over all nodes."""
+        return max((fit.residual for fit in self.fits.values()), default=0.0)
+
+    @property
+    def value(self) -> float:
+        """The penalised loss."""
+        return sum(fit.value for fit in self.fits.values())
+
+
+def _is_quick(loss: AdditiveLoss) -> TypeGuard[QuadraticAdditiveLoss]:
+    """Whether the compiled solver can take it: plain squares, rows in the order of their nodes."""
+    return (
+        isinstance(loss, QuadraticAdditiveLoss)
+        and not loss.profiled
+        and bool((loss.owner >= 0).all())
+        and bool((np.diff(loss.owner) >= 0).all())
+    )
+
+
+@final
+class _Quick:
+    """The compiled solver for plain squares."""
+
+    def __init__(self, loss: QuadraticAdditiveLoss) -> None:
+        self._loss = loss
+        self._starts = np.searchsorted(loss.owner, np.arange(len(loss.nodes) + 1))
+        spans = zip(self._starts[:-1], self._starts[1:], strict=True)
+        blocks = [loss.features[a:b, a:b] for a, b in spans]
+        self._steeps = np.array([np.linalg.norm(b, 2) if b.size else 0.0 for b in blocks])
+
+    def solve(self, target: int, causes: list[int], penalties: Floats, start: Floats) -> Floats:
+        from isthmus.numerics.group_descent import descend
+
+        found = np.where(np.isin(self._loss.owner, causes), start, 0.0)
+        descend(
+            self._loss.features,
+            self._loss.cross[:, target].copy(),
+            self._starts,
+            self._steeps,
+            penalties.copy(),
+            np.array(causes, dtype=np.int64),
+            found,
+            _NEARLY,
+            _SWEEPS,
+        )
+        return found

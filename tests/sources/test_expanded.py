@@ -1,0 +1,61 @@
+"""Basis functions as columns: the same in memory and in an engine."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import isthmus as ist
+from isthmus.errors import DataError, SchemaError
+from isthmus.sources import Frame, Lazy
+from isthmus.statistics import Expansion
+from isthmus.testing.source import check_moments
+
+
+def table(seed: int = 0, n: int = 500) -> dict[str, np.ndarray[tuple[int], np.dtype[np.float64]]]:
+    rng = np.random.default_rng(seed)
+    return {"x": rng.normal(5.0, 2.0, n), "y": rng.standard_t(3, n), "z": rng.random(n)}
+
+
+def test_features_are_chebyshev_polynomials() -> None:
+    data = table()
+    expanded = ist.Expanded(data, ist.Chebyshev(5, radius=2.0))
+    assert expanded.schema().names[:5] == ("x", "y", "z", "x~1", "x~2")
+    rows = expanded.rows()
+    for name, x in data.items():
+        u = np.clip((x - x.mean()) / (2.0 * x.std()), -1.0, 1.0)
+        for k in range(1, 6):
+            found = rows[:, expanded.schema().index(f"{name}~{k}")]
+            np.testing.assert_allclose(found, np.cos(k * np.arccos(u)), atol=1e-12)
+
+
+@pytest.mark.parametrize("engine", ["polars", "duckdb"])
+def test_engine_computes_the_same(engine: str) -> None:
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame(table())
+    if engine == "polars":
+        lazy: object = frame.lazy()
+    else:
+        duckdb = pytest.importorskip("duckdb")
+        lazy = duckdb.sql("select * from frame")
+    source = ist.Expanded(Lazy(lazy), ist.Chebyshev(6))
+    here = ist.Expanded(Frame(frame), ist.Chebyshev(6))
+    check_moments(source.moments(), here.moments(), tolerance=1e-9)
+    assert source.disclosure().entries
+
+
+def test_expansion_travels_as_json() -> None:
+    expansion = ist.Chebyshev(4).standardised(Frame(table()).moments())
+    text = json.dumps(expansion.to_dict())
+    assert Expansion.from_dict(json.loads(text)) == expansion
+
+
+def test_refusals() -> None:
+    with pytest.raises(DataError, match="terms"):
+        ist.Chebyshev(0)
+    with pytest.raises(SchemaError, match="names of feature columns"):
+        ist.Expanded({"x~1": np.arange(5.0) + 0.5})
+    with pytest.raises(SchemaError, match="continuous"):
+        ist.Expanded({"x": ["a", "b", "a"]})
