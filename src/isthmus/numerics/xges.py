@@ -1,0 +1,193 @@
+"""Greedy search over equivalence classes: deletions before turns before insertions, compiled.
+
+Nazaret and Blei, "Extremely greedy equivalence search", UAI 2024. For every node as the target
+the best operator of each kind is kept, and found again only when something near the node changed.
+"""
+
+from __future__ import annotations
+
+from isthmus.numerics.jit import inner, kernel
+from isthmus.numerics.xges_graph import (
+    AGE,
+    CHILDREN,
+    CHOSEN,
+    COMPELLED,
+    FAMILY,
+    FRESH,
+    NEIGHBOURS,
+    PARENTS,
+    WORK,
+    copy_rows,
+    extend,
+    has,
+    label,
+    lay_down,
+    listed,
+    write_essential,
+)
+from isthmus.numerics.xges_operators import (
+    BLOCKED,
+    DELETE,
+    FORCED,
+    INSERT,
+    STALE,
+    STAMP,
+    STEPS,
+    TURN,
+    refusal,
+    renew_deletions,
+    renew_moves,
+    write_change,
+)
+from isthmus.numerics.xges_rows import (
+    CLASSES,
+    DONE,
+    EVALUATIONS,
+    NEEDS_ROOM,
+    TOLERANCE,
+    find,
+    is_full,
+    note,
+)
+
+OPTIMUM = 3
+REFUSED = 4
+BROKEN = 5
+
+
+@inner
+def _mark(place, x, y):  # type: ignore[no-untyped-def]
+    """Take over the new graph and mark the targets whose operators may have changed."""
+    bits, flags, d = place.bits, place.flags, place.gain.shape[1]
+    for v in range(d):
+        changed = False
+        for layer in (PARENTS, CHILDREN, NEIGHBOURS):
+            for w in range(bits.shape[1]):
+                if bits[layer * d + v, w] != bits[(FRESH + layer) * d + v, w]:
+                    changed = True
+        near = has(bits, NEIGHBOURS * d + v, x) or has(bits, NEIGHBOURS * d + v, y)
+        if changed or near:
+            flags[STALE, v] = 1
+            flags[STALE + 1, v] = 1
+        if changed:
+            # A turn of u -> v also counts what v loses.
+            for layer in (PARENTS, FRESH + PARENTS):
+                count = listed(bits, layer * d + v, place.ints, FAMILY)
+                for i in range(count):
+                    flags[STALE + 1, place.ints[FAMILY, i]] = 1
+        for i in range(2):
+            flags[STALE + i, v] |= flags[BLOCKED + i, v]
+    copy_rows(bits, FRESH * d, 0, 4 * d)
+
+
+@inner
+def _essential(place, rules):  # type: ignore[no-untyped-def]
+    """Turn the graph WORK into the essential graph FRESH: a code.
+
+    A consistent extension is found and labelled. With knowledge the same is done once more after
+    orienting what is known: the outcome obeys, and is in the class if its labels are the same.
+    """
+    bits, ints, d = place.bits, place.ints, place.gain.shape[1]
+    for turn in range(2):
+        if not extend(bits, ints, d, WORK):
+            return REFUSED if turn else BROKEN
+        label(bits, ints, d)
+        if turn == 0:
+            write_essential(bits, d)
+            if not rules.any:
+                return DONE
+            if not lay_down(bits, d, rules):
+                return REFUSED
+    for y in range(d):
+        for w in range(bits.shape[1]):
+            if bits[COMPELLED * d + y, w] != bits[(FRESH + PARENTS) * d + y, w]:
+                return REFUSED
+    return DONE
+
+
+@inner
+def _apply(place, known, rules, kind, y):  # type: ignore[no-untyped-def]
+    """Make the operator kept for a target; REFUSED if no member of the new class obeys."""
+    d, numbers = place.gain.shape[1], place.numbers
+    x, chosen = place.other[kind, y], (CHOSEN + kind) * d + y
+    write_change(place.bits, d, kind, x, y, chosen)
+    code = _essential(place, rules)
+    if code == REFUSED:
+        key = refusal(place, kind, x, y, chosen)
+        note(known, find(known, key), key, 0.0)
+        place.flags[STALE + min(kind, 1), y] = 1
+    if code == DONE:
+        place.total[0] += place.gain[kind, y]
+        known.used[CLASSES] += 1
+        numbers[0, STEPS] += 1
+        numbers[0, STAMP] = known.used[CLASSES]
+        _mark(place, x, y)
+    return code
+
+
+@inner
+def _best_target(place, kind):  # type: ignore[no-untyped-def]
+    best = 0
+    for y in range(1, place.gain.shape[1]):
+        if place.gain[kind, y] > place.gain[kind, best]:
+            best = y
+    return best
+
+
+@inner
+def _choose(place):  # type: ignore[no-untyped-def]
+    """Find the operator to make: its kind (-1: none, -2: look again) and its target."""
+    forced = place.numbers[0, FORCED]
+    if forced >= 0:
+        place.numbers[0, FORCED] = -1
+        return DELETE, forced
+    for kind in (DELETE, TURN, INSERT):
+        y = _best_target(place, kind)
+        if place.gain[kind, y] > TOLERANCE:
+            if kind == DELETE or place.ints[AGE, y] == place.numbers[0, STAMP]:
+                return kind, y
+            # What was valid when it was found need not be now.
+            place.flags[STALE + 1, y] = 1
+            return -2, y
+    return -1, 0
+
+
+@kernel
+def climb(score, place, asking, known, rules, most_steps, most_evaluations):  # type: ignore[no-untyped-def]
+    """Make operators that gain, after a forced deletion if there is one; return a code.
+
+    OPTIMUM means that none is left; DONE that so many steps or evaluations were made that the
+    caller should look; REFUSED that the forced deletion is impossible.
+    """
+    d = place.gain.shape[1]
+    numbers, flags = place.numbers, place.flags
+    steps = numbers[0, STEPS] + most_steps
+    evaluations = known.used[EVALUATIONS] + most_evaluations
+    while numbers[0, STEPS] < steps:
+        forced = numbers[0, FORCED] >= 0
+        gains = forced
+        if not forced:
+            for y in range(d):
+                if flags[STALE, y]:
+                    code = renew_deletions(score, place, asking, known, rules, y)
+                    if code != DONE:
+                        return code
+                gains |= place.gain[DELETE, y] > TOLERANCE
+        if not gains:
+            for y in range(d):
+                if flags[STALE + 1, y]:
+                    if known.used[EVALUATIONS] >= evaluations:
+                        return DONE
+                    code = renew_moves(score, place, asking, known, rules, y)
+                    if code != DONE:
+                        return code
+        if rules.any and is_full(known):
+            return NEEDS_ROOM
+        kind, y = _choose(place)
+        if kind == -1:
+            return OPTIMUM
+        if kind >= 0:
+            code = _apply(place, known, rules, kind, y)
+            if code == BROKEN or (code == REFUSED and forced):
+                return code
+    return DONE

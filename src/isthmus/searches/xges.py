@@ -1,0 +1,228 @@
+"""Extremely greedy equivalence search (XGES).
+
+Nazaret and Blei, UAI 2024. A search over equivalence classes that prefers to delete, and that at
+an optimum tries whether life would be better without some edge.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isthmus.errors import MismatchError
+from isthmus.graphs import DAG, BoundKnowledge
+from isthmus.graphs.bits import bits
+from isthmus.graphs.orientation import Mixed, consistent_extension
+from isthmus.objectives import LocalScore
+from isthmus.searches.base import Found, Run, Search
+
+_CHUNK = 2000  # evaluations after which the driver gets to look
+
+
+@final
+@dataclass(frozen=True)
+class XGES(Search[LocalScore]):
+    """Search over equivalence classes: delete what gains, else turn, else insert.
+
+    Every class visited has a member that agrees with the knowledge; an operator that would leave
+    none is passed over.
+
+    Parameters
+    ----------
+    extended
+        At an optimum, take away one edge after the other, search on without it, and stay where
+        that ends better.
+    max_parents
+        Upper bound on the number of parents of a node; None for no bound.
+    """
+
+    extended: bool = True
+    max_parents: int | None = None
+
+    def begin(
+        self, objective: LocalScore, knowledge: BoundKnowledge, rng: np.random.Generator
+    ) -> Run:
+        """Start a run; it uses no random numbers."""
+        if not objective.equivalent:
+            raise MismatchError(
+                "XGES searches over equivalence classes, but this score gives equivalent graphs "
+                "different values. Use a score-equivalent score, such as BIC, BDeu, GaussianBIC "
+                "or BGe, or another search, such as Boss() or HillClimb()."
+            )
+        return _XGESRun(self, objective, knowledge)
+
+
+class _Phase(Enum):
+    SCORING = auto()
+    CLIMBING = auto()
+    PLANNING = auto()
+    TRYING = auto()
+
+
+@final
+class _XGESRun(Run):
+    def __init__(self, options: XGES, objective: LocalScore, knowledge: BoundKnowledge) -> None:
+        from isthmus.numerics import xges, xges_graph, xges_operators, xges_rows
+
+        d = len(objective.nodes)
+        self._kernels = xges
+        self._operators = xges_operators
+        self._rows = xges_rows
+        self._saved_layer = xges_graph.SAVED
+        self._objective = objective
+        self._knowledge = knowledge
+        self._extended = options.extended
+        self._rules = xges_rows.new_rules(
+            knowledge.required, knowledge.forbidden, options.max_parents
+        )
+        self._asking = xges_rows.new_asking(d)
+        self._known = xges_rows.new_known(1 << max(12, (64 * d).bit_length()), 64 * d + d * d + 64)
+        self._place = xges_operators.new_place(d)
+        if knowledge.required.any():
+            self._start_from(knowledge.required)
+        self._phase = _Phase.SCORING
+        self._trials: list[int] = []
+        self._failed: set[tuple[int, int, bytes]] = set()
+
+    def _start_from(self, required: NDArray[np.bool_]) -> None:
+        """Put the class of the required edges in place."""
+        nodes = self._objective.nodes
+        pattern = DAG.from_adjacency(nodes, required).cpdag()
+        directed = np.zeros((len(nodes), len(nodes)), np.bool_)
+        undirected = directed.copy()
+        for a, b in pattern.directed:
+            directed[nodes.index(a), nodes.index(b)] = True
+        for a, b in pattern.undirected:
+            undirected[nodes.index(a), nodes.index(b)] = True
+        undirected |= undirected.T
+        layers = (directed.T, directed, undirected, directed | directed.T | undirected)
+        self._place.bits[: 4 * len(nodes)] = _pack(np.concatenate(layers))
+
+    def step(self) -> bool:
+        """Make one operator, or try what comes after one deletion."""
+        if self._phase is _Phase.SCORING:
+            self._place.total[0] = self._class_at(0).score
+            self._phase = _Phase.CLIMBING
+            return False
+        if self._phase is _Phase.PLANNING:
+            return self._begin_trial()
+        code = self._climb(1 if self._phase is _Phase.CLIMBING else 100)
+        if code == self._kernels.REFUSED:
+            return self._end_trial()
+        if code != self._kernels.OPTIMUM:
+            return False
+        if self._phase is _Phase.TRYING:
+            return self._end_trial()
+        return self._plan_trials()
+
+    def _plan_trials(self) -> bool:
+        """List the deletions to try at an optimum, the least costly last; return if finished."""
+        if not self._extended:
+            return True
+        place, operators = self._place, self._operators
+        place.numbers[0, operators.LISTED_TRIALS] = 0
+        place.flags[operators.STALE] = 1
+        self._climb(1)
+        count = place.numbers[0, operators.LISTED_TRIALS]
+        place.numbers[0, operators.LISTED_TRIALS] = -1
+        operators.save(place)
+        self._trials = np.argsort(place.worth[:count], kind="stable").tolist()
+        self._phase = _Phase.PLANNING
+        return False
+
+    def _begin_trial(self) -> bool:
+        """Force the next deletion that has not failed in the same surroundings before."""
+        place, operators = self._place, self._operators
+        d = len(self._objective.nodes)
+        while self._trials:
+            i = self._trials.pop()
+            x, y = place.trials[:, i].tolist()
+            around = place.bits[[layer * d + v for layer in range(3) for v in (x, y)]]
+            key = (x, y, place.sets[i].tobytes() + around.tobytes())
+            if key in self._failed:
+                continue
+            self._failed.add(key)
+            operators.force(place, i)
+            self._phase = _Phase.TRYING
+            return False
+        return True
+
+    def _end_trial(self) -> bool:
+        place, operators = self._place, self._operators
+        if place.total[0] > place.total[1] + self._rows.TOLERANCE:
+            operators.lift_ban(place)
+            self._phase = _Phase.CLIMBING
+        else:
+            operators.save(place, 1, 0)
+            self._phase = _Phase.PLANNING
+        return False
+
+    def _climb(self, most_steps: int) -> int:
+        """Make operators, and room as often as it is asked for; return the code."""
+        while True:
+            code = self._kernels.climb(
+                self._objective.handle,
+                self._place,
+                self._asking,
+                self._known,
+                self._rules,
+                most_steps,
+                _CHUNK,
+            )
+            if code == self._rows.SCORE_FAILED:
+                self._objective.raise_failure()
+                raise RuntimeError("a compiled score failed without saying why")
+            if code == self._kernels.BROKEN:
+                raise RuntimeError("an operator led to no graph; this is a bug, please report it")
+            if code != self._rows.NEEDS_ROOM:
+                return int(code)
+            self._known = self._rows.enlarge(self._known)
+
+    def best(self) -> Found:
+        """Return a member of the best class so far."""
+        total = self._place.total
+        # While something is tried the class to go back to is the saved one.
+        saved = self._phase is _Phase.TRYING and total[1] >= total[0]
+        return self._class_at(self._saved_layer if saved else 0)
+
+    def _class_at(self, layer: int) -> Found:
+        """Return a member of the class that begins at a layer of bits, such that it obeys."""
+        d = len(self._objective.nodes)
+        rows = self._place.bits[layer * d : (layer + 3) * d]
+        masks = [int.from_bytes(row.tobytes(), "little") for row in rows]
+        graph = Mixed(masks[:d], masks[2 * d :])
+        known = self._knowledge.required | self._knowledge.forbidden.T
+        for a, b in np.argwhere(known).tolist():
+            if graph.neighbours[a] >> b & 1:
+                graph.orient(a, b)
+        member = consistent_extension(graph.parents, graph.neighbours)
+        if member is None:
+            raise RuntimeError("a class has no member that obeys; this is a bug, please report it")
+        parents = tuple(tuple(bits(mask)) for mask in member)
+        return Found(parents, sum(self._objective.local(v, p) for v, p in enumerate(parents)))
+
+    def describe(self) -> tuple[str, float, float | None]:
+        """Say how many operators were made, or how many deletions are still to be tried."""
+        score = float(self._place.total.max())
+        if self._trials:
+            return f"{len(self._trials)} deletions left to try", score, None
+        changes = self._place.numbers[0, self._operators.STEPS]
+        return f"{changes} changes", score, None
+
+    def conclusion(self) -> str:
+        """Say what the end means."""
+        if self._extended:
+            return "no change of the class gains, nor does a search that starts by a deletion."
+        return "no deletion, turn or insertion of an edge gains."
+
+
+def _pack(sets: NDArray[np.bool_]) -> NDArray[np.uint64]:
+    """Turn rows of booleans into rows of words, element 0 in the lowest bit."""
+    rows, d = sets.shape
+    padded = np.zeros((rows, -(-d // 64) * 64), np.bool_)
+    padded[:, :d] = sets
+    return np.packbits(padded, axis=1, bitorder="little").view(np.uint64)
