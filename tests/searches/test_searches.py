@@ -183,7 +183,7 @@ def test_interruption_gives_the_best_so_far(search: Search[LocalScore]) -> None:
     calls = itertools.count()
 
     def interrupted(child: int, parents: tuple[int, ...]) -> float:
-        if next(calls) == 400:
+        if next(calls) == 250:
             raise KeyboardInterrupt
         return local.local(child, parents)
 

@@ -1,0 +1,1 @@
+"""Compiled and array kernels: pure functions on arrays."""

@@ -231,10 +231,12 @@ def improve(score, forest, scratch, state, places, rules, v, tolerance):  # type
         places.own[j] += running
         if j < d - 1:
             running += places.difference[j]
+    # Places that are equally good differ by rounding only: the tolerance keeps the choice the same
+    # on every machine.
     best = here
-    best_value = places.own[here] + tolerance
+    best_value = places.own[here]
     for j in range(low, high + 1):
-        if places.own[j] > best_value:
+        if places.own[j] > best_value + tolerance:
             best_value = places.own[j]
             best = j
     if best == here:

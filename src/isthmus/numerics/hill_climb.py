@@ -20,6 +20,9 @@ SCORE_FAILED = 2
 
 ADD, DELETE, REVERSE = 0, 1, 2
 
+# Equivalent changes gain the same up to rounding; the first one is taken on every machine.
+_TIE = 1e-7
+
 
 class Climb(NamedTuple):
     """The graph under way and what every single-edge change would bring."""
@@ -193,11 +196,11 @@ def _best_change(climb, floor):  # type: ignore[no-untyped-def]
     best, kind, best_child, best_parent = floor, -1, -1, -1
     key = climb.key[0]
     for child in range(d):
-        if climb.row_best[child] > best:
+        if climb.row_best[child] > best + _TIE:
             for parent in range(d):
                 gain = climb.delta[child, parent]
                 if (
-                    gain > best
+                    gain > best + _TIE
                     and not climb.edge[child, parent]
                     and not _reaches(climb, child, parent)
                     and not _is_recent(climb, key ^ _edge_key(climb, child, parent))
@@ -209,11 +212,11 @@ def _best_change(climb, floor):  # type: ignore[no-untyped-def]
                 continue
             gain = climb.delta[child, parent]
             without = key ^ _edge_key(climb, child, parent)
-            if gain > best and not _is_recent(climb, without):
+            if gain > best + _TIE and not _is_recent(climb, without):
                 best, kind, best_child, best_parent = gain, DELETE, child, parent
             gain += climb.delta[parent, child]
             if (
-                gain > best
+                gain > best + _TIE
                 and climb.open[parent, child]
                 and not _is_recent(climb, without ^ _edge_key(climb, parent, child))
                 and not _other_way(climb, parent, child)
