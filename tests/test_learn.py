@@ -12,7 +12,7 @@ import pytest
 from tests.searches.slow import linear_data
 
 import isthmus as ist
-from isthmus.errors import DataWarning, MismatchError, MissingValuesError
+from isthmus.errors import DataWarning, MismatchError, MissingValuesError, UnplannedError
 from isthmus.models import DiscreteNetwork, GaussianNetwork
 
 Table = dict[str, np.ndarray[tuple[int], np.dtype[np.float64]]]
@@ -220,3 +220,24 @@ def test_search_and_score_that_do_not_fit_are_told_apart() -> None:
 def test_the_choice_of_the_search_is_explained() -> None:
     assert "from several starts" in ist.learn(linear_table()[0]).choice
     assert "as asked" in ist.learn(linear_table()[0], search=ist.HillClimb()).choice
+
+
+def test_integers_are_read_as_the_score_needs_them() -> None:
+    rng = np.random.default_rng(0)
+    few = {"a": rng.integers(0, 5, 300), "b": rng.integers(0, 5, 300)}
+    many = {"a": rng.integers(0, 40, 300), "b": rng.integers(0, 40, 300)}
+    assert ist.learn(few, score=ist.GaussianBIC()).dag.nodes == ("a", "b")
+    assert ist.learn(many, score=ist.BIC()).dag.nodes == ("a", "b")
+    assert "discrete" in ist.learn(few).choice
+    assert "continuous" in ist.learn(many).choice
+
+
+def test_planned_counts_serve_a_search_that_keeps_to_the_plan() -> None:
+    rng = np.random.default_rng(0)
+    codes = {f"x{i}": rng.integers(0, 3, 200) for i in range(6)}
+    codes["x1"] = np.where(rng.random(200) < 0.8, codes["x0"], codes["x1"])
+    counts = ist.summarise(codes, plan=ist.Plan.up_to(3))
+    solution = ist.learn(counts, score=ist.BDeu(), search=ist.HillClimb(max_parents=2))
+    assert solution.dag.skeleton().edges == (("x0", "x1"),)
+    with pytest.raises(UnplannedError):
+        ist.learn(ist.summarise(codes, plan=ist.Plan.up_to(2)), search=ist.HillClimb())
