@@ -10,7 +10,13 @@ import pytest
 from numpy.typing import NDArray
 
 from isthmus.graphs import Knowledge
-from isthmus.objectives import LocalScore, PythonLocalScore, ScoreTable, list_parent_sets
+from isthmus.objectives import (
+    LocalScore,
+    PythonLocalScore,
+    ScoreTable,
+    TableBuilder,
+    list_parent_sets,
+)
 from isthmus.scores import (
     AIC,
     BIC,
@@ -167,3 +173,79 @@ def test_max_parents() -> None:
         best, _ = max(((s, p) for p, s in table.parent_sets(child)), default=(0.0, ()))
         assert best == pytest.approx(truth.max())
         assert all(len(p) <= 2 for p, _ in table.parent_sets(child))
+
+
+def test_theorem_3_as_printed_is_not_safe() -> None:
+    """Its inequality stands the wrong way round: it leaves only the empty set."""
+    rows = discrete_rows(4, 500, 5)
+    codes = np.array(list(rows.values()))
+    local = discrete_score(BIC(), 4, 500, 5)
+    levels = [len(np.unique(row)) for row in codes]
+
+    def entropy(columns: list[int]) -> float:
+        _, counts = np.unique(codes[columns], axis=1, return_counts=True)
+        return -float((counts / 500 * np.log(counts / 500)).sum()) if columns else 0.0
+
+    def given(v: int, parents: tuple[int, ...]) -> float:
+        return entropy([v, *parents]) - entropy(list(parents))
+
+    def pruned(child: int, parents: tuple[int, ...], *, printed: bool) -> bool:
+        for size in range(len(parents)):
+            for subset in itertools.combinations(parents, size):
+                own = (levels[child] - 1) * float(np.prod([levels[p] for p in subset]))
+                for j in set(parents) - set(subset):
+                    earned = 500 * min(given(child, subset), given(j, subset))
+                    if printed and earned >= (1 - levels[j]) * own:
+                        return True
+                    if not printed and earned <= 0.5 * np.log(500) * (levels[j] - 1) * own:
+                        return True
+        return False
+
+    def survivors(*, printed: bool) -> ScoreTable:
+        sets = [
+            [
+                (parents, local.local(child, parents))
+                for size in range(5)
+                for parents in itertools.combinations(sorted(set(range(5)) - {child}), size)
+                if not pruned(child, parents, printed=printed)
+            ]
+            for child in range(5)
+        ]
+        return ScoreTable.from_lists(local.nodes, sets)
+
+    assert_safe(local, survivors(printed=False))
+    assert len(survivors(printed=True)) == 5
+    with pytest.raises(AssertionError):
+        assert_safe(local, survivors(printed=True))
+
+
+def test_bounds_save_work_and_change_nothing() -> None:
+    for score in DISCRETE:
+        local = discrete_score(score, 8, 1000, 8)
+        plain, bounded = (list_parent_sets(local, bounded=b) for b in (False, True))
+        assert np.array_equal(plain.sets, bounded.sets)
+        assert np.array_equal(plain.scores, bounded.scores)
+    local = discrete_score(BIC(), 8, 1000, 8)
+    counted = []
+    for use in (False, True):
+        builder = TableBuilder(local, bounded=use)
+        while not builder.step():
+            pass
+        counted.append(builder.scored)
+    assert counted[0] == 8 * 2**7
+    assert counted[1] < counted[0] / 2
+
+
+@pytest.mark.parametrize("score", [BIC(), BDeu(), K2()], ids=repr)
+def test_slack_keeps_what_is_nearly_best(score: Score[Any, LocalScore]) -> None:
+    slack = 3.0
+    local = discrete_score(score, 12, 300, 6)
+    table = list_parent_sets(local, slack=slack)
+    for child in range(6):
+        truth = all_scores(local, child)
+        below = np.full(2**6, -np.inf)
+        for p in range(6):
+            masks = np.flatnonzero(np.arange(2**6) >> p & 1)
+            below[masks] = np.maximum(below[masks], best_of_subsets(truth)[masks ^ (1 << p)])
+        expected = set(np.flatnonzero(truth > below - slack).tolist())
+        assert {sum(1 << p for p in ps) for ps, _ in table.parent_sets(child)} == expected

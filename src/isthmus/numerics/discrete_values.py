@@ -19,17 +19,21 @@ from isthmus.numerics.jit import inner
 
 
 class Form(IntEnum):
-    """Which ``f`` and ``g``; the parameter is the penalty, the sample size, or nothing."""
+    """Which ``f`` and ``g``; the parameter is the penalty, the sample size, or nothing.
+
+    ``SUPPORT`` is no score: ``f`` is 1 and ``g`` is 0, so it counts the combinations seen.
+    """
 
     LIKELIHOOD = 0
     BDEU = 1
     K2 = 2
+    SUPPORT = 3
 
 
 SLOTS = 256
 """Length of the index of tables: a power of two, and more than there can be tables."""
 
-_LIKELIHOOD, _BDEU = int(Form.LIKELIHOOD), int(Form.BDEU)
+_LIKELIHOOD, _BDEU, _SUPPORT = int(Form.LIKELIHOOD), int(Form.BDEU), int(Form.SUPPORT)
 
 
 class Memo(NamedTuple):
@@ -49,6 +53,8 @@ def _direct(form, n, shift):  # type: ignore[no-untyped-def]
         return 0.0
     if form == _LIKELIHOOD:
         return n * math.log(n)
+    if form == _SUPPORT:
+        return 1.0 if shift == 1.0 else 0.0
     return math.lgamma(n + shift) - math.lgamma(shift)
 
 
@@ -90,6 +96,8 @@ def g_key(form, r, q):  # type: ignore[no-untyped-def]
     """Key of the function of the configurations."""
     if form == _LIKELIHOOD:
         return 1.0
+    if form == _SUPPORT:
+        return 2.0
     return q if form == _BDEU else float(r)
 
 

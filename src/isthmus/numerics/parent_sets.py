@@ -36,7 +36,7 @@ class Bound(NamedTuple):
     levels: NDArray[np.float64]
     factor: float
     support: tuple[int, int]
-    gain: NDArray[np.float64]  # [p, j]: most that j can add once p is there, [j, j]: ever; or empty
+    gain: NDArray[np.float64]  # most that a member can add to the likelihood; see the ceiling
 
 
 class Level(NamedTuple):
@@ -48,7 +48,7 @@ class Level(NamedTuple):
     added: NDArray[np.float64]  # sum of the weights
     product: NDArray[np.float64]  # product of the levels
     slots: NDArray[np.int32]  # hash table of the lines
-    count: NDArray[np.int64]  # [0] lines in use, [1] families scored, [2] next line to expand
+    counters: NDArray[np.int64]  # [0] lines in use, [1] families scored, [2] next line to expand
 
 
 class Listed(NamedTuple):
@@ -56,7 +56,7 @@ class Listed(NamedTuple):
 
     members: NDArray[np.int32]  # -1 after the last
     scores: NDArray[np.float64]
-    count: NDArray[np.int64]  # [0] lines in use
+    counters: NDArray[np.int64]  # [0] lines in use
 
 
 def new_level(size: int, room: int) -> Level:
@@ -79,25 +79,28 @@ def new_listed(width: int, room: int) -> Listed:
 
 def grow_level(level: Level, room: int) -> Level:
     """Copy to a larger room."""
-    n = int(level.count[0])
+    n = int(level.counters[0])
     grown = new_level(level.members.shape[1], room)
-    for old, new in zip(level[:5], grown[:5], strict=True):
-        new[:n] = old[:n]
-    return grown._replace(count=level.count)
+    grown.members[:n] = level.members[:n]
+    grown.keys[:n] = level.keys[:n]
+    grown.best[:n] = level.best[:n]
+    grown.added[:n] = level.added[:n]
+    grown.product[:n] = level.product[:n]
+    return grown._replace(counters=level.counters)
 
 
 def grow_listed(listed: Listed, room: int, width: int) -> Listed:
     """Copy to a larger room."""
-    n, old = int(listed.count[0]), listed.members.shape[1]
+    n, old = int(listed.counters[0]), listed.members.shape[1]
     grown = new_listed(max(width, old), room)
     grown.members[:n, :old] = listed.members[:n]
     grown.scores[:n] = listed.scores[:n]
-    return grown._replace(count=listed.count)
+    return grown._replace(counters=listed.counters)
 
 
 def index_level(level: Level) -> Level:
     """Give a finished level its hash table."""
-    n = int(level.count[0])
+    n = int(level.counters[0])
     slots = np.full(1 << max(4, (3 * n).bit_length()), -1, np.int32)
     _fill_slots(level.keys, n, slots)
     return level._replace(slots=slots)
@@ -135,12 +138,33 @@ def _find(level, key, row, skipped, last):  # type: ignore[no-untyped-def]
 
 
 @inner
-def _gain(bound, row, k, names, j):  # type: ignore[no-untyped-def]
-    """Most that the candidate can add to the likelihood of any superset of the row."""
-    found = bound.gain[j, j]
-    for t in range(k):
-        found = min(found, bound.gain[names[row[t]], j])
-    return found
+def _some_member_pays_too_little(bound, members, count, product, slack):  # type: ignore[no-untyped-def]
+    """Whether a member can never earn what it costs, in this set or a superset.
+
+    Leaving it out loses at most its entropy given one or two others and saves at least its part
+    of the penalty here.
+    """
+    gain = bound.gain
+    pairs = gain.shape[1] > 1
+    for i in range(count):
+        v = members[i]
+        saved = bound.scale * product * (1.0 - 1.0 / bound.levels[v]) - slack
+        enough = (saved - _SAFE) / (1.0 + _SAFE)
+        if gain[v, v if pairs else 0, v] <= enough:
+            return True
+        for t in range(count):
+            p = members[t]
+            if p == v:
+                continue
+            if not pairs:
+                if gain[p, 0, v] <= enough:
+                    return True
+                continue
+            for u in range(t + 1):
+                q = members[u]
+                if q != v and gain[p, q, v] <= enough:
+                    return True
+    return False
 
 
 @kernel
@@ -150,7 +174,7 @@ def start_level(score, child, base, bound, level, listed):  # type: ignore[no-un
     if evaluate(score, child, base, base.size, base, 0, out) != 0:
         return FAILED
     listed.scores[0] = out[0]
-    listed.count[0] = 1
+    listed.counters[0] = 1
     level.keys[0] = np.uint64(0)
     level.best[0] = out[0]
     level.added[0] = 0.0
@@ -158,8 +182,8 @@ def start_level(score, child, base, bound, level, listed):  # type: ignore[no-un
     for p in base:
         level.added[0] += bound.weight[p]
         level.product[0] *= bound.levels[p]
-    level.count[0] = 1
-    level.count[1] = 1
+    level.counters[0] = 1
+    level.counters[1] = 1
     return DONE
 
 
@@ -186,6 +210,7 @@ def expand(score, child, base, names, marks, bound, slack, quota, last, old, new
     many = names.size
     parents = np.empty(base.size + k, np.int64)
     parents[: base.size] = base
+    members = np.empty(k + 1, np.int64)
     picked = np.empty(many, np.int64)
     places = np.empty(many, np.int32)
     bests = np.empty(many)
@@ -195,16 +220,18 @@ def expand(score, child, base, names, marks, bound, slack, quota, last, old, new
     supports = np.zeros(many + 1)
     size = base.size + k + 1
     top = bound.top[size]
-    stop = new.count[1] + quota
-    while old.count[2] < old.count[0]:
-        i = old.count[2]
-        if listed.count[0] + many > listed.scores.size:
+    stop = new.counters[1] + quota
+    while old.counters[2] < old.counters[0]:
+        i = old.counters[2]
+        if listed.counters[0] + many > listed.scores.size:
             return NEEDS_ROOM
-        if not last and new.count[0] + many > new.keys.size:
+        if not last and new.counters[0] + many > new.keys.size:
             return NEEDS_ROOM
-        if new.count[1] >= stop:
+        if new.counters[1] >= stop:
             return DONE
         row = old.members[i]
+        for t in range(k):
+            members[t] = names[row[t]]
         found = 0
         for c in range(row[k - 1] + 1 if k > 0 else 0, many):
             j = names[c]
@@ -225,8 +252,8 @@ def expand(score, child, base, names, marks, bound, slack, quota, last, old, new
             if limit + _SAFE * (1.0 + abs(limit)) <= best - slack:
                 continue
             if bound.gain.size > 0:
-                cost = bound.scale * (product - old.product[i])
-                if _gain(bound, row, k, names, j) * (1.0 + _SAFE) + _SAFE <= cost - slack:
+                members[k] = j
+                if _some_member_pays_too_little(bound, members, k + 1, product, slack):
                     continue
             picked[found] = j
             places[found] = c
@@ -234,33 +261,32 @@ def expand(score, child, base, names, marks, bound, slack, quota, last, old, new
             sums[found] = added
             products[found] = product
             found += 1
-        old.count[2] += 1
+        old.counters[2] += 1
         if found == 0:
             continue
-        for t in range(k):
-            parents[base.size + t] = names[row[t]]
+        parents[base.size :] = members[:k]
         if evaluate(score, child, parents, base.size + k, picked, found, values) != 0:
             return FAILED
-        new.count[1] += found
+        new.counters[1] += found
         if bound.factor > 0.0 and not last:
             if evaluate(bound.support, child, parents, base.size + k, picked, found, supports):
                 return FAILED
         for f in range(found):
             value, best = values[1 + f], bests[f]
             if value > best - slack:
-                line = listed.count[0]
+                line = listed.counters[0]
                 for t in range(k):
                     listed.members[line, t] = row[t]
                 listed.members[line, k] = places[f]
                 listed.scores[line] = value
-                listed.count[0] += 1
+                listed.counters[0] += 1
                 best = max(best, value)
             if last:
                 continue
             limit = top - sums[f] - bound.scale * products[f] - bound.factor * supports[1 + f]
             if limit + _SAFE * (1.0 + abs(limit)) <= best - slack:
                 continue
-            line = new.count[0]
+            line = new.counters[0]
             for t in range(k):
                 new.members[line, t] = row[t]
             new.members[line, k] = places[f]
@@ -268,5 +294,5 @@ def expand(score, child, base, names, marks, bound, slack, quota, last, old, new
             new.best[line] = best
             new.added[line] = sums[f]
             new.product[line] = products[f]
-            new.count[0] += 1
+            new.counters[0] += 1
     return DONE

@@ -19,8 +19,9 @@ class Ceiling:
     ``score(c | S) <= top[c, |P|] - sum over P of weight[c, p]
     - scale[c] * product over P of levels[p] - factor[c] * support(c | P)``
 
-    and, where ``gain`` is given, adding j to a set that holds p raises the score by at most
-    ``gain[p, j] - scale[c] * product * (levels[j] - 1)``; ``gain[j, j]`` holds for every set.
+    and, where ``gain`` is given, adding j to a set that holds p and q raises the score by at most
+    ``gain[p, q, j] - scale[c] * product * (levels[j] - 1)``; ``gain[p, p, j]`` holds for every set
+    that holds p and ``gain[j, j, j]`` for every set.
 
     Attributes
     ----------
@@ -36,7 +37,8 @@ class Ceiling:
         A local score (seen through its handle) with the number of combinations of parents and
         child that the data hold; None if ``factor`` is zero.
     gain
-        Shape (d, d) or empty.
+        Shape (d, d, d), or (d, 1, d) when nothing is known of pairs (the middle index is then
+        without meaning), or empty.
     """
 
     top: Floats
@@ -45,7 +47,7 @@ class Ceiling:
     levels: Floats
     factor: Floats
     support: Any = None
-    gain: Floats = field(default_factory=lambda: np.empty((0, 0)))
+    gain: Floats = field(default_factory=lambda: np.empty((0, 0, 0)))
 
     @classmethod
     def none(cls, d: int) -> Ceiling:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, final
 
 import numpy as np
@@ -180,7 +180,7 @@ class _Lister:
             self.scored = 1
             return self._most == 0
         last = self._size + 1 == self._most
-        before = int(self._new.count[1])
+        before = int(self._new.counters[1])
         code = self._kernels.expand(
             self._local.handle,
             self._child,
@@ -196,13 +196,13 @@ class _Lister:
             self._listed,
         )
         self._check(code)
-        self.scored += int(self._new.count[1]) - before
+        self.scored += int(self._new.counters[1]) - before
         if code == self._kernels.NEEDS_ROOM:
             self._enlarge()
             return False
-        if self._old.count[2] < self._old.count[0]:
+        if self._old.counters[2] < self._old.counters[0]:
             return False
-        if last or self._new.count[0] == 0:
+        if last or self._new.counters[0] == 0:
             return True
         self._size += 1
         self._old = self._kernels.index_level(self._new)
@@ -214,10 +214,10 @@ class _Lister:
 
     def _enlarge(self) -> None:
         extra = len(self._names)
-        if self._listed.count[0] + extra > len(self._listed.scores):
+        if self._listed.counters[0] + extra > len(self._listed.scores):
             room = 2 * len(self._listed.scores)
             self._listed = self._kernels.grow_listed(self._listed, room, self._size + 1)
-        if self._new.count[0] + extra > len(self._new.keys):
+        if self._new.counters[0] + extra > len(self._new.keys):
             self._new = self._kernels.grow_level(self._new, 2 * len(self._new.keys))
 
     def _check(self, code: int) -> None:
@@ -227,7 +227,7 @@ class _Lister:
 
     def block(self) -> Block:
         """Sets and scores found so far."""
-        n = int(self._listed.count[0])
+        n = int(self._listed.counters[0])
         members = self._listed.members[:n]
         return pack_lines(
             members, self._names, self._base, len(self._local.nodes)
@@ -264,11 +264,3 @@ def pack_lines(
             sets, (used, p // 64), np.left_shift(np.uint64(1), (p % 64).astype(np.uint64))
         )
     return sets
-
-
-def merge_blocks(local_nodes: Sequence[str], parts: Sequence[Sequence[Block]]) -> list[Block]:
-    """Put the blocks of several workers together, in the order of the children."""
-    found = [block for part in parts for block in part]
-    if len(found) != len(local_nodes):
-        raise ValueError(f"{len(found)} blocks for {len(local_nodes)} nodes")
-    return found

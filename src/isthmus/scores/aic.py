@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, final
 
 from isthmus.objectives import LocalScore
 from isthmus.scores.base import Score
+from isthmus.scores.ceilings import likelihood_ceiling
 from isthmus.scores.tables import Integers, bind_counts, free_parameters, log_likelihood
 from isthmus.statistics import Counts, Kind
 
@@ -33,4 +34,10 @@ class AIC(Score[Counts, LocalScore]):
         def table_score(table: Integers) -> float:
             return log_likelihood(table) - free_parameters(table)
 
-        return bind_counts(statistics, form, table_score, equivalent=True)
+        return bind_counts(
+            statistics,
+            form,
+            table_score,
+            equivalent=True,
+            ceiling=lambda: likelihood_ceiling(statistics, 1.0),
+        )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, final
 from isthmus.errors import MismatchError
 from isthmus.objectives import LocalScore
 from isthmus.scores.base import Score
+from isthmus.scores.ceilings import dirichlet_ceiling
 from isthmus.scores.tables import Integers, bind_counts, log_dirichlet
 from isthmus.statistics import Counts, Kind
 
@@ -46,4 +47,10 @@ class BDeu(Score[Counts, LocalScore]):
         def table_score(table: Integers) -> float:
             return log_dirichlet(table, self.ess / table.size)
 
-        return bind_counts(statistics, form, table_score, equivalent=True)
+        return bind_counts(
+            statistics,
+            form,
+            table_score,
+            equivalent=True,
+            ceiling=lambda: dirichlet_ceiling(statistics),
+        )

@@ -9,6 +9,7 @@ import numpy as np
 
 from isthmus.objectives import LocalScore
 from isthmus.scores.base import Score
+from isthmus.scores.ceilings import likelihood_ceiling
 from isthmus.scores.tables import Integers, bind_counts, free_parameters, log_likelihood
 from isthmus.statistics import Counts, Kind
 
@@ -45,4 +46,10 @@ class BIC(Score[Counts, LocalScore]):
         def table_score(table: Integers) -> float:
             return log_likelihood(table) - each * free_parameters(table)
 
-        return bind_counts(statistics, form, table_score, equivalent=True)
+        return bind_counts(
+            statistics,
+            form,
+            table_score,
+            equivalent=True,
+            ceiling=lambda: likelihood_ceiling(statistics, each),
+        )

@@ -9,6 +9,7 @@ import numpy as np
 
 from isthmus.objectives import CompiledLocalScore, LocalScore
 from isthmus.scores.base import Score
+from isthmus.scores.ceilings import block_ceiling
 from isthmus.scores.gaussian import TOLERANCE, correlate
 from isthmus.statistics import Moments
 
@@ -50,5 +51,10 @@ class DegenerateGaussian(Score[Moments, LocalScore]):
         )
         data, keep = gaussian.pack_block(correlation, starts, base, 0.5 * n, each, TOLERANCE)
         return CompiledLocalScore(
-            statistics.schema.names, gaussian.block_score.address, data, keep, equivalent=True
+            statistics.schema.names,
+            gaussian.block_score.address,
+            data,
+            keep,
+            equivalent=True,
+            ceiling=lambda: block_ceiling(correlation, starts, base, 0.5 * n, each, TOLERANCE),
         )

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.objectives import CompiledLocalScore
+from isthmus.scores.ceilings import gaussian_ceiling
 from isthmus.statistics import Moments
 
 TOLERANCE = 1e-10
@@ -35,7 +36,14 @@ def bind_matrix(
 
     correlation, scale = correlate(matrix)
     data, keep = gaussian.pack_scalar(correlation, np.log(scale), tables, TOLERANCE)
-    return CompiledLocalScore(names, gaussian.scalar_score.address, data, keep, equivalent=True)
+    return CompiledLocalScore(
+        names,
+        gaussian.scalar_score.address,
+        data,
+        keep,
+        equivalent=True,
+        ceiling=lambda: gaussian_ceiling(correlation, np.log(scale), tables, TOLERANCE),
+    )
 
 
 def correlate(matrix: Floats) -> tuple[Floats, Floats]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, final
 
 from isthmus.objectives import LocalScore
 from isthmus.scores.base import Score
+from isthmus.scores.ceilings import dirichlet_ceiling
 from isthmus.scores.tables import Integers, bind_counts, log_dirichlet
 from isthmus.statistics import Counts, Kind
 
@@ -37,4 +38,10 @@ class K2(Score[Counts, LocalScore]):
         def table_score(table: Integers) -> float:
             return log_dirichlet(table, 1.0)
 
-        return bind_counts(statistics, form, table_score, equivalent=False)
+        return bind_counts(
+            statistics,
+            form,
+            table_score,
+            equivalent=False,
+            ceiling=lambda: dirichlet_ceiling(statistics),
+        )

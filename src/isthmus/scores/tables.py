@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from isthmus.objectives import CompiledLocalScore, LocalScore, PythonLocalScore
+from isthmus.objectives import Ceiling, CompiledLocalScore, LocalScore, PythonLocalScore
 from isthmus.statistics import Counts
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ def bind_counts(
     table_score: TableScore,
     *,
     equivalent: bool,
+    ceiling: Callable[[], Ceiling] | None = None,
 ) -> LocalScore:
     """Bind to the joint rows by the compiled kernel, or to planned tables one by one.
 
@@ -39,6 +40,8 @@ def bind_counts(
         The same score of one table.
     equivalent
         Whether Markov-equivalent graphs always get the same total.
+    ceiling
+        Makes what is known of supersets; called only if it is used.
     """
     names = counts.schema.names
     joint = counts.joint
@@ -50,14 +53,19 @@ def bind_counts(
             joint.codes, joint.weights, counts.schema.cardinalities, kind, parameter
         )
         return CompiledLocalScore(
-            names, discrete.discrete_score.address, data, keep, equivalent=equivalent
+            names,
+            discrete.discrete_score.address,
+            data,
+            keep,
+            equivalent=equivalent,
+            ceiling=ceiling,
         )
 
     def local(child: int, parents: tuple[int, ...]) -> float:
         table = counts.table([*(names[p] for p in parents), names[child]])
         return table_score(table.reshape(-1, table.shape[-1]))
 
-    return PythonLocalScore(names, local, equivalent=equivalent)
+    return PythonLocalScore(names, local, equivalent=equivalent, ceiling=ceiling)
 
 
 def log_likelihood(table: Integers) -> float:

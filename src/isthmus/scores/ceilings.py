@@ -1,0 +1,204 @@
+"""What the scores know of the supersets of a parent set; see ``isthmus.objectives.ceiling``.
+
+All of it follows from two facts: a likelihood does not fall when parents are added, and it cannot
+rise above its value with all other variables as parents.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isthmus.objectives import Ceiling, CompiledLocalScore
+from isthmus.statistics import Counts
+
+if TYPE_CHECKING:
+    from isthmus.statistics.coded import CodedRows
+
+Floats = NDArray[np.float64]
+
+_MOST_PAIRS = 100
+"""Up to here entropies given two others are computed: a million numbers."""
+
+
+def likelihood_ceiling(counts: Counts, each: float) -> Ceiling:
+    """Bound a log-likelihood minus ``each`` for every free parameter.
+
+    The three rules for BIC: the penalty of a superset is at least that of the set; the likelihood
+    is at most that with all parents; a parent adds at most its own conditional entropy.
+    """
+    cards = counts.schema.cardinalities.astype(np.float64)
+    d = len(cards)
+    highest = np.zeros(d)
+    gain = np.empty((0, 0, 0))
+    if counts.joint is not None:
+        highest = _likelihood_given_all(counts.joint)
+        gain = _entropies(counts)
+    return Ceiling(
+        top=np.repeat(highest[:, None], d + 1, axis=1),
+        weight=np.zeros((1, d)),
+        scale=each * (cards - 1.0),
+        levels=cards,
+        factor=np.zeros(d),
+        gain=gain,
+    )
+
+
+def dirichlet_ceiling(counts: Counts) -> Ceiling:
+    """Bound BDeu and K2.
+
+    Both are the probability of the child's column read from top to bottom. The first time a
+    level appears under a configuration of the parents its probability is at most one in r,
+    so each combination that the data hold costs log r at least; supersets have more of them.
+    """
+    cards = counts.schema.cardinalities.astype(np.float64)
+    d = len(cards)
+    if counts.joint is None:
+        return Ceiling.none(d)
+    from isthmus.numerics import discrete
+
+    data, keep = discrete.pack_discrete(
+        counts.joint.codes,
+        counts.joint.weights,
+        counts.schema.cardinalities,
+        discrete.Form.SUPPORT,
+        0.0,
+    )
+    support = CompiledLocalScore(
+        counts.schema.names, discrete.discrete_score.address, data, keep, equivalent=True
+    )
+    return Ceiling(
+        top=np.zeros((d, d + 1)),
+        weight=np.zeros((1, d)),
+        scale=np.zeros(d),
+        levels=cards,
+        factor=np.log(cards),
+        support=support,
+    )
+
+
+def gaussian_ceiling(
+    correlation: Floats, log_scale: Floats, tables: tuple[Floats, Floats, Floats], tolerance: float
+) -> Ceiling:
+    """Bound ``a[k] - b[k] log v(child | parents) - c[k] log det R[parents]``.
+
+    A variance given some others is at least that given all others, and a determinant is at least
+    the product of those.
+    """
+    a, b, c = tables
+    d = len(log_scale)
+    lowest = _log_variance_given_all(correlation, tolerance) + log_scale
+    if np.ptp(c) > 0:
+        return Ceiling.none(d)
+    weight = c[0] * lowest
+    # A set of size k has supersets of each size from k on; take the best of them.
+    values = a[None, :] - b[None, :] * lowest[:, None] - np.arange(d + 1) * weight.min()
+    top = np.maximum.accumulate(values[:, ::-1], axis=1)[:, ::-1] + np.arange(d + 1) * weight.min()
+    return Ceiling(
+        top=top,
+        weight=weight[None, :],
+        scale=np.zeros(d),
+        levels=np.ones(d),
+        factor=np.zeros(d),
+    )
+
+
+def block_ceiling(
+    correlation: Floats,
+    starts: NDArray[np.int64],
+    base: Floats,
+    half_n: float,
+    penalty: float,
+    tolerance: float,
+) -> Ceiling:
+    """Bound the score of blocks of columns."""
+    sizes = np.diff(starts).astype(np.float64)
+    d = len(sizes)
+    lowest = sizes * np.log(tolerance)
+    if np.linalg.eigvalsh(correlation)[0] > 1e3 * tolerance:
+        precision = np.linalg.inv(correlation)
+        for v in range(d):
+            part = precision[starts[v] : starts[v + 1], starts[v] : starts[v + 1]]
+            lowest[v] = max(lowest[v], -np.linalg.slogdet(part)[1] - 1e-6)
+    return Ceiling(
+        top=np.repeat((base - half_n * lowest)[:, None], d + 1, axis=1),
+        weight=penalty * sizes[:, None] * sizes[None, :],
+        scale=np.zeros(d),
+        levels=np.ones(d),
+        factor=np.zeros(d),
+    )
+
+
+def _log_variance_given_all(correlation: Floats, tolerance: float) -> Floats:
+    """Logarithm of each column's variance given all others; low where it is uncertain."""
+    lowest = np.full(len(correlation), np.log(tolerance))
+    if np.linalg.eigvalsh(correlation)[0] > 1e3 * tolerance:
+        precision = np.diagonal(np.linalg.inv(correlation))
+        lowest = np.maximum(lowest, -np.log(precision) - 1e-6)
+    return lowest
+
+
+def _likelihood_given_all(rows: CodedRows) -> Floats:
+    """Maximised log-likelihood of each column given all others."""
+    codes, weights = rows.codes, rows.filled().astype(np.float64)
+    d, m = codes.shape
+    rng = np.random.default_rng(0)
+    words = rng.integers(0, 2**63, (d, int(codes.max(initial=0)) + 1), dtype=np.uint64)
+    marks = np.stack([words[v][codes[v]] for v in range(d)]) if d else np.empty((0, m), np.uint64)
+    whole = np.bitwise_xor.reduce(marks, axis=0)
+    joint = _sum_n_log_n(codes, None, whole, weights)
+    found = np.empty(d)
+    for v in range(d):
+        given = _sum_n_log_n(codes, v, whole ^ marks[v], weights)
+        # Zero is always right: it is given when two different rows have the same mark.
+        found[v] = 0.0 if given is None or joint is None else min(0.0, joint - given + 1e-9)
+    return found
+
+
+def _sum_n_log_n(
+    codes: NDArray[np.unsignedinteger], left_out: int | None, keys: NDArray[np.uint64], w: Floats
+) -> float | None:
+    order = np.argsort(keys, kind="stable")
+    ordered = keys[order]
+    new = np.ones(len(keys), np.bool_)
+    new[1:] = ordered[1:] != ordered[:-1]
+    same = np.flatnonzero(~new)
+    for v in range(len(codes)):
+        if v != left_out and (codes[v, order[same]] != codes[v, order[same - 1]]).any():
+            return None
+    totals = np.bincount(np.cumsum(new) - 1, weights=w[order])
+    totals = totals[totals > 0]
+    return float((totals * np.log(totals)).sum())
+
+
+def _entropies(counts: Counts) -> Floats:
+    """Entropy times n of each column, given each other one, and given each two of them."""
+    from isthmus.numerics.discrete import Form, discrete_score, pack_discrete
+
+    assert counts.joint is not None
+    data, keep = pack_discrete(
+        counts.joint.codes,
+        counts.joint.weights,
+        counts.schema.cardinalities,
+        Form.LIKELIHOOD,
+        0.0,
+    )
+    names = counts.schema.names
+    local = CompiledLocalScore(names, discrete_score.address, data, keep, equivalent=True)
+    d = len(names)
+    pairs = d <= _MOST_PAIRS
+    found = np.zeros((d, d if pairs else 1, d))
+    for j in range(d):
+        others = [p for p in range(d) if p != j]
+        values = -local.extensions(j, (), others)
+        found[j, j if pairs else 0, j] = values[0]
+        for i, p in enumerate(others):
+            if pairs:
+                given = -local.extensions(j, [p], others[:i])
+                found[others[:i], p, j] = found[p, others[:i], j] = given[1:]
+                found[p, p, j] = given[0]
+            else:
+                found[p, 0, j] = values[1 + i]
+    return np.maximum(found, 0.0)
