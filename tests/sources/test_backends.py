@@ -119,6 +119,17 @@ def test_missing_cells_are_named(constructor: Constructor) -> None:
         source.counts(Plan.everything())
 
 
+def test_missing_cells_are_named_when_the_levels_were_given(constructor: Constructor) -> None:
+    """Then no query for the levels comes before, and the moments must find them."""
+    schema = Schema((Variable("x", Kind.CONTINUOUS), Variable("c", Kind.DISCRETE, ("a", "b"))))
+    table = constructor({"x": [1.5, 2.5, 3.5, None], "c": ["a", None, "b", None]})
+    make = Lazy if isinstance(as_source(table), Lazy) else Frame
+    with pytest.raises(MissingValuesError, match=r"'x' \(1\), 'c' \(2\)"):
+        make(table, schema=schema).moments()
+    with pytest.raises(MissingValuesError, match=r"'c' \(2\)"):
+        make(table, schema=schema).counts(Plan.sets([["c"]]))
+
+
 def test_nan_and_infinite_are_refused(constructor: Constructor) -> None:
     nan = {"x": np.array([1.5, np.nan, 2.5]), "y": np.array([1.5, 2.5, 3.5])}
     with pytest.raises(MissingValuesError, match=r"'x' \(1\)"):
