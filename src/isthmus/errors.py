@@ -52,6 +52,26 @@ class MissingExtraError(IsthmusError, ImportError):
         )
 
 
+class FederationError(IsthmusError, RuntimeError):
+    """A joint computation of several sites did not come about; nothing of a site was shown."""
+
+
+class RefusedError(FederationError):
+    """A site does not answer; the message says which rule of whom stands against it."""
+
+
+class AbortedError(FederationError):
+    """Too few sites were left, or one broke the protocol; no sum was formed."""
+
+
+class StudyError(FederationError, ValueError):
+    """A study, a policy or a signature on them cannot be used."""
+
+
+class LedgerError(FederationError):
+    """A ledger was changed, cut or cannot be written."""
+
+
 class IsthmusWarning(UserWarning):
     """Base of the library's warnings."""
 

@@ -1,0 +1,98 @@
+"""How frames reach the sites; here within one process, for research and tests."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from typing import final
+
+from isthmus.errors import AbortedError
+from isthmus.sources.horizontal.coordinator import Coordinator
+from isthmus.sources.horizontal.frames import BrokenFrameError, Refusal
+from isthmus.sources.horizontal.words import Words
+
+
+class Transport(ABC):
+    """Carries a frame to each of some sites, and brings back what they answer."""
+
+    @abstractmethod
+    def exchange(self, outgoing: Mapping[str, bytes]) -> Iterable[bytes]:
+        """Deliver, and give the answers that came in time, in any order."""
+
+
+@final
+class InProcess(Transport):
+    """Sites as objects in this process.
+
+    Parameters
+    ----------
+    sites
+        What handles the frames of each site.
+    lost
+        Deliveries that fail: pairs of a site and the number of the exchange, counted from zero.
+        The site does not get the frame.
+    muted
+        As above, but the site gets the frame and its answer is lost.
+    """
+
+    def __init__(
+        self,
+        sites: Mapping[str, Callable[[bytes], bytes]],
+        *,
+        lost: Iterable[tuple[str, int]] = (),
+        muted: Iterable[tuple[str, int]] = (),
+    ) -> None:
+        self._sites = dict(sites)
+        self._lost = frozenset(lost)
+        self._muted = frozenset(muted)
+        self._dead: set[str] = set()
+        self.exchanges = 0
+        self.sent = 0
+        self.received = 0
+
+    def exchange(self, outgoing: Mapping[str, bytes]) -> Iterable[bytes]:
+        """Deliver one by one."""
+        at, self.exchanges = self.exchanges, self.exchanges + 1
+        for name, frame in outgoing.items():
+            if (name, at) in self._lost:
+                self._dead.add(name)
+            if name in self._dead:
+                continue
+            self.sent += len(frame)
+            answer = self._sites[name](frame)
+            if (name, at) in self._muted:
+                self._dead.add(name)
+                continue
+            self.received += len(answer)
+            yield answer
+
+
+def run_round(coordinator: Coordinator, transport: Transport) -> Words:
+    """Drive a round to its end.
+
+    Returns
+    -------
+    Words
+        The sum over the coordinator's `active` sites.
+
+    Raises
+    ------
+    AbortedError
+        Too few sites were left; nothing but the names of the silent ones is known.
+    """
+    outgoing = coordinator.begin()
+    rejected: list[Refusal] = []
+    while outgoing:
+        for answer in transport.exchange(outgoing):
+            try:
+                coordinator.receive(answer)
+            except BrokenFrameError as broken:
+                rejected.append(broken.why)
+        try:
+            outgoing = coordinator.advance()
+        except AbortedError as error:
+            if rejected:
+                kinds = sorted({why.name.lower() for why in rejected})
+                error.add_note(f"{len(rejected)} frames were rejected: {kinds}.")
+            raise
+    return coordinator.total
