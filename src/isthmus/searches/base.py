@@ -27,12 +27,15 @@ ObjectiveT = TypeVar("ObjectiveT", bound=Objective)
 class Found:
     """A graph as parents by index, with the value of the search's objective.
 
-    ``details`` is what else a search has to tell: weights of edges, residuals, a proven gap.
+    ``details`` is what else a search has to tell: weights of edges, residuals. ``gap`` is how much
+    more the best graph can score at most: 0 is a proof that there is none better, None that nothing
+    is proven.
     """
 
     parents: tuple[tuple[int, ...], ...]
     score: float
     details: Mapping[str, object] = field(default_factory=dict)
+    gap: float | None = None
 
 
 @dataclass(frozen=True)
@@ -125,9 +128,13 @@ def drive(
         ending = Ending.INTERRUPTED
     found = run.best()
     seconds = time.monotonic() - begin
+    if ending is Ending.CONVERGED and found.gap == 0.0:
+        ending = Ending.OPTIMAL
     message = {
         Ending.TIME_LIMIT: "the time limit was reached; this is the best graph so far. "
         "Give a longer time_limit to go on.",
         Ending.INTERRUPTED: "interrupted; this is the best graph so far.",
     }.get(ending) or run.conclusion()
+    if ending is not Ending.OPTIMAL and found.gap is not None:
+        message += f" The best graph of all scores at most {found.gap:.6g} more."
     return found, Status(ending, message, steps, seconds)

@@ -1,0 +1,199 @@
+"""What exact searches share: making the table, splitting the problem, a first graph."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isthmus.graphs import BoundKnowledge
+from isthmus.objectives import LocalScore, ScoreTable, TableBuilder
+
+Line = tuple[int, float, int]
+"""A parent set as a mask over all nodes, its score, its line in the table."""
+
+_SWEEPS = 50
+
+
+@final
+class TablePhase:
+    """The first part of a run: list the parent sets, or take a table that is given."""
+
+    def __init__(
+        self,
+        objective: LocalScore | ScoreTable,
+        knowledge: BoundKnowledge,
+        max_parents: int | None,
+        slack: float = 0.0,
+    ) -> None:
+        self._objective = objective
+        self._knowledge = knowledge
+        self._max_parents = max_parents
+        self._builder: TableBuilder | None = None
+        self.table: ScoreTable | None = None
+        self.restart(slack)
+
+    def restart(self, slack: float) -> None:
+        """Begin again with another slack."""
+        if isinstance(self._objective, ScoreTable):
+            self.table = self._objective.restrict(self._knowledge)
+            return
+        self.table = None
+        self._builder = TableBuilder(
+            self._objective,
+            max_parents=self._max_parents,
+            knowledge=self._knowledge,
+            slack=slack,
+        )
+
+    @property
+    def given(self) -> bool:
+        """Whether the table was given."""
+        return self._builder is None
+
+    def step(self) -> bool:
+        """Go on; return whether the table is there."""
+        if self.table is None and self._builder is not None and self._builder.step():
+            self.table = self._builder.table()
+        return self.table is not None
+
+    def describe(self) -> tuple[str, float | None]:
+        """Say how far it has come."""
+        if self._builder is None:
+            return "reading the table", None
+        return f"parent sets: {self._builder.scored} scored", self._builder.done
+
+    def fallback(self) -> tuple[tuple[tuple[int, ...], ...], float]:
+        """What is required and nothing else, with its score."""
+        d = len(self._objective.nodes)
+        required = self._knowledge.required
+        parents = tuple(tuple(np.flatnonzero(required[:, v]).tolist()) for v in range(d))
+        return parents, sum(self._objective.local(v, p) for v, p in enumerate(parents))
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Component:
+    """Nodes that can be solved on their own, with their parent sets within them.
+
+    ``nodes`` are indices of the table; masks are over positions in ``nodes``.
+    """
+
+    nodes: tuple[int, ...]
+    lists: tuple[tuple[Line, ...], ...]
+
+
+def first_graph(
+    table: ScoreTable, rng: np.random.Generator, starts: int = 5
+) -> tuple[NDArray[np.int64], float]:
+    """Climb over orders from random starts; return a line for each node and the total."""
+    from isthmus.numerics import table_orders
+
+    d = len(table.nodes)
+    best_lines, best = np.full(d, -1, np.int64), -np.inf
+    for _ in range(starts):
+        order = rng.permutation(d)
+        for _ in range(_SWEEPS):
+            queue = rng.permutation(d)
+            if table_orders.climb(table.starts, table.sets, table.scores, order, queue) <= 0.0:
+                break
+        lines = np.empty(d, np.int64)
+        total = float(table_orders.settle(table.starts, table.sets, table.scores, order, lines))
+        if total > best:
+            best_lines, best = lines, total
+    return best_lines, best
+
+
+def parents_of(
+    table: ScoreTable, lines: Sequence[int] | NDArray[np.int64]
+) -> tuple[tuple[int, ...], ...]:
+    """Parents of each node from their lines."""
+    return tuple(table.members(int(line)) for line in lines)
+
+
+def decompose(table: ScoreTable, slack: float = 0.0) -> list[Component]:
+    """Split the nodes into parts that no cycle of possible parents connects.
+
+    Fan, Malone and Yuan 2014. Parents outside a part come before it in every order that matters,
+    so they are free; sets that differ in them only are one, which can split the part again.
+    """
+    lists: dict[int, list[Line]] = {}
+    for v in range(len(table.nodes)):
+        span = table.lines(v)
+        lists[v] = [
+            (int.from_bytes(table.sets[i].astype("<u8").tobytes(), "little"), s, i)
+            for i, s in zip(range(span.start, span.stop), table.scores[span].tolist(), strict=True)
+        ]
+    found: list[Component] = []
+    waiting = [tuple(range(len(table.nodes)))]
+    while waiting:
+        nodes = waiting.pop()
+        parts = _strong_parts(nodes, lists)
+        if len(parts) == 1 and len(nodes) > 1:
+            found.append(_component(parts[0], lists))
+            continue
+        for part in parts:
+            inside = sum(1 << v for v in part)
+            for v in part:
+                lists[v] = _useful([(m & inside, s, i) for m, s, i in lists[v]], slack)
+            if len(part) == 1:
+                found.append(_component(part, lists))
+            else:
+                waiting.append(part)
+    return found
+
+
+def _component(nodes: tuple[int, ...], lists: dict[int, list[Line]]) -> Component:
+    place = {v: i for i, v in enumerate(nodes)}
+    return Component(
+        nodes,
+        tuple(tuple((_moved(m, place), s, i) for m, s, i in lists[v]) for v in nodes),
+    )
+
+
+def _moved(mask: int, place: dict[int, int]) -> int:
+    found = 0
+    while mask:
+        low = mask & -mask
+        found |= 1 << place[low.bit_length() - 1]
+        mask ^= low
+    return found
+
+
+def _useful(lines: list[Line], slack: float) -> list[Line]:
+    """Leave out sets that score less than a subset (by more than the slack)."""
+    kept: list[Line] = []
+    best: dict[int, float] = {}
+    for mask, score, line in lines:
+        if slack == 0.0 and mask in best:
+            continue
+        if any(m & ~mask == 0 and score <= s - slack for m, s in best.items() if m != mask):
+            continue
+        best.setdefault(mask, score)
+        if slack > 0.0 and score < best[mask] - slack:
+            continue
+        kept.append((mask, score, line))
+    return kept
+
+
+def _strong_parts(nodes: tuple[int, ...], lists: dict[int, list[Line]]) -> list[tuple[int, ...]]:
+    """Strongly connected parts of the graph of possible parents."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    place = {v: i for i, v in enumerate(nodes)}
+    rows, columns = [], []
+    for v in nodes:
+        union = 0
+        for mask, _, _ in lists[v]:
+            union |= mask
+        for p in nodes:
+            if union >> p & 1:
+                rows.append(place[p])
+                columns.append(place[v])
+    graph = coo_array((np.ones(len(rows)), (rows, columns)), shape=(len(nodes), len(nodes)))
+    count, labels = connected_components(graph, directed=True, connection="strong")
+    return [tuple(v for v in nodes if labels[place[v]] == c) for c in range(count)]

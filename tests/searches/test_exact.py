@@ -1,0 +1,133 @@
+"""Exact searches against enumeration, against each other, with proofs and near-best graphs."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.objectives.problems import discrete_score, gaussian_score
+
+from isthmus.graphs import DAG, Knowledge
+from isthmus.objectives import LocalScore, ScoreTable, list_parent_sets
+from isthmus.results.status import Ending
+from isthmus.scores import BIC, BDeu, GaussianBIC
+from isthmus.searches import Found, Search, drive
+from isthmus.searches.astar import AStar
+from isthmus.searches.subset_dp import SubsetDP
+from isthmus.testing import check_search, enumerate_dags
+
+EXACT: list[Search[LocalScore]] = [AStar(), AStar(pattern=3), SubsetDP()]
+
+
+def solve(
+    search: Any, objective: LocalScore | ScoreTable, knowledge: Knowledge | None = None
+) -> Found:
+    known = (knowledge or Knowledge()).bind(objective.nodes)
+    found, status = drive(search.begin(objective, known, np.random.default_rng(0)), "test")
+    assert status.ending is Ending.OPTIMAL, status
+    assert found.gap == 0.0
+    DAG.from_parents(objective.nodes, found.parents)
+    expected = sum(objective.local(v, p) for v, p in enumerate(found.parents))
+    assert found.score == pytest.approx(expected, rel=1e-10)
+    return found
+
+
+@pytest.mark.parametrize("search", EXACT, ids=repr)
+def test_what_every_search_promises(search: Search[LocalScore]) -> None:
+    check_search(search, reached=1.0)
+
+
+@pytest.mark.parametrize("search", EXACT, ids=repr)
+def test_best_of_543_graphs(search: Search[LocalScore]) -> None:
+    for seed in range(10):
+        local = discrete_score(BDeu(), seed, 100, 4)
+        best = max(local.total(dag) for dag in enumerate_dags(local.nodes))
+        assert solve(search, local).score == pytest.approx(best, rel=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_fifty_random_problems(seed: int) -> None:
+    d = 5 + seed % 6
+    score = (BIC(), BDeu(ess=5), GaussianBIC())[seed % 3]
+    make = gaussian_score if isinstance(score, GaussianBIC) else discrete_score
+    local = make(score, seed, 50 + 20 * seed, d)
+    reference = solve(SubsetDP(), local).score
+    for search in (AStar(), AStar(pattern=4)):
+        assert solve(search, local).score == pytest.approx(reference, rel=1e-12)
+
+
+def test_knowledge() -> None:
+    knowledge = Knowledge(required=[("x0", "x2")], forbidden=[("x1", "x0")], roots=["x3"])
+    for seed in range(5):
+        local = discrete_score(BIC(), seed, 200, 4)
+        allowed = [g for g in enumerate_dags(local.nodes) if knowledge.allows(g)]
+        best = max(local.total(g) for g in allowed)
+        for search in EXACT:
+            assert solve(search, local, knowledge).score == pytest.approx(best)
+
+
+def test_a_table_instead_of_a_score() -> None:
+    local = discrete_score(BIC(), 1, 300, 7)
+    table = list_parent_sets(local)
+    for search in EXACT:
+        assert solve(search, table).score == pytest.approx(solve(search, local).score)
+
+
+def test_the_best_graphs_in_order() -> None:
+    for seed in range(4):
+        local = discrete_score(BDeu(), seed, 60, 4)
+        totals = sorted((local.total(g) for g in enumerate_dags(local.nodes)), reverse=True)
+        found = solve(AStar(networks=100), local)
+        networks: Any = found.details["networks"]
+        assert len(networks) == len({dag for dag, _ in networks}) == 100
+        assert [s for _, s in networks] == pytest.approx(totals[:100])
+        for dag, score in networks:
+            assert local.total(dag) == pytest.approx(score)
+
+
+def test_all_graphs_there_are() -> None:
+    local = discrete_score(BDeu(), 5, 60, 3)
+    networks: Any = solve(AStar(networks=1000), local).details["networks"]
+    assert len(networks) == 25
+
+
+@pytest.mark.parametrize("factor", [3.0, 20.0, 150.0])
+def test_all_graphs_within_a_bayes_factor(factor: float) -> None:
+    for seed in range(4):
+        local = discrete_score(BDeu(), seed, 80, 4)
+        totals = np.array([local.total(g) for g in enumerate_dags(local.nodes)])
+        near = int((totals >= totals.max() - math.log(factor) - 1e-9).sum())
+        found = solve(AStar(networks=1000, bayes_factor=factor), local)
+        networks: Any = found.details["networks"]
+        assert len(networks) == near
+        assert min(s for _, s in networks) >= totals.max() - math.log(factor) - 1e-6
+
+
+def test_near_best_graphs_of_a_larger_problem_score_what_they_say() -> None:
+    local = discrete_score(BIC(), 9, 400, 9)
+    found = solve(AStar(networks=20), local)
+    networks: Any = found.details["networks"]
+    assert networks[0][1] == pytest.approx(found.score)
+    scores = [s for _, s in networks]
+    assert scores == sorted(scores, reverse=True)
+    for dag, score in networks:
+        assert local.total(dag) == pytest.approx(score)
+
+
+def test_a_proven_gap_at_the_limit() -> None:
+    local = gaussian_score(GaussianBIC(), 3, 60, 12)
+    best = solve(SubsetDP(), local).score
+    begun = AStar(pattern=2, max_states=2**14).begin(
+        local, Knowledge().bind(local.nodes), np.random.default_rng(0)
+    )
+    gaps = []
+    while not begun.step():
+        found = begun.best()
+        if found.gap is not None:
+            assert found.score <= best + 1e-7
+            assert found.score + found.gap >= best - 1e-7
+            gaps.append(found.gap)
+    assert gaps
+    assert gaps[0] >= gaps[-1]
