@@ -14,13 +14,15 @@ from isthmus.scores import (
     DegenerateGaussian,
     GaussianBIC,
     GaussianEBIC,
+    LaggedLeastSquares,
     LeastSquares,
     Logistic,
+    Perceptrons,
     Poisson,
     PriorMean,
 )
-from isthmus.searches import Boss, HillClimb, NotearsAdditive
-from isthmus.sources import Expanded, Frame, Lazy
+from isthmus.searches import Boss, Dynotears, HillClimb, NotearsAdditive
+from isthmus.sources import Expanded, Frame, Lazy, Series
 from isthmus.statistics import Chebyshev, Counts, Kind, Moments, Plan
 
 __all__ = [
@@ -38,6 +40,7 @@ __all__ = [
     "Counts",
     "DegenerateGaussian",
     "Disclosure",
+    "Dynotears",
     "Expanded",
     "Frame",
     "GaussianBIC",
@@ -45,14 +48,17 @@ __all__ = [
     "HillClimb",
     "Kind",
     "Knowledge",
+    "LaggedLeastSquares",
     "Lazy",
     "LeastSquares",
     "Logistic",
     "Moments",
     "NotearsAdditive",
+    "Perceptrons",
     "Plan",
     "Poisson",
     "PriorMean",
+    "Series",
     "Solution",
     "Status",
     "learn",

@@ -22,11 +22,12 @@ from isthmus.scores import (
     AdditiveLeastSquares,
     DegenerateGaussian,
     GaussianEBIC,
+    LaggedLeastSquares,
     LeastSquares,
     Logistic,
 )
 from isthmus.scores.base import Score
-from isthmus.searches import Boss, Progress, Search, drive
+from isthmus.searches import Boss, Dynotears, Progress, Search, drive
 from isthmus.searches.base import Objective
 from isthmus.sources import Expanded, Source, Summary, as_source
 from isthmus.statistics import Counts, Kind, Moments, Plan, Rows, Schema
@@ -173,6 +174,8 @@ def _choose_search(schema: Schema) -> tuple[AnySearch, str]:
 
 def _choose_score(schema: Schema, search: AnySearch) -> tuple[AnyScore, str]:
     discrete = len(schema.of_kind(Kind.DISCRETE))
+    if isinstance(search, Dynotears):
+        return LaggedLeastSquares(), "the search looks back in time"
     if search.takes is AdditiveLoss:
         if discrete == len(schema):
             return Logistic(), "all columns are discrete"

@@ -3,7 +3,6 @@
 from isthmus.objectives.additive import AdditiveLoss, QuadraticAdditiveLoss
 from isthmus.objectives.ceiling import Ceiling
 from isthmus.objectives.generalised import Bernoulli, Counting, Family, GeneralisedLinearLoss
-from isthmus.objectives.ceiling import Ceiling
 from isthmus.objectives.local import CompiledLocalScore, LocalScore, PythonLocalScore
 from isthmus.objectives.parametric import ParametricLoss
 from isthmus.objectives.parent_sets import TableBuilder, list_parent_sets

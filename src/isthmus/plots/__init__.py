@@ -1,5 +1,6 @@
 """Pictures; matplotlib is loaded only when one is drawn."""
 
+from isthmus.plots.dynamic import plot_dynamic
 from isthmus.plots.graph import plot_graph
 
-__all__ = ["plot_graph"]
+__all__ = ["plot_dynamic", "plot_graph"]

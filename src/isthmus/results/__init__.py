@@ -1,7 +1,17 @@
 """What comes out: solutions, how they came about, and what left which place."""
 
 from isthmus.results.disclosure import Disclosure, Release
+from isthmus.results.dynamic import DynamicEdge, DynamicNetwork
 from isthmus.results.solution import Evidence, Solution
 from isthmus.results.status import Ending, Status
 
-__all__ = ["Disclosure", "Ending", "Evidence", "Release", "Solution", "Status"]
+__all__ = [
+    "Disclosure",
+    "DynamicEdge",
+    "DynamicNetwork",
+    "Ending",
+    "Evidence",
+    "Release",
+    "Solution",
+    "Status",
+]

@@ -10,8 +10,10 @@ from isthmus.scores.degenerate_gaussian import DegenerateGaussian
 from isthmus.scores.gaussian_bic import GaussianBIC
 from isthmus.scores.gaussian_ebic import GaussianEBIC
 from isthmus.scores.k2 import K2
+from isthmus.scores.lagged_least_squares import LaggedLeastSquares
 from isthmus.scores.least_squares import LeastSquares
 from isthmus.scores.logistic import Logistic
+from isthmus.scores.perceptrons import Perceptrons
 from isthmus.scores.poisson import Poisson
 
 __all__ = [
@@ -24,8 +26,10 @@ __all__ = [
     "DegenerateGaussian",
     "GaussianBIC",
     "GaussianEBIC",
+    "LaggedLeastSquares",
     "LeastSquares",
     "Logistic",
+    "Perceptrons",
     "Poisson",
     "PriorMean",
     "Score",

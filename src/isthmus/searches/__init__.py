@@ -2,7 +2,18 @@
 
 from isthmus.searches.base import Found, Progress, Run, Search, drive
 from isthmus.searches.boss import Boss
+from isthmus.searches.dynotears import Dynotears
 from isthmus.searches.hill_climb import HillClimb
 from isthmus.searches.notears_additive import NotearsAdditive
 
-__all__ = ["Boss", "Found", "HillClimb", "NotearsAdditive", "Progress", "Run", "Search", "drive"]
+__all__ = [
+    "Boss",
+    "Dynotears",
+    "Found",
+    "HillClimb",
+    "NotearsAdditive",
+    "Progress",
+    "Run",
+    "Search",
+    "drive",
+]

@@ -43,8 +43,8 @@ class AdditiveRun(Run):
         What must and must not be in the graph.
     penalties
         Of each cause, one for each node of the objective.
-    threshold
-        Weights up to this are cut off.
+    thresholds
+        Of each cause: weights up to this are cut off.
     sweeps
         How often, at most, every node is moved to its best place in the order.
     tell
@@ -56,12 +56,12 @@ class AdditiveRun(Run):
         objective: AdditiveLoss,
         knowledge: BoundKnowledge,
         penalties: Floats,
-        threshold: float,
+        thresholds: Floats,
         sweeps: int,
         tell: Tell | None = None,
     ) -> None:
         self._loss = objective
-        self._threshold = threshold
+        self._thresholds = thresholds[:, None]
         self._tell = tell
         nodes, targets = len(objective.nodes), objective.targets
         self._required = knowledge.required[:, :targets]
@@ -142,8 +142,9 @@ class AdditiveRun(Run):
         ended = exact is not None and self._finished == d
         found = self._path.parameters.reshape(-1, d) if exact is None else exact.coefficients
         weights = self._problem.weights(found.ravel())
-        graph = self._required | (weights > self._threshold)
-        graph[:d] = acyclic_part(weights[:d], self._required[:d], self._threshold)
+        heavy = np.where(weights > self._thresholds, weights, 0.0)
+        graph = self._required | (heavy > 0.0)
+        graph[:d] = acyclic_part(heavy[:d], self._required[:d], 0.0)
         kept = graph[self._loss.owner] | (self._loss.owner[:, None] < 0)
         cut = np.where(kept, found, 0.0)
         value, _ = self._loss.value_and_gradient(cut)

@@ -42,5 +42,7 @@ class NotearsAdditive(Search[AdditiveLoss]):
         self, objective: AdditiveLoss, knowledge: BoundKnowledge, rng: np.random.Generator
     ) -> Run:
         """Start a run; nothing in it is random."""
-        penalties = np.full(len(objective.nodes), self.penalty)
-        return AdditiveRun(objective, knowledge, penalties, self.threshold, self.sweeps)
+        each = np.ones(len(objective.nodes))
+        return AdditiveRun(
+            objective, knowledge, self.penalty * each, self.threshold * each, self.sweeps
+        )

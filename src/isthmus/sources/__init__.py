@@ -7,6 +7,7 @@ from isthmus.sources.dispatch import as_source
 from isthmus.sources.expanded import Expanded
 from isthmus.sources.frame import Frame
 from isthmus.sources.lazy import Lazy
+from isthmus.sources.series import Series
 from isthmus.sources.summary import Summary
 
-__all__ = ["Expanded", "Frame", "Lazy", "Source", "Summary", "as_source"]
+__all__ = ["Expanded", "Frame", "Lazy", "Series", "Source", "Summary", "as_source"]

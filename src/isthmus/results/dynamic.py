@@ -1,0 +1,144 @@
+"""A network over time: edges within a step and from earlier steps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isthmus.errors import GraphError
+from isthmus.graphs import DAG
+from isthmus.graphs.lags import lagged_name, split_lag
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+class DynamicEdge(NamedTuple):
+    """``source`` acts on ``target`` ``lag`` steps later; lag 0 is within a step."""
+
+    source: str
+    target: str
+    lag: int
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class DynamicNetwork:
+    """A graph within each step, and edges from earlier steps, the same at all times.
+
+    Attributes
+    ----------
+    nodes
+        The variables.
+    lags
+        How far back edges may reach.
+    weights
+        A weight for each edge; the edges of lag 0 have no cycle.
+    """
+
+    nodes: tuple[str, ...]
+    lags: int
+    weights: Mapping[DynamicEdge, float]
+
+    def __post_init__(self) -> None:
+        known = set(self.nodes)
+        held = {}
+        for key, weight in self.weights.items():
+            edge = DynamicEdge(*key)
+            if edge.source not in known or edge.target not in known:
+                raise GraphError(f"{edge} names a variable that is not among the nodes.")
+            if not 0 <= edge.lag <= self.lags:
+                raise GraphError(f"{edge} has a lag outside 0 … {self.lags}.")
+            held[edge] = float(weight)
+        object.__setattr__(self, "nodes", tuple(self.nodes))
+        object.__setattr__(self, "weights", MappingProxyType(held))
+        _ = self.instantaneous  # refuses a cycle
+
+    @classmethod
+    def from_dag(
+        cls, dag: DAG, weights: Mapping[tuple[str, str], float] | None = None
+    ) -> DynamicNetwork:
+        """Fold a graph over ``x``, ``x@1``, ``x@2`` … of any search into a dynamic network.
+
+        Edges between earlier steps only say what holds at all times, and are left out.
+
+        Parameters
+        ----------
+        dag
+            The graph.
+        weights
+            Of its edges; 1 where not given.
+        """
+        places = {name: split_lag(name) for name in dag.nodes}
+        nodes = tuple(name for name in dag.nodes if places[name][1] == 0)
+        lags = max((lag for _, lag in places.values()), default=0)
+        found = {}
+        for a, b in dag.edges:
+            (source, lag), (target, now) = places[a], places[b]
+            if now == 0:
+                found[DynamicEdge(source, target, lag)] = (weights or {}).get((a, b), 1.0)
+            elif lag < now:
+                raise GraphError(
+                    f"{a!r} -> {b!r} goes back in time. Forbid such edges: give the columns as "
+                    "tiers of Knowledge, the oldest first."
+                )
+        return cls(nodes, lags, found)
+
+    @property
+    def edges(self) -> tuple[DynamicEdge, ...]:
+        """All edges, those within a step first."""
+        return tuple(sorted(self.weights, key=lambda e: (e.lag, e.source, e.target)))
+
+    @cached_property
+    def instantaneous(self) -> DAG:
+        """The graph within a step."""
+        return DAG(self.nodes, [(e.source, e.target) for e in self.edges if e.lag == 0])
+
+    @property
+    def lagged(self) -> tuple[DynamicEdge, ...]:
+        """The edges from earlier steps."""
+        return tuple(e for e in self.edges if e.lag)
+
+    def matrices(self) -> NDArray[np.float64]:
+        """Weights as an array ``[lag, source, target]``, lag 0 first."""
+        position = {name: i for i, name in enumerate(self.nodes)}
+        found = np.zeros((self.lags + 1, len(self.nodes), len(self.nodes)))
+        for edge, weight in self.weights.items():
+            found[edge.lag, position[edge.source], position[edge.target]] = weight
+        return found
+
+    def unrolled(self) -> DAG:
+        """The graph over ``x``, ``x@1`` … of the edges that end now."""
+        names = [lagged_name(n, lag) for lag in range(self.lags + 1) for n in self.nodes]
+        return DAG(names, [(lagged_name(e.source, e.lag), e.target) for e in self.edges])
+
+    def plot(self, ax: Axes | None = None, **options: Any) -> Axes:
+        """Draw it with one column a step; options as in ``isthmus.plots.plot_dynamic``."""
+        from isthmus.plots import plot_dynamic
+
+        return plot_dynamic(self.nodes, self.weights, lags=self.lags, ax=ax, **options)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, DynamicNetwork):
+            return NotImplemented
+        return (set(self.nodes), self.lags, dict(self.weights)) == (
+            set(other.nodes),
+            other.lags,
+            dict(other.weights),
+        )
+
+    def __hash__(self) -> int:
+        return hash((frozenset(self.nodes), self.lags, frozenset(self.weights)))
+
+    def __repr__(self) -> str:
+        now = sum(e.lag == 0 for e in self.weights)
+        return (
+            f"DynamicNetwork(nodes={len(self.nodes)}, lags={self.lags}, "
+            f"instantaneous={now}, lagged={len(self.weights) - now})"
+        )

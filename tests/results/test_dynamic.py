@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from isthmus.errors import GraphError
+from isthmus.graphs import DAG
+from isthmus.graphs.lags import lagged_name, split_lag
+from isthmus.results import DynamicEdge, DynamicNetwork
+
+NETWORK = DynamicNetwork(
+    ("a", "b"),
+    2,
+    {DynamicEdge("a", "b", 0): 0.5, DynamicEdge("a", "a", 1): 0.9, DynamicEdge("b", "a", 2): -1.0},
+)
+
+
+def test_parts() -> None:
+    assert NETWORK.instantaneous == DAG(["a", "b"], [("a", "b")])
+    assert NETWORK.lagged == (("a", "a", 1), ("b", "a", 2))
+    expected = np.zeros((3, 2, 2))
+    expected[0, 0, 1], expected[1, 0, 0], expected[2, 1, 0] = 0.5, 0.9, -1.0
+    np.testing.assert_array_equal(NETWORK.matrices(), expected)
+    assert repr(NETWORK) == "DynamicNetwork(nodes=2, lags=2, instantaneous=1, lagged=2)"
+
+
+def test_unrolled_and_folded_again() -> None:
+    dag = NETWORK.unrolled()
+    assert set(dag.edges) == {("a", "b"), ("a@1", "a"), ("b@2", "a")}
+    weights = {("a", "b"): 0.5, ("a@1", "a"): 0.9, ("b@2", "a"): -1.0}
+    assert DynamicNetwork.from_dag(dag, weights) == NETWORK
+    # What happens between earlier steps is the same story again.
+    more = DAG(dag.nodes, [*dag.edges, ("a@1", "b@1"), ("a@2", "a@1")])
+    assert DynamicNetwork.from_dag(more, weights) == NETWORK
+
+
+def test_names() -> None:
+    assert lagged_name("x", 0) == "x"
+    assert split_lag(lagged_name("mail@home", 3)) == ("mail@home", 3)
+    assert split_lag("mail@home") == ("mail@home", 0)
+    assert split_lag("x@0") == ("x@0", 0)
+
+
+def test_refusals() -> None:
+    with pytest.raises(GraphError, match="cycle"):
+        DynamicNetwork(
+            ("a", "b"), 1, {DynamicEdge("a", "b", 0): 1.0, DynamicEdge("b", "a", 0): 1.0}
+        )
+    with pytest.raises(GraphError, match="lag"):
+        DynamicNetwork(("a",), 1, {DynamicEdge("a", "a", 2): 1.0})
+    with pytest.raises(GraphError, match="not among"):
+        DynamicNetwork(("a",), 1, {DynamicEdge("a", "z", 1): 1.0})
+    with pytest.raises(GraphError, match="back in time"):
+        DynamicNetwork.from_dag(DAG(["a", "a@1"], [("a", "a@1")]))
