@@ -9,6 +9,10 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
+from isthmus.objectives.local import CompiledLocalScore
+
+_DETERMINED = 1e-10
+
 
 class SmoothLoss(ABC):
     """A differentiable objective of weights ``[from, to]``, to be minimised."""
@@ -26,14 +30,86 @@ class QuadraticLoss(SmoothLoss):
 
     With ``S`` the covariance of the data this is the least-squares loss of a linear model,
     whatever the number of rows was.
+
+    Parameters
+    ----------
+    nodes
+        Names of the variables.
+    matrix
+        ``S``.
+    rows
+        How many rows it was computed from, for criteria that weigh fit against size; None if that
+        is not known.
     """
 
-    def __init__(self, nodes: Sequence[str], matrix: NDArray[np.float64]) -> None:
+    def __init__(
+        self, nodes: Sequence[str], matrix: NDArray[np.float64], rows: int | None = None
+    ) -> None:
         self.nodes = tuple(nodes)
         self.matrix = matrix
+        self.rows = rows
 
     def value_and_gradient(self, weights: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         """Return the loss at ``weights`` and its gradient."""
         residual = np.eye(len(self.matrix)) - weights
         product = self.matrix @ residual
         return 0.5 * float(np.vdot(residual, product)), -product
+
+
+@final
+class LikelihoodLoss(SmoothLoss):
+    """``Σ_j log((I - W)_j^T S (I - W)_j) / 2``: a Gaussian likelihood that does not see units.
+
+    This is the negative log-likelihood of a row, up to a constant, with the noise variance of each
+    node at its best value. If a column is measured in other units and its weights are changed
+    with it, the loss changes by a constant; so graphs compare as before. Markov-equivalent
+    graphs have the same minimum.
+
+    Parameters
+    ----------
+    nodes, matrix, rows
+        As for `QuadraticLoss`.
+    """
+
+    def __init__(
+        self, nodes: Sequence[str], matrix: NDArray[np.float64], rows: int | None = None
+    ) -> None:
+        self.nodes = tuple(nodes)
+        self.matrix = matrix
+        self.rows = rows
+
+    def value_and_gradient(self, weights: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        """Return the loss at ``weights`` and its gradient."""
+        residual = np.eye(len(self.matrix)) - weights
+        product = self.matrix @ residual
+        left = np.maximum(
+            np.einsum("ij,ij->j", residual, product), _DETERMINED * np.diagonal(self.matrix)
+        )
+        left = np.where(left > 0.0, left, 1.0)
+        return 0.5 * float(np.log(left).sum()), -product / left
+
+    def subset_score(self, price: float) -> CompiledLocalScore:
+        """Give the local score of parent sets: minus the loss at its minimum, less ``price`` each.
+
+        Parameters
+        ----------
+        price
+            What an edge costs, in the unit of the loss.
+        """
+        from isthmus.numerics import gaussian
+
+        d = len(self.nodes)
+        variance = np.diagonal(self.matrix).copy()
+        constant = variance <= 0.0
+        variance[constant] = 1.0
+        spread = np.sqrt(variance)
+        correlation = np.clip(self.matrix / spread[:, None] / spread[None, :], -1.0, 1.0)
+        # A constant explains nothing and is explained by nothing.
+        correlation[constant, :] = correlation[:, constant] = 0.0
+        np.fill_diagonal(correlation, 1.0)
+        costs = -price * np.arange(d + 1, dtype=np.float64)
+        tables = (costs, np.full(d + 1, 0.5), np.zeros(d + 1))
+        data, keep = gaussian.pack_scalar(correlation, np.log(variance), tables, _DETERMINED)
+        return CompiledLocalScore(
+            self.nodes, gaussian.scalar_score.address, data, keep, equivalent=True
+        )

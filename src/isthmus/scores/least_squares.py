@@ -24,4 +24,4 @@ class LeastSquares(Score[Moments, SmoothLoss]):
 
     def bind(self, statistics: Moments) -> SmoothLoss:
         """Give the objective that a search sees."""
-        return QuadraticLoss(statistics.schema.names, statistics.covariance())
+        return QuadraticLoss(statistics.schema.names, statistics.covariance(), statistics.n)

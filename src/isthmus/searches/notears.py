@@ -1,0 +1,285 @@
+"""NOTEARS for linear models: continuous optimisation over weights, then exact moves.
+
+Zheng, Aragam, Ravikumar and Xing 2018 (arXiv 1803.01422) turn acyclicity into a smooth constraint.
+Here the relaxed problem gives a first order of the variables; along an order the problem is a
+lasso for each variable, solved exactly; and variables then move within the order as long as the
+objective falls (in the spirit of arXiv 2010.09133). So the answer is always acyclic, and a local
+minimum of the problem itself and not only of a relaxation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar, TypeAlias, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isthmus.errors import MismatchError
+from isthmus.graphs import BoundKnowledge
+from isthmus.objectives.smooth import LikelihoodLoss, QuadraticLoss, SmoothLoss
+from isthmus.searches.base import Found, Run, Search
+from isthmus.searches.notears_acyclicity import Acyclicity, LogDet, Task
+from isthmus.searches.notears_orders import (
+    Refinement,
+    ancestors_of,
+    kkt_residual,
+    lasso_along,
+    strongest_order,
+    subsets_along,
+)
+from isthmus.searches.notears_penalties import (
+    L1,
+    Cut,
+    Penalty,
+    QuasiMCP,
+    RefitEBIC,
+    best_cut,
+    cut_at,
+)
+
+Floats: TypeAlias = NDArray[np.float64]
+
+_PATH = (0.25, 0.5, 1.0, 2.0)
+"""Penalties tried where none is given, in units of what noise alone would reach."""
+
+
+@final
+@dataclass(frozen=True)
+class Notears(Search[SmoothLoss]):
+    """Learn a weighted graph by continuous optimisation.
+
+    With :class:`~isthmus.LeastSquares` the loss reads the variances of the columns: good where all
+    noise has the same scale, misleading where scales are a matter of units. With
+    :class:`~isthmus.scores.LinearLikelihood` it does not.
+
+    Parameters
+    ----------
+    penalty
+        What edges cost: a number for :class:`L1` of that weight (least squares), a
+        :class:`QuasiMCP` (likelihood), or None: then ℓ1 weights along a path are tried and the
+        criterion chooses; for a likelihood it is ``QuasiMCP()``.
+    threshold
+        Weights below are dropped; None lets the criterion choose.
+    acyclicity
+        How cycles are driven out of the relaxed problem.
+    criterion
+        Chooses among penalties and thresholds.
+    refine
+        Whether variables then move in the order while the objective falls.
+    starts
+        How often a likelihood is minimised from a new start; the best is kept. It has many more
+        local minima than least squares has, which starts once.
+    """
+
+    penalty: float | Penalty | None = None
+    threshold: float | None = None
+    acyclicity: Acyclicity = LogDet()
+    criterion: RefitEBIC = RefitEBIC()
+    refine: bool = True
+    starts: int = 4
+    takes: ClassVar[type[object]] = SmoothLoss
+
+    def begin(
+        self, objective: SmoothLoss, knowledge: BoundKnowledge, rng: np.random.Generator
+    ) -> Run:
+        """Start a run."""
+        if not isinstance(objective, QuadraticLoss | LikelihoodLoss):
+            raise MismatchError(
+                f"Notears learns linear models from second moments; it cannot use a "
+                f"{type(objective).__name__}. Use the LeastSquares or LinearLikelihood score."
+            )
+        if self.threshold is not None and not self.threshold >= 0.0:
+            raise MismatchError(f"A threshold must not be negative; {self.threshold} was given.")
+        return _NotearsRun(self, objective, knowledge, rng)
+
+
+@final
+class _NotearsRun(Run):
+    def __init__(
+        self,
+        options: Notears,
+        loss: QuadraticLoss | LikelihoodLoss,
+        knowledge: BoundKnowledge,
+        rng: np.random.Generator,
+    ) -> None:
+        self._options = options
+        self._unit = np.ones(len(loss.nodes))
+        if isinstance(loss, LikelihoodLoss):
+            loss, self._unit = _standardised(loss)
+        closure = ancestors_of(knowledge.required)
+        self._task = Task(loss, ~knowledge.forbidden & ~closure.T, knowledge.required, rng)
+        self._penalties = _path(options, loss)
+        if options.threshold is None and loss.rows is None:
+            raise MismatchError(
+                "The objective does not know its number of rows, so no criterion can choose: "
+                "give a penalty and a threshold."
+            )
+        self._text, self._done = "start", 0.0
+        self._raw: Floats = np.zeros((len(loss.nodes), len(loss.nodes)))
+        self._kept: list[_Candidate] = []
+        self._work = self._stages()
+
+    def step(self) -> bool:
+        """Go on to the next place where the run can be stopped."""
+        return next(self._work, None) is None
+
+    def _stages(self) -> Iterator[bool]:
+        task, many = self._task, len(self._penalties)
+        order = np.empty(0, np.int64)
+        for k, penalty in enumerate(self._penalties):
+            # The order found for one ℓ1 weight is a good start for the next; copies of one
+            # penalty are starts of their own.
+            if k == 0 or penalty == self._penalties[k - 1]:
+                yield from self._relax(penalty)
+                order = strongest_order(self._raw, task.required)
+            along = lasso_along if isinstance(penalty, L1) else subsets_along
+            refined = along(task, penalty, order, self._raw, refine=self._options.refine)
+            while not refined.step():
+                self._text = f"penalty {k + 1} of {many}: {refined.describe()}"
+                self._done = (k + 0.5) / many
+                yield True
+            self._kept.append(self._candidate(penalty, refined))
+            order, self._raw = refined.order(), refined.weights()
+            yield True
+
+    def _relax(self, penalty: Penalty) -> Iterator[bool]:
+        relaxation = self._options.acyclicity.begin(self._task, penalty)
+        while not relaxation.step():
+            self._text, self._raw = relaxation.describe(), relaxation.weights()
+            yield True
+        self._raw = relaxation.weights()
+
+    def _candidate(self, penalty: Penalty, refined: Refinement) -> _Candidate:
+        task, weights = self._task, refined.weights()
+        return _Candidate(
+            penalty,
+            weights,
+            self._cut(weights, chosen=isinstance(penalty, L1)),
+            task.objective(penalty, weights),
+            kkt_residual(task, penalty, weights),
+        )
+
+    def _cut(self, weights: Floats, *, chosen: bool) -> Cut:
+        required, loss = self._task.required, self._task.loss
+        if self._options.threshold is not None:
+            return cut_at(weights * self._units(), self._options.threshold, required)
+        assert loss.rows is not None
+        if not chosen:
+            return cut_at(weights, 0.0, required)
+        return best_cut(weights, loss.matrix, loss.rows, required, self._options.criterion)
+
+    def _units(self) -> Floats:
+        """Factors from the weights of standardised columns to those of the data."""
+        found: Floats = self._unit[None, :] / self._unit[:, None]
+        return found
+
+    def best(self) -> Found:
+        """Return the graph the criterion likes best; before there is one, what the weights say."""
+        if self._kept:
+            best = min(self._kept, key=_Candidate.rank)
+        else:
+            task, penalty = self._task, self._penalties[0]
+            order = strongest_order(self._raw, task.required)
+            place = np.argsort(order)
+            weights = np.where(place[:, None] < place[None, :], self._raw, 0.0)
+            cut = cut_at(weights, self._options.threshold or 0.3, task.required)
+            value = task.objective(penalty, weights)
+            best = _Candidate(penalty, weights, cut, value, kkt_residual(task, penalty, weights))
+        kept = best.cut.kept
+        parents = tuple(tuple(np.flatnonzero(kept[:, j]).tolist()) for j in range(len(kept)))
+        return Found(parents, best.objective, self._details(best))
+
+    def _details(self, best: _Candidate) -> dict[str, object]:
+        whole = best.weights * self._units()
+        return {
+            "weights": np.where(best.cut.kept, whole, 0.0),
+            "weights_before_threshold": whole,
+            "penalty": best.penalty,
+            "threshold": best.cut.threshold,
+            "objective": best.objective,
+            "kkt_residual": best.residual,
+            "h": 0.0,
+            "criterion": best.cut.criterion,
+            "path": tuple(one.row() for one in self._kept),
+        }
+
+    def describe(self) -> tuple[str, float, float | None]:
+        """Say where the run stands."""
+        best = min((one.objective for one in self._kept), default=np.inf)
+        return self._text, best, self._done
+
+    def conclusion(self) -> str:
+        """Say what the end means."""
+        if not self._options.refine:
+            return "the weights are at a minimum along the order of the relaxed solution."
+        return "no variable can be moved in the order so that the objective falls."
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _Candidate:
+    """A solution for one penalty, and the graph cut out of it."""
+
+    penalty: Penalty
+    weights: Floats
+    cut: Cut
+    objective: float
+    residual: float
+
+    def rank(self) -> tuple[float, float]:
+        """Give what candidates are compared by: the criterion, or else the objective."""
+        return (np.inf if self.cut.criterion is None else self.cut.criterion, self.objective)
+
+    def row(self) -> dict[str, object]:
+        """Give a line of the path table."""
+        return {
+            "penalty": self.penalty,
+            "objective": self.objective,
+            "kkt_residual": self.residual,
+            "threshold": self.cut.threshold,
+            "edges": int(self.cut.kept.sum()),
+            "criterion": self.cut.criterion,
+        }
+
+
+def _standardised(loss: LikelihoodLoss) -> tuple[LikelihoodLoss, Floats]:
+    """Give the same problem for columns of variance one, and their standard deviations."""
+    variance = np.diagonal(loss.matrix)
+    spread = np.sqrt(np.where(variance > 0.0, variance, 1.0))
+    matrix = loss.matrix / spread[:, None] / spread[None, :]
+    np.fill_diagonal(matrix, 1.0)
+    return LikelihoodLoss(loss.nodes, matrix, loss.rows), spread
+
+
+def _path(options: Notears, loss: QuadraticLoss | LikelihoodLoss) -> tuple[Penalty, ...]:
+    """Give the penalties to try."""
+    penalty, d = options.penalty, len(loss.nodes)
+    if isinstance(penalty, int | float):
+        penalty = L1(float(penalty))
+    if isinstance(loss, LikelihoodLoss):
+        if isinstance(penalty, L1):
+            raise MismatchError(
+                "An ℓ1 penalty shrinks strong weights, and a likelihood then prefers other graphs. "
+                "Use QuasiMCP with LinearLikelihood, or LeastSquares with a number."
+            )
+        concave = QuasiMCP() if penalty is None else penalty
+        if isinstance(concave, QuasiMCP):
+            concave = concave.priced(loss.rows, d)
+        return (concave,) * max(options.starts, 1)
+    if isinstance(penalty, QuasiMCP):
+        raise MismatchError(
+            "QuasiMCP has a price in nats, and least squares has the units of the data. "
+            "Use it with LinearLikelihood, or give LeastSquares a number."
+        )
+    if penalty is not None:
+        return (penalty,)
+    if loss.rows is None:
+        raise MismatchError("The objective does not know its number of rows: give a penalty.")
+    variance = np.diagonal(loss.matrix)
+    positive = variance[variance > 0.0]
+    # The smallest variance bounds that of the noise from above if all noise has one scale.
+    noise = float(positive.min()) if len(positive) else 1.0
+    unit = noise * np.sqrt(np.log(max(d, 2)) / loss.rows)
+    return tuple(L1(float(unit * share)) for share in _PATH)

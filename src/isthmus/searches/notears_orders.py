@@ -1,0 +1,278 @@
+"""From relaxed weights to an order, and along an order to an exact local minimum."""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, TypeAlias, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isthmus.objectives.smooth import LikelihoodLoss
+from isthmus.searches.notears_acyclicity import Task
+from isthmus.searches.notears_penalties import Penalty, QuasiMCP
+
+Floats: TypeAlias = NDArray[np.float64]
+Integers: TypeAlias = NDArray[np.int64]
+Truths: TypeAlias = NDArray[np.bool_]
+
+_SLICE = 0.1
+"""Seconds a step takes before it lets the driver look around."""
+_SWEEPS = 50
+_TOLERANCE = 1e-9
+
+
+def ancestors_of(edges: Truths) -> Truths:
+    """Give for an acyclic graph ``[from, to]`` which node reaches which."""
+    reach = edges.copy()
+    while True:
+        further = reach | (reach.astype(np.float32) @ edges.astype(np.float32) > 0.0)
+        if np.array_equal(further, reach):
+            return reach
+        reach = further
+
+
+def strongest_order(weights: Floats, required: Truths) -> Integers:
+    """Order the variables along the strongest edges that make no cycle, the required ones first."""
+    reach = ancestors_of(required)
+    sources, targets = np.nonzero(weights)
+    rank = np.argsort(-np.abs(weights[sources, targets]), kind="stable")
+    for i, j in zip(sources[rank].tolist(), targets[rank].tolist(), strict=True):
+        if i == j or reach[j, i] or reach[i, j]:
+            continue
+        above = reach[:, i].copy()
+        above[i] = True
+        below = reach[j].copy()
+        below[j] = True
+        reach[above] |= below
+    # A node has more ancestors than each of them.
+    return np.argsort(reach.sum(axis=0), kind="stable").astype(np.int64)
+
+
+def kkt_residual(task: Task, penalty: Penalty, weights: Floats) -> float:
+    """Give how far acyclic weights are from a stationary point of the constrained problem.
+
+    Weights are stationary if no weight could be changed, and no edge that closes no cycle be
+    added, so that the objective falls at first order (arXiv 2010.09133). With a price for each
+    edge an edge is never added for a gain of first order; then only weights that are there count.
+    """
+    gradient = task.loss.value_and_gradient(weights)[1]
+    if isinstance(penalty, QuasiMCP):
+        return float(np.abs(gradient[weights != 0.0]).max(initial=0.0))
+    costs = task.costs(penalty, weights)
+    there = weights != 0.0
+    moving = np.abs(gradient + costs * np.sign(weights))[there]
+    reach = ancestors_of(there | task.required)
+    addable = task.open & ~there & ~reach.T
+    entering = np.maximum(np.abs(gradient) - costs, 0.0)[addable]
+    return float(max(moving.max(initial=0.0), entering.max(initial=0.0)))
+
+
+class Refinement(ABC):
+    """The way to a local minimum along and between orders."""
+
+    @abstractmethod
+    def step(self) -> bool:
+        """Go on for a slice of time; return whether the end is reached."""
+
+    @abstractmethod
+    def describe(self) -> str:
+        """Say where it stands."""
+
+    @abstractmethod
+    def order(self) -> Integers:
+        """Give the order reached."""
+
+    @abstractmethod
+    def weights(self) -> Floats:
+        """Give the weights reached, [from, to]."""
+
+
+def lasso_along(
+    task: Task, penalty: Penalty, order: Integers, weights: Floats, *, refine: bool
+) -> Refinement:
+    """Start the exact solution of a least-squares problem along an order."""
+    return _Lassos(task, penalty, order, weights, refine=refine)
+
+
+@final
+class _Lassos(Refinement):
+    """A lasso for each column along the order; variables move while the sum of minima falls."""
+
+    def __init__(
+        self, task: Task, penalty: Penalty, order: Integers, weights: Floats, *, refine: bool
+    ) -> None:
+        from isthmus.numerics import columns
+
+        d = len(order)
+        self._kernels, self._task, self._penalty, self._refine = columns, task, penalty, refine
+        self._problem = columns.Problem(
+            np.array(task.loss.matrix, order="C"),
+            np.ones(d),
+            np.array(task.costs(penalty, weights).T, order="C"),
+            np.array(task.open.T, order="C"),
+            np.array(task.required.T, order="C"),
+        )
+        self._room = columns.new_room(d)
+        self._state = columns.new_ordered(order, np.ascontiguousarray(weights.T))
+        # Slopes are rounded in proportion to the variances.
+        top = float(np.diagonal(task.loss.matrix).max(initial=0.0))
+        self._tolerance = max(_TOLERANCE * min(1.0, top), 1e-14 * top)
+        self._least = 1e-10 * float(np.trace(task.loss.matrix)) / max(d, 1)
+        self._settled, self._sweeps, self._at, self._fell = 0, 0, 0, 0.0
+        self._queue = np.empty(0, np.int64)
+
+    def step(self) -> bool:
+        """Solve columns, then move variables, then put right what only the graph allows."""
+        end = time.monotonic() + _SLICE
+        d = len(self._state.order)
+        while self._settled < d:
+            stop = min(self._settled + 16, d)
+            self._kernels.settle(
+                self._problem, self._state, self._settled, stop, self._tolerance, self._room
+            )
+            self._settled = stop
+            if time.monotonic() > end:
+                return False
+        while self._refine and d > 1 and self._sweeps <= _SWEEPS:
+            if self._at >= len(self._queue):
+                if self._sweeps > 0 and not self._fell > 0.0:
+                    break
+                self._queue, self._at = self._task.rng.permutation(d), 0
+                self._sweeps += 1
+                self._fell = 0.0
+            self._fell += self._kernels.improve(
+                self._problem, self._state, int(self._queue[self._at]),
+                self._tolerance, self._least, self._room,
+            )  # fmt: skip
+            self._at += 1
+            if time.monotonic() > end:
+                return False
+        return not self._reorder()
+
+    def _reorder(self) -> bool:
+        """Change the order, not the graph, so that edges that would help become possible.
+
+        The order forbids more than acyclicity does. Returns whether there was something to do.
+        """
+        weights = self.weights()
+        gradient = self._task.loss.value_and_gradient(weights)[1]
+        excess = np.abs(gradient) - self._task.costs(self._penalty, weights)
+        reach = ancestors_of((weights != 0.0) | self._task.required)
+        helps = self._task.open & (weights == 0.0) & ~reach.T & (excess > 100 * self._tolerance)
+        if not helps.any():
+            return False
+        wanted = np.where(helps, excess / (excess[helps].max() * 1e6), 0.0)
+        # Edges there are come first, so that only the order between them is changed.
+        there = np.where(weights != 0.0, 1.0 + np.abs(weights), 0.0)
+        order = strongest_order(there + wanted, self._task.required)
+        self._state = self._kernels.new_ordered(order, self._state.incoming)
+        self._settled, self._at, self._fell = 0, len(self._queue), 0.0
+        return True
+
+    def describe(self) -> str:
+        """Say where it stands."""
+        d = len(self._state.order)
+        if self._sweeps == 0:
+            return f"{self._settled} of {d} columns"
+        return f"moves, sweep {self._sweeps}: {self._at} of {d} variables"
+
+    def order(self) -> Integers:
+        """Give the order reached."""
+        found: Integers = self._state.order.copy()
+        return found
+
+    def weights(self) -> Floats:
+        """Give the weights reached, [from, to]."""
+        found: Floats = self._state.incoming.T.copy()
+        return found
+
+
+def subsets_along(
+    task: Task, penalty: Penalty, order: Integers, _: Floats, *, refine: bool
+) -> Refinement:
+    """Start the choice of parents along an order under a likelihood with a price for each edge."""
+    return _Subsets(task, penalty, order, refine=refine)
+
+
+@final
+class _Subsets(Refinement):
+    """Parents by grow and shrink along the order; variables move while the score rises.
+
+    A quasi-MCP charges an edge beyond its width a fixed price; in the limit of no width, which is
+    taken here, the problem along an order is the choice of a subset for each column.
+    """
+
+    def __init__(self, task: Task, penalty: Penalty, order: Integers, *, refine: bool) -> None:
+        from isthmus.numerics import boss, grow_shrink
+
+        assert isinstance(task.loss, LikelihoodLoss)
+        d = len(order)
+        flat = float(penalty.value(np.full(1, np.inf))[0])
+        self._boss, self._trees, self._task, self._refine = boss, grow_shrink, task, refine
+        self._score = task.loss.subset_score(flat)
+        self._rules = grow_shrink.new_rules(task.required, ~task.open, None)
+        self._forest = grow_shrink.new_forest(d, 32 * d + 64, 64 * d + d * d + 64)
+        self._scratch = grow_shrink.new_scratch(d)
+        self._places = boss.new_places(d)
+        self._state = boss.new_order(order)
+        self._settled, self._sweeps, self._at, self._moved = 0, 0, 0, False
+        self._queue = np.empty(0, np.int64)
+
+    def _call(self, kernel: Callable[..., Any], *arguments: Any) -> Any:
+        """Call a kernel, making room as often as it asks for it."""
+        while True:
+            code, value = kernel(
+                self._score.handle, self._forest, self._scratch, self._state, self._places,
+                self._rules, *arguments,
+            )  # fmt: skip
+            if code == self._trees.DONE:
+                return value
+            if code != self._trees.NEEDS_ROOM:
+                raise RuntimeError("a compiled score failed without saying why")
+            self._forest = self._trees.enlarge(self._forest)
+
+    def step(self) -> bool:
+        """Settle the order, then move variables."""
+        end = time.monotonic() + _SLICE
+        d = len(self._state.order)
+        while self._settled < d:
+            stop = min(self._settled + 64, d)
+            self._settled = int(self._call(self._boss.settle, self._settled, stop))
+            if time.monotonic() > end:
+                return False
+        while self._refine and d > 1 and self._sweeps <= _SWEEPS:
+            if self._at >= len(self._queue):
+                if self._sweeps > 0 and not self._moved:
+                    break
+                self._queue, self._at = self._task.rng.permutation(d), 0
+                self._sweeps += 1
+                self._moved = False
+            gain = self._call(self._boss.improve, int(self._queue[self._at]), 1e-10)
+            self._moved = self._moved or gain > 0.0
+            self._at += 1
+            if time.monotonic() > end:
+                return False
+        return True
+
+    def describe(self) -> str:
+        """Say where it stands."""
+        return f"moves, sweep {self._sweeps}: {self._at} of {len(self._state.order)} variables"
+
+    def order(self) -> Integers:
+        """Give the order reached."""
+        found: Integers = self._state.order.copy()
+        return found
+
+    def weights(self) -> Floats:
+        """Give the weights of the regressions on the parents chosen."""
+        matrix = self._task.loss.matrix
+        found = np.zeros_like(matrix)
+        for j in range(len(matrix)):
+            parents = np.sort(self._call(self._boss.parents_in_order, j))
+            if len(parents):
+                inside = matrix[np.ix_(parents, parents)]
+                found[parents, j] = np.linalg.lstsq(inside, matrix[parents, j], rcond=1e-12)[0]
+        return found

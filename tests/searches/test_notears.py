@@ -1,0 +1,396 @@
+"""NOTEARS against exact minima, slow lassos, finite differences, and under knowledge."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from isthmus import simulate
+from isthmus.errors import MismatchError
+from isthmus.graphs import DAG, Knowledge
+from isthmus.metrics import shd
+from isthmus.numerics import columns
+from isthmus.objectives.smooth import LikelihoodLoss, QuadraticLoss, SmoothLoss
+from isthmus.results.status import Ending, Status
+from isthmus.scores.least_squares import LeastSquares
+from isthmus.scores.linear_likelihood import LinearLikelihood
+from isthmus.searches.base import Found, drive
+from isthmus.searches.notears import Notears
+from isthmus.searches.notears_acyclicity import Exponential
+from isthmus.searches.notears_orders import strongest_order
+from isthmus.searches.notears_penalties import L1, QuasiMCP, RefitEBIC, best_cut
+from isthmus.sources import Frame
+
+Floats = NDArray[np.float64]
+
+
+def drawn(seed: int, d: int, n: int = 1000, edges: int | None = None) -> simulate.Simulation:
+    dag = simulate.erdos_renyi(d, 2 * d if edges is None else edges, seed=seed)
+    return simulate.linear(dag, n, seed=seed)
+
+
+def covariance(data: simulate.Simulation) -> Floats:
+    x = data.array()
+    x = x - x.mean(axis=0)
+    found: Floats = x.T @ x / len(x)
+    return found
+
+
+def quadratic(data: simulate.Simulation) -> QuadraticLoss:
+    return QuadraticLoss(data.dag.nodes, covariance(data), data.n)
+
+
+def run(
+    search: Notears, loss: SmoothLoss, knowledge: Knowledge | None = None, seed: int = 0
+) -> tuple[Found, Status]:
+    bound = (knowledge or Knowledge()).bind(loss.nodes)
+    found, status = drive(search.begin(loss, bound, np.random.default_rng(seed)), "test")
+    DAG.from_parents(loss.nodes, found.parents)
+    return found, status
+
+
+def weights_of(found: Found, *, whole: bool = False) -> Floats:
+    weights = found.details["weights_before_threshold" if whole else "weights"]
+    assert isinstance(weights, np.ndarray)
+    return weights
+
+
+def number(found: Found, name: str) -> float:
+    value = found.details[name]
+    assert isinstance(value, float)
+    return value
+
+
+def slow_lasso(matrix: Floats, child: int, parents: tuple[int, ...], weight: float) -> float:
+    """Minimum of one column by plain coordinate descent, run far longer than needed."""
+    w = np.zeros(len(parents))
+    inside = matrix[np.ix_(parents, parents)]
+    target = matrix[list(parents), child]
+    for _ in range(20_000):
+        before = w.copy()
+        for i in range(len(parents)):
+            rest = target[i] - inside[i] @ w + inside[i, i] * w[i]
+            w[i] = np.sign(rest) * max(abs(rest) - weight, 0.0) / inside[i, i]
+        if np.abs(w - before).max(initial=0.0) < 1e-13:
+            break
+    loss = 0.5 * (matrix[child, child] - 2 * target @ w + w @ inside @ w)
+    return float(loss + weight * np.abs(w).sum())
+
+
+def exact_minimum(matrix: Floats, weight: float) -> float:
+    """The least objective over all graphs, by dynamic programming over sets of predecessors.
+
+    More predecessors never hurt a lasso, so the best column after a set is the lasso on it all.
+    """
+    d = len(matrix)
+    best = {frozenset[int](): 0.0}
+    for size in range(1, d + 1):
+        for chosen in itertools.combinations(range(d), size):
+            best[frozenset(chosen)] = min(
+                best[frozenset(chosen) - {last}]
+                + slow_lasso(matrix, last, tuple(v for v in chosen if v != last), weight)
+                for last in chosen
+            )
+    return best[frozenset(range(d))]
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("loss_type", [QuadraticLoss, LikelihoodLoss])
+def test_losses_against_differences_and_rows(
+    seed: int, loss_type: type[QuadraticLoss] | type[LikelihoodLoss]
+) -> None:
+    data = drawn(seed, 5, n=50)
+    loss = loss_type(data.dag.nodes, covariance(data), data.n)
+    rng = np.random.default_rng(seed)
+    weights = rng.normal(size=(5, 5)) * (1 - np.eye(5))
+    value, gradient = loss.value_and_gradient(weights)
+    x = data.array() - data.array().mean(axis=0)
+    squares = ((x - x @ weights) ** 2).mean(axis=0)
+    slow = squares.sum() / 2 if loss_type is QuadraticLoss else np.log(squares).sum() / 2
+    assert value == pytest.approx(slow, rel=1e-12)
+    for i, j in itertools.product(range(5), range(5)):
+        moved = weights.copy()
+        moved[i, j] += 1e-5
+        above = loss.value_and_gradient(moved)[0]
+        moved[i, j] -= 2e-5
+        slope = (above - loss.value_and_gradient(moved)[0]) / 2e-5
+        assert gradient[i, j] == pytest.approx(slope, rel=1e-5, abs=1e-7)
+
+
+def test_the_likelihood_does_not_see_units() -> None:
+    data = drawn(1, 6)
+    matrix, scale = covariance(data), np.array([1.0, 100.0, 0.01, 3.0, 1.0, 7.0])
+    other = matrix * scale[:, None] * scale[None, :]
+    found, _ = run(Notears(), LikelihoodLoss(data.dag.nodes, matrix, 1000))
+    again, _ = run(Notears(), LikelihoodLoss(data.dag.nodes, other, 1000))
+    assert again.parents == found.parents
+    expected = weights_of(found) * scale[None, :] / scale[:, None]
+    np.testing.assert_allclose(weights_of(again), expected, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("weight", [0.0, 0.05, 0.5, 5.0])
+def test_columns_along_an_order_are_exact_lassos(seed: int, weight: float) -> None:
+    data = drawn(seed, 8, n=100, edges=16)
+    matrix, d = covariance(data), 8
+    order = np.random.default_rng(seed).permutation(d).astype(np.int64)
+    problem = columns.Problem(
+        matrix, np.ones(d), np.full((d, d), weight), ~np.eye(d, dtype=np.bool_),
+        np.zeros((d, d), np.bool_),
+    )  # fmt: skip
+    state = columns.new_ordered(order, np.zeros((d, d)))
+    columns.settle(problem, state, 0, d, 1e-10, columns.new_room(d))
+    for place, child in enumerate(order.tolist()):
+        slow = slow_lasso(matrix, child, tuple(order[:place].tolist()), weight)
+        assert state.value[child] + matrix[child, child] / 2 == pytest.approx(slow, abs=1e-8)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_barrier_column_is_a_minimum(seed: int) -> None:
+    """Against differences of the whole objective in every weight of the column."""
+    data = drawn(seed, 6, n=200, edges=12)
+    matrix, d, t = covariance(data), 6, 0.7
+    problem = columns.Problem(
+        matrix, np.ones(d), np.full((d, d), 0.1), ~np.eye(d, dtype=np.bool_),
+        np.zeros((d, d), np.bool_),
+    )  # fmt: skip
+    incoming, room = np.zeros((d, d)), columns.new_room(d)
+    inverse = np.eye(d)
+    for _ in range(400):
+        columns.sweep(problem, incoming, inverse, np.arange(d), t, 1.0, 1e-12, room)
+
+    def whole(weights: Floats) -> float:
+        loss = QuadraticLoss(data.dag.nodes, matrix).value_and_gradient(weights)[0]
+        barrier = np.linalg.slogdet(np.eye(d) - weights * weights)[1]
+        return float(loss + 0.1 * np.abs(weights).sum() - t * barrier)
+
+    weights = incoming.T
+    np.testing.assert_allclose(inverse, np.linalg.inv(np.eye(d) - weights**2), atol=1e-8)
+    at = whole(weights)
+    assert np.count_nonzero(weights) > d
+    for i, j in itertools.product(range(d), range(d)):
+        for step in (1e-4, -1e-4):
+            moved = weights.copy()
+            moved[i, j] += step
+            assert i == j or whole(moved) >= at - 1e-9
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("weight", [0.1, 0.5])
+def test_six_nodes_against_the_exact_minimum(seed: int, weight: float) -> None:
+    loss = quadratic(drawn(seed, 6, n=100, edges=10))
+    found, status = run(Notears(penalty=weight), loss)
+    assert status.ending is Ending.CONVERGED
+    best = exact_minimum(loss.matrix, weight)
+    assert found.score >= best - 1e-7
+    assert found.score <= best + 0.005 * abs(best)
+    assert number(found, "kkt_residual") < 1e-8
+
+
+@pytest.mark.parametrize("refine", [True, False])
+def test_the_objective_is_that_of_the_weights(refine: bool) -> None:
+    loss = quadratic(drawn(3, 15))
+    found, _ = run(Notears(penalty=0.1, refine=refine), loss)
+    weights = weights_of(found, whole=True)
+    value = loss.value_and_gradient(weights)[0] + 0.1 * np.abs(weights).sum()
+    assert found.score == pytest.approx(value, rel=1e-12)
+    assert number(found, "kkt_residual") < 1e-8
+    # The graph that is returned is made of weights at least as large as the threshold.
+    kept = weights_of(found)
+    threshold = number(found, "threshold")
+    np.testing.assert_array_equal(kept, np.where(np.abs(weights) >= threshold, weights, 0.0))
+
+
+def test_refining_never_raises_the_objective() -> None:
+    for seed in range(5):
+        loss = quadratic(drawn(seed, 20, n=40))
+        plain, _ = run(Notears(penalty=0.2, refine=False), loss, seed=seed)
+        refined, _ = run(Notears(penalty=0.2), loss, seed=seed)
+        assert refined.score <= plain.score + 1e-9
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_graph_is_found(seed: int) -> None:
+    data = drawn(seed, 20)
+    found, _ = run(Notears(), quadratic(data))
+    assert DAG.from_parents(data.dag.nodes, found.parents) == data.dag
+
+
+def test_the_likelihood_finds_the_class_on_standardised_data() -> None:
+    data = drawn(2, 20).standardised()
+    found, _ = run(Notears(), LinearLikelihood().bind(Frame(data.data).moments()))
+    dag = DAG.from_parents(data.dag.nodes, found.parents)
+    assert dag.cpdag() == data.dag.cpdag()
+
+
+def test_moments_and_rows_give_the_same_solution() -> None:
+    data = drawn(5, 12)
+    by_moments = LeastSquares().bind(Frame(data.data).moments())
+    by_rows = quadratic(data)
+    one, _ = run(Notears(penalty=0.1), by_moments)
+    two, _ = run(Notears(penalty=0.1), by_rows)
+    np.testing.assert_allclose(weights_of(one, whole=True), weights_of(two, whole=True), atol=1e-8)
+
+
+def test_the_published_lagrangian_gives_an_order_too() -> None:
+    data = drawn(0, 7, edges=9)
+    found, _ = run(Notears(penalty=0.1, acyclicity=Exponential(), threshold=0.3), quadratic(data))
+    assert shd(DAG.from_parents(data.dag.nodes, found.parents), data.dag) <= 2
+    assert number(found, "kkt_residual") < 1e-8
+
+
+@given(
+    seed=st.integers(0, 1000),
+    required=st.sets(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=4),
+    forbidden=st.sets(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=10),
+    likelihood=st.booleans(),
+    threshold=st.sampled_from([None, 0.0, 0.3, 100.0]),
+)
+@settings(max_examples=40, deadline=None)
+def test_knowledge_is_obeyed(
+    seed: int,
+    required: set[tuple[int, int]],
+    forbidden: set[tuple[int, int]],
+    likelihood: bool,
+    threshold: float | None,
+) -> None:
+    data = drawn(seed, 6, n=100, edges=9)
+    names = data.dag.nodes
+    must = {(a, b) for a, b in required if a < b}
+    never = {(a, b) for a, b in forbidden if a != b} - must
+    knowledge = Knowledge(
+        required=[(names[a], names[b]) for a, b in must],
+        forbidden=[(names[a], names[b]) for a, b in never],
+    )
+    kind = LikelihoodLoss if likelihood else QuadraticLoss
+    loss = kind(names, covariance(data), data.n)
+    found, _ = run(Notears(threshold=threshold), loss, knowledge, seed)
+    assert knowledge.allows(DAG.from_parents(names, found.parents))
+
+
+def test_required_edges_are_not_shrunk() -> None:
+    data = simulate.linear(DAG(["a", "b"], [("a", "b")]), 1000, seed=1)
+    loss = quadratic(data)
+    found, _ = run(Notears(penalty=0.3), loss, Knowledge(required=[("a", "b")]))
+    regression = loss.matrix[0, 1] / loss.matrix[0, 0]
+    assert weights_of(found)[0, 1] == pytest.approx(regression, rel=1e-10)
+    assert number(found, "kkt_residual") < 1e-10
+
+
+@pytest.mark.parametrize("d", [0, 1, 2])
+@pytest.mark.parametrize("kind", [QuadraticLoss, LikelihoodLoss])
+def test_tiny_and_constant_problems(
+    d: int, kind: type[QuadraticLoss] | type[LikelihoodLoss]
+) -> None:
+    names = tuple("abc")[:d]
+    found, _ = run(Notears(), kind(names, np.eye(d), 100))
+    assert found.parents == ((),) * d
+    found, _ = run(Notears(), kind(names, np.zeros((d, d)), 100))
+    assert found.parents == ((),) * d
+
+
+def test_copies_of_a_column_do_not_break_it() -> None:
+    x = np.random.default_rng(0).normal(size=(100, 3))
+    x = np.column_stack([x, x[:, 0], 2 * x[:, 1]])
+    matrix = x.T @ x / 100
+    for loss in (QuadraticLoss("abcde", matrix, 100), LikelihoodLoss("abcde", matrix, 100)):
+        found, _ = run(Notears(), loss)
+        assert np.isfinite(weights_of(found)).all()
+
+
+@dataclass
+class _Other(SmoothLoss):
+    nodes: tuple[str, ...] = ("a",)
+
+    def value_and_gradient(self, weights: Floats) -> tuple[float, Floats]:
+        return 0.0, weights
+
+
+@pytest.mark.parametrize(
+    ("search", "loss"),
+    [
+        (Notears(), _Other()),
+        (Notears(), QuadraticLoss(["a"], np.eye(1))),
+        (Notears(penalty=0.1), QuadraticLoss(["a"], np.eye(1))),
+        (Notears(penalty=QuasiMCP()), QuadraticLoss(["a"], np.eye(1), 10)),
+        (Notears(penalty=0.1), LikelihoodLoss(["a"], np.eye(1), 10)),
+        (Notears(threshold=-1.0), QuadraticLoss(["a"], np.eye(1), 10)),
+    ],
+)
+def test_what_does_not_fit_is_refused(search: Notears, loss: SmoothLoss) -> None:
+    with pytest.raises(MismatchError):
+        run(search, loss)
+
+
+def test_a_run_can_be_stopped_at_any_step() -> None:
+    data = drawn(4, 15)
+    loss = quadratic(data)
+    begun = Notears().begin(loss, Knowledge().bind(loss.nodes), np.random.default_rng(0))
+    ended, steps = False, 0
+    while not ended:
+        found = begun.best()
+        DAG.from_parents(loss.nodes, found.parents)
+        assert np.isfinite(found.score)
+        text, _, done = begun.describe()
+        assert text
+        assert done is not None
+        assert 0.0 <= done <= 1.0
+        ended = begun.step()
+        steps += 1
+    assert steps > 5
+
+
+@pytest.mark.parametrize("penalty", [L1(0.3), QuasiMCP(0.01, 0.2)])
+def test_penalties_against_differences(penalty: L1 | QuasiMCP) -> None:
+    weights = np.array([-0.5, -0.21, -0.1, 0.05, 0.19, 0.3])
+    above, below = penalty.value(weights + 1e-6), penalty.value(weights - 1e-6)
+    np.testing.assert_allclose(
+        (above - below) / 2e-6, penalty.slope(weights) * np.sign(weights), atol=1e-8
+    )
+    assert penalty.value(np.zeros(1))[0] == 0.0
+
+
+def test_a_quasi_mcp_charges_every_strong_edge_its_price() -> None:
+    found = QuasiMCP(0.01, 0.2).value(np.array([0.2, -0.3, 5.0]))
+    np.testing.assert_allclose(found, 0.01)
+
+
+def test_the_best_cut_is_the_best_of_all_thresholds() -> None:
+    data = drawn(7, 7, n=60, edges=12)
+    matrix, n, d = covariance(data), data.n, 7
+    found, _ = run(Notears(penalty=0.02, threshold=0.0), quadratic(data))
+    weights = weights_of(found)
+    by = RefitEBIC()
+
+    def slow(threshold: float) -> float:
+        kept = np.abs(weights) >= threshold
+        kept &= weights != 0
+        total = 0.0
+        for j in range(d):
+            p = np.flatnonzero(kept[:, j])
+            fit = np.linalg.lstsq(matrix[np.ix_(p, p)], matrix[p, j], rcond=None)[0]
+            total += 0.5 * float(np.log(matrix[j, j] - matrix[p, j] @ fit))
+        edges = int(kept.sum())
+        return total + edges * float(0.5 * np.log(n) + np.log(d)) / n
+
+    values = [slow(t) for t in [*np.abs(weights[weights != 0]).tolist(), np.inf]]
+    cut = best_cut(weights, matrix, n, np.zeros((d, d), np.bool_), by)
+    assert cut.criterion == pytest.approx(min(values), rel=1e-9)
+    assert slow(cut.threshold) == pytest.approx(min(values), rel=1e-9)
+
+
+def test_strongest_order_keeps_the_strongest_edges() -> None:
+    weights = np.array([[0.0, 3.0, 0.0], [1.0, 0.0, 2.0], [2.5, 0.0, 0.0]])
+    # 0 -> 1 first, then 2 -> 0; 1 -> 2 would close a cycle.
+    order = strongest_order(weights, np.zeros((3, 3), np.bool_)).tolist()
+    assert order == [2, 0, 1]
+    required = np.zeros((3, 3), np.bool_)
+    required[1, 0] = True
+    order = strongest_order(weights, required).tolist()
+    assert order.index(1) < order.index(0)
