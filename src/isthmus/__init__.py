@@ -16,12 +16,13 @@ from isthmus.scores import (
     GaussianEBIC,
     LaggedLeastSquares,
     LeastSquares,
+    LinearLikelihood,
     Logistic,
     Perceptrons,
     Poisson,
     PriorMean,
 )
-from isthmus.searches import Boss, Dynotears, HillClimb, NotearsAdditive
+from isthmus.searches import Boss, Dynotears, HillClimb, Notears, NotearsAdditive
 from isthmus.sources import Expanded, Frame, Lazy, Series
 from isthmus.statistics import Chebyshev, Counts, Kind, Moments, Plan
 
@@ -51,8 +52,10 @@ __all__ = [
     "LaggedLeastSquares",
     "Lazy",
     "LeastSquares",
+    "LinearLikelihood",
     "Logistic",
     "Moments",
+    "Notears",
     "NotearsAdditive",
     "Perceptrons",
     "Plan",

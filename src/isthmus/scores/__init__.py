@@ -12,6 +12,7 @@ from isthmus.scores.gaussian_ebic import GaussianEBIC
 from isthmus.scores.k2 import K2
 from isthmus.scores.lagged_least_squares import LaggedLeastSquares
 from isthmus.scores.least_squares import LeastSquares
+from isthmus.scores.linear_likelihood import LinearLikelihood
 from isthmus.scores.logistic import Logistic
 from isthmus.scores.perceptrons import Perceptrons
 from isthmus.scores.poisson import Poisson
@@ -28,6 +29,7 @@ __all__ = [
     "GaussianEBIC",
     "LaggedLeastSquares",
     "LeastSquares",
+    "LinearLikelihood",
     "Logistic",
     "Perceptrons",
     "Poisson",

@@ -4,15 +4,24 @@ from isthmus.searches.base import Found, Progress, Run, Search, drive
 from isthmus.searches.boss import Boss
 from isthmus.searches.dynotears import Dynotears
 from isthmus.searches.hill_climb import HillClimb
+from isthmus.searches.notears import Notears
+from isthmus.searches.notears_acyclicity import Exponential, LogDet
 from isthmus.searches.notears_additive import NotearsAdditive
+from isthmus.searches.notears_penalties import L1, QuasiMCP, RefitEBIC
 
 __all__ = [
+    "L1",
     "Boss",
     "Dynotears",
+    "Exponential",
     "Found",
     "HillClimb",
+    "LogDet",
+    "Notears",
     "NotearsAdditive",
     "Progress",
+    "QuasiMCP",
+    "RefitEBIC",
     "Run",
     "Search",
     "drive",
