@@ -14,15 +14,20 @@ from isthmus.numerics.xges_graph import (
     COMPELLED,
     FAMILY,
     FRESH,
+    LAYERS,
     NEIGHBOURS,
     PARENTS,
     WORK,
+    ZERO,
     copy_rows,
     extend,
     has,
     label,
     lay_down,
     listed,
+    put,
+    reach,
+    uncounted,
     write_essential,
 )
 from isthmus.numerics.xges_operators import (
@@ -34,6 +39,7 @@ from isthmus.numerics.xges_operators import (
     STAMP,
     STEPS,
     TURN,
+    Place,
     refusal,
     renew_deletions,
     renew_moves,
@@ -45,6 +51,9 @@ from isthmus.numerics.xges_rows import (
     EVALUATIONS,
     NEEDS_ROOM,
     TOLERANCE,
+    Asking,
+    Known,
+    Rules,
     find,
     is_full,
     note,
@@ -56,27 +65,62 @@ BROKEN = 5
 
 
 @inner
-def _mark(place, x, y):  # type: ignore[no-untyped-def]
-    """Take over the new graph and mark the targets whose operators may have changed."""
+def _is_near(place, v, kind, x, y):  # type: ignore[no-untyped-def]
+    """Whether a change of x with y matters to a target with the same edges as before.
+
+    1 if it does; 2 if for turns and insertions only. It matters which neighbours of a target are
+    adjacent to each other, and to the x of its own operators.
+    """
+    bits, d = place.bits, place.gain.shape[1]
+    one, two = has(bits, NEIGHBOURS * d + v, x), has(bits, NEIGHBOURS * d + v, y)
+    if kind == TURN or not (one or two):
+        return 0
+    if one and two:
+        return 1
+    end = y if one else x
+    if kind == DELETE:
+        return 0 if has(bits, PARENTS * d + v, end) else 2
+    # One edge more leaves fewer operators with this end: only the one kept may be lost.
+    return 2 if place.other[TURN, v] == end or place.other[INSERT, v] == end else 0
+
+
+@inner
+def _mark(place, kind, x, y, always):  # type: ignore[no-untyped-def]
+    """Take over the new graph and mark the targets whose operators may have changed.
+
+    What a path blocked may be free when the path has lost a step: when the target got to the
+    start of a step that is there no more. ``always`` marks all that is blocked.
+    """
     bits, flags, d = place.bits, place.flags, place.gain.shape[1]
+    starts, nothing, found = LAYERS * d, LAYERS * d + 1, LAYERS * d + 2
+    for w in range(bits.shape[1]):
+        bits[starts, w] = bits[nothing, w] = ZERO
     for v in range(d):
-        changed = False
-        for layer in (PARENTS, CHILDREN, NEIGHBOURS):
-            for w in range(bits.shape[1]):
-                if bits[layer * d + v, w] != bits[(FRESH + layer) * d + v, w]:
-                    changed = True
-        near = has(bits, NEIGHBOURS * d + v, x) or has(bits, NEIGHBOURS * d + v, y)
-        if changed or near:
-            flags[STALE, v] = 1
+        changed, lost = False, False
+        for w in range(bits.shape[1]):
+            before = bits[NEIGHBOURS * d + v, w] | bits[CHILDREN * d + v, w]
+            after = bits[(FRESH + NEIGHBOURS) * d + v, w] | bits[(FRESH + CHILDREN) * d + v, w]
+            lost |= before & ~after != ZERO
+            for layer in (PARENTS, CHILDREN, NEIGHBOURS):
+                changed |= bits[layer * d + v, w] != bits[(FRESH + layer) * d + v, w]
+        if lost:
+            put(bits, starts, v)
+        near = 1 if changed else _is_near(place, v, kind, x, y)
+        if near > 0:
             flags[STALE + 1, v] = 1
+            if near == 1:
+                flags[STALE, v] = 1
         if changed:
             # A turn of u -> v also counts what v loses.
             for layer in (PARENTS, FRESH + PARENTS):
                 count = listed(bits, layer * d + v, place.ints, FAMILY)
                 for i in range(count):
                     flags[STALE + 1, place.ints[FAMILY, i]] = 1
+    reach(bits, place.ints, d, PARENTS, -1, starts, nothing, found)
+    for v in range(d):
         for i in range(2):
-            flags[STALE + i, v] |= flags[BLOCKED + i, v]
+            if flags[BLOCKED + i, v] and (always or has(bits, found, v)):
+                flags[STALE + i, v] = 1
     copy_rows(bits, FRESH * d, 0, 4 * d)
 
 
@@ -121,7 +165,7 @@ def _apply(place, known, rules, kind, y):  # type: ignore[no-untyped-def]
         known.used[CLASSES] += 1
         numbers[0, STEPS] += 1
         numbers[0, STAMP] = known.used[CLASSES]
-        _mark(place, x, y)
+        _mark(place, kind, x, y, rules.any)
     return code
 
 
@@ -154,6 +198,46 @@ def _choose(place):  # type: ignore[no-untyped-def]
 
 @kernel
 def climb(score, place, asking, known, rules, most_steps, most_evaluations):  # type: ignore[no-untyped-def]
+    """Do as :func:`_climb`, with arrays that need no counting of references."""
+    return _climb(
+        score,
+        Place(
+            uncounted(place.bits),
+            uncounted(place.ints),
+            uncounted(place.gain),
+            uncounted(place.other),
+            uncounted(place.flags),
+            uncounted(place.numbers),
+            uncounted(place.total),
+            uncounted(place.rest),
+            uncounted(place.trials),
+            uncounted(place.worth),
+            uncounted(place.sets),
+        ),
+        Asking(uncounted(asking.parents), uncounted(asking.candidates), uncounted(asking.values)),
+        Known(
+            uncounted(known.keys),
+            uncounted(known.value),
+            uncounted(known.start),
+            uncounted(known.length),
+            uncounted(known.variable),
+            uncounted(known.gain),
+            uncounted(known.used),
+        ),
+        Rules(
+            uncounted(rules.open),
+            uncounted(rules.never),
+            uncounted(rules.must),
+            rules.max_parents,
+            rules.any,
+        ),
+        most_steps,
+        most_evaluations,
+    )
+
+
+@inner
+def _climb(score, place, asking, known, rules, most_steps, most_evaluations):  # type: ignore[no-untyped-def]
     """Make operators that gain, after a forced deletion if there is one; return a code.
 
     OPTIMUM means that none is left; DONE that so many steps or evaluations were made that the

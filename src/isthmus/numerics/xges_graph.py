@@ -25,7 +25,7 @@ SINGLE_SETS = 8
 MOST_CLIQUES = 512
 """Cliques looked at for one node, smaller ones first: keeps very dense graphs within bounds."""
 
-ORDER, PLACE, STACK, WAITING, FAMILY, AGE, INTS = 0, 1, 2, 3, 4, 5, 6
+ORDER, PLACE, STACK, WAITING, FAMILY, AGE, ASKED, INTS = 0, 1, 2, 3, 4, 5, 6, 7
 """Lines of the room for integers."""
 
 ZERO = np.uint64(0)
@@ -48,22 +48,39 @@ def lowest(typing_context: Any, word: Any) -> Any:
     return types.int64(types.uint64), generate
 
 
+@intrinsic
+def uncounted(typing_context: Any, array: Any) -> Any:
+    """Give the same array without its reference count, for the time that somebody else holds it.
+
+    Counting is atomic, and at every call of a small function it would take half the time.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        value = context.make_array(signature.args[0])(context, builder, args[0])
+        value.meminfo = ir.Constant(value.meminfo.type, None)
+        value.parent = ir.Constant(value.parent.type, None)
+        return value._getvalue()  # noqa: SLF001 - there is no other way
+
+    return array(array), generate
+
+
 @inner
 def has(bits, row, node):  # type: ignore[no-untyped-def]
     """Whether a node is in a set."""
-    return (bits[row, node >> 6] >> np.uint64(node & 63)) & ONE != ZERO
+    # Unsigned places need no test for counting from the end.
+    return (bits[np.uint64(row), np.uint64(node >> 6)] >> np.uint64(node & 63)) & ONE != ZERO
 
 
 @inner
 def put(bits, row, node):  # type: ignore[no-untyped-def]
     """Add a node to a set."""
-    bits[row, node >> 6] |= ONE << np.uint64(node & 63)
+    bits[np.uint64(row), np.uint64(node >> 6)] |= ONE << np.uint64(node & 63)
 
 
 @inner
 def drop(bits, row, node):  # type: ignore[no-untyped-def]
     """Take a node from a set."""
-    bits[row, node >> 6] &= ~(ONE << np.uint64(node & 63))
+    bits[np.uint64(row), np.uint64(node >> 6)] &= ~(ONE << np.uint64(node & 63))
 
 
 @inner
@@ -122,29 +139,33 @@ def list_cliques(bits, d, within):  # type: ignore[no-untyped-def]
 
 
 @inner
-def reach(bits, ints, d, start, frontier, barred, found):  # type: ignore[no-untyped-def]
+def reach(bits, ints, d, way, start, frontier, barred, found):  # type: ignore[no-untyped-def]
     """Fill the set ``found`` with all that semi-directed paths from ``frontier`` get to.
 
-    Paths neither enter ``barred`` nor the node ``start``; ``frontier`` is used up.
+    They go to CHILDREN or, backwards, to PARENTS: that is ``way``. They enter neither ``barred``
+    nor the node ``start``; ``frontier`` is used up.
     """
     words = bits.shape[1]
+    closed, open_ = np.uint64(barred), np.uint64(found)
     for w in range(words):
-        bits[frontier, w] &= ~bits[barred, w]
-        bits[found, w] = bits[frontier, w]
+        bits[frontier, w] &= ~bits[closed, w]
+        bits[open_, w] = bits[frontier, w]
     top = listed(bits, frontier, ints, STACK)
+    if start >= 0:
+        put(bits, found, start)  # as if it had been seen, so that nothing goes there
     while top > 0:
         top -= 1
-        node = ints[STACK, top]
+        node = ints[STACK, np.uint64(top)]
+        on, across = np.uint64(way * d + node), np.uint64(NEIGHBOURS * d + node)
         for w in range(words):
-            ahead = bits[CHILDREN * d + node, w] | bits[NEIGHBOURS * d + node, w]
-            fresh = ahead & ~bits[barred, w] & ~bits[found, w]
-            if start >> 6 == w:
-                fresh &= ~(ONE << np.uint64(start & 63))
-            bits[found, w] |= fresh
+            fresh = (bits[on, w] | bits[across, w]) & ~(bits[closed, w] | bits[open_, w])
+            bits[open_, w] |= fresh
             while fresh != ZERO:
-                ints[STACK, top] = (w << 6) + lowest(fresh)
+                ints[STACK, np.uint64(top)] = (w << 6) + lowest(fresh)
                 fresh &= fresh - ONE
                 top += 1
+    if start >= 0:
+        drop(bits, found, start)
 
 
 @inner

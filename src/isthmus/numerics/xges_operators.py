@@ -23,6 +23,7 @@ from isthmus.numerics.jit import inner
 from isthmus.numerics.xges_graph import (
     ADJACENT,
     AGE,
+    ASKED,
     CHILDREN,
     CHOSEN,
     INTS,
@@ -42,7 +43,16 @@ from isthmus.numerics.xges_graph import (
     put,
     reach,
 )
-from isthmus.numerics.xges_rows import DONE, TOLERANCE, find, key_of, mix, row_of, score_of
+from isthmus.numerics.xges_rows import (
+    DONE,
+    RENEWALS,
+    TOLERANCE,
+    find,
+    key_of,
+    mix,
+    row_of,
+    score_of,
+)
 
 DELETE, TURN, INSERT = 0, 1, 2
 
@@ -70,6 +80,7 @@ class Place(NamedTuple):
     flags: NDArray[np.uint8]  # (8, node)
     numbers: NDArray[np.int64]  # (2, 6)
     total: NDArray[np.float64]  # (2,)
+    rest: NDArray[np.float64]  # (node,): what a turn of this node also brings
     trials: NDArray[np.int64]  # (2, most): x and y of deletions listed
     worth: NDArray[np.float64]  # (most,): their gains
     sets: NDArray[np.uint64]  # (most, word)
@@ -86,6 +97,7 @@ def new_place(d: int) -> Place:
         flags=np.zeros((8, d), np.uint8),
         numbers=np.full((2, 6), -1, np.int64),
         total=np.full(2, -np.inf),
+        rest=np.zeros(d),
         trials=np.zeros((2, most), np.int64),
         worth=np.zeros(most),
         sets=np.zeros((most, (d + 63) // 64), np.uint64),
@@ -243,7 +255,7 @@ def _reach_from(place, y, chosen):  # type: ignore[no-untyped-def]
     frontier, found = LAYERS * d + _FRONTIER, LAYERS * d + _REACHED
     for w in range(bits.shape[1]):
         bits[frontier, w] = bits[CHILDREN * d + y, w] | bits[NEIGHBOURS * d + y, w]
-    reach(bits, place.ints, d, y, frontier, chosen, found)
+    reach(bits, place.ints, d, CHILDREN, y, frontier, chosen, found)
     return found
 
 
@@ -261,7 +273,7 @@ def _may_turn(place, x, y, chosen):  # type: ignore[no-untyped-def]
             bits[frontier, w] = bits[CHILDREN * d + y, w] | bits[NEIGHBOURS * d + y, w]
             bits[other, w] = bits[chosen, w] | bits[NEIGHBOURS * d + x, w]
         drop(bits, frontier, x)
-        reach(bits, ints, d, y, frontier, other, found)
+        reach(bits, ints, d, CHILDREN, y, frontier, other, found)
         return not has(bits, found, x)
     # An undirected edge: the part of the set that x is apart from makes the turn compelled.
     compels = False
@@ -276,13 +288,24 @@ def _may_turn(place, x, y, chosen):  # type: ignore[no-untyped-def]
 
 @inner
 def _turn_rest(score, place, asking, known, rules, x, y, chosen):  # type: ignore[no-untyped-def]
-    """What taking y from the parents of x brings: a code and the number."""
-    bits, d = place.bits, place.gain.shape[1]
+    """What taking y from the parents of x brings: a code and the number.
+
+    It seldom depends on the set chosen, so it is kept while the same target is looked at.
+    """
+    bits, ints, d = place.bits, place.ints, place.gain.shape[1]
     near = LAYERS * d + _NEAR
     undirected = has(bits, NEIGHBOURS * d + x, y)
+    alone = True
     for w in range(bits.shape[1]):
         bits[near, w] = bits[chosen, w] & bits[NEIGHBOURS * d + x, w] if undirected else ZERO
-    return _deletion_gain(score, place, asking, known, rules, y, x, near)
+        alone &= bits[near, w] == ZERO
+    if alone and ints[ASKED, x] == known.used[RENEWALS]:
+        return DONE, place.rest[x]
+    code, value = _deletion_gain(score, place, asking, known, rules, y, x, near)
+    if alone and code == DONE:
+        ints[ASKED, x] = known.used[RENEWALS]
+        place.rest[x] = value
+    return code, value
 
 
 @inner
@@ -295,6 +318,7 @@ def _is_banned(place, x, y):  # type: ignore[no-untyped-def]
 def renew_moves(score, place, asking, known, rules, y):  # type: ignore[no-untyped-def]
     """Find the best turn and the best insertion with target y; return a code."""
     bits, d = place.bits, place.gain.shape[1]
+    known.used[RENEWALS] += 1
     place.gain[TURN, y] = -np.inf
     place.gain[INSERT, y] = -np.inf
     blocked = False

@@ -27,7 +27,7 @@ SCORE_FAILED = 2
 TOLERANCE = 1e-6
 """What a change must gain at least: below lies rounding."""
 
-USED, LISTED, EVALUATIONS, CLASSES = 0, 1, 2, 3
+USED, LISTED, EVALUATIONS, CLASSES, RENEWALS = 0, 1, 2, 3, 4
 
 
 class Known(NamedTuple):
@@ -39,7 +39,7 @@ class Known(NamedTuple):
     length: NDArray[np.int64]
     variable: NDArray[np.int32]
     gain: NDArray[np.float64]
-    used: NDArray[np.int64]  # slots and list entries in use, evaluations and classes made
+    used: NDArray[np.int64]  # slots and list entries in use; evaluations, classes, renewals made
 
 
 class Asking(NamedTuple):
@@ -69,7 +69,7 @@ def new_known(slots: int, entries: int) -> Known:
         length=np.zeros(slots, np.int64),
         variable=np.zeros(entries, np.int32),
         gain=np.zeros(entries),
-        used=np.zeros(4, np.int64),
+        used=np.zeros(5, np.int64),
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +42,7 @@ class XGES(Search[LocalScore]):
 
     extended: bool = True
     max_parents: int | None = None
+    takes: ClassVar[type[object]] = LocalScore
 
     def begin(
         self, objective: LocalScore, knowledge: BoundKnowledge, rng: np.random.Generator
