@@ -22,8 +22,8 @@ from isthmus.scores import (
     Poisson,
     PriorMean,
 )
-from isthmus.searches import Boss, Dynotears, HillClimb, Notears, NotearsAdditive
-from isthmus.sources import Expanded, Frame, Lazy, Series
+from isthmus.searches import Boss, Dynotears, HillClimb, Notears, NotearsAdditive, NotearsMLP
+from isthmus.sources import Expanded, Federation, Frame, Lazy, Series
 from isthmus.statistics import Chebyshev, Counts, Kind, Moments, Plan
 
 __all__ = [
@@ -43,6 +43,7 @@ __all__ = [
     "Disclosure",
     "Dynotears",
     "Expanded",
+    "Federation",
     "Frame",
     "GaussianBIC",
     "GaussianEBIC",
@@ -57,6 +58,7 @@ __all__ = [
     "Moments",
     "Notears",
     "NotearsAdditive",
+    "NotearsMLP",
     "Perceptrons",
     "Plan",
     "Poisson",

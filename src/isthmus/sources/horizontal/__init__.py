@@ -4,27 +4,66 @@ from __future__ import annotations
 
 from isthmus.sources.horizontal.coordinator import Coordinator, Stage
 from isthmus.sources.horizontal.frames import BrokenFrameError, Kind, Opening, Refusal
+from isthmus.sources.horizontal.grid import Grid
+from isthmus.sources.horizontal.ledger import FileLedger, Ledger, MemoryLedger, readable, verify
+from isthmus.sources.horizontal.policy import Policy
 from isthmus.sources.horizontal.primitives import Identity, Verifier, key_bytes, key_text
+from isthmus.sources.horizontal.requests import (
+    AskCounts,
+    AskFeatures,
+    AskMoments,
+    Message,
+    Request,
+)
 from isthmus.sources.horizontal.roster import Member, Terms
 from isthmus.sources.horizontal.site import Keeper, Site
+from isthmus.sources.horizontal.station import DryRun, Station
+from isthmus.sources.horizontal.study import (
+    Method,
+    Signature,
+    Study,
+    code_hash,
+    read_signatures,
+    write_signatures,
+)
 from isthmus.sources.horizontal.transport import InProcess, Transport, run_round
 
 __all__ = [
+    "AskCounts",
+    "AskFeatures",
+    "AskMoments",
     "BrokenFrameError",
     "Coordinator",
+    "DryRun",
+    "FileLedger",
+    "Grid",
     "Identity",
     "InProcess",
     "Keeper",
     "Kind",
+    "Ledger",
     "Member",
+    "MemoryLedger",
+    "Message",
+    "Method",
     "Opening",
+    "Policy",
     "Refusal",
+    "Request",
+    "Signature",
     "Site",
     "Stage",
+    "Station",
+    "Study",
     "Terms",
     "Transport",
     "Verifier",
+    "code_hash",
     "key_bytes",
     "key_text",
+    "read_signatures",
+    "readable",
     "run_round",
+    "verify",
+    "write_signatures",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import final
 
@@ -61,6 +62,10 @@ class Coordinator:
         The coordinator's key, pinned in the study.
     opening
         What is asked for.
+    asked
+        The sites to ask; all if not given.
+    verifier
+        Checks signatures.
     """
 
     def __init__(
@@ -69,6 +74,7 @@ class Coordinator:
         identity: Identity,
         opening: Opening,
         *,
+        asked: Iterable[str] | None = None,
         verifier: Verifier | None = None,
     ) -> None:
         self._terms = terms
@@ -78,7 +84,8 @@ class Coordinator:
         self._context = opening.context(terms)
         self._bound = Bound(self._context, b"")
         self.stage = Stage.ADVERTS
-        self._asked = frozenset(range(len(terms.members)))
+        names = [m.name for m in terms.members] if asked is None else asked
+        self._asked = frozenset(terms.position(name) for name in names)
         self._got: dict[int, Frame] = {}
         self.refusals: dict[str, Refusal] = {}
         self._keys: dict[int, Advert] = {}

@@ -1,0 +1,372 @@
+"""A site at work: its data, its policy, its ledger, and its part in the protocol."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from typing import Any, final
+
+import numpy as np
+
+from isthmus.errors import DataError, IsthmusError, LedgerError, RefusedError, StudyError
+from isthmus.sources.base import Source
+from isthmus.sources.frame import Frame
+from isthmus.sources.horizontal.cells import smallest_cell
+from isthmus.sources.horizontal.frames import BrokenFrameError, Kind, Opening, Refusal, size_of
+from isthmus.sources.horizontal.ledger import Entry, Ledger
+from isthmus.sources.horizontal.policy import Policy
+from isthmus.sources.horizontal.primitives import KEY, Identity, Verifier
+from isthmus.sources.horizontal.requests import AskCounts, Request, read_request
+from isthmus.sources.horizontal.site import Keeper, Site
+from isthmus.sources.horizontal.study import AUTHOR, Signature, Study, code_hash
+from isthmus.sources.horizontal.words import Words
+from isthmus.sources.lazy import Lazy, is_lazy
+from isthmus.statistics import Counts, Moments, Plan, Schema
+from isthmus.statistics import Kind as Sort
+
+YEAR = timedelta(days=365)
+EVENTS = {
+    Kind.ADVERT: "opened",
+    Kind.SHARES: "shares",
+    Kind.MASKED: "sent",
+    Kind.CONSENT: "agreed",
+    Kind.REVEAL: "unmasked",
+}
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class DryRun:
+    """What would leave a site, and what stands against it. Nothing has left.
+
+    Attributes
+    ----------
+    site, request
+        Who would answer what.
+    statistics
+        The statistics before they are masked. They never leave in this form.
+    numbers, size
+        How many numbers would be sent, and the bytes of the frame.
+    against
+        Why the site would refuse; empty if it would not.
+    """
+
+    site: str
+    request: str
+    statistics: Moments | Counts | None = field(repr=False)
+    numbers: int
+    size: int
+    against: tuple[str, ...]
+
+    def __str__(self) -> str:
+        lines = [f"Site {self.site} was asked for: {self.request}."]
+        if self.against:
+            lines += ["It would refuse:", *(f"  - {reason}" for reason in self.against)]
+        else:
+            lines.append(
+                f"It would send {self.numbers} numbers ({self.size:,} bytes), each hidden under "
+                "a mask; the coordinator learns only the sum over all sites."
+            )
+        lines += ["", "The numbers before masking, which stay here:", *_printed(self.statistics)]
+        return "\n".join(lines)
+
+
+@final
+class Station(Keeper):
+    """Decides what leaves a site: the stricter of study and policy.
+
+    Parameters
+    ----------
+    study
+        The study, which the site has countersigned.
+    signatures
+        At least those of the author and of this site.
+    identity
+        The site's key.
+    data
+        The site's table or source, with the variables of the study.
+    policy, ledger
+        The site's own.
+    clock
+        Tells the time.
+    code
+        Hash of the installed package.
+    """
+
+    def __init__(
+        self,
+        study: Study,
+        signatures: Iterable[Signature],
+        identity: Identity,
+        data: object,
+        policy: Policy,
+        ledger: Ledger,
+        *,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        code: str | None = None,
+    ) -> None:
+        names = [m.name for m in study.members if m.key == identity.public]
+        if not names:
+            raise StudyError("This identity is not in the roster of the study.")
+        self.name = names[0]
+        study.require(signatures, [AUTHOR, self.name])
+        policy.require(study)
+        self._study = study
+        self._identity = identity
+        self._policy = policy
+        self._ledger = ledger
+        self._clock = clock
+        self._code = code_hash() if code is None else code
+        self._data = data
+        self._require_open()
+
+    def site(self, verifier: Verifier | None = None) -> Site:
+        """The protocol's end at this site."""
+        return Site(self._study.terms, self._identity, self, verifier=verifier)
+
+    @cached_property
+    def _source(self) -> Source:
+        """The data, read as the study says."""
+        return local_source(self._data, self._study.schema)
+
+    # --- rules -----------------------------------------------------------------------------
+
+    def _require_open(self) -> None:
+        if self._policy.stop_file.exists():
+            raise RefusedError(
+                f"The site is stopped: the file {self._policy.stop_file} exists. "
+                "Whoever put it there may take it away."
+            )
+        if self._clock() >= self._study.expires:
+            raise RefusedError("The study has expired. Its author may write a new one.")
+        if self._code not in self._study.code:
+            raise RefusedError(
+                f"The installed package has the hash {self._code}, which the study does not name. "
+                "Install the version that the study names."
+            )
+
+    def _past(self) -> list[Entry]:
+        mine = self._study.identity.hex()
+        return [e for e in self._ledger.entries() if e.get("study") == mine]
+
+    def last_round(self) -> int:
+        """The highest round ever opened in this study."""
+        return max((e["round"] for e in self._past() if e["event"] == "opened"), default=0)
+
+    def _rules(self, request: Request) -> list[str]:
+        """What of the study and the policy stands against a request."""
+        study, policy, found = self._study, self._policy, []
+        if request.message not in study.messages:
+            found.append(f"the study does not allow {request.message.value}")
+        if request.message not in policy.messages:
+            found.append(f"the policy does not allow {request.message.value}")
+        if isinstance(request, AskCounts) and not _within(request.plan, study.plan):
+            found.append("the study does not plan these tables")
+        opened = sum(e["event"] == "opened" for e in self._past())
+        limit = min(study.rounds, policy.rounds_per_study)
+        if opened >= limit:
+            found.append(f"{opened} rounds were opened in this study, {limit} are allowed")
+        since = (self._clock() - YEAR).isoformat()
+        recent = [e["event"] for e in self._ledger.entries() if e["time"] >= since]
+        for event, most in (
+            ("opened", policy.rounds_per_year),
+            ("sent", policy.queries_per_year),
+        ):
+            if recent.count(event) >= most:
+                found.append(f"{most} entries {event!r} a year are allowed by the policy")
+        return found
+
+    def _gathered(self, request: Request) -> tuple[Moments | Counts, Words]:
+        """Compute and check the statistic; messages hold no value of the data."""
+        try:
+            self._require_bounds()
+            found = request.gather(self._source)
+            return found, request.encode(found, self._study.grid)
+        except IsthmusError as error:
+            # Messages about data may quote them, so only the kind of the error is passed on.
+            raise RefusedError(
+                f"The data of this site do not fit the study ({type(error).__name__}). "
+                "Read them here with Frame(data, schema=study.schema) to see why."
+            ) from None
+
+    def _cohort_rules(self, found: Moments | Counts) -> list[str]:
+        against = []
+        if found.n < self._policy.minimum_cohort:
+            against.append(f"fewer than {self._policy.minimum_cohort} rows")
+        least = smallest_cell(found)
+        if least is not None and least < self._policy.minimum_cell:
+            against.append(f"a filled cell has fewer than {self._policy.minimum_cell} rows")
+        return against
+
+    def _require_bounds(self) -> None:
+        """Compare every value with the bounds, where rows are at hand; else the sums must do."""
+        if self._checked or not isinstance(self._source, Frame):
+            return
+        names = [n for n in self._study.schema.names if n in self._study.grid.bounds]
+        values = self._source.rows()[:, list(self._study.schema.indices(names))]
+        for name, column in zip(names, values.T, strict=True):
+            low, high = self._study.grid.bounds[name]
+            if not ((column >= low) & (column <= high)).all():
+                raise DataError(f"Variable {name!r} has values outside of the study's bounds.")
+        self._checked = True
+
+    _checked = False
+
+    @cached_property
+    def _fingerprint(self) -> str:
+        """Tells the data again without telling them: keyed, and only this site has the key."""
+        schema = self._study.schema
+        key = self._identity.fingerprint_key(b"data of " + self._study.identity)
+        made = hmac.new(key.reveal(), digestmod=hashlib.sha256)
+        continuous, discrete = schema.of_kind(Sort.CONTINUOUS), schema.of_kind(Sort.DISCRETE)
+        if continuous:
+            found = self._source.moments(continuous)
+            values = [found.n, *found.mean().tolist(), *found.covariance().diagonal().tolist()]
+            # An engine may add up in another order next time.
+            made.update(" ".join(f"{v:.7g}" for v in values).encode())
+        if discrete:
+            counts = self._source.counts(Plan.sets([n] for n in discrete))
+            made.update(repr([counts.table([n]).tolist() for n in discrete]).encode())
+        return made.hexdigest()
+
+    # --- the protocol's questions ------------------------------------------------------------
+
+    def answer(self, opening: Opening) -> Words:
+        """The numbers to be summed, if study, policy and data allow it."""
+        self._require_running()
+        try:
+            request = read_request(opening.request, self._study.grid)
+        except IsthmusError:
+            raise BrokenFrameError(Refusal.BAD_REQUEST) from None
+        if (opening.size, opening.limbs) != (request.size(self._study.grid), request.limbs):
+            raise BrokenFrameError(Refusal.BAD_REQUEST)
+        if self._rules(request):
+            raise BrokenFrameError(Refusal.POLICY)
+        try:
+            found, words = self._gathered(request)
+        except RefusedError:
+            raise BrokenFrameError(Refusal.DATA) from None
+        if self._cohort_rules(found):
+            raise BrokenFrameError(Refusal.POLICY)
+        known = {e["data"] for e in self._past() if "data" in e}
+        if known - {self._fingerprint}:
+            raise BrokenFrameError(Refusal.OTHER_DATA)
+        return words
+
+    def record(self, kind: Kind, opening: Opening, active: frozenset[int] | None) -> None:
+        """Write down what is about to leave, or refuse it."""
+        self._require_running()
+        details: dict[str, Any] = {
+            "study": self._study.identity.hex(),
+            "round": opening.number,
+        }
+        if kind is Kind.ADVERT:
+            request = read_request(opening.request, self._study.grid)
+            details |= {"request": request.to_dict(), "what": str(request)}
+        if kind is Kind.MASKED:
+            details |= {
+                "numbers": opening.size,
+                "bytes": size_of(KEY + 4 * opening.size * opening.limbs),
+                "form": "secure sum",
+                "data": self._fingerprint,
+            }
+        if kind in (Kind.CONSENT, Kind.REVEAL) and active is not None:
+            details["sites"] = self._agreed(active)
+        try:
+            self._ledger.append(EVENTS[kind], **details)
+        except LedgerError:
+            raise BrokenFrameError(Refusal.LEDGER) from None
+
+    def _agreed(self, active: frozenset[int]) -> list[str]:
+        """The names of the sites in a sum; refuses sums that could be subtracted."""
+        members = [self._study.members[i] for i in sorted(active)]
+        if len({m.organisation for m in members}) < self._policy.minimum_organisations:
+            raise BrokenFrameError(Refusal.POLICY)
+        names = [m.name for m in members]
+        if self._study.fixed_membership:
+            before = [e["sites"] for e in self._past() if e["event"] == "unmasked"]
+            if any(sites != names for sites in before):
+                raise BrokenFrameError(Refusal.MEMBERSHIP)
+        return names
+
+    def refused(self, why: Refusal, number: int) -> None:
+        """Write down that a frame was not answered."""
+        study = self._study.identity.hex()
+        try:
+            self._ledger.append("refused", study=study, round=number, why=why.name.lower())
+        except LedgerError:
+            # Nothing left the site; there is nobody to tell where the ledger is gone.
+            return
+
+    def _require_running(self) -> None:
+        if self._policy.stop_file.exists():
+            raise BrokenFrameError(Refusal.STOPPED)
+        if self._clock() >= self._study.expires:
+            raise BrokenFrameError(Refusal.EXPIRED)
+        if self._code not in self._study.code:
+            raise BrokenFrameError(Refusal.OTHER_CODE)
+
+    # --- for the site itself -----------------------------------------------------------------
+
+    def dry_run(self, request: Request) -> DryRun:
+        """Show what would leave. Opens no connection and writes nothing."""
+        against = self._rules(request)
+        found: Moments | Counts | None = None
+        try:
+            self._require_open()
+            found, _ = self._gathered(request)
+            against += self._cohort_rules(found)
+        except RefusedError as error:
+            against.append(str(error))
+        numbers = request.size(self._study.grid)
+        size = size_of(KEY + 4 * numbers * request.limbs)
+        return DryRun(self.name, str(request), found, numbers, size, tuple(against))
+
+    def __repr__(self) -> str:
+        return f"Station({self.name!r}, {self._study.title!r})"
+
+
+def local_source(data: object, schema: Schema) -> Source:
+    """The data of a site, read as a study says."""
+    if isinstance(data, Source):
+        if data.schema() != schema:
+            raise DataError("The source does not have the variables and levels of the study.")
+        return data
+    return Lazy(data, schema=schema) if is_lazy(data) else Frame(data, schema=schema)
+
+
+def _within(asked: Plan, planned: Plan | None) -> bool:
+    """Whether a study plans at least these tables."""
+    if planned is None:
+        return False
+    if planned.is_everything or asked == planned:
+        return True
+    if asked.groups is not None:
+        return all(planned.covers(g) for g in asked.groups)
+    if asked.limit is not None and planned.limit is not None:
+        return asked.limit <= planned.limit
+    return False
+
+
+def _printed(found: Moments | Counts | None) -> list[str]:
+    if found is None:
+        return ["  (none: see above)"]
+    with np.printoptions(threshold=2**31, linewidth=100):
+        if isinstance(found, Counts):
+            lines = [f"  rows: {found.n}"]
+            for positions in found.held:
+                names = [found.schema.names[i] for i in positions]
+                lines += [f"  {' × '.join(names)}:", str(found.table(names))]
+            return lines
+        return [
+            f"  rows: {found.n}",
+            f"  columns: {', '.join(found.columns)}",
+            f"  sums about {found.shift.tolist()}:",
+            str(found.sums),
+            "  products:",
+            str(found.gram),
+        ]
