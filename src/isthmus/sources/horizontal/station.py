@@ -36,6 +36,8 @@ EVENTS = {
     Kind.CONSENT: "agreed",
     Kind.REVEAL: "unmasked",
 }
+STRANGE = frozenset({Refusal.MALFORMED, Refusal.OTHER_STUDY, Refusal.BAD_SIGNATURE})
+"""Refusals of frames that may come from anyone."""
 
 
 @final
@@ -122,6 +124,8 @@ class Station(Keeper):
         self._clock = clock
         self._code = code_hash() if code is None else code
         self._data = data
+        self._checked = False
+        self._strange = 0
         self._require_open()
 
     def site(self, verifier: Verifier | None = None) -> Site:
@@ -186,12 +190,14 @@ class Station(Keeper):
             self._require_bounds()
             found = request.gather(self._source)
             return found, request.encode(found, self._study.grid)
-        except IsthmusError as error:
-            # Messages about data may quote them, so only the kind of the error is passed on.
-            raise RefusedError(
-                f"The data of this site do not fit the study ({type(error).__name__}). "
-                "Read them here with Frame(data, schema=study.schema) to see why."
-            ) from None
+        except Exception as error:  # noqa: BLE001 - engines raise what they like
+            kind = type(error).__name__
+        # Messages about data may quote them: only the kind of the error is passed on, and not as
+        # the context of another one.
+        raise RefusedError(
+            f"The data of this site do not fit the study ({kind}). "
+            "Read them here with Frame(data, schema=study.schema) to see why."
+        )
 
     def _cohort_rules(self, found: Moments | Counts) -> list[str]:
         against = []
@@ -213,8 +219,6 @@ class Station(Keeper):
             if not ((column >= low) & (column <= high)).all():
                 raise DataError(f"Variable {name!r} has values outside of the study's bounds.")
         self._checked = True
-
-    _checked = False
 
     @cached_property
     def _fingerprint(self) -> str:
@@ -294,10 +298,19 @@ class Station(Keeper):
         return names
 
     def refused(self, why: Refusal, number: int) -> None:
-        """Write down that a frame was not answered."""
-        study = self._study.identity.hex()
+        """Write down that a frame was not answered.
+
+        Anyone can send what is not authentic: of such frames the first, second, fourth, eighth …
+        are written, with their number, so that nobody can fill the disk.
+        """
+        details: dict[str, Any] = {"study": self._study.identity.hex(), "why": why.name.lower()}
+        if why in STRANGE:
+            self._strange += 1
+            if self._strange & (self._strange - 1):
+                return
+            details["frames"] = self._strange
         try:
-            self._ledger.append("refused", study=study, round=number, why=why.name.lower())
+            self._ledger.append("refused", **details, round=number)
         except LedgerError:
             # Nothing left the site; there is nobody to tell where the ledger is gone.
             return
