@@ -18,8 +18,8 @@ from isthmus.graphs import CPDAG, DAG, Knowledge
 from isthmus.objectives import CompiledLocalScore, LocalScore, PythonLocalScore
 from isthmus.results.status import Ending
 from isthmus.scores import BIC, K2, GaussianBIC
-from isthmus.searches import Found, drive
-from isthmus.searches.xges import XGES, _XGESRun
+from isthmus.searches import XGES, Found, drive
+from isthmus.searches.xges import _XGESRun
 from isthmus.statistics import Counts, Moments, Plan, Schema
 from isthmus.testing import enumerate_dags
 

@@ -196,11 +196,10 @@ def _choose(place):  # type: ignore[no-untyped-def]
     return -1, 0
 
 
-@kernel
-def climb(score, place, asking, known, rules, most_steps, most_evaluations):  # type: ignore[no-untyped-def]
-    """Do as :func:`_climb`, with arrays that need no counting of references."""
-    return _climb(
-        score,
+@inner
+def _held(place, asking, known, rules):  # type: ignore[no-untyped-def]
+    """Give the same arrays without counting of references: the caller holds them."""
+    return (
         Place(
             uncounted(place.bits),
             uncounted(place.ints),
@@ -231,18 +230,17 @@ def climb(score, place, asking, known, rules, most_steps, most_evaluations):  # 
             rules.max_parents,
             rules.any,
         ),
-        most_steps,
-        most_evaluations,
     )
 
 
-@inner
-def _climb(score, place, asking, known, rules, most_steps, most_evaluations):  # type: ignore[no-untyped-def]
+@kernel
+def climb(score, place, asking, known, rules, most_steps, most_evaluations):  # type: ignore[no-untyped-def]
     """Make operators that gain, after a forced deletion if there is one; return a code.
 
     OPTIMUM means that none is left; DONE that so many steps or evaluations were made that the
     caller should look; REFUSED that the forced deletion is impossible.
     """
+    place, asking, known, rules = _held(place, asking, known, rules)
     d = place.gain.shape[1]
     numbers, flags = place.numbers, place.flags
     steps = numbers[0, STEPS] + most_steps

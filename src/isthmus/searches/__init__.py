@@ -8,9 +8,11 @@ from isthmus.searches.notears import Notears
 from isthmus.searches.notears_acyclicity import Exponential, LogDet
 from isthmus.searches.notears_additive import NotearsAdditive
 from isthmus.searches.notears_penalties import L1, QuasiMCP, RefitEBIC
+from isthmus.searches.xges import XGES
 
 __all__ = [
     "L1",
+    "XGES",
     "Boss",
     "Dynotears",
     "Exponential",
