@@ -56,9 +56,12 @@ class Room(NamedTuple):
     free: Truths
     weights: Floats
     product: Floats
-    own: Floats
+    change: Floats
     gain: Floats
     others: Integers
+    own_free: Truths
+    own_weights: Floats
+    own_product: Floats
 
 
 def new_room(d: int) -> Room:
@@ -73,9 +76,12 @@ def new_room(d: int) -> Room:
         free=np.zeros(d, np.bool_),
         weights=np.zeros(d),
         product=np.zeros(d),
-        own=np.zeros(d + 1),
-        gain=np.zeros(d + 1),
+        change=np.zeros(d),
+        gain=np.zeros(d),
         others=np.zeros(d, np.int64),
+        own_free=np.zeros(d, np.bool_),
+        own_weights=np.zeros(d),
+        own_product=np.zeros(d),
     )
 
 
@@ -299,7 +305,7 @@ def sweep(problem, incoming, inverse, columns, t, radius, tolerance, room):  # t
     """
     d = len(incoming)
     biggest = 0.0
-    before, change = room.weights, room.own
+    before, change = room.weights, room.change
     for child in columns:
         weights = incoming[child]
         row = inverse[child]
@@ -386,26 +392,94 @@ def _value_with(problem, state, child, upto, mover, tolerance, room):  # type: i
 
 
 @inner(error_model="numpy")
-def _own_values(problem, child, tolerance, room):  # type: ignore[no-untyped-def]
-    """Fill ``room.own[m]``: the minimum of ``child`` when it comes after ``m`` of the others."""
-    d = len(room.weights)
-    room.free[:] = False
-    room.weights[:] = 0.0
-    room.product[:] = 0.0
-    c = problem.scale[child]
-    value = 0.0
-    room.own[0] = 0.0
-    for m in range(d - 1):
-        other = room.others[m]
-        if problem.open[child, other]:
-            room.free[other] = True
-            slope = c * (problem.moments[child, other] - room.product[other])
-            if abs(slope) - problem.penalty[child, other] > tolerance:
-                value = column(
-                    problem.moments, child, c, problem.penalty[child],
-                    room.free, 0.0, tolerance, room.weights, room.product, room,
-                )  # fmt: skip
-        room.own[m + 1] = value
+def _own(problem, mover, tolerance, room):  # type: ignore[no-untyped-def]
+    """Minimum of the mover on the predecessors in ``room.own_free``, from where it was."""
+    return column(
+        problem.moments, mover, problem.scale[mover], problem.penalty[mover],
+        room.own_free, 0.0, tolerance, room.own_weights, room.own_product, room,
+    )  # fmt: skip
+
+
+@inner(error_model="numpy")
+def _start_own(problem, state, mover, room):  # type: ignore[no-untyped-def]
+    for i in range(len(state.order)):
+        room.own_free[i] = problem.open[mover, i] and state.place[i] < state.place[mover]
+        room.own_weights[i] = state.incoming[mover, i]
+        room.own_product[i] = state.product[mover, i]
+
+
+@inner(error_model="numpy")
+def _look_earlier(problem, state, mover, low, tolerance, least, room):  # type: ignore[no-untyped-def]
+    """Find the best earlier place and what it gains.
+
+    Others gain by the mover as a new predecessor, the mover loses its own. Its loss grows along the
+    way, so beyond what all others together could gain there is nothing to find.
+    """
+    here, value = state.place[mover], state.value[mover]
+    hope = 0.0
+    for m in range(low, here):
+        v = room.others[m]
+        room.gain[m] = 0.0
+        if _wants(problem, state, v, mover, tolerance):
+            with_it = _value_with(problem, state, v, m, mover, tolerance, room)
+            room.gain[m] = state.value[v] - with_it
+            hope += room.gain[m]
+    best, most = here, least
+    if hope <= least:
+        return best, 0.0
+    _start_own(problem, state, mover, room)
+    own, gained = value, 0.0
+    for m in range(here - 1, low - 1, -1):
+        v = room.others[m]
+        gained += room.gain[m]
+        room.own_free[v] = False
+        if room.own_weights[v] != 0.0:
+            room.own_weights[v] = 0.0
+            own = _own(problem, mover, tolerance, room)
+        if gained - (own - value) > most:
+            best, most = m, gained - (own - value)
+        if own - value >= hope:
+            break
+    return best, most if best != here else 0.0
+
+
+@inner(error_model="numpy")
+def _look_later(problem, state, mover, high, tolerance, least, room):  # type: ignore[no-untyped-def]
+    """Find the best later place and what it gains.
+
+    The mover gains new predecessors, its children lose it. Their loss grows along the way, so
+    beyond what all predecessors together would give there is nothing to find.
+    """
+    here, value = state.place[mover], state.value[mover]
+    best, most = here, least
+    wanted = False
+    for m in range(here, high):
+        wanted = wanted or _wants(problem, state, mover, room.others[m], tolerance)
+    if not wanted:
+        return best, 0.0
+    _start_own(problem, state, mover, room)
+    for m in range(here, high):
+        room.own_free[room.others[m]] = problem.open[mover, room.others[m]]
+    hope = value - _own(problem, mover, tolerance, room)
+    if hope <= least:
+        return best, 0.0
+    _start_own(problem, state, mover, room)
+    own, lost = value, 0.0
+    c = problem.scale[mover]
+    for m in range(here, high):
+        v = room.others[m]
+        if state.incoming[v, mover] != 0.0:
+            lost += _value_with(problem, state, v, m, -1, tolerance, room) - state.value[v]
+            if lost >= hope:
+                break
+        if problem.open[mover, v]:
+            room.own_free[v] = True
+            slope = c * (problem.moments[mover, v] - room.own_product[v])
+            if abs(slope) - problem.penalty[mover, v] > tolerance:
+                own = _own(problem, mover, tolerance, room)
+        if value - own - lost > most:
+            best, most = m + 1, value - own - lost
+    return best, most if best != here else 0.0
 
 
 @kernel(error_model="numpy")
@@ -427,30 +501,10 @@ def improve(problem, state, mover, tolerance, least, room):  # type: ignore[no-u
         if problem.required[v, mover]:
             high = min(high, m)
         m += 1
-    _own_values(problem, mover, tolerance, room)
-    for m in range(d - 1):
-        v = room.others[m]
-        room.gain[m] = 0.0
-        if m < low or m >= high:
-            continue
-        if m < here:
-            if _wants(problem, state, v, mover, tolerance):
-                with_it = _value_with(problem, state, v, m, mover, tolerance, room)
-                room.gain[m] = with_it - state.value[v]
-        elif state.incoming[v, mover] != 0.0:
-            without = _value_with(problem, state, v, m, -1, tolerance, room)
-            room.gain[m] = state.value[v] - without
-    # At place m the mover precedes the others from m on.
-    tail, best, now, lowest = 0.0, here, 0.0, 0.0
-    for m in range(d - 1, -1, -1):
-        if m < d - 1:
-            tail += room.gain[m]
-        room.own[m] += tail
-    now = room.own[here]
-    lowest = now - least
-    for m in range(low, high + 1):
-        if room.own[m] < lowest:
-            lowest, best = room.own[m], m
+    best, gain = _look_earlier(problem, state, mover, low, tolerance, least, room)
+    other, more = _look_later(problem, state, mover, high, tolerance, max(least, gain), room)
+    if other != here:
+        best, gain = other, more
     if best == here:
         return 0.0
     for p in range(best):
@@ -471,7 +525,7 @@ def improve(problem, state, mover, tolerance, least, room):  # type: ignore[no-u
             again = state.incoming[v, mover] != 0.0
         if again:
             _settle_one(problem, state, v, tolerance, room)
-    return now - lowest
+    return gain
 
 
 @kernel(error_model="numpy")

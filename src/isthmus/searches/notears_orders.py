@@ -123,6 +123,7 @@ class _Lassos(Refinement):
         self._least = 1e-10 * float(np.trace(task.loss.matrix)) / max(d, 1)
         self._settled, self._sweeps, self._at, self._fell = 0, 0, 0, 0.0
         self._queue = np.empty(0, np.int64)
+        self._stirred = np.zeros(d, np.bool_)
 
     def step(self) -> bool:
         """Solve columns, then move variables, then put right what only the graph allows."""
@@ -137,20 +138,44 @@ class _Lassos(Refinement):
             if time.monotonic() > end:
                 return False
         while self._refine and d > 1 and self._sweeps <= _SWEEPS:
-            if self._at >= len(self._queue):
-                if self._sweeps > 0 and not self._fell > 0.0:
-                    break
-                self._queue, self._at = self._task.rng.permutation(d), 0
-                self._sweeps += 1
-                self._fell = 0.0
-            self._fell += self._kernels.improve(
-                self._problem, self._state, int(self._queue[self._at]),
-                self._tolerance, self._least, self._room,
-            )  # fmt: skip
+            if self._at >= len(self._queue) and not self._refill():
+                break
+            self._move(int(self._queue[self._at]))
             self._at += 1
             if time.monotonic() > end:
                 return False
         return not self._reorder()
+
+    def _refill(self) -> bool:
+        """Queue the variables to look at next: neighbours of moved ones, in the end all of them.
+
+        Returns whether there is anything to do: not after all were looked at and none moved.
+        """
+        d = len(self._state.order)
+        if self._stirred.any() and self._sweeps > 0:
+            self._queue = self._task.rng.permutation(np.flatnonzero(self._stirred))
+        elif self._sweeps > 0 and not self._fell > 0.0:
+            return False
+        else:
+            self._queue = self._task.rng.permutation(d)
+            self._sweeps += 1
+            self._fell = 0.0
+        self._stirred[:] = False
+        self._at = 0
+        return True
+
+    def _move(self, mover: int) -> None:
+        incoming = self._state.incoming
+        near = (incoming[mover] != 0.0) | (incoming[:, mover] != 0.0)
+        self._stirred[mover] = False
+        fell = float(
+            self._kernels.improve(
+                self._problem, self._state, mover, self._tolerance, self._least, self._room
+            )
+        )
+        if fell > 0.0:
+            self._fell += fell
+            self._stirred |= near | (incoming[mover] != 0.0) | (incoming[:, mover] != 0.0)
 
     def _reorder(self) -> bool:
         """Change the order, not the graph, so that edges that would help become possible.
@@ -169,7 +194,8 @@ class _Lassos(Refinement):
         there = np.where(weights != 0.0, 1.0 + np.abs(weights), 0.0)
         order = strongest_order(there + wanted, self._task.required)
         self._state = self._kernels.new_ordered(order, self._state.incoming)
-        self._settled, self._at, self._fell = 0, len(self._queue), 0.0
+        # All are looked at again.
+        self._settled, self._at, self._fell = 0, len(self._queue), np.inf
         return True
 
     def describe(self) -> str:
@@ -177,7 +203,7 @@ class _Lassos(Refinement):
         d = len(self._state.order)
         if self._sweeps == 0:
             return f"{self._settled} of {d} columns"
-        return f"moves, sweep {self._sweeps}: {self._at} of {d} variables"
+        return f"moves, sweep {self._sweeps}: {self._at} of {len(self._queue)} variables"
 
     def order(self) -> Integers:
         """Give the order reached."""
