@@ -23,6 +23,7 @@ HEAVY = {
     "duckdb",
     "gadjid",
     "ibis",
+    "jax",
     "joblib",
     "matplotlib",
     "narwhals",

@@ -22,7 +22,7 @@ from isthmus.scores import (
     Poisson,
     PriorMean,
 )
-from isthmus.searches import Boss, Dynotears, HillClimb, Notears, NotearsAdditive
+from isthmus.searches import Boss, Dynotears, HillClimb, Notears, NotearsAdditive, NotearsMLP
 from isthmus.sources import Expanded, Federation, Frame, Lazy, Series
 from isthmus.statistics import Chebyshev, Counts, Kind, Moments, Plan
 
@@ -58,6 +58,7 @@ __all__ = [
     "Moments",
     "Notears",
     "NotearsAdditive",
+    "NotearsMLP",
     "Perceptrons",
     "Plan",
     "Poisson",

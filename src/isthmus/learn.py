@@ -14,7 +14,7 @@ from isthmus.errors import DataWarning, MismatchError
 from isthmus.fitting import fit_gaussian, fit_tables
 from isthmus.graphs import DAG, Knowledge
 from isthmus.models import DiscreteNetwork, GaussianNetwork
-from isthmus.objectives import AdditiveLoss, LocalScore
+from isthmus.objectives import AdditiveLoss, LocalScore, ParametricLoss
 from isthmus.progress import reporter_for
 from isthmus.results import Solution
 from isthmus.scores import (
@@ -25,6 +25,7 @@ from isthmus.scores import (
     LaggedLeastSquares,
     LeastSquares,
     Logistic,
+    Perceptrons,
 )
 from isthmus.scores.base import Score
 from isthmus.searches import Boss, Dynotears, Progress, Search, drive
@@ -180,6 +181,8 @@ def _choose_score(schema: Schema, search: AnySearch) -> tuple[AnyScore, str]:
         if discrete == len(schema):
             return Logistic(), "all columns are discrete"
         return AdditiveLeastSquares(), "the search fits curves"
+    if search.takes is ParametricLoss:
+        return Perceptrons(), "the search fits small neural networks"
     if search.takes is not LocalScore:
         return LeastSquares(), "the search moves weights"
     if discrete == len(schema):

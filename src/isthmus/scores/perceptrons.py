@@ -64,8 +64,15 @@ class PerceptronLoss(ParametricLoss):
         self._call = perceptron.value_and_gradient(values, options.hidden, options.ridge)
 
     def start(self, rng: np.random.Generator) -> Floats:
-        """Draw small parameters: hidden units that are all alike would stay so."""
-        return rng.uniform(-0.1, 0.1, size=self._size)
+        """Draw parameters: hidden units that are all alike would stay so.
+
+        Weights from causes are small enough that their squares have a spectral radius of about a
+        half; biases and the second layer are not small, or nothing would be curved at first.
+        """
+        found = rng.uniform(-1.0, 1.0, size=self._size)
+        d = len(self.nodes)
+        found[: self._first] *= np.sqrt(1.5 * d / self._first * d / max(d - 1, 1))
+        return found
 
     def value_and_gradient(self, parameters: Floats) -> tuple[float, Floats]:
         """Return the loss at ``parameters`` and its gradient."""

@@ -7,6 +7,7 @@ from isthmus.searches.hill_climb import HillClimb
 from isthmus.searches.notears import Notears
 from isthmus.searches.notears_acyclicity import Exponential, LogDet
 from isthmus.searches.notears_additive import NotearsAdditive
+from isthmus.searches.notears_mlp import NotearsMLP
 from isthmus.searches.notears_penalties import L1, QuasiMCP, RefitEBIC
 from isthmus.searches.xges import XGES
 
@@ -21,6 +22,7 @@ __all__ = [
     "LogDet",
     "Notears",
     "NotearsAdditive",
+    "NotearsMLP",
     "Progress",
     "QuasiMCP",
     "RefitEBIC",

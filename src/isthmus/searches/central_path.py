@@ -24,7 +24,7 @@ Integers: TypeAlias = NDArray[np.int64]
 Truths: TypeAlias = NDArray[np.bool_]
 
 _SLICE = 0.1  # seconds a step takes before it lets the driver look around
-_SMOOTHING = 1e-3
+SMOOTHING = 1e-3
 
 
 @dataclass(frozen=True)
@@ -169,13 +169,13 @@ class CentralPath:
     def _penalty(self, squared: Floats, squares: Floats) -> tuple[float, Floats]:
         """Give the smoothed penalty, and what multiplies the parameters in its gradient."""
         if self.problem.grouped:
-            norms = np.sqrt(squares + _SMOOTHING**2)
-            return float(self._penalties @ (norms - _SMOOTHING)), (self._penalties / norms)[
+            norms = np.sqrt(squares + SMOOTHING**2)
+            return float(self._penalties @ (norms - SMOOTHING)), (self._penalties / norms)[
                 self._cells
             ]
         each = self._penalties[self._cells]
-        sizes = np.sqrt(squared + _SMOOTHING**2)
-        return float(each @ (sizes - _SMOOTHING)), each / sizes
+        sizes = np.sqrt(squared + SMOOTHING**2)
+        return float(each @ (sizes - SMOOTHING)), each / sizes
 
     def step(self) -> bool:
         """Go on for a slice of time; return whether the end of the path is reached."""

@@ -1,0 +1,137 @@
+"""Small neural networks: the loss by hand, and learning from the front door."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import isthmus as ist
+from isthmus import simulate
+from isthmus.errors import DataError, MismatchError
+from isthmus.graphs import Knowledge
+from isthmus.objectives import ParametricLoss
+from isthmus.results import Ending
+from isthmus.statistics import Rows, Schema
+
+jax = pytest.importorskip("jax")
+Floats = NDArray[np.float64]
+
+
+def slow(parameters: Floats, x: Floats, hidden: int, ridge: float) -> float:
+    """The loss with a loop over rows, nodes and units."""
+    n, d = x.shape
+    first = parameters[: d * d * hidden].reshape(d, d, hidden)
+    rest = parameters[d * d * hidden :]
+    bias, outer = rest[: 2 * d * hidden].reshape(2, d, hidden)
+    last = rest[2 * d * hidden :]
+    total = 0.0
+    for r in range(n):
+        for j in range(d):
+            predicted = last[j]
+            for m in range(hidden):
+                z = bias[j, m] + sum(x[r, i] * first[i, j, m] for i in range(d))
+                predicted += outer[j, m] / (1.0 + np.exp(-z))
+            total += (x[r, j] - predicted) ** 2
+    return float(total / (2 * n) + 0.5 * ridge * ((first**2).sum() + (outer**2).sum()))
+
+
+def small_loss(seed: int = 0) -> tuple[ParametricLoss, Floats, Floats]:
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(7, 3))
+    loss = ist.Perceptrons(hidden=2, ridge=0.1).bind(Rows(Schema.continuous("abc"), x))
+    return loss, x, rng.normal(size=len(loss.edge))
+
+
+def test_value_is_that_of_a_loop() -> None:
+    loss, x, parameters = small_loss()
+    value, _ = loss.value_and_gradient(parameters)
+    assert value == pytest.approx(slow(parameters, x, 2, 0.1), rel=1e-12)
+
+
+def test_gradient_is_that_of_finite_differences() -> None:
+    loss, x, parameters = small_loss()
+    _, gradient = loss.value_and_gradient(parameters)
+    assert gradient.dtype == np.float64
+    step = 1e-6
+    for k in range(len(parameters)):
+        up, down = parameters.copy(), parameters.copy()
+        up[k] += step
+        down[k] -= step
+        change = (slow(up, x, 2, 0.1) - slow(down, x, 2, 0.1)) / (2 * step)
+        assert gradient[k] == pytest.approx(change, abs=1e-8)
+
+
+def test_a_node_does_not_depend_on_a_cause_whose_parameters_are_zero() -> None:
+    loss, x, parameters = small_loss()
+    parameters[loss.edge == 0 * 3 + 1] = 0.0  # a -> b
+    moved = x.copy()
+    moved[:, 0] += 1.0
+    d, hidden = 3, 2
+    first = parameters[: d * d * hidden].reshape(d, d * hidden)
+    for rows in (x, moved):
+        into_b = (rows @ first)[:, hidden : 2 * hidden]
+        np.testing.assert_allclose(into_b, (x @ first)[:, hidden : 2 * hidden])
+
+
+def test_no_global_flag_is_touched() -> None:
+    code = """
+import jax, jax.numpy as jnp, numpy as np
+import isthmus as ist
+x = np.random.default_rng(0).normal(size=(50, 3))
+ist.learn(x, search=ist.NotearsMLP(), time_limit=0.0)
+assert not jax.config.jax_enable_x64
+assert jnp.ones(2).dtype == jnp.float32
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def data(seed: int, d: int = 5, n: int = 400) -> simulate.Simulation:
+    dag = simulate.erdos_renyi(d, d, seed=seed)
+    return simulate.nonlinear(dag, n, mechanism=simulate.MLP(hidden=10), seed=seed)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_curved_relations_are_found(seed: int) -> None:
+    truth = data(seed, n=800)
+    solution = ist.learn(truth.data, search=ist.NotearsMLP())
+    assert "Perceptrons" in solution.choice
+    assert ist.shd(solution.dag, truth.dag) <= 2
+    residual = solution.details["kkt_residual"]
+    assert isinstance(residual, float)
+    assert residual < 0.02
+    again = ist.learn(truth.data, search=ist.NotearsMLP())
+    assert again.dag == solution.dag
+    assert again.score == solution.score
+
+
+def test_products_of_causes_are_found() -> None:
+    rng = np.random.default_rng(3)
+    a, b = rng.normal(size=(2, 1000))
+    table = {"a": a, "b": b, "c": 2.0 * a * b + rng.normal(size=1000)}
+    # No sum of curves in a and b explains a product; a network does.
+    solution = ist.learn(table, search=ist.NotearsMLP())
+    assert set(solution.dag.edges) == {("a", "c"), ("b", "c")}
+
+
+def test_knowledge_is_kept() -> None:
+    truth = data(2)
+    a, b = truth.dag.edges[0]
+    knowledge = Knowledge(required=[(b, a)])
+    assert knowledge.allows(ist.learn(truth.data, search=ist.NotearsMLP(), knowledge=knowledge).dag)
+    knowledge = Knowledge(forbidden=[(a, b)])
+    assert knowledge.allows(ist.learn(truth.data, search=ist.NotearsMLP(), knowledge=knowledge).dag)
+
+
+def test_limits_and_refusals() -> None:
+    truth = data(4, d=8)
+    solution = ist.learn(truth.data, search=ist.NotearsMLP(), time_limit=0.3)
+    assert solution.status.ending is Ending.TIME_LIMIT
+    with pytest.raises(MismatchError, match=r"Perceptrons.* needs the rows"):
+        ist.learn(ist.summarise(truth.data), search=ist.NotearsMLP())
+    with pytest.raises(DataError, match="hidden"):
+        ist.Perceptrons(hidden=0)
