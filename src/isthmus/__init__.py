@@ -22,7 +22,7 @@ from isthmus.scores import (
     Poisson,
     PriorMean,
 )
-from isthmus.searches import Boss, Dynotears, HillClimb, Notears, NotearsAdditive, NotearsMLP
+from isthmus.searches import XGES, Boss, Dynotears, HillClimb, Notears, NotearsAdditive, NotearsMLP
 from isthmus.sources import Expanded, Federation, Frame, Lazy, Series
 from isthmus.statistics import Chebyshev, Counts, Kind, Moments, Plan
 
@@ -33,6 +33,7 @@ __all__ = [
     "DAG",
     "K2",
     "PDAG",
+    "XGES",
     "AdditiveLeastSquares",
     "BDeu",
     "BGe",

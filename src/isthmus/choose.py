@@ -1,0 +1,70 @@
+"""Which score and which search, where the user names none; and why."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+from isthmus.objectives import AdditiveLoss, LocalScore, ParametricLoss, SmoothLoss
+from isthmus.scores import (
+    BIC,
+    AdditiveLeastSquares,
+    DegenerateGaussian,
+    GaussianEBIC,
+    LaggedLeastSquares,
+    LeastSquares,
+    Logistic,
+    Perceptrons,
+)
+from isthmus.scores.base import Score
+from isthmus.searches import XGES, Boss, Dynotears, Notears, NotearsAdditive, NotearsMLP, Search
+from isthmus.searches.base import Objective
+from isthmus.statistics import Kind, Schema
+
+AnyScore: TypeAlias = Score[Any, Any]
+AnySearch: TypeAlias = Search[Any]
+
+_FEW = 200
+"""Up to here several starts take seconds."""
+
+
+def choose_score(schema: Schema, search: AnySearch | None) -> tuple[AnyScore, str]:
+    """Choose a score that the search takes; the second item says why."""
+    discrete = len(schema.of_kind(Kind.DISCRETE))
+    takes = LocalScore if search is None else search.takes
+    if isinstance(search, Dynotears):
+        return LaggedLeastSquares(), "the search looks back in time"
+    if takes is AdditiveLoss:
+        if discrete == len(schema):
+            return Logistic(), "all columns are discrete"
+        return AdditiveLeastSquares(), "the search fits curves"
+    if takes is ParametricLoss:
+        return Perceptrons(), "the search fits small neural networks"
+    if takes is SmoothLoss:
+        return LeastSquares(), "the search moves weights"
+    if discrete == len(schema):
+        return BIC(), "all columns are discrete"
+    if discrete == 0:
+        return GaussianEBIC(), "all columns are continuous"
+    return DegenerateGaussian(), (
+        f"{discrete} columns are discrete and {len(schema) - discrete} are continuous"
+    )
+
+
+def choose_search(schema: Schema, objective: Objective) -> tuple[AnySearch, str]:
+    """Choose a search for an objective; the second item says why.
+
+    By measurement (see the benchmarks in the docs): over equivalence classes for tables of
+    categories, over orders for the rest.
+    """
+    if isinstance(objective, AdditiveLoss):
+        return NotearsAdditive(), "the score fits curves"
+    if isinstance(objective, ParametricLoss):
+        return NotearsMLP(), "the score fits small neural networks"
+    if isinstance(objective, SmoothLoss):
+        return Notears(), "the score weighs edges"
+    d = len(schema)
+    if objective.equivalent and len(schema.of_kind(Kind.DISCRETE)) == d:
+        return XGES(), "the most accurate on tables of categories"
+    if d <= _FEW:
+        return Boss(), f"{d} variables: the most accurate search, from several starts"
+    return Boss(starts=1), f"{d} variables: the most accurate search, from one start"
