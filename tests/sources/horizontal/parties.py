@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from isthmus.sources.horizontal import (
     Coordinator,
+    FrameKind,
     Identity,
     InProcess,
     Keeper,
-    Kind,
     Member,
     Opening,
     Refusal,
@@ -34,7 +34,7 @@ class Open(Keeper):
 
     values: Words
     last: int = 0
-    recorded: list[Kind] = field(default_factory=list)
+    recorded: list[FrameKind] = field(default_factory=list)
     refusals: list[Refusal] = field(default_factory=list)
 
     def last_round(self) -> int:
@@ -43,7 +43,7 @@ class Open(Keeper):
     def answer(self, opening: Opening) -> Words:
         return self.values
 
-    def record(self, kind: Kind, opening: Opening, active: frozenset[int] | None) -> None:
+    def record(self, kind: FrameKind, opening: Opening, active: frozenset[int] | None) -> None:
         self.last = max(self.last, opening.number)
         self.recorded.append(kind)
 
@@ -88,7 +88,7 @@ class Party:
     ) -> InProcess:
         return InProcess(self.handlers(), lost=lost, muted=muted)
 
-    def signed(self, kind: Kind, body: bytes, number: int = 1) -> bytes:
+    def signed(self, kind: FrameKind, body: bytes, number: int = 1) -> bytes:
         """A frame that the coordinator signs: what a malicious one would send."""
         return pack(kind, self.terms, number, COORDINATOR, body, self.boss)
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.sources.horizontal.parties import LIMBS, STUDY, Party, ints
 
 from isthmus.errors import AbortedError, DataError, StudyError
-from isthmus.sources.horizontal import Kind, Stage, run_round, shamir
+from isthmus.sources.horizontal import FrameKind, Stage, run_round, shamir
 from isthmus.sources.horizontal.roster import Member, Terms
 from isthmus.sources.horizontal.words import Accumulator, from_int64, from_ints, to_int64, to_ints
 
@@ -80,7 +80,7 @@ def test_sum_is_bit_exact(sites: int) -> None:
 def test_dropout_gives_the_sum_of_the_survivors_or_nothing(
     sites: int, stage: int, way: str
 ) -> None:
-    for gone in range(sites):
+    for gone in range(0, sites, 1 if sites == 3 else 3):
         party = Party(sites)
         coordinator = party.coordinator()
         transport = party.transport(**{way: [(f"s{gone}", stage)]})
@@ -118,7 +118,7 @@ def test_too_many_dropouts_abort(stage: int) -> None:
     # Nobody gave a share: what was masked stays masked.
     given = [kind for keeper in party.keepers for kind in keeper.recorded]
     if stage < EXCHANGES - 1:
-        assert Kind.REVEAL not in given
+        assert FrameKind.REVEAL not in given
 
 
 def test_rounds_follow_each_other() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from isthmus.sources.horizontal.coordinator import Coordinator, Stage
-from isthmus.sources.horizontal.frames import BrokenFrameError, Kind, Opening, Refusal
+from isthmus.sources.horizontal.frames import BrokenFrameError, FrameKind, Opening, Refusal
 from isthmus.sources.horizontal.grid import Grid
 from isthmus.sources.horizontal.ledger import FileLedger, Ledger, MemoryLedger, readable, verify
 from isthmus.sources.horizontal.policy import Policy
@@ -36,11 +36,11 @@ __all__ = [
     "Coordinator",
     "DryRun",
     "FileLedger",
+    "FrameKind",
     "Grid",
     "Identity",
     "InProcess",
     "Keeper",
-    "Kind",
     "Ledger",
     "Member",
     "MemoryLedger",

@@ -15,7 +15,7 @@ from isthmus.sources.horizontal.frames import (
     Advert,
     BrokenFrameError,
     Frame,
-    Kind,
+    FrameKind,
     Opening,
     Refusal,
 )
@@ -38,11 +38,11 @@ class Stage(StrEnum):
 
 
 AWAITED = {
-    Stage.ADVERTS: Kind.ADVERT,
-    Stage.SHARES: Kind.SHARES,
-    Stage.MASKED: Kind.MASKED,
-    Stage.CONSENTS: Kind.CONSENT,
-    Stage.REVEALS: Kind.REVEAL,
+    Stage.ADVERTS: FrameKind.ADVERT,
+    Stage.SHARES: FrameKind.SHARES,
+    Stage.MASKED: FrameKind.MASKED,
+    Stage.CONSENTS: FrameKind.CONSENT,
+    Stage.REVEALS: FrameKind.REVEAL,
 }
 
 
@@ -115,14 +115,14 @@ class Coordinator:
 
     def begin(self) -> dict[str, bytes]:
         """The first frame for each site."""
-        return self._to_all(Kind.OPEN, self.opening.body())
+        return self._to_all(FrameKind.OPEN, self.opening.body())
 
     def receive(self, data: bytes) -> None:
         """Take a frame of a site. One that cannot be accepted raises and changes nothing."""
         frame = frames.opened(data, self._terms, self._verifier)
         if frame.round != self.opening.number:
             raise BrokenFrameError(Refusal.REPLAY)
-        if frame.kind is Kind.REFUSE:
+        if frame.kind is FrameKind.REFUSE:
             why, _ = frames.read_refusal(frame.body)
             self.refusals.setdefault(self._terms.members[frame.sender].name, why)
             return
@@ -135,16 +135,16 @@ class Coordinator:
 
     def _check(self, frame: Frame) -> None:
         body, sites = frame.body, len(self._terms.members)
-        if frame.kind is Kind.ADVERT:
+        if frame.kind is FrameKind.ADVERT:
             right = Advert.read(frame).context == self._context
-        elif frame.kind is Kind.SHARES:
+        elif frame.kind is FrameKind.SHARES:
             peers = self._keys.keys() - {frame.sender}
             entries = frames.read_entries(body[KEY:], frames.SEALED, sites)
             right = body[:KEY] == self._bound.keys and entries.keys() == peers
-        elif frame.kind is Kind.MASKED:
+        elif frame.kind is FrameKind.MASKED:
             expected = KEY + 4 * self.opening.size * self.opening.limbs
             right = len(body) == expected and body[:KEY] == self._context
-        elif frame.kind is Kind.CONSENT:
+        elif frame.kind is FrameKind.CONSENT:
             right = body == self._agreed()
         else:
             right = frames.read_entries(body, frames.SHARE, sites).keys() == self._sharing
@@ -171,7 +171,7 @@ class Coordinator:
             return self._send_active(got)
         if self.stage is Stage.CONSENTS:
             self.stage = Stage.REVEALS
-            return self._to_all(Kind.UNMASK, b"".join(f.raw for _, f in sorted(got.items())))
+            return self._to_all(FrameKind.UNMASK, b"".join(f.raw for _, f in sorted(got.items())))
         if self.stage is Stage.REVEALS:
             self._unmask(got)
             self.stage = Stage.DONE
@@ -195,7 +195,7 @@ class Coordinator:
         body = b"".join(f.raw for _, f in sorted(got.items()))
         self._bound = Bound(self._context, hashed(body))
         self.stage = Stage.SHARES
-        return self._to_all(Kind.KEYS, body)
+        return self._to_all(FrameKind.KEYS, body)
 
     def _send_shares(self, got: dict[int, Frame]) -> dict[str, bytes]:
         self._sharing = frozenset(got)
@@ -206,7 +206,7 @@ class Coordinator:
             for receiver in boxes.keys() & entries.keys():
                 boxes[receiver].append((sender, entries[receiver]))
         return {
-            self._terms.members[i].name: self._pack(Kind.INBOX, frames.write_entries(box))
+            self._terms.members[i].name: self._pack(FrameKind.INBOX, frames.write_entries(box))
             for i, box in boxes.items()
         }
 
@@ -215,7 +215,7 @@ class Coordinator:
         for frame in got.values():
             self._sum.add(from_bytes(frame.body[KEY:], self.opening.limbs))
         self.stage = Stage.CONSENTS
-        return self._to_all(Kind.ACTIVE, frames.write_set(self._active))
+        return self._to_all(FrameKind.ACTIVE, frames.write_set(self._active))
 
     def _agreed(self) -> bytes:
         return frames.agreed(self._context, self._bound.keys, self._sharing, self._active)
@@ -265,11 +265,11 @@ class Coordinator:
             "committed to, so one of them sent a wrong one. No sum was formed."
         )
 
-    def _to_all(self, kind: Kind, body: bytes) -> dict[str, bytes]:
+    def _to_all(self, kind: FrameKind, body: bytes) -> dict[str, bytes]:
         frame = self._pack(kind, body)
         return {self._terms.members[i].name: frame for i in sorted(self._asked)}
 
-    def _pack(self, kind: Kind, body: bytes) -> bytes:
+    def _pack(self, kind: FrameKind, body: bytes) -> bytes:
         number = self.opening.number
         return frames.pack(kind, self._terms, number, COORDINATOR, body, self._identity)
 

@@ -43,7 +43,7 @@ _OPENING = struct.Struct("<IB")
 _REFUSAL = struct.Struct("<HH")
 
 
-class Kind(IntEnum):
+class FrameKind(IntEnum):
     """What a frame is; odd ones come from the coordinator, even ones from a site."""
 
     OPEN = 1
@@ -97,7 +97,7 @@ class BrokenFrameError(Exception):
 class Frame:
     """A frame whose form is right; `opened` also checks who signed it."""
 
-    kind: Kind
+    kind: FrameKind
     study: bytes
     round: int
     sender: int
@@ -106,7 +106,7 @@ class Frame:
 
 
 def pack(
-    kind: Kind, terms: Terms, number: int, sender: int, body: bytes, identity: Identity
+    kind: FrameKind, terms: Terms, number: int, sender: int, body: bytes, identity: Identity
 ) -> bytes:
     """Make and sign a frame."""
     head = HEADER.pack(MAGIC, VERSION, kind, terms.study, number, sender, len(body))
@@ -126,7 +126,7 @@ def parse(data: bytes) -> Frame:
     if magic != MAGIC or version != VERSION or len(data) != size_of(length):
         raise BrokenFrameError(Refusal.MALFORMED)
     try:
-        found = Kind(kind)
+        found = FrameKind(kind)
     except ValueError:
         raise BrokenFrameError(Refusal.MALFORMED) from None
     body = bytes(data[HEADER.size : HEADER.size + length])
@@ -170,8 +170,10 @@ class Opening:
         Number of the round; it only ever grows.
     request
         What is asked for.
-    size, limbs
-        How many numbers of how many 32-bit limbs will be summed.
+    size
+        How many numbers will be summed.
+    limbs
+        Length of a number in limbs of 32 bits.
     """
 
     number: int
@@ -218,7 +220,7 @@ class Advert:
     @classmethod
     def read(cls, frame: Frame) -> Advert:
         """Read what `body` wrote."""
-        if frame.kind is not Kind.ADVERT or len(frame.body) != cls.SIZE:
+        if frame.kind is not FrameKind.ADVERT or len(frame.body) != cls.SIZE:
             raise BrokenFrameError(Refusal.MALFORMED)
         return cls(*(frame.body[i : i + KEY] for i in range(0, cls.SIZE, KEY)))
 

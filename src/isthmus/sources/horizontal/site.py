@@ -14,7 +14,7 @@ from isthmus.sources.horizontal.frames import (
     Advert,
     BrokenFrameError,
     Frame,
-    Kind,
+    FrameKind,
     Opening,
     Refusal,
 )
@@ -44,7 +44,7 @@ class Keeper(ABC):
         """The numbers to be summed, or `BrokenFrameError` when the request is refused."""
 
     @abstractmethod
-    def record(self, kind: Kind, opening: Opening, active: frozenset[int] | None) -> None:
+    def record(self, kind: FrameKind, opening: Opening, active: frozenset[int] | None) -> None:
         """Write down that a frame of this kind is about to leave, or raise to refuse it."""
 
     @abstractmethod
@@ -107,10 +107,10 @@ class Site:
         except BrokenFrameError as broken:
             self._keeper.refused(broken.why, number)
             body = frames.write_refusal(broken.why, broken.blamed)
-            return self._pack(Kind.REFUSE, number, body)
+            return self._pack(FrameKind.REFUSE, number, body)
 
     def _answer(self, frame: Frame) -> bytes:
-        if frame.kind is Kind.OPEN:
+        if frame.kind is FrameKind.OPEN:
             return self._open(frame)
         active = self._round
         if active is None or frame.round != active.opening.number:
@@ -123,7 +123,7 @@ class Site:
         except BrokenFrameError:
             self._round = None  # forgets the secrets of the round
             raise
-        if kind is Kind.REVEAL:
+        if kind is FrameKind.REVEAL:
             self._round = None
         return self._pack(kind, frame.round, body)
 
@@ -139,11 +139,11 @@ class Site:
         if values.shape != (opening.size, opening.limbs):
             raise BrokenFrameError(Refusal.BAD_REQUEST)
         started = _Round(self._terms, self.position, opening, values, self._verifier)
-        self._keeper.record(Kind.ADVERT, opening, None)
+        self._keeper.record(FrameKind.ADVERT, opening, None)
         self._round = started
-        return self._pack(Kind.ADVERT, frame.round, started.advert.body())
+        return self._pack(FrameKind.ADVERT, frame.round, started.advert.body())
 
-    def _pack(self, kind: Kind, number: int, body: bytes) -> bytes:
+    def _pack(self, kind: FrameKind, number: int, body: bytes) -> bytes:
         return frames.pack(kind, self._terms, number, self.position, body, self._identity)
 
     def __repr__(self) -> str:
@@ -162,7 +162,7 @@ class _Round:
         self._verifier = verifier
         self.opening = opening
         self.active: frozenset[int] | None = None
-        self.expected = Kind.KEYS
+        self.expected = FrameKind.KEYS
         self._channel = Agreement()
         self._mask = Agreement()
         self._seed = Secret.fresh()
@@ -174,36 +174,38 @@ class _Round:
             self._mask.public,
             commitment(self._seed, position, context),
         )
-        self._peers: dict[int, Advert] = {}
+        self._masks: dict[int, bytes] = {}
         self._inward: dict[int, Secret] = {}
         self._sharing: frozenset[int] = frozenset()
         self._shares: dict[int, Secret] = {}
         self._own = Secret(b"")
 
-    def step(self, frame: Frame) -> tuple[Kind, bytes]:
+    def step(self, frame: Frame) -> tuple[FrameKind, bytes]:
         """Take the next frame and give the body of the answer."""
-        steps: dict[Kind, Callable[[Frame], tuple[Kind, bytes]]] = {
-            Kind.KEYS: self._share,
-            Kind.INBOX: self._masked,
-            Kind.ACTIVE: self._consent,
-            Kind.UNMASK: self._reveal,
+        steps: dict[FrameKind, Callable[[Frame], tuple[FrameKind, bytes]]] = {
+            FrameKind.KEYS: self._share,
+            FrameKind.INBOX: self._masked,
+            FrameKind.ACTIVE: self._consent,
+            FrameKind.UNMASK: self._reveal,
         }
         return steps[frame.kind](frame)
 
-    def _share(self, frame: Frame) -> tuple[Kind, bytes]:
+    def _share(self, frame: Frame) -> tuple[FrameKind, bytes]:
         """Check the keys of all sites, and send each a share of both secrets."""
         count = len(self._terms.members)
+        peers: dict[int, Advert] = {}
         for raw in frames.read_frames(frame.body, Advert.SIZE, count):
             sent = frames.opened(raw, self._terms, self._verifier)
             advert = Advert.read(sent)
             same = advert.context == self.advert.context and sent.round == self.opening.number
-            if not same or sent.sender in self._peers:
+            if not same or sent.sender in peers:
                 raise BrokenFrameError(Refusal.KEYS_CHANGED, sent.sender)
-            self._peers[sent.sender] = advert
-        if self._peers.get(self._me) != self.advert:
+            peers[sent.sender] = advert
+        if peers.get(self._me) != self.advert:
             raise BrokenFrameError(Refusal.KEYS_CHANGED, self._me)
-        if not self._terms.enough(frozenset(self._peers)):
+        if not self._terms.enough(frozenset(peers)):
             raise BrokenFrameError(Refusal.TOO_FEW)
+        self._masks = {j: advert.mask for j, advert in peers.items()}
         self._bound = Bound(self.advert.context, hashed(frame.body))
         shares = np.concatenate(
             [
@@ -214,13 +216,13 @@ class _Round:
         ).astype("<u4")
         self._own = Secret(shares[self._me].tobytes())
         sealed = []
-        for j, advert in self._peers.items():
+        for j, advert in peers.items():
             if j != self._me:
                 outward, self._inward[j] = self._channels(j, advert)
                 blob = seal(outward, shares[j].tobytes(), self._bound.envelope(self._me, j))
                 sealed.append((j, blob))
-        self.expected = Kind.INBOX
-        return Kind.SHARES, self._bound.keys + frames.write_entries(sealed)
+        self.expected = FrameKind.INBOX
+        return FrameKind.SHARES, self._bound.keys + frames.write_entries(sealed)
 
     def _channels(self, j: int, advert: Advert) -> tuple[Secret, Secret]:
         try:
@@ -228,7 +230,7 @@ class _Round:
         except ValueError:  # a key of small order
             raise BrokenFrameError(Refusal.KEYS_CHANGED, j) from None
 
-    def _masked(self, frame: Frame) -> tuple[Kind, bytes]:
+    def _masked(self, frame: Frame) -> tuple[FrameKind, bytes]:
         """Take the shares of the others, and send the masked numbers."""
         inbox = frames.read_entries(frame.body, frames.SEALED, len(self._terms.members))
         if not inbox.keys() <= self._inward.keys():
@@ -242,22 +244,23 @@ class _Round:
                 raise BrokenFrameError(Refusal.BAD_SHARES, j)
             self._shares[j] = Secret(share)
         self._shares[self._me] = self._own
+        self._inward.clear()
         total = Accumulator(self.opening.size, self.opening.limbs)
         total.add(self._values)
         total.add(self._expanded(self._bound.self_mask(self._seed, self._me)))
         for j in inbox:
             try:
-                key = self._bound.pair_mask(self._mask, self._me, self._peers[j].mask, j)
+                key = self._bound.pair_mask(self._mask, self._me, self._masks[j], j)
             except ValueError:
                 raise BrokenFrameError(Refusal.KEYS_CHANGED, j) from None
             total.add(self._expanded(key), sign_of(self._me, j))
-        self.expected = Kind.ACTIVE
-        return Kind.MASKED, self._bound.context + to_bytes(total.total())
+        self.expected = FrameKind.ACTIVE
+        return FrameKind.MASKED, self._bound.context + to_bytes(total.total())
 
     def _expanded(self, key: Secret) -> Words:
         return expand(key, self.opening.size, self.opening.limbs)
 
-    def _consent(self, frame: Frame) -> tuple[Kind, bytes]:
+    def _consent(self, frame: Frame) -> tuple[FrameKind, bytes]:
         """Sign the one set of survivors that this site will ever unmask in this round."""
         active = frames.read_set(frame.body, len(self._terms.members))
         if self._me not in active or not active <= self._sharing:
@@ -265,13 +268,13 @@ class _Round:
         if not self._terms.enough(active):
             raise BrokenFrameError(Refusal.TOO_FEW)
         self.active = active
-        self.expected = Kind.UNMASK
-        return Kind.CONSENT, self._agreed(active)
+        self.expected = FrameKind.UNMASK
+        return FrameKind.CONSENT, self._agreed(active)
 
     def _agreed(self, active: frozenset[int]) -> bytes:
         return frames.agreed(self._bound.context, self._bound.keys, self._sharing, active)
 
-    def _reveal(self, frame: Frame) -> tuple[Kind, bytes]:
+    def _reveal(self, frame: Frame) -> tuple[FrameKind, bytes]:
         """Give one share a site: of its own mask if it is active, else of its pair masks.
 
         Which of the two is decided here, by the signed set; nobody can ask for the other.
@@ -281,7 +284,7 @@ class _Round:
         signers = set()
         for raw in frames.read_frames(frame.body, len(agreed), len(self._terms.members)):
             sent = frames.opened(raw, self._terms, self._verifier)
-            right = sent.kind is Kind.CONSENT and sent.round == self.opening.number
+            right = sent.kind is FrameKind.CONSENT and sent.round == self.opening.number
             if not right or sent.body != agreed or sent.sender not in self.active:
                 raise BrokenFrameError(Refusal.NO_CONSENT, sent.sender)
             signers.add(sent.sender)
@@ -291,4 +294,4 @@ class _Round:
         for j, share in self._shares.items():
             start = 0 if j in self.active else frames.SHARE
             entries.append((j, share.reveal()[start : start + frames.SHARE]))
-        return Kind.REVEAL, frames.write_entries(entries)
+        return FrameKind.REVEAL, frames.write_entries(entries)

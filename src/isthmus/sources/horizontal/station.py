@@ -16,7 +16,7 @@ from isthmus.errors import DataError, IsthmusError, LedgerError, RefusedError, S
 from isthmus.sources.base import Source
 from isthmus.sources.frame import Frame
 from isthmus.sources.horizontal.cells import smallest_cell
-from isthmus.sources.horizontal.frames import BrokenFrameError, Kind, Opening, Refusal, size_of
+from isthmus.sources.horizontal.frames import BrokenFrameError, FrameKind, Opening, Refusal, size_of
 from isthmus.sources.horizontal.ledger import Entry, Ledger
 from isthmus.sources.horizontal.policy import Policy
 from isthmus.sources.horizontal.primitives import KEY, Identity, Verifier
@@ -25,16 +25,15 @@ from isthmus.sources.horizontal.site import Keeper, Site
 from isthmus.sources.horizontal.study import AUTHOR, Signature, Study, code_hash
 from isthmus.sources.horizontal.words import Words
 from isthmus.sources.lazy import Lazy, is_lazy
-from isthmus.statistics import Counts, Moments, Plan, Schema
-from isthmus.statistics import Kind as Sort
+from isthmus.statistics import Counts, Kind, Moments, Plan, Schema
 
 YEAR = timedelta(days=365)
 EVENTS = {
-    Kind.ADVERT: "opened",
-    Kind.SHARES: "shares",
-    Kind.MASKED: "sent",
-    Kind.CONSENT: "agreed",
-    Kind.REVEAL: "unmasked",
+    FrameKind.ADVERT: "opened",
+    FrameKind.SHARES: "shares",
+    FrameKind.MASKED: "sent",
+    FrameKind.CONSENT: "agreed",
+    FrameKind.REVEAL: "unmasked",
 }
 STRANGE = frozenset({Refusal.MALFORMED, Refusal.OTHER_STUDY, Refusal.BAD_SIGNATURE})
 """Refusals of frames that may come from anyone."""
@@ -47,12 +46,16 @@ class DryRun:
 
     Attributes
     ----------
-    site, request
-        Who would answer what.
+    site
+        Who would answer.
+    request
+        What was asked.
     statistics
         The statistics before they are masked. They never leave in this form.
-    numbers, size
-        How many numbers would be sent, and the bytes of the frame.
+    numbers
+        How many numbers would be sent.
+    size
+        The bytes of the frame.
     against
         Why the site would refuse; empty if it would not.
     """
@@ -226,7 +229,7 @@ class Station(Keeper):
         schema = self._study.schema
         key = self._identity.fingerprint_key(b"data of " + self._study.identity)
         made = hmac.new(key.reveal(), digestmod=hashlib.sha256)
-        continuous, discrete = schema.of_kind(Sort.CONTINUOUS), schema.of_kind(Sort.DISCRETE)
+        continuous, discrete = schema.of_kind(Kind.CONTINUOUS), schema.of_kind(Kind.DISCRETE)
         if continuous:
             found = self._source.moments(continuous)
             values = [found.n, *found.mean().tolist(), *found.covariance().diagonal().tolist()]
@@ -261,24 +264,24 @@ class Station(Keeper):
             raise BrokenFrameError(Refusal.OTHER_DATA)
         return words
 
-    def record(self, kind: Kind, opening: Opening, active: frozenset[int] | None) -> None:
+    def record(self, kind: FrameKind, opening: Opening, active: frozenset[int] | None) -> None:
         """Write down what is about to leave, or refuse it."""
         self._require_running()
         details: dict[str, Any] = {
             "study": self._study.identity.hex(),
             "round": opening.number,
         }
-        if kind is Kind.ADVERT:
+        if kind is FrameKind.ADVERT:
             request = read_request(opening.request, self._study.grid)
             details |= {"request": request.to_dict(), "what": str(request)}
-        if kind is Kind.MASKED:
+        if kind is FrameKind.MASKED:
             details |= {
                 "numbers": opening.size,
                 "bytes": size_of(KEY + 4 * opening.size * opening.limbs),
                 "form": "secure sum",
                 "data": self._fingerprint,
             }
-        if kind in (Kind.CONSENT, Kind.REVEAL) and active is not None:
+        if kind in (FrameKind.CONSENT, FrameKind.REVEAL) and active is not None:
             details["sites"] = self._agreed(active)
         try:
             self._ledger.append(EVENTS[kind], **details)
