@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeAlias, final
 
 import numpy as np
@@ -14,7 +15,7 @@ from isthmus.errors import DataWarning, MismatchError
 from isthmus.fitting import fit_gaussian, fit_tables
 from isthmus.graphs import DAG, Knowledge
 from isthmus.models import DiscreteNetwork, GaussianNetwork
-from isthmus.objectives import AdditiveLoss, LocalScore, ParametricLoss
+from isthmus.objectives import AdditiveLoss, LocalScore, ParametricLoss, QuadraticLoss, SmoothLoss
 from isthmus.progress import reporter_for
 from isthmus.results import Solution
 from isthmus.scores import (
@@ -30,12 +31,17 @@ from isthmus.scores import (
 from isthmus.scores.base import Score
 from isthmus.searches import Boss, Dynotears, Progress, Search, drive
 from isthmus.searches.base import Objective
+from isthmus.simulate.sortability import order_alignment
 from isthmus.sources import Expanded, Source, Summary, as_source
 from isthmus.statistics import Counts, Kind, Moments, Plan, Rows, Schema
 from isthmus.statistics.basis import features_of
 
 _FEW = 200
 """Up to here several starts take seconds."""
+_SORTED = 0.9
+"""Share of paths along which variance grows that is worth a warning."""
+_MANY_EDGES = 3
+"""With fewer edges the share says little."""
 
 AnyScore: TypeAlias = Score[Any, Any]
 AnySearch: TypeAlias = Search[Any]
@@ -98,19 +104,24 @@ def learn(
     name = type(looked).__name__
     with reporter_for(progress) as report:
         found, status = drive(run, name, time_limit=time_limit, report=report)
-    notes = _look_at(_columns_of(objective, statistics))
+    dag = DAG.from_parents(objective.nodes, found.parents)
+    notes = _look_at(_columns_of(objective, statistics)) + _look_at_scales(objective, dag)
     return Solution(
-        dag=DAG.from_parents(objective.nodes, found.parents),
+        dag=dag,
         score=found.score,
         status=status,
         disclosure=source.disclosure(),
         choice=f"Score {chosen!r} ({why}); search {looked!r} ({how}).",
-        equivalent=isinstance(objective, LocalScore) and objective.equivalent,
+        equivalent=isinstance(objective, LocalScore | SmoothLoss) and objective.equivalent,
         knowledge=knowledge,
         notes=notes,
         details=found.details,
         evidence=_Evidence(
-            statistics.moments() if isinstance(statistics, Rows) else statistics, objective
+            statistics.moments() if isinstance(statistics, Rows) else statistics,
+            objective,
+            partial(
+                learn, score=chosen, search=looked, knowledge=knowledge, seed=seed, progress=False
+            ),
         ),
     )
 
@@ -264,6 +275,23 @@ def _look_at(statistics: Moments | Counts | Rows) -> tuple[str, ...]:
     return tuple(notes)
 
 
+def _look_at_scales(objective: Objective, dag: DAG) -> tuple[str, ...]:
+    """Say so when a loss that reads variances found a graph along which variances grow."""
+    if not isinstance(objective, QuadraticLoss) or len(dag.edges) < _MANY_EDGES:
+        return ()
+    share = order_alignment(np.diagonal(objective.matrix), dag)
+    if share < _SORTED:
+        return ()
+    note = (
+        f"Variance grows along {share:.0%} of the directed paths found (varsortability). Least "
+        "squares reads variances: if the scales of the columns are a matter of units, the "
+        "directions are too. solution.standardised_refit() names the edges that depend on scale; "
+        "score=LinearLikelihood() does not see it."
+    )
+    warnings.warn(note, DataWarning, stacklevel=3)
+    return (note,)
+
+
 @final
 @dataclass(frozen=True, eq=False)
 class _Evidence:
@@ -271,6 +299,20 @@ class _Evidence:
 
     statistics: Moments | Counts
     objective: Any
+    again: Callable[[Moments], Solution]
+
+    def standardised(self) -> Solution:
+        """Learn again in the same way, from columns of variance one."""
+        moments = self.statistics
+        if not isinstance(moments, Moments):
+            raise MismatchError("Only numbers can be standardised; this graph is of counts.")
+        if len(moments.schema.of_kind(Kind.CONTINUOUS)) != len(self.objective.nodes):
+            raise MismatchError("Only tables of plain numeric columns can be standardised.")
+        spread = np.sqrt(np.diagonal(moments.scatter()) / moments.n)
+        scale = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > 0)
+        zeros = np.zeros(len(spread))
+        gram = moments.scatter() * scale[:, None] * scale[None, :]
+        return self.again(Moments(moments.schema, moments.n, zeros, zeros, gram))
 
     def fit(self, dag: DAG) -> DiscreteNetwork | GaussianNetwork:
         """Estimate parameters."""

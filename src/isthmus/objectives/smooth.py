@@ -15,9 +15,18 @@ _DETERMINED = 1e-10
 
 
 class SmoothLoss(ABC):
-    """A differentiable objective of weights ``[from, to]``, to be minimised."""
+    """A differentiable objective of weights ``[from, to]``, to be minimised.
+
+    Attributes
+    ----------
+    nodes
+        Names of the variables.
+    equivalent
+        Whether Markov-equivalent graphs have the same minimum.
+    """
 
     nodes: tuple[str, ...]
+    equivalent: bool
 
     @abstractmethod
     def value_and_gradient(self, weights: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
@@ -41,6 +50,8 @@ class QuadraticLoss(SmoothLoss):
         How many rows it was computed from, for criteria that weigh fit against size; None if that
         is not known.
     """
+
+    equivalent = False
 
     def __init__(
         self, nodes: Sequence[str], matrix: NDArray[np.float64], rows: int | None = None
@@ -70,6 +81,8 @@ class LikelihoodLoss(SmoothLoss):
     nodes, matrix, rows
         As for `QuadraticLoss`.
     """
+
+    equivalent = True
 
     def __init__(
         self, nodes: Sequence[str], matrix: NDArray[np.float64], rows: int | None = None

@@ -2,6 +2,7 @@
 
 from isthmus.results.disclosure import Disclosure, Release
 from isthmus.results.dynamic import DynamicEdge, DynamicNetwork
+from isthmus.results.refit import Refit
 from isthmus.results.solution import Evidence, Solution
 from isthmus.results.status import Ending, Status
 
@@ -11,6 +12,7 @@ __all__ = [
     "DynamicNetwork",
     "Ending",
     "Evidence",
+    "Refit",
     "Release",
     "Solution",
     "Status",

@@ -12,6 +12,7 @@ from isthmus.errors import MismatchError
 from isthmus.graphs import CPDAG, DAG, PDAG, Knowledge
 from isthmus.models import DiscreteNetwork, GaussianNetwork
 from isthmus.results.disclosure import Disclosure
+from isthmus.results.refit import Refit
 from isthmus.results.status import Status
 
 if TYPE_CHECKING:
@@ -26,6 +27,9 @@ class Evidence(Protocol):
 
     def strengths(self, dag: DAG) -> dict[tuple[str, str], float]:
         """Return what the score loses when one edge is taken away."""
+
+    def standardised(self) -> Solution:
+        """Learn again in the same way, from columns of variance one."""
 
 
 @final
@@ -81,6 +85,14 @@ class Solution:
     def strengths(self) -> dict[tuple[str, str], float]:
         """Return for each edge what the score loses without it."""
         return self._evidence().strengths(self.dag)
+
+    def standardised_refit(self) -> Refit:
+        """Learn again from standardised columns, and compare.
+
+        What differs was read from the scales of the columns. Only the statistics are used, so
+        nothing more is asked of the source.
+        """
+        return Refit(self.dag, self._evidence().standardised())
 
     def save_bif(self, path: str | PathLike[str]) -> None:
         """Fit conditional probability tables and write them as a BIF file."""

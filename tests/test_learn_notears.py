@@ -1,0 +1,67 @@
+"""NOTEARS from the front door: warnings that teach, and the standardised refit."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+import isthmus as ist
+from isthmus import simulate
+from isthmus.errors import DataWarning, MismatchError
+
+
+def raw(seed: int = 1, d: int = 12) -> simulate.Simulation:
+    return simulate.linear(simulate.erdos_renyi(d, 2 * d, seed=seed), 1000, seed=seed)
+
+
+def test_scales_that_give_the_order_away_are_named() -> None:
+    data = raw()
+    assert simulate.varsortability(data) > 0.9
+    with pytest.warns(DataWarning, match="standardised_refit"):
+        solution = ist.learn(data.data, search=ist.Notears())
+    assert any("varsortability" in note for note in solution.notes)
+    assert solution.dag == data.dag
+    assert not solution.equivalent
+
+
+def test_nothing_is_said_where_scales_say_nothing() -> None:
+    data = raw().standardised()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        solution = ist.learn(data.data, search=ist.Notears(penalty=0.1))
+        assert solution.dag.edges
+        # A likelihood does not see scales, however much they would tell.
+        solution = ist.learn(raw().data, score=ist.LinearLikelihood(), search=ist.Notears())
+    assert solution.equivalent
+    assert solution.notes == ()
+
+
+def test_the_standardised_refit_names_the_edges_that_disagree() -> None:
+    data = raw()
+    with pytest.warns(DataWarning):
+        solution = ist.learn(data.data, search=ist.Notears())
+    refit = solution.standardised_refit()
+    assert refit.turned or refit.gone
+    both = [*refit.kept, *refit.turned, *refit.gone]
+    assert sorted(both) == sorted(solution.dag.edges)
+    there = refit.standardised.dag.edges
+    assert sorted([*refit.kept, *((b, a) for a, b in refit.turned), *refit.new]) == sorted(there)
+    direct = ist.learn(data.standardised().data, search=ist.Notears())
+    assert direct.dag == refit.standardised.dag
+    assert "point the other way" in str(refit)
+
+
+def test_a_likelihood_has_nothing_to_disagree_about() -> None:
+    solution = ist.learn(raw().data, score=ist.LinearLikelihood(), search=ist.Notears())
+    refit = solution.standardised_refit()
+    assert refit.kept == solution.dag.edges
+    assert refit.new == refit.turned == refit.gone == ()
+
+
+def test_counts_cannot_be_standardised() -> None:
+    codes = np.random.default_rng(0).integers(0, 2, size=(100, 2))
+    solution = ist.learn({"a": codes[:, 0], "b": codes[:, 1]})
+    with pytest.raises(MismatchError, match="counts"):
+        solution.standardised_refit()
