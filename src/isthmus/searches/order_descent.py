@@ -22,6 +22,7 @@ Floats: TypeAlias = NDArray[np.float64]
 Truths: TypeAlias = NDArray[np.bool_]
 
 _SWEEPS = 5000
+_TANGENTS = 100
 _NEARLY = 1e-7  # how exact the nodes are solved before the order is final
 _GAIN = 1e-6  # what a move must gain: less may be rounding, and the same data must give one answer
 
@@ -168,10 +169,9 @@ class OrderDescent:
 
 
 def _is_quick(loss: AdditiveLoss) -> TypeGuard[QuadraticAdditiveLoss]:
-    """Whether the compiled solver can take it: plain squares, rows in the order of their nodes."""
+    """Whether the compiled solver can take it: squares, with rows in the order of their nodes."""
     return (
         isinstance(loss, QuadraticAdditiveLoss)
-        and not loss.profiled
         and bool((loss.owner >= 0).all())
         and bool((np.diff(loss.owner) >= 0).all())
     )
@@ -179,7 +179,7 @@ def _is_quick(loss: AdditiveLoss) -> TypeGuard[QuadraticAdditiveLoss]:
 
 @final
 class _Quick:
-    """The compiled solver for plain squares."""
+    """The compiled solver for squares and their logarithms."""
 
     def __init__(self, loss: QuadraticAdditiveLoss) -> None:
         self._loss = loss
@@ -189,9 +189,30 @@ class _Quick:
         self._steeps = np.array([np.linalg.norm(b, 2) if b.size else 0.0 for b in blocks])
 
     def solve(self, target: int, causes: list[int], penalties: Floats, start: Floats) -> Floats:
+        """Solve one node, up to a small tolerance."""
+        found = np.where(np.isin(self._loss.owner, causes), start, 0.0)
+        if not self._loss.profiled:
+            self._descend(target, causes, penalties, found)
+            return found
+        # The logarithm lies below its tangent: with the variance held, this is a lasso again.
+        variance = self._variance(target, found)
+        for _ in range(_TANGENTS):
+            self._descend(target, causes, variance * penalties, found)
+            before, variance = variance, self._variance(target, found)
+            if abs(before - variance) <= _NEARLY * before:
+                break
+        return found
+
+    def _variance(self, target: int, coefficients: Floats) -> float:
+        product = self._loss.features @ coefficients - 2.0 * self._loss.cross[:, target]
+        total = float(self._loss.variances[target])
+        return max(total + float(coefficients @ product), 1e-12 * max(total, 1e-300))
+
+    def _descend(
+        self, target: int, causes: list[int], penalties: Floats, coefficients: Floats
+    ) -> None:
         from isthmus.numerics.group_descent import descend
 
-        found = np.where(np.isin(self._loss.owner, causes), start, 0.0)
         descend(
             self._loss.features,
             self._loss.cross[:, target].copy(),
@@ -199,8 +220,7 @@ class _Quick:
             self._steeps,
             penalties.copy(),
             np.array(causes, dtype=np.int64),
-            found,
+            coefficients,
             _NEARLY,
             _SWEEPS,
         )
-        return found
