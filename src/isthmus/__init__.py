@@ -22,7 +22,17 @@ from isthmus.scores import (
     Poisson,
     PriorMean,
 )
-from isthmus.searches import XGES, Boss, Dynotears, HillClimb, Notears, NotearsAdditive, NotearsMLP
+from isthmus.searches import (
+    ILP,
+    XGES,
+    AStar,
+    Boss,
+    Dynotears,
+    HillClimb,
+    Notears,
+    NotearsAdditive,
+    NotearsMLP,
+)
 from isthmus.sources import Expanded, Federation, Frame, Lazy, Series
 from isthmus.statistics import Chebyshev, Counts, Kind, Moments, Plan
 
@@ -31,9 +41,11 @@ __all__ = [
     "BIC",
     "CPDAG",
     "DAG",
+    "ILP",
     "K2",
     "PDAG",
     "XGES",
+    "AStar",
     "AdditiveLeastSquares",
     "BDeu",
     "BGe",

@@ -1,19 +1,24 @@
 """How to look: searches over graphs, each in a file of its own."""
 
+from isthmus.searches.astar import AStar
 from isthmus.searches.base import Found, Progress, Run, Search, drive
 from isthmus.searches.boss import Boss
 from isthmus.searches.dynotears import Dynotears
 from isthmus.searches.hill_climb import HillClimb
+from isthmus.searches.ilp import ILP
 from isthmus.searches.notears import Notears
 from isthmus.searches.notears_acyclicity import Exponential, LogDet
 from isthmus.searches.notears_additive import NotearsAdditive
 from isthmus.searches.notears_mlp import NotearsMLP
 from isthmus.searches.notears_penalties import L1, QuasiMCP, RefitEBIC
+from isthmus.searches.subset_dp import SubsetDP
 from isthmus.searches.xges import XGES
 
 __all__ = [
+    "ILP",
     "L1",
     "XGES",
+    "AStar",
     "Boss",
     "Dynotears",
     "Exponential",
@@ -28,5 +33,6 @@ __all__ = [
     "RefitEBIC",
     "Run",
     "Search",
+    "SubsetDP",
     "drive",
 ]

@@ -49,7 +49,7 @@ class AStar(Search[LocalScore]):
     max_parents: int | None = None
     networks: int = 1
     bayes_factor: float | None = None
-    pattern: int = 14
+    pattern: int = 20
     max_states: int = 40_000_000
     takes: ClassVar[type[object]] = LocalScore
 

@@ -13,6 +13,8 @@ from isthmus.searches.near_best import Choice, enumerate_near_best
 
 _QUOTA = 5_000
 _CHUNK = 2**11
+_SINGLE = 12
+"""Up to here one pattern is solved at once, which is dynamic programming."""
 
 
 @final
@@ -163,7 +165,7 @@ class ComponentSearch:
 def _groups(part: Component, most: int) -> list[list[int]]:
     """Put nodes that compete with each other into the same pattern, as far as it has room."""
     m = len(part.nodes)
-    if m <= most:
+    if m <= min(most, _SINGLE):
         return [list(range(m))]
     alone = np.zeros((m, m))
     for v, lines in enumerate(part.lists):
@@ -173,7 +175,7 @@ def _groups(part: Component, most: int) -> list[list[int]]:
     # Two nodes that want to be parents of each other: one of them must give way.
     rival = np.minimum(alone, alone.T)
     weight = rival + 1e-3 * (alone + alone.T)
-    count = -(-m // most)
+    count = max(2, -(-m // most))
     room = -(-m // count)
     groups = [[v] for v in range(m)]
     while True:
