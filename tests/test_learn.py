@@ -220,6 +220,10 @@ def test_search_and_score_that_do_not_fit_are_told_apart() -> None:
 def test_the_choice_of_the_search_is_explained() -> None:
     assert "from several starts" in ist.learn(linear_table()[0]).choice
     assert "as asked" in ist.learn(linear_table()[0], search=ist.HillClimb()).choice
+    categories = {k: v for k, v in mixed_table().items() if k in ("smoker", "group")}
+    assert "XGES" in ist.learn(categories).choice
+    # K2 tells equivalent graphs apart, so a search over classes would not do.
+    assert "Boss" in ist.learn(categories, score=ist.K2()).choice
 
 
 def test_integers_are_read_as_the_score_needs_them() -> None:

@@ -6,45 +6,31 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeAlias, final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from isthmus.choose import AnyScore, AnySearch, choose_score, choose_search
 from isthmus.errors import DataWarning, MismatchError
 from isthmus.fitting import fit_gaussian, fit_tables
 from isthmus.graphs import DAG, Knowledge
 from isthmus.models import DiscreteNetwork, GaussianNetwork
-from isthmus.objectives import AdditiveLoss, LocalScore, ParametricLoss, QuadraticLoss, SmoothLoss
+from isthmus.objectives import LocalScore, QuadraticLoss, SmoothLoss
 from isthmus.progress import reporter_for
 from isthmus.results import Solution
-from isthmus.scores import (
-    BIC,
-    AdditiveLeastSquares,
-    DegenerateGaussian,
-    GaussianEBIC,
-    LaggedLeastSquares,
-    LeastSquares,
-    Logistic,
-    Perceptrons,
-)
-from isthmus.scores.base import Score
-from isthmus.searches import Boss, Dynotears, Progress, Search, drive
+from isthmus.scores import AdditiveLeastSquares
+from isthmus.searches import Progress, drive
 from isthmus.searches.base import Objective
 from isthmus.simulate.sortability import order_alignment
 from isthmus.sources import Expanded, Source, Summary, as_source
-from isthmus.statistics import Counts, Kind, Moments, Plan, Rows, Schema
+from isthmus.statistics import Counts, Kind, Moments, Plan, Rows
 from isthmus.statistics.basis import features_of
 
-_FEW = 200
-"""Up to here several starts take seconds."""
 _SORTED = 0.9
 """Share of paths along which variance grows that is worth a warning."""
 _MANY_EDGES = 3
 """With fewer edges the share says little."""
-
-AnyScore: TypeAlias = Score[Any, Any]
-AnySearch: TypeAlias = Search[Any]
 
 
 def learn(
@@ -68,7 +54,7 @@ def learn(
     score
         What is good; by default chosen from the kinds of the columns.
     search
-        How to look; by default :class:`~isthmus.Boss`.
+        How to look; by default chosen from the kinds of the columns and their number.
     knowledge
         Edges and orders that are known beforehand.
     kinds
@@ -88,11 +74,12 @@ def learn(
         returns: with the best graph so far.
     """
     source = as_source(data, kinds=kinds, integers=None if score is None else score.kind)
-    looked, how = _choose_search(source.schema()) if search is None else (search, "as asked")
-    chosen, why = _choose_score(source.schema(), looked) if score is None else (score, "as asked")
+    schema = source.schema()
+    chosen, why = choose_score(schema, search) if score is None else (score, "as asked")
     source = _widened(source, chosen)
     statistics = _gather(source, chosen)
     objective: Objective = chosen.bind(statistics)
+    looked, how = choose_search(schema, objective) if search is None else (search, "as asked")
     fits: bool = isinstance(objective, looked.takes)
     if not fits:
         raise MismatchError(
@@ -175,34 +162,6 @@ def summarise(
     """
     source = as_source(data, kinds=kinds)
     return source.moments() if plan is None else source.counts(plan)
-
-
-def _choose_search(schema: Schema) -> tuple[AnySearch, str]:
-    d = len(schema)
-    if d <= _FEW:
-        return Boss(), f"{d} variables: the most accurate search, from several starts"
-    return Boss(starts=1), f"{d} variables: the most accurate search, from one start"
-
-
-def _choose_score(schema: Schema, search: AnySearch) -> tuple[AnyScore, str]:
-    discrete = len(schema.of_kind(Kind.DISCRETE))
-    if isinstance(search, Dynotears):
-        return LaggedLeastSquares(), "the search looks back in time"
-    if search.takes is AdditiveLoss:
-        if discrete == len(schema):
-            return Logistic(), "all columns are discrete"
-        return AdditiveLeastSquares(), "the search fits curves"
-    if search.takes is ParametricLoss:
-        return Perceptrons(), "the search fits small neural networks"
-    if search.takes is not LocalScore:
-        return LeastSquares(), "the search moves weights"
-    if discrete == len(schema):
-        return BIC(), "all columns are discrete"
-    if discrete == 0:
-        return GaussianEBIC(), "all columns are continuous"
-    return DegenerateGaussian(), (
-        f"{discrete} columns are discrete and {len(schema) - discrete} are continuous"
-    )
 
 
 def _widened(source: Source, score: AnyScore) -> Source:
