@@ -25,7 +25,9 @@ from isthmus.graphs import DAG
 from isthmus.io import read_bif
 
 PEERS = ("pybnesian hc", "pyagrum hc", "pyagrum tabu", "pgmpy hc")
-OURS = ("isthmus BOSS (discrete)", "isthmus HillClimb (discrete)")
+OURS = (
+    "isthmus default: XGES", "isthmus XGES, not extended", "isthmus BOSS", "isthmus HillClimb",
+)  # fmt: skip
 NETWORKS = ("alarm", "hailfinder", "hepar2", "pathfinder", "andes")
 TRUTH = "the true graph"
 Codes = NDArray[np.int64]

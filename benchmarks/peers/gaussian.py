@@ -25,7 +25,11 @@ PEERS = (
     "dagma", "pybnesian hc, BGe", "pybnesian hc, BIC",
     "sort by variance, regress", "sort by R2, regress",
 )  # fmt: skip
-OURS = ("isthmus BOSS", "isthmus BOSS, 4 x BIC", "isthmus HillClimb")
+OURS = (
+    "isthmus default: BOSS, EBIC, 4 starts", "isthmus BOSS, EBIC, 1 start",
+    "isthmus BOSS, 4 x BIC, 1 start", "isthmus BOSS, BIC, 1 start",
+    "isthmus XGES, EBIC", "isthmus HillClimb, EBIC",
+)  # fmt: skip
 SCALES = ("raw", "standardised", "internal")
 Marks = set[tuple[str, int, int]]
 

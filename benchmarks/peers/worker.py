@@ -177,12 +177,14 @@ def pgmpy(data: Data, seed: int) -> Learner:
     return learn
 
 
-def isthmus(score: str, search: str, **options: Any) -> Callable[[Data, int], Learner]:
+def isthmus(score: str, search: str) -> Callable[[Data, int], Learner]:
+    """Learn with a score and a search, as a user writes them."""
+
     def prepare(data: Data, seed: int) -> Learner:
         import isthmus as ist
 
         frame = data.frame()
-        scorer, searcher = getattr(ist, score)(**options), getattr(ist, search)()
+        scorer, searcher = eval(score, vars(ist)), eval(search, vars(ist))
 
         def learn() -> Answer:
             return data.named(ist.learn(frame, score=scorer, search=searcher, seed=seed).dag.edges)
@@ -208,11 +210,16 @@ def sort_and_regress(by: str) -> Callable[[Data, int], Learner]:
 
 
 METHODS: dict[str, Callable[[Data, int], Learner]] = {
-    "isthmus BOSS": isthmus("GaussianBIC", "Boss"),
-    "isthmus BOSS, 4 x BIC": isthmus("GaussianBIC", "Boss", penalty=4.0),
-    "isthmus HillClimb": isthmus("GaussianBIC", "HillClimb"),
-    "isthmus BOSS (discrete)": isthmus("BIC", "Boss"),
-    "isthmus HillClimb (discrete)": isthmus("BIC", "HillClimb"),
+    "isthmus default: BOSS, EBIC, 4 starts": isthmus("GaussianEBIC()", "Boss()"),
+    "isthmus BOSS, EBIC, 1 start": isthmus("GaussianEBIC()", "Boss(starts=1)"),
+    "isthmus BOSS, 4 x BIC, 1 start": isthmus("GaussianBIC(penalty=4)", "Boss(starts=1)"),
+    "isthmus BOSS, BIC, 1 start": isthmus("GaussianBIC()", "Boss(starts=1)"),
+    "isthmus XGES, EBIC": isthmus("GaussianEBIC()", "XGES()"),
+    "isthmus HillClimb, EBIC": isthmus("GaussianEBIC()", "HillClimb()"),
+    "isthmus default: XGES": isthmus("BIC()", "XGES()"),
+    "isthmus XGES, not extended": isthmus("BIC()", "XGES(extended=False)"),
+    "isthmus BOSS": isthmus("BIC()", "Boss()"),
+    "isthmus HillClimb": isthmus("BIC()", "HillClimb()"),
     "causal-learn BOSS": causal_learn_boss(2.0),
     "causal-learn BOSS, BIC": causal_learn_boss(0.5),
     "causal-learn GRaSP": causal_learn_grasp,
