@@ -37,12 +37,15 @@ from isthmus.searches.notears_penalties import (
     RefitEBIC,
     best_cut,
     cut_at,
+    judged,
 )
 
 Floats: TypeAlias = NDArray[np.float64]
 
 _PATH = (0.25, 0.5, 1.0, 2.0)
 """Penalties tried where none is given, in units of what noise alone would reach."""
+_FIRST = 2
+"""Where on the path to begin; it is followed to both sides as long as the criterion falls."""
 
 
 @final
@@ -116,6 +119,7 @@ class _NotearsRun(Run):
                 "The objective does not know its number of rows, so no criterion can choose: "
                 "give a penalty and a threshold."
             )
+        self._follows = len(set(self._penalties)) > 1
         self._text, self._done = "start", 0.0
         self._raw: Floats = np.zeros((len(loss.nodes), len(loss.nodes)))
         self._kept: list[_Candidate] = []
@@ -128,21 +132,36 @@ class _NotearsRun(Run):
     def _stages(self) -> Iterator[bool]:
         task, many = self._task, len(self._penalties)
         order = np.empty(0, np.int64)
-        for k, penalty in enumerate(self._penalties):
+        k: int | None = _FIRST if self._follows else 0
+        while k is not None:
+            penalty = self._penalties[k]
             # The order found for one ℓ1 weight is a good start for the next; copies of one
             # penalty are starts of their own.
-            if k == 0 or penalty == self._penalties[k - 1]:
+            if not self._kept or not self._follows:
                 yield from self._relax(penalty)
                 order = strongest_order(self._raw, task.required)
             along = lasso_along if isinstance(penalty, L1) else subsets_along
             refined = along(task, penalty, order, self._raw, refine=self._options.refine)
             while not refined.step():
-                self._text = f"penalty {k + 1} of {many}: {refined.describe()}"
-                self._done = (k + 0.5) / many
+                self._text = f"problem {len(self._kept) + 1}: {refined.describe()}"
+                self._done = (len(self._kept) + 0.5) / many
                 yield True
             self._kept.append(self._candidate(penalty, refined))
             order, self._raw = refined.order(), refined.weights()
+            k = self._next(k)
             yield True
+
+    def _next(self, k: int) -> int | None:
+        """Give the next penalty: the next start, or the next on the path if that seems to help."""
+        if not self._follows:
+            return k + 1 if k + 1 < len(self._penalties) else None
+        values = {self._penalties.index(one.penalty): one.rank()[0] for one in self._kept}
+        last = len(self._penalties) - 1
+        if _FIRST <= k < last and (k == _FIRST or values[k] <= values[k - 1]):
+            return k + 1
+        if k >= _FIRST:
+            return _FIRST - 1 if values[_FIRST] < values[_FIRST + 1] else None
+        return k - 1 if k > 0 and values[k] < values[k + 1] else None
 
     def _relax(self, penalty: Penalty) -> Iterator[bool]:
         relaxation = self._options.acyclicity.begin(self._task, penalty)
@@ -164,7 +183,10 @@ class _NotearsRun(Run):
     def _cut(self, weights: Floats, *, chosen: bool) -> Cut:
         required, loss = self._task.required, self._task.loss
         if self._options.threshold is not None:
-            return cut_at(weights * self._units(), self._options.threshold, required)
+            cut = cut_at(weights * self._units(), self._options.threshold, required)
+            if loss.rows is None:
+                return cut
+            return judged(cut, loss.matrix, loss.rows, self._options.criterion)
         assert loss.rows is not None
         if not chosen:
             return cut_at(weights, 0.0, required)

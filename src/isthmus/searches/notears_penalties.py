@@ -140,6 +140,12 @@ def cut_at(weights: Floats, threshold: float, required: NDArray[np.bool_]) -> Cu
     return Cut(threshold, None, kept)
 
 
+def judged(cut: Cut, moments: Floats, rows: int, by: RefitEBIC) -> Cut:
+    """Add what the criterion says; nothing where a column has nearly as many parents as rows."""
+    weights = np.where(cut.kept, 1.0, 0.0)
+    return Cut(cut.threshold, best_cut(weights, moments, rows, cut.kept, by).criterion, cut.kept)
+
+
 def best_cut(
     weights: Floats, moments: Floats, rows: int, required: NDArray[np.bool_], by: RefitEBIC
 ) -> Cut:
