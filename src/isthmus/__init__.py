@@ -35,6 +35,7 @@ from isthmus.searches import (
 )
 from isthmus.sources import Expanded, Federation, Frame, Lazy, Series
 from isthmus.statistics import Chebyshev, Counts, Kind, Moments, Plan
+from isthmus.tables import parent_sets, solve
 
 __all__ = [
     "AIC",
@@ -80,7 +81,9 @@ __all__ = [
     "Solution",
     "Status",
     "learn",
+    "parent_sets",
     "score",
     "shd",
+    "solve",
     "summarise",
 ]

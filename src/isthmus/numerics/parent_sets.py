@@ -24,6 +24,7 @@ from isthmus.numerics.abi import evaluate
 from isthmus.numerics.jit import inner, kernel
 
 DONE, NEEDS_ROOM, FAILED = 0, 1, 2
+_NOISE = 2e-10  # gains below are rounding: a constant has the same score whatever its parents
 _SAFE = 1e-9  # part of a bound that rounding may have eaten
 
 
@@ -273,7 +274,7 @@ def expand(score, child, base, names, marks, bound, slack, quota, last, old, new
                 return FAILED
         for f in range(found):
             value, best = values[1 + f], bests[f]
-            if value > best - slack:
+            if value > best - slack + _NOISE:
                 line = listed.counters[0]
                 for t in range(k):
                     listed.members[line, t] = row[t]

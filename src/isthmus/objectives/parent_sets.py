@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, final
 
@@ -11,12 +12,14 @@ from numpy.typing import NDArray
 from isthmus.graphs import BoundKnowledge, Knowledge
 from isthmus.objectives.ceiling import Ceiling
 from isthmus.objectives.local import LocalScore
-from isthmus.objectives.table import ScoreTable, Words, words_for
+from isthmus.objectives.table import ScoreTable, Words, sort_block, words_for
 
 if TYPE_CHECKING:
     from isthmus.numerics.parent_sets import Bound
 
-_QUOTA = 20_000
+_QUOTA = 4_000
+_WIDEST = 16
+_LARGEST_POOL = 2**21
 Block = tuple[Words, NDArray[np.float64]]
 
 
@@ -104,6 +107,39 @@ class TableBuilder:
             self._lister = None
             self._at += 1
         return self._at == len(self._waiting)
+
+    def run_until(self, end: float | None) -> bool:
+        """Go on to the end, or to a time of the monotonic clock; return whether all was listed.
+
+        Half of the time is spent on listing by size. What is left over is spent on sets of any
+        size that look good by what is known of their parts.
+        """
+        if end is None:
+            while not self.step():
+                pass
+            return True
+        begun = time.monotonic()
+        half = begun + 0.5 * (end - begun)
+        while time.monotonic() < half:
+            if self.step():
+                return True
+        return self._hurry(end)
+
+    def _hurry(self, end: float) -> bool:
+        """Share the rest of the time among the children that are not done."""
+        left = self._waiting[self._at :]
+        for number, child in enumerate(left):
+            now = time.monotonic()
+            share = now + (end - now) / (len(left) - number)
+            picked = pick_sets(
+                self._local, child, self._known, self._ceiling, self._max_parents, share
+            )
+            if self._lister is not None:
+                picked = merge(picked, self._lister.block())
+                self._lister = None
+            self._blocks.append(picked)
+        self._at = len(self._waiting)
+        return False
 
     @property
     def done(self) -> float:
@@ -264,3 +300,59 @@ def pack_lines(
             sets, (used, p // 64), np.left_shift(np.uint64(1), (p % 64).astype(np.uint64))
         )
     return sets
+
+
+def pick_sets(
+    local: LocalScore,
+    child: int,
+    known: BoundKnowledge,
+    ceiling: Ceiling,
+    max_parents: int | None,
+    end: float,
+) -> Block:
+    """List parent sets that look good until a time of the monotonic clock."""
+    from isthmus.numerics import parent_sets_anytime as anytime
+
+    base = np.flatnonzero(known.required[:, child])
+    open_ = ~(known.required[:, child] | known.forbidden[:, child])
+    open_[child] = False
+    names = np.flatnonzero(open_)
+    bound = bound_of(ceiling, child)
+    start = float(np.prod(bound.levels[base]))
+    scale = bound.scale * start
+    levels = bound.levels[names]
+    values = local.extensions(child, base.tolist(), names.tolist())
+    # The gain in likelihood: what is paid for parameters or edges is added again.
+    gains = values[1:] - values[0] + scale * (levels - 1.0)
+    order = np.argsort(-gains, kind="stable")
+    names, levels, gains = names[order], levels[order], gains[order]
+    limit = _WIDEST if max_parents is None else max_parents - len(base)
+    width = max(1, min(limit, _WIDEST, len(names)))
+    room = min(_LARGEST_POOL, max(2**12, 64 * len(names)))
+    pool = anytime.new_pool(room, width)
+    marks = np.random.default_rng(0).integers(1, 2**63, len(names), dtype=np.uint64)
+    code = anytime.MORE
+    while code == anytime.MORE:
+        code = anytime.improve(
+            local.handle, child, base, names, marks, gains, levels, scale, 1000, pool
+        )
+        if limit < 1 or time.monotonic() >= end:
+            break
+    if code == anytime.FAILED:
+        local.raise_failure()
+        raise RuntimeError("a compiled score failed without saying why")
+    count = int(pool.counters[0]) if limit >= 1 else 1
+    useful = np.flatnonzero(pool.useful[:count])
+    sets = pack_lines(pool.members[useful], names, base, len(local.nodes))
+    return merge((sets, pool.scores[useful]))
+
+
+def merge(*blocks: Block) -> Block:
+    """Put lists of the same child together and leave out what a subset beats."""
+    from isthmus.numerics.parent_sets_anytime import without_better_subset
+
+    sets = np.concatenate([sets for sets, _ in blocks])
+    scores = np.concatenate([scores for _, scores in blocks])
+    sets, scores = sort_block(sets, scores)
+    kept = without_better_subset(sets)
+    return sets[kept], scores[kept]
