@@ -22,7 +22,6 @@ from isthmus.results import Solution
 from isthmus.scores import AdditiveLeastSquares
 from isthmus.searches import Progress, drive
 from isthmus.searches.base import Objective
-from isthmus.simulate.sortability import order_alignment
 from isthmus.sources import Expanded, Source, Summary, as_source
 from isthmus.statistics import Counts, Kind, Moments, Plan, Rows
 from isthmus.statistics.basis import features_of
@@ -238,6 +237,8 @@ def _look_at_scales(objective: Objective, dag: DAG) -> tuple[str, ...]:
     """Say so when a loss that reads variances found a graph along which variances grow."""
     if not isinstance(objective, QuadraticLoss) or len(dag.edges) < _MANY_EDGES:
         return ()
+    from isthmus.simulate.sortability import order_alignment
+
     share = order_alignment(np.diagonal(objective.matrix), dag)
     if share < _SORTED:
         return ()
