@@ -49,7 +49,11 @@ class NodeLasso:
     def __post_init__(self) -> None:
         owner = self.loss.owner
         self._free = np.flatnonzero(owner < 0)
-        self._groups = {c: np.flatnonzero(owner == c) for c in self.causes}
+        by_owner = np.argsort(owner, kind="stable")
+        starts = np.searchsorted(owner[by_owner], self.causes, side="left").tolist()
+        stops = np.searchsorted(owner[by_owner], self.causes, side="right").tolist()
+        spans = zip(self.causes, starts, stops, strict=True)
+        self._groups = {c: by_owner[a:b] for c, a, b in spans}
 
     def solve(self, start: Floats, tolerance: float = EXACT) -> tuple[Floats, float]:
         """Return the coefficients of all rows, and how far they are from optimal.
@@ -145,20 +149,24 @@ class NodeLasso:
     def _settle_small(self, found: Floats, active: list[int]) -> list[int]:
         """Move groups near zero by proximal steps: Newton's are short where the kink is near."""
         kept = []
+        rows = self._rows(active)
         for c in active:
             own = self._groups[c]
             if float(np.linalg.norm(found[own])) < _SMALL:
-                rows = self._rows(active)
                 _, gradient = self.loss.column(self.target, rows, found[rows])
-                hessian = self.loss.curvature(self.target, rows, found[rows])
-                at = np.flatnonzero(np.isin(rows, own))
-                steep = float(np.linalg.norm(hessian[np.ix_(at, at)], 2))
+                steep = self._steepness(own, rows, found)
                 aim = found[own] - gradient[own] / steep
                 size = float(np.linalg.norm(aim))
                 found[own] = aim * max(1.0 - self.penalties[c] / (steep * max(size, 1e-300)), 0.0)
             if np.any(found[own] != 0.0):
                 kept.append(c)
         return kept
+
+    def _steepness(self, own: Integers, rows: Integers, found: Floats) -> float:
+        """Return the largest curvature of the loss over one group."""
+        hessian = self.loss.curvature(self.target, rows, found[rows])
+        at = np.flatnonzero(np.isin(rows, own))
+        return float(np.linalg.norm(hessian[np.ix_(at, at)], 2))
 
     def _add_penalty(
         self, found: Floats, active: Sequence[int], slope: Floats, hessian: Floats

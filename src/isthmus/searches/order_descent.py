@@ -134,14 +134,14 @@ class OrderDescent:
         key = target, causes
         found = self._known.get(key)
         if found is None:
-            lasso = NodeLasso(self._loss, target, sorted(causes), self._penalties[:, target])
+            penalties = self._penalties[:, target]
             if self._quick is None:
+                lasso = NodeLasso(self._loss, target, sorted(causes), penalties)
                 coefficients, _ = lasso.solve(start, _NEARLY)
+                value = lasso.value(coefficients)
             else:
-                coefficients = self._quick.solve(
-                    target, sorted(causes), self._penalties[:, target], start
-                )
-            found = self._known[key] = Fit(coefficients, lasso.value(coefficients), np.inf)
+                coefficients, value = self._quick.solve(target, sorted(causes), penalties, start)
+            found = self._known[key] = Fit(coefficients, value, np.inf)
         return found
 
     def finish(self, target: int) -> None:
@@ -188,12 +188,23 @@ class _Quick:
         blocks = [loss.features[a:b, a:b] for a, b in spans]
         self._steeps = np.array([np.linalg.norm(b, 2) if b.size else 0.0 for b in blocks])
 
-    def solve(self, target: int, causes: list[int], penalties: Floats, start: Floats) -> Floats:
-        """Solve one node, up to a small tolerance."""
+    def solve(
+        self, target: int, causes: list[int], penalties: Floats, start: Floats
+    ) -> tuple[Floats, float]:
+        """Solve one node, up to a small tolerance; return coefficients and penalised loss."""
         found = np.where(np.isin(self._loss.owner, causes), start, 0.0)
-        if not self._loss.profiled:
+        if self._loss.profiled:
+            self._along_tangents(target, causes, penalties, found)
+        else:
             self._descend(target, causes, penalties, found)
-            return found
+        rows = np.flatnonzero(found)
+        value, _ = self._loss.column(target, rows, found[rows])
+        squares = np.bincount(self._loss.owner, found * found, len(penalties))
+        return found, value + float(penalties @ np.sqrt(squares))
+
+    def _along_tangents(
+        self, target: int, causes: list[int], penalties: Floats, found: Floats
+    ) -> None:
         # The logarithm lies below its tangent: with the variance held, this is a lasso again.
         variance = self._variance(target, found)
         for _ in range(_TANGENTS):
@@ -201,7 +212,6 @@ class _Quick:
             before, variance = variance, self._variance(target, found)
             if abs(before - variance) <= _NEARLY * before:
                 break
-        return found
 
     def _variance(self, target: int, coefficients: Floats) -> float:
         product = self._loss.features @ coefficients - 2.0 * self._loss.cross[:, target]
