@@ -19,8 +19,11 @@ from isthmus.statistics.schema import union_levels
 if TYPE_CHECKING:
     # The protocol is imported where it is used: most programs federate nothing.
     from isthmus.sources.horizontal import (
+        AskConsensus,
+        AskTotals,
         Identity,
         Ledger,
+        Method,
         Request,
         Signature,
         Study,
@@ -91,6 +94,7 @@ class Federation(Source):
         kinds: Mapping[str, Kind] | None = None,
         bounds: Mapping[str, tuple[float, float]] | None = None,
         plan: Plan | None = None,
+        method: Method | None = None,
         ledgers: Mapping[str, Ledger] | None = None,
         lost: Iterable[tuple[str, int]] = (),
     ) -> Federation:
@@ -109,6 +113,8 @@ class Federation(Source):
             only because they are all here.
         plan
             The tables that may be asked for; by default every set.
+        method
+            How the sites work together; by default by secure sums.
         ledgers
             Where each site writes what leaves it; by default into memory.
         lost
@@ -119,7 +125,7 @@ class Federation(Source):
         if schema is None:
             found = [as_source(t, kinds=kinds).schema() for t in tables.values()]
             schema = reduce(union_levels, found)
-        return cls(*simulated(tables, schema, bounds, plan, ledgers, lost))
+        return cls(*simulated(tables, schema, bounds, plan, method, ledgers, lost))
 
     @property
     def study(self) -> Study:
@@ -196,19 +202,32 @@ class Federation(Source):
         assert isinstance(found, Moments)
         return found
 
-    def _ask(self, request: Request) -> Moments | Counts:
+    def totals(self, request: AskTotals) -> tuple[int, NDArray[np.float64]]:
+        """Number of rows and means over all sites, in one secure sum."""
+        found = self._ask(request)
+        assert isinstance(found, Moments)
+        return found.n, found.mean()
+
+    def consensus(self, request: AskConsensus) -> NDArray[np.float64]:
+        """Sum over all sites of the parameters of one step of ADMM."""
+        found = self._ask(request)
+        assert isinstance(found, np.ndarray)
+        return found
+
+    def _ask(self, request: Request) -> Moments | Counts | NDArray[np.float64]:
         from isthmus.sources.horizontal.coordinator import Coordinator
         from isthmus.sources.horizontal.frames import Opening
         from isthmus.sources.horizontal.transport import run_round
 
-        grid = self._study.grid
+        grid, fixed = self._study.grid, self._study.fixed_membership
         number, self._round = self._round, self._round + 1
         opening = Opening(number, request.to_bytes(), request.size(grid), request.limbs)
         coordinator = Coordinator(
             self._study.terms,
             self._identity,
             opening,
-            asked=self._active if self._study.fixed_membership else None,
+            asked=self._active if fixed else None,
+            complete=fixed and self._active is not None,
             verifier=self._verifier,
         )
         words = run_round(coordinator, self._transport)
@@ -225,8 +244,15 @@ class Federation(Source):
         )
 
     def disclosure(self) -> Disclosure:
-        """What left which site, so far."""
-        return Disclosure(tuple(self._releases))
+        """What left which site, so far; the same kind of sum from one site as one entry."""
+        found: dict[tuple[str, str, str], list[int]] = {}
+        for r in self._releases:
+            found.setdefault((r.site, r.what, r.form), []).append(r.size)
+        entries = []
+        for (site, what, form), sizes in found.items():
+            often = what if len(sizes) == 1 else f"{len(sizes)} × {what}"
+            entries.append(Release(site, often, form, sum(sizes)))
+        return Disclosure(tuple(entries))
 
     def __repr__(self) -> str:
         return f"Federation({self._study.title!r}, {len(self._study.members)} sites)"

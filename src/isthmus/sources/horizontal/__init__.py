@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from isthmus.sources.horizontal.admm import Agreed, Centring, LinearADMM, learn_admm
+from isthmus.sources.horizontal.consensus import LinearClient
 from isthmus.sources.horizontal.coordinator import Coordinator, Stage
 from isthmus.sources.horizontal.frames import BrokenFrameError, FrameKind, Opening, Refusal
 from isthmus.sources.horizontal.grid import Grid
@@ -9,9 +11,11 @@ from isthmus.sources.horizontal.ledger import FileLedger, Ledger, MemoryLedger, 
 from isthmus.sources.horizontal.policy import Policy
 from isthmus.sources.horizontal.primitives import Identity, Verifier, key_bytes, key_text
 from isthmus.sources.horizontal.requests import (
+    AskConsensus,
     AskCounts,
     AskFeatures,
     AskMoments,
+    AskTotals,
     Message,
     Request,
 )
@@ -29,10 +33,14 @@ from isthmus.sources.horizontal.study import (
 from isthmus.sources.horizontal.transport import InProcess, Transport, run_round
 
 __all__ = [
+    "Agreed",
+    "AskConsensus",
     "AskCounts",
     "AskFeatures",
     "AskMoments",
+    "AskTotals",
     "BrokenFrameError",
+    "Centring",
     "Coordinator",
     "DryRun",
     "FileLedger",
@@ -42,6 +50,8 @@ __all__ = [
     "InProcess",
     "Keeper",
     "Ledger",
+    "LinearADMM",
+    "LinearClient",
     "Member",
     "MemoryLedger",
     "Message",
@@ -61,6 +71,7 @@ __all__ = [
     "code_hash",
     "key_bytes",
     "key_text",
+    "learn_admm",
     "read_signatures",
     "readable",
     "run_round",

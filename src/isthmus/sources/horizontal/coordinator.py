@@ -45,6 +45,9 @@ AWAITED = {
     Stage.REVEALS: FrameKind.REVEAL,
 }
 
+SUMMED = (Stage.ADVERTS, Stage.SHARES, Stage.MASKED)
+"""Who answers here is in the sum; later a site may die and its numbers still count."""
+
 
 @final
 class Coordinator:
@@ -64,6 +67,8 @@ class Coordinator:
         What is asked for.
     asked
         The sites to ask; all if not given.
+    complete
+        Whether the sum must be over all that are asked; otherwise over those that answer.
     verifier
         Checks signatures.
     """
@@ -75,6 +80,7 @@ class Coordinator:
         opening: Opening,
         *,
         asked: Iterable[str] | None = None,
+        complete: bool = False,
         verifier: Verifier | None = None,
     ) -> None:
         self._terms = terms
@@ -86,6 +92,7 @@ class Coordinator:
         self.stage = Stage.ADVERTS
         names = [m.name for m in terms.members] if asked is None else asked
         self._asked = frozenset(terms.position(name) for name in names)
+        self._complete = complete
         self._got: dict[int, Frame] = {}
         self.refusals: dict[str, Refusal] = {}
         self._keys: dict[int, Advert] = {}
@@ -160,7 +167,8 @@ class Coordinator:
             Too few answered. No sum is formed, now or later.
         """
         got, self._got = self._got, {}
-        if not self._terms.enough(frozenset(got)):
+        lacking = self._complete and self.stage in SUMMED and got.keys() != self._asked
+        if lacking or not self._terms.enough(frozenset(got)):
             raise self._aborted(frozenset(got))
         self._asked = frozenset(got)
         if self.stage is Stage.ADVERTS:
@@ -181,13 +189,15 @@ class Coordinator:
         silent = [self._terms.members[i].name for i in sorted(self._asked - answered)]
         said = {n: self.refusals[n].name.lower() for n in silent if n in self.refusals}
         quiet = [n for n in silent if n not in said]
+        needed = f"{self._terms.threshold} of {self._terms.organisations} organisations are needed"
+        if self._complete:
+            needed = "all sites of the earlier sums are needed"
         self._asked = frozenset()
         self.stage, at = Stage.DONE, self.stage
         return AbortedError(
             f"Round {self.opening.number} ended while waiting for {at.value}: "
-            f"{len(answered)} sites answered, {self._terms.threshold} of "
-            f"{self._terms.organisations} organisations are needed. Silent: {quiet}. "
-            f"Refused: {said}. No sum was formed; open a new round when the sites are back."
+            f"{len(answered)} sites answered, {needed}. Silent: {quiet}. Refused: {said}. "
+            "No sum was formed; open a new round when the sites are back."
         )
 
     def _send_keys(self, got: dict[int, Frame]) -> dict[str, bytes]:

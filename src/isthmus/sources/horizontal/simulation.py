@@ -27,6 +27,7 @@ def simulated(
     schema: Schema,
     bounds: Mapping[str, tuple[float, float]] | None,
     plan: Plan | None,
+    method: Method | None,
     ledgers: Mapping[str, Ledger] | None,
     lost: Iterable[tuple[str, int]],
 ) -> tuple[Study, list[Signature], Identity, InProcess, Verifier]:
@@ -44,6 +45,7 @@ def simulated(
         members=[Member(n, n, key.public) for n, key in keys.items()],
         schema=schema,
         bounds=bounds,
+        method=Method.SECURE_SUMS if method is None else method,
         messages=list(Message),
         plan=Plan.everything() if plan is None else plan,
         rounds=10**6,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import hmac
 from collections.abc import Callable, Iterable
@@ -16,13 +17,20 @@ from isthmus.errors import DataError, IsthmusError, LedgerError, RefusedError, S
 from isthmus.sources.base import Source
 from isthmus.sources.frame import Frame
 from isthmus.sources.horizontal.cells import smallest_cell
+from isthmus.sources.horizontal.consensus import LinearClient
 from isthmus.sources.horizontal.frames import BrokenFrameError, FrameKind, Opening, Refusal, size_of
 from isthmus.sources.horizontal.ledger import Entry, Ledger
 from isthmus.sources.horizontal.policy import Policy
 from isthmus.sources.horizontal.primitives import KEY, Identity, Verifier
-from isthmus.sources.horizontal.requests import AskCounts, Request, read_request
+from isthmus.sources.horizontal.requests import (
+    AskConsensus,
+    AskCounts,
+    Matrix,
+    Request,
+    read_request,
+)
 from isthmus.sources.horizontal.site import Keeper, Site
-from isthmus.sources.horizontal.study import AUTHOR, Signature, Study, code_hash
+from isthmus.sources.horizontal.study import AUTHOR, Method, Signature, Study, code_hash
 from isthmus.sources.horizontal.words import Words
 from isthmus.sources.lazy import Lazy, is_lazy
 from isthmus.statistics import Counts, Kind, Moments, Plan, Schema
@@ -129,6 +137,7 @@ class Station(Keeper):
         self._data = data
         self._checked = False
         self._strange = 0
+        self._client: LinearClient | None = None
         self._require_open()
 
     def site(self, verifier: Verifier | None = None) -> Site:
@@ -171,6 +180,8 @@ class Station(Keeper):
             found.append(f"the study does not allow {request.message.value}")
         if request.message not in policy.messages:
             found.append(f"the policy does not allow {request.message.value}")
+        if isinstance(request, AskConsensus) and study.method is not Method.ADMM:
+            found.append("the method of the study is not ADMM")
         if isinstance(request, AskCounts) and not _within(request.plan, study.plan):
             found.append("the study does not plan these tables")
         opened = sum(e["event"] == "opened" for e in self._past())
@@ -187,12 +198,15 @@ class Station(Keeper):
                 found.append(f"{most} entries {event!r} a year are allowed by the policy")
         return found
 
-    def _gathered(self, request: Request) -> tuple[Moments | Counts, Words]:
+    def _gathered(self, request: Request, *, dry: bool = False) -> tuple[Moments | Counts, Words]:
         """Compute and check the statistic; messages hold no value of the data."""
         try:
             self._require_bounds()
             found = request.gather(self._source)
-            return found, request.encode(found, self._study.grid)
+            sent: Moments | Counts | Matrix = found
+            if isinstance(request, AskConsensus) and isinstance(found, Moments):
+                sent = self._stepped(request, found, dry=dry)
+            return found, request.encode(sent, self._study.grid)
         except Exception as error:  # noqa: BLE001 - engines raise what they like
             kind = type(error).__name__
         # Messages about data may quote them: only the kind of the error is passed on, and not as
@@ -201,6 +215,18 @@ class Station(Keeper):
             f"The data of this site do not fit the study ({kind}). "
             "Read them here with Frame(data, schema=study.schema) to see why."
         )
+
+    def _stepped(self, request: AskConsensus, found: Moments, *, dry: bool) -> Matrix:
+        """Do a step of ADMM. Its state lives as long as this object; a dry run leaves it be."""
+        client = copy.copy(self._client) if dry else self._client
+        if request.step == 1 and (client is None or client.step > 1):
+            client = LinearClient(request.second(found))
+        if client is None:
+            raise RefusedError("ADMM begins with step 1.")
+        sent = client.answer(request.step, request.matrix(), request.rho)
+        if not dry:
+            self._client = client
+        return sent
 
     def _cohort_rules(self, found: Moments | Counts) -> list[str]:
         against = []
@@ -334,7 +360,7 @@ class Station(Keeper):
         found: Moments | Counts | None = None
         try:
             self._require_open()
-            found, _ = self._gathered(request)
+            found, _ = self._gathered(request, dry=True)
             against += self._cohort_rules(found)
         except RefusedError as error:
             against.append(str(error))

@@ -35,6 +35,7 @@ class Method(StrEnum):
     """How the sites work together."""
 
     SECURE_SUMS = "secure sums"
+    ADMM = "admm"
 
 
 @final
@@ -168,6 +169,7 @@ class Study:
         members: Sequence[Member],
         schema: Schema,
         bounds: Mapping[str, tuple[float, float]],
+        method: Method = Method.SECURE_SUMS,
         messages: Iterable[Message] = (Message.MOMENTS,),
         plan: Plan | None = None,
         rows: int = 2**24,
@@ -187,7 +189,7 @@ class Study:
             "purpose": purpose,
             "author": key_text(author),
             "coordinator": key_text(coordinator),
-            "method": Method.SECURE_SUMS.value,
+            "method": method.value,
             "messages": [m.value for m in messages],
             "rows": rows,
             "rounds": rounds,
