@@ -138,3 +138,16 @@ def test_a_proven_gap_at_the_limit() -> None:
             gaps.append(found.gap)
     assert gaps
     assert gaps[0] >= gaps[-1]
+
+
+@pytest.mark.parametrize("search", EXACT, ids=repr)
+def test_out_of_time_before_all_parent_sets_are_listed(search: Search[LocalScore]) -> None:
+    local = discrete_score(BDeu(), 3, 300, 20)
+    known = Knowledge(required=[("x3", "x5"), ("x5", "x1")])
+    begun = search.begin(local, known.bind(local.nodes), np.random.default_rng(0))
+    found, status = drive(begun, "test", time_limit=0.05)
+    assert status.ending is Ending.TIME_LIMIT
+    dag = DAG.from_parents(local.nodes, found.parents)
+    assert known.allows(dag)
+    assert found.score == pytest.approx(local.total(dag))
+    assert len(dag.edges) > 2

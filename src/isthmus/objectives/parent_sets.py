@@ -157,8 +157,11 @@ class TableBuilder:
         if self._lister is not None:
             blocks.append(self._lister.block())
         for child in self._waiting[len(blocks) :]:
-            lister = _Lister(self._local, child, self._known, self._ceiling, 0, 0.0)
-            lister.step()
+            # One parent at most: a graph can be made of it, and it takes no time.
+            most = 1 if self._max_parents is None else min(1, self._max_parents)
+            lister = _Lister(self._local, child, self._known, self._ceiling, most, 0.0)
+            while not lister.step():
+                pass
             blocks.append(lister.block())
         return ScoreTable.from_blocks(
             self._local.nodes,

@@ -181,7 +181,7 @@ class _AStarRun(Run):
     def best(self) -> Found:
         """Return the best graph so far with what is proven."""
         if self._waiting is None:
-            return Found(*self._phase.fallback())
+            return Found(*self._phase.fallback(self._rng))
         if self._search is not None:
             self._keep(self._search)
         score = float(self._table.scores[self._lines].sum())

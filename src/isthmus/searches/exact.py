@@ -9,8 +9,10 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
+from isthmus.errors import SchemaError
 from isthmus.graphs import BoundKnowledge
 from isthmus.objectives import LocalScore, ScoreTable, TableBuilder
+from isthmus.objectives.table import unpack
 
 Line = tuple[int, float, int]
 """A parent set as a mask over all nodes, its score, its line in the table."""
@@ -66,12 +68,14 @@ class TablePhase:
             return "reading the table", None
         return f"parent sets: {self._builder.scored} scored", self._builder.done
 
-    def fallback(self) -> tuple[tuple[tuple[int, ...], ...], float]:
-        """What is required and nothing else, with its score."""
-        d = len(self._objective.nodes)
-        required = self._knowledge.required
-        parents = tuple(tuple(np.flatnonzero(required[:, v]).tolist()) for v in range(d))
-        return parents, sum(self._objective.local(v, p) for v, p in enumerate(parents))
+    def fallback(self, rng: np.random.Generator) -> tuple[tuple[tuple[int, ...], ...], float]:
+        """A graph from the sets that are listed so far, with its score."""
+        table = self.table
+        if table is None:
+            assert self._builder is not None
+            table = self._builder.table()
+        lines, total = first_graph(table, rng)
+        return parents_of(table, lines), total
 
 
 @final
@@ -95,7 +99,7 @@ def first_graph(
     d = len(table.nodes)
     best_lines, best = np.full(d, -1, np.int64), -np.inf
     for _ in range(starts):
-        order = rng.permutation(d)
+        order = _possible_order(table, rng)
         for _ in range(_SWEEPS):
             queue = rng.permutation(d)
             if table_orders.climb(table.starts, table.sets, table.scores, order, queue) <= 0.0:
@@ -105,6 +109,28 @@ def first_graph(
         if total > best:
             best_lines, best = lines, total
     return best_lines, best
+
+
+def _possible_order(table: ScoreTable, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Draw an order in which what is in every parent set of a node comes before it."""
+    d = len(table.nodes)
+    needed = [
+        set(np.flatnonzero(unpack(np.bitwise_and.reduce(table.sets[table.lines(v)]), d)).tolist())
+        for v in range(d)
+    ]
+    shuffled = rng.permutation(d)
+    if not any(needed):
+        return shuffled
+    placed: list[int] = []
+    waiting = shuffled.tolist()
+    while waiting:
+        ready = next((v for v in waiting if needed[v] <= set(placed)), None)
+        if ready is None:
+            names = [table.nodes[v] for v in waiting[:5]]
+            raise SchemaError(f"Every parent set of {names} leads back to them: there is no graph.")
+        placed.append(ready)
+        waiting.remove(ready)
+    return np.array(placed, np.int64)
 
 
 def parents_of(

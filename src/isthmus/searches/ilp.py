@@ -120,7 +120,7 @@ class _ILPRun(Run):
     def best(self) -> Found:
         """Return the best graph so far with what is proven."""
         if self._waiting is None:
-            return Found(*self._phase.fallback())
+            return Found(*self._phase.fallback(self._rng))
         score = float(self._table.scores[self._lines].sum())
         gap = self._gap()
         active = self._program

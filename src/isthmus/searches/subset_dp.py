@@ -88,7 +88,7 @@ class _Run(Run):
     def best(self) -> Found:
         """Return the best graph, or the first one while the subsets are not done."""
         if self._first is None:
-            return Found(*self._phase.fallback())
+            return Found(*self._phase.fallback(self._rng))
         table = self._phase.table
         assert table is not None
         if self._at < 2**self._d:
