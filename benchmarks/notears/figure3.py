@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
+import signal
 import time
 import warnings
 from pathlib import Path
@@ -25,15 +26,22 @@ RESULTS = Path(__file__).resolve().parents[1] / "results"
 KEYS = ("scale", "graph", "noise", "n", "d", "seed", "method")
 
 
-def run(key: dict[str, Any]) -> dict[str, Any]:
+def _too_long(*_: object) -> None:
+    raise TimeoutError("too long")
+
+
+def run(key: dict[str, Any], limit: int) -> dict[str, Any]:
     drawn = draw(*(key[k] for k in ("graph", "noise", "d", "n", "seed", "scale")))
     x = drawn.array()
     begin = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        signal.signal(signal.SIGALRM, _too_long)
+        signal.alarm(limit)
         try:
             weights = METHODS[key["method"]](x)
-        except (ValueError, ArithmeticError, np.linalg.LinAlgError) as error:
+            signal.alarm(0)
+        except (ValueError, ArithmeticError, np.linalg.LinAlgError, TimeoutError) as error:
             return {**key, "failed": str(error)[:200]}
     taken = time.process_time() - begin
     return {**key, **judge(np.asarray(weights), drawn.dag), "cpu": round(taken, 3)}
@@ -93,6 +101,7 @@ def main() -> None:
     parser.add_argument("--scales", nargs="+", default=["raw", "standardised"])
     parser.add_argument("--seeds", nargs="*", type=int, default=list(range(10)))
     parser.add_argument("--again", action="store_true", help="take runs again that are on file")
+    parser.add_argument("--limit", type=int, default=1800, help="seconds for one run")
     parser.add_argument("--name", default="notears-figure3")
     parser.add_argument("--part", default="", help="file to write to, if several run at once")
     options = parser.parse_args()
@@ -108,7 +117,7 @@ def main() -> None:
         key = dict(zip(KEYS, (scale, graph, noise, n, d, seed, method), strict=True))
         if tuple(key.values()) in done:
             continue
-        result = run(key)
+        result = run(key, options.limit)
         print(result, flush=True)
         with path.open("a") as file:
             file.write(json.dumps(result) + "\n")

@@ -428,14 +428,20 @@ def _look_earlier(problem, state, mover, low, tolerance, least, room):  # type: 
     if hope <= least:
         return best, 0.0
     _start_own(problem, state, mover, room)
-    own, gained = value, 0.0
+    own, gained, stale = value, 0.0, False
     for m in range(here - 1, low - 1, -1):
         v = room.others[m]
-        gained += room.gain[m]
         room.own_free[v] = False
         if room.own_weights[v] != 0.0:
             room.own_weights[v] = 0.0
+            stale = True
+        # Only a place just before one that gains can be the best.
+        if room.gain[m] <= 0.0:
+            continue
+        gained += room.gain[m]
+        if stale:
             own = _own(problem, mover, tolerance, room)
+            stale = False
         if gained - (own - value) > most:
             best, most = m, gained - (own - value)
         if own - value >= hope:
@@ -464,11 +470,21 @@ def _look_later(problem, state, mover, high, tolerance, least, room):  # type: i
     if hope <= least:
         return best, 0.0
     _start_own(problem, state, mover, room)
-    own, lost = value, 0.0
+    own, lost, stale = value, 0.0, False
     c = problem.scale[mover]
-    for m in range(here, high):
+    for m in range(here, high + 1):
+        # Only a place just before a child, or the last one, can be the best.
+        child = m < high and state.incoming[room.others[m], mover] != 0.0
+        if child or m == high:
+            if stale:
+                own = _own(problem, mover, tolerance, room)
+                stale = False
+            if value - own - lost > most:
+                best, most = m, value - own - lost
+        if m == high:
+            break
         v = room.others[m]
-        if state.incoming[v, mover] != 0.0:
+        if child:
             lost += _value_with(problem, state, v, m, -1, tolerance, room) - state.value[v]
             if lost >= hope:
                 break
@@ -476,9 +492,7 @@ def _look_later(problem, state, mover, high, tolerance, least, room):  # type: i
             room.own_free[v] = True
             slope = c * (problem.moments[mover, v] - room.own_product[v])
             if abs(slope) - problem.penalty[mover, v] > tolerance:
-                own = _own(problem, mover, tolerance, room)
-        if value - own - lost > most:
-            best, most = m + 1, value - own - lost
+                stale = True
     return best, most if best != here else 0.0
 
 
