@@ -240,7 +240,7 @@ class Federation(Source):
         """Not here, and nowhere together."""
         raise MismatchError(
             "The rows of a federation stay at its sites. Choose a score that needs moments or "
-            "counts."
+            "counts; for curves give federation.expanded(basis)."
         )
 
     def disclosure(self) -> Disclosure:

@@ -217,6 +217,41 @@ def test_engines_at_the_sites() -> None:
     check_moments(federation.moments(), Frame(data).moments())
 
 
+@st.composite
+def split_tables(draw: st.DrawFn) -> tuple[Table, np.ndarray[Any, np.dtype[np.int64]]]:
+    """Mixed tables with large means and constants, and a site for each row."""
+    n = draw(st.integers(3, 25))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    data: Table = {}
+    for i in range(draw(st.integers(1, 4))):
+        kind = draw(st.sampled_from(["real", "whole", "text", "constant"]))
+        if kind == "real":
+            mean = draw(st.sampled_from([0.0, 1.0, -1e6, 1e9]))
+            data[f"x{i}"] = mean + rng.normal(size=n).astype(np.float32).astype(float)
+        elif kind == "whole":
+            data[f"x{i}"] = rng.integers(0, 3, n)
+        elif kind == "text":
+            data[f"x{i}"] = rng.choice(["a", "ß", "it's"], n)
+        else:
+            data[f"x{i}"] = np.full(n, draw(st.sampled_from([0.0, 0.1, -70.3, 1e8])))
+    labels = rng.integers(0, 4, n)
+    labels[:3] = (0, 1, 2)
+    return data, labels
+
+
+@settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
+@given(split_tables())
+def test_any_split_gives_what_the_whole_gives(
+    given: tuple[Table, np.ndarray[Any, np.dtype[np.int64]]],
+) -> None:
+    data, labels = given
+    frame = Frame(data)
+    parts = {f"s{k}": {n: x[labels == k] for n, x in data.items()} for k in np.unique(labels)}
+    federation = Federation.simulate(parts, schema=frame.schema())
+    check_source(federation, frame)
+    assert federation.moments().constants() == frame.moments().constants()
+
+
 # --- the grid --------------------------------------------------------------------------------
 
 

@@ -16,12 +16,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isthmus.errors import AbortedError, LedgerError, RefusedError, StudyError
+from isthmus.errors import AbortedError, DataError, LedgerError, RefusedError, StudyError
 from isthmus.sources import Federation, Frame
 from isthmus.sources.horizontal import (
     AskCounts,
     AskMoments,
     FileLedger,
+    FrameKind,
     Identity,
     InProcess,
     Ledger,
@@ -29,6 +30,7 @@ from isthmus.sources.horizontal import (
     MemoryLedger,
     Message,
     Method,
+    Opening,
     Policy,
     Refusal,
     Station,
@@ -39,6 +41,8 @@ from isthmus.sources.horizontal import (
     verify,
     write_signatures,
 )
+from isthmus.sources.horizontal.frames import COORDINATOR, pack, parse
+from isthmus.sources.horizontal.grid import counts_size
 from isthmus.sources.horizontal.toml import Reader, document
 from isthmus.statistics import Kind, Moments, Plan, Schema, Variable
 from isthmus.testing.source import check_source
@@ -582,3 +586,50 @@ def test_strangers_cannot_fill_the_ledger(four: Consortium) -> None:
     entries = four.ledgers["north"].entries()
     assert [e["frames"] for e in entries] == [2**k for k in range(10)]
     assert {e["why"] for e in entries} == {Refusal.MALFORMED.name.lower()}
+
+
+def test_nor_can_the_coordinator(four: Consortium) -> None:
+    four.ledgers["north"] = MemoryLedger()
+    federation = four.federation()
+    old = Opening(0, b"", 1, 1)
+    frame = pack(FrameKind.OPEN, four.study.terms, 0, COORDINATOR, old.body(), four.boss)
+    for _ in range(300):
+        four.sites["north"].handle(frame)
+    entries = four.ledgers["north"].entries()
+    assert len(entries) == 102
+    assert [e["frames"] for e in entries[100:]] == [128, 256]
+    assert federation.moments().n == 240
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        b"",
+        b"[]",
+        b"null",
+        b'{"moments":"age"}',
+        b'{"moments":["age","age"]}',
+        b'{"moments":["height"]}',
+        b'{"moments": ["age"]}',
+        b'{"moments":[]}',
+        b'{"counts":["ward","ill"],"plan":{"up_to":10000}}',
+        b'{"counts":["age"],"plan":{"everything":true}}',
+        b'{"features":{"chebyshev":{"terms":3,"radius":3.0},"columns":{"ward":[0.0,1.0]}}}',
+        b'{"features":{"chebyshev":{"terms":99,"radius":3.0},"columns":{"age":[0.0,1.0]}}}',
+        b'{"consensus":["age"],"step":1,"rows":1,"rho":1.0,"weights":[[NaN]],"centre":null}',
+        b'{"consensus":["age"],"step":1,"rows":0,"rho":1.0,"weights":[[0.0]],"centre":null}',
+        b'{"totals":' + b"[" * 100000,
+    ],
+)
+def test_strange_requests_are_refused(four: Consortium, request_: bytes) -> None:
+    site = four.station("north").site()
+    opening = Opening(1, request_, 3, 4)
+    frame = pack(FrameKind.OPEN, four.study.terms, 1, COORDINATOR, opening.body(), four.boss)
+    assert parse(site.handle(frame)).kind is FrameKind.REFUSE
+    assert four.why("north") == ["bad_request"]
+
+
+def test_a_plan_with_too_many_sets_is_not_listed() -> None:
+    schema = Schema.discrete({f"x{i}": (0, 1) for i in range(200)})
+    with pytest.raises(DataError, match="too many cells"):
+        counts_size(schema, Plan.up_to(5))

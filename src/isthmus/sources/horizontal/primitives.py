@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 KEY = 32
 SIGNATURE = 64
 TAG = 16
+REMEMBERED = 2**20
+"""So many good signatures are remembered."""
+
 _PREFIX = "ed25519:"
 
 
@@ -155,6 +158,8 @@ class Verifier:
             Ed25519PublicKey.from_public_bytes(public).verify(signature, message)
         except (InvalidSignature, ValueError):
             return False
+        if len(self._good) >= REMEMBERED:
+            self._good.clear()
         self._good.add(seen)
         return True
 

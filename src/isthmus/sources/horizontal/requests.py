@@ -194,7 +194,7 @@ class AskFeatures(Request):
 
     def _grid(self, common: Grid) -> Grid:
         schema = self.expansion.schema()
-        common.schema.indices(self.expansion.names)
+        common.schema.subset(self.expansion.names).require(Kind.CONTINUOUS, "Basis functions")
         # A Chebyshev polynomial of a clipped column stays between -1 and 1.
         bounds = {n: common.bounds.get(n, (-1.5, 1.5)) for n in schema.names}
         return Grid(schema, bounds, common.rows, common.sites)

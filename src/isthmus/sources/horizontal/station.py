@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import hmac
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -45,6 +46,9 @@ EVENTS = {
 }
 STRANGE = frozenset({Refusal.MALFORMED, Refusal.OTHER_STUDY, Refusal.BAD_SIGNATURE})
 """Refusals of frames that may come from anyone."""
+
+PATIENCE = 100
+"""So many refusals of one kind are all written down."""
 
 
 @final
@@ -136,7 +140,7 @@ class Station(Keeper):
         self._code = code_hash() if code is None else code
         self._data = data
         self._checked = False
-        self._strange = 0
+        self._refusals: Counter[Refusal] = Counter()
         self._client: LinearClient | None = None
         self._require_open()
 
@@ -329,15 +333,17 @@ class Station(Keeper):
     def refused(self, why: Refusal, number: int) -> None:
         """Write down that a frame was not answered.
 
-        Anyone can send what is not authentic: of such frames the first, second, fourth, eighth …
-        are written, with their number, so that nobody can fill the disk.
+        Nobody can fill the disk: of frames that are not authentic, which anyone can send, and of
+        others after the first hundred, only every one whose number is a power of two is written,
+        with that number.
         """
         details: dict[str, Any] = {"study": self._study.identity.hex(), "why": why.name.lower()}
-        if why in STRANGE:
-            self._strange += 1
-            if self._strange & (self._strange - 1):
+        self._refusals[why] += 1
+        often = self._refusals[why]
+        if why in STRANGE or often > PATIENCE:
+            if often & (often - 1):
                 return
-            details["frames"] = self._strange
+            details["frames"] = often
         try:
             self._ledger.append("refused", **details, round=number)
         except LedgerError:
