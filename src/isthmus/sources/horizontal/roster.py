@@ -105,10 +105,14 @@ class Terms:
 
     def position(self, name: str) -> int:
         """Position of a site in the roster."""
-        for i, member in enumerate(self.members):
-            if member.name == name:
-                return i
-        raise StudyError(f"There is no site {name!r} in the study.")
+        try:
+            return self._positions[name]
+        except KeyError:
+            raise StudyError(f"There is no site {name!r} in the study.") from None
+
+    @cached_property
+    def _positions(self) -> dict[str, int]:
+        return {m.name: i for i, m in enumerate(self.members)}
 
     def enough(self, sites: frozenset[int]) -> bool:
         """Whether these sites may form a sum."""

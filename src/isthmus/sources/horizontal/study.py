@@ -232,14 +232,14 @@ class Study:
     def require(self, signatures: Iterable[Signature], roles: Iterable[str]) -> None:
         """Raise `StudyError` unless all of these signed."""
         verifier = Verifier()
+        wanted = {role: self.key_of(role) for role in roles}
         good = {
             s.role
             for s in signatures
-            if (s.role == AUTHOR or any(m.name == s.role for m in self.members))
-            and s.key == self.key_of(s.role)
+            if wanted.get(s.role) == s.key
             and verifier.verify(s.key, s.value, _signed(self.identity, s.role))
         }
-        lacking = [role for role in roles if role not in good]
+        lacking = [role for role in wanted if role not in good]
         if lacking:
             raise StudyError(
                 f"The study {self.identity.hex()[:16]}… has no valid signature of {lacking[:10]}. "
