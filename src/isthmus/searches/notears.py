@@ -42,9 +42,9 @@ from isthmus.searches.notears_penalties import (
 
 Floats: TypeAlias = NDArray[np.float64]
 
-_PATH = (0.25, 0.5, 1.0, 2.0)
+_PATH = (0.5, 1.0, 2.0)
 """Penalties tried where none is given, in units of what noise alone would reach."""
-_FIRST = 2
+_FIRST = 1
 """Where on the path to begin; it is followed to both sides as long as the criterion falls."""
 
 
