@@ -193,7 +193,8 @@ def improve(score, child, base, names, marks, gains, levels, scale, quota, pool)
                     best = max(best, pool.best[line])
             pool.useful[new] = values[1 + f] > best + _NOISE
             pool.best[new] = max(best, values[1 + f])
-            if k + 1 < width:
+            # What a subset beats is seldom the beginning of something better.
+            if k + 1 < width and pool.useful[new]:
                 _push(pool, _guess(pool, new, gains, levels, scale), new)
     return MORE
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _QUOTA = 4_000
 _WIDEST = 16
+_FEW = 50
 _LARGEST_POOL = 2**21
 Block = tuple[Words, NDArray[np.float64]]
 
@@ -111,15 +112,16 @@ class TableBuilder:
     def run_until(self, end: float | None) -> bool:
         """Go on to the end, or to a time of the monotonic clock; return whether all was listed.
 
-        Half of the time is spent on listing by size. What is left over is spent on sets of any
-        size that look good by what is known of their parts.
+        With few nodes half of the time is spent on listing by size, which may come to an end. The
+        rest is spent on sets of any size that look good by what is known of their parts.
         """
         if end is None:
             while not self.step():
                 pass
             return True
         begun = time.monotonic()
-        half = begun + 0.5 * (end - begun)
+        few = len(self._local.nodes) <= _FEW
+        half = begun + 0.5 * (end - begun) if few else begun
         while time.monotonic() < half:
             if self.step():
                 return True
@@ -128,18 +130,25 @@ class TableBuilder:
     def _hurry(self, end: float) -> bool:
         """Share the rest of the time among the children that are not done."""
         left = self._waiting[self._at :]
+        complete = True
         for number, child in enumerate(left):
             now = time.monotonic()
             share = now + (end - now) / (len(left) - number)
             picked = pick_sets(
                 self._local, child, self._known, self._ceiling, self._max_parents, share
             )
-            if self._lister is not None:
-                picked = merge(picked, self._lister.block())
-                self._lister = None
-            self._blocks.append(picked)
+            lister = self._lister or _Lister(
+                self._local, child, self._known, self._ceiling, self._max_parents, self._slack
+            )
+            self._lister = None
+            # Nothing looks good any more: what time is left goes to listing by size.
+            finished = False
+            while not finished and time.monotonic() < share:
+                finished = lister.step()
+            self._blocks.append(lister.block() if finished else merge(picked, lister.block()))
+            complete = complete and finished
         self._at = len(self._waiting)
-        return False
+        return complete
 
     @property
     def done(self) -> float:
