@@ -203,6 +203,8 @@ def column_of_series(name: str, series: nw.Series[Any]) -> Column:
     if isinstance(dtype, nw.Object):
         return column_of_array(name, series.to_numpy())
     shape = shape_of(name, dtype)
+    if isinstance(dtype, nw.Categorical) and series.implementation.is_pandas_like():
+        return _column_of_categories(name, series.to_native())
     nulls = series.null_count()
     if nulls:
         if shape is Shape.REAL:
@@ -225,14 +227,8 @@ def _column_of_text(name: str, series: nw.Series[Any]) -> Column:
     import narwhals as nw
 
     if isinstance(series.dtype, (nw.Categorical, nw.Enum)):
-        if series.implementation.is_pandas_like():  # categories may be numbers there
-            native = series.to_native()
-            codes, held = native.cat.codes.to_numpy(), native.cat.categories.tolist()
-            seen = np.flatnonzero(np.bincount(codes, minlength=len(held)))
-            lookup = np.zeros(len(held), dtype=np.int64)
-            lookup[seen] = np.arange(len(seen))
-            labels = tuple(plain_level(held[i], name) for i in seen)
-            return Column(name, Shape.NAMED, 0, lookup[codes], labels)
+        if series.implementation.is_pandas_like():
+            return _column_of_categories(name, series.to_native())
         series = series.cast(nw.String)
     distinct = series.unique().to_list()
     if len(distinct) > MAX_LEVELS:
@@ -240,3 +236,17 @@ def _column_of_text(name: str, series: nw.Series[Any]) -> Column:
     places = series.replace_strict(distinct, list(range(len(distinct))), return_dtype=nw.Int64)
     labels = tuple(plain_level(v, name) for v in distinct)
     return Column(name, Shape.NAMED, 0, places.to_numpy(), labels)
+
+
+def _column_of_categories(name: str, native: Any) -> Column:
+    """Read a pandas column of categories, which may be numbers, by the codes it has already."""
+    held = native.array.categories.tolist()
+    codes = np.asarray(native.array.codes)
+    missing = int(np.count_nonzero(codes < 0))
+    if missing or len(codes) == 0:
+        return Column(name, Shape.NAMED, missing, np.empty(len(codes)))
+    seen = np.flatnonzero(np.bincount(codes, minlength=len(held)))
+    lookup = np.zeros(len(held), dtype=np.int64)
+    lookup[seen] = np.arange(len(seen))
+    labels = tuple(plain_level(held[i], name) for i in seen)
+    return Column(name, Shape.NAMED, 0, lookup[codes], labels)

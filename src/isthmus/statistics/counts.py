@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any, final
 
@@ -296,8 +297,12 @@ class Counts:
 
     def constants(self) -> tuple[str, ...]:
         """Names of the variables that have the same level in all rows."""
-        planned = [n for n in self.schema.names if self.plan.covers([n])]
-        return tuple(n for n in planned if self.table([n]).max() == self.n)
+        return tuple(n for n, table in self._singles.items() if table.max() == self.n)
+
+    @cached_property
+    def _singles(self) -> dict[str, Integers]:
+        """Tables of single variables, as far as they are planned."""
+        return {n: self.table([n]) for n in self.schema.names if self.plan.covers([n])}
 
     def duplicates(self) -> tuple[tuple[str, ...], ...]:
         """Groups of variables that are the same up to the names of their levels.
@@ -306,9 +311,8 @@ class Counts:
         """
         still = set(self.constants())
         alike: dict[tuple[int, ...], list[str]] = {}
-        for name in self.schema.names:
-            if name not in still and self.plan.covers([name]):
-                seen = self.table([name])
+        for name, seen in self._singles.items():
+            if name not in still:
                 # Duplicates have the same numbers in their levels: most pairs need no table.
                 alike.setdefault(tuple(sorted(seen[seen > 0].tolist())), []).append(name)
         pairs = [
