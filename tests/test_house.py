@@ -53,7 +53,8 @@ def pyproject() -> dict[str, Any]:
 
 
 def test_import_is_quick() -> None:
-    code = "from time import perf_counter as t; a = t(); import isthmus; print(t() - a)"
+    # CPU time: what other programs do at the same time is not our doing.
+    code = "from time import process_time as t; a = t(); import isthmus; print(t() - a)"
     seconds = min(float(run(code)) for _ in range(5))
     assert seconds < IMPORT_SECONDS
 
