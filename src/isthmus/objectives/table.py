@@ -170,11 +170,12 @@ class ScoreTable:
             self.local(position[v], [position[p] for p in dag.parents(v)]) for v in dag.nodes
         )
 
-    def restrict(self, knowledge: BoundKnowledge) -> ScoreTable:
-        """Keep the sets that agree with knowledge.
+    def restrict(self, knowledge: BoundKnowledge, max_parents: int | None = None) -> ScoreTable:
+        """Keep the sets that agree with knowledge, and those of at most so many parents.
 
         Forbidden edges can be applied to any table. Required ones must be known when the table is
-        made, since without them the sets that hold them may have been left out.
+        made, since without them the sets that hold them may have been left out; they do not count
+        as too many.
         """
         known = np.zeros_like(knowledge.required) if self.required is None else self.required
         late = knowledge.required & ~known
@@ -188,14 +189,25 @@ class ScoreTable:
         for v in range(len(self.nodes)):
             barred = pack_set(np.flatnonzero(knowledge.forbidden[:, v]).tolist(), len(self.nodes))
             keep[self.lines(v)] = ~(self.sets[self.lines(v)] & barred).any(axis=1)
+            if max_parents is not None:
+                most = max(max_parents, int(known[:, v].sum()))
+                sizes = unpack(self.sets[self.lines(v)], len(self.nodes)).sum(axis=1)
+                keep[self.lines(v)] &= sizes <= most
+            if not keep[self.lines(v)].any():
+                raise KnowledgeError(
+                    f"No listed parent set of {self.nodes[v]!r} agrees with the knowledge"
+                    + ("." if max_parents is None else f" and has at most {max_parents} parents.")
+                    + " Give the knowledge when the table is made."
+                )
         if keep.all():
             return self
-        sizes = np.add.reduceat(keep.astype(np.int64), self.starts[:-1])
+        counts = np.add.reduceat(keep.astype(np.int64), self.starts[:-1])
         return replace(
             self,
-            starts=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+            starts=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
             sets=self.sets[keep],
             scores=self.scores[keep],
+            max_parents=self.max_parents if max_parents is None else max_parents,
         )
 
     def save(self, path: str | PathLike[str]) -> None:

@@ -6,6 +6,7 @@ from isthmus.searches.boss import Boss
 from isthmus.searches.dynotears import Dynotears
 from isthmus.searches.hill_climb import HillClimb
 from isthmus.searches.ilp import ILP
+from isthmus.searches.known_order import KnownOrder
 from isthmus.searches.notears import Notears
 from isthmus.searches.notears_acyclicity import Exponential, LogDet
 from isthmus.searches.notears_additive import NotearsAdditive
@@ -24,6 +25,7 @@ __all__ = [
     "Exponential",
     "Found",
     "HillClimb",
+    "KnownOrder",
     "LogDet",
     "Notears",
     "NotearsAdditive",

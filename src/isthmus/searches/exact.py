@@ -41,7 +41,7 @@ class TablePhase:
     def restart(self, slack: float) -> None:
         """Begin again with another slack."""
         if isinstance(self._objective, ScoreTable):
-            self.table = self._objective.restrict(self._knowledge)
+            self.table = self._objective.restrict(self._knowledge, self._max_parents)
             return
         self.table = None
         self._builder = TableBuilder(

@@ -1,0 +1,218 @@
+"""Parents along an order that is known: K2, and the best parents of all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isthmus.errors import KnowledgeError, MismatchError
+from isthmus.graphs import BoundKnowledge
+from isthmus.objectives import LocalScore, ScoreTable, TableBuilder
+from isthmus.searches.base import Found, Run, Search
+
+_NOISE = 1e-12
+"""Relative to the score: a constant column gains nothing, but for rounding."""
+
+
+@final
+@dataclass(frozen=True)
+class KnownOrder(Search[LocalScore]):
+    """Parents for each variable among those before it in an order that is given.
+
+    By default this is K2 (Cooper and Herskovits 1992): the parent that gains most is added, until
+    none gains or the bound on their number is reached. It can miss parents that gain only
+    together. With ``exact`` no set of parents that agrees with the order scores more. A score table
+    always gives the best sets it lists.
+
+    Parameters
+    ----------
+    order
+        Names of all variables, causes before effects.
+    max_parents
+        Upper bound on the number of parents of a node; None for no bound.
+    exact
+        Whether to look for the best parents instead of adding them one by one.
+    """
+
+    order: Sequence[str]
+    max_parents: int | None = None
+    exact: bool = False
+    takes: ClassVar[type[object]] = LocalScore
+
+    def __post_init__(self) -> None:
+        if isinstance(self.order, str):
+            raise MismatchError(f"The order must be a list of names, not the text {self.order!r}.")
+        object.__setattr__(self, "order", tuple(self.order))
+        if self.max_parents is not None and self.max_parents < 0:
+            raise MismatchError(
+                f"KnownOrder was given max_parents={self.max_parents}; give 0 or more, or None."
+            )
+
+    def begin(
+        self,
+        objective: LocalScore | ScoreTable,
+        knowledge: BoundKnowledge,
+        rng: np.random.Generator,
+    ) -> Run:
+        """Start a run."""
+        places = _places(self.order, objective.nodes)
+        bound = _after(knowledge, places, objective.nodes)
+        if isinstance(objective, ScoreTable):
+            return _TableRun(objective.restrict(bound, self.max_parents))
+        if self.exact:
+            return _ExactRun(objective, bound, self.max_parents)
+        return _GreedyRun(objective, bound, self.max_parents, np.argsort(places))
+
+
+def _places(order: Sequence[str], nodes: tuple[str, ...]) -> NDArray[np.int64]:
+    """Where each node stands in the order."""
+    missing = [name for name in nodes if name not in set(order)]
+    unknown = [name for name in order if name not in set(nodes)]
+    if missing or unknown or len(order) != len(nodes):
+        twice = sorted({name for name in order if list(order).count(name) > 1})
+        raise MismatchError(
+            "KnownOrder needs every variable once. "
+            + (f"Missing: {missing[:5]}. " if missing else "")
+            + (f"Not in the data: {unknown[:5]}. " if unknown else "")
+            + (f"Given twice: {twice[:5]}. " if twice else "")
+            + f"The variables are {list(nodes[:10])}{' …' if len(nodes) > 10 else ''}."
+        )
+    position = {name: i for i, name in enumerate(order)}
+    return np.array([position[name] for name in nodes], np.int64)
+
+
+def _after(
+    knowledge: BoundKnowledge, places: NDArray[np.int64], nodes: tuple[str, ...]
+) -> BoundKnowledge:
+    """Forbid what comes later in the order as a parent."""
+    backwards = places[:, None] > places[None, :]
+    wrong = knowledge.required & backwards
+    if wrong.any():
+        p, v = np.argwhere(wrong)[0]
+        raise KnowledgeError(
+            f"The edge {nodes[p]} → {nodes[v]} is required, but {nodes[v]!r} comes first in the "
+            "order. Change one of them."
+        )
+    return BoundKnowledge(knowledge.required, knowledge.forbidden | backwards)
+
+
+@final
+class _GreedyRun(Run):
+    """K2: one variable a step."""
+
+    def __init__(
+        self,
+        objective: LocalScore,
+        knowledge: BoundKnowledge,
+        max_parents: int | None,
+        order: NDArray[np.int64],
+    ) -> None:
+        d = len(objective.nodes)
+        self._objective = objective
+        self._known = knowledge
+        self._most = d if max_parents is None else max_parents
+        self._order = order.tolist()
+        self._at = 0
+        self._parents = [tuple(np.flatnonzero(knowledge.required[:, v]).tolist()) for v in range(d)]
+        self._scores: dict[int, float] = {}
+
+    def step(self) -> bool:
+        """Add parents of the next variable until none gains."""
+        if self._at == len(self._order):
+            return True
+        v = self._order[self._at]
+        chosen = list(self._parents[v])
+        open_ = np.flatnonzero(~self._known.forbidden[:, v] & ~self._known.required[:, v]).tolist()
+        score = self._objective.local(v, chosen)
+        while open_ and len(chosen) < self._most:
+            values = self._objective.extensions(v, chosen, open_)[1:]
+            best = int(np.argmax(values))
+            if not values[best] > score + _NOISE * max(1.0, abs(score)):
+                break
+            score = float(values[best])
+            chosen.append(open_.pop(best))
+        self._parents[v] = tuple(sorted(chosen))
+        self._scores[v] = score
+        self._at += 1
+        return self._at == len(self._order)
+
+    def best(self) -> Found:
+        """Return the parents found so far."""
+        total = 0.0
+        for v, parents in enumerate(self._parents):
+            known = self._scores.get(v)
+            total += self._objective.local(v, parents) if known is None else known
+        return Found(tuple(self._parents), total)
+
+    def describe(self) -> tuple[str, float, float | None]:
+        """Say how many variables are done."""
+        d = len(self._order)
+        return f"{self._at} of {d} variables", sum(self._scores.values()), self._at / max(1, d)
+
+    def conclusion(self) -> str:
+        """Say what the end means."""
+        return "no single parent that comes before a variable gains; two together may."
+
+
+@final
+class _ExactRun(Run):
+    """The useful parent sets of each variable among those before it; the first one is the best."""
+
+    def __init__(
+        self, objective: LocalScore, knowledge: BoundKnowledge, max_parents: int | None
+    ) -> None:
+        self._most = max_parents
+        self._builder = TableBuilder(objective, max_parents=max_parents, knowledge=knowledge)
+
+    def step(self) -> bool:
+        """Score some thousand sets."""
+        return self._builder.step()
+
+    def best(self) -> Found:
+        """Return the best parents seen so far."""
+        return _first_lines(self._builder.table(), {"parent_sets_scored": self._builder.scored})
+
+    def describe(self) -> tuple[str, float, float | None]:
+        """Say how many sets were scored."""
+        return f"{self._builder.scored} sets scored", -np.inf, self._builder.done
+
+    def conclusion(self) -> str:
+        """Say what the end means."""
+        limit = "" if self._most is None else f" of at most {self._most} parents"
+        return f"no graph{limit} that agrees with the order scores more."
+
+
+@final
+class _TableRun(Run):
+    """A table without the sets that the order forbids: the first line of each node is left."""
+
+    def __init__(self, table: ScoreTable) -> None:
+        self._table = table
+
+    def step(self) -> bool:
+        """Nothing is left to do."""
+        return True
+
+    def best(self) -> Found:
+        """Return the best listed parents."""
+        return _first_lines(self._table, {"parent_sets": len(self._table)})
+
+    def describe(self) -> tuple[str, float, float | None]:
+        """Say that it is done."""
+        return "reading the table", -np.inf, None
+
+    def conclusion(self) -> str:
+        """Say what the end means."""
+        if not self._table.complete:
+            return "no graph of the listed parent sets that agrees with the order scores more."
+        return "no graph that agrees with the order scores more."
+
+
+def _first_lines(table: ScoreTable, details: dict[str, object]) -> Found:
+    first = table.starts[:-1]
+    parents = tuple(table.members(int(line)) for line in first)
+    return Found(parents, float(table.scores[first].sum()), details)
