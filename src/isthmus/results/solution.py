@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, final
 
 from isthmus.errors import MismatchError
@@ -119,6 +120,16 @@ class Solution:
         from isthmus.plots import plot_graph
 
         return plot_graph(self.cpdag if self.equivalent else self.dag, ax=ax, **options)
+
+    def report(self, path: str | PathLike[str], *, title: str = "Learned network") -> None:
+        """Write one HTML page: picture, edges, parameters, and what left which site.
+
+        It opens without a network and loads nothing.
+        """
+        from isthmus.report import render
+        from isthmus.results.pages import page_of
+
+        Path(path).write_text(render(page_of(self, title)), encoding="utf-8")
 
     def _evidence(self) -> Evidence:
         if self.evidence is None:

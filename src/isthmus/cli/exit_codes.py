@@ -1,0 +1,73 @@
+"""Numbers with which the command ends. They are stable; each has a section in the reference."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from isthmus.errors import (
+    AbortedError,
+    DataError,
+    FederationError,
+    FormatError,
+    GraphError,
+    IsthmusError,
+    LedgerError,
+    MismatchError,
+    MissingExtraError,
+    MissingValuesError,
+    RefusedError,
+    SchemaError,
+    StudyError,
+    UnplannedError,
+)
+
+
+class ExitCode(IntEnum):
+    """How the command ended."""
+
+    DONE = 0
+    BUG = 1
+    USAGE = 2
+    FILE = 10
+    DATA = 11
+    MISSING_VALUES = 12
+    SCHEMA = 13
+    MISMATCH = 14
+    GRAPH = 15
+    FORMAT = 16
+    MISSING_EXTRA = 17
+    UNPLANNED = 18
+    FEDERATION = 20
+    REFUSED = 21
+    ABORTED = 22
+    STUDY = 23
+    LEDGER = 24
+    PAUSED = 25
+    INTERRUPTED = 130
+
+
+_CODES: tuple[tuple[type[Exception], ExitCode], ...] = (
+    # a kind of error stands before the kind it belongs to
+    (MissingValuesError, ExitCode.MISSING_VALUES),
+    (SchemaError, ExitCode.SCHEMA),
+    (DataError, ExitCode.DATA),
+    (MismatchError, ExitCode.MISMATCH),
+    (GraphError, ExitCode.GRAPH),
+    (FormatError, ExitCode.FORMAT),
+    (MissingExtraError, ExitCode.MISSING_EXTRA),
+    (UnplannedError, ExitCode.UNPLANNED),
+    (RefusedError, ExitCode.REFUSED),
+    (AbortedError, ExitCode.ABORTED),
+    (StudyError, ExitCode.STUDY),
+    (LedgerError, ExitCode.LEDGER),
+    (FederationError, ExitCode.FEDERATION),
+    (OSError, ExitCode.FILE),
+)
+
+
+def code_of(error: IsthmusError | OSError) -> ExitCode:
+    """The number for an error."""
+    for kind, code in _CODES:
+        if isinstance(error, kind):
+            return code
+    return ExitCode.BUG

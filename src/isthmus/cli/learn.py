@@ -1,0 +1,125 @@
+"""`isthmus learn FILE`: from a table in a file to a network and a report."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from isthmus.cli.exit_codes import ExitCode
+from isthmus.cli.strategies import names_of_scores, names_of_searches, score_from, search_from
+from isthmus.errors import FormatError
+from isthmus.graphs import Knowledge
+from isthmus.io import write_dot, write_edge_list, write_graphml, write_json
+from isthmus.learn import learn
+from isthmus.results import Solution
+from isthmus.sources.files import read_table
+from isthmus.statistics import Kind
+
+
+def add(commands: Any) -> None:
+    """Describe the command."""
+    command: argparse.ArgumentParser = commands.add_parser(
+        "learn",
+        help="learn a network from a table",
+        description="Learn a network from a table in a CSV, TSV or Parquet file.",
+        epilog=f"Scores: {', '.join(names_of_scores())}. "
+        f"Searches: {', '.join(names_of_searches())}. "
+        "Options of them as in Python: --score 'BDeu(ess=10)'.",
+    )
+    command.add_argument("file", type=Path, help="the table")
+    command.add_argument(
+        "-o",
+        "--output",
+        action="append",
+        default=[],
+        type=Path,
+        metavar="FILE",
+        help=f"where to write the result, may be repeated; ends in {', '.join(_WRITERS)}",
+    )
+    command.add_argument("--score", type=score_from, help="what is good; chosen by default")
+    command.add_argument("--search", type=search_from, help="how to look; chosen by default")
+    command.add_argument("--seed", type=int, default=0, help="of all random choices")
+    command.add_argument("--time-limit", type=float, metavar="SECONDS", help="best graph by then")
+    for kind in Kind:
+        command.add_argument(
+            f"--{kind}",
+            action="append",
+            default=[],
+            metavar="COLUMN",
+            help=f"read this column as {kind}; may be repeated",
+        )
+    command.add_argument(
+        "--drop", action="append", default=[], metavar="COLUMN", help="leave out; may be repeated"
+    )
+    for name, meaning in (("required", "must"), ("forbidden", "must not")):
+        command.add_argument(
+            f"--{name}",
+            action="append",
+            nargs=2,
+            default=[],
+            metavar=("FROM", "TO"),
+            help=f"an edge that {meaning} be there; may be repeated",
+        )
+    command.add_argument("-q", "--quiet", action="store_true", help="no progress, no summary")
+    command.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> ExitCode:
+    """Learn, print a summary, write what was asked for."""
+    for path in options.output:
+        _writer(path)
+    table = read_table(options.file, drop=options.drop)
+    kinds = {name: kind for kind in Kind for name in getattr(options, kind.value)}
+    known = options.required or options.forbidden
+    solution = learn(
+        table,
+        score=options.score,
+        search=options.search,
+        knowledge=Knowledge(_pairs(options.required), _pairs(options.forbidden)) if known else None,
+        kinds=kinds or None,
+        seed=options.seed,
+        time_limit=options.time_limit,
+        progress=False if options.quiet else None,
+    )
+    if not options.quiet:
+        sys.stdout.write(f"{solution}\n")
+        for a, b in solution.dag.edges:
+            sys.stdout.write(f"{a} → {b}\n")
+    for path in options.output:
+        _writer(path)(solution, path)
+    return ExitCode.DONE
+
+
+def _pairs(given: list[list[str]]) -> list[tuple[str, str]]:
+    return [(a, b) for a, b in given]
+
+
+def _writer(path: Path) -> Callable[[Solution, Path], None]:
+    if path.suffix.lower() not in _WRITERS:
+        raise FormatError(
+            f"{path.name!r} does not end in one of {', '.join(_WRITERS)}, "
+            "so it is not clear what to write."
+        )
+    return _WRITERS[path.suffix.lower()]
+
+
+def _picture(solution: Solution, path: Path) -> None:
+    # The axes are new, so what they are in is a figure and no part of one.
+    figure: Any = solution.plot().figure
+    figure.savefig(path)
+
+
+_WRITERS: dict[str, Callable[[Solution, Path], None]] = {
+    ".html": lambda s, path: s.report(path),
+    ".bif": lambda s, path: s.save_bif(path),
+    ".json": lambda s, path: write_json(s.fit(), path),
+    ".dot": lambda s, path: write_dot(s.dag, path),
+    ".graphml": lambda s, path: write_graphml(s.dag, path),
+    ".csv": lambda s, path: write_edge_list(s.dag, path),
+    ".png": _picture,
+    ".svg": _picture,
+    ".pdf": _picture,
+}

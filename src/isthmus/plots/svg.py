@@ -1,0 +1,116 @@
+"""A picture of a graph as SVG text, for pages; needs no drawing library."""
+
+from __future__ import annotations
+
+import itertools
+import unicodedata
+from html import escape
+from typing import TYPE_CHECKING
+
+from isthmus.graphs import CPDAG, DAG, PDAG
+from isthmus.plots.drawing import broken, edges_of, line_widths, routes_of
+from isthmus.plots.layout import Point, lay_out
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+_FONT = 12.0
+_MARGIN = 12.0
+_NARROW, _WIDE = 0.6, 1.05  # width of a letter over its size, on the safe side
+
+
+def svg_graph(
+    graph: DAG | CPDAG | PDAG, *, strengths: Mapping[tuple[str, str], float] | None = None
+) -> str:
+    """Draw a graph in layers, causes above effects, as an ``svg`` element.
+
+    Nodes have the attribute ``data-node`` and edges ``data-from`` and ``data-to``: positions in
+    ``graph.nodes``. Edges with a strength have ``data-strength``. Looks are left to the page:
+    classes are ``node``, ``edge`` and ``head``.
+
+    Parameters
+    ----------
+    graph
+        Directed edges have arrow heads, undirected ones have not.
+    strengths
+        A number for some or all edges; lines are the thicker, the larger it is.
+    """
+    labels = [broken(name) for name in graph.nodes]
+    sizes = [_size(label) for label in labels]
+    layout = lay_out(graph, sizes, gap=1.2 * _FONT, layer_gap=2.8 * _FONT)
+    widths = line_widths(graph, strengths)
+    weights = _by_position(graph, strengths)
+    routes = routes_of(layout, sizes, _FONT)
+    flip = layout.height + _MARGIN
+
+    def at(point: Point) -> Point:
+        return point[0] + _MARGIN, flip - point[1]
+
+    drawn = []
+    for (a, b), head in edges_of(graph).items():
+        route = routes[a, b] if (a, b) in routes else routes[b, a][::-1]
+        strength = weights.get((a, b))
+        drawn.append(
+            f'<path class="edge{" head" if head else ""}" data-from="{a}" data-to="{b}"'
+            + ("" if strength is None else f' data-strength="{strength:.6g}"')
+            + f' stroke-width="{widths.get((a, b), 1.2):.2f}" d="{_curve([at(p) for p in route])}"'
+            + (' marker-end="url(#arrow)"' if head else "")
+            + "/>"
+        )
+    for node, label in enumerate(labels):
+        drawn.append(_box(node, graph.nodes[node], label, at(layout.nodes[node]), sizes[node]))
+    width, height = layout.width + 2 * _MARGIN, layout.height + 2 * _MARGIN
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" viewBox="0 0 {width:.1f} {height:.1f}"'
+        f' width="{width:.1f}" height="{height:.1f}" font-size="{_FONT}">'
+        '<defs><marker id="arrow" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="8"'
+        ' markerHeight="8" markerUnits="userSpaceOnUse" orient="auto">'
+        '<path d="M0 0 10 5 0 10z"/></marker></defs>' + "".join(drawn) + "</svg>"
+    )
+
+
+def _by_position(
+    graph: DAG | CPDAG | PDAG, strengths: Mapping[tuple[str, str], float] | None
+) -> dict[tuple[int, int], float]:
+    found = {(graph.index(a), graph.index(b)): v for (a, b), v in (strengths or {}).items()}
+    return found | {(b, a): v for (a, b), v in found.items()}
+
+
+def _size(label: str) -> Point:
+    lines = label.split("\n")
+    wide = max(sum(_WIDE if _is_wide(c) else _NARROW for c in line) for line in lines)
+    return max(wide + 1.2, 2.4) * _FONT, (1.25 * len(lines) + 0.7) * _FONT
+
+
+def _is_wide(letter: str) -> bool:
+    return unicodedata.east_asian_width(letter) in "WF"
+
+
+def _box(node: int, name: str, label: str, centre: Point, size: Point) -> str:
+    (x, y), (w, h) = centre, size
+    lines = label.split("\n")
+    first = y - 1.25 * _FONT * (len(lines) - 1) / 2
+    text = "".join(
+        f'<text x="{x:.1f}" y="{first + 1.25 * _FONT * i:.1f}" text-anchor="middle"'
+        f' dominant-baseline="central">{escape(line)}</text>'
+        for i, line in enumerate(lines)
+    )
+    return (
+        f'<g class="node" data-node="{node}" tabindex="0"><title>{escape(name)}</title>'
+        f'<rect x="{x - w / 2:.1f}" y="{y - h / 2:.1f}" width="{w:.1f}" height="{h:.1f}"'
+        f' rx="{0.5 * _FONT}"/>{text}</g>'
+    )
+
+
+def _curve(points: Sequence[Point]) -> str:
+    """A curve through all points that runs straight up and down at the inner ones."""
+    (x, y), last = points[0], len(points) - 2
+    steps = [f"M{x:.1f} {y:.1f}"]
+    if last == 0:
+        return f"{steps[0]}L{points[1][0]:.1f} {points[1][1]:.1f}"
+    for i, ((ax, ay), (bx, by)) in enumerate(itertools.pairwise(points)):
+        dx, dy = (bx - ax) / 3, (by - ay) / 3
+        start = ax + dx if i == 0 else ax
+        end = bx - dx if i == last else bx
+        steps.append(f"C{start:.1f} {ay + dy:.1f} {end:.1f} {by - dy:.1f} {bx:.1f} {by:.1f}")
+    return "".join(steps)

@@ -1,0 +1,157 @@
+"""`isthmus learn`: what it writes, and how it ends."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import isthmus as ist
+from isthmus.cli import ExitCode, main
+from isthmus.cli.exit_codes import code_of
+from isthmus.errors import IsthmusError
+from isthmus.io import read_bif, read_dot, read_edge_list, read_graphml, read_json
+from isthmus.models import DiscreteNetwork
+
+
+@pytest.fixture
+def rain(tmp_path: Path) -> Path:
+    rng = np.random.default_rng(7)
+    rain, sprinkler = rng.random(2_000) < 0.3, rng.random(2_000) < 0.4
+    wet = (rain & (rng.random(2_000) < 0.9)) | (sprinkler & (rng.random(2_000) < 0.8))
+    path = tmp_path / "rain.csv"
+    table = pl.DataFrame({"rain": rain, "sprinkler": sprinkler, "wet": wet, "id": range(2_000)})
+    table.write_csv(path)
+    return path
+
+
+EDGES = {("rain", "wet"), ("sprinkler", "wet")}
+
+
+def test_writes_every_format(rain: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names = ["r.html", "n.bif", "n.json", "g.dot", "g.graphml", "e.csv", "p.png", "p.svg"]
+    outputs = [rain.parent / name for name in names]
+    flags = [flag for path in outputs for flag in ("-o", str(path))]
+    assert main(["learn", str(rain), "--drop", "id", *flags]) == ExitCode.DONE
+    assert "rain → wet" in capsys.readouterr().out
+    network = read_json(outputs[2])
+    assert isinstance(network, DiscreteNetwork)
+    graphs = [
+        read_bif(outputs[1]).dag,
+        network.dag,
+        read_dot(outputs[3]),
+        read_graphml(outputs[4]),
+        read_edge_list(outputs[5]),
+    ]
+    assert all(isinstance(g, ist.DAG) and set(g.edges) == EDGES for g in graphs)
+    assert outputs[0].read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert outputs[6].read_bytes().startswith(b"\x89PNG")
+    assert "<svg" in outputs[7].read_text(encoding="utf-8")
+
+
+def test_parquet_and_tsv_are_read_as_csv_is(rain: Path) -> None:
+    table = pl.read_csv(rain)
+    table.write_parquet(rain.with_suffix(".parquet"))
+    table.write_csv(rain.with_suffix(".tsv"), separator="\t")
+    found = []
+    for ending in (".csv", ".parquet", ".tsv"):
+        out = rain.parent / f"edges{ending}.csv"
+        given = str(rain.with_suffix(ending))
+        assert main(["learn", given, "-q", "--drop", "id", "-o", str(out)]) == 0
+        found.append(out.read_text(encoding="utf-8"))
+    assert found[0] == found[1] == found[2]
+
+
+def test_options_reach_score_search_and_knowledge(
+    rain: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ["--score", "BDeu(ess=3.5)", "--search", "HillClimb(max_parents=1)"]
+    known = ["--forbidden", "rain", "wet", "--required", "sprinkler", "wet"]
+    assert main(["learn", str(rain), "--drop", "id", *asked, *known]) == 0
+    told = capsys.readouterr().out
+    assert "BDeu(ess=3.5)" in told
+    assert "max_parents=1" in told
+    assert "sprinkler → wet" in told
+    assert "rain → wet" not in told
+
+
+def test_kinds_are_read_as_told(rain: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["learn", str(rain), "--continuous", "id"]) == 0
+    assert "DegenerateGaussian" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (["nowhere.csv"], ExitCode.FILE, "no file"),
+        (["{rain}", "-o", "x.docx"], ExitCode.FORMAT, "does not end in"),
+        (["{rain}", "--drop", "what"], ExitCode.SCHEMA, "'what'"),
+        (["{rain}", "--score", "GaussianBIC", "--discrete", "id"], ExitCode.MISMATCH, "continuous"),
+        (["{rain}", "--forbidden", "a", "b"], ExitCode.GRAPH, "'a'"),
+    ],
+)
+def test_errors_end_with_their_code_and_a_sentence(
+    arguments: list[str],
+    code: ExitCode,
+    says: str,
+    rain: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    given = [a.format(rain=rain) for a in arguments]
+    assert main(["learn", *given]) == code
+    told = capsys.readouterr().err
+    assert f"error {int(code)}" in told
+    assert says in told
+    assert "Traceback" not in told
+
+
+def test_missing_values_have_a_code_of_their_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "holes.csv"
+    path.write_text("a,b\n1.5,2.5\n,3.5\n2.5,1.5\n", encoding="utf-8")
+    assert main(["learn", str(path)]) == ExitCode.MISSING_VALUES
+    assert "'a'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "BDe",
+        "BDeu(es=1)",
+        "BDeu(10)",
+        "BDeu(ess=__import__('os'))",
+        "__import__('os').system('true')",
+        "BDeu(",
+        "Frame",
+    ],
+)
+def test_only_known_strategies_with_constants_are_read(
+    text: str, rain: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["learn", str(rain), "--score", text])
+    assert ended.value.code == ExitCode.USAGE
+    assert "--score" in capsys.readouterr().err
+
+
+def test_every_error_has_a_code_and_every_code_a_page() -> None:
+    def below(kind: type[IsthmusError]) -> list[type[IsthmusError]]:
+        return [kind, *(k for sub in kind.__subclasses__() for k in below(sub))]
+
+    coded = [kind for kind in below(IsthmusError) if kind.__module__ == "isthmus.errors"]
+    bare = [k.__name__ for k in coded if code_of(k.__new__(k)) is ExitCode.BUG]
+    assert bare == ["IsthmusError"]
+    page = Path(__file__).parents[2] / "docs" / "reference" / "exit-codes.md"
+    text = page.read_text(encoding="utf-8")
+    assert [c.name for c in ExitCode if f"## {int(c)}:" not in text] == []
+
+
+def test_the_installed_command_runs() -> None:
+    command = Path(sys.executable).with_name("isthmus")
+    done = subprocess.run([command, "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("isthmus ")
