@@ -113,7 +113,7 @@ def test_packages_export_what_they_say() -> None:
 
 
 def test_version_is_the_one_of_pyproject(pyproject: dict[str, Any]) -> None:
-    assert version("isthmus") == pyproject["project"]["version"]
+    assert version("isthmus") == pyproject["project"]["version"] == isthmus.__version__
 
 
 def test_types_are_shipped() -> None:

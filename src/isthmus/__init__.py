@@ -89,3 +89,12 @@ __all__ = [
     "solve",
     "summarise",
 ]
+
+
+def __getattr__(name: str) -> str:
+    """Look the version up only when it is asked for: that takes longer than the import."""
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("isthmus")
+    raise AttributeError(f"module 'isthmus' has no attribute {name!r}")

@@ -19,7 +19,6 @@ from isthmus.models import DiscreteNetwork, GaussianNetwork
 from isthmus.objectives import LocalScore, QuadraticLoss, SmoothLoss
 from isthmus.progress import reporter_for
 from isthmus.results import Solution
-from isthmus.scores import AdditiveLeastSquares
 from isthmus.searches import Progress, drive
 from isthmus.searches.base import Objective
 from isthmus.sources import Expanded, Source, Summary, as_source
@@ -126,7 +125,7 @@ def score(
     source = as_source(data, kinds=kinds, integers=score.kind)
     if score.needs is Counts:
         statistics: Moments | Counts = source.counts(Plan.families(dag))
-    elif score.needs is Moments and not isinstance(score, AdditiveLeastSquares):
+    elif score.needs is Moments and score.basis is None:
         statistics = source.moments(dag.nodes)
     else:
         raise _scores_weights(score)
@@ -165,7 +164,7 @@ def summarise(
 
 def _widened(source: Source, score: AnyScore) -> Source:
     """Add the columns that the score needs and the source can compute."""
-    if not isinstance(score, AdditiveLeastSquares):
+    if score.basis is None:
         return source
     schema = source.schema()
     if any(features_of(schema.names).values()) or schema.of_kind(Kind.DISCRETE):

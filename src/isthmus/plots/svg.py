@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _FONT = 12.0
 _MARGIN = 12.0
-_NARROW, _WIDE = 0.6, 1.05  # width of a letter over its size, on the safe side
+_NARROW, _WIDE = 0.68, 1.05  # width of a letter over its size, on the safe side
 
 
 def svg_graph(

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from typing import ClassVar, Generic, TypeVar
 
 from isthmus.objectives import AdditiveLoss, LocalScore, ParametricLoss, SmoothLoss
-from isthmus.statistics import Counts, Kind, Moments, Rows
+from isthmus.statistics import Chebyshev, Counts, Kind, Moments, Rows
 
 StatisticsT = TypeVar("StatisticsT", Moments, Counts, Rows)
 ObjectiveT = TypeVar(
@@ -23,10 +23,13 @@ class Score(ABC, Generic[StatisticsT, ObjectiveT]):
         The statistics that the score is computed from.
     kind
         The kind of variable it is for; None if it takes both.
+    basis
+        Functions of the columns that it needs beside them; None for most.
     """
 
     needs: ClassVar[type[Moments] | type[Counts] | type[Rows]]
     kind: ClassVar[Kind | None]
+    basis: Chebyshev | None = None
 
     @abstractmethod
     def bind(self, statistics: StatisticsT) -> ObjectiveT:
