@@ -85,10 +85,10 @@ def learn(
             f"{type(objective).__mro__[1].__name__}. Leave the score out to get one that fits."
         )
     known = Knowledge() if knowledge is None else knowledge
-    run = looked.begin(objective, known.bind(objective.nodes), np.random.default_rng(seed))
-    name = type(looked).__name__
+    bound, rng = known.bind(objective.nodes), np.random.default_rng(seed)
     with reporter_for(progress) as report:
-        found, status = drive(run, name, time_limit=time_limit, report=report)
+        run = looked.begin(objective, bound, rng)
+        found, status = drive(run, type(looked).__name__, time_limit=time_limit, report=report)
     dag = DAG.from_parents(objective.nodes, found.parents)
     notes = _look_at(_columns_of(objective, statistics)) + _look_at_scales(objective, dag)
     return Solution(

@@ -6,9 +6,11 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from isthmus.numerics.compiling import while_compiling
 from isthmus.searches import Progress
 
 _PATIENCE = 1.0
+_COMPILING = "compiling, once on this machine: some ten to thirty seconds ..."
 
 
 @contextmanager
@@ -24,21 +26,24 @@ def reporter_for(
         return
     width = 0
 
-    def show(state: Progress) -> None:
+    def write(line: str) -> None:
         nonlocal width
-        if progress is None and state.seconds < _PATIENCE:
-            return
-        done = "" if state.done is None else f", {state.done:.0%}"
-        line = (
-            f"{state.search}: {state.text}, best {state.score:.8g}{done}, {state.seconds:.0f} s "
-            "(Ctrl-C for the best so far)"
-        )
         sys.stderr.write("\r" + line.ljust(width))
         sys.stderr.flush()
         width = len(line)
 
+    def show(state: Progress) -> None:
+        if progress is None and state.seconds < _PATIENCE:
+            return
+        done = "" if state.done is None else f", {state.done:.0%}"
+        write(
+            f"{state.search}: {state.text}, best {state.score:.8g}{done}, {state.seconds:.0f} s "
+            "(Ctrl-C for the best so far)"
+        )
+
     try:
-        yield show
+        with while_compiling(lambda: write(_COMPILING)):
+            yield show
     finally:
         if width:
             sys.stderr.write("\r" + " " * width + "\r")
