@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
@@ -23,6 +24,18 @@ def size(nodes: int, hidden: int) -> int:
     return nodes * nodes * hidden + 2 * nodes * hidden + nodes
 
 
+def drawn(nodes: int, hidden: int, rng: np.random.Generator) -> Floats:
+    """Draw parameters to begin with: hidden units that are all alike would stay so.
+
+    Weights from causes are small enough that their squares have a spectral radius of about a
+    half; biases and the second layer are not small, or nothing would be curved at first.
+    """
+    found = rng.uniform(-1.0, 1.0, size=size(nodes, hidden))
+    first = nodes * nodes * hidden
+    found[:first] *= np.sqrt(1.5 * nodes / first * nodes / max(nodes - 1, 1))
+    return found
+
+
 def value_and_gradient(
     values: Floats, hidden: int, ridge: float
 ) -> Callable[[Floats], tuple[float, Floats]]:
@@ -37,10 +50,26 @@ def value_and_gradient(
     except ImportError:
         raise MissingExtraError("jax", "numerics", "NotearsMLP") from None
 
-    n, d = values.shape
-    first, inner = d * d * hidden, d * hidden
+    compiled = _compiled(hidden, ridge)
+    with _double(jax):
+        rows = jnp.asarray(values)
+
+    def call(parameters: Floats) -> tuple[float, Floats]:
+        with _double(jax):
+            value, gradient = compiled(parameters, rows)
+            return float(value), np.array(gradient)
+
+    return call
+
+
+@lru_cache(maxsize=16)
+def _compiled(hidden: int, ridge: float) -> Any:
+    """The function of parameters and rows, compiled once for tables of one shape."""
+    import jax
 
     def loss(parameters: Any, x: Any) -> Any:
+        n, d = x.shape
+        first, inner = d * d * hidden, d * hidden
         weights = parameters[:first].reshape(d, inner)
         bias = parameters[first : first + inner]
         outer = parameters[first + inner : first + 2 * inner]
@@ -50,16 +79,7 @@ def value_and_gradient(
         squares = ((predicted - x) ** 2).sum() / (2 * n)
         return squares + 0.5 * ridge * ((weights**2).sum() + (outer**2).sum())
 
-    with _double(jax):
-        rows = jnp.asarray(values)
-        compiled = jax.jit(jax.value_and_grad(loss))
-
-    def call(parameters: Floats) -> tuple[float, Floats]:
-        with _double(jax):
-            value, gradient = compiled(parameters, rows)
-            return float(value), np.array(gradient)
-
-    return call
+    return jax.jit(jax.value_and_grad(loss))
 
 
 def _double(jax: Any) -> AbstractContextManager[Any]:

@@ -57,22 +57,16 @@ class PerceptronLoss(ParametricLoss):
 
         d = len(names)
         self.nodes = names
-        self._first = d * d * options.hidden
-        self._size = perceptron.size(d, options.hidden)
-        self.edge = np.full(self._size, -1)
-        self.edge[: self._first] = np.repeat(np.arange(d * d), options.hidden)
+        self._hidden = options.hidden
+        self.edge = np.full(perceptron.size(d, options.hidden), -1)
+        self.edge[: d * d * options.hidden] = np.repeat(np.arange(d * d), options.hidden)
         self._call = perceptron.value_and_gradient(values, options.hidden, options.ridge)
 
     def start(self, rng: np.random.Generator) -> Floats:
-        """Draw parameters: hidden units that are all alike would stay so.
+        """Draw parameters."""
+        from isthmus.numerics import perceptron
 
-        Weights from causes are small enough that their squares have a spectral radius of about a
-        half; biases and the second layer are not small, or nothing would be curved at first.
-        """
-        found = rng.uniform(-1.0, 1.0, size=self._size)
-        d = len(self.nodes)
-        found[: self._first] *= np.sqrt(1.5 * d / self._first * d / max(d - 1, 1))
-        return found
+        return perceptron.drawn(len(self.nodes), self._hidden, rng)
 
     def value_and_gradient(self, parameters: Floats) -> tuple[float, Floats]:
         """Return the loss at ``parameters`` and its gradient."""

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from enum import StrEnum
-from typing import Any, TypeAlias, final
+from typing import Any, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isthmus.errors import DataError, FormatError, SchemaError
 from isthmus.sources.base import Source, countable
@@ -23,69 +20,30 @@ from isthmus.sources.horizontal.grid import (
     decode_counts,
     encode_counts,
 )
-from isthmus.sources.horizontal.words import Words, from_ints, to_ints
+from isthmus.sources.horizontal.requests_admm import (
+    AskConsensus,
+    AskNetworks,
+    Step,
+    read_consensus,
+    read_networks,
+)
+from isthmus.sources.horizontal.requests_base import Matrix, Message, Request
+from isthmus.sources.horizontal.words import Words
 from isthmus.statistics import Counts, Expansion, Kind, Moments, Plan, Schema
 
-Matrix: TypeAlias = NDArray[np.float64]
-
-PARAMETER = 20
-"""Parameters of a model are smaller than two to this power."""
-
-
-class Message(StrEnum):
-    """The kinds of statistics that a study may allow."""
-
-    MOMENTS = "moments"
-    COUNTS = "counts"
-    FEATURES = "features"
-    TOTALS = "totals"
-    CONSENSUS = "consensus"
-
-
-class Request(ABC):
-    """A question to all sites, answered by one secure sum."""
-
-    @property
-    @abstractmethod
-    def message(self) -> Message:
-        """What kind of statistic it asks for."""
-
-    @property
-    @abstractmethod
-    def names(self) -> tuple[str, ...]:
-        """The variables it is about."""
-
-    @property
-    @abstractmethod
-    def limbs(self) -> int:
-        """Length of a number in 32-bit limbs."""
-
-    @abstractmethod
-    def size(self, common: Grid) -> int:
-        """How many numbers the answer is."""
-
-    @abstractmethod
-    def gather(self, source: Source) -> Moments | Counts:
-        """Compute the statistic of one site."""
-
-    @abstractmethod
-    def encode(self, found: Moments | Counts | Matrix, common: Grid) -> Words:
-        """Put the statistic of one site on the grid."""
-
-    @abstractmethod
-    def decode(self, words: Words, common: Grid) -> Moments | Counts | Matrix:
-        """Read the statistic of all sites."""
-
-    @abstractmethod
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON."""
-
-    @abstractmethod
-    def __str__(self) -> str: ...
-
-    def to_bytes(self) -> bytes:
-        """As it travels: JSON without spaces."""
-        return json.dumps(self.to_dict(), separators=(",", ":"), allow_nan=False).encode()
+__all__ = [
+    "AskConsensus",
+    "AskCounts",
+    "AskFeatures",
+    "AskMoments",
+    "AskNetworks",
+    "AskTotals",
+    "Matrix",
+    "Message",
+    "Request",
+    "Step",
+    "read_request",
+]
 
 
 @final
@@ -268,94 +226,6 @@ class AskTotals(Request):
         return f"number of rows and sums of {len(self.asked)} variables"
 
 
-@final
-@dataclass(frozen=True)
-class AskConsensus(Request):
-    """One step of ADMM for linear models.
-
-    Attributes
-    ----------
-    asked
-        The variables.
-    step
-        Number of the step.
-    rows
-        Number of rows of all sites.
-    rho
-        Penalty on disagreement.
-    weights
-        The common weights, row by row.
-    centre
-        About which second moments are taken; ``None`` for each site's own means.
-    """
-
-    asked: tuple[str, ...]
-    step: int
-    rows: int
-    rho: float
-    weights: tuple[tuple[float, ...], ...]
-    centre: tuple[float, ...] | None
-    message = Message.CONSENSUS
-    limbs = LIMBS
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The variables it is about."""
-        return self.asked
-
-    def size(self, common: Grid) -> int:
-        """How many numbers the answer is."""
-        common.schema.subset(self.asked).require(Kind.CONTINUOUS, "ADMM for linear models")
-        return len(self.asked) ** 2
-
-    def gather(self, source: Source) -> Moments:
-        """Compute the moments of one site, which stay there."""
-        return source.moments(self.asked)
-
-    def second(self, moments: Moments) -> Matrix:
-        """The site's second moments about the centre, as a share of all sites'."""
-        centre = moments.mean() if self.centre is None else np.array(self.centre)
-        return moments.shifted(centre).gram / self.rows
-
-    def matrix(self) -> Matrix:
-        """The common weights."""
-        return np.array(self.weights, dtype=np.float64)
-
-    def encode(self, found: Moments | Counts | Matrix, common: Grid) -> Words:
-        """Put the parameters of one site on the grid."""
-        assert isinstance(found, np.ndarray)
-        if not np.abs(found).max() < 2.0**PARAMETER:
-            raise DataError("The parameters of this site are too large to be summed.")
-        scaled = np.ldexp(found, self._fraction(common)).ravel().tolist()
-        return from_ints([round(v) for v in scaled], LIMBS)
-
-    def decode(self, words: Words, common: Grid) -> Matrix:
-        """Read the sum of the parameters of all sites."""
-        one = 1 << self._fraction(common)
-        d = len(self.asked)
-        return np.array([v / one for v in to_ints(words)]).reshape(d, d)
-
-    def _fraction(self, common: Grid) -> int:
-        return 32 * LIMBS - 2 - PARAMETER - common.sites.bit_length()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON."""
-        return {
-            "consensus": list(self.asked),
-            "step": self.step,
-            "rows": self.rows,
-            "rho": self.rho,
-            "weights": [list(r) for r in self.weights],
-            "centre": None if self.centre is None else list(self.centre),
-        }
-
-    def __str__(self) -> str:
-        return (
-            f"parameters of ADMM for {len(self.asked)} variables; many such sums can tell sites "
-            "apart"
-        )
-
-
 def read_request(data: bytes, common: Grid) -> Request:
     """Read what `Request.to_bytes` wrote; `FormatError` for anything else."""
     try:
@@ -383,23 +253,7 @@ def _read(plain: Any) -> Request:
     if set(plain) == {"totals"}:
         return AskTotals(tuple(map(str, plain["totals"])))
     if set(plain) == {"consensus", "step", "rows", "rho", "weights", "centre"}:
-        return _read_consensus(plain)
+        return read_consensus(plain)
+    if set(plain) == {"networks", "hidden", "step", "rows", "rho", "parameters", "centre"}:
+        return read_networks(plain)
     raise FormatError("unknown request")
-
-
-def _read_consensus(plain: Mapping[str, Any]) -> AskConsensus:
-    asked = tuple(map(str, plain["consensus"]))
-    weights = np.array(plain["weights"], dtype=np.float64)
-    centre = None if plain["centre"] is None else tuple(map(float, plain["centre"]))
-    right = (
-        weights.shape == (len(asked), len(asked))
-        and np.isfinite(weights).all()
-        and (centre is None or len(centre) == len(asked))
-        and type(plain["step"]) is int
-        and type(plain["rows"]) is int
-        and plain["rows"] > 0
-    )
-    if not right:
-        raise FormatError("not a step of ADMM")
-    rows = tuple(map(tuple, weights.tolist()))
-    return AskConsensus(asked, plain["step"], plain["rows"], float(plain["rho"]), rows, centre)
