@@ -23,7 +23,9 @@ from isthmus.scores import (
     PriorMean,
 )
 from isthmus.searches import (
+    ASOBS,
     ILP,
+    OBS,
     XGES,
     AStar,
     Boss,
@@ -40,11 +42,13 @@ from isthmus.tables import parent_sets, solve
 
 __all__ = [
     "AIC",
+    "ASOBS",
     "BIC",
     "CPDAG",
     "DAG",
     "ILP",
     "K2",
+    "OBS",
     "PDAG",
     "XGES",
     "AStar",

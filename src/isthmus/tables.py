@@ -11,7 +11,7 @@ import numpy as np
 from isthmus.errors import MismatchError, MissingExtraError
 from isthmus.graphs import DAG, BoundKnowledge, Knowledge
 from isthmus.objectives import LocalScore, ScoreTable, TableBuilder
-from isthmus.objectives.parent_sets import Block
+from isthmus.objectives.parent_set_blocks import Block
 from isthmus.results import Disclosure, Solution
 from isthmus.scores import BIC
 from isthmus.scores.base import Score

@@ -4,24 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, final
+from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isthmus.graphs import BoundKnowledge, Knowledge
 from isthmus.objectives.ceiling import Ceiling
 from isthmus.objectives.local import LocalScore
-from isthmus.objectives.table import ScoreTable, Words, sort_block, words_for
-
-if TYPE_CHECKING:
-    from isthmus.numerics.parent_sets import Bound
+from isthmus.objectives.parent_set_blocks import Block, Picker, bound_of, merge, pack_lines
+from isthmus.objectives.table import ScoreTable
 
 _QUOTA = 4_000
-_WIDEST = 16
 _FEW = 50
-_LARGEST_POOL = 2**21
-Block = tuple[Words, NDArray[np.float64]]
 
 
 def list_parent_sets(
@@ -62,6 +56,15 @@ def list_parent_sets(
 class TableBuilder:
     """The same in short steps; see :func:`list_parent_sets`.
 
+    Parameters
+    ----------
+    children
+        The nodes whose parent sets are listed; all by default.
+    quota
+        How many sets of a node to score at most; None for no bound. With few nodes half of them
+        are the smallest sets, the others those that look good by what is known of their parts.
+        Unlike a time limit it gives the same table on every machine.
+
     Attributes
     ----------
     scored
@@ -77,6 +80,7 @@ class TableBuilder:
         slack: float = 0.0,
         bounded: bool = True,
         children: Iterable[int] | None = None,
+        quota: int | None = None,
     ) -> None:
         d = len(local.nodes)
         self._local = local
@@ -88,6 +92,9 @@ class TableBuilder:
         self._waiting = list(range(d) if children is None else children)
         self._at = 0
         self._lister: _Lister | None = None
+        self._picker: Picker | None = None
+        self._quota = quota
+        self._all_listed = True
         self._blocks: list[Block] = []
         self.scored = 0
 
@@ -96,18 +103,57 @@ class TableBuilder:
         if self._at == len(self._waiting):
             return True
         if self._lister is None:
-            child = self._waiting[self._at]
-            self._lister = _Lister(
-                self._local, child, self._known, self._ceiling, self._max_parents, self._slack
-            )
-        before = self._lister.scored
-        finished = self._lister.step()
-        self.scored += self._lister.scored - before
-        if finished:
-            self._blocks.append(self._lister.block())
-            self._lister = None
-            self._at += 1
+            self._lister = self._new_lister(self._waiting[self._at])
+        if self._quota is not None and self._lister.scored >= self._first_share:
+            return self._step_by_quota(self._lister)
+        if self._list(self._lister):
+            self._next(self._lister.block())
         return self._at == len(self._waiting)
+
+    @property
+    def _first_share(self) -> int:
+        """How many sets are listed by size before those that look good are tried."""
+        assert self._quota is not None
+        return self._quota // 2 if len(self._local.nodes) <= _FEW else 1
+
+    def _step_by_quota(self, lister: _Lister) -> bool:
+        """Score sets that look good; what they leave of the quota goes to listing by size."""
+        assert self._quota is not None
+        if self._picker is None:
+            self._picker = self._new_picker(self._waiting[self._at])
+        room = self._quota - lister.scored - self._picker.scored
+        before = self._picker.scored
+        if room > 0 and not self._picker.step():
+            self.scored += self._picker.scored - before
+            return False
+        self.scored += self._picker.scored - before
+        if room > 0 and self._picker.scored == before:
+            if self._list(lister):
+                self._next(lister.block())
+            return self._at == len(self._waiting)
+        if room <= 0:
+            self._all_listed = False
+            self._next(merge(self._picker.block(), lister.block()))
+        return self._at == len(self._waiting)
+
+    def _list(self, lister: _Lister) -> bool:
+        before = lister.scored
+        finished = lister.step()
+        self.scored += lister.scored - before
+        return finished
+
+    def _next(self, block: Block) -> None:
+        self._blocks.append(block)
+        self._lister = self._picker = None
+        self._at += 1
+
+    def _new_lister(self, child: int) -> _Lister:
+        return _Lister(
+            self._local, child, self._known, self._ceiling, self._max_parents, self._slack
+        )
+
+    def _new_picker(self, child: int) -> Picker:
+        return Picker(self._local, child, self._known, self._ceiling, self._max_parents)
 
     def run_until(self, end: float | None) -> bool:
         """Go on to the end, or to a time of the monotonic clock; return whether all was listed.
@@ -134,12 +180,11 @@ class TableBuilder:
         for number, child in enumerate(left):
             now = time.monotonic()
             share = now + (end - now) / (len(left) - number)
-            picked = pick_sets(
-                self._local, child, self._known, self._ceiling, self._max_parents, share
-            )
-            lister = self._lister or _Lister(
-                self._local, child, self._known, self._ceiling, self._max_parents, self._slack
-            )
+            picker = self._new_picker(child)
+            while not picker.step() and time.monotonic() < share:
+                pass
+            picked = picker.block()
+            lister = self._lister or self._new_lister(child)
             self._lister = None
             # Nothing looks good any more: what time is left goes to listing by size.
             finished = False
@@ -162,9 +207,10 @@ class TableBuilder:
     def table(self) -> ScoreTable:
         """Give the table; what has not been looked at by now is missing from it."""
         blocks = list(self._blocks)
-        complete = self._at == len(self._waiting)
+        complete = self._at == len(self._waiting) and self._all_listed
         if self._lister is not None:
-            blocks.append(self._lister.block())
+            block = self._lister.block()
+            blocks.append(block if self._picker is None else merge(self._picker.block(), block))
         for child in self._waiting[len(blocks) :]:
             # One parent at most: a graph can be made of it, and it takes no time.
             most = 1 if self._max_parents is None else min(1, self._max_parents)
@@ -280,91 +326,3 @@ class _Lister:
         return pack_lines(
             members, self._names, self._base, len(self._local.nodes)
         ), self._listed.scores[:n].copy()
-
-
-def bound_of(ceiling: Ceiling, child: int) -> Bound:
-    """What is known of supersets for one child, as the kernels want it."""
-    from isthmus.numerics.parent_sets import Bound
-
-    weight = ceiling.weight[child if len(ceiling.weight) > 1 else 0]
-    return Bound(
-        np.ascontiguousarray(ceiling.top[child]),
-        np.ascontiguousarray(weight),
-        float(ceiling.scale[child]),
-        ceiling.levels,
-        float(ceiling.factor[child]),
-        (0, 0) if ceiling.support is None else ceiling.support.handle,
-        ceiling.gain,
-    )
-
-
-def pack_lines(
-    members: NDArray[np.int32], names: NDArray[np.int64], base: NDArray[np.int64], d: int
-) -> Words:
-    """Turn lines of positions (-1: none) into bit-sets."""
-    sets = np.zeros((len(members), words_for(d)), np.uint64)
-    for p in base.tolist():
-        sets[:, p // 64] |= np.uint64(1 << (p % 64))
-    for column in members.T:
-        used = np.flatnonzero(column >= 0)
-        p = names[column[used]]
-        np.bitwise_or.at(
-            sets, (used, p // 64), np.left_shift(np.uint64(1), (p % 64).astype(np.uint64))
-        )
-    return sets
-
-
-def pick_sets(
-    local: LocalScore,
-    child: int,
-    known: BoundKnowledge,
-    ceiling: Ceiling,
-    max_parents: int | None,
-    end: float,
-) -> Block:
-    """List parent sets that look good until a time of the monotonic clock."""
-    from isthmus.numerics import parent_sets_anytime as anytime
-
-    base = np.flatnonzero(known.required[:, child])
-    open_ = ~(known.required[:, child] | known.forbidden[:, child])
-    open_[child] = False
-    names = np.flatnonzero(open_)
-    bound = bound_of(ceiling, child)
-    start = float(np.prod(bound.levels[base]))
-    scale = bound.scale * start
-    levels = bound.levels[names]
-    values = local.extensions(child, base.tolist(), names.tolist())
-    # The gain in likelihood: what is paid for parameters or edges is added again.
-    gains = values[1:] - values[0] + scale * (levels - 1.0)
-    order = np.argsort(-gains, kind="stable")
-    names, levels, gains = names[order], levels[order], gains[order]
-    limit = _WIDEST if max_parents is None else max_parents - len(base)
-    width = max(1, min(limit, _WIDEST, len(names)))
-    room = min(_LARGEST_POOL, max(2**12, 64 * len(names)))
-    pool = anytime.new_pool(room, width)
-    marks = np.random.default_rng(0).integers(1, 2**63, len(names), dtype=np.uint64)
-    code = anytime.MORE
-    while code == anytime.MORE:
-        code = anytime.improve(
-            local.handle, child, base, names, marks, gains, levels, scale, 1000, pool
-        )
-        if limit < 1 or time.monotonic() >= end:
-            break
-    if code == anytime.FAILED:
-        local.raise_failure()
-        raise RuntimeError("a compiled score failed without saying why")
-    count = int(pool.counters[0]) if limit >= 1 else 1
-    useful = np.flatnonzero(pool.useful[:count])
-    sets = pack_lines(pool.members[useful], names, base, len(local.nodes))
-    return merge((sets, pool.scores[useful]))
-
-
-def merge(*blocks: Block) -> Block:
-    """Put lists of the same child together and leave out what a subset beats."""
-    from isthmus.numerics.parent_sets_anytime import without_better_subset
-
-    sets = np.concatenate([sets for sets, _ in blocks])
-    scores = np.concatenate([scores for _, scores in blocks])
-    sets, scores = sort_block(sets, scores)
-    kept = without_better_subset(sets)
-    return sets[kept], scores[kept]

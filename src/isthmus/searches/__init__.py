@@ -1,5 +1,6 @@
 """How to look: searches over graphs, each in a file of its own."""
 
+from isthmus.searches.asobs import ASOBS
 from isthmus.searches.astar import AStar
 from isthmus.searches.base import Found, Progress, Run, Search, drive
 from isthmus.searches.boss import Boss
@@ -12,12 +13,15 @@ from isthmus.searches.notears_acyclicity import Exponential, LogDet
 from isthmus.searches.notears_additive import NotearsAdditive
 from isthmus.searches.notears_mlp import NotearsMLP
 from isthmus.searches.notears_penalties import L1, QuasiMCP, RefitEBIC
+from isthmus.searches.obs import OBS
 from isthmus.searches.subset_dp import SubsetDP
 from isthmus.searches.xges import XGES
 
 __all__ = [
+    "ASOBS",
     "ILP",
     "L1",
+    "OBS",
     "XGES",
     "AStar",
     "Boss",

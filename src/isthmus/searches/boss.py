@@ -14,8 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.graphs import BoundKnowledge
-from isthmus.objectives import LocalScore
+from isthmus.objectives import LocalScore, ScoreTable
 from isthmus.searches.base import Found, Run, Search
+from isthmus.searches.boss_tables import BossTableRun
+from isthmus.searches.obs_tables import TableOrders
 
 _TOLERANCE = 1e-6
 
@@ -29,7 +31,8 @@ class Boss(Search[LocalScore]):
     ----------
     starts
         Number of random orders to start from; the best result is kept. Trees are shared between
-        starts, so later ones cost less than the first.
+        starts, so later ones cost less than the first. Over a score table the best listed parents
+        take the place of trees.
     max_parents
         Upper bound on the number of parents of a node; None for no bound.
     """
@@ -39,9 +42,15 @@ class Boss(Search[LocalScore]):
     takes: ClassVar[type[object]] = LocalScore
 
     def begin(
-        self, objective: LocalScore, knowledge: BoundKnowledge, rng: np.random.Generator
+        self,
+        objective: LocalScore | ScoreTable,
+        knowledge: BoundKnowledge,
+        rng: np.random.Generator,
     ) -> Run:
         """Start a run."""
+        if isinstance(objective, ScoreTable):
+            orders = TableOrders(objective, knowledge, rng, max_parents=self.max_parents, sets=None)
+            return BossTableRun(self.starts, orders)
         return _BossRun(self, objective, knowledge, rng)
 
 

@@ -30,10 +30,12 @@ class TablePhase:
         knowledge: BoundKnowledge,
         max_parents: int | None,
         slack: float = 0.0,
+        quota: int | None = None,
     ) -> None:
         self._objective = objective
         self._knowledge = knowledge
         self._max_parents = max_parents
+        self._quota = quota
         self._builder: TableBuilder | None = None
         self.table: ScoreTable | None = None
         self.restart(slack)
@@ -49,6 +51,7 @@ class TablePhase:
             max_parents=self._max_parents,
             knowledge=self._knowledge,
             slack=slack,
+            quota=self._quota,
         )
 
     @property
@@ -99,7 +102,7 @@ def first_graph(
     d = len(table.nodes)
     best_lines, best = np.full(d, -1, np.int64), -np.inf
     for _ in range(starts):
-        order = _possible_order(table, rng)
+        order = possible_order(table, rng)
         for _ in range(_SWEEPS):
             queue = rng.permutation(d)
             if table_orders.climb(table.starts, table.sets, table.scores, order, queue) <= 0.0:
@@ -111,7 +114,7 @@ def first_graph(
     return best_lines, best
 
 
-def _possible_order(table: ScoreTable, rng: np.random.Generator) -> NDArray[np.int64]:
+def possible_order(table: ScoreTable, rng: np.random.Generator) -> NDArray[np.int64]:
     """Draw an order in which what is in every parent set of a node comes before it."""
     d = len(table.nodes)
     needed = [

@@ -1,0 +1,134 @@
+"""Lists of parent sets of one child: bounds, bit-sets, and the sets that look good."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isthmus.graphs import BoundKnowledge
+from isthmus.objectives.ceiling import Ceiling
+from isthmus.objectives.local import LocalScore
+from isthmus.objectives.table import Words, sort_block, words_for
+
+if TYPE_CHECKING:
+    from isthmus.numerics.parent_sets import Bound
+
+Block = tuple[Words, NDArray[np.float64]]
+
+_WIDEST = 16
+_LARGEST_POOL = 2**21
+_QUOTA = 1000
+
+
+def bound_of(ceiling: Ceiling, child: int) -> Bound:
+    """What is known of supersets for one child, as the kernels want it."""
+    from isthmus.numerics.parent_sets import Bound
+
+    weight = ceiling.weight[child if len(ceiling.weight) > 1 else 0]
+    return Bound(
+        np.ascontiguousarray(ceiling.top[child]),
+        np.ascontiguousarray(weight),
+        float(ceiling.scale[child]),
+        ceiling.levels,
+        float(ceiling.factor[child]),
+        (0, 0) if ceiling.support is None else ceiling.support.handle,
+        ceiling.gain,
+    )
+
+
+def pack_lines(
+    members: NDArray[np.int32], names: NDArray[np.int64], base: NDArray[np.int64], d: int
+) -> Words:
+    """Turn lines of positions (-1: none) into bit-sets."""
+    sets = np.zeros((len(members), words_for(d)), np.uint64)
+    for p in base.tolist():
+        sets[:, p // 64] |= np.uint64(1 << (p % 64))
+    for column in members.T:
+        used = np.flatnonzero(column >= 0)
+        p = names[column[used]]
+        np.bitwise_or.at(
+            sets, (used, p // 64), np.left_shift(np.uint64(1), (p % 64).astype(np.uint64))
+        )
+    return sets
+
+
+@final
+class Picker:
+    """The parent sets of one child that look good by what is known of their parts."""
+
+    def __init__(
+        self,
+        local: LocalScore,
+        child: int,
+        known: BoundKnowledge,
+        ceiling: Ceiling,
+        max_parents: int | None,
+    ) -> None:
+        from isthmus.numerics import parent_sets_anytime as anytime
+
+        self._kernels = anytime
+        self._local = local
+        self._child = child
+        self._base = np.flatnonzero(known.required[:, child])
+        open_ = ~(known.required[:, child] | known.forbidden[:, child])
+        open_[child] = False
+        names = np.flatnonzero(open_)
+        bound = bound_of(ceiling, child)
+        self._scale = bound.scale * float(np.prod(bound.levels[self._base]))
+        levels = bound.levels[names]
+        values = local.extensions(child, self._base.tolist(), names.tolist())
+        # The gain in likelihood: what is paid for parameters or edges is added again.
+        gains = values[1:] - values[0] + self._scale * (levels - 1.0)
+        order = np.argsort(-gains, kind="stable")
+        self._names, self._levels, self._gains = names[order], levels[order], gains[order]
+        self._limit = _WIDEST if max_parents is None else max_parents - len(self._base)
+        width = max(1, min(self._limit, _WIDEST, len(names)))
+        room = min(_LARGEST_POOL, max(2**12, 64 * len(names)))
+        self._pool = anytime.new_pool(room, width)
+        self._marks = np.random.default_rng(0).integers(1, 2**63, len(names), dtype=np.uint64)
+
+    @property
+    def scored(self) -> int:
+        """How many sets were scored."""
+        return int(self._pool.counters[2])
+
+    def step(self) -> bool:
+        """Score some sets; return whether nothing looks good any more."""
+        code = self._kernels.improve(
+            self._local.handle,
+            self._child,
+            self._base,
+            self._names,
+            self._marks,
+            self._gains,
+            self._levels,
+            self._scale,
+            _QUOTA,
+            self._pool,
+        )
+        if code == self._kernels.FAILED:
+            self._local.raise_failure()
+            raise RuntimeError("a compiled score failed without saying why")
+        return code != self._kernels.MORE or self._limit < 1
+
+    def block(self) -> Block:
+        """Sets and scores found so far that no subset beats."""
+        count = int(self._pool.counters[0]) if self._limit >= 1 else 1
+        useful = np.flatnonzero(self._pool.useful[:count])
+        sets = pack_lines(
+            self._pool.members[useful], self._names, self._base, len(self._local.nodes)
+        )
+        return merge((sets, self._pool.scores[useful]))
+
+
+def merge(*blocks: Block) -> Block:
+    """Put lists of the same child together and leave out what a subset beats."""
+    from isthmus.numerics.parent_sets_anytime import without_better_subset
+
+    sets = np.concatenate([sets for sets, _ in blocks])
+    scores = np.concatenate([scores for _, scores in blocks])
+    sets, scores = sort_block(sets, scores)
+    kept = without_better_subset(sets)
+    return sets[kept], scores[kept]
