@@ -182,7 +182,7 @@ def test_both_ways_of_counting_agree(
     cards = [2, 3, 4, 2, 3]
     codes = dependent_codes(8, cards, 3_001, np.uint8)
     by_bitmaps = pack_discrete(codes, None, np.array(cards), *kind)
-    monkeypatch.setattr(discrete, "_MOST_LEVELS", 0)
+    monkeypatch.setattr(discrete, "MOST_LEVELS", 0)
     by_histograms = pack_discrete(codes, None, np.array(cards), *kind)
     assert by_histograms[0][3] == 0  # no bitmaps at all
     for child, parents in [(0, []), (2, [1]), (4, [0, 2, 3])]:

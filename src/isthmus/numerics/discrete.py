@@ -28,8 +28,17 @@ from numpy.typing import NDArray
 
 from isthmus.errors import DataError
 from isthmus.numerics import abi
-from isthmus.numerics.counting_bitmap import LANES, count_and, pack, store_and
+from isthmus.numerics.counting_bitmap import LANES
 from isthmus.numerics.counting_histogram import CHUNK, COPIES, gather, spread
+from isthmus.numerics.discrete_bitmaps import (
+    MOST_BITMAPS,
+    MOST_LEVELS,
+    base_by_bitmaps,
+    bitmaps_pay,
+    combinations,
+    extend_by_bitmaps,
+    make_bitmaps,
+)
 from isthmus.numerics.discrete_values import (
     SLOTS,
     Form,
@@ -40,17 +49,11 @@ from isthmus.numerics.discrete_values import (
     penalty,
     value,
 )
-from isthmus.numerics.jit import inner, kernel
+from isthmus.numerics.jit import inner
 
-_MOST_BITMAPS = 256  # combinations of parents and child; beyond, histograms are faster
-_MOST_LEVELS = 32  # a variable with more levels has no bitmaps
 _SMALL = 512  # cells up to which several histograms are filled in turn
 _LEAST_TABLE = 2**20  # cells of the room for histograms; untouched memory costs nothing
 _HEAD = 28  # numbers at the start of the data
-
-# Nanoseconds, measured: an AND-popcount, its fixed part and a word;
-# a row and a cell of a histogram.
-_AND_FIXED, _AND_WORD, _ROW, _CELL = 8.0, 0.15, 0.7, 1.2
 
 
 class _State(NamedTuple):
@@ -62,7 +65,7 @@ class _State(NamedTuple):
     arena: NDArray[np.int64]  # bitmaps, then room for those of combinations
     words: int
     spare: int  # number of the first bitmap of the room
-    places: NDArray[np.int64]  # (4, _MOST_BITMAPS): lists of combinations
+    places: NDArray[np.int64]  # (4, MOST_BITMAPS): lists of combinations
     memo: Memo
     rows: NDArray[np.int64]  # (3, m): configurations, with child, keys
     short: NDArray[np.uint16]
@@ -70,141 +73,6 @@ class _State(NamedTuple):
     copies: NDArray[np.uint32]  # always zero between uses
     chunk: NDArray[np.uint16]
     buckets: NDArray[np.int64]  # (2, power of two): keys and numbers of a hash table
-
-
-# --- bitmaps ----------------------------------------------------------------------------------
-
-
-@inner
-def _split(state, variable, listed, source, target, room):  # type: ignore[no-untyped-def]
-    """Split combinations by the levels of one more variable; -1: too many.
-
-    Line ``source`` of ``places`` holds positions and line ``source + 1`` counts; ``target``
-    likewise. ``listed`` 0 stands for the single combination of all rows.
-    """
-    places, words = state.places, state.words
-    r = state.cards[variable]
-    bitmap = state.first[variable]
-    made = 0
-    for p in range(max(listed, 1)):
-        for level in range(r):
-            if listed == 0:
-                position = (bitmap + level) * words
-                size = state.totals[bitmap + level]
-            else:
-                position = (room + made) * words
-                size = store_and(
-                    state.arena, places[source, p], (bitmap + level) * words, position, words
-                )
-            if size > 0:
-                if made == _MOST_BITMAPS:
-                    return -1
-                places[target, made] = position
-                places[target + 1, made] = size
-                made += 1
-    return made
-
-
-@inner
-def _combinations(state, child, parents):  # type: ignore[no-untyped-def]
-    """List the observed configurations of the parents, and with the child.
-
-    Returns how many of the first and of the second: the configurations are in lines 0 and 1 of
-    ``places`` and with the child in lines 2 and 3 (or the other way, see the third number).
-    -1: too many, or a variable without bitmaps.
-    """
-    if state.first[child] < 0:
-        return -1, -1, 0
-    for p in parents:
-        if state.first[p] < 0:
-            return -1, -1, 0
-    listed, source = 0, 0
-    # Each step writes the half of the room that the step before did not.
-    for p in parents:
-        target = 2 - source
-        room = state.spare + (_MOST_BITMAPS + 1) * (target // 2)
-        listed = _split(state, p, listed, source, target, room)
-        if listed < 0:
-            return -1, -1, 0
-        source = target
-    target = 2 - source
-    room = state.spare + (_MOST_BITMAPS + 1) * (target // 2)
-    made = _split(state, child, listed, source, target, room)
-    return listed, made, source
-
-
-@inner
-def _base_by_bitmaps(state, r, q, listed, made, source):  # type: ignore[no-untyped-def]
-    memo, form = state.memo, state.memo.form
-    f, f_shift = lookup(memo, f_key(form, r, q))
-    g, g_shift = lookup(memo, g_key(form, r, q))
-    total = -penalty(memo, r, q)
-    target = 2 - source
-    for p in range(made):
-        total += value(form, f, state.places[target + 1, p], f_shift)
-    if listed == 0:
-        return total - value(form, g, state.codes.shape[1], g_shift)
-    for j in range(listed):
-        total -= value(form, g, state.places[source + 1, j], g_shift)
-    return total
-
-
-@inner
-def _extend_by_bitmaps(state, r, q, listed, made, source, candidates, out):  # type: ignore[no-untyped-def]
-    """Score the candidates for which bitmaps pay; returns how many are left.
-
-    One call for all candidates: a state as an argument costs more than a candidate.
-    """
-    places, words, arena, totals = state.places, state.words, state.arena, state.totals
-    m = state.codes.shape[1]
-    memo, form = state.memo, state.memo.form
-    target = 2 - source
-    sums = np.empty(_MOST_LEVELS, np.int64)
-    skipped = 0
-    for i in range(candidates.size):
-        candidate = candidates[i]
-        rc = state.cards[candidate]
-        bitmap = state.first[candidate]
-        if bitmap < 0 or not _bitmaps_pay(m, words, listed, made, r, rc):
-            skipped += 1
-            continue
-        f, f_shift = lookup(memo, f_key(form, r, q * rc))
-        g, g_shift = lookup(memo, g_key(form, r, q * rc))
-        total = -penalty(memo, r, q * rc)
-        p = 0
-        for j in range(max(listed, 1)):
-            left = places[source + 1, j] if listed > 0 else m
-            for c in range(rc):
-                sums[c] = 0
-            while left > 0:
-                position, size = places[target, p], places[target + 1, p]
-                p += 1
-                left -= size
-                if left == 0 and listed == 0:
-                    # Without parents the child's last level follows from the candidate's totals.
-                    for c in range(rc):
-                        n = totals[bitmap + c]
-                        total += value(form, f, n - sums[c], f_shift)
-                        sums[c] = n
-                    break
-                rest = size
-                for c in range(rc - 1):
-                    n = count_and(arena, position, (bitmap + c) * words, words)
-                    total += value(form, f, n, f_shift)
-                    sums[c] += n
-                    rest -= n
-                total += value(form, f, rest, f_shift)
-                sums[rc - 1] += rest
-            for c in range(rc):
-                total -= value(form, g, sums[c], g_shift)
-        out[1 + i] = total
-    return skipped
-
-
-@inner
-def _bitmaps_pay(m, words, listed, made, r, rc):  # type: ignore[no-untyped-def]
-    bitmaps = made * (rc - 1) * (_AND_FIXED + _AND_WORD * words)
-    return bitmaps < _ROW * m + _CELL * max(listed, 1) * r * rc
 
 
 # --- histograms -------------------------------------------------------------------------------
@@ -347,12 +215,12 @@ def _score(state, child, parents, candidates, out):  # type: ignore[no-untyped-d
         q *= state.cards[p]
     listed, made, source = 0, -1, 0
     # Renumbered histograms are the better way to many configurations.
-    if state.weights.size == 0 and q * r <= 16 * _MOST_BITMAPS:
-        listed, made, source = _combinations(state, child, parents)
+    if state.weights.size == 0 and q * r <= 16 * MOST_BITMAPS:
+        listed, made, source = combinations(state, child, parents)
     left = candidates.size
     if made >= 0:
-        out[0] = _base_by_bitmaps(state, r, q, listed, made, source)
-        left = _extend_by_bitmaps(state, r, q, listed, made, source, candidates, out)
+        out[0] = base_by_bitmaps(state, r, q, listed, made, source)
+        left = extend_by_bitmaps(state, r, q, listed, made, source, candidates, out)
         if left == 0:
             return 0
     widest = np.int64(1)
@@ -366,7 +234,7 @@ def _score(state, child, parents, candidates, out):  # type: ignore[no-untyped-d
         candidate = candidates[i]
         rc = state.cards[candidate]
         done = made >= 0 and state.first[candidate] >= 0
-        if not (done and _bitmaps_pay(m, words, listed, made, r, rc)):
+        if not (done and bitmaps_pay(m, words, listed, made, r, rc)):
             out[1 + i] = _by_histogram(state, child, several, q, candidate)
     return 0
 
@@ -383,10 +251,10 @@ def discrete_score(data, child, parents_at, k, candidates_at, m, out_at):  # typ
         abi.ints_at(head[12], (d + 1,)),
         abi.ints_at(head[13], (d + 1,)),
         abi.ints_at(head[14], (head[3],)),
-        abi.ints_at(head[15], ((head[3] + 2 * (_MOST_BITMAPS + 1)) * words,)),
+        abi.ints_at(head[15], ((head[3] + 2 * (MOST_BITMAPS + 1)) * words,)),
         words,
         head[3],
-        abi.ints_at(head[16], (4, _MOST_BITMAPS)),
+        abi.ints_at(head[16], (4, MOST_BITMAPS)),
         Memo(
             head[5],
             abi.floats_at(head[17], (1,))[0],
@@ -405,23 +273,6 @@ def discrete_score(data, child, parents_at, k, candidates_at, m, out_at):  # typ
     parents = abi.ints_at(parents_at, (k,))
     candidates = abi.ints_at(candidates_at, (m,))
     return _score(state, child, parents, candidates, abi.floats_at(out_at, (m + 1,)))
-
-
-@kernel
-def _make_bitmaps(codes, cards, first, words, arena):  # type: ignore[no-untyped-def]
-    d, m = codes.shape
-    flat = codes.reshape(-1)
-    full = m // 64
-    for v in range(d):
-        if first[v] < 0:
-            continue
-        for level in range(cards[v]):
-            target = (first[v] + level) * words
-            for word in range(full):
-                arena[target + word] = np.int64(pack(flat, v * m + 64 * word, level))
-            for i in range(64 * full, m):
-                if codes[v, i] == level:
-                    arena[target + full] |= np.int64(1) << np.int64(i - 64 * full)
 
 
 def pack_discrete(
@@ -455,13 +306,13 @@ def pack_discrete(
 
     words = -(-max(m, 1) // 64)
     words += -words % LANES
-    has = (levels <= _MOST_LEVELS) & (weights is None)
+    has = (levels <= MOST_LEVELS) & (weights is None)
     has[d] = False
     first = np.where(has, np.cumsum(np.where(has, levels, 0)) - levels, -1)
     bitmaps = int(levels[has].sum())
-    room = np.zeros((bitmaps + 2 * (_MOST_BITMAPS + 1)) * words + LANES, np.int64)
+    room = np.zeros((bitmaps + 2 * (MOST_BITMAPS + 1)) * words + LANES, np.int64)
     arena = room[(-room.ctypes.data % 64) // 8 :]
-    _make_bitmaps(wide, levels, first, words, arena)
+    make_bitmaps(wide, levels, first, words, arena)
     counted = [np.bincount(wide[v], minlength=levels[v]) for v in range(d) if has[v]]
     totals = np.concatenate([*counted, np.empty(0, np.int64)]).astype(np.int64)
 
@@ -481,7 +332,7 @@ def pack_discrete(
         first,
         totals,
         arena,
-        np.empty((4, _MOST_BITMAPS), np.int64),
+        np.empty((4, MOST_BITMAPS), np.int64),
         np.array([parameter], np.float64),
         np.full(SLOTS, -1.0),
         np.zeros(1, np.int64),
