@@ -61,7 +61,17 @@ class RefusedError(FederationError):
 
 
 class AbortedError(FederationError):
-    """Too few sites were left, or one broke the protocol; no sum was formed."""
+    """Too few sites were left, or one broke the protocol; no sum was formed.
+
+    Attributes
+    ----------
+    silent
+        Names of the sites that did not answer.
+    """
+
+    def __init__(self, message: str, *, silent: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.silent = silent
 
 
 class StudyError(FederationError, ValueError):

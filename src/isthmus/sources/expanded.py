@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from isthmus.results.disclosure import Disclosure
 from isthmus.sources.base import Source
 from isthmus.sources.dispatch import as_source
+from isthmus.sources.federation import Federation
 from isthmus.sources.frame import Frame
 from isthmus.sources.lazy import Lazy
 from isthmus.statistics import Chebyshev, Counts, Expansion, Moments, Plan, Schema
@@ -27,7 +28,8 @@ class Expanded(Source):
     Parameters
     ----------
     data
-        A table or a source of continuous columns, with its rows at hand or with an engine.
+        A table or a source of continuous columns, with its rows at hand, with an engine, or at
+        the sites of a federation.
     basis
         A basis, standardised here with the moments of the data; or an expansion that was
         standardised with the pooled moments of several sites.
@@ -42,6 +44,8 @@ class Expanded(Source):
 
     def _widened(self) -> Source:
         schema = self.expansion.schema()
+        if isinstance(self._source, Federation):
+            return self._source.expanded(self.expansion)
         if isinstance(self._source, Lazy):
             return self._source.derive(_expressions(self.expansion), schema)
         at = self._source.schema().indices(self.expansion.names)
@@ -66,6 +70,8 @@ class Expanded(Source):
 
     def disclosure(self) -> Disclosure:
         """What left for the standardisation, and then for the features."""
+        if isinstance(self._source, Federation):
+            return self._wide.disclosure()
         return self._source.disclosure() + self._wide.disclosure()
 
     def __repr__(self) -> str:

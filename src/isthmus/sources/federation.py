@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         AskConsensus,
         AskTotals,
         Identity,
+        Journal,
         Ledger,
         Method,
         Request,
@@ -58,6 +59,9 @@ class Federation(Source):
         Checks signatures; sites in the same process may share it.
     first_round
         Number of the first round; rounds that were opened before are not opened again.
+    journal
+        Where to keep what was opened and what was summed. A federation with the journal of one
+        that was killed goes on where that one was, and comes to the same result.
     """
 
     def __init__(
@@ -69,18 +73,17 @@ class Federation(Source):
         verifier: Verifier | None = None,
         *,
         first_round: int = 1,
+        journal: Journal | None = None,
     ) -> None:
+        from isthmus.sources.horizontal.leader import Leader
         from isthmus.sources.horizontal.study import AUTHOR
 
         if identity.public != study.coordinator:
             raise FederationError("The study names another coordinator: load its identity.")
         study.require(signatures, [AUTHOR, *(m.name for m in study.members)])
         self._study = study
-        self._identity = identity
         self._transport = transport
-        self._round = first_round
-        self._verifier = verifier
-        self._active: tuple[str, ...] | None = None
+        self._leader = Leader(study, identity, transport, verifier, journal, first_round)
         self._moments: list[Moments] = []
         self._counts: list[Counts] = []
         self._releases: list[Release] = []
@@ -135,7 +138,7 @@ class Federation(Source):
     @property
     def active(self) -> tuple[str, ...] | None:
         """The sites whose numbers are in the sums; ``None`` before the first."""
-        return self._active
+        return self._leader.active
 
     def schema(self) -> Schema:
         """Names, kinds and levels of the variables, as the study states them."""
@@ -215,26 +218,10 @@ class Federation(Source):
         return found
 
     def _ask(self, request: Request) -> Moments | Counts | NDArray[np.float64]:
-        from isthmus.sources.horizontal.coordinator import Coordinator
-        from isthmus.sources.horizontal.frames import Opening
-        from isthmus.sources.horizontal.transport import run_round
-
-        grid, fixed = self._study.grid, self._study.fixed_membership
-        number, self._round = self._round, self._round + 1
-        opening = Opening(number, request.to_bytes(), request.size(grid), request.limbs)
-        coordinator = Coordinator(
-            self._study.terms,
-            self._identity,
-            opening,
-            asked=self._active if fixed else None,
-            complete=fixed and self._active is not None,
-            verifier=self._verifier,
-        )
-        words = run_round(coordinator, self._transport)
-        self._active = coordinator.active
-        what = f"{request}, hidden in the sum over {len(self._active)} sites"
-        self._releases += [Release(s, what, "secure sum", opening.size) for s in self._active]
-        return request.decode(words, grid)
+        words, active = self._leader.ask(request)
+        what = f"{request}, hidden in the sum over {len(active)} sites"
+        self._releases += [Release(s, what, "secure sum", len(words)) for s in active]
+        return request.decode(words, self._study.grid)
 
     def rows(self) -> NDArray[np.float64]:
         """Not here, and nowhere together."""

@@ -47,6 +47,13 @@ class Open(Keeper):
         self.last = max(self.last, opening.number)
         self.recorded.append(kind)
 
+    def record_keys(self, number: int, sites: frozenset[int]) -> None:
+        self.last = max(self.last, number)
+        self.recorded.append(FrameKind.STANDING)
+
+    def record_again(self, number: int) -> None:
+        self.recorded.append(FrameKind.SUMMAND)
+
     def refused(self, why: Refusal, number: int) -> None:
         self.refusals.append(why)
 

@@ -204,7 +204,7 @@ def test_two_different_weights_for_one_round_are_refused_by_the_sites() -> None:
 
 def test_a_site_that_is_gone_is_named() -> None:
     _, rows = linear(3, 80, 9)
-    federation = Federation.simulate(tables(rows, 4), method=Method.ADMM, lost=[("s2", 12)])
+    federation = Federation.simulate(tables(rows, 4), method=Method.ADMM, lost=[("s2", 9)])
     with pytest.raises(AbortedError, match=r"all sites .* Silent: \['s2'\]"):
         learn_admm(federation, LinearADMM(rounds=5))
 

@@ -5,8 +5,18 @@ from __future__ import annotations
 from isthmus.sources.horizontal.admm import Agreed, Centring, LinearADMM, learn_admm
 from isthmus.sources.horizontal.consensus import LinearClient
 from isthmus.sources.horizontal.coordinator import Coordinator, Stage
+from isthmus.sources.horizontal.dryrun import DryRun
 from isthmus.sources.horizontal.frames import BrokenFrameError, FrameKind, Opening, Refusal
 from isthmus.sources.horizontal.grid import Grid
+from isthmus.sources.horizontal.journal import (
+    FileJournal,
+    FileSlot,
+    Journal,
+    MemoryJournal,
+    MemorySlot,
+    Slot,
+)
+from isthmus.sources.horizontal.keeper import Keeper
 from isthmus.sources.horizontal.ledger import FileLedger, Ledger, MemoryLedger, readable, verify
 from isthmus.sources.horizontal.policy import Policy
 from isthmus.sources.horizontal.primitives import Identity, Verifier, key_bytes, key_text
@@ -20,8 +30,8 @@ from isthmus.sources.horizontal.requests import (
     Request,
 )
 from isthmus.sources.horizontal.roster import Member, Terms
-from isthmus.sources.horizontal.site import Keeper, Site
-from isthmus.sources.horizontal.station import DryRun, Station
+from isthmus.sources.horizontal.site import Site
+from isthmus.sources.horizontal.station import Station
 from isthmus.sources.horizontal.study import (
     Method,
     Signature,
@@ -43,17 +53,22 @@ __all__ = [
     "Centring",
     "Coordinator",
     "DryRun",
+    "FileJournal",
     "FileLedger",
+    "FileSlot",
     "FrameKind",
     "Grid",
     "Identity",
     "InProcess",
+    "Journal",
     "Keeper",
     "Ledger",
     "LinearADMM",
     "LinearClient",
     "Member",
+    "MemoryJournal",
     "MemoryLedger",
+    "MemorySlot",
     "Message",
     "Method",
     "Opening",
@@ -62,6 +77,7 @@ __all__ = [
     "Request",
     "Signature",
     "Site",
+    "Slot",
     "Stage",
     "Station",
     "Study",

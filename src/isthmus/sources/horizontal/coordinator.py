@@ -124,6 +124,10 @@ class Coordinator:
         """The first frame for each site."""
         return self._to_all(FrameKind.OPEN, self.opening.body())
 
+    def again(self) -> dict[str, bytes]:
+        """Nothing is sent twice in such a round."""
+        return {}
+
     def receive(self, data: bytes) -> None:
         """Take a frame of a site. One that cannot be accepted raises and changes nothing."""
         frame = frames.opened(data, self._terms, self._verifier)
@@ -197,7 +201,8 @@ class Coordinator:
         return AbortedError(
             f"Round {self.opening.number} ended while waiting for {at.value}: "
             f"{len(answered)} sites answered, {needed}. Silent: {quiet}. Refused: {said}. "
-            "No sum was formed; open a new round when the sites are back."
+            "No sum was formed; open a new round when the sites are back.",
+            silent=tuple(quiet),
         )
 
     def _send_keys(self, got: dict[int, Frame]) -> dict[str, bytes]:

@@ -57,6 +57,12 @@ class FrameKind(IntEnum):
     UNMASK = 9
     REVEAL = 10
     REFUSE = 12
+    AGREE = 13
+    STANDING = 14
+    SETTLE = 15
+    SETTLED = 16
+    SINGLE = 17
+    SUMMAND = 18
 
 
 class Refusal(IntEnum):
@@ -81,6 +87,8 @@ class Refusal(IntEnum):
     OTHER_CODE = 17
     MEMBERSHIP = 18
     OTHER_DATA = 19
+    TWO_OPENINGS = 20
+    NO_KEYS = 21
 
 
 class BrokenFrameError(Exception):
@@ -191,14 +199,14 @@ class Opening:
         return _OPENING.pack(self.size, self.limbs) + self.request
 
     @classmethod
-    def read(cls, frame: Frame) -> Opening:
+    def read(cls, number: int, body: bytes) -> Opening:
         """Read what `body` wrote."""
-        if not _OPENING.size <= len(frame.body) <= _OPENING.size + REQUEST:
+        if not _OPENING.size <= len(body) <= _OPENING.size + REQUEST:
             raise BrokenFrameError(Refusal.MALFORMED)
-        size, limbs = _OPENING.unpack_from(frame.body)
+        size, limbs = _OPENING.unpack_from(body)
         if not 1 <= limbs <= 8 or size < 1 or 4 * size * limbs > LARGEST - KEY:
             raise BrokenFrameError(Refusal.BAD_REQUEST)
-        return cls(frame.round, frame.body[_OPENING.size :], size, limbs)
+        return cls(number, body[_OPENING.size :], size, limbs)
 
 
 @final
@@ -223,6 +231,28 @@ class Advert:
         if frame.kind is not FrameKind.ADVERT or len(frame.body) != cls.SIZE:
             raise BrokenFrameError(Refusal.MALFORMED)
         return cls(*(frame.body[i : i + KEY] for i in range(0, cls.SIZE, KEY)))
+
+
+@final
+@dataclass(frozen=True)
+class Standing:
+    """The key a site made for all sums of one message each."""
+
+    context: bytes
+    mask: bytes
+
+    SIZE = 2 * KEY
+
+    def body(self) -> bytes:
+        """As it travels."""
+        return self.context + self.mask
+
+    @classmethod
+    def read(cls, frame: Frame) -> Standing:
+        """Read what `body` wrote."""
+        if frame.kind is not FrameKind.STANDING or len(frame.body) != cls.SIZE:
+            raise BrokenFrameError(Refusal.MALFORMED)
+        return cls(frame.body[:KEY], frame.body[KEY:])
 
 
 def write_entries(entries: Iterable[tuple[int, bytes]]) -> bytes:
@@ -278,6 +308,24 @@ def read_refusal(body: bytes) -> tuple[Refusal, int]:
         return Refusal(why), blamed
     except ValueError:
         raise BrokenFrameError(Refusal.MALFORMED) from None
+
+
+def standing_context(terms: Terms, number: int, members: frozenset[int]) -> bytes:
+    """What the keys for sums of one message each are bound to."""
+    about = number.to_bytes(8, "little") + write_set(members)
+    return digest(b"isthmus standing keys 1", terms.digest, about)
+
+
+def single_context(terms: Terms, opening: Opening) -> bytes:
+    """What the masks of a sum of one message are bound to: the whole question, too."""
+    return digest(b"isthmus single sum 1", opening.context(terms))
+
+
+def longest_question(terms: Terms) -> int:
+    """No frame of the coordinator is longer than this."""
+    sites = len(terms.members)
+    lists = sites * (size_of(Advert.SIZE) + _ENTRY.size + SEALED)
+    return size_of(KEY + _OPENING.size + REQUEST + lists)
 
 
 def agreed(

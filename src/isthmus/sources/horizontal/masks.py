@@ -35,6 +35,11 @@ class Bound:
         low, high = sorted((i, j))
         return derive(mine.shared(theirs), self.salt, _info(b"pair mask", low, high))
 
+    def standing_mask(self, shared: Secret, i: int, j: int) -> Secret:
+        """The same, from a secret that two sites share for a whole study."""
+        low, high = sorted((i, j))
+        return derive(shared, self.salt, _info(b"standing mask", low, high))
+
     def self_mask(self, seed: Secret, i: int) -> Secret:
         """The key of a site's own mask."""
         return derive(seed, self.salt, _info(b"self mask", i, i))

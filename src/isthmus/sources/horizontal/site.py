@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import final
 
@@ -18,6 +17,8 @@ from isthmus.sources.horizontal.frames import (
     Opening,
     Refusal,
 )
+from isthmus.sources.horizontal.journal import MemorySlot, Slot
+from isthmus.sources.horizontal.keeper import Keeper
 from isthmus.sources.horizontal.masks import Bound, commitment, expand, sign_of
 from isthmus.sources.horizontal.primitives import (
     Agreement,
@@ -29,27 +30,8 @@ from isthmus.sources.horizontal.primitives import (
 )
 from isthmus.sources.horizontal.primitives import digest as hashed
 from isthmus.sources.horizontal.roster import Terms
+from isthmus.sources.horizontal.singles import SINGLES, Singles
 from isthmus.sources.horizontal.words import Accumulator, Words, to_bytes
-
-
-class Keeper(ABC):
-    """Who decides at a site what leaves it, and writes it down before it does."""
-
-    @abstractmethod
-    def last_round(self) -> int:
-        """The highest round ever opened in this study, also before a restart; zero if none."""
-
-    @abstractmethod
-    def answer(self, opening: Opening) -> Words:
-        """The numbers to be summed, or `BrokenFrameError` when the request is refused."""
-
-    @abstractmethod
-    def record(self, kind: FrameKind, opening: Opening, active: frozenset[int] | None) -> None:
-        """Write down that a frame of this kind is about to leave, or raise to refuse it."""
-
-    @abstractmethod
-    def refused(self, why: Refusal, number: int) -> None:
-        """Write down that a frame was not answered."""
 
 
 @final
@@ -69,6 +51,8 @@ class Site:
         Who decides what leaves.
     verifier
         Checks signatures; sites in one process may share one.
+    slot
+        Keeps over a restart what sums of one message each need.
     """
 
     def __init__(
@@ -78,6 +62,7 @@ class Site:
         keeper: Keeper,
         *,
         verifier: Verifier | None = None,
+        slot: Slot | None = None,
     ) -> None:
         self._terms = terms
         self._identity = identity
@@ -91,6 +76,8 @@ class Site:
             )
         self.position = keys.index(identity.public)
         self._round: _Round | None = None
+        slot = MemorySlot() if slot is None else slot
+        self._singles = Singles(terms, identity, self.position, keeper, self._verifier, slot)
 
     @property
     def name(self) -> str:
@@ -112,6 +99,8 @@ class Site:
     def _answer(self, frame: Frame) -> bytes:
         if frame.kind is FrameKind.OPEN:
             return self._open(frame)
+        if frame.kind in SINGLES:
+            return self._singles.answer(frame)
         active = self._round
         if active is None or frame.round != active.opening.number:
             raise BrokenFrameError(Refusal.REPLAY)
@@ -128,13 +117,13 @@ class Site:
         return self._pack(kind, frame.round, body)
 
     def _open(self, frame: Frame) -> bytes:
-        last = self._keeper.last_round()
+        last = max(self._keeper.last_round(), self._singles.last)
         if self._round is not None:
             last = max(last, self._round.opening.number)
         if frame.round <= last:
             raise BrokenFrameError(Refusal.REPLAY)
         self._round = None
-        opening = Opening.read(frame)
+        opening = Opening.read(frame.round, frame.body)
         values = self._keeper.answer(opening)
         if values.shape != (opening.size, opening.limbs):
             raise BrokenFrameError(Refusal.BAD_REQUEST)

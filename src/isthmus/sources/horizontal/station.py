@@ -5,91 +5,42 @@ from __future__ import annotations
 import copy
 import hashlib
 import hmac
-from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
-from typing import Any, final
+from typing import TypeAlias, final
 
-import numpy as np
-
-from isthmus.errors import DataError, IsthmusError, LedgerError, RefusedError, StudyError
+from isthmus.errors import DataError, IsthmusError, RefusedError, StudyError
 from isthmus.sources.base import Source
 from isthmus.sources.frame import Frame
+from isthmus.sources.horizontal.book import OPENINGS, SENDINGS, Book
 from isthmus.sources.horizontal.cells import smallest_cell
-from isthmus.sources.horizontal.consensus import LinearClient
+from isthmus.sources.horizontal.consensus import Client
+from isthmus.sources.horizontal.dryrun import DryRun
 from isthmus.sources.horizontal.frames import BrokenFrameError, FrameKind, Opening, Refusal, size_of
-from isthmus.sources.horizontal.ledger import Entry, Ledger
+from isthmus.sources.horizontal.journal import Slot
+from isthmus.sources.horizontal.keeper import Keeper
+from isthmus.sources.horizontal.ledger import Ledger
 from isthmus.sources.horizontal.policy import Policy
 from isthmus.sources.horizontal.primitives import KEY, Identity, Verifier
 from isthmus.sources.horizontal.requests import (
     AskConsensus,
     AskCounts,
+    AskNetworks,
     Matrix,
     Request,
     read_request,
 )
-from isthmus.sources.horizontal.site import Keeper, Site
+from isthmus.sources.horizontal.site import Site
+from isthmus.sources.horizontal.snapshot import overlay, snapshot
 from isthmus.sources.horizontal.study import AUTHOR, Method, Signature, Study, code_hash
 from isthmus.sources.horizontal.words import Words
 from isthmus.sources.lazy import Lazy, is_lazy
 from isthmus.statistics import Counts, Kind, Moments, Plan, Schema
 
 YEAR = timedelta(days=365)
-EVENTS = {
-    FrameKind.ADVERT: "opened",
-    FrameKind.SHARES: "shares",
-    FrameKind.MASKED: "sent",
-    FrameKind.CONSENT: "agreed",
-    FrameKind.REVEAL: "unmasked",
-}
-STRANGE = frozenset({Refusal.MALFORMED, Refusal.OTHER_STUDY, Refusal.BAD_SIGNATURE})
-"""Refusals of frames that may come from anyone."""
-
-PATIENCE = 100
-"""So many refusals of one kind are all written down."""
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class DryRun:
-    """What would leave a site, and what stands against it. Nothing has left.
-
-    Attributes
-    ----------
-    site
-        Who would answer.
-    request
-        What was asked.
-    statistics
-        The statistics before they are masked. They never leave in this form.
-    numbers
-        How many numbers would be sent.
-    size
-        The bytes of the frame.
-    against
-        Why the site would refuse; empty if it would not.
-    """
-
-    site: str
-    request: str
-    statistics: Moments | Counts | None = field(repr=False)
-    numbers: int
-    size: int
-    against: tuple[str, ...]
-
-    def __str__(self) -> str:
-        lines = [f"Site {self.site} was asked for: {self.request}."]
-        if self.against:
-            lines += ["It would refuse:", *(f"  - {reason}" for reason in self.against)]
-        else:
-            lines.append(
-                f"It would send {self.numbers} numbers ({self.size:,} bytes), each hidden under "
-                "a mask; the coordinator learns only the sum over all sites."
-            )
-        lines += ["", "The numbers before masking, which stay here:", *_printed(self.statistics)]
-        return "\n".join(lines)
+Step: TypeAlias = AskConsensus | AskNetworks
+STEPS = (AskConsensus, AskNetworks)
 
 
 @final
@@ -140,13 +91,14 @@ class Station(Keeper):
         self._code = code_hash() if code is None else code
         self._data = data
         self._checked = False
-        self._refusals: Counter[Refusal] = Counter()
-        self._client: LinearClient | None = None
+        self._book = Book(study, policy, ledger)
+        self._client: Client | None = None
+        self._kept = b""
         self._require_open()
 
-    def site(self, verifier: Verifier | None = None) -> Site:
-        """The protocol's end at this site."""
-        return Site(self._study.terms, self._identity, self, verifier=verifier)
+    def site(self, verifier: Verifier | None = None, *, slot: Slot | None = None) -> Site:
+        """The protocol's end at this site; `slot` keeps over a restart where to go on."""
+        return Site(self._study.terms, self._identity, self, verifier=verifier, slot=slot)
 
     @cached_property
     def _source(self) -> Source:
@@ -169,37 +121,38 @@ class Station(Keeper):
                 "Install the version that the study names."
             )
 
-    def _past(self) -> list[Entry]:
-        mine = self._study.identity.hex()
-        return [e for e in self._ledger.entries() if e.get("study") == mine]
-
     def last_round(self) -> int:
         """The highest round ever opened in this study."""
-        return max((e["round"] for e in self._past() if e["event"] == "opened"), default=0)
+        return self._book.last_round()
 
     def _rules(self, request: Request) -> list[str]:
         """What of the study and the policy stands against a request."""
-        study, policy, found = self._study, self._policy, []
+        study, policy, found = self._study, self._policy, list[str]()
         if request.message not in study.messages:
             found.append(f"the study does not allow {request.message.value}")
         if request.message not in policy.messages:
             found.append(f"the policy does not allow {request.message.value}")
-        if isinstance(request, AskConsensus) and study.method is not Method.ADMM:
+        if isinstance(request, STEPS) and study.method is not Method.ADMM:
             found.append("the method of the study is not ADMM")
         if isinstance(request, AskCounts) and not _within(request.plan, study.plan):
             found.append("the study does not plan these tables")
-        opened = sum(e["event"] == "opened" for e in self._past())
+        return found + self._caps()
+
+    def _caps(self) -> list[str]:
+        """Which limits on rounds and queries are reached."""
+        study, policy, found = self._study, self._policy, []
+        opened = sum(e["event"] in OPENINGS for e in self._book.past())
         limit = min(study.rounds, policy.rounds_per_study)
         if opened >= limit:
             found.append(f"{opened} rounds were opened in this study, {limit} are allowed")
         since = (self._clock() - YEAR).isoformat()
         recent = [e["event"] for e in self._ledger.entries() if e["time"] >= since]
-        for event, most in (
-            ("opened", policy.rounds_per_year),
-            ("sent", policy.queries_per_year),
+        for events, most, what in (
+            (OPENINGS, policy.rounds_per_year, "rounds"),
+            (SENDINGS, policy.queries_per_year, "statistics"),
         ):
-            if recent.count(event) >= most:
-                found.append(f"{most} entries {event!r} a year are allowed by the policy")
+            if sum(event in events for event in recent) >= most:
+                found.append(f"{most} {what} a year are allowed by the policy")
         return found
 
     def _gathered(self, request: Request, *, dry: bool = False) -> tuple[Moments | Counts, Words]:
@@ -208,7 +161,7 @@ class Station(Keeper):
             self._require_bounds()
             found = request.gather(self._source)
             sent: Moments | Counts | Matrix = found
-            if isinstance(request, AskConsensus) and isinstance(found, Moments):
+            if isinstance(request, STEPS) and isinstance(found, Moments):
                 sent = self._stepped(request, found, dry=dry)
             return found, request.encode(sent, self._study.grid)
         except Exception as error:  # noqa: BLE001 - engines raise what they like
@@ -220,14 +173,17 @@ class Station(Keeper):
             "Read them here with Frame(data, schema=study.schema) to see why."
         )
 
-    def _stepped(self, request: AskConsensus, found: Moments, *, dry: bool) -> Matrix:
-        """Do a step of ADMM. Its state lives as long as this object; a dry run leaves it be."""
+    def _stepped(self, request: Step, found: Moments, *, dry: bool) -> Matrix:
+        """Do a step of ADMM; a dry run leaves its state be."""
         client = copy.copy(self._client) if dry else self._client
+        if client is None and self._kept:
+            client = request.client(self._source, found)
+            overlay(client, self._kept)
         if request.step == 1 and (client is None or client.step > 1):
-            client = LinearClient(request.second(found))
+            client = request.client(self._source, found)
         if client is None:
             raise RefusedError("ADMM begins with step 1.")
-        sent = client.answer(request.step, request.matrix(), request.rho)
+        sent = client.answer(request.step, request.common(), request.rho)
         if not dry:
             self._client = client
         return sent
@@ -289,7 +245,7 @@ class Station(Keeper):
             raise BrokenFrameError(Refusal.DATA) from None
         if self._cohort_rules(found):
             raise BrokenFrameError(Refusal.POLICY)
-        known = {e["data"] for e in self._past() if "data" in e}
+        known = {e["data"] for e in self._book.past() if "data" in e}
         if known - {self._fingerprint}:
             raise BrokenFrameError(Refusal.OTHER_DATA)
         return words
@@ -297,58 +253,33 @@ class Station(Keeper):
     def record(self, kind: FrameKind, opening: Opening, active: frozenset[int] | None) -> None:
         """Write down what is about to leave, or refuse it."""
         self._require_running()
-        details: dict[str, Any] = {
-            "study": self._study.identity.hex(),
-            "round": opening.number,
-        }
-        if kind is FrameKind.ADVERT:
-            request = read_request(opening.request, self._study.grid)
-            details |= {"request": request.to_dict(), "what": str(request)}
-        if kind is FrameKind.MASKED:
-            details |= {
-                "numbers": opening.size,
-                "bytes": size_of(KEY + 4 * opening.size * opening.limbs),
-                "form": "secure sum",
-                "data": self._fingerprint,
-            }
-        if kind in (FrameKind.CONSENT, FrameKind.REVEAL) and active is not None:
-            details["sites"] = self._agreed(active)
-        try:
-            self._ledger.append(EVENTS[kind], **details)
-        except LedgerError:
-            raise BrokenFrameError(Refusal.LEDGER) from None
+        sent = kind in (FrameKind.MASKED, FrameKind.SUMMAND)
+        self._book.record(kind, opening, active, self._fingerprint if sent else None)
 
-    def _agreed(self, active: frozenset[int]) -> list[str]:
-        """The names of the sites in a sum; refuses sums that could be subtracted."""
-        members = [self._study.members[i] for i in sorted(active)]
-        if len({m.organisation for m in members}) < self._policy.minimum_organisations:
+    def record_keys(self, number: int, sites: frozenset[int]) -> None:
+        """Write down that a key is about to leave, or refuse it."""
+        self._require_running()
+        found = self._caps()
+        if found:
             raise BrokenFrameError(Refusal.POLICY)
-        names = [m.name for m in members]
-        if self._study.fixed_membership:
-            before = [e["sites"] for e in self._past() if e["event"] == "unmasked"]
-            if any(sites != names for sites in before):
-                raise BrokenFrameError(Refusal.MEMBERSHIP)
-        return names
+        self._book.record_keys(number, sites)
+
+    def record_again(self, number: int) -> None:
+        """Write down that the same answer is about to leave once more, or refuse it."""
+        self._require_running()
+        self._book.record_again(number)
 
     def refused(self, why: Refusal, number: int) -> None:
-        """Write down that a frame was not answered.
+        """Write down that a frame was not answered."""
+        self._book.refused(why, number)
 
-        Nobody can fill the disk: of frames that are not authentic, which anyone can send, and of
-        others after the first hundred, only every one whose number is a power of two is written,
-        with that number.
-        """
-        details: dict[str, Any] = {"study": self._study.identity.hex(), "why": why.name.lower()}
-        self._refusals[why] += 1
-        often = self._refusals[why]
-        if why in STRANGE or often > PATIENCE:
-            if often & (often - 1):
-                return
-            details["frames"] = often
-        try:
-            self._ledger.append("refused", **details, round=number)
-        except LedgerError:
-            # Nothing left the site; there is nobody to tell where the ledger is gone.
-            return
+    def state(self) -> bytes:
+        """The state of ADMM at this site."""
+        return self._kept if self._client is None else snapshot(self._client)
+
+    def restore(self, state: bytes) -> None:
+        """Go on with ADMM."""
+        self._kept = state  # the data are read when the next step is asked for
 
     def _require_running(self) -> None:
         if self._policy.stop_file.exists():
@@ -398,23 +329,3 @@ def _within(asked: Plan, planned: Plan | None) -> bool:
     if asked.limit is not None and planned.limit is not None:
         return asked.limit <= planned.limit
     return False
-
-
-def _printed(found: Moments | Counts | None) -> list[str]:
-    if found is None:
-        return ["  (none: see above)"]
-    with np.printoptions(threshold=2**31, linewidth=100):
-        if isinstance(found, Counts):
-            lines = [f"  rows: {found.n}"]
-            for positions in found.held:
-                names = [found.schema.names[i] for i in positions]
-                lines += [f"  {' × '.join(names)}:", str(found.table(names))]
-            return lines
-        return [
-            f"  rows: {found.n}",
-            f"  columns: {', '.join(found.columns)}",
-            f"  sums about {found.shift.tolist()}:",
-            str(found.sums),
-            "  products:",
-            str(found.gram),
-        ]

@@ -4,12 +4,33 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from typing import final
+from typing import Protocol, final
 
 from isthmus.errors import AbortedError
 from isthmus.sources.horizontal.coordinator import Coordinator
 from isthmus.sources.horizontal.frames import BrokenFrameError, Refusal
+from isthmus.sources.horizontal.gathering import SingleRound
 from isthmus.sources.horizontal.words import Words
+
+
+class Round(Protocol):
+    """What drives the frames of one round: `Coordinator`, `KeyRound`, `SingleRound`."""
+
+    @property
+    def waiting(self) -> tuple[str, ...]:
+        """The sites that have not answered yet."""
+
+    def begin(self) -> dict[str, bytes]:
+        """The first frame for each site."""
+
+    def receive(self, data: bytes) -> None:
+        """Take a frame of a site. One that cannot be accepted raises and changes nothing."""
+
+    def advance(self) -> dict[str, bytes]:
+        """Go on with the sites that answered, or raise `AbortedError`."""
+
+    def again(self) -> dict[str, bytes]:
+        """Frames that may be sent once more to sites that are silent; mostly none."""
 
 
 class Transport(ABC):
@@ -18,6 +39,10 @@ class Transport(ABC):
     @abstractmethod
     def exchange(self, outgoing: Mapping[str, bytes]) -> Iterable[bytes]:
         """Deliver, and give the answers that came in time, in any order."""
+
+    def wait(self, silent: tuple[str, ...]) -> bool:
+        """Wait until silent sites may be back; ``False`` means that it is no use to wait."""
+        return False
 
 
 @final
@@ -67,7 +92,35 @@ class InProcess(Transport):
             yield answer
 
 
-def run_round(coordinator: Coordinator, transport: Transport) -> Words:
+def drive(led: Round, transport: Transport) -> None:
+    """Drive a round to its end.
+
+    Raises
+    ------
+    AbortedError
+        Too few sites were left; nothing but the names of the silent ones is known.
+    """
+    outgoing = led.begin()
+    rejected: list[Refusal] = []
+    while outgoing:
+        for answer in transport.exchange(outgoing):
+            try:
+                led.receive(answer)
+            except BrokenFrameError as broken:
+                rejected.append(broken.why)
+        outgoing = led.again()
+        if outgoing and transport.wait(led.waiting):
+            continue
+        try:
+            outgoing = led.advance()
+        except AbortedError as error:
+            if rejected:
+                kinds = sorted({why.name.lower() for why in rejected})
+                error.add_note(f"{len(rejected)} frames were rejected: {kinds}.")
+            raise
+
+
+def run_round(coordinator: Coordinator | SingleRound, transport: Transport) -> Words:
     """Drive a round to its end.
 
     Returns
@@ -80,19 +133,5 @@ def run_round(coordinator: Coordinator, transport: Transport) -> Words:
     AbortedError
         Too few sites were left; nothing but the names of the silent ones is known.
     """
-    outgoing = coordinator.begin()
-    rejected: list[Refusal] = []
-    while outgoing:
-        for answer in transport.exchange(outgoing):
-            try:
-                coordinator.receive(answer)
-            except BrokenFrameError as broken:
-                rejected.append(broken.why)
-        try:
-            outgoing = coordinator.advance()
-        except AbortedError as error:
-            if rejected:
-                kinds = sorted({why.name.lower() for why in rejected})
-                error.add_note(f"{len(rejected)} frames were rejected: {kinds}.")
-            raise
+    drive(coordinator, transport)
     return coordinator.total
