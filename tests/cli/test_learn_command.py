@@ -155,3 +155,19 @@ def test_the_installed_command_runs() -> None:
     command = Path(sys.executable).with_name("isthmus")
     done = subprocess.run([command, "--version"], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("isthmus ")
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(rain: Path) -> None:
+    command = Path(sys.executable).with_name("isthmus")
+    out = rain.parent / "edges.csv"
+    with subprocess.Popen(
+        [command, "learn", rain, "--drop", "id", "-o", out],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as running:
+        assert running.stdout is not None
+        assert running.stderr is not None
+        running.stdout.close()
+        told = running.stderr.read()
+    assert (running.returncode, told) == (0, b"")
+    assert out.exists()

@@ -6,6 +6,7 @@ Written on `argparse`, so that the command works wherever the core is installed.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import warnings
 from collections.abc import Callable, Sequence
@@ -28,8 +29,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             warnings.simplefilter("always", IsthmusWarning)
             warnings.showwarning = _show
             code: ExitCode = options.run(options)
+            sys.stdout.flush()
     except KeyboardInterrupt:
         return _ended(ExitCode.INTERRUPTED, "interrupted before there was a result")
+    except BrokenPipeError:
+        # Whoever read the output has seen enough; nothing may be flushed to it at the end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return int(ExitCode.DONE)
     except (IsthmusError, OSError) as error:
         return _ended(code_of(error), str(error))
     return int(code)

@@ -84,12 +84,12 @@ def run(options: argparse.Namespace) -> ExitCode:
         time_limit=options.time_limit,
         progress=False if options.quiet else None,
     )
+    for path in options.output:
+        _writer(path)(solution, path)
     if not options.quiet:
         sys.stdout.write(f"{solution}\n")
         for a, b in solution.dag.edges:
             sys.stdout.write(f"{a} → {b}\n")
-    for path in options.output:
-        _writer(path)(solution, path)
     return ExitCode.DONE
 
 
