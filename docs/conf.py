@@ -21,6 +21,7 @@ extensions = [
     "sphinx.ext.viewcode",
     "sphinx_copybutton",
     "mathml",
+    "networks",
 ]
 exclude_patterns = ["_build"]
 suppress_warnings: list[str] = []
@@ -40,7 +41,7 @@ napoleon_preprocess_types = True
 html_math_renderer = "mathml"
 html_theme = "pydata_sphinx_theme"
 html_title = "Isthmus"
-html_static_path: list[str] = []
+html_static_path = ["_static"]
 html_show_sourcelink = False
 html_theme_options = {
     "show_prev_next": True,

@@ -27,7 +27,7 @@ class EdgeRow:
 
     Attributes
     ----------
-    source, target
+    parent, child
         Its ends.
     directed
         Whether the data tell the direction.
@@ -35,8 +35,8 @@ class EdgeRow:
         What the score loses without the edge; ``None`` where that is not known.
     """
 
-    source: str
-    target: str
+    parent: str
+    child: str
     directed: bool
     strength: float | None = None
 
@@ -122,12 +122,12 @@ def _controls(strengths: Sequence[float]) -> str:
 def _edges(edges: Sequence[EdgeRow]) -> str:
     if not edges:
         return "<p>None: the variables look independent.</p>"
-    ordered = sorted(edges, key=lambda e: (-(e.strength or 0.0), e.source, e.target))
+    ordered = sorted(edges, key=lambda e: (-(e.strength or 0.0), e.parent, e.child))
     rows = (
         (
-            escape(e.source),
+            escape(e.parent),
             "→" if e.directed else "—",
-            escape(e.target),
+            escape(e.child),
             "" if e.strength is None else f"{e.strength:.4g}",
             "learned" if e.directed else "either way",
         )
