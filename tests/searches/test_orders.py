@@ -248,3 +248,23 @@ def test_options_that_make_no_sense() -> None:
     for options in ({"starts": 0}, {"window": 0}, {"kicks": -1}):
         with pytest.raises(MismatchError, match="ASOBS was given"):
             ASOBS(**options)
+
+
+def test_missing_sets_are_looked_for_along_the_best_order() -> None:
+    gained = 0.0
+    for seed in range(3):
+        local = gaussian_score(GaussianBIC(), seed, 300, 12)
+        known = Knowledge().bind(local.nodes)
+        best, _ = drive(AStar().begin(local, known, np.random.default_rng(0)), "exact")
+        poor = ASOBS(sets=1, starts=2, kicks=5)
+        found = solve(poor, local)
+        assert not found.details["complete"]
+        builder = TableBuilder(local, quota=1)
+        while not builder.step():
+            pass
+        given = solve(poor, builder.table())
+        assert given.score <= found.score <= best.score + 1e-7
+        gained += found.score - given.score
+        limited = solve(ASOBS(sets=1, starts=2, kicks=5, max_parents=2), local)
+        assert max(len(p) for p in limited.parents) <= 2
+    assert gained > 1.0

@@ -57,6 +57,24 @@ def new_pool(room: int, width: int) -> Pool:
     )
 
 
+def grow_pool(old: Pool) -> Pool:
+    """Copy to twice the room."""
+    n, h = int(old.counters[0]), int(old.counters[1])
+    new = new_pool(2 * len(old.keys), old.members.shape[1])._replace(counters=old.counters)
+    for name in ("members", "sizes", "keys", "scores", "best", "products", "useful", "next"):
+        getattr(new, name)[:n] = getattr(old, name)[:n]
+    new.heap_keys[:h] = old.heap_keys[:h]
+    new.heap_sets[:h] = old.heap_sets[:h]
+    _rehash(new)
+    return new
+
+
+@kernel
+def _rehash(pool):  # type: ignore[no-untyped-def]
+    for i in range(pool.counters[0]):
+        pool.slots[_slot(pool, pool.keys[i])] = i
+
+
 @inner
 def _slot(pool, key):  # type: ignore[no-untyped-def]
     mask = np.uint64(pool.slots.size - 1)
@@ -112,6 +130,88 @@ def _guess(pool, at, gains, levels, scale):  # type: ignore[no-untyped-def]
     return pool.scores[at] + gains[c] - scale * pool.products[at] * (levels[c] - 1.0)
 
 
+@inner
+def _add(pool, at, c, value, marks, levels):  # type: ignore[no-untyped-def]
+    """Put the set ``at`` with one more candidate into the pool; return its line."""
+    k = pool.sizes[at]
+    new = pool.counters[0]
+    pool.counters[0] += 1
+    t = k
+    while t > 0 and pool.members[at, t - 1] > c:
+        pool.members[new, t] = pool.members[at, t - 1]
+        t -= 1
+    pool.members[new, t] = c
+    for u in range(t):
+        pool.members[new, u] = pool.members[at, u]
+    key = pool.keys[at] ^ marks[c]
+    pool.keys[new] = key
+    pool.slots[_slot(pool, key)] = new
+    pool.sizes[new] = k + 1
+    pool.scores[new] = value
+    pool.products[new] = pool.products[at] * levels[c]
+    best = -np.inf
+    for u in range(k + 1):
+        line = pool.slots[_slot(pool, key ^ marks[pool.members[new, u]])]
+        if line >= 0:
+            best = max(best, pool.best[line])
+    pool.useful[new] = value > best + _NOISE
+    pool.best[new] = max(best, value)
+    return new
+
+
+@kernel
+def grow(score, child, base, names, marks, gains, levels, scale, open_, pool):  # type: ignore[no-untyped-def]
+    """Add the best of the open candidates until none gains; return a code and the set's line.
+
+    What is scored on the way is kept, so that the next call with other candidates open costs
+    little. With strong dependence among the candidates, where guesses by what each gains alone
+    fail, this is what finds large sets.
+    """
+    width = pool.members.shape[1]
+    values = np.empty(names.size + 1)
+    picked = np.empty(names.size, np.int64)
+    places = np.empty(names.size, np.int32)
+    parents = np.empty(base.size + width, np.int64)
+    parents[: base.size] = base
+    at = np.int64(0)
+    while pool.sizes[at] < width:
+        if pool.counters[0] + names.size > pool.keys.size:
+            return FULL, at
+        k = pool.sizes[at]
+        found = 0
+        best, best_score = np.int64(-1), pool.scores[at] + _NOISE
+        for c in range(open_.size):
+            inside = not open_[c]
+            for t in range(k):
+                inside = inside or pool.members[at, t] == c
+            if inside:
+                continue
+            line = pool.slots[_slot(pool, pool.keys[at] ^ marks[c])]
+            if line >= 0:
+                if pool.scores[line] > best_score:
+                    best, best_score = np.int64(line), pool.scores[line]
+                continue
+            picked[found] = names[c]
+            places[found] = c
+            found += 1
+        if found > 0:
+            for t in range(k):
+                parents[base.size + t] = names[pool.members[at, t]]
+            if evaluate(score, child, parents, base.size + k, picked, found, values) != 0:
+                return FAILED, at
+            pool.counters[2] += found
+            for f in range(found):
+                new = _add(pool, at, places[f], values[1 + f], marks, levels)
+                if pool.scores[new] > best_score:
+                    best, best_score = np.int64(new), pool.scores[new]
+                if k + 1 < width and pool.useful[new]:
+                    _push(pool, _guess(pool, new, gains, levels, scale), new)
+        if best < 0:
+            break
+        at = best
+    return MORE, at
+
+
 @kernel
 def improve(score, child, base, names, marks, gains, levels, scale, quota, pool):  # type: ignore[no-untyped-def]
     """Score some sets; the first call begins with the smallest set.
@@ -126,6 +226,7 @@ def improve(score, child, base, names, marks, gains, levels, scale, quota, pool)
         Penalty for one configuration of the parents.
     """
     many, width = names.size, pool.members.shape[1]
+    fits = pool.keys.size - BATCH
     values = np.empty(BATCH + 1)
     picked = np.empty(BATCH, np.int64)
     places = np.empty(BATCH, np.int32)
@@ -144,7 +245,7 @@ def improve(score, child, base, names, marks, gains, levels, scale, quota, pool)
     while pool.counters[2] < stop:
         if pool.counters[1] == 0:
             return EMPTY
-        if pool.counters[0] + BATCH > pool.keys.size or pool.counters[1] + BATCH > pool.keys.size:
+        if pool.counters[0] > fits or pool.counters[1] > fits:
             return FULL
         at = _pop(pool)
         k = pool.sizes[at]
@@ -170,29 +271,7 @@ def improve(score, child, base, names, marks, gains, levels, scale, quota, pool)
             return FAILED
         pool.counters[2] += found
         for f in range(found):
-            new = pool.counters[0]
-            pool.counters[0] += 1
-            c = places[f]
-            t = k
-            while t > 0 and pool.members[at, t - 1] > c:
-                pool.members[new, t] = pool.members[at, t - 1]
-                t -= 1
-            pool.members[new, t] = c
-            for u in range(t):
-                pool.members[new, u] = pool.members[at, u]
-            key = pool.keys[at] ^ marks[c]
-            pool.keys[new] = key
-            pool.slots[_slot(pool, key)] = new
-            pool.sizes[new] = k + 1
-            pool.scores[new] = values[1 + f]
-            pool.products[new] = pool.products[at] * levels[c]
-            best = -np.inf
-            for u in range(k + 1):
-                line = pool.slots[_slot(pool, key ^ marks[pool.members[new, u]])]
-                if line >= 0:
-                    best = max(best, pool.best[line])
-            pool.useful[new] = values[1 + f] > best + _NOISE
-            pool.best[new] = max(best, values[1 + f])
+            new = _add(pool, at, places[f], values[1 + f], marks, levels)
             # What a subset beats is seldom the beginning of something better.
             if k + 1 < width and pool.useful[new]:
                 _push(pool, _guess(pool, new, gains, levels, scale), new)

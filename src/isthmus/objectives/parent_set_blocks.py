@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, final
+import heapq
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +20,12 @@ if TYPE_CHECKING:
 Block = tuple[Words, NDArray[np.float64]]
 
 _WIDEST = 16
-_LARGEST_POOL = 2**21
+_LARGEST_POOL = 2**18
 _QUOTA = 1000
+_GROWN = 20
+"""Greedy sets in one step."""
+_NEAR = 150
+"""Candidates of a greedy set: those that gain most alone."""
 
 
 def bound_of(ceiling: Ceiling, child: int) -> Bound:
@@ -56,7 +62,13 @@ def pack_lines(
 
 @final
 class Picker:
-    """The parent sets of one child that look good by what is known of their parts."""
+    """The parent sets of one child that look good.
+
+    Two ways in turn. Sets are scored in the order in which they look good by what is known of
+    their parts. And sets are grown greedily: one among all candidates, then without each of its
+    members, then without one of the members of those, the best first. In an order some
+    candidates are not to be had, and the best set without them is what a search will want.
+    """
 
     def __init__(
         self,
@@ -85,9 +97,11 @@ class Picker:
         self._names, self._levels, self._gains = names[order], levels[order], gains[order]
         self._limit = _WIDEST if max_parents is None else max_parents - len(self._base)
         width = max(1, min(self._limit, _WIDEST, len(names)))
-        room = min(_LARGEST_POOL, max(2**12, 64 * len(names)))
-        self._pool = anytime.new_pool(room, width)
+        self._pool = anytime.new_pool(max(2**12, 4 * len(names)), width)
         self._marks = np.random.default_rng(0).integers(1, 2**63, len(names), dtype=np.uint64)
+        self._open = np.ones(min(len(names), _NEAR), np.bool_)
+        self._left_out: list[tuple[float, int, frozenset[int]]] = [(-np.inf, 0, frozenset())]
+        self._seen: set[frozenset[int]] = {frozenset()}
 
     @property
     def scored(self) -> int:
@@ -96,22 +110,55 @@ class Picker:
 
     def step(self) -> bool:
         """Score some sets; return whether nothing looks good any more."""
-        code = self._kernels.improve(
-            self._local.handle,
-            self._child,
-            self._base,
-            self._names,
-            self._marks,
-            self._gains,
-            self._levels,
-            self._scale,
-            _QUOTA,
-            self._pool,
-        )
-        if code == self._kernels.FAILED:
-            self._local.raise_failure()
-            raise RuntimeError("a compiled score failed without saying why")
-        return code != self._kernels.MORE or self._limit < 1
+        code, _ = self._call(self._kernels.improve, _QUOTA)
+        if self._limit < 1 or code == self._kernels.FULL:
+            return True
+        for _ in range(_GROWN):
+            if not self._left_out:
+                break
+            if not self._grow():
+                return True
+        return code == self._kernels.EMPTY and not self._left_out
+
+    def _grow(self) -> bool:
+        """Grow one set, and note what to leave out next; return whether there was room."""
+        _, _, out = heapq.heappop(self._left_out)
+        self._open[:] = True
+        self._open[list(out)] = False
+        code, at = self._call(self._kernels.grow, self._open)
+        if code == self._kernels.FULL:
+            return False
+        members = self._pool.members[at][: self._pool.sizes[at]].tolist()
+        for c in members:
+            fewer = out | {c}
+            if c < len(self._open) and fewer not in self._seen:
+                self._seen.add(fewer)
+                item = (-float(self._pool.scores[at]), len(self._seen), fewer)
+                heapq.heappush(self._left_out, item)
+        return True
+
+    def _call(self, kernel: Callable[..., Any], last: object) -> tuple[int, int]:
+        """Call a kernel, making room as often as it asks for it."""
+        while True:
+            found = kernel(
+                self._local.handle,
+                self._child,
+                self._base,
+                self._names,
+                self._marks,
+                self._gains,
+                self._levels,
+                self._scale,
+                last,
+                self._pool,
+            )
+            code, at = found if isinstance(found, tuple) else (found, 0)
+            if code == self._kernels.FAILED:
+                self._local.raise_failure()
+                raise RuntimeError("a compiled score failed without saying why")
+            if code != self._kernels.FULL or 2 * len(self._pool.keys) > _LARGEST_POOL:
+                return int(code), int(at)
+            self._pool = self._kernels.grow_pool(self._pool)
 
     def block(self) -> Block:
         """Sets and scores found so far that no subset beats."""

@@ -8,7 +8,7 @@ exact or not, need nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from typing import final
@@ -208,6 +208,28 @@ class ScoreTable:
             sets=self.sets[keep],
             scores=self.scores[keep],
             max_parents=self.max_parents if max_parents is None else max_parents,
+        )
+
+    def with_sets(self, found: Mapping[int, tuple[Sequence[int], float]]) -> ScoreTable:
+        """Add one parent set to each of some nodes.
+
+        What the new sets make useless stays listed: it does no harm.
+        """
+        blocks = []
+        for v in range(len(self.nodes)):
+            sets, scores = self.sets[self.lines(v)], self.scores[self.lines(v)]
+            if v in found:
+                parents, score = found[v]
+                at = int(np.searchsorted(-scores, -score))
+                sets = np.insert(sets, at, pack_set(parents, len(self.nodes)), axis=0)
+                scores = np.insert(scores, at, score)
+            blocks.append((sets, scores))
+        sizes = [len(scores) for _, scores in blocks]
+        return replace(
+            self,
+            starts=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+            sets=np.concatenate([sets for sets, _ in blocks]),
+            scores=np.concatenate([scores for _, scores in blocks]),
         )
 
     def save(self, path: str | PathLike[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, final
 
@@ -26,7 +27,8 @@ class ASOBS(Search[LocalScore]):
     window gains, every node takes, the last one first, its best parents that close no cycle,
     also from behind it; an order of that graph is at least as good, and the search goes on from
     there. Where that does not gain either the best order is stirred, which the papers do not do:
-    they start anew.
+    they start anew. Nor do they look for sets that a table lacks: where the table is made here and
+    is not complete, better parents along the best order are looked for by single changes.
 
     Parameters
     ----------
@@ -44,9 +46,9 @@ class ASOBS(Search[LocalScore]):
         table; None for all that can be part of a best graph.
     """
 
-    starts: int = 3
-    window: int = 5
-    kicks: int = 30
+    starts: int = 5
+    window: int = 3
+    kicks: int = 50
     max_parents: int | None = None
     sets: int | None = 20_000
     takes: ClassVar[type[object]] = LocalScore
@@ -85,12 +87,15 @@ class _ASOBSRun(Run):
         self._failed = 0
         self._local: tuple[Integers, float] | None = None
         self._running = False
+        self._refining: Iterator[bool] | None = None
         self._queue: Integers = np.empty(0, np.int64)
 
     def step(self) -> bool:
         """List parent sets, or move some windows."""
         if not self._orders.prepare():
             return False
+        if self._refining is not None:
+            return self._refine(self._refining)
         d = len(self._orders.nodes)
         if not self._running:
             self._begin()
@@ -101,6 +106,11 @@ class _ASOBSRun(Run):
             elif self._size < self._window:
                 self._sweep(self._size + 1)
             elif not self._select():
+                self._climbs += 1
+                if self._orders.can_refine and self._total > self._orders.score + _SAME:
+                    self._orders.keep(self._state.order, self._total)
+                    self._refining = self._orders.refine(self._state.order)
+                    return False
                 return self._finish_climb()
             return False
         chunk = self._queue[self._next : self._next + _CHUNK]
@@ -152,8 +162,21 @@ class _ASOBSRun(Run):
         self._state, self._total = self._orders.begin(order)
         return False
 
+    def _refine(self, refining: Iterator[bool]) -> bool:
+        """Look for better parents of some nodes; climb on if there were any."""
+        for _ in range(_CHUNK):
+            better = next(refining, None)
+            if better is None:
+                self._refining = None
+                return self._finish_climb()
+            if better:
+                self._refining = None
+                self._state, self._total = self._orders.begin(self._state.order)
+                self._sweep(1)
+                return False
+        return False
+
     def _finish_climb(self) -> bool:
-        self._climbs += 1
         self._running = False
         self._orders.keep(self._state.order, self._total)
         if self._local is None or self._total > self._local[1] + _SAME:

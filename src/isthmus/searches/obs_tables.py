@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, final
 
 import numpy as np
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from isthmus.numerics.order_moves import Lines, Order
 
 Integers = NDArray[np.int64]
+
+_NOISE = 1e-12
+"""Relative to the score."""
 
 
 @final
@@ -37,6 +41,9 @@ class TableOrders:
         max_parents: int | None,
         sets: int | None,
     ) -> None:
+        self._objective = objective
+        self._known = knowledge
+        self._most = max_parents
         self._phase = TablePhase(objective, knowledge, max_parents, quota=sets)
         self._lines: Lines | None = None
         self.nodes = objective.nodes
@@ -61,11 +68,64 @@ class TableOrders:
         if self._lines is not None:
             return True
         if self._phase.step():
-            from isthmus.numerics.order_moves import new_lines
-
-            table = self.table
-            self._lines = new_lines(table.starts, table.sets, table.scores)
+            self._index()
         return False
+
+    def _index(self) -> None:
+        from isthmus.numerics.order_moves import new_lines
+
+        self._lines = new_lines(self.table.starts, self.table.sets, self.table.scores)
+
+    @property
+    def can_refine(self) -> bool:
+        """Whether sets can be missing from the table, and there is a score to look for them."""
+        return isinstance(self._objective, LocalScore) and not self.table.complete
+
+    def refine(self, order: Integers) -> Iterator[bool]:
+        """Look for better parents of each node in this order than those listed, and list them.
+
+        Parents are added and taken away one by one. Gives False after each node, in the end
+        whether a better set was found.
+        """
+        assert isinstance(self._objective, LocalScore)
+        state, _ = self.begin(order)
+        found: dict[int, tuple[tuple[int, ...], float]] = {}
+        for place, v in enumerate(order.tolist()):
+            line = int(state.lines[v])
+            given = self.table.members(line), float(self.table.scores[line])
+            better = self._better(v, order[:place], *given)
+            if better[1] > given[1] + _NOISE * max(1.0, abs(given[1])):
+                found[v] = better
+            yield False
+        if found:
+            self._phase.table = self.table.with_sets(found)
+            self._index()
+        yield bool(found)
+
+    def _better(
+        self, v: int, before: Integers, parents: tuple[int, ...], score: float
+    ) -> tuple[tuple[int, ...], float]:
+        """Parents reached from these by single changes that gain."""
+        local = self._objective
+        assert isinstance(local, LocalScore)
+        required, forbidden = self._known.required[:, v], self._known.forbidden[:, v]
+        most = len(self.nodes) if self._most is None else self._most
+        chosen = list(parents)
+        while True:
+            least = score + _NOISE * max(1.0, abs(score))
+            open_ = [u for u in before[~forbidden[before]].tolist() if u not in chosen]
+            if open_ and len(chosen) < most:
+                values = local.extensions(v, chosen, open_)[1:]
+                if values.max() > least:
+                    score = float(values.max())
+                    chosen.append(open_[int(values.argmax())])
+                    continue
+            fewer = [[u for u in chosen if u != p] for p in chosen if not required[p]]
+            worth = [local.local(v, one) for one in fewer]
+            if not worth or max(worth) <= least:
+                return tuple(sorted(chosen)), score
+            score = max(worth)
+            chosen = fewer[worth.index(score)]
 
     def draw(self) -> Integers:
         """Draw an order in which required parents come before their children."""
