@@ -16,7 +16,8 @@ import sys
 import numpy as np
 from scipy.linalg import eig, svd
 
-from isthmus.sources.horizontal.admm import LinearADMM, joint_step
+from isthmus.sources.horizontal.admm import LinearADMM
+from isthmus.sources.horizontal.admm_steps import Pull
 from isthmus.sources.horizontal.consensus import LinearClient
 
 
@@ -31,7 +32,7 @@ def transcript(seconds, rounds, options):
     for step in range(1, rounds + 1):
         total = sum(c.answer(step, w, rho2) for c in clients)
         seen.append((w, rho2, total))
-        w = joint_step(total / k, w, k * rho2, alpha, rho1, options.penalty)
+        w = options.join(total / k, w, Pull(k * rho2, alpha, rho1))
         alpha += rho1 * exponential(w)[0]
         rho1, rho2 = rho1 * options.growth1, rho2 * options.growth2
     return seen

@@ -19,7 +19,6 @@ from isthmus.statistics.schema import union_levels
 if TYPE_CHECKING:
     # The protocol is imported where it is used: most programs federate nothing.
     from isthmus.sources.horizontal import (
-        AskConsensus,
         AskTotals,
         Identity,
         Journal,
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
         Method,
         Request,
         Signature,
+        Step,
         Study,
         Transport,
         Verifier,
@@ -211,7 +211,7 @@ class Federation(Source):
         assert isinstance(found, Moments)
         return found.n, found.mean()
 
-    def consensus(self, request: AskConsensus) -> NDArray[np.float64]:
+    def consensus(self, request: Step) -> NDArray[np.float64]:
         """Sum over all sites of the parameters of one step of ADMM."""
         found = self._ask(request)
         assert isinstance(found, np.ndarray)

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from isthmus.sources.horizontal.admm import Agreed, Centring, LinearADMM, learn_admm
-from isthmus.sources.horizontal.consensus import LinearClient
+from isthmus.sources.horizontal.admm import (
+    Agreed,
+    DynamicADMM,
+    LinearADMM,
+    PerceptronADMM,
+    learn_admm,
+)
+from isthmus.sources.horizontal.admm_steps import ADMM, Centring
+from isthmus.sources.horizontal.consensus import Client, LinearClient, NetworkClient
 from isthmus.sources.horizontal.coordinator import Coordinator, Stage
 from isthmus.sources.horizontal.dryrun import DryRun
 from isthmus.sources.horizontal.frames import BrokenFrameError, FrameKind, Opening, Refusal
@@ -25,9 +32,11 @@ from isthmus.sources.horizontal.requests import (
     AskCounts,
     AskFeatures,
     AskMoments,
+    AskNetworks,
     AskTotals,
     Message,
     Request,
+    Step,
 )
 from isthmus.sources.horizontal.roster import Member, Terms
 from isthmus.sources.horizontal.site import Site
@@ -43,16 +52,20 @@ from isthmus.sources.horizontal.study import (
 from isthmus.sources.horizontal.transport import InProcess, Transport, run_round
 
 __all__ = [
+    "ADMM",
     "Agreed",
     "AskConsensus",
     "AskCounts",
     "AskFeatures",
     "AskMoments",
+    "AskNetworks",
     "AskTotals",
     "BrokenFrameError",
     "Centring",
+    "Client",
     "Coordinator",
     "DryRun",
+    "DynamicADMM",
     "FileJournal",
     "FileLedger",
     "FileSlot",
@@ -71,7 +84,9 @@ __all__ = [
     "MemorySlot",
     "Message",
     "Method",
+    "NetworkClient",
     "Opening",
+    "PerceptronADMM",
     "Policy",
     "Refusal",
     "Request",
@@ -80,6 +95,7 @@ __all__ = [
     "Slot",
     "Stage",
     "Station",
+    "Step",
     "Study",
     "Terms",
     "Transport",

@@ -1,77 +1,221 @@
-"""ADMM over a federation, for linear models (Ng and Zhang 2022).
+"""ADMM over a federation (Ng and Zhang 2022): linear models, time series, neural networks.
 
-The coordinator's step is taken from secure sums, so it never sees the weights of a site. That does
-not make ADMM harmless: sums over many rounds, together with what the coordinator sent, determine
-``Σ_k (S_k + ρ I)⁻¹`` for every ρ of the schedule, from which few sites can be told apart. Where
-moments add up, one secure sum of moments tells less and learns better.
+The coordinator's step is taken from secure sums, so it never sees the parameters of a site. That
+does not make ADMM harmless: for linear models sums over many rounds, together with what the
+coordinator sent, determine ``Σ_k (S_k + ρ I)⁻¹`` for every ρ of the schedule, from which few sites
+can be told apart. Where moments add up, one secure sum of moments tells less and learns better.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from isthmus.errors import DataError, SchemaError
 from isthmus.graphs import DAG
-from isthmus.numerics.acyclicity import exponential
+from isthmus.graphs.lags import lagged_name, split_lag
 from isthmus.results.disclosure import Disclosure
-from isthmus.sources.horizontal.requests import AskConsensus, AskTotals
+from isthmus.sources.horizontal.admm_steps import (
+    ADMM,
+    Centring,
+    Pull,
+    acyclic,
+    cycles,
+    iterate,
+    joint_step,
+    soft,
+    without_cycles,
+)
+from isthmus.sources.horizontal.requests import AskTotals
+from isthmus.sources.horizontal.requests_admm import AskConsensus, AskNetworks
 from isthmus.statistics import Kind
 
 if TYPE_CHECKING:
     from isthmus.sources.federation import Federation
 
 Floats: TypeAlias = NDArray[np.float64]
-Ask: TypeAlias = Callable[[int, Floats, float], Floats]
-"""From step, common weights and penalty to the sum over sites of ``B + β/ρ``."""
-
-
-class Centring(StrEnum):
-    """About which centre a site takes its second moments."""
-
-    POOLED = "pooled"
-    LOCAL = "local"
 
 
 @final
 @dataclass(frozen=True)
-class LinearADMM:
-    """The schedule of ADMM; the defaults are the paper's.
+class LinearADMM(ADMM):
+    """ADMM for linear models; the defaults are the paper's, but for the centring.
+
+    For the parameters see `ADMM`.
+    """
+
+    def start(self, names: tuple[str, ...]) -> Floats:
+        """Zero."""
+        return np.zeros((len(names), len(names)))
+
+    def request(
+        self,
+        names: tuple[str, ...],
+        step: int,
+        rows: int,
+        rho: float,
+        common: Floats,
+        centre: tuple[float, ...] | None,
+    ) -> AskConsensus:
+        """The question to the sites in one step."""
+        return _linear_step(names, step, rows, rho, common, centre)
+
+    def join(self, target: Floats, common: Floats, pull: Pull) -> Floats:
+        """The coordinator's step."""
+        return joint_step(target, common, pull, self.penalty)
+
+    def weights(self, common: Floats) -> Floats:
+        """The parameters are the weights."""
+        return common
+
+
+@final
+@dataclass(frozen=True)
+class DynamicADMM(ADMM):
+    """ADMM for time series: edges within a step and from earlier steps, after section 5.2.
+
+    The columns of earlier steps are named ``x@1``, ``x@2`` …, as `Series` makes them. Only edges
+    within a step can close a cycle.
 
     Parameters
     ----------
-    penalty
-        Weight of the ℓ1 norm.
-    rho1, rho2
-        First penalties on cycles and on disagreement.
-    growth1, growth2
-        Factors by which they grow every round.
-    rounds
-        The most rounds.
-    tolerance
-        Ends early when, five rounds in a row, the weights moved less than this, the measure of
-        cycles is below a hundredth of it, and the weights are within a hundred times it of what
-        the sites want on average; zero never ends early.
-    threshold
-        Weights below are dropped; then the weakest until no cycle is left.
-    centring
-        About the pooled means, which costs one more sum, or about each site's own, as in the
-        paper, which costs a degree of freedom for each site.
+    lagged_penalty
+        Weight of the ℓ1 norm of weights from earlier steps.
+    lagged_threshold
+        Weights from earlier steps below are dropped.
+
+    Notes
+    -----
+    For the other parameters see `ADMM`.
     """
 
-    penalty: float = 0.01
-    rho1: float = 1e-3
-    rho2: float = 1e-3
-    growth1: float = 1.75
-    growth2: float = 1.25
-    rounds: int = 200
-    tolerance: float = 1e-6
-    threshold: float = 0.3
-    centring: Centring = Centring.POOLED
+    lagged_penalty: float = 0.01
+    lagged_threshold: float = 0.1
+
+    def start(self, names: tuple[str, ...]) -> Floats:
+        """Zero; a column for each variable of the present."""
+        now = [n for n in names if split_lag(n)[1] == 0]
+        lags, left = divmod(len(names), max(len(now), 1))
+        wanted = tuple(lagged_name(n, lag) for lag in range(lags) for n in now)
+        if left or lags < 2 or wanted != names:
+            raise SchemaError(
+                "ADMM for time series needs the columns of all variables now, then one step "
+                f"earlier, and so on: x, y, x@1, y@1 …; given are {list(names)[:8]}. Give "
+                "Series(table, lags=2) for each site."
+            )
+        return np.zeros((len(names), len(now)))
+
+    def request(
+        self,
+        names: tuple[str, ...],
+        step: int,
+        rows: int,
+        rho: float,
+        common: Floats,
+        centre: tuple[float, ...] | None,
+    ) -> AskConsensus:
+        """The question to the sites in one step."""
+        return _linear_step(names, step, rows, rho, common, centre)
+
+    def join(self, target: Floats, common: Floats, pull: Pull) -> Floats:
+        """The coordinator's step; weights from earlier steps need no constraint."""
+        d = target.shape[1]
+        now = joint_step(target[:d], common[:d], pull, self.penalty)
+        return np.concatenate([now, soft(target[d:], self.lagged_penalty / pull.weight)])
+
+    def weights(self, common: Floats) -> Floats:
+        """The parameters are the weights."""
+        return common
+
+    def edges(self, common: Floats) -> NDArray[np.bool_]:
+        """The edges above the thresholds."""
+        d = common.shape[1]
+        now = acyclic(common[:d], self.threshold)
+        return np.concatenate([now, np.abs(common[d:]) > self.lagged_threshold])
+
+
+@final
+@dataclass(frozen=True)
+class PerceptronADMM(ADMM):
+    """ADMM for one small neural network a node (`Perceptrons`); the schedule is the paper's.
+
+    Needs JAX at every site: the extra ``numerics``. The weight of an edge is the norm of what
+    leads from the cause into the hidden layer of the effect.
+
+    Parameters
+    ----------
+    hidden
+        Units in the hidden layer of each network.
+    seed
+        Draws the first parameters, from which all sites start.
+
+    Notes
+    -----
+    For the other parameters see `ADMM`.
+    """
+
+    penalty: float = 0.001
+    rho1: float = 0.1
+    rho2: float = 0.1
+    tolerance: float = 1e-4
+    hidden: int = 10
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.hidden < 1:
+            raise DataError(f"hidden must be at least 1; {self.hidden} was given.")
+
+    def start(self, names: tuple[str, ...]) -> Floats:
+        """Drawn, but no network reads the variable that it predicts."""
+        from isthmus.numerics import perceptron
+
+        found = perceptron.drawn(len(names), self.hidden, np.random.default_rng(self.seed))
+        self._first(found, len(names))[np.diag_indices(len(names))] = 0.0
+        return found
+
+    def request(
+        self,
+        names: tuple[str, ...],
+        step: int,
+        rows: int,
+        rho: float,
+        common: Floats,
+        centre: tuple[float, ...] | None,
+    ) -> AskNetworks:
+        """The question to the sites in one step."""
+        parameters = common.astype("<f8").tobytes()
+        return AskNetworks(names, self.hidden, step, rows, rho, parameters, centre)
+
+    def join(self, target: Floats, common: Floats, pull: Pull) -> Floats:
+        """The coordinator's step: only the first layers are penalised and make cycles."""
+        d = self._nodes(target)
+        new = target.copy()
+        first = soft(self._first(target, d), self.penalty / pull.weight)
+        first[np.diag_indices(d)] = 0.0
+        wanted = np.sqrt((first * first).sum(axis=2))
+        kept = np.abs(without_cycles(wanted, self.weights(common), pull))
+        share = np.divide(kept, wanted, out=np.zeros_like(kept), where=wanted > 0.0)
+        self._first(new, d)[:] = first * share[:, :, None]
+        return new
+
+    def weights(self, common: Floats) -> Floats:
+        """Norms of what leads from a cause into the hidden layer of an effect."""
+        first = self._first(common, self._nodes(common))
+        found: Floats = np.sqrt((first * first).sum(axis=2))
+        return found
+
+    def _nodes(self, common: Floats) -> int:
+        """The number of nodes, of which the number of parameters is h d² + (2 h + 1) d."""
+        h, b = self.hidden, 2 * self.hidden + 1
+        return round((math.sqrt(b * b + 4 * h * len(common)) - b) / (2 * h))
+
+    def _first(self, common: Floats, d: int) -> Floats:
+        """A view of the first layers: [cause, effect, unit]."""
+        return common[: d * d * self.hidden].reshape(d, d, self.hidden)
 
 
 @final
@@ -84,7 +228,10 @@ class Agreed:
     dag
         The graph of the weights above the threshold.
     weights
-        The common weights ``[from, to]``, before the threshold.
+        The common weights ``[cause, effect]``, before the threshold. For time series there are
+        more causes than effects; for networks they are norms.
+    parameters
+        The common parameters: the weights, or those of the networks.
     rounds
         How many rounds it took.
     cycles
@@ -95,13 +242,21 @@ class Agreed:
 
     dag: DAG
     weights: Floats
+    parameters: Floats
     rounds: int
     cycles: float
     disclosure: Disclosure
 
 
-def learn_admm(federation: Federation, options: LinearADMM = LinearADMM()) -> Agreed:
-    """Learn the weights of a linear network by ADMM, every round a secure sum.
+def learn_admm(federation: Federation, options: ADMM = LinearADMM()) -> Agreed:
+    """Learn a network by ADMM, every round a secure sum.
+
+    Parameters
+    ----------
+    federation
+        The sites; the method of their study must be `Method.ADMM`.
+    options
+        `LinearADMM`, `DynamicADMM` for `Series`, or `PerceptronADMM`.
 
     Raises
     ------
@@ -109,101 +264,34 @@ def learn_admm(federation: Federation, options: LinearADMM = LinearADMM()) -> Ag
         A site is gone. ADMM needs all sites in every round: open the study again when it is back.
     """
     schema = federation.schema()
-    schema.require(Kind.CONTINUOUS, "ADMM for linear models")
+    schema.require(Kind.CONTINUOUS, "ADMM")
+    start = options.start(schema.names)
     n, means = federation.totals(AskTotals(schema.names))
     centre = tuple(means.tolist()) if options.centring is Centring.POOLED else None
 
-    def ask(step: int, weights: Floats, rho: float) -> Floats:
-        rows = tuple(map(tuple, weights.tolist()))
-        return federation.consensus(AskConsensus(schema.names, step, n, rho, rows, centre))
+    def ask(step: int, common: Floats, rho: float) -> Floats:
+        return federation.consensus(options.request(schema.names, step, n, rho, common, centre))
 
-    weights, rounds = iterate(ask, len(schema), len(federation.study.members), options)
+    common, rounds = iterate(ask, start, len(federation.study.members), options)
+    weights, edges = options.weights(common), options.edges(common)
+    square = np.zeros((len(schema), len(schema)), dtype=bool)
+    square[:, : edges.shape[1]] = edges
     return Agreed(
-        DAG.from_adjacency(schema.names, acyclic(weights, options.threshold)),
+        DAG.from_adjacency(schema.names, square),
         weights,
+        common,
         rounds,
-        exponential(weights)[0],
+        cycles(weights),
         federation.disclosure(),
     )
 
 
-def iterate(ask: Ask, d: int, sites: int, options: LinearADMM) -> tuple[Floats, int]:
-    """Give the common weights and the number of rounds."""
-    weights = np.zeros((d, d))
-    alpha, rho1, rho2 = 0.0, options.rho1, options.rho2
-    quiet = 0
-    for step in range(1, options.rounds + 1):
-        target = ask(step, weights, rho2) / sites
-        new = joint_step(target, weights, sites * rho2, alpha, rho1, options.penalty)
-        h = exponential(new)[0]
-        alpha += rho1 * h
-        moved = float(np.abs(new - weights).max())
-        apart = float(np.abs(new - target).max())
-        weights = new
-        # In the first rounds the penalty holds all weights at zero, far from what sites want.
-        still = max(moved, 100 * h, 0.01 * apart) < options.tolerance
-        quiet = quiet + 1 if still else 0
-        if quiet == 5:
-            return weights, step
-        rho1 = min(rho1 * options.growth1, 1e16)
-        rho2 = min(rho2 * options.growth2, 1e16)
-    return weights, options.rounds
-
-
-def joint_step(
-    target: Floats, start: Floats, weight: float, alpha: float, rho1: float, penalty: float
-) -> Floats:
-    """Minimise ``weight/2 |W - target|² + penalty |W|₁ + alpha h(W) + rho1/2 h(W)²``.
-
-    The positive and the negative part of W are variables of their own, so that the ℓ1 norm is
-    smooth; a subgradient would stop at points that rounding chooses. The diagonal is held at
-    zero, where h would drive it.
-    """
-    from scipy.optimize import minimize
-
-    d = len(target)
-
-    def objective(parts: Floats) -> tuple[float, Floats]:
-        w = (parts[: d * d] - parts[d * d :]).reshape(d, d)
-        h, slope = exponential(w)
-        away = w - target
-        value = 0.5 * float((away * away).sum())
-        value += (penalty * float(parts.sum()) + alpha * h + 0.5 * rho1 * h * h) / weight
-        gradient = (away + (alpha + rho1 * h) / weight * slope).ravel()
-        lasso = penalty / weight
-        return value, np.concatenate([gradient + lasso, -gradient + lasso])
-
-    free = (~np.eye(d, dtype=bool)).ravel()
-    limits = [(0.0, None if f else 0.0) for f in free] * 2
-    first = np.concatenate([np.maximum(start, 0.0).ravel(), np.maximum(-start, 0.0).ravel()])
-    found = minimize(
-        objective,
-        first,
-        jac=True,
-        method="L-BFGS-B",
-        bounds=limits,
-        options={"maxiter": 2000, "ftol": 1e-14, "gtol": 1e-10},
-    )
-    parts: Floats = found.x
-    weights: Floats = (parts[: d * d] - parts[d * d :]).reshape(d, d)
-    return weights
-
-
-def acyclic(weights: Floats, threshold: float) -> NDArray[np.bool_]:
-    """The edges above a threshold, which rises until there is no cycle."""
-    size = np.abs(weights)
-    for least in [threshold, *np.sort(size[size > threshold]).tolist()]:
-        edges: NDArray[np.bool_] = size > least
-        if not _cyclic(edges):
-            return edges
-    return np.zeros_like(size, dtype=bool)
-
-
-def _cyclic(edges: NDArray[np.bool_]) -> bool:
-    left = np.ones(len(edges), dtype=bool)
-    while left.any():
-        roots = left & ~(edges[left].any(axis=0))
-        if not roots.any():
-            return True
-        left &= ~roots
-    return False
+def _linear_step(
+    names: tuple[str, ...],
+    step: int,
+    rows: int,
+    rho: float,
+    common: Floats,
+    centre: tuple[float, ...] | None,
+) -> AskConsensus:
+    return AskConsensus(names, step, rows, rho, tuple(map(tuple, common.tolist())), centre)

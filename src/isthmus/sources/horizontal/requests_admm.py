@@ -77,10 +77,6 @@ class AskConsensus(Request):
         """The common weights."""
         return np.array(self.weights, dtype=np.float64)
 
-    def matrix(self) -> Matrix:
-        """The common weights."""
-        return self.common()
-
     def client(self, source: Source, found: Moments) -> Client:
         """The site at the beginning of the first step."""
         return LinearClient(self.second(found), len(self.weights[0]))
@@ -107,8 +103,8 @@ class AskConsensus(Request):
 
     def __str__(self) -> str:
         return (
-            f"parameters of ADMM for {len(self.asked)} variables; many such sums can tell sites "
-            "apart"
+            f"parameters of ADMM for {len(self.asked)} variables; sums over many rounds can tell "
+            "few sites apart, see 'What ADMM tells' in the documentation"
         )
 
 
@@ -165,7 +161,9 @@ class AskNetworks(Request):
 
     def client(self, source: Source, found: Moments) -> Client:
         """The site at the beginning of the first step."""
-        values = source.rows()[:, list(source.schema().indices(self.asked))]
+        columns = list(source.schema().indices(self.asked))
+        # In one layout, for sums depend on it in their last digits.
+        values = np.ascontiguousarray(source.rows()[:, columns])
         centre = values.mean(axis=0) if self.centre is None else np.array(self.centre)
         return NetworkClient(values - centre, self.hidden, self.rows)
 
@@ -192,8 +190,8 @@ class AskNetworks(Request):
 
     def __str__(self) -> str:
         return (
-            f"parameters of ADMM for networks of {len(self.asked)} variables; many such sums can "
-            "tell sites apart"
+            f"parameters of ADMM for neural networks of {len(self.asked)} variables; sums over "
+            "many rounds can tell few sites apart, see 'What ADMM tells' in the documentation"
         )
 
 
