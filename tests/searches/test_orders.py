@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from isthmus.searches import Boss, Found, Search, drive
 from isthmus.searches.asobs import ASOBS
 from isthmus.searches.astar import AStar
 from isthmus.searches.obs import OBS
+from isthmus.searches.obs_tables import TableOrders
 from isthmus.testing import check_search
 
 pytestmark = pytest.mark.filterwarnings("ignore::isthmus.errors.DataWarning")
@@ -250,21 +252,32 @@ def test_options_that_make_no_sense() -> None:
             ASOBS(**options)
 
 
-def test_missing_sets_are_looked_for_along_the_best_order() -> None:
-    gained = 0.0
-    for seed in range(3):
-        local = gaussian_score(GaussianBIC(), seed, 300, 12)
-        known = Knowledge().bind(local.nodes)
-        best, _ = drive(AStar().begin(local, known, np.random.default_rng(0)), "exact")
-        poor = ASOBS(sets=1, starts=2, kicks=5)
-        found = solve(poor, local)
-        assert not found.details["complete"]
-        builder = TableBuilder(local, quota=1)
-        while not builder.step():
+def test_missing_sets_are_looked_for_along_an_order() -> None:
+    for seed, most in itertools.product(range(3), (None, 2)):
+        local = gaussian_score(GaussianBIC(), seed, 300, 10)
+        known = Knowledge(required=[("x1", "x2")], forbidden=[("x3", "x4")]).bind(local.nodes)
+        rng = np.random.default_rng(seed)
+        orders = TableOrders(local, known, rng, max_parents=most, sets=None)
+        while not orders.prepare():
             pass
-        given = solve(poor, builder.table())
-        assert given.score <= found.score <= best.score + 1e-7
-        gained += found.score - given.score
-        limited = solve(ASOBS(sets=1, starts=2, kicks=5, max_parents=2), local)
-        assert max(len(p) for p in limited.parents) <= 2
-    assert gained > 1.0
+        poor = orders.table.restrict(known, 1)
+        orders._phase.table = replace(poor, complete=False)
+        orders._index()
+        assert orders.can_refine
+        order = orders.draw()
+        _, before = orders.begin(order)
+        while not any(orders.refine(order)):
+            pass
+        state, after = orders.begin(order)
+        assert after > before + 1.0
+        for place, v in enumerate(order.tolist()):
+            parents = set(orders.table.members(int(state.lines[v])))
+            score = local.local(v, sorted(parents))
+            assert orders.table.scores[state.lines[v]] == pytest.approx(score, rel=1e-10)
+            assert set(np.flatnonzero(known.required[:, v]).tolist()) <= parents
+            assert not known.forbidden[sorted(parents), v].any()
+            open_ = [u for u in order[:place].tolist() if not known.forbidden[u, v]]
+            changed = [parents ^ {u} for u in open_ if not known.required[u, v]]
+            for other in changed:
+                if most is None or len(other) <= max(most, len(parents)):
+                    assert local.local(v, sorted(other)) <= score + 1e-6
