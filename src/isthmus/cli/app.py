@@ -13,11 +13,11 @@ from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from typing import Any
 
-from isthmus.cli import learn
+from isthmus.cli import coordinator, learn, site
 from isthmus.cli.exit_codes import ExitCode, code_of
 from isthmus.errors import IsthmusError, IsthmusWarning
 
-COMMANDS: tuple[Callable[[Any], None], ...] = (learn.add,)
+COMMANDS: tuple[Callable[[Any], None], ...] = (learn.add, site.add, coordinator.add)
 """Each adds its command to the sub-parsers, and sets ``run``: from options to an exit code."""
 
 

@@ -70,7 +70,7 @@ def add(commands: Any) -> None:
 def run(options: argparse.Namespace) -> ExitCode:
     """Learn, print a summary, write what was asked for."""
     for path in options.output:
-        _writer(path)
+        writer(path)
     table = read_table(options.file, drop=options.drop)
     kinds = {name: kind for kind in Kind for name in getattr(options, kind.value)}
     known = options.required or options.forbidden
@@ -85,7 +85,7 @@ def run(options: argparse.Namespace) -> ExitCode:
         progress=False if options.quiet else None,
     )
     for path in options.output:
-        _writer(path)(solution, path)
+        writer(path)(solution, path)
     if not options.quiet:
         sys.stdout.write(f"{solution}\n")
         for a, b in solution.dag.edges:
@@ -97,7 +97,8 @@ def _pairs(given: list[list[str]]) -> list[tuple[str, str]]:
     return [(a, b) for a, b in given]
 
 
-def _writer(path: Path) -> Callable[[Solution, Path], None]:
+def writer(path: Path) -> Callable[[Solution, Path], None]:
+    """What writes a result into a file with this ending."""
     if path.suffix.lower() not in _WRITERS:
         raise FormatError(
             f"{path.name!r} does not end in one of {', '.join(_WRITERS)}, "

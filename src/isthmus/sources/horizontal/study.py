@@ -294,6 +294,17 @@ def read_signatures(path: str | os.PathLike[str]) -> list[Signature]:
     return found
 
 
+def read_variables(
+    path: str | os.PathLike[str],
+) -> tuple[Schema, dict[str, tuple[float, float]]]:
+    """Variables and bounds from a file that has the ``[[variables]]`` of a study and no more."""
+    top = Reader.of(Path(path).read_bytes(), "file of variables")
+    schema, bounds = _variables(top)
+    top.finish()
+    assert schema is not None
+    return schema, bounds
+
+
 @lru_cache(maxsize=1)
 def code_hash() -> str:
     """SHA-256 over the source of this package as it is installed."""

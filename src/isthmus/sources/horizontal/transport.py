@@ -1,10 +1,12 @@
-"""How frames reach the sites; here within one process, for research and tests."""
+"""How frames reach the sites; and within one process, for research and tests."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from typing import Protocol, final
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol, TypeAlias, final
 
 from isthmus.errors import AbortedError
 from isthmus.sources.horizontal.coordinator import Coordinator
@@ -31,6 +33,39 @@ class Round(Protocol):
 
     def again(self) -> dict[str, bytes]:
         """Frames that may be sent once more to sites that are silent; mostly none."""
+
+
+@final
+@dataclass(frozen=True)
+class Timeouts:
+    """How long to wait, in seconds. There are no others.
+
+    Attributes
+    ----------
+    answer
+        For the answer of a site to one message. A site that takes longer is silent.
+    gather
+        For all sites to come at the beginning.
+    pause
+        For silent sites to come back, where a round cannot go on without them.
+    """
+
+    answer: float = 300.0
+    gather: float = 3600.0
+    pause: float = 86400.0
+
+
+class SiteState(StrEnum):
+    """What a coordinator knows of a site."""
+
+    AWAITED = "awaited"
+    ASKED = "asked"
+    ANSWERED = "answered"
+    SILENT = "silent"
+
+
+Watcher: TypeAlias = Callable[[str, SiteState], None]
+"""Is told of every site whose state changes."""
 
 
 class Transport(ABC):

@@ -1,0 +1,120 @@
+"""How a run stands: for the one who watches, and in a file for the one who comes later."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, final
+
+from isthmus.sources.horizontal.transport import SiteState
+
+
+class RunState(StrEnum):
+    """How a run stands. All but the first three are ends."""
+
+    GATHERING = "gathering"
+    RUNNING = "running"
+    WAITING = "waiting for silent sites"
+    DONE = "done"
+    PAUSED = "paused"
+    ABORTED = "aborted"
+    FAILED = "failed"
+    INTERRUPTED = "interrupted"
+
+
+@final
+class Board:
+    """Shows each site's state on a terminal as a table that stays, elsewhere line by line.
+
+    Parameters
+    ----------
+    path
+        The file of JSON that always tells how the run stands.
+    sites
+        Their names.
+    """
+
+    def __init__(self, path: Path, sites: Sequence[str]) -> None:
+        self._path = path
+        self._run = RunState.GATHERING
+        self._why = ""
+        self._sites = dict.fromkeys(sites, SiteState.AWAITED)
+        self._answers = dict.fromkeys(sites, 0)
+        self._live: Any = None
+
+    def __enter__(self) -> Self:
+        if sys.stderr.isatty():
+            try:
+                from rich.console import Console
+                from rich.live import Live
+            except ImportError:
+                pass
+            else:
+                console = Console(stderr=True)
+                self._live = Live(self._table(), console=console, auto_refresh=False)
+                self._live.start()
+        self._write()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def watch(self, site: str, state: SiteState) -> None:
+        """Take what a transport tells of a site."""
+        self._sites[site] = state
+        self._answers[site] += state is SiteState.ANSWERED
+        if self._run is not RunState.GATHERING:
+            quiet = SiteState.AWAITED in self._sites.values()
+            self._run = RunState.WAITING if quiet else RunState.RUNNING
+        self._show(f"{site}: {state.value}")
+
+    def state(self, run: RunState) -> None:
+        """The run goes on to something else."""
+        self._run = run
+        self._show(run.value)
+
+    def end(self, run: RunState, why: str) -> None:
+        """The run ends like this."""
+        self._run, self._why = run, why
+        self._show(run.value)
+
+    def _show(self, line: str) -> None:
+        self._write()
+        if self._live is not None:
+            self._live.update(self._table(), refresh=True)
+        else:
+            sys.stderr.write(f"{datetime.now():%H:%M:%S} {line}\n")
+            sys.stderr.flush()
+
+    def _table(self) -> Any:
+        from rich.table import Table
+
+        table = Table(title=f"run: {self._run.value}", title_justify="left")
+        for column in ("site", "state", "answers"):
+            table.add_column(column)
+        for name, state in self._sites.items():
+            table.add_row(name, state.value, str(self._answers[name]))
+        return table
+
+    def _write(self) -> None:
+        plain = {
+            "state": self._run.value,
+            "why": self._why,
+            "time": datetime.now(UTC).isoformat(timespec="seconds"),
+            "sites": {name: state.value for name, state in self._sites.items()},
+            "answers": self._answers,
+        }
+        beside = self._path.with_suffix(".new")
+        beside.write_text(json.dumps(plain, indent=1), encoding="utf-8")
+        beside.replace(self._path)

@@ -1,0 +1,278 @@
+"""`isthmus coordinator`: draft a study, wait for its sites, and learn from them."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from isthmus.cli.board import Board, RunState
+from isthmus.cli.exit_codes import ExitCode
+from isthmus.cli.site import described, say
+from isthmus.cli.strategies import score_from, search_from
+from isthmus.errors import AbortedError, FormatError, IsthmusError
+
+PORT = 9092
+
+
+def add(commands: Any) -> None:
+    """Describe the command."""
+    command: argparse.ArgumentParser = commands.add_parser(
+        "coordinator",
+        help="lead a federation",
+        description="What a coordinator does. HOME is its own folder: it holds private keys and "
+        "the journal. STUDY is the folder that the parties share.",
+    )
+    actions = command.add_subparsers(title="actions", metavar="ACTION", required=True)
+    new = _action(actions, "new", "make keys and certificates", _new, study=False)
+    new.add_argument(
+        "--host",
+        action="append",
+        required=True,
+        help="name or address of this machine, as the sites reach it; may be repeated",
+    )
+    _draft_options(_action(actions, "draft", "write a study and sign it as its author", _draft))
+    run = _action(actions, "run", "wait for the sites, learn, write the result", _run)
+    run.add_argument("--listen", default="0.0.0.0", metavar="ADDRESS", help="where to listen")
+    run.add_argument(
+        "-o",
+        "--output",
+        action="append",
+        default=[],
+        type=Path,
+        metavar="FILE",
+        help="where to write the result, as for isthmus learn; may be repeated",
+    )
+    run.add_argument("--score", type=score_from, help="what is good; chosen by default")
+    run.add_argument("--search", type=search_from, help="how to look; chosen by default")
+    run.add_argument("--seed", type=int, default=0, help="of all random choices")
+    for name, meaning in (
+        ("answer", "for the answer of a site to one message"),
+        ("gather", "for all sites to come at the beginning"),
+        ("pause", "for silent sites to come back, where nothing goes on without them"),
+    ):
+        run.add_argument(f"--{name}", type=float, metavar="SECONDS", help=f"time {meaning}")
+    _action(actions, "status", "print how a run stands", _status)
+
+
+def _action(
+    actions: Any,
+    name: str,
+    meaning: str,
+    run: Callable[[argparse.Namespace], ExitCode],
+    *,
+    study: bool = True,
+) -> argparse.ArgumentParser:
+    found: argparse.ArgumentParser = actions.add_parser(name, help=meaning, description=meaning)
+    found.add_argument("home", type=Path, metavar="HOME", help="the coordinator's own folder")
+    if study:
+        found.add_argument("study", type=Path, metavar="STUDY", help="the study's folder")
+    found.set_defaults(run=run)
+    return found
+
+
+def _draft_options(draft: argparse.ArgumentParser) -> None:
+    draft.add_argument("--title", required=True, help="for people")
+    draft.add_argument("--purpose", required=True, help="for people, and for their officers")
+    draft.add_argument(
+        "--variables",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help="TOML with [[variables]]: name, kind, and levels, or low and high",
+    )
+    draft.add_argument(
+        "--card",
+        action="append",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help="the card of a site; repeat it for each",
+    )
+    draft.add_argument("--method", default="secure sums", choices=["secure sums", "admm"])
+    draft.add_argument(
+        "--parents",
+        type=int,
+        default=2,
+        metavar="NUMBER",
+        help="discrete variables: plan tables for so many parents",
+    )
+    draft.add_argument("--rounds", type=int, default=10, help="the most rounds of questions")
+    draft.add_argument(
+        "--address", metavar="HOST:PORT", help=f"of this machine; port {PORT} by default"
+    )
+
+
+def _new(options: argparse.Namespace) -> ExitCode:
+    from isthmus.sources.horizontal.certificates import Authority, write_private
+    from isthmus.sources.horizontal.primitives import Identity, key_text
+
+    home: Path = options.home
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    identity = Identity.generate()
+    identity.save(home / "identity.pem")
+    Identity.generate().save(home / "author.pem")
+    authority = Authority("isthmus coordinator")
+    hosts = dict.fromkeys([*options.host, "localhost", "127.0.0.1"])
+    certificate, key = authority.server(list(hosts))
+    (home / "ca.crt").write_bytes(authority.text)
+    (home / "server.crt").write_bytes(certificate)
+    write_private(home / "server.pem", key)
+    (home / "host").write_text(options.host[0], encoding="utf-8")
+    say(f"Made the coordinator's keys and certificates in {home}. Private keys stay there.")
+    say(f"Its public key is {key_text(identity.public)}")
+    return ExitCode.DONE
+
+
+def _draft(options: argparse.Namespace) -> ExitCode:
+    from isthmus.sources.horizontal.cards import Card, Folder
+    from isthmus.sources.horizontal.primitives import Identity
+    from isthmus.sources.horizontal.requests import Message
+    from isthmus.sources.horizontal.study import Method, Study, read_variables
+    from isthmus.statistics import Kind, Plan
+
+    schema, bounds = read_variables(options.variables)
+    method = Method(options.method)
+    discrete = schema.of_kind(Kind.DISCRETE)
+    messages = [Message.MOMENTS]
+    plan = None
+    if method is Method.ADMM:
+        messages = [Message.TOTALS, Message.CONSENSUS]
+    elif len(discrete) == len(schema):
+        messages, plan = [Message.COUNTS], Plan.up_to(options.parents + 1)
+    author = Identity.load(options.home / "author.pem")
+    cards = [Card.read(path) for path in options.card]
+    study = Study.draft(
+        options.title,
+        purpose=options.purpose,
+        author=author.public,
+        coordinator=Identity.load(options.home / "identity.pem").public,
+        members=[card.member for card in cards],
+        schema=schema,
+        bounds=bounds,
+        method=method,
+        messages=messages,
+        plan=plan,
+        rounds=options.rounds,
+    )
+    host = (options.home / "host").read_text(encoding="utf-8")
+    folder = Folder(options.study)
+    address = options.address or f"{host}:{PORT}"
+    folder.write(study, cards, (options.home / "ca.crt").read_bytes(), address)
+    folder.sign(study.sign(author))
+    say(described(study))
+    say(f"Send the folder {options.study} to the sites: they read study.toml and sign it.")
+    return ExitCode.DONE
+
+
+def _state(options: argparse.Namespace) -> Path:
+    from isthmus.sources.horizontal.cards import Folder
+
+    home: Path = options.home
+    return home / f"study-{Folder(options.study).study().identity.hex()[:16]}"
+
+
+def _status(options: argparse.Namespace) -> ExitCode:
+    path = _state(options) / "status.json"
+    say(path.read_text(encoding="utf-8") if path.exists() else "This study was never run here.")
+    return ExitCode.DONE
+
+
+def _run(options: argparse.Namespace) -> ExitCode:
+    from isthmus.cli.learn import writer
+    from isthmus.sources.horizontal.cards import Folder
+
+    for path in options.output:
+        writer(path)
+    state = _state(options)
+    state.mkdir(mode=0o700, parents=True, exist_ok=True)
+    study = Folder(options.study).study()
+    say(described(study))
+    with Board(state / "status.json", [m.name for m in study.members]) as board:
+        signal.signal(signal.SIGTERM, _interrupted)
+        try:
+            found = _learned(options, state, board)
+        except AbortedError as error:
+            paused = bool(error.silent)
+            board.end(RunState.PAUSED if paused else RunState.ABORTED, str(error))
+            if not paused:
+                raise
+            say(f"PAUSED: {error}\nRun the same command again when they are back: it goes on.")
+            return ExitCode.PAUSED
+        except KeyboardInterrupt:
+            board.end(RunState.INTERRUPTED, "run the same command again to go on")
+            raise
+        except (IsthmusError, OSError) as error:
+            board.end(RunState.FAILED, str(error))
+            raise
+        board.end(RunState.DONE, "")
+    say(f"DONE: {found}")
+    for a, b in found.dag.edges:
+        say(f"{a} → {b}")
+    for path in options.output:
+        writer(path)(found, path)
+    return ExitCode.DONE
+
+
+def _interrupted(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def _learned(options: argparse.Namespace, state: Path, board: Board) -> Any:
+    """Start all, learn, and stop all."""
+    from isthmus.sources.federation import Federation
+    from isthmus.sources.horizontal.cards import Folder
+    from isthmus.sources.horizontal.flower import Flower
+    from isthmus.sources.horizontal.flower_link import Link
+    from isthmus.sources.horizontal.journal import FileJournal
+    from isthmus.sources.horizontal.primitives import Identity
+    from isthmus.sources.horizontal.transport import Timeouts
+
+    folder, home = Folder(options.study), options.home
+    study, cards = folder.study(), folder.cards()
+    given = {n: getattr(options, n) for n in ("answer", "gather", "pause")}
+    timeouts = replace(Timeouts(), **{n: v for n, v in given.items() if v is not None})
+    identity = Identity.load(home / "identity.pem")
+    link = Link(
+        state,
+        options.listen,
+        _port(folder.address()),
+        (home / "ca.crt", home / "server.crt", home / "server.pem"),
+        {name: card.node for name, card in cards.items()},
+    )
+    transport = Flower(link, timeouts, board.watch)
+    journal = FileJournal(state / "journal")
+    try:
+        federation = Federation(study, folder.signatures(), identity, transport, journal=journal)
+        transport.gather(m.name for m in study.members)
+        board.state(RunState.RUNNING)
+        return _solved(federation, options)
+    finally:
+        link.stop()
+        journal.close()
+
+
+def _solved(federation: Any, options: argparse.Namespace) -> Any:
+    from isthmus.learn import learn
+    from isthmus.sources.horizontal.admm import learn_admm
+    from isthmus.sources.horizontal.study import Method
+
+    if federation.study.method is Method.ADMM:
+        return learn_admm(federation)
+    return learn(
+        federation,
+        score=options.score,
+        search=options.search,
+        seed=options.seed,
+        progress=False,
+    )
+
+
+def _port(address: str) -> int:
+    _, _, port = address.rpartition(":")
+    if not port.isdigit():
+        raise FormatError(f"{address!r} is not HOST:PORT.")
+    return int(port)

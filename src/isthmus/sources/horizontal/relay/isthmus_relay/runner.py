@@ -1,0 +1,100 @@
+"""At a site: takes Flower's tasks one after another in one process that stays.
+
+Flower's own way starts a process for every message and runs in it the code that the coordinator
+sent. This program stands in its place (``flower-supernode --isolation process``): it hands frames
+to the site's own process, and runs no code of anybody.
+
+    python -m isthmus_relay.runner HOST:PORT SECRET-FILE SOCKET
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+from flwr.app import Context, Message
+from flwr.common.constant import SubStatus
+from flwr.proto.runtime_pb2 import AcquireTaskRequest
+from flwr.supercore.constant import TaskType
+from flwr.supercore.heartbeat import HeartbeatSender, make_task_heartbeat_fn_http
+from flwr.supercore.interceptors import (
+    RuntimeTokenHttpInterceptor,
+    RuntimeVersionHttpInterceptor,
+    SuperExecAuthHttpInterceptor,
+)
+from flwr.supercore.retry import make_simple_http_retry_invoker
+from flwr.supercore.runtime import RuntimeHttpClient
+from flwr.supernode.runtime.run_clientapp import pull_task_input, push_message, push_task_output
+from isthmus_relay.client import relay
+
+PAUSE = 0.1
+"""Seconds between two looks for a task."""
+
+ACQUIRE = "/flwr.proto.Runtime/AcquireTask"
+
+
+class Runner:
+    """Takes tasks from a SuperNode on this machine."""
+
+    def __init__(self, address: str, secret: bytes, socket: str) -> None:
+        self._address = address
+        self._socket = socket
+        self._client = RuntimeHttpClient.from_server_address(
+            server_address=address,
+            insecure=True,  # within this machine
+            root_certificates=None,
+            interceptors=[
+                RuntimeVersionHttpInterceptor(component_name="SuperExec"),
+                SuperExecAuthHttpInterceptor(
+                    master_secret=secret, protected_methods=frozenset({ACQUIRE})
+                ),
+            ],
+            retry_invoker=make_simple_http_retry_invoker(),
+        )
+
+    def run(self) -> None:
+        """Take tasks until the process is ended."""
+        wanted = AcquireTaskRequest(supported_task_types=[TaskType.CLIENT_APP])
+        while True:
+            found = self._client.AcquireTask(wanted)
+            if found.HasField("task") and found.token:
+                self._task(found.token)
+            else:
+                time.sleep(PAUSE)
+
+    def _task(self, token: str) -> None:
+        client = RuntimeHttpClient.from_server_address(
+            server_address=self._address,
+            insecure=True,
+            root_certificates=None,
+            interceptors=[
+                RuntimeVersionHttpInterceptor(component_name="flwr-clientapp"),
+                RuntimeTokenHttpInterceptor(token),
+            ],
+            retry_invoker=make_simple_http_retry_invoker(),
+        )
+        beats = HeartbeatSender(make_task_heartbeat_fn_http(client))
+        context, status = None, SubStatus.FAILED
+        beats.start()
+        try:
+            # The code that came with the task is not even written down.
+            message, context, _, _ = pull_task_input(client)
+            push_message(client, self._answer(message, context), context)
+            status = SubStatus.COMPLETED
+        except Exception as error:  # noqa: BLE001 - one bad task must not end the process
+            sys.stderr.write(f"a task failed: {type(error).__name__}\n")
+        finally:
+            push_task_output(client, context, status, "")
+            beats.stop()
+            client.close()
+
+    def _answer(self, message: Message, context: Context) -> Message:
+        context.node_config["socket"] = self._socket
+        answer: Message = relay(message, context)
+        return answer
+
+
+if __name__ == "__main__":
+    where, hidden, path = sys.argv[1:]
+    Runner(where, Path(hidden).read_bytes(), path).run()

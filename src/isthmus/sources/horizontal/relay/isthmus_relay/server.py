@@ -1,0 +1,113 @@
+"""At the coordinator: carries what its own process says to the nodes, and their answers back.
+
+It connects to the coordinator's socket and gets messages as JSON heads with bytes behind them:
+``{"id", "node", "size"}`` to send, ``{"nodes"}`` to ask who is there, ``{"stop"}`` to end.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import struct
+import time
+
+from flwr.app import ConfigRecord, Context, Message, RecordDict
+from flwr.serverapp import Grid, ServerApp
+
+LENGTH = struct.Struct("<I")
+PAUSE = 0.1
+"""Seconds between two looks for answers."""
+
+app = ServerApp()
+
+
+@app.main()
+def main(grid: Grid, context: Context) -> None:
+    """Pump until told to stop, or until the coordinator's process is gone."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        connection.connect(str(context.run_config["socket"]))
+        Pump(grid, connection).run()
+
+
+class Pump:
+    """Carries messages both ways."""
+
+    def __init__(self, grid: Grid, connection: socket.socket) -> None:
+        self._grid = grid
+        self._connection = connection
+        self._waiting: dict[str, int] = {}
+        self._buffer = bytearray()
+
+    def run(self) -> None:
+        """Look at the socket, then at the grid, and again."""
+        self._connection.settimeout(PAUSE)
+        while True:
+            try:
+                part = self._connection.recv(2**20)
+                if not part:
+                    return
+                self._buffer += part
+            except TimeoutError:
+                pass
+            while (item := self._item()) is not None:
+                if not self._do(*item):
+                    return
+            self._pull()
+
+    def _item(self) -> tuple[dict[str, object], bytes] | None:
+        """A whole head with its bytes, if they are there."""
+        if len(self._buffer) < 2 * LENGTH.size:
+            return None
+        head, body = (LENGTH.unpack_from(self._buffer, at)[0] for at in (0, LENGTH.size))
+        start = 2 * LENGTH.size
+        if len(self._buffer) < start + head + body:
+            return None
+        found = json.loads(self._buffer[start : start + head])
+        data = bytes(self._buffer[start + head : start + head + body])
+        del self._buffer[: start + head + body]
+        return found, data
+
+    def _do(self, head: dict[str, object], data: bytes) -> bool:
+        if "stop" in head:
+            return False
+        if "nodes" in head:
+            self._say({"nodes": [str(n) for n in self._grid.get_node_ids()]}, b"")
+            return True
+        seconds = float(str(head["seconds"]))
+        content = RecordDict({"frame": ConfigRecord({"data": data, "seconds": seconds})})
+        message = Message(
+            content=content,
+            dst_node_id=int(str(head["node"])),
+            message_type="query.frame",
+            ttl=seconds,
+        )
+        number = int(str(head["id"]))
+        for sent in self._grid.push_messages([message]):
+            if sent:
+                self._waiting[sent] = number
+            else:
+                self._say({"id": number, "there": False}, b"")
+        return True
+
+    def _pull(self) -> None:
+        if not self._waiting:
+            return
+        for reply in self._grid.pull_messages(list(self._waiting)):
+            # An error does not name its node; what it answers is the same.
+            number = self._waiting.pop(reply.metadata.reply_to_message_id, None)
+            if number is None:
+                continue
+            there, data = False, b""
+            if not reply.has_error():
+                frame = reply.content.config_records["frame"]
+                found = frame["data"]
+                there = bool(frame["there"])
+                data = found if isinstance(found, bytes) else b""
+            self._say({"id": number, "there": there}, data)
+        time.sleep(0)
+
+    def _say(self, head: dict[str, object], data: bytes) -> None:
+        text = json.dumps(head).encode()
+        self._connection.settimeout(None)
+        self._connection.sendall(LENGTH.pack(len(text)) + LENGTH.pack(len(data)) + text + data)
+        self._connection.settimeout(PAUSE)

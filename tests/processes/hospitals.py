@@ -1,0 +1,199 @@
+"""A coordinator and sites in folders, made and run by the command line as users do it."""
+
+from __future__ import annotations
+
+import csv
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isthmus.cli import main
+from isthmus.sources.horizontal import Identity, Signature, Study
+from isthmus.sources.horizontal.cards import Folder
+from isthmus.sources.horizontal.children import free_port
+from isthmus.sources.horizontal.frames import LARGEST, size_of
+from isthmus.sources.horizontal.sockets import PING, Sockets, ask
+from isthmus.sources.horizontal.transport import Timeouts
+
+COMMAND = [sys.executable, "-c", "from isthmus.cli import main; raise SystemExit(main())"]
+PATIENCE = 60.0
+NAMES = ("a", "b", "c")
+
+
+def rows(n: int, seed: int) -> NDArray[np.float64]:
+    """Rows of a → b → c."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(n, 3))
+    x[:, 1] += x[:, 0]
+    x[:, 2] += x[:, 1]
+    return np.clip(x, -9.0, 9.0)
+
+
+def environment() -> dict[str, str]:
+    """One thread a process."""
+    threads = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+    return os.environ | dict.fromkeys(threads, "1")
+
+
+class Hospitals:
+    """A study over continuous variables in a folder, with running sites."""
+
+    def __init__(
+        self,
+        folder: Path,
+        sizes: Sequence[int],
+        *,
+        method: str = "secure sums",
+        rounds: int = 1000,
+        fixed: bool = True,
+    ) -> None:
+        self.folder = folder
+        self.study_folder = folder / "study"
+        self.tables = {f"s{i}": rows(size, i) for i, size in enumerate(sizes)}
+        self.names = list(self.tables)
+        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+        self.port = free_port()
+        self._draft(method, rounds, fixed=fixed)
+
+    def _draft(self, method: str, rounds: int, *, fixed: bool) -> None:
+        run("coordinator", "new", self.folder / "board", "--host", "127.0.0.1")
+        cards: list[str | Path] = []
+        for name in self.names:
+            run("site", "new", self.home(name), "--name", name, "--organisation", f"Org {name}")
+            cards += ["--card", self.home(name) / "card.toml"]
+            write_csv(self.data(name), self.tables[name])
+        variables = self.folder / "variables.toml"
+        variables.write_text(
+            "\n".join(
+                f'[[variables]]\nname = "{n}"\nkind = "continuous"\nlow = -10.0\nhigh = 10.0\n'
+                for n in NAMES
+            )
+        )
+        run(
+            *("coordinator", "draft", self.folder / "board", self.study_folder),
+            *("--title", "Test", "--purpose", "testing", "--variables", variables, *cards),
+            *("--method", method, "--rounds", rounds, "--address", f"127.0.0.1:{self.port}"),
+        )
+        if not fixed:
+            self._loosened()
+        for name in self.names:
+            run("site", "policy", self.home(name), self.study_folder)
+            run("site", "sign", self.home(name), self.study_folder)
+            policy = self.home(name) / "policy.toml"
+            text = policy.read_text().replace("minimum_cohort = 50", "minimum_cohort = 2")
+            policy.write_text(text)
+
+    def _loosened(self) -> None:
+        """A study whose sums may be over different sites, for tests that lose many."""
+        path = self.study_folder / "study.toml"
+        path.write_text(
+            path.read_text().replace("fixed_membership = true", "fixed_membership = false")
+        )
+        study = Study.read(path)
+        author = Identity.load(self.folder / "board" / "author.pem")
+        Folder(self.study_folder).sign(study.sign(author))
+
+    def home(self, name: str) -> Path:
+        return self.folder / name
+
+    def data(self, name: str) -> Path:
+        return self.folder / f"{name}.csv"
+
+    @property
+    def study(self) -> Study:
+        return Folder(self.study_folder).study()
+
+    @property
+    def signatures(self) -> list[Signature]:
+        return Folder(self.study_folder).signatures()
+
+    @property
+    def boss(self) -> Identity:
+        return Identity.load(self.folder / "board" / "identity.pem")
+
+    def pooled(self, names: Sequence[str] | None = None) -> NDArray[np.float64]:
+        return np.concatenate([self.tables[n] for n in (names or self.names)])
+
+    # --- processes ----------------------------------------------------------------------------
+
+    def start(
+        self, name: str, *more: str, before: Sequence[str] = (), extra: Mapping[str, str] = {}
+    ) -> subprocess.Popen[bytes]:
+        """Start a site as a process."""
+        command = ["site", "join", str(self.home(name)), str(self.study_folder)]
+        with (self.folder / f"{name}.log").open("ab") as log:
+            found = subprocess.Popen(
+                [*before, *COMMAND, *command, "--data", str(self.data(name)), *more],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=environment() | dict(extra),
+                start_new_session=True,
+            )
+        self.processes[name] = found
+        return found
+
+    def serve(self, *names: str, extra: Mapping[str, str] = {}) -> None:
+        """Start sites without Flower, and wait until they answer."""
+        for name in names:
+            self.start(name, "--socket-only", extra=extra)
+        for name in names:
+            self.await_site(name)
+
+    def await_site(self, name: str) -> None:
+        end = time.monotonic() + PATIENCE
+        while ask(self.socket(name), PING, 0, 2.0) != PING:
+            assert self.processes[name].poll() is None, self.log(name)
+            assert time.monotonic() < end, self.log(name)
+            time.sleep(0.05)
+
+    def socket(self, name: str) -> Path:
+        inside = self.home(name) / "socket"
+        if inside.exists():
+            return inside
+        lines = [x for x in self.log(name).splitlines() if x.startswith("socket ")]
+        return Path(lines[-1].removeprefix("socket ")) if lines else inside
+
+    def log(self, name: str) -> str:
+        path = self.folder / f"{name}.log"
+        return path.read_text(errors="replace") if path.exists() else ""
+
+    def kill(self, name: str, how: signal.Signals = signal.SIGKILL) -> None:
+        """Send a signal to a site; after a deadly one it is gone."""
+        process = self.processes[name]
+        os.killpg(process.pid, how)
+        if how in (signal.SIGKILL, signal.SIGTERM):
+            process.wait(PATIENCE)
+
+    def transport(self, timeouts: Timeouts = Timeouts(5.0, 5.0, 0.0)) -> Sockets:
+        paths = {name: self.socket(name) for name in self.names}
+        return Sockets(paths, size_of(LARGEST), timeouts)
+
+    def close(self) -> None:
+        for process in self.processes.values():
+            for how in (signal.SIGTERM, signal.SIGKILL):
+                try:
+                    os.killpg(process.pid, signal.SIGCONT)
+                    os.killpg(process.pid, how)
+                    process.wait(20)
+                except (ProcessLookupError, subprocess.TimeoutExpired):
+                    continue
+
+
+def run(*arguments: str | Path | int) -> None:
+    """Run a command of Isthmus in this process; it must succeed."""
+    assert main([str(a) for a in arguments]) == 0
+
+
+def write_csv(path: Path, values: NDArray[np.float64]) -> None:
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(NAMES)
+        writer.writerows([[repr(float(v)) for v in row] for row in values])

@@ -1,0 +1,352 @@
+"""Faults of a federation whose sites are real processes: kills, stops, full disks, clocks."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import count, product
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.processes.hospitals import COMMAND, NAMES, PATIENCE, Hospitals, environment, write_csv
+
+from isthmus.errors import AbortedError
+from isthmus.sources import Federation, Frame
+from isthmus.sources.horizontal import (
+    AskMoments,
+    Coordinator,
+    InProcess,
+    LinearADMM,
+    MemoryLedger,
+    Opening,
+    Policy,
+    Station,
+    Transport,
+    learn_admm,
+    run_round,
+    verify,
+)
+from isthmus.sources.horizontal.primitives import Identity
+from isthmus.sources.horizontal.sockets import PING, Sockets, ask
+from isthmus.sources.horizontal.transport import SiteState, Timeouts
+from isthmus.testing.source import check_moments
+
+STAGES = ("keys", "shares", "masked", "consent", "reveal")
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """A short path: sockets have no long ones."""
+    with tempfile.TemporaryDirectory(prefix="ist") as name:
+        yield Path(name)
+
+
+@pytest.fixture
+def hospitals(folder: Path) -> Iterator[Callable[..., Hospitals]]:
+    made: list[Hospitals] = []
+
+    def make(*sizes: int, **options: object) -> Hospitals:
+        made.append(Hospitals(folder, sizes, **options))  # type: ignore[arg-type]
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.close()
+
+
+class Killer(Transport):
+    """Kills a site with SIGKILL at one exchange: before it gets the frame, or after it answered."""
+
+    def __init__(self, world: Hospitals, name: str, at: int, *, after: bool) -> None:
+        self._world = world
+        self._inner = world.transport()
+        self._name = name
+        self._at = at
+        self._after = after
+        self._count = count()
+
+    def exchange(self, outgoing: Mapping[str, bytes]) -> Iterable[bytes]:
+        if next(self._count) != self._at:
+            return self._inner.exchange(outgoing)
+        rest = {n: f for n, f in outgoing.items() if n != self._name}
+        if self._after:  # it answers, and dies before the answer arrives
+            list(self._inner.exchange({self._name: outgoing[self._name]}))
+        self._world.kill(self._name)
+        return self._inner.exchange(rest)
+
+
+def test_a_site_killed_at_any_stage(hospitals: Callable[..., Hospitals]) -> None:
+    """Every site, every stage: the exact sum of the survivors, who are named."""
+    world = hospitals(30, 40, 2, 50, fixed=False)
+    world.serve(*world.names)
+    study, boss, number = world.study, world.boss, count(1)
+    request = AskMoments(NAMES)
+    for i, (name, stage) in enumerate(product(world.names, range(len(STAGES)))):
+        opening = Opening(next(number), request.to_bytes(), request.size(study.grid), request.limbs)
+        led = Coordinator(study.terms, boss, opening)
+        words = run_round(led, Killer(world, name, stage, after=bool(i % 2)))
+        summed = stage > STAGES.index("masked")  # its numbers had arrived
+        survivors = [n for n in world.names if summed or n != name]
+        assert list(led.active) == survivors, (name, STAGES[stage])
+        pooled = Frame(world.pooled(survivors), names=NAMES).moments()
+        check_moments(request.decode(words, study.grid), pooled, 1e-9)
+        world.serve(name)
+    for name in world.names:
+        verify(world.home(name) / "ledger.jsonl")
+
+
+def test_too_few_survivors_reveal_nothing(hospitals: Callable[..., Hospitals]) -> None:
+    world = hospitals(30, 40, 20)
+    world.serve(*world.names)
+    study = world.study
+    request = AskMoments(NAMES)
+    for number, stage in enumerate(range(len(STAGES)), start=1):
+        opening = Opening(number, request.to_bytes(), request.size(study.grid), request.limbs)
+        led = Coordinator(study.terms, world.boss, opening)
+        with pytest.raises(AbortedError, match=r"Silent: \['s1'\]") as caught:
+            run_round(led, Killer(world, "s1", stage, after=False))
+        assert caught.value.silent == ("s1",)
+        with pytest.raises(AbortedError, match="not there"):
+            _ = led.total
+        world.serve("s1")
+    unmasked = [e for e in verify(world.home("s1") / "ledger.jsonl") if e["event"] == "unmasked"]
+    assert unmasked == []
+
+
+class Reviver(Transport):
+    """Kills a site around an exchange of ADMM, and starts it again when it is waited for."""
+
+    def __init__(self, world: Hospitals) -> None:
+        self._world = world
+        self._inner = world.transport()
+        self._count = count()
+        self.waited: list[tuple[str, ...]] = []
+
+    def exchange(self, outgoing: Mapping[str, bytes]) -> Iterable[bytes]:
+        at = next(self._count)
+        name = self._world.names[at % 3]
+        if at < 7 or name not in outgoing or name not in self._alive():
+            return self._inner.exchange(outgoing)
+        if at % 2:  # killed while it works: it may or may not have answered
+            threading.Timer(0.002 * (at % 5), self._world.kill, [name]).start()
+        else:
+            self._world.kill(name)
+        return list(self._inner.exchange(outgoing))
+
+    def _alive(self) -> list[str]:
+        return [n for n, p in self._world.processes.items() if p.poll() is None]
+
+    def wait(self, silent: tuple[str, ...]) -> bool:
+        self.waited.append(silent)
+        time.sleep(0.1)
+        gone = set(self._world.names) - set(self._alive())
+        self._world.serve(*gone)
+        return True
+
+
+def inside(world: Hospitals) -> Federation:
+    """The same study and data within this process."""
+    study, signatures = world.study, world.signatures
+    handlers = {}
+    for name in world.names:
+        identity = Identity.load(world.home(name) / "identity.pem")
+        policy = Policy.read(world.home(name) / "policy.toml")
+        table = dict(zip(NAMES, world.tables[name].T, strict=True))
+        station = Station(study, signatures, identity, table, policy, MemoryLedger())
+        handlers[name] = station.site().handle
+    return Federation(study, signatures, world.boss, InProcess(handlers))
+
+
+def test_sites_killed_during_admm_go_on(hospitals: Callable[..., Hospitals]) -> None:
+    """Every site is killed in rounds of one message, and the weights are the same to the bit."""
+    world = hospitals(60, 80, 70, method="admm")
+    options = LinearADMM(rounds=5)
+    expected = learn_admm(inside(world), options).weights.tobytes()
+    world.serve(*world.names)
+    transport = Reviver(world)
+    federation = Federation(world.study, world.signatures, world.boss, transport)
+    assert learn_admm(federation, options).weights.tobytes() == expected
+    assert {name for names in transport.waited for name in names} >= {"s0", "s2"}
+    for name in world.names:
+        verify(world.home(name) / "ledger.jsonl")
+
+
+def test_a_coordinator_killed_after_every_write(hospitals: Callable[..., Hospitals]) -> None:
+    world = hospitals(60, 80, 70, method="admm")
+    expected = learn_admm(inside(world), LinearADMM(rounds=3)).weights.tobytes()
+    world.serve(*world.names)
+    output, kills = world.folder / "weights", world.folder / "kills"
+    script = [sys.executable, str(Path(__file__).parent / "lead.py")]
+    deaths = 0
+    while not output.exists():
+        done = subprocess.run(
+            [*script, str(world.folder), str(output), str(kills)],
+            env=environment(),
+            capture_output=True,
+            timeout=PATIENCE,
+            check=False,
+        )
+        assert done.returncode in (0, -signal.SIGKILL), done.stderr.decode()
+        deaths += done.returncode != 0
+        assert deaths <= 10
+    # opened, summed; opened, keys; three times asked, summed
+    assert deaths == len(kills.read_text().splitlines()) == 10
+    assert output.read_bytes() == expected
+
+
+def test_a_stopped_site_is_left_out_and_comes_back(hospitals: Callable[..., Hospitals]) -> None:
+    world = hospitals(30, 40, 20, 50, fixed=False)
+    world.serve(*world.names)
+    federation = Federation(
+        world.study, world.signatures, world.boss, world.transport(Timeouts(1.5, 1.5, 0.0))
+    )
+    world.kill("s2", signal.SIGSTOP)
+    survivors = ["s0", "s1", "s3"]
+    found = federation.moments()
+    assert federation.active == tuple(survivors)
+    check_moments(found, Frame(world.pooled(survivors), names=NAMES).moments(), 1e-9)
+    world.kill("s2", signal.SIGCONT)
+    world.await_site("s2")
+    assert federation.moments(["a"]) is not None
+    again = Federation(world.study, world.signatures, world.boss, world.transport(), first_round=10)
+    assert again.moments().n == 140
+
+
+def test_a_stopped_site_pauses_admm_and_is_named(hospitals: Callable[..., Hospitals]) -> None:
+    world = hospitals(60, 80, 70, method="admm")
+    expected = learn_admm(inside(world), LinearADMM(rounds=3)).weights.tobytes()
+    world.serve(*world.names)
+    told: list[tuple[str, SiteState]] = []
+
+    def watch(site: str, state: SiteState) -> None:
+        told.append((site, state))
+        answers = [s for _, s in told].count(SiteState.ANSWERED)
+        if state is SiteState.ANSWERED and answers == 3 * 8:  # the first step is done
+            world.kill("s1", signal.SIGSTOP)
+            threading.Timer(2.5, world.kill, ["s1", signal.SIGCONT]).start()
+
+    paths = {n: world.socket(n) for n in world.names}
+    transport = Sockets(paths, 10**6, Timeouts(1.0, 5.0, 30.0), watch)
+    federation = Federation(world.study, world.signatures, world.boss, transport)
+    assert learn_admm(federation, LinearADMM(rounds=3)).weights.tobytes() == expected
+    assert ("s1", SiteState.SILENT) in told
+    assert ("s1", SiteState.AWAITED) in told
+
+
+def test_a_pause_ends_with_the_site_named(hospitals: Callable[..., Hospitals]) -> None:
+    world = hospitals(30, 40, 20)
+    world.serve("s0", "s1", "s2")
+    transport = world.transport(Timeouts(1.0, 1.0, 1.5))
+    world.kill("s2", signal.SIGSTOP)
+    federation = Federation(world.study, world.signatures, world.boss, transport)
+    start = time.monotonic()
+    with pytest.raises(AbortedError, match=r"Silent: \['s2'\]"):
+        federation.moments()
+    assert time.monotonic() - start < 10
+    world.kill("s2", signal.SIGCONT)
+
+
+def test_a_second_dataset_is_refused(hospitals: Callable[..., Hospitals]) -> None:
+    world = hospitals(30, 40, 20)
+    world.serve(*world.names)
+    Federation(world.study, world.signatures, world.boss, world.transport()).moments()
+    world.kill("s1")
+    write_csv(world.data("s1"), world.tables["s1"][:-1])  # one row less
+    world.serve("s1")
+    federation = Federation(
+        world.study, world.signatures, world.boss, world.transport(), first_round=2
+    )
+    with pytest.raises(AbortedError, match="'s1': 'other_data'"):
+        federation.moments()
+    refused = verify(world.home("s1") / "ledger.jsonl")[-1]
+    assert (refused["event"], refused["why"]) == ("refused", "other_data")
+    write_csv(world.data("s1"), world.tables["s1"])
+    world.kill("s1")
+    world.serve("s1")
+    federation = Federation(
+        world.study, world.signatures, world.boss, world.transport(), first_round=3
+    )
+    assert federation.moments().n == 90
+
+
+def test_one_process_a_site(hospitals: Callable[..., Hospitals]) -> None:
+    world = hospitals(30, 40, 20)
+    world.serve("s0")
+    first = world.processes["s0"]
+    second = world.start("s0", "--socket-only")
+    assert second.wait(PATIENCE) == 20
+    assert "Another process serves the site" in world.log("s0")
+    assert ask(world.socket("s0"), PING, 0, 5.0) == PING
+    world.processes["s0"] = first
+
+
+@pytest.fixture
+def small_disk() -> Iterator[Path]:
+    """A file system of 256 KiB."""
+    path = Path(tempfile.mkdtemp(prefix="ist"))
+    command = ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(path)]
+    if os.getuid() != 0 or subprocess.run(command, capture_output=True, check=False).returncode:
+        path.rmdir()
+        pytest.skip("mounting a small file system is not permitted here")
+    yield path
+    subprocess.run(["umount", "-l", str(path)], check=True)
+    path.rmdir()
+
+
+def test_a_full_disk(hospitals: Callable[..., Hospitals], small_disk: Path) -> None:
+    """Nothing is sent that cannot be written down; with room again, the site goes on."""
+    world = hospitals(60, 80, 70, method="admm")
+    home = small_disk / "s1"
+    shutil.copytree(world.home("s1"), home)
+    shutil.rmtree(world.home("s1"))
+    world.home("s1").symlink_to(home)
+    world.serve(*world.names)
+    federation = Federation(world.study, world.signatures, world.boss, world.transport())
+    filler = small_disk / "filler"
+    handle = os.open(filler, os.O_WRONLY | os.O_CREAT)
+    with contextlib.suppress(OSError):
+        while os.write(handle, bytes(256)):
+            pass
+    os.close(handle)
+    size = (home / "ledger.jsonl").stat().st_size
+    with pytest.raises(AbortedError, match="'s1': 'ledger'"):
+        learn_admm(federation, LinearADMM(rounds=2))
+    assert (home / "ledger.jsonl").stat().st_size == size
+    filler.unlink()
+    expected = learn_admm(inside(world), LinearADMM(rounds=2)).weights.tobytes()
+    again = Federation(world.study, world.signatures, world.boss, world.transport(), first_round=2)
+    assert learn_admm(again, LinearADMM(rounds=2)).weights.tobytes() == expected
+    verify(home / "ledger.jsonl")
+
+
+SHIFTED = """
+import sys
+from datetime import UTC, datetime, timedelta
+from isthmus.sources.horizontal.station import Station
+shift = timedelta(hours=float(sys.argv.pop(1)))
+Station.__init__.__kwdefaults__["clock"] = lambda: datetime.now(UTC) + shift
+from isthmus.cli import main
+raise SystemExit(main())
+"""
+
+
+def test_clocks_an_hour_apart(
+    hospitals: Callable[..., Hospitals], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = hospitals(30, 40, 20)
+    for name, hours in (("s0", "-1"), ("s1", "1"), ("s2", "0")):
+        monkeypatch.setattr("tests.processes.hospitals.COMMAND", [*COMMAND[:2], SHIFTED, hours])
+        world.serve(name)
+    federation = Federation(world.study, world.signatures, world.boss, world.transport())
+    found = federation.moments()
+    check_moments(found, Frame(world.pooled(), names=NAMES).moments(), 1e-9)
+    assert np.isfinite(found.gram).all()
