@@ -35,6 +35,7 @@ from isthmus.searches import (
     Notears,
     NotearsAdditive,
     NotearsMLP,
+    RBNets,
 )
 from isthmus.sources import Expanded, Federation, Frame, Lazy, Series
 from isthmus.statistics import Chebyshev, Counts, Kind, Moments, Plan
@@ -83,6 +84,7 @@ __all__ = [
     "Plan",
     "Poisson",
     "PriorMean",
+    "RBNets",
     "Series",
     "Solution",
     "Status",

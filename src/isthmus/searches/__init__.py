@@ -14,6 +14,7 @@ from isthmus.searches.notears_additive import NotearsAdditive
 from isthmus.searches.notears_mlp import NotearsMLP
 from isthmus.searches.notears_penalties import L1, QuasiMCP, RefitEBIC
 from isthmus.searches.obs import OBS
+from isthmus.searches.rbnets import Departures, RBNets
 from isthmus.searches.subset_dp import SubsetDP
 from isthmus.searches.xges import XGES
 
@@ -25,6 +26,7 @@ __all__ = [
     "XGES",
     "AStar",
     "Boss",
+    "Departures",
     "Dynotears",
     "Exponential",
     "Found",
@@ -36,6 +38,7 @@ __all__ = [
     "NotearsMLP",
     "Progress",
     "QuasiMCP",
+    "RBNets",
     "RefitEBIC",
     "Run",
     "Search",

@@ -1,0 +1,133 @@
+"""What the agent of RBNets needs beside its network: walks, counts of visits, replay."""
+
+from __future__ import annotations
+
+import math
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isthmus.objectives import ScoreTable
+from isthmus.objectives.table import unpack
+
+Integers = NDArray[np.int64]
+Truths = NDArray[np.bool_]
+
+_MOST_STATES = 300_000
+
+
+@final
+class Walks:
+    """Several walks through the order graph, one node a step, all of the same length.
+
+    Attributes
+    ----------
+    sets
+        ``sets[walk, node]``: whether the node is placed.
+    orders
+        The nodes placed, in their order.
+    """
+
+    def __init__(self, table: ScoreTable, walks: int) -> None:
+        d = len(table.nodes)
+        self._table = table
+        self._needed = np.array(
+            [np.bitwise_and.reduce(table.sets[table.lines(v)]) for v in range(d)], np.uint64
+        ).reshape(d, table.words)
+        self.needed: Truths = unpack(self._needed, d)
+        self.walks = walks
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin again with nothing placed."""
+        d = len(self._table.nodes)
+        self._outside = np.full((self.walks, self._table.words), ~np.uint64(0))
+        self.sets: Truths = np.zeros((self.walks, d), np.bool_)
+        self.orders: Integers = np.zeros((self.walks, d), np.int64)
+        self.totals = np.zeros(self.walks)
+        self.at = 0
+
+    @property
+    def ended(self) -> bool:
+        """Whether everything is placed."""
+        return self.at == len(self._table.nodes)
+
+    def allowed(self) -> Truths:
+        """Which nodes can be placed next."""
+        from isthmus.numerics.order_steps import allowed
+
+        found = np.empty(self.sets.shape, np.bool_)
+        allowed(self._needed, self._outside, found)
+        return found
+
+    def take(self, actions: Integers) -> NDArray[np.float64]:
+        """Place a node in each walk; return the rewards as they are."""
+        from isthmus.numerics.order_steps import take
+
+        rewards = np.empty(self.walks)
+        table = self._table
+        take(table.starts, table.sets, table.scores, self._outside, actions, rewards)
+        self.sets[np.arange(self.walks), actions] = True
+        self.orders[:, self.at] = actions
+        self.totals += rewards
+        self.at += 1
+        return rewards
+
+
+@final
+class Visits:
+    """How often sets were visited and nodes were added to them."""
+
+    def __init__(self) -> None:
+        self._counts: dict[bytes, Integers] = {}
+
+    def bonuses(self, state: Truths) -> tuple[bytes, NDArray[np.float64] | None]:
+        """The key of a set, and sqrt(2 ln visits / tries) for each node; None if it is new."""
+        key = np.packbits(state).tobytes()
+        counts = self._counts.get(key)
+        if counts is None:
+            return key, None
+        top = 2.0 * math.log(max(1, int(counts.sum())))
+        # What was never tried comes first, whatever its value.
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return key, np.where(counts > 0, np.sqrt(top / counts), np.inf)
+
+    def count(self, key: bytes, action: int, nodes: int) -> None:
+        """Count one more try."""
+        counts = self._counts.get(key)
+        if counts is None:
+            if len(self._counts) >= _MOST_STATES:
+                return
+            counts = self._counts[key] = np.zeros(nodes, np.int64)
+        counts[action] += 1
+
+
+@final
+class Replay:
+    """The last transitions; the oldest are overwritten."""
+
+    def __init__(self, room: int, nodes: int) -> None:
+        self._sets: Truths = np.zeros((room, nodes), np.bool_)
+        self._actions = np.zeros(room, np.int32)
+        self._rewards = np.zeros(room, np.float32)
+        self._count = 0
+
+    def add(self, state: Truths, action: int, reward: float) -> None:
+        """Keep one transition."""
+        at = self._count % len(self._actions)
+        self._sets[at] = state
+        self._actions[at] = action
+        self._rewards[at] = reward
+        self._count += 1
+
+    def draw(
+        self, size: int, rng: np.random.Generator
+    ) -> tuple[NDArray[np.float32], NDArray[np.int32], NDArray[np.float32]]:
+        """Draw transitions, each as likely as the others."""
+        picked = rng.integers(0, min(self._count, len(self._actions)), size)
+        return (
+            self._sets[picked].astype(np.float32),
+            self._actions[picked],
+            self._rewards[picked],
+        )
