@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import os
 import signal
 import subprocess
@@ -10,6 +11,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +55,7 @@ class Hospitals:
         method: str = "secure sums",
         rounds: int = 1000,
         fixed: bool = True,
+        host: str = "127.0.0.1",
     ) -> None:
         self.folder = folder
         self.study_folder = folder / "study"
@@ -60,10 +63,11 @@ class Hospitals:
         self.names = list(self.tables)
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         self.port = free_port()
+        self.host = host
         self._draft(method, rounds, fixed=fixed)
 
     def _draft(self, method: str, rounds: int, *, fixed: bool) -> None:
-        run("coordinator", "new", self.folder / "board", "--host", "127.0.0.1")
+        run("coordinator", "new", self.folder / "board", "--host", self.host)
         cards: list[str | Path] = []
         for name in self.names:
             run("site", "new", self.home(name), "--name", name, "--organisation", f"Org {name}")
@@ -79,7 +83,7 @@ class Hospitals:
         run(
             *("coordinator", "draft", self.folder / "board", self.study_folder),
             *("--title", "Test", "--purpose", "testing", "--variables", variables, *cards),
-            *("--method", method, "--rounds", rounds, "--address", f"127.0.0.1:{self.port}"),
+            *("--method", method, "--rounds", rounds, "--address", f"{self.host}:{self.port}"),
         )
         if not fixed:
             self._loosened()
@@ -139,6 +143,27 @@ class Hospitals:
             )
         self.processes[name] = found
         return found
+
+    def coordinate(self, *more: str) -> subprocess.Popen[bytes]:
+        """Start the coordinator as a process; it listens on this machine only."""
+        command = ["coordinator", "run", str(self.folder / "board"), str(self.study_folder)]
+        with (self.folder / "coordinator.log").open("ab") as log:
+            found = subprocess.Popen(
+                [*COMMAND, *command, "--listen", "127.0.0.1", *more],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=environment(),
+                start_new_session=True,
+            )
+        self.processes["coordinator"] = found
+        return found
+
+    def records(self) -> list[dict[str, Any]]:
+        """What is in the coordinator's journal."""
+        (path,) = (self.folder / "board").glob("study-*/journal")
+        lines = path.read_bytes().splitlines()
+        return [json.loads(line[65:]) for line in lines]
 
     def serve(self, *names: str, extra: Mapping[str, str] = {}) -> None:
         """Start sites without Flower, and wait until they answer."""

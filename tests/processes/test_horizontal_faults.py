@@ -43,26 +43,6 @@ from isthmus.testing.source import check_moments
 STAGES = ("keys", "shares", "masked", "consent", "reveal")
 
 
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    """A short path: sockets have no long ones."""
-    with tempfile.TemporaryDirectory(prefix="ist") as name:
-        yield Path(name)
-
-
-@pytest.fixture
-def hospitals(folder: Path) -> Iterator[Callable[..., Hospitals]]:
-    made: list[Hospitals] = []
-
-    def make(*sizes: int, **options: object) -> Hospitals:
-        made.append(Hospitals(folder, sizes, **options))  # type: ignore[arg-type]
-        return made[-1]
-
-    yield make
-    for each in made:
-        each.close()
-
-
 class Killer(Transport):
     """Kills a site with SIGKILL at one exchange: before it gets the frame, or after it answered."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import socket
+import ssl
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
@@ -113,14 +114,28 @@ class Link:
             if not self._child.running:
                 break
             try:
-                with socket.create_connection(("127.0.0.1", self._port), 1.0):
-                    return
+                self._greet()
+                return
+            except ssl.SSLCertVerificationError as error:
+                raise FederationError(
+                    f"The certificate of this coordinator cannot be used: {error.verify_message}. "
+                    "Make new ones with 'isthmus coordinator new', and send the sites ca.crt."
+                ) from error
             except OSError:
                 time.sleep(0.2)
         raise FederationError(
             f"The program flower-superlink did not start (it ended with {self._child.code}). "
             f"Its log is {self._state / 'superlink.log'}; is the port {self._port} free?"
         )
+
+    def _greet(self) -> None:
+        """Connect as a site does, and see that the certificate is good."""
+        context = ssl.create_default_context(cafile=str(self._authority))
+        with (
+            socket.create_connection(("127.0.0.1", self._port), 5.0) as plain,
+            context.wrap_socket(plain, server_hostname="127.0.0.1"),
+        ):
+            return
 
     def _flwr(self, *arguments: str) -> dict[str, Any]:
         """Run Flower's command line and read what it says."""

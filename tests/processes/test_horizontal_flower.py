@@ -1,0 +1,201 @@
+"""A federation over Flower: real processes, TLS, authenticated nodes."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from tests.processes.hospitals import NAMES, Hospitals
+
+import isthmus as ist
+from isthmus.errors import FederationError
+from isthmus.sources import Frame
+from isthmus.sources.horizontal import AskMoments
+from isthmus.sources.horizontal.certificates import Authority, node_key, write_private
+from isthmus.sources.horizontal.children import free_port
+from isthmus.sources.horizontal.flower_link import Link
+from isthmus.sources.horizontal.flower_node import Node
+from isthmus.sources.horizontal.words import Accumulator, from_bytes
+from isthmus.testing.source import check_moments
+
+pytest.importorskip("flwr")
+TIMES = ("--gather", "240", "--answer", "120", "--pause", "300")
+
+
+def require_pooled(world: Hospitals) -> None:
+    """The sum that arrived is that of the sites' numbers to the last bit; the graph is pooled."""
+    request, grid = AskMoments(NAMES), world.study.grid
+    (record,) = [r for r in world.records() if r["event"] == "sum"]
+    words = from_bytes(base64.b64decode(record["sum"]), request.limbs)
+    total = Accumulator(*words.shape)
+    for name in world.names:
+        moments = Frame(world.tables[name], names=NAMES).moments()
+        total.add(request.encode(moments, grid))
+    assert (words == total.total()).all()
+    pooled = Frame(world.pooled(), names=NAMES)
+    check_moments(request.decode(words, grid), pooled.moments(), 1e-9)
+    edges = (world.folder / "network.csv").read_text()
+    expected = world.folder / "pooled.csv"
+    ist.io.write_edge_list(ist.learn(pooled).dag, expected)
+    assert edges == expected.read_text()
+
+
+def status(world: Hospitals) -> dict[str, str]:
+    (path,) = (world.folder / "board").glob("study-*/status.json")
+    found: dict[str, str] = json.loads(path.read_text())
+    return found
+
+
+@contextmanager
+def stranger(world: Hospitals, name: str, key: Path, authority: Path) -> Iterator[Node]:
+    """A node that should not get in."""
+    state = world.folder / name
+    state.mkdir()
+    node = Node(state, state / "socket", f"127.0.0.1:{world.port}", authority, key)
+    try:
+        yield node
+    finally:
+        node.stop()
+
+
+def test_three_sites_over_tls_and_two_strangers(hospitals: Callable[..., Hospitals]) -> None:
+    world = hospitals(60, 80, 2)
+    unknown, other = world.folder / "unknown.pem", world.folder / "other.crt"
+    write_private(unknown, node_key()[0])
+    other.write_bytes(Authority("another").text)
+    authority = world.study_folder / "ca.crt"
+    for name in world.names:
+        world.start(name)
+    running = world.coordinate(*TIMES, "-o", str(world.folder / "network.csv"))
+    with (
+        stranger(world, "stranger", unknown, authority) as first,
+        stranger(world, "misled", world.home("s0") / "node.pem", other) as second,
+    ):
+        while running.poll() is None:
+            first.tend()
+            second.tend()
+            time.sleep(0.5)
+        assert running.returncode == 0, world.log("coordinator")
+        said = first.log.read_text(errors="replace"), second.log.read_text(errors="replace")
+    assert "DONE" in world.log("coordinator")
+    assert status(world)["state"] == "done"
+    require_pooled(world)
+    assert "2004" in said[0] or "registered" in said[0].lower(), said[0][-2000:]
+    assert "certificate" in said[1].lower(), said[1][-2000:]
+    for name in ("stranger", "misled"):
+        assert not (world.folder / name / "ledger.jsonl").exists()
+
+
+def test_an_expired_certificate_is_refused(folder: Path) -> None:
+    authority = Authority("test")
+    yesterday = datetime.now(UTC) - timedelta(days=1)
+    certificate, key = authority.server(["127.0.0.1"], until=yesterday)
+    files = folder / "ca.crt", folder / "server.crt", folder / "server.pem"
+    for path, data in zip(files, (authority.text, certificate, key), strict=True):
+        path.write_bytes(data)
+    nodes = {"s0": node_key()[1].decode()}
+    link = Link(folder / "state", "127.0.0.1", free_port(), files, nodes)
+    try:
+        with pytest.raises(FederationError, match="certificate has expired"):
+            link.tend()
+    finally:
+        link.stop()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_ten_sites_over_tls(hospitals: Callable[..., Hospitals]) -> None:
+    """Takes about four minutes on two cores."""
+    world = hospitals(60, 80, 2, 50, 90, 30, 40, 70, 20, 100)
+    for name in world.names:
+        world.start(name)
+    long = ("--gather", "600", "--answer", "300", "--pause", "300")
+    running = world.coordinate(*long, "-o", str(world.folder / "network.csv"))
+    assert running.wait(1100) == 0, world.log("coordinator")
+    require_pooled(world)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_kills_over_flower(hospitals: Callable[..., Hospitals]) -> None:
+    """A site and then the coordinator are killed; the same command goes on to the same result."""
+    world = hospitals(60, 80, 70)
+    for name in world.names:
+        world.start(name)
+    out = ("-o", str(world.folder / "network.csv"))
+    running = world.coordinate(*TIMES, *out)
+    await_text(world, "s1", "shares")
+    world.kill("s1")
+    await_text(world, "coordinator", "s1: silent")
+    world.start("s1")
+    await_text(world, "coordinator", "s1: awaited")
+    assert status(world)["state"] == "waiting for silent sites"
+    os.killpg(running.pid, signal.SIGKILL)
+    running.wait(60)
+    again = world.coordinate(*TIMES, *out)
+    assert again.wait(600) == 0, world.log("coordinator")
+    require_pooled(world)
+
+
+def await_text(world: Hospitals, name: str, text: str, seconds: float = 300.0) -> None:
+    end = time.monotonic() + seconds
+    while text not in world.log(name):
+        assert time.monotonic() < end, world.log(name)
+        time.sleep(0.1)
+
+
+def ip(*arguments: str) -> None:
+    subprocess.run(["ip", *arguments], check=True, capture_output=True)
+
+
+@pytest.fixture
+def far() -> Iterator[tuple[str, str, str]]:
+    """A network namespace behind a cable: its name, our end of the cable, our address."""
+    name, ours, theirs = f"ist{os.getpid()}", f"ista{os.getpid()}"[:15], f"istb{os.getpid()}"[:15]
+    try:
+        ip("netns", "add", name)
+    except (subprocess.CalledProcessError, FileNotFoundError):
+        pytest.skip("network namespaces are not permitted here")
+    try:
+        ip("link", "add", ours, "type", "veth", "peer", "name", theirs)
+        ip("link", "set", theirs, "netns", name)
+        ip("addr", "add", "10.213.7.1/24", "dev", ours)
+        ip("link", "set", ours, "up")
+        for more in (
+            ["addr", "add", "10.213.7.2/24", "dev", theirs],
+            ["link", "set", theirs, "up"],
+        ):
+            ip("-n", name, *more)
+        ip("-n", name, "link", "set", "lo", "up")
+        yield name, ours, "10.213.7.1"
+    finally:
+        ip("netns", "del", name)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_a_cut_cable(hospitals: Callable[..., Hospitals], far: tuple[str, str, str]) -> None:
+    """The cable to a site is pulled in the middle of a round and put back."""
+    name, cable, address = far
+    world = hospitals(60, 80, 70, host=address)
+    world.start("s0")
+    world.start("s1")
+    world.start("s2", before=["ip", "netns", "exec", name])
+    out = ("-o", str(world.folder / "network.csv"))
+    short = ("--gather", "240", "--answer", "30", "--pause", "400")
+    running = world.coordinate("--listen", "0.0.0.0", *short, *out)
+    await_text(world, "s2", "shares")
+    ip("link", "set", cable, "down")
+    await_text(world, "coordinator", "s2: silent")
+    ip("link", "set", cable, "up")
+    assert running.wait(600) == 0, world.log("coordinator")
+    require_pooled(world)
