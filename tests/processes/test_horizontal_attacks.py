@@ -1,0 +1,270 @@
+"""Attacks on real sites over their sockets: refused, recorded, nothing revealed, service up."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import struct
+import time
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.processes.hospitals import NAMES, PATIENCE, Hospitals, run, write_csv
+
+from isthmus.errors import AbortedError
+from isthmus.sources import Federation
+from isthmus.sources.horizontal import (
+    AskConsensus,
+    AskTotals,
+    FrameKind,
+    LinearADMM,
+    Opening,
+    Refusal,
+    Transport,
+    learn_admm,
+    verify,
+)
+from isthmus.sources.horizontal.frames import COORDINATOR, pack, parse, read_refusal
+from isthmus.sources.horizontal.gathering import KeyRound, SingleRound
+from isthmus.sources.horizontal.sockets import PING, ask, receive, send
+from isthmus.sources.horizontal.transport import drive
+
+FUZZING = 10.0
+"""Seconds; a longer run is made by hand with ISTHMUS_FUZZ=frames."""
+
+
+class Recorder(Transport):
+    """Keeps all frames that go out."""
+
+    def __init__(self, world: Hospitals) -> None:
+        self._inner = world.transport()
+        self.sent: list[tuple[str, bytes]] = []
+
+    def exchange(self, outgoing: Mapping[str, bytes]) -> Iterable[bytes]:
+        self.sent += outgoing.items()
+        return self._inner.exchange(outgoing)
+
+
+def federation(world: Hospitals, transport: Transport | None = None, first: int = 1) -> Federation:
+    transport = world.transport() if transport is None else transport
+    return Federation(world.study, world.signatures, world.boss, transport, first_round=first)
+
+
+def said(world: Hospitals, name: str, frame: bytes) -> Refusal:
+    """What a site says to a frame that it must refuse."""
+    answer = ask(world.socket(name), frame, 10**6, 20.0)
+    assert answer is not None
+    found = parse(answer)
+    assert found.kind is FrameKind.REFUSE
+    return read_refusal(found.body)[0]
+
+
+def refusals(world: Hospitals, name: str) -> list[dict[str, Any]]:
+    entries = verify(world.home(name) / "ledger.jsonl")
+    return [dict(e) for e in entries if e["event"] == "refused"]
+
+
+def test_garbage(hospitals: Callable[..., Hospitals]) -> None:
+    world = hospitals(30, 40, 20)
+    world.serve(*world.names)
+    recorder = Recorder(world)
+    assert federation(world, recorder).moments().n == 90
+    genuine = [frame for name, frame in recorder.sent if name == "s0"]
+    rng = np.random.default_rng(0)
+    many = int(os.environ.get("ISTHMUS_FUZZ", "0"))
+    sent, end = 0, time.monotonic() + FUZZING
+    before = verify(world.home("s0") / "ledger.jsonl")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        connection.connect(str(world.socket("s0")))
+        while sent < many if many else time.monotonic() < end:
+            send(connection, garbage(rng, genuine))
+            answer = receive(connection, 10**6)
+            assert answer is not None
+            assert parse(answer).kind is FrameKind.REFUSE
+            sent += 1
+    print(f"{sent} frames")
+    assert sent > 500
+    entries = verify(world.home("s0") / "ledger.jsonl")
+    assert {e["event"] for e in entries[len(before) :]} == {"refused"}
+    assert len(entries) - len(before) < 500 + 60  # nobody can fill the disk
+    assert world.processes["s0"].poll() is None
+    assert federation(world, first=2).moments().n == 90
+
+
+def garbage(rng: np.random.Generator, genuine: list[bytes]) -> bytes:
+    """Bytes of any kind, mostly near to frames that were once right."""
+    kind = rng.integers(4)
+    if kind == 0:
+        return rng.bytes(int(rng.integers(1, 400)))
+    frame = bytearray(genuine[rng.integers(len(genuine))])
+    if kind == 1:
+        for _ in range(int(rng.integers(1, 4))):
+            frame[rng.integers(len(frame))] ^= 1 << int(rng.integers(8))
+    elif kind == 2:
+        frame = frame[: rng.integers(1, len(frame))]
+    else:
+        frame[5] = rng.integers(0, 24)  # another kind of frame
+    return bytes(frame)
+
+
+def test_what_is_no_message(hospitals: Callable[..., Hospitals]) -> None:
+    world = hospitals(30, 40, 20)
+    world.serve(*world.names)
+    path = str(world.socket("s0"))
+    with ExitStack() as stack:
+        for i in range(20):  # some that say nothing, or half of something
+            idle = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
+            idle.connect(path)
+            idle.sendall(struct.pack("<I", 100)[: i % 5] + b"half"[: max(i % 5 - 4, 0) * 4])
+        for size in (2**31, 2**32 - 1):
+            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as huge:
+                huge.connect(path)
+                huge.sendall(struct.pack("<I", size) + b"x")
+                with suppress(ConnectionResetError):
+                    assert receive(huge, 100) is None
+        assert ask(world.socket("s0"), PING, 0, 5.0) == PING
+        assert federation(world).moments().n == 90
+    assert [r["why"] for r in refusals(world, "s0")] == ["malformed", "malformed"]
+    mode = world.socket("s0").stat().st_mode & 0o777
+    assert (mode, world.home("s0").stat().st_mode & 0o777) == (0o600, 0o700)
+
+
+def test_replay(hospitals: Callable[..., Hospitals]) -> None:
+    """In the same round, after a restart, and in another study."""
+    world = hospitals(30, 40, 20)
+    world.serve(*world.names)
+    recorder = Recorder(world)
+    assert federation(world, recorder).moments().n == 90
+    mine = [frame for name, frame in recorder.sent if name == "s1"]
+    assert [said(world, "s1", f) for f in mine] == [Refusal.REPLAY] * 5
+    world.kill("s1")
+    world.serve("s1")
+    assert [said(world, "s1", f) for f in mine] == [Refusal.REPLAY] * 5
+    world.kill("s1")
+    other(world)
+    world.serve("s1")
+    assert [said(world, "s1", f) for f in mine] == [Refusal.OTHER_STUDY] * 5
+    whys = [r["why"] for r in refusals(world, "s1")]
+    assert whys.count("replay") == 10
+    assert "other_study" in whys
+
+
+def other(world: Hospitals) -> None:
+    """Put another study in the place of this one."""
+    world.study_folder.rename(world.folder / "first study")
+    cards: list[str | Path] = []
+    for name in world.names:
+        cards += ["--card", world.home(name) / "card.toml"]
+    run(
+        *("coordinator", "draft", world.folder / "board", world.study_folder, *cards),
+        *("--title", "Another", "--purpose", "testing"),
+        *("--variables", world.folder / "variables.toml", "--rounds", 9),
+    )
+    for name in world.names:
+        run("site", "sign", world.home(name), world.study_folder)
+
+
+def test_two_weights_for_one_round(hospitals: Callable[..., Hospitals]) -> None:
+    world = hospitals(60, 80, 70, method="admm")
+    world.serve(*world.names)
+    study, transport = world.study, world.transport()
+    everyone = frozenset(range(3))
+    agreed = KeyRound(study.terms, world.boss, 1, everyone)
+    drive(agreed, transport)
+
+    def question(value: float) -> dict[str, bytes]:
+        weights = ((0.0, value, 0.0), (0.0,) * 3, (0.0,) * 3)
+        request = AskConsensus(NAMES, 1, 210, 0.1, weights, None)
+        opening = Opening(2, request.to_bytes(), request.size(study.grid), request.limbs)
+        return SingleRound(study.terms, world.boss, opening, everyone, agreed.keys).begin()
+
+    first = question(0.0)["s0"]
+    answer = ask(world.socket("s0"), first, 10**6, 20.0)
+    assert said(world, "s0", question(0.5)["s0"]) is Refusal.TWO_OPENINGS
+    world.kill("s0")
+    world.serve("s0")
+    assert said(world, "s0", question(0.5)["s0"]) is Refusal.TWO_OPENINGS
+    assert ask(world.socket("s0"), first, 10**6, 20.0) == answer
+    assert [r["why"] for r in refusals(world, "s0")] == ["two_openings"] * 2
+
+
+def test_a_flipped_byte_in_the_study(hospitals: Callable[..., Hospitals]) -> None:
+    world = hospitals(30, 40, 20)
+    path = world.study_folder / "study.toml"
+    text = path.read_bytes()
+    path.write_bytes(text.replace(b"high = 10.0", b"high = 11.0", 1))
+    assert world.start("s0", "--socket-only").wait(PATIENCE) == 23
+    assert "no valid signature" in world.log("s0")
+    assert world.coordinate().wait(PATIENCE) == 23
+    path.write_bytes(text)
+    world.serve("s0")
+
+
+@pytest.mark.parametrize("value", ["nan", "1e300"])
+def test_strange_numbers(hospitals: Callable[..., Hospitals], value: str) -> None:
+    world = hospitals(30, 40, 20)
+    write_csv(world.data("s1"), world.tables["s1"])
+    lines = world.data("s1").read_text().splitlines()
+    lines[5] = f"{value},0.0,0.0"
+    world.data("s1").write_text("\n".join(lines) + "\n")
+    world.serve(*world.names)
+    with pytest.raises(AbortedError, match="'s1': 'data'"):
+        federation(world).moments()
+    entries = verify(world.home("s1") / "ledger.jsonl")
+    assert [(e["event"], e["why"]) for e in entries] == [("refused", "data")]
+    assert value not in (world.home("s1") / "ledger.jsonl").read_text()
+    assert ask(world.socket("s1"), PING, 0, 5.0) == PING
+
+
+class Stopper(Transport):
+    """Pulls the kill switch of a site in the middle of a round."""
+
+    def __init__(self, world: Hospitals) -> None:
+        self._world = world
+        self._inner = world.transport()
+        self._left = 2
+
+    def exchange(self, outgoing: Mapping[str, bytes]) -> Iterable[bytes]:
+        self._left -= 1
+        if self._left == 0:
+            (self._world.home("s2") / "STOP").touch()
+        return self._inner.exchange(outgoing)
+
+
+def test_the_kill_switch(hospitals: Callable[..., Hospitals]) -> None:
+    world = hospitals(30, 40, 20)
+    world.serve(*world.names)
+    with pytest.raises(AbortedError, match="'s2': 'stopped'"):
+        federation(world, Stopper(world)).moments()
+    events = [e["event"] for e in verify(world.home("s2") / "ledger.jsonl")]
+    assert events == ["opened", "refused"]
+    (world.home("s2") / "STOP").unlink()
+    assert federation(world, first=2).moments().n == 90
+
+
+def test_a_changed_ledger_ends_the_site(hospitals: Callable[..., Hospitals]) -> None:
+    world = hospitals(30, 40, 20)
+    world.serve(*world.names)
+    federation(world).moments()
+    world.kill("s0", signal.SIGTERM)
+    path = world.home("s0") / "ledger.jsonl"
+    path.write_text(path.read_text().replace('"numbers":10', '"numbers":11'))
+    assert world.start("s0", "--socket-only").wait(PATIENCE) == 24
+
+
+def test_questions_beyond_the_study(hospitals: Callable[..., Hospitals]) -> None:
+    """A coordinator of the right name that asks for more than was agreed on."""
+    world = hospitals(30, 40, 20)
+    world.serve("s0", "s1", "s2")
+    request = AskTotals(NAMES)
+    size = request.size(world.study.grid)
+    opening = Opening(1, request.to_bytes(), size, request.limbs)
+    frame = pack(FrameKind.OPEN, world.study.terms, 1, COORDINATOR, opening.body(), world.boss)
+    assert said(world, "s0", frame) is Refusal.POLICY
+    with pytest.raises(AbortedError, match="policy"):
+        learn_admm(federation(world, first=2), LinearADMM(rounds=1))
