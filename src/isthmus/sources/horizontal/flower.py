@@ -85,9 +85,11 @@ class Flower(Transport):
 
     def exchange(self, outgoing: Mapping[str, bytes]) -> Iterable[bytes]:
         """Ask all at once."""
-        return self._exchange(outgoing, self._timeouts.answer)
+        return self._exchange(outgoing, self._timeouts.answer, self._watch)
 
-    def _exchange(self, outgoing: Mapping[str, bytes], seconds: float) -> Iterator[bytes]:
+    def _exchange(
+        self, outgoing: Mapping[str, bytes], seconds: float, watch: Watcher
+    ) -> Iterator[bytes]:
         end = time.monotonic() + seconds
         waiting: dict[int, str] = {}
         self._link.tend()
@@ -96,24 +98,24 @@ class Flower(Transport):
             self._link.hear(LOOK)
         for name, data in outgoing.items():
             number, node = next(self._ids), self._link.nodes[name]
-            self._watch(name, SiteState.ASKED)
+            watch(name, SiteState.ASKED)
             if self._link.say({"id": number, "node": node, "seconds": seconds}, data):
                 waiting[number] = name
             else:
-                self._watch(name, SiteState.SILENT)
+                watch(name, SiteState.SILENT)
         whole = len(waiting) == len(outgoing)
         while waiting and self._link.connected and time.monotonic() < end:
             for head, data in self._link.hear(LOOK):
                 name = waiting.pop(head.get("id", 0), "")
                 if name and head["there"]:
-                    self._watch(name, SiteState.ANSWERED)
+                    watch(name, SiteState.ANSWERED)
                     yield data
                 elif name:
                     whole = False
-                    self._watch(name, SiteState.SILENT)
+                    watch(name, SiteState.SILENT)
             self._link.tend()
         for name in waiting.values():
-            self._watch(name, SiteState.SILENT)
+            watch(name, SiteState.SILENT)
         if whole and not waiting:
             self._deadline = None
 
@@ -127,7 +129,7 @@ class Flower(Transport):
         while (left := held - time.monotonic()) > 0:
             if set(silent) <= self._online():
                 pings = dict.fromkeys(silent, PING)
-                found = list(self._exchange(pings, min(PROBE, left)))
+                found = list(self._exchange(pings, min(PROBE, left), lambda _site, _state: None))
                 self._deadline = held  # an answer to this is no answer yet
                 if found == [PING] * len(silent):
                     return True
