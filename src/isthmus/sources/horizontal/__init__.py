@@ -9,7 +9,7 @@ from isthmus.sources.horizontal.admm import (
     PerceptronADMM,
     learn_admm,
 )
-from isthmus.sources.horizontal.admm_steps import ADMM, Centring
+from isthmus.sources.horizontal.admm_steps import ADMM, Centring, Stiffness
 from isthmus.sources.horizontal.consensus import Client, LinearClient, NetworkClient
 from isthmus.sources.horizontal.coordinator import Coordinator, Stage
 from isthmus.sources.horizontal.dryrun import DryRun
@@ -96,6 +96,7 @@ __all__ = [
     "Stage",
     "Station",
     "Step",
+    "Stiffness",
     "Study",
     "Terms",
     "Transport",

@@ -23,6 +23,7 @@ from isthmus.sources.horizontal.admm_steps import (
     ADMM,
     Centring,
     Pull,
+    Stiffness,
     acyclic,
     cycles,
     iterate,
@@ -141,10 +142,11 @@ class DynamicADMM(ADMM):
 @final
 @dataclass(frozen=True)
 class PerceptronADMM(ADMM):
-    """ADMM for one small neural network a node (`Perceptrons`); the schedule is the paper's.
+    """ADMM for one small neural network a node (`Perceptrons`).
 
     Needs JAX at every site: the extra ``numerics``. The weight of an edge is the norm of what
-    leads from the cause into the hidden layer of the effect.
+    leads from the cause into the hidden layer of the effect. The paper's schedule is ``penalty =
+    0.001``, ``rho1 = rho2 = 0.1`` and `Stiffness.EACH`; with many sites it stops to learn early.
 
     Parameters
     ----------
@@ -158,10 +160,10 @@ class PerceptronADMM(ADMM):
     For the other parameters see `ADMM`.
     """
 
-    penalty: float = 0.001
-    rho1: float = 0.1
-    rho2: float = 0.1
-    tolerance: float = 1e-4
+    rho1: float = 0.01
+    rho2: float = 0.16
+    tolerance: float = 1e-3
+    stiffness: Stiffness = Stiffness.TOGETHER
     hidden: int = 10
     seed: int = 0
 

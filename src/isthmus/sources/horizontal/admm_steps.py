@@ -38,6 +38,13 @@ class Centring(StrEnum):
     LOCAL = "local"
 
 
+class Stiffness(StrEnum):
+    """Whose penalty on disagreement ``rho2`` is at first."""
+
+    EACH = "each"
+    TOGETHER = "together"
+
+
 @dataclass(frozen=True)
 class Pull:
     """What holds the common parameters: the sites, by ``weight``, and the terms of cycles."""
@@ -70,6 +77,9 @@ class ADMM(ABC):
     centring
         Take off the pooled means, or each site's own, as in the paper, which costs a degree of
         freedom for each site.
+    stiffness
+        Whether ``rho2`` is for each site, as in the paper, or for all together: then the common
+        parameters move as far in a round, however many sites there are.
     """
 
     penalty: float = 0.01
@@ -81,6 +91,7 @@ class ADMM(ABC):
     tolerance: float = 1e-6
     threshold: float = 0.3
     centring: Centring = Centring.POOLED
+    stiffness: Stiffness = Stiffness.EACH
 
     @abstractmethod
     def start(self, names: tuple[str, ...]) -> Floats:
@@ -115,6 +126,8 @@ def iterate(ask: Ask, start: Floats, sites: int, options: ADMM) -> tuple[Floats,
     """Give the common parameters and the number of rounds."""
     common = start
     alpha, rho1, rho2 = 0.0, options.rho1, options.rho2
+    if options.stiffness is Stiffness.TOGETHER:
+        rho2 /= sites
     quiet = 0
     for step in range(1, options.rounds + 1):
         target = ask(step, common, rho2) / sites
@@ -168,7 +181,7 @@ def without_cycles(wanted: Floats, start: Floats, pull: Pull) -> Floats:
         np.where(wanted == 0.0, 0.0, start).ravel(),
         jac=True,
         method="L-BFGS-B",
-        options={"maxiter": 2000, "ftol": 1e-14, "gtol": 1e-10},
+        options={"maxiter": 2000, "ftol": 1e-12, "gtol": 1e-8},
     )
     weights: Floats = np.asarray(found.x, dtype=np.float64).reshape(d, d)
     return weights

@@ -117,10 +117,10 @@ class NetworkClient(Client):
     rows
         Number of rows of *all* sites.
     iterations
-        The most iterations of L-BFGS in a step.
+        The most iterations of L-BFGS in a step; in early steps exact minima are wasted work.
     """
 
-    def __init__(self, values: Floats, hidden: int, rows: int, iterations: int = 200) -> None:
+    def __init__(self, values: Floats, hidden: int, rows: int, iterations: int = 30) -> None:
         from isthmus.numerics import perceptron
 
         n, d = values.shape
