@@ -10,6 +10,7 @@ from isthmus.sources.horizontal.admm import (
     learn_admm,
 )
 from isthmus.sources.horizontal.admm_steps import ADMM, Centring, Stiffness
+from isthmus.sources.horizontal.baselines import average, vote
 from isthmus.sources.horizontal.consensus import Client, LinearClient, NetworkClient
 from isthmus.sources.horizontal.coordinator import Coordinator, Stage
 from isthmus.sources.horizontal.dryrun import DryRun
@@ -101,6 +102,7 @@ __all__ = [
     "Terms",
     "Transport",
     "Verifier",
+    "average",
     "code_hash",
     "key_bytes",
     "key_text",
@@ -109,5 +111,6 @@ __all__ = [
     "readable",
     "run_round",
     "verify",
+    "vote",
     "write_signatures",
 ]
