@@ -86,29 +86,35 @@ POOLED = "admm pooled"
 MLP = ("mlp admm", "mlp admm paper")
 ALONE = ("mlp voting", "mlp averaging", "mlp best")
 # Data of one seed are the same for all numbers of sites, so all of them are pooled only once.
-CELLS = (
+CORE = (
     Cell("2", 20, 64, 256, 30, (*LINEAR, POOLED, *ALL)),
-    *(Cell("1", d, 10, 3 * d, 30, (*LINEAR, "xges voting", *ALL)) for d in (10, 20)),
-    Cell("1", 50, 10, 150, 10, (*LINEAR, "xges voting", *ALL)),
-    *(Cell("2", 50, k, 256, 10, LINEAR) for k in (8, 64)),
-    Cell("2", 50, 2, 256, 10, (*LINEAR, *ALL)),
-    *(Cell(f"3 {kind}", 11, 64, 512, 10, (*LINEAR, *ALL)) for kind in ("log", "raw")),
-    *(Cell(f"3 {kind}", 11, k, 512, 10, LINEAR) for k in (2, 8) for kind in ("log", "raw")),
-    *(Cell("2", 20, k, 256, 10, (*LINEAR, POOLED)) for k in (2, 8)),
-    *(Cell("series", 10, k, 512, 10, ("dynamic admm", "dynamic all data")) for k in (4, 16)),
+    *(Cell("1", d, 10, 3 * d, 10, (*LINEAR, "xges voting", *ALL)) for d in (10, 20)),
     Cell("4", 20, 2, 512, 5, (*MLP, "mlp all data")),
-    *(Cell("4", 20, k, 512, 5, MLP) for k in (8, 16)),
-    *(Cell("2", 20, k, 256, 10, (*LINEAR, POOLED)) for k in (4, 16, 32)),
-    *(Cell("4", 20, k, 512, 2, ALONE) for k in (2, 8, 16)),
+    Cell("4", 20, 16, 512, 5, MLP),
+    *(Cell("3 log", 11, k, 512, 10, LINEAR) for k in (2, 8)),
+    Cell("3 log", 11, 64, 512, 10, (*LINEAR, *ALL)),
+    *(Cell("series", 10, k, 512, 10, ("dynamic admm", "dynamic all data")) for k in (4, 16)),
+    *(Cell("2", 20, k, 256, 10, (*LINEAR, POOLED)) for k in (2, 8)),
+    Cell("2", 50, 64, 256, 10, (*LINEAR, *ALL)),
+    *(Cell("2", 50, k, 256, 10, LINEAR) for k in (2, 8)),
+    Cell("1", 50, 10, 150, 10, (*LINEAR, "xges voting", *ALL)),
+)
+MORE = (
     Cell("1", 100, 10, 300, 10, ("admm", *ALL)),
+    Cell("4", 20, 8, 512, 5, MLP),
+    Cell("4", 50, 16, 512, 2, (*MLP, "mlp all data")),
+    *(Cell("4", 20, k, 512, 2, ALONE) for k in (2, 8)),
     Cell("1", 100, 10, 300, 3, (*LINEAR, "xges voting")),
-    Cell("4", 50, 2, 512, 2, (*MLP, "mlp all data")),
-    Cell("4", 50, 16, 512, 2, MLP),
-    *(Cell("2", 50, k, 256, 5, LINEAR) for k in (4, 16, 32)),
+    *(Cell("2", 20, k, 256, 10, (*LINEAR, POOLED)) for k in (4, 16, 32)),
+    Cell("4", 50, 2, 512, 2, MLP),
     Cell("2", 10, 64, 256, 10, (*LINEAR, *ALL)),
     *(Cell("2", 10, k, 256, 10, LINEAR) for k in (2, 4, 8, 16, 32)),
+    *(Cell("2", 50, k, 256, 5, LINEAR) for k in (4, 16, 32)),
+    Cell("3 raw", 11, 64, 512, 10, (*LINEAR, *ALL)),
+    *(Cell("3 raw", 11, k, 512, 10, LINEAR) for k in (2, 8)),
     *(Cell("3 log", 11, k, 512, 10, LINEAR) for k in (4, 16, 32)),
 )
+CELLS = CORE + MORE
 NETWORKS = tuple(c for c in CELLS if c.figure == "4")
 PC = tuple(Cell("1", d, 10, 3 * d, 10, ("pc voting",)) for d in (10, 20, 50, 100))
 
@@ -135,18 +141,21 @@ def done() -> set[tuple[str, int, int, int, str]]:
 
 
 def run(seconds: float, cells: tuple[Cell, ...]) -> None:
+    """A few runs of what matters most, then one of all, then more."""
     warnings.simplefilter("ignore")
     end = time.process_time() + seconds
     have = done()
-    for seed in range(30):
-        for cell in (c for c in cells if seed < c.runs):
-            key = (cell.figure, cell.d, cell.sites, seed)
-            lacking = {m for m in cell.methods if (*key, m) not in have}
-            if lacking:
-                measure(cell, seed, lacking)
-                have |= {(*key, m) for m in lacking}
-            if time.process_time() > end:
-                return
+    core = tuple(c for c in cells if c in CORE)
+    jobs = [(c, s) for s in range(3) for c in core] + [(c, 0) for c in cells]
+    jobs += [(c, s) for s in range(30) for c in core] + [(c, s) for s in range(30) for c in cells]
+    for cell, seed in jobs:
+        key = (cell.figure, cell.d, cell.sites, seed)
+        lacking = {m for m in cell.methods if (*key, m) not in have}
+        if lacking and seed < cell.runs:
+            measure(cell, seed, lacking)
+            have |= {(*key, m) for m in lacking}
+        if time.process_time() > end:
+            return
 
 
 def measure(cell: Cell, seed: int, lacking: set[str]) -> None:
