@@ -543,14 +543,17 @@ def improve(problem, state, mover, tolerance, least, room):  # type: ignore[no-u
 
 
 @kernel(error_model="numpy")
-def residual_share(moments, child, parents, tolerance):  # type: ignore[no-untyped-def]
-    """Share of the variance of ``child`` that a regression on ``parents`` leaves."""
+def regression(moments, child, parents, tolerance):  # type: ignore[no-untyped-def]
+    """Share of the variance of ``child`` that a regression on ``parents`` leaves, and its weights.
+
+    A parent that those before it determine has the weight zero.
+    """
     k = len(parents)
     lower = np.empty((k, k))
     own = np.empty(k)
     total = moments[child, child]
     if total <= 0.0:
-        return 1.0
+        return 1.0, np.zeros(k)
     share = 1.0
     for a in range(k):
         i = parents[a]
@@ -569,4 +572,8 @@ def residual_share(moments, child, parents, tolerance):  # type: ignore[no-untyp
             s -= lower[a, m] * own[m]
         own[a] = s / lower[a, a]
         share -= own[a] * own[a] / total
-    return max(share, tolerance)
+    for a in range(k - 1, -1, -1):
+        for m in range(a + 1, k):
+            own[a] -= lower[m, a] * own[m]
+        own[a] /= lower[a, a]
+    return max(share, tolerance), own

@@ -12,7 +12,7 @@ from isthmus.searches.notears import Notears
 from isthmus.searches.notears_acyclicity import Exponential, LogDet
 from isthmus.searches.notears_additive import NotearsAdditive
 from isthmus.searches.notears_mlp import NotearsMLP
-from isthmus.searches.notears_penalties import L1, QuasiMCP, RefitEBIC
+from isthmus.searches.notears_penalties import L1, EqualNoiseEBIC, QuasiMCP, RefitEBIC
 from isthmus.searches.obs import OBS
 from isthmus.searches.rbnets import Departures, RBNets
 from isthmus.searches.subset_dp import SubsetDP
@@ -28,6 +28,7 @@ __all__ = [
     "Boss",
     "Departures",
     "Dynotears",
+    "EqualNoiseEBIC",
     "Exponential",
     "Found",
     "HillClimb",

@@ -31,7 +31,9 @@ from isthmus.searches.notears_orders import (
 )
 from isthmus.searches.notears_penalties import (
     L1,
+    Criterion,
     Cut,
+    EqualNoiseEBIC,
     Penalty,
     QuasiMCP,
     RefitEBIC,
@@ -42,10 +44,11 @@ from isthmus.searches.notears_penalties import (
 
 Floats: TypeAlias = NDArray[np.float64]
 
-_PATH = (0.5, 1.0, 2.0)
-"""Penalties tried where none is given, in units of what noise alone would reach."""
-_FIRST = 1
-"""Where on the path to begin; it is followed to both sides as long as the criterion falls."""
+_PATH = (1.0, 0.5, 0.25, 0.125)
+"""Penalties where none is given, in units of what noise alone would reach.
+
+They are tried one after the other as long as the criterion falls.
+"""
 
 
 @final
@@ -68,7 +71,8 @@ class Notears(Search[SmoothLoss]):
     acyclicity
         How cycles are driven out of the relaxed problem.
     criterion
-        Chooses among penalties and thresholds.
+        Chooses among penalties and thresholds. With None it is :class:`EqualNoiseEBIC` for least
+        squares and :class:`RefitEBIC`, which does not see units, for a likelihood.
     refine
         Whether variables then move in the order while the objective falls.
     starts
@@ -79,7 +83,7 @@ class Notears(Search[SmoothLoss]):
     penalty: float | Penalty | None = None
     threshold: float | None = None
     acyclicity: Acyclicity = LogDet()
-    criterion: RefitEBIC = RefitEBIC()
+    criterion: Criterion | None = None
     refine: bool = True
     starts: int = 4
     takes: ClassVar[type[object]] = SmoothLoss
@@ -108,6 +112,8 @@ class _NotearsRun(Run):
         rng: np.random.Generator,
     ) -> None:
         self._options = options
+        fallback = RefitEBIC() if isinstance(loss, LikelihoodLoss) else EqualNoiseEBIC()
+        self._criterion = options.criterion or fallback
         self._unit = np.ones(len(loss.nodes))
         if isinstance(loss, LikelihoodLoss):
             loss, self._unit = _standardised(loss)
@@ -132,7 +138,7 @@ class _NotearsRun(Run):
     def _stages(self) -> Iterator[bool]:
         task, many = self._task, len(self._penalties)
         order = np.empty(0, np.int64)
-        k: int | None = _FIRST if self._follows else 0
+        k: int | None = 0
         while k is not None:
             penalty = self._penalties[k]
             # The order found for one ℓ1 weight is a good start for the next; copies of one
@@ -153,15 +159,11 @@ class _NotearsRun(Run):
 
     def _next(self, k: int) -> int | None:
         """Give the next penalty: the next start, or the next on the path if that seems to help."""
-        if not self._follows:
-            return k + 1 if k + 1 < len(self._penalties) else None
-        values = {self._penalties.index(one.penalty): one.rank()[0] for one in self._kept}
-        last = len(self._penalties) - 1
-        if _FIRST <= k < last and (k == _FIRST or values[k] <= values[k - 1]):
+        if k + 1 == len(self._penalties):
+            return None
+        if not self._follows or k == 0:
             return k + 1
-        if k >= _FIRST:
-            return _FIRST - 1 if values[_FIRST] < values[_FIRST + 1] else None
-        return k - 1 if k > 0 and values[k] < values[k + 1] else None
+        return k + 1 if self._kept[-1].rank()[0] < self._kept[-2].rank()[0] else None
 
     def _relax(self, penalty: Penalty) -> Iterator[bool]:
         relaxation = self._options.acyclicity.begin(self._task, penalty)
@@ -186,11 +188,11 @@ class _NotearsRun(Run):
             cut = cut_at(weights * self._units(), self._options.threshold, required)
             if loss.rows is None:
                 return cut
-            return judged(cut, loss.matrix, loss.rows, self._options.criterion)
+            return judged(cut, loss.matrix, loss.rows, self._criterion)
         assert loss.rows is not None
         if not chosen:
             return cut_at(weights, 0.0, required)
-        return best_cut(weights, loss.matrix, loss.rows, required, self._options.criterion)
+        return best_cut(weights, loss.matrix, loss.rows, required, self._criterion)
 
     def _units(self) -> Floats:
         """Factors from the weights of standardised columns to those of the data."""

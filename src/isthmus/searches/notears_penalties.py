@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TypeAlias, final
@@ -103,10 +104,34 @@ class QuasiMCP(Penalty):
         return 2.0 * self.price / self.width
 
 
+class Criterion(ABC):
+    """What graphs are compared by, their weights fitted anew by least squares; lower is better."""
+
+    @abstractmethod
+    def edges(self, weights: Floats, rows: int, d: int) -> float:
+        """Cost in nats of the edges into one variable, which have these weights."""
+
+    @abstractmethod
+    def total(self, left: Floats, edges: float, count: int, rows: int) -> float:
+        """Criterion of a graph in nats a row.
+
+        Parameters
+        ----------
+        left
+            What its parents leave of the variance of each variable.
+        edges
+            Cost of all edges.
+        count
+            Number of edges.
+        rows
+            Number of rows.
+        """
+
+
 @final
 @dataclass(frozen=True)
-class RefitEBIC:
-    """Extended BIC of a graph whose weights are fitted anew by least squares; lower is better.
+class RefitEBIC(Criterion):
+    """Extended BIC with a noise variance of its own for each variable.
 
     ``Σ_j log(v_j) / 2 + |edges| (log(n) / 2 + 2 gamma log(d)) / n`` with ``v_j`` what its parents
     leave of the variance of j: in nats a row, and the same in all units.
@@ -120,8 +145,58 @@ class RefitEBIC:
     gamma: float = 0.5
 
     def price(self, rows: int, d: int) -> float:
-        """Cost of an edge."""
+        """Cost of an edge in nats a row."""
         return float((0.5 * np.log(rows) + 2.0 * self.gamma * np.log(max(d, 2))) / rows)
+
+    def edges(self, weights: Floats, rows: int, d: int) -> float:
+        """Cost in nats of the edges into one variable."""
+        return len(weights) * rows * self.price(rows, d)
+
+    def total(self, left: Floats, edges: float, count: int, rows: int) -> float:
+        """Criterion of a graph in nats a row."""
+        return 0.5 * float(np.log(left).sum()) + edges / rows
+
+
+@final
+@dataclass(frozen=True)
+class EqualNoiseEBIC(Criterion):
+    """Extended BIC for noise of one size, which is what least squares takes for granted.
+
+    ``d/2 log(Σ_j v_j / d) + (Σ_edges c(w) + gamma log C(d(d-1)/2, |edges|)) / n`` with
+    ``c(w) = log(nd)/2 - 2 log(min(|w|, 2 typical) / typical)``. The d n residuals estimate one
+    variance together, which tells more from few rows than d variances do. The binomial coefficient
+    is the number of ways to choose the pairs that are joined (Chen and Chen 2008). The last term of
+    c is that of a moment prior (Johnson and Rossell 2010): edges worth having do not have weights
+    near zero, so a weak edge must show more evidence, and with many rows it does not slip in.
+
+    Parameters
+    ----------
+    gamma
+        Weight of the number of graphs.
+    typical
+        Weight of an edge that costs as much as BIC says; up to twice as strong ones cost less.
+    """
+
+    gamma: float = 1.0
+    typical: float = 0.7
+
+    def __post_init__(self) -> None:
+        if not self.typical > 0.0:
+            raise MismatchError(f"A typical weight must be positive; {self.typical} was given.")
+
+    def edges(self, weights: Floats, rows: int, d: int) -> float:
+        """Cost in nats of the edges into one variable."""
+        strength = np.clip(np.abs(weights) / self.typical, 1e-6, 2.0)
+        return len(weights) * 0.5 * math.log(rows * d) - 2.0 * float(np.log(strength).sum())
+
+    def total(self, left: Floats, edges: float, count: int, rows: int) -> float:
+        """Criterion of a graph in nats a row."""
+        d = len(left)
+        if d == 0:
+            return 0.0
+        pairs = d * (d - 1) // 2
+        graphs = math.lgamma(pairs + 1) - math.lgamma(count + 1) - math.lgamma(pairs - count + 1)
+        return 0.5 * d * math.log(float(left.mean())) + (edges + self.gamma * graphs) / rows
 
 
 @final
@@ -140,14 +215,14 @@ def cut_at(weights: Floats, threshold: float, required: NDArray[np.bool_]) -> Cu
     return Cut(threshold, None, kept)
 
 
-def judged(cut: Cut, moments: Floats, rows: int, by: RefitEBIC) -> Cut:
+def judged(cut: Cut, moments: Floats, rows: int, by: Criterion) -> Cut:
     """Add what the criterion says; nothing where a column has nearly as many parents as rows."""
     weights = np.where(cut.kept, 1.0, 0.0)
     return Cut(cut.threshold, best_cut(weights, moments, rows, cut.kept, by).criterion, cut.kept)
 
 
 def best_cut(
-    weights: Floats, moments: Floats, rows: int, required: NDArray[np.bool_], by: RefitEBIC
+    weights: Floats, moments: Floats, rows: int, required: NDArray[np.bool_], by: Criterion
 ) -> Cut:
     """Try every threshold and keep the one the criterion likes best.
 
@@ -155,34 +230,59 @@ def best_cut(
     one small regression an edge. Columns with nearly as many parents as rows fit anything: no
     threshold that leaves one is considered.
     """
-    from isthmus.numerics.columns import residual_share
-
-    d = len(weights)
-    price = by.price(rows, d)
     kept = (weights != 0.0) | required
-    parents = [np.flatnonzero(kept[:, j]) for j in range(d)]
-    logs = np.array([0.5 * np.log(residual_share(moments, j, parents[j], 1e-10)) for j in range(d)])
+    fits = _Fits(kept, moments, rows, by)
     sources, targets = np.nonzero(kept & ~required)
     rank = np.argsort(np.abs(weights[sources, targets]), kind="stable")
-    full = sum(len(p) >= max(rows - 2, 1) for p in parents)
-    edges, best, best_at, threshold = int(kept.sum()), np.inf, len(rank), np.inf
+    best, best_at, threshold = np.inf, len(rank), np.inf
     for at in range(len(rank) + 1):
-        total = float(logs.sum()) + price * edges
-        if not full and total < best:
+        total = fits.total()
+        if total < best:
             best, best_at = total, at
-        if at == len(rank):
-            break
-        i, j = int(sources[rank[at]]), int(targets[rank[at]])
-        full -= len(parents[j]) >= max(rows - 2, 1)
-        parents[j] = parents[j][parents[j] != i]
-        full += len(parents[j]) >= max(rows - 2, 1)
-        logs[j] = 0.5 * np.log(residual_share(moments, j, parents[j], 1e-10))
-        edges -= 1
+        if at < len(rank):
+            fits.remove(int(sources[rank[at]]), int(targets[rank[at]]))
     gone = rank[:best_at]
     kept[sources[gone], targets[gone]] = False
     if best_at < len(rank):
         at = rank[best_at]
         threshold = float(np.abs(weights[sources[at], targets[at]]))
-    variance = np.diagonal(moments)
-    level = 0.5 * float(np.log(np.where(variance > 0.0, variance, 1.0)).sum())
-    return Cut(threshold, best + level if np.isfinite(best) else None, kept)
+    return Cut(threshold, best if np.isfinite(best) else None, kept)
+
+
+@final
+class _Fits:
+    """The regressions of all columns on their parents, and what a criterion makes of them."""
+
+    def __init__(self, kept: NDArray[np.bool_], moments: Floats, rows: int, by: Criterion) -> None:
+        d = len(kept)
+        variance = np.diagonal(moments)
+        self._moments, self._rows, self._by = moments, rows, by
+        self._variance = np.where(variance > 0.0, variance, 1.0)
+        self._most = max(rows - 2, 1)
+        self._parents = [np.flatnonzero(kept[:, j]) for j in range(d)]
+        self._left, self._edges = np.empty(d), np.empty(d)
+        self._count = int(kept.sum())
+        self._full = sum(len(p) >= self._most for p in self._parents)
+        for j in range(d):
+            self._fit(j)
+
+    def _fit(self, j: int) -> None:
+        from isthmus.numerics.columns import regression
+
+        share, weights = regression(self._moments, j, self._parents[j], 1e-10)
+        self._left[j] = share * self._variance[j]
+        self._edges[j] = self._by.edges(weights, self._rows, len(self._left))
+
+    def remove(self, i: int, j: int) -> None:
+        """Take the edge from i to j away."""
+        before = self._parents[j]
+        after = self._parents[j] = before[before != i]
+        self._full += int(len(after) >= self._most) - int(len(before) >= self._most)
+        self._count -= 1
+        self._fit(j)
+
+    def total(self) -> float:
+        """Give the criterion, infinite while a column has nearly as many parents as rows."""
+        if self._full:
+            return np.inf
+        return self._by.total(self._left, float(self._edges.sum()), self._count, self._rows)
