@@ -86,35 +86,48 @@ POOLED = "admm pooled"
 MLP = ("mlp admm", "mlp admm paper")
 ALONE = ("mlp voting", "mlp averaging", "mlp best")
 # Data of one seed are the same for all numbers of sites, so all of them are pooled only once.
-CORE = (
+QUICK = (
     Cell("2", 20, 64, 256, 30, (*LINEAR, POOLED, *ALL)),
     *(Cell("1", d, 10, 3 * d, 10, (*LINEAR, "xges voting", *ALL)) for d in (10, 20)),
-    Cell("4", 20, 2, 512, 5, (*MLP, "mlp all data")),
-    Cell("4", 20, 16, 512, 5, MLP),
+    *(Cell("2", 20, k, 256, 10, (*LINEAR, POOLED)) for k in (2, 8)),
     *(Cell("3 log", 11, k, 512, 10, LINEAR) for k in (2, 8)),
     Cell("3 log", 11, 64, 512, 10, (*LINEAR, *ALL)),
     *(Cell("series", 10, k, 512, 10, ("dynamic admm", "dynamic all data")) for k in (4, 16)),
-    *(Cell("2", 20, k, 256, 10, (*LINEAR, POOLED)) for k in (2, 8)),
+    Cell("4", 20, 2, 512, 10, ("curves",)),
+)
+WIDE = (
+    Cell("4", 20, 2, 512, 10, (*MLP, "mlp all data")),
+    Cell("4", 20, 16, 512, 10, MLP),
     Cell("2", 50, 64, 256, 10, (*LINEAR, *ALL)),
     *(Cell("2", 50, k, 256, 10, LINEAR) for k in (2, 8)),
     Cell("1", 50, 10, 150, 10, (*LINEAR, "xges voting", *ALL)),
 )
 MORE = (
     Cell("1", 100, 10, 300, 10, ("admm", *ALL)),
-    Cell("4", 20, 8, 512, 5, MLP),
-    Cell("4", 50, 16, 512, 2, (*MLP, "mlp all data")),
-    *(Cell("4", 20, k, 512, 2, ALONE) for k in (2, 8)),
-    Cell("1", 100, 10, 300, 3, (*LINEAR, "xges voting")),
+    Cell("4", 50, 16, 512, 10, ("curves",)),
+    Cell("4", 50, 16, 512, 10, (*MLP, "mlp all data")),
+    *(Cell("4", 20, k, 512, 10, ALONE) for k in (2, 8)),
+    Cell("4", 20, 8, 512, 10, MLP),
+    Cell("1", 100, 10, 300, 10, (*LINEAR, "xges voting")),
     *(Cell("2", 20, k, 256, 10, (*LINEAR, POOLED)) for k in (4, 16, 32)),
-    Cell("4", 50, 2, 512, 2, MLP),
+    Cell("4", 50, 2, 512, 10, MLP),
     Cell("2", 10, 64, 256, 10, (*LINEAR, *ALL)),
     *(Cell("2", 10, k, 256, 10, LINEAR) for k in (2, 4, 8, 16, 32)),
-    *(Cell("2", 50, k, 256, 5, LINEAR) for k in (4, 16, 32)),
+    *(Cell("2", 50, k, 256, 10, LINEAR) for k in (4, 16, 32)),
     Cell("3 raw", 11, 64, 512, 10, (*LINEAR, *ALL)),
     *(Cell("3 raw", 11, k, 512, 10, LINEAR) for k in (2, 8)),
     *(Cell("3 log", 11, k, 512, 10, LINEAR) for k in (4, 16, 32)),
 )
-CELLS = CORE + MORE
+CELLS = QUICK + WIDE + MORE
+ORDER = (
+    *((c, s) for s in range(3) for c in QUICK),
+    *((c, 0) for c in WIDE),
+    *((c, s) for s in range(10) for c in QUICK),
+    *((c, s) for s in range(3) for c in WIDE),
+    *((c, 0) for c in MORE),
+    *((c, s) for s in range(30) for c in QUICK),
+    *((c, s) for s in range(10) for c in CELLS),
+)
 NETWORKS = tuple(c for c in CELLS if c.figure == "4")
 PC = tuple(Cell("1", d, 10, 3 * d, 10, ("pc voting",)) for d in (10, 20, 50, 100))
 
@@ -145,10 +158,8 @@ def run(seconds: float, cells: tuple[Cell, ...]) -> None:
     warnings.simplefilter("ignore")
     end = time.process_time() + seconds
     have = done()
-    core = tuple(c for c in cells if c in CORE)
-    jobs = [(c, s) for s in range(3) for c in core] + [(c, 0) for c in cells]
-    jobs += [(c, s) for s in range(30) for c in core] + [(c, s) for s in range(30) for c in cells]
-    for cell, seed in jobs:
+    order = ORDER if cells is CELLS else [(c, s) for s in range(10) for c in cells]
+    for cell, seed in order:
         key = (cell.figure, cell.d, cell.sites, seed)
         lacking = {m for m in cell.methods if (*key, m) not in have}
         if lacking and seed < cell.runs:
