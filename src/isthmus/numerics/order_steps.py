@@ -4,10 +4,24 @@ from __future__ import annotations
 
 import numpy as np
 
-from isthmus.numerics.jit import kernel
-from isthmus.numerics.table_orders import first_fit
+from isthmus.numerics.jit import inner, kernel
 
 _ONE = np.uint64(1)
+
+
+@inner
+def _first_fit(sets, begin, end, outside):  # type: ignore[no-untyped-def]
+    """First line from ``begin`` whose set has nothing outside; -1 if there is none."""
+    words = outside.size
+    for line in range(begin, end):
+        fits = True
+        for w in range(words):
+            if sets[line, w] & outside[w]:
+                fits = False
+                break
+        if fits:
+            return line
+    return -1
 
 
 @kernel
@@ -15,7 +29,7 @@ def take(starts, sets, scores, outside, actions, rewards):  # type: ignore[no-un
     """Add a node to the set of each walk; the reward is the best score of its listed parents."""
     for e in range(actions.size):
         v = actions[e]
-        line = first_fit(sets, starts[v], starts[v + 1], outside[e])
+        line = _first_fit(sets, starts[v], starts[v + 1], outside[e])
         rewards[e] = scores[line] if line >= 0 else -1e15
         outside[e, v >> 6] &= ~(_ONE << np.uint64(v & 63))
 

@@ -21,9 +21,10 @@ Block = tuple[Words, NDArray[np.float64]]
 
 _WIDEST = 16
 _LARGEST_POOL = 2**18
-_QUOTA = 1000
+_QUOTA = 500
+"""Sets scored in one step, each way."""
 _GROWN = 20
-"""Greedy sets in one step."""
+"""Greedy sets in one step at most."""
 _NEAR = 150
 """Candidates of a greedy set: those that gain most alone."""
 
@@ -113,8 +114,9 @@ class Picker:
         code, _ = self._call(self._kernels.improve, _QUOTA)
         if self._limit < 1 or code == self._kernels.FULL:
             return True
+        enough = self.scored + _QUOTA
         for _ in range(_GROWN):
-            if not self._left_out:
+            if not self._left_out or self.scored >= enough:
                 break
             if not self._grow():
                 return True

@@ -77,7 +77,8 @@ class TablePhase:
         if table is None:
             assert self._builder is not None
             table = self._builder.table()
-        lines, total = first_graph(table, rng)
+        # What is there is asked for at once: one start, also for the many nodes.
+        lines, total = first_graph(table, rng, 1)
         return parents_of(table, lines), total
 
 
@@ -97,20 +98,20 @@ def first_graph(
     table: ScoreTable, rng: np.random.Generator, starts: int = 5
 ) -> tuple[NDArray[np.int64], float]:
     """Climb over orders from random starts; return a line for each node and the total."""
-    from isthmus.numerics import table_orders
+    from isthmus.numerics import order_moves
 
     d = len(table.nodes)
+    lines = order_moves.new_lines(table.starts, table.sets, table.scores)
     best_lines, best = np.full(d, -1, np.int64), -np.inf
     for _ in range(starts):
-        order = possible_order(table, rng)
+        state = order_moves.new_order(lines, possible_order(table, rng))
         for _ in range(_SWEEPS):
-            queue = rng.permutation(d)
-            if table_orders.climb(table.starts, table.sets, table.scores, order, queue) <= 0.0:
+            if order_moves.move_windows(lines, state, rng.permutation(d), 1) <= 0.0:
                 break
-        lines = np.empty(d, np.int64)
-        total = float(table_orders.settle(table.starts, table.sets, table.scores, order, lines))
+        fits = bool((state.lines < table.starts[1:]).all())
+        total = float(table.scores[state.lines].sum()) if fits else -np.inf
         if total > best:
-            best_lines, best = lines, total
+            best_lines, best = state.lines, total
     return best_lines, best
 
 
