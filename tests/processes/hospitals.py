@@ -131,14 +131,15 @@ class Hospitals:
         self, name: str, *more: str, before: Sequence[str] = (), extra: Mapping[str, str] = {}
     ) -> subprocess.Popen[bytes]:
         """Start a site as a process."""
-        command = ["site", "join", str(self.home(name)), str(self.study_folder)]
+        command = ["site", "join", name, "study", "--data", self.data(name).name]
         with (self.folder / f"{name}.log").open("ab") as log:
             found = subprocess.Popen(
-                [*before, *COMMAND, *command, "--data", str(self.data(name)), *more],
+                [*before, *COMMAND, *command, *more],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
                 env=environment() | dict(extra),
+                cwd=self.folder,
                 start_new_session=True,
             )
         self.processes[name] = found
@@ -146,7 +147,7 @@ class Hospitals:
 
     def coordinate(self, *more: str) -> subprocess.Popen[bytes]:
         """Start the coordinator as a process; it listens on this machine only."""
-        command = ["coordinator", "run", str(self.folder / "board"), str(self.study_folder)]
+        command = ["coordinator", "run", "board", "study"]
         with (self.folder / "coordinator.log").open("ab") as log:
             found = subprocess.Popen(
                 [*COMMAND, *command, "--listen", "127.0.0.1", *more],
@@ -154,6 +155,7 @@ class Hospitals:
                 stdout=log,
                 stderr=log,
                 env=environment(),
+                cwd=self.folder,
                 start_new_session=True,
             )
         self.processes["coordinator"] = found

@@ -50,7 +50,7 @@ class Link:
         certificates: tuple[Path, Path, Path],
         nodes: Mapping[str, str],
     ) -> None:
-        self._state = state
+        self._state = state = state.absolute()
         state.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._port = port
         self._authority, certificate, key = (p.resolve() for p in certificates)

@@ -56,7 +56,7 @@ class Node:
         *,
         stays: bool = True,
     ) -> None:
-        home = state / "flower"
+        home = state.absolute() / "flower"
         home.mkdir(mode=0o700, exist_ok=True)
         environment = flower_environment(home)
         port = str(free_port())
@@ -72,13 +72,13 @@ class Node:
         if stays:
             command += ["--isolation", "process", "--superexec-auth-secret-file", str(secret)]
         else:
-            command += ["--node-config", f'socket="{socket}"']
+            command += ["--node-config", f'socket="{socket.absolute()}"']
         self.log = state / "flower.log"
         self._children = [Child(command, environment, self.log, again=5.0)]
         if stays:
             beside = environment | {"PYTHONPATH": str(Path(__file__).parent / "relay")}
             run = [sys.executable, "-m", "isthmus_relay.runner"]
-            run += [f"127.0.0.1:{port}", str(secret), str(socket)]
+            run += [f"127.0.0.1:{port}", str(secret), str(socket.absolute())]
             self._children.append(Child(run, beside, self.log))
 
     def tend(self) -> None:

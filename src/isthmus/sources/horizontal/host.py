@@ -47,7 +47,7 @@ class Host:
         *,
         watch: Callable[[Entry], None] = lambda _: None,
     ) -> None:
-        self.state = Path(state)
+        self.state = Path(state).absolute()
         self.state.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.state.chmod(0o700)
         self._lock = self._locked()

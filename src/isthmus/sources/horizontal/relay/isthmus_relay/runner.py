@@ -29,7 +29,7 @@ from flwr.supernode.runtime.run_clientapp import pull_task_input, push_message, 
 
 from isthmus_relay.client import relay
 
-PAUSE = 0.1
+PAUSE = 0.3
 """Seconds between two looks for a task."""
 
 ACQUIRE = "/flwr.proto.Runtime/AcquireTask"
