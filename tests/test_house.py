@@ -20,7 +20,9 @@ import isthmus
 ROOT = Path(__file__).parent.parent
 IMPORT_SECONDS = 0.7
 HEAVY = {
+    "cryptography",
     "duckdb",
+    "flwr",
     "gadjid",
     "ibis",
     "jax",

@@ -11,11 +11,17 @@ from isthmus.sources.horizontal.admm import (
 )
 from isthmus.sources.horizontal.admm_steps import ADMM, Centring, Stiffness
 from isthmus.sources.horizontal.baselines import average, vote
+from isthmus.sources.horizontal.cards import Card, Folder
 from isthmus.sources.horizontal.consensus import Client, LinearClient, NetworkClient
 from isthmus.sources.horizontal.coordinator import Coordinator, Stage
 from isthmus.sources.horizontal.dryrun import DryRun
+from isthmus.sources.horizontal.flower import Flower
+from isthmus.sources.horizontal.flower_link import Link
+from isthmus.sources.horizontal.flower_node import Node
 from isthmus.sources.horizontal.frames import BrokenFrameError, FrameKind, Opening, Refusal
+from isthmus.sources.horizontal.gathering import KeyRound, SingleRound
 from isthmus.sources.horizontal.grid import Grid
+from isthmus.sources.horizontal.host import Host
 from isthmus.sources.horizontal.journal import (
     FileJournal,
     FileSlot,
@@ -41,6 +47,7 @@ from isthmus.sources.horizontal.requests import (
 )
 from isthmus.sources.horizontal.roster import Member, Terms
 from isthmus.sources.horizontal.site import Site
+from isthmus.sources.horizontal.sockets import Service, Sockets
 from isthmus.sources.horizontal.station import Station
 from isthmus.sources.horizontal.study import (
     Method,
@@ -50,7 +57,13 @@ from isthmus.sources.horizontal.study import (
     read_signatures,
     write_signatures,
 )
-from isthmus.sources.horizontal.transport import InProcess, Transport, run_round
+from isthmus.sources.horizontal.transport import (
+    InProcess,
+    SiteState,
+    Timeouts,
+    Transport,
+    run_round,
+)
 
 __all__ = [
     "ADMM",
@@ -62,6 +75,7 @@ __all__ = [
     "AskNetworks",
     "AskTotals",
     "BrokenFrameError",
+    "Card",
     "Centring",
     "Client",
     "Coordinator",
@@ -70,15 +84,20 @@ __all__ = [
     "FileJournal",
     "FileLedger",
     "FileSlot",
+    "Flower",
+    "Folder",
     "FrameKind",
     "Grid",
+    "Host",
     "Identity",
     "InProcess",
     "Journal",
     "Keeper",
+    "KeyRound",
     "Ledger",
     "LinearADMM",
     "LinearClient",
+    "Link",
     "Member",
     "MemoryJournal",
     "MemoryLedger",
@@ -86,20 +105,26 @@ __all__ = [
     "Message",
     "Method",
     "NetworkClient",
+    "Node",
     "Opening",
     "PerceptronADMM",
     "Policy",
     "Refusal",
     "Request",
+    "Service",
     "Signature",
+    "SingleRound",
     "Site",
+    "SiteState",
     "Slot",
+    "Sockets",
     "Stage",
     "Station",
     "Step",
     "Stiffness",
     "Study",
     "Terms",
+    "Timeouts",
     "Transport",
     "Verifier",
     "average",
