@@ -1,0 +1,270 @@
+"""CPU of a round over Flower: ours of one message, beside a bare round that ships arrays.
+
+Three ways, the same numbers, three sites on this machine, TLS and authenticated nodes:
+
+    python benchmarks/federation/round_cost.py bare 5      # Flower as it is: a process a message
+    python benchmarks/federation/round_cost.py thin 5      # our frames through such processes
+    python benchmarks/federation/round_cost.py stays 5     # our frames through a process that stays
+
+It prints CPU seconds of all processes together, from when all nodes are connected.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+from isthmus.sources import Federation
+from isthmus.sources.horizontal import (
+    AskConsensus,
+    FileJournal,
+    Identity,
+    Member,
+    Message,
+    Method,
+    Policy,
+    Signature,
+    Study,
+)
+from isthmus.sources.horizontal.certificates import Authority, node_key, write_private
+from isthmus.sources.horizontal.children import free_port
+from isthmus.sources.horizontal.flower import Flower
+from isthmus.sources.horizontal.flower_link import Link
+from isthmus.sources.horizontal.flower_node import Node
+from isthmus.sources.horizontal.host import Host
+from isthmus.sources.horizontal.transport import Timeouts
+from isthmus.statistics import Schema
+
+SITES, D = 3, 50
+BARE_CLIENT = """
+from flwr.app import ArrayRecord, Message, RecordDict
+from flwr.clientapp import ClientApp
+import numpy as np
+app = ClientApp()
+
+@app.query("frame")
+def answer(message, context):
+    got = message.content.array_records["a"].to_numpy_ndarrays()[0]
+    record = ArrayRecord([got + 1.0])
+    return Message(content=RecordDict({"a": record}), reply_to=message)
+"""
+BARE_SERVER = """
+import time
+import numpy as np
+from flwr.app import ArrayRecord, Message, RecordDict
+from flwr.serverapp import ServerApp
+app = ServerApp()
+
+@app.main()
+def main(grid, context):
+    rounds, d = int(context.run_config["rounds"]), int(context.run_config["d"])
+    done = str(context.run_config["done"])
+    while len(list(grid.get_node_ids())) < 3:
+        time.sleep(0.5)
+    open(done + ".ready", "w").close()
+    while not __import__("os").path.exists(done + ".go"):
+        time.sleep(0.2)
+    weights = np.zeros((d, d))
+    for _ in range(rounds):
+        content = lambda: RecordDict({"a": ArrayRecord([weights])})
+        ids = [Message(content=content(), dst_node_id=n, message_type="query.frame")
+               for n in grid.get_node_ids()]
+        waiting, found = set(grid.push_messages(ids)), []
+        while waiting:
+            for reply in grid.pull_messages(list(waiting)):
+                waiting.discard(reply.metadata.reply_to_message_id)
+                found.append(reply.content.array_records["a"].to_numpy_ndarrays()[0])
+            time.sleep(0.1)
+        weights = sum(found) / len(found)
+    open(done, "w").close()
+"""
+BARE_PROJECT = """
+[project]
+name = "bare"
+version = "1.0.0"
+license = "Apache-2.0"
+dependencies = []
+[build-system]
+requires = ["hatchling"]
+build-backend = "hatchling.build"
+[tool.hatch.build.targets.wheel]
+packages = ["."]
+[tool.flwr.app]
+publisher = "isthmus"
+[tool.flwr.app.components]
+serverapp = "bare.server:app"
+clientapp = "bare.client:app"
+[tool.flwr.app.config]
+rounds = 1
+d = 50
+done = ""
+"""
+
+
+def cpu_of_tree(root: int) -> float:
+    """CPU seconds of a process and of all that it started, those that ended included."""
+    ticks = os.sysconf("SC_CLK_TCK")
+    parents: dict[int, list[int]] = {}
+    used: dict[int, float] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                rest = (entry / "stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue
+            pid = int(entry.name)
+            parents.setdefault(int(rest[1]), []).append(pid)
+            used[pid] = sum(map(int, rest[11:15])) / ticks  # with those of ended children
+    total, stack = 0.0, [root]
+    while stack:
+        pid = stack.pop()
+        total += used.get(pid, 0.0)
+        stack += parents.get(pid, [])
+    return total
+
+
+class Parties:
+    """Keys, certificates, nodes: what both ways need."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.port = free_port()
+        authority = Authority("benchmark")
+        certificate, key = authority.server(["127.0.0.1", "localhost"])
+        self.files = folder / "ca.crt", folder / "server.crt", folder / "server.pem"
+        for path, data in zip(self.files, (authority.text, certificate, key), strict=True):
+            path.write_bytes(data)
+        self.nodes: dict[str, str] = {}
+        for k in range(SITES):
+            home = folder / f"s{k}"
+            home.mkdir()
+            private, public = node_key()
+            write_private(home / "node.pem", private)
+            self.nodes[f"s{k}"] = public.decode()
+
+    def node(self, name: str, socket: Path, *, stays: bool) -> Node:
+        home = self.folder / name
+        address = f"127.0.0.1:{self.port}"
+        return Node(home, socket, address, self.files[0], home / "node.pem", stays=stays)
+
+
+def hosted(folder: Path) -> tuple[Study, list[Signature], Identity, dict[str, Host]]:
+    """A study of ADMM, and its sites as services."""
+    rng = np.random.default_rng(0)
+    names = [f"x{i}" for i in range(D)]
+    keys = {f"s{k}": Identity.generate() for k in range(SITES)}
+    author, boss = Identity.generate(), Identity.generate()
+    study = Study.draft(
+        "Cost of a round",
+        purpose="benchmark",
+        author=author.public,
+        coordinator=boss.public,
+        members=[Member(n, n, key.public) for n, key in keys.items()],
+        schema=Schema.continuous(names),
+        bounds=dict.fromkeys(names, (-10.0, 10.0)),
+        method=Method.ADMM,
+        messages=[Message.CONSENSUS],
+        rounds=10**4,
+    )
+    signatures = [study.sign(author), *(study.sign(key, n) for n, key in keys.items())]
+    policy = Policy(
+        1, 1, 3, ("*",), tuple(Method), tuple(Message), 10**4, 10**4, 10**4, folder / "STOP"
+    )
+    hosts = {}
+    for name, key in keys.items():
+        table = dict(zip(names, rng.normal(size=(200, D)).T, strict=True))
+        hosts[name] = Host(folder / name, study, signatures, key, table, policy)
+        hosts[name].service.start()
+    return study, signatures, boss, hosts
+
+
+def ours(folder: Path, rounds: int, *, stays: bool) -> tuple[float, float]:
+    """CPU and wall seconds of so many steps of ADMM: masks, ledgers and journals and all."""
+    parties = Parties(folder)
+    study, signatures, boss, hosts = hosted(folder)
+    link = Link(folder / "lead", "127.0.0.1", parties.port, parties.files, parties.nodes)
+    nodes = [parties.node(n, host.path, stays=stays) for n, host in hosts.items()]
+    try:
+        link.tend()
+        for node in nodes:
+            node.tend()
+        transport = Flower(link, Timeouts(120.0, 300.0, 0.0))
+        transport.gather(hosts)
+        journal = FileJournal(folder / "lead" / "journal")
+        federation = Federation(study, signatures, boss, transport, journal=journal)
+        ask(federation, 1)  # with the agreement on keys
+        cpu, wall = cpu_of_tree(os.getpid()), time.perf_counter()
+        for step in range(2, rounds + 2):
+            ask(federation, step)
+        return cpu_of_tree(os.getpid()) - cpu, time.perf_counter() - wall
+    finally:
+        for node in nodes:
+            node.stop()
+        link.stop()
+
+
+def ask(federation: Federation, step: int) -> None:
+    rows = tuple(map(tuple, np.full((D, D), 0.01 * step).tolist()))
+    federation.consensus(AskConsensus(federation.schema().names, step, 600, 0.1, rows, None))
+
+
+def bare(folder: Path, rounds: int) -> tuple[float, float]:
+    """CPU and wall seconds of so many rounds of Flower as it is, with plain arrays."""
+    parties = Parties(folder)
+    app = folder / "app"
+    (app / "bare").mkdir(parents=True)
+    for name, text in (
+        ("pyproject.toml", BARE_PROJECT),
+        ("bare/__init__.py", ""),
+        ("bare/client.py", BARE_CLIENT),
+        ("bare/server.py", BARE_SERVER),
+    ):
+        (app / name).write_text(text)
+    done = folder / "done"
+    link = Link(folder / "lead", "127.0.0.1", parties.port, parties.files, parties.nodes)
+    link._run = lambda: None  # type: ignore[method-assign]  # noqa: SLF001 - another app
+    nodes = [parties.node(n, folder / "none", stays=False) for n in parties.nodes]
+    try:
+        link.tend()
+        config = f'rounds={rounds + 1} d={D} done="{done}"'
+        link._flwr("run", str(app), "--run-config", config)  # noqa: SLF001
+        for node in nodes:
+            node.tend()
+        await_file(folder / "done.ready")
+        cpu, wall = cpu_of_tree(os.getpid()), time.perf_counter()
+        (folder / "done.go").touch()
+        await_file(done)
+        return cpu_of_tree(os.getpid()) - cpu, time.perf_counter() - wall
+    finally:
+        for node in nodes:
+            node.stop()
+        link.stop()
+
+
+def await_file(path: Path) -> None:
+    while not path.exists():
+        time.sleep(0.1)
+
+
+def main(way: str, rounds: int) -> None:
+    with tempfile.TemporaryDirectory(prefix="ist", ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        if way == "bare":
+            cpu, wall = bare(folder, rounds)
+            rounds += 1  # the first one counts here too
+        else:
+            cpu, wall = ours(folder, rounds, stays=way == "stays")
+    found = {"way": way, "sites": SITES, "numbers": D * D, "rounds": rounds}
+    print(
+        json.dumps(found | {"cpu a round": round(cpu / rounds, 2), "wall": round(wall / rounds, 1)})
+    )
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]))
