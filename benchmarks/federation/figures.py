@@ -72,9 +72,7 @@ def _series(d: int, sites: int, steps: int, seed: int) -> tuple[np.ndarray, list
     """One realisation a site; columns now, then one step earlier; truth [cause, effect]."""
     names = [f"x{i}" for i in range(d)]
     dag = simulate.erdos_renyi(names, d, seed=seed)
-    model = simulate.autoregressive_model(
-        dag, simulate.lagged_graph(names, 1, d, seed=seed), seed=seed
-    )
+    model = simulate.autoregressive_model(dag, simulate.lagged_graph(names, seed=seed), seed=seed)
     found = model.sample(steps + 1, realisations=sites, seed=seed)
     truth = np.concatenate([dag.adjacency(), model.lagged_matrices()[0] != 0])
     return truth, [np.concatenate([x[1:], x[:-1]], axis=1) for x in found.arrays()]
