@@ -238,6 +238,12 @@ def test_a_step_for_another_model_is_refused() -> None:
         client.answer(1, np.zeros(3), 0.1)
     with pytest.raises(DataError, match="hidden"):
         PerceptronADMM(hidden=0)
+    names = tuple(f"x{i}" for i in range(98))
+    with pytest.raises(DataError, match="fit into"):
+        PerceptronADMM().start(names)
+    start = PerceptronADMM().start(names[:96])
+    request = PerceptronADMM().request(names[:96], 1, 100, 0.1, start, (-1.0 / 3,) * 96)
+    assert len(request.to_bytes()) < 2**20
 
 
 # --- time series -------------------------------------------------------------------------------

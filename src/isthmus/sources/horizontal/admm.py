@@ -31,6 +31,7 @@ from isthmus.sources.horizontal.admm_steps import (
     soft,
     without_cycles,
 )
+from isthmus.sources.horizontal.frames import REQUEST
 from isthmus.sources.horizontal.requests import AskTotals
 from isthmus.sources.horizontal.requests_admm import AskConsensus, AskNetworks
 from isthmus.statistics import Kind
@@ -175,6 +176,13 @@ class PerceptronADMM(ADMM):
         """Drawn, but no network reads the variable that it predicts."""
         from isthmus.numerics import perceptron
 
+        most = 3 * REQUEST // 32 - sum(map(len, names)) - 1000  # base64 of 8 bytes each
+        if perceptron.size(len(names), self.hidden) > most:
+            raise DataError(
+                f"Networks of {self.hidden} units for {len(names)} variables have "
+                f"{perceptron.size(len(names), self.hidden):,} parameters; about {most:,} fit into "
+                "a request. Take fewer units or variables."
+            )
         found = perceptron.drawn(len(names), self.hidden, np.random.default_rng(self.seed))
         self._first(found, len(names))[np.diag_indices(len(names))] = 0.0
         return found
