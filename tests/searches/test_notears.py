@@ -24,7 +24,7 @@ from isthmus.scores.linear_likelihood import LinearLikelihood
 from isthmus.searches.base import Found, drive
 from isthmus.searches.notears import Notears
 from isthmus.searches.notears_acyclicity import Exponential
-from isthmus.searches.notears_orders import strongest_order
+from isthmus.searches.notears_orders import shaken_order, strongest_order
 from isthmus.searches.notears_penalties import (
     L1,
     Criterion,
@@ -458,3 +458,38 @@ def test_strongest_order_keeps_the_strongest_edges() -> None:
     required[1, 0] = True
     order = strongest_order(weights, required).tolist()
     assert order.index(1) < order.index(0)
+
+
+def test_a_shaken_order_moves_few_and_keeps_required_edges_forward() -> None:
+    rng = np.random.default_rng(0)
+    required = np.zeros((40, 40), np.bool_)
+    required[30, 2] = required[2, 17] = True
+    order = np.argsort(np.array([{30: -2, 2: -1}.get(v, v) for v in range(40)])).astype(np.int64)
+    for _ in range(50):
+        found = shaken_order(order, required, rng)
+        assert sorted(found.tolist()) == list(range(40))
+        place = np.argsort(found)
+        assert place[30] < place[2] < place[17]
+        # Four were taken out, and what is required may drag two more along: the rest stay in line.
+        loose = len(order) - _longest_rising(np.argsort(order)[found])
+        assert loose <= 6
+    assert not np.array_equal(found, order)
+    assert shaken_order(np.empty(0, np.int64), np.zeros((0, 0), np.bool_), rng).shape == (0,)
+
+
+def _longest_rising(values: NDArray[np.int64]) -> int:
+    best: list[int] = []
+    for value in values.tolist():
+        best.append(
+            1 + max((b for b, v in zip(best, values, strict=False) if v < value), default=0)
+        )
+    return max(best)
+
+
+def test_more_starts_never_raise_the_objective() -> None:
+    dag = simulate.scale_free(15, 4, hubs=simulate.Hubs.EFFECTS, seed=3)
+    data = simulate.linear(dag, 300, seed=3).standardised()
+    loss = LikelihoodLoss(dag.nodes, covariance(data), data.n)
+    scores = [run(Notears(starts=starts), loss)[0].score for starts in (1, 5, 20)]
+    assert scores[0] >= scores[1] >= scores[2]
+    assert scores[0] > scores[2]

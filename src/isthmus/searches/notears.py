@@ -26,6 +26,7 @@ from isthmus.searches.notears_orders import (
     ancestors_of,
     kkt_residual,
     lasso_along,
+    shaken_order,
     strongest_order,
     subsets_along,
 )
@@ -43,12 +44,15 @@ from isthmus.searches.notears_penalties import (
 )
 
 Floats: TypeAlias = NDArray[np.float64]
+Integers: TypeAlias = NDArray[np.int64]
 
 _PATH = (1.0, 0.5, 0.25, 0.125)
 """Penalties where none is given, in units of what noise alone would reach.
 
 They are tried one after the other as long as the criterion falls.
 """
+_TIE = 1e-9
+"""In nats a row: equivalent graphs differ by rounding, and the same data must give one answer."""
 
 
 @final
@@ -76,8 +80,9 @@ class Notears(Search[SmoothLoss]):
     refine
         Whether variables then move in the order while the objective falls.
     starts
-        How often a likelihood is minimised from a new start; the best is kept. It has many more
-        local minima than least squares has, which starts once.
+        How often the moves start anew under a likelihood, which has many more local minima than
+        least squares has: first from the order of the relaxed solution, then from the best order
+        so far with a tenth of the variables put elsewhere.
     """
 
     penalty: float | Penalty | None = None
@@ -85,7 +90,7 @@ class Notears(Search[SmoothLoss]):
     acyclicity: Acyclicity = LogDet()
     criterion: Criterion | None = None
     refine: bool = True
-    starts: int = 4
+    starts: int = 20
     takes: ClassVar[type[object]] = SmoothLoss
 
     def begin(
@@ -129,6 +134,7 @@ class _NotearsRun(Run):
         self._text, self._done = "start", 0.0
         self._raw: Floats = np.zeros((len(loss.nodes), len(loss.nodes)))
         self._kept: list[_Candidate] = []
+        self._best_order = np.empty(0, np.int64)
         self._work = self._stages()
 
     def step(self) -> bool:
@@ -136,26 +142,54 @@ class _NotearsRun(Run):
         return next(self._work, None) is None
 
     def _stages(self) -> Iterator[bool]:
-        task, many = self._task, len(self._penalties)
-        order = np.empty(0, np.int64)
+        many = len(self._penalties)
+        refined: Refinement | None = None
         k: int | None = 0
         while k is not None:
             penalty = self._penalties[k]
-            # The order found for one ℓ1 weight is a good start for the next; copies of one
-            # penalty are starts of their own.
-            if not self._kept or not self._follows:
+            if refined is None:
                 yield from self._relax(penalty)
-                order = strongest_order(self._raw, task.required)
-            along = lasso_along if isinstance(penalty, L1) else subsets_along
-            refined = along(task, penalty, order, self._raw, refine=self._options.refine)
+                order = strongest_order(self._raw, self._task.required)
+            else:
+                order = self._order(refined)
+            refined = self._along(penalty, order, refined)
             while not refined.step():
                 self._text = f"problem {len(self._kept) + 1}: {refined.describe()}"
                 self._done = (len(self._kept) + 0.5) / many
                 yield True
             self._kept.append(self._candidate(penalty, refined))
-            order, self._raw = refined.order(), refined.weights()
+            self._raw = refined.weights()
             k = self._next(k)
             yield True
+
+    def _along(self, penalty: Penalty, order: Integers, before: Refinement | None) -> Refinement:
+        refine = self._options.refine
+        if isinstance(penalty, L1):
+            return lasso_along(self._task, penalty, order, self._raw, refine=refine)
+        return subsets_along(self._task, penalty, order, before, refine=refine)
+
+    def _order(self, last: Refinement) -> Integers:
+        """Give the order to go on from.
+
+        What was found for one ℓ1 weight is a good start for the next. A likelihood has many local
+        minima close to each other: a better one is found sooner from near the best than from afar.
+        """
+        if self._follows:
+            return last.order()
+        if self._best() is self._kept[-1]:
+            self._best_order = last.order()
+        return shaken_order(self._best_order, self._task.required, self._task.rng)
+
+    def _best(self) -> _Candidate:
+        """Give the best so far; of several as good as each other, up to rounding, the first."""
+        best = self._kept[0]
+        for one in self._kept[1:]:
+            (criterion, objective), (least, lowest) = one.rank(), best.rank()
+            if criterion < least - _TIE or (
+                criterion <= least + _TIE and objective < lowest - _TIE
+            ):
+                best = one
+        return best
 
     def _next(self, k: int) -> int | None:
         """Give the next penalty: the next start, or the next on the path if that seems to help."""
@@ -163,7 +197,7 @@ class _NotearsRun(Run):
             return None
         if not self._follows or k == 0:
             return k + 1
-        return k + 1 if self._kept[-1].rank()[0] < self._kept[-2].rank()[0] else None
+        return k + 1 if self._kept[-1].rank()[0] < self._kept[-2].rank()[0] - _TIE else None
 
     def _relax(self, penalty: Penalty) -> Iterator[bool]:
         relaxation = self._options.acyclicity.begin(self._task, penalty)
@@ -202,7 +236,7 @@ class _NotearsRun(Run):
     def best(self) -> Found:
         """Return the graph the criterion likes best; before there is one, what the weights say."""
         if self._kept:
-            best = min(self._kept, key=_Candidate.rank)
+            best = self._best()
         else:
             task, penalty = self._task, self._penalties[0]
             order = strongest_order(self._raw, task.required)
@@ -291,7 +325,7 @@ def _path(options: Notears, loss: QuadraticLoss | LikelihoodLoss) -> tuple[Penal
         concave = QuasiMCP() if penalty is None else penalty
         if isinstance(concave, QuasiMCP):
             concave = concave.priced(loss.rows, d)
-        return (concave,) * max(options.starts, 1)
+        return (concave,) * (max(options.starts, 1) if options.refine else 1)
     if isinstance(penalty, QuasiMCP):
         raise MismatchError(
             "QuasiMCP has a price in nats, and least squares has the units of the data. "

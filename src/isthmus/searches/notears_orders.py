@@ -51,6 +51,24 @@ def strongest_order(weights: Floats, required: Truths) -> Integers:
     return np.argsort(reach.sum(axis=0), kind="stable").astype(np.int64)
 
 
+def shaken_order(order: Integers, required: Truths, rng: np.random.Generator) -> Integers:
+    """Put a tenth of the variables elsewhere, at random; required edges still go forward."""
+    d = len(order)
+    count = min(max(d // 10, 3), d)
+    loose = set(rng.choice(d, count, replace=False).tolist())
+    proposed = [int(v) for v in order if int(v) not in loose]
+    for v in sorted(loose):
+        proposed.insert(int(rng.integers(0, len(proposed) + 1)), v)
+    missing = required.sum(axis=0)
+    found: list[int] = []
+    while proposed:
+        first = next(v for v in proposed if missing[v] == 0)
+        proposed.remove(first)
+        missing = missing - required[first]
+        found.append(first)
+    return np.array(found, dtype=np.int64)
+
+
 def kkt_residual(task: Task, penalty: Penalty, weights: Floats) -> float:
     """Give how far acyclic weights are from a stationary point of the constrained problem.
 
@@ -217,10 +235,20 @@ class _Lassos(Refinement):
 
 
 def subsets_along(
-    task: Task, penalty: Penalty, order: Integers, _: Floats, *, refine: bool
+    task: Task,
+    penalty: Penalty,
+    order: Integers,
+    before: Refinement | None = None,
+    *,
+    refine: bool,
 ) -> Refinement:
-    """Start the choice of parents along an order under a likelihood with a price for each edge."""
-    return _Subsets(task, penalty, order, refine=refine)
+    """Start the choice of parents along an order under a likelihood with a price for each edge.
+
+    ``before`` is an earlier one for the same task and penalty: what it has scored is not scored
+    again.
+    """
+    known = before if isinstance(before, _Subsets) else None
+    return _Subsets(task, penalty, order, known, refine=refine)
 
 
 @final
@@ -231,21 +259,36 @@ class _Subsets(Refinement):
     taken here, the problem along an order is the choice of a subset for each column.
     """
 
-    def __init__(self, task: Task, penalty: Penalty, order: Integers, *, refine: bool) -> None:
+    def __init__(
+        self,
+        task: Task,
+        penalty: Penalty,
+        order: Integers,
+        before: _Subsets | None,
+        *,
+        refine: bool,
+    ) -> None:
         from isthmus.numerics import boss, grow_shrink
 
         assert isinstance(task.loss, LikelihoodLoss)
         d = len(order)
-        flat = float(penalty.value(np.full(1, np.inf))[0])
         self._boss, self._trees, self._task, self._refine = boss, grow_shrink, task, refine
-        self._score = task.loss.subset_score(flat)
+        if before is None:
+            flat = float(penalty.value(np.full(1, np.inf))[0])
+            self._score = task.loss.subset_score(flat)
+            self._forest = grow_shrink.new_forest(d, 32 * d + 64, 64 * d + d * d + 64)
+        else:
+            self._score, self._forest = before.scored()
         self._rules = grow_shrink.new_rules(task.required, ~task.open, None)
-        self._forest = grow_shrink.new_forest(d, 32 * d + 64, 64 * d + d * d + 64)
         self._scratch = grow_shrink.new_scratch(d)
         self._places = boss.new_places(d)
         self._state = boss.new_order(order)
         self._settled, self._sweeps, self._at, self._moved = 0, 0, 0, False
         self._queue = np.empty(0, np.int64)
+
+    def scored(self) -> tuple[Any, Any]:
+        """Give the score, and the trees of what was scored."""
+        return self._score, self._forest
 
     def _call(self, kernel: Callable[..., Any], *arguments: Any) -> Any:
         """Call a kernel, making room as often as it asks for it."""
