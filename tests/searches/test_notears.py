@@ -237,13 +237,36 @@ def test_the_likelihood_finds_the_class_on_standardised_data() -> None:
     assert dag.cpdag() == data.dag.cpdag()
 
 
-def test_moments_and_rows_give_the_same_solution() -> None:
+def lasso_of_rows(x: Floats, y: Floats, weight: float) -> Floats:
+    """Accelerated proximal steps on residuals of rows: no second moment is ever formed."""
+    n = len(x)
+    step = n / np.linalg.norm(x, 2) ** 2
+    w = ahead = np.zeros(x.shape[1])
+    for k in range(1, 20_000):
+        moved = ahead - step * (x.T @ (x @ ahead - y)) / n
+        after = np.sign(moved) * np.maximum(np.abs(moved) - step * weight, 0.0)
+        if np.abs(after - w).max(initial=0.0) < 1e-14:
+            break
+        # Without a restart the momentum would swing around the solution.
+        speed = 0.0 if (ahead - after) @ (after - w) > 0 else (k - 1) / (k + 2)
+        w, ahead = after, after + speed * (after - w)
+    return w
+
+
+@pytest.mark.parametrize("search", [Notears(penalty=0.1), Notears()])
+def test_moments_and_rows_give_the_same_solution(search: Notears) -> None:
     data = drawn(5, 12)
-    by_moments = LeastSquares().bind(Frame(data.data).moments())
-    by_rows = quadratic(data)
-    one, _ = run(Notears(penalty=0.1), by_moments)
-    two, _ = run(Notears(penalty=0.1), by_rows)
-    np.testing.assert_allclose(weights_of(one, whole=True), weights_of(two, whole=True), atol=1e-8)
+    found, _ = run(search, LeastSquares().bind(Frame(data.data).moments()))
+    weights = weights_of(found, whole=True)
+    penalty = found.details["penalty"]
+    assert isinstance(penalty, L1)
+    x = data.array() - data.array().mean(axis=0)
+    order = DAG.from_adjacency(data.dag.nodes, weights != 0.0).topological_order()
+    places = [data.dag.nodes.index(name) for name in order]
+    slow = np.zeros_like(weights)
+    for at, j in list(enumerate(places))[1:]:
+        slow[places[:at], j] = lasso_of_rows(x[:, places[:at]], x[:, j], penalty.weight)
+    np.testing.assert_allclose(weights, slow, atol=1e-8)
 
 
 def test_the_published_lagrangian_gives_an_order_too() -> None:

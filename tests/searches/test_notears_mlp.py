@@ -131,6 +131,7 @@ def test_limits_and_refusals() -> None:
     truth = data(4, d=8)
     solution = ist.learn(truth.data, search=ist.NotearsMLP(), time_limit=0.3)
     assert solution.status.ending is Ending.TIME_LIMIT
+    assert solution.details["kkt_residual"] > 0.0  # type: ignore[operator]
     with pytest.raises(MismatchError, match=r"Perceptrons.* needs the rows"):
         ist.learn(ist.summarise(truth.data), search=ist.NotearsMLP())
     with pytest.raises(DataError, match="hidden"):

@@ -153,7 +153,9 @@ class AdditiveRun(Run):
             "weights": np.where(graph, weights, 0.0),
             "coefficients": cut,
             "cut": int(((weights > 1e-9) & ~graph).sum()),
-            "kkt_residual": exact.residual if exact is not None and ended else None,
+            "kkt_residual": (
+                exact.residual if exact is not None and ended else self._violation(cut, graph)
+            ),
             "evaluations": self._path.evaluations,
         }
         if self._tell is not None:
@@ -161,6 +163,24 @@ class AdditiveRun(Run):
         parents = [tuple(np.flatnonzero(graph[:, j]).tolist()) for j in range(d)]
         parents += [()] * (len(self._loss.nodes) - d)
         return Found(tuple(parents), value, details)
+
+    def _violation(self, coefficients: Floats, graph: Truths) -> float:
+        """How far coefficients along a graph are from optimal, for edges that close no cycle."""
+        loss, d = self._loss, self._loss.targets
+        _, gradient = loss.value_and_gradient(coefficients)
+        free = loss.owner < 0
+        wrong = float(np.abs(gradient[free]).max(initial=0.0))
+        weights = self._problem.weights(coefficients.ravel())
+        pull = np.divide(self._penalties, weights, out=np.zeros_like(weights), where=weights > 0.0)
+        slope = gradient + pull[loss.owner] * coefficients
+        steep = np.sqrt(_by_node(slope[~free] ** 2, loss.owner[~free], len(loss.nodes)))
+        reach = graph.copy()
+        for k in range(d):
+            reach |= np.outer(reach[:, k], reach[k])
+        closed = np.zeros_like(graph)
+        closed[:d] = reach[:d].T | np.eye(d, dtype=np.bool_)
+        entering = np.where(self._allowed & ~closed, np.maximum(steep - self._penalties, 0.0), 0.0)
+        return max(wrong, float(np.where(weights > 0.0, steep, entering).max(initial=0.0)))
 
     def describe(self) -> tuple[str, float, float | None]:
         """Say where on the path this is."""
@@ -177,3 +197,10 @@ class AdditiveRun(Run):
         residual = 0.0 if self._descent is None else self._descent.residual
         still = "many sweeps over the order were made" if self._moved else "no node wants to move"
         return f"{still}; for this order of the nodes the weights are optimal up to {residual:.1e}."
+
+
+def _by_node(values: Floats, owner: NDArray[np.int64], nodes: int) -> Floats:
+    """Sum rows by the node they belong to."""
+    found = np.zeros((nodes, values.shape[1]))
+    np.add.at(found, owner, values)
+    return found

@@ -139,7 +139,7 @@ class _ParametricRun(Run):
             "weights": np.where(graph, weights, 0.0),
             "parameters": cut,
             "cut": int(((weights > SMOOTHING) & ~graph).sum()),
-            "kkt_residual": self._residual,
+            "kkt_residual": self._violation() if self._residual is None else self._residual,
             "evaluations": self._path.evaluations,
         }
         parents = tuple(tuple(np.flatnonzero(graph[:, j]).tolist()) for j in range(len(graph)))
