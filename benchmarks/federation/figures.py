@@ -2,6 +2,7 @@
 
     python benchmarks/federation/figures.py run [SECONDS]           # goes on where it ended
     python benchmarks/federation/figures.py run SECONDS networks    # only the nonlinear cells
+    python benchmarks/federation/figures.py run SECONDS secure      # one cell by the whole protocol
     python benchmarks/federation/figures.py run SECONDS pc          # PC of causal-learn, if there
     python benchmarks/federation/figures.py table
 
@@ -103,11 +104,12 @@ WIDE = (
 MORE = (
     Cell("1", 100, 10, 300, 10, ("admm", *ALL)),
     Cell("4", 50, 16, 512, 10, ("curves",)),
-    Cell("4", 50, 16, 512, 10, (*MLP, "mlp all data")),
+    Cell("4", 50, 16, 512, 10, ("mlp admm", "mlp all data")),
     *(Cell("4", 20, k, 512, 10, ALONE) for k in (2, 8)),
     Cell("4", 20, 8, 512, 10, MLP),
     Cell("1", 100, 10, 300, 10, (*LINEAR, "xges voting")),
     *(Cell("2", 20, k, 256, 10, (*LINEAR, POOLED)) for k in (4, 16, 32)),
+    Cell("4", 50, 16, 512, 10, ("mlp admm paper",)),
     Cell("4", 50, 2, 512, 10, MLP),
     Cell("2", 10, 64, 256, 10, (*LINEAR, *ALL)),
     *(Cell("2", 10, k, 256, 10, LINEAR) for k in (2, 4, 8, 16, 32)),
@@ -121,12 +123,15 @@ ORDER = (
     *((c, s) for s in range(3) for c in QUICK),
     *((c, 0) for c in WIDE),
     *((c, s) for s in range(10) for c in QUICK),
-    *((c, s) for s in range(3) for c in WIDE),
+    *((c, 1) for c in WIDE),
+    *((c, 0) for c in MORE[:3]),
+    *((c, 2) for c in WIDE),
     *((c, 0) for c in MORE),
     *((c, s) for s in range(30) for c in QUICK),
     *((c, s) for s in range(10) for c in CELLS),
 )
 NETWORKS = tuple(c for c in CELLS if c.figure == "4")
+SECURE = (Cell("2", 20, 64, 256, 10, ("secure sum",)),)
 PC = tuple(Cell("1", d, 10, 3 * d, 10, ("pc voting",)) for d in (10, 20, 50, 100))
 
 
@@ -191,7 +196,7 @@ def main() -> None:
         write(RESULTS)
         return
     seconds = float(sys.argv[2]) if len(sys.argv) > 2 else np.inf
-    cells = {"networks": NETWORKS, "pc": PC}.get((*sys.argv, "", "")[3], CELLS)
+    cells = {"networks": NETWORKS, "pc": PC, "secure": SECURE}.get((*sys.argv, "", "")[3], CELLS)
     run(seconds, cells)
 
 

@@ -31,6 +31,7 @@ ORDER = (
     "mlp averaging",
     "mlp best",
     "all data",
+    "secure sum",
     "all data default",
     "mlp all data",
     "curves",
@@ -46,8 +47,8 @@ Each cell: mean SHD ± its standard error (TPR, FDR) [runs].
 - *voting*, *averaging*, *best*: of NOTEARS (λ = 0.01, threshold 0.3) at each site alone, for
   networks of `NotearsMLP` (λ = 0.01); *best* knows the truth.
 - *xges voting*, *pc voting*: of equivalence classes; PC is causal-learn's, Fisher's z at 0.05.
-- *all data*: NOTEARS with the same λ and threshold on pooled moments, which is what one secure sum
-  gives; *all data default*: the same sum, with the library's own choice of both. For networks
+- *all data*: NOTEARS with the same λ and threshold on pooled moments; *secure sum*: the same by the
+  whole protocol; *all data default*: pooled, with the library's own choice of both. For networks
   (λ = 0.01): on pooled rows.
 - *curves*: `NotearsAdditive` on pooled moments of two Chebyshev polynomials a variable.
 
