@@ -93,6 +93,7 @@ QUICK = (
     Cell("3 log", 11, 64, 512, 10, (*LINEAR, *ALL)),
     *(Cell("series", 10, k, 512, 10, ("dynamic admm", "dynamic all data")) for k in (4, 16)),
     Cell("4", 20, 2, 512, 10, ("curves",)),
+    *(Cell("2", 20, k, 256, 10, ("admm together",)) for k in (2, 8, 64)),
 )
 WIDE = (
     Cell("4", 20, 2, 512, 10, (*MLP, "mlp all data")),
