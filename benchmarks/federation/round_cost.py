@@ -67,11 +67,12 @@ def main(grid, context):
     done = str(context.run_config["done"])
     while len(list(grid.get_node_ids())) < 3:
         time.sleep(0.5)
-    open(done + ".ready", "w").close()
-    while not __import__("os").path.exists(done + ".go"):
-        time.sleep(0.2)
     weights = np.zeros((d, d))
-    for _ in range(rounds):
+    for k in range(rounds + 1):
+        if k == 1:  # the first one is for warming up
+            open(done + ".ready", "w").close()
+            while not os.path.exists(done + ".go"):
+                time.sleep(0.2)
         content = lambda: RecordDict({"a": ArrayRecord([weights])})
         ids = [Message(content=content(), dst_node_id=n, message_type="query.frame")
                for n in grid.get_node_ids()]
@@ -229,10 +230,13 @@ def bare(folder: Path, rounds: int) -> tuple[float, float]:
     done = folder / "done"
     link = Link(folder / "lead", "127.0.0.1", parties.port, parties.files, parties.nodes)
     link._run = lambda: None  # type: ignore[method-assign]  # noqa: SLF001 - another app
+    command = link._child._command  # noqa: SLF001 - Flower's own way to run an app
+    at = command.index("--isolation")
+    del command[at : at + 4]
     nodes = [parties.node(n, folder / "none", stays=False) for n in parties.nodes]
     try:
         link.tend()
-        config = f'rounds={rounds + 1} d={D} done="{done}"'
+        config = f'rounds={rounds} d={D} done="{done}"'
         link._flwr("run", str(app), "--run-config", config)  # noqa: SLF001
         for node in nodes:
             node.tend()
@@ -257,7 +261,6 @@ def main(way: str, rounds: int) -> None:
         folder = Path(name)
         if way == "bare":
             cpu, wall = bare(folder, rounds)
-            rounds += 1  # the first one counts here too
         else:
             cpu, wall = ours(folder, rounds, stays=way == "stays")
     found = {"way": way, "sites": SITES, "numbers": D * D, "rounds": rounds}

@@ -22,7 +22,7 @@ from isthmus.io import read_edge_list
 from isthmus.sources import Frame
 from isthmus.sources.horizontal import AskMoments
 from isthmus.sources.horizontal.certificates import Authority, node_key, write_private
-from isthmus.sources.horizontal.children import free_port
+from isthmus.sources.horizontal.children import flower_environment, flower_program, free_port
 from isthmus.sources.horizontal.flower_link import Link
 from isthmus.sources.horizontal.flower_node import Node
 from isthmus.sources.horizontal.words import Accumulator, from_bytes
@@ -70,7 +70,54 @@ def stranger(world: Hospitals, name: str, key: Path, authority: Path) -> Iterato
         node.stop()
 
 
-def test_three_sites_over_tls_and_two_strangers(hospitals: Callable[..., Hospitals]) -> None:
+EVIL = """
+from pathlib import Path
+Path({mark!r}).touch()
+from flwr.serverapp import ServerApp
+from flwr.clientapp import ClientApp
+server = ServerApp()
+client = ClientApp()
+"""
+PROJECT = """
+[build-system]
+requires = ["hatchling"]
+build-backend = "hatchling.build"
+[project]
+name = "evil"
+version = "1.0.0"
+license = "Apache-2.0"
+dependencies = []
+[tool.flwr.app]
+publisher = "stranger"
+[tool.flwr.app.components]
+serverapp = "evil.code:server"
+clientapp = "evil.code:client"
+"""
+
+
+def hand_in(world: Hospitals, mark: Path) -> None:
+    """Hand the coordinator's SuperLink an app, as anyone can who reaches it; it takes it."""
+    app, home = world.folder / "evil", world.folder / "evil home"
+    (app / "evil").mkdir(parents=True)
+    home.mkdir()
+    (app / "pyproject.toml").write_text(PROJECT)
+    (app / "evil" / "__init__.py").touch()
+    (app / "evil" / "code.py").write_text(EVIL.format(mark=str(mark)))
+    (home / "config.toml").write_text(
+        f'[superlink.x]\naddress = "127.0.0.1:{world.port}"\n'
+        f'root-certificates = "{world.study_folder / "ca.crt"}"\n'
+    )
+    done = subprocess.run(
+        [flower_program("flwr"), "run", str(app), "x", "--format", "json"],
+        env=flower_environment(home),
+        cwd=world.folder,
+        capture_output=True,
+        check=False,
+    )
+    assert b'"success": true' in done.stdout, done.stdout + done.stderr
+
+
+def test_three_sites_over_tls_and_strangers(hospitals: Callable[..., Hospitals]) -> None:
     world = hospitals(60, 80, 2)
     unknown, other = world.folder / "unknown.pem", world.folder / "other.crt"
     write_private(unknown, node_key()[0])
@@ -83,11 +130,17 @@ def test_three_sites_over_tls_and_two_strangers(hospitals: Callable[..., Hospita
         stranger(world, "stranger", unknown, authority) as first,
         stranger(world, "misled", world.home("s0") / "node.pem", other) as second,
     ):
+        tried, mark = False, world.folder / "mark"
         while running.poll() is None:
             first.tend()
             second.tend()
             time.sleep(0.5)
+            if not tried and " running" in world.log("coordinator"):
+                hand_in(world, mark)
+                tried = True
         assert running.returncode == 0, world.log("coordinator")
+        assert tried
+        assert not mark.exists()  # the code that came with it was not run
         said = first.log.read_text(errors="replace"), second.log.read_text(errors="replace")
     assert "DONE" in world.log("coordinator")
     assert status(world)["state"] == "done"

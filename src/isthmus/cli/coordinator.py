@@ -16,6 +16,8 @@ from isthmus.cli.strategies import score_from, search_from
 from isthmus.errors import AbortedError, FormatError, IsthmusError
 
 PORT = 9092
+GRAPHS = (".csv", ".dot", ".graphml")
+"""Files for what is only a graph."""
 
 
 def add(commands: Any) -> None:
@@ -100,7 +102,9 @@ def _draft_options(draft: argparse.ArgumentParser) -> None:
         metavar="NUMBER",
         help="discrete variables: plan tables for so many parents",
     )
-    draft.add_argument("--rounds", type=int, default=10, help="the most rounds of questions")
+    draft.add_argument(
+        "--rounds", type=int, help="the most rounds of questions; 10 by default, 300 for admm"
+    )
     draft.add_argument(
         "--address", metavar="HOST:PORT", help=f"of this machine; port {PORT} by default"
     )
@@ -156,7 +160,7 @@ def _draft(options: argparse.Namespace) -> ExitCode:
         method=method,
         messages=messages,
         plan=plan,
-        rounds=options.rounds,
+        rounds=options.rounds or (300 if method is Method.ADMM else 10),
     )
     host = (options.home / "host").read_text(encoding="utf-8")
     folder = Folder(options.study)
@@ -184,12 +188,15 @@ def _status(options: argparse.Namespace) -> ExitCode:
 def _run(options: argparse.Namespace) -> ExitCode:
     from isthmus.cli.learn import writer
     from isthmus.sources.horizontal.cards import Folder
+    from isthmus.sources.horizontal.study import Method
 
+    study = Folder(options.study).study()
     for path in options.output:
         writer(path)
+        if study.method is Method.ADMM and path.suffix not in GRAPHS:
+            raise FormatError(f"ADMM gives a graph: write it to a file in {', '.join(GRAPHS)}.")
     state = _state(options)
     state.mkdir(mode=0o700, parents=True, exist_ok=True)
-    study = Folder(options.study).study()
     say(described(study))
     with Board(state / "status.json", [m.name for m in study.members]) as board:
         signal.signal(signal.SIGTERM, _interrupted)

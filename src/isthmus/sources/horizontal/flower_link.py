@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import secrets
 import shutil
 import socket
 import ssl
 import subprocess
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, final
 
 from isthmus.errors import FederationError
+from isthmus.sources.horizontal.certificates import write_private
 from isthmus.sources.horizontal.children import Child, flower_environment, flower_program
 from isthmus.sources.horizontal.sockets import LENGTH, socket_path
 
@@ -57,9 +60,15 @@ class Link:
         self._keys = dict(nodes)
         self._environment = flower_environment(state / "flower")
         self.nodes = self._known()
+        self._secret = state / "secret"
+        self._secret.unlink(missing_ok=True)
+        write_private(self._secret, secrets.token_bytes(32))
+        self._leader: Child | None = None
         self._child = Child(
             [
                 flower_program("flower-superlink"),
+                *("--isolation", "process"),
+                *("--superexec-auth-secret-file", str(self._secret)),
                 *("--host", host, "--port", str(port)),
                 *("--ssl-ca-certfile", str(self._authority)),
                 *("--ssl-certfile", str(certificate), "--ssl-keyfile", str(key)),
@@ -183,14 +192,22 @@ class Link:
         shutil.copytree(
             Path(__file__).parent / "relay", app, ignore=shutil.ignore_patterns("__pycache__")
         )
-        config = f"socket={json.dumps(str(self._path.resolve()))}"
-        self._flwr("run", str(app), "--run-config", config)
+        number = self._flwr("run", str(app))["run-id"]
+        if self._leader is not None:
+            self._leader.stop()
+        beside = self._environment | {"PYTHONPATH": str(Path(__file__).parent / "relay")}
+        command = [sys.executable, "-m", "isthmus_relay.leader", f"127.0.0.1:{self._port}"]
+        command += [str(self._authority), str(self._secret), str(self._path), str(number)]
+        self._leader = Child(command, beside, self._state / "leader.log")
+        self._leader.tend()
 
     def stop(self) -> None:
         """End all."""
         if self._connection is not None:
             self.say({"stop": True})
         self._drop()
+        if self._leader is not None:
+            self._leader.stop()
         self._listener.close()
         self._path.unlink(missing_ok=True)
         self._child.stop()

@@ -94,6 +94,7 @@ class Station(Keeper):
         self._book = Book(study, policy, ledger)
         self._client: Client | None = None
         self._kept = b""
+        self._steps: dict[tuple[str, ...], Moments] = {}
         self._require_open()
 
     def site(self, verifier: Verifier | None = None, *, slot: Slot | None = None) -> Site:
@@ -159,7 +160,7 @@ class Station(Keeper):
         """Compute and check the statistic; messages hold no value of the data."""
         try:
             self._require_bounds()
-            found = request.gather(self._source)
+            found = self._gather(request)
             sent: Moments | Counts | Matrix = found
             if isinstance(request, STEPS) and isinstance(found, Moments):
                 sent = self._stepped(request, found, dry=dry)
@@ -172,6 +173,14 @@ class Station(Keeper):
             f"The data of this site do not fit the study ({kind}). "
             "Read them here with Frame(data, schema=study.schema) to see why."
         )
+
+    def _gather(self, request: Request) -> Moments | Counts:
+        """Compute the statistic; ADMM asks for the same moments in every step."""
+        if not isinstance(request, STEPS):
+            return request.gather(self._source)
+        if request.names not in self._steps:
+            self._steps[request.names] = request.gather(self._source)
+        return self._steps[request.names]
 
     def _stepped(self, request: Step, found: Moments, *, dry: bool) -> Matrix:
         """Do a step of ADMM; a dry run leaves its state be."""

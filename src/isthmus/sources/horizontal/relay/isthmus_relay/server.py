@@ -23,10 +23,7 @@ app = ServerApp()
 
 @app.main()
 def main(grid: Grid, context: Context) -> None:
-    """Pump until told to stop, or until the coordinator's process is gone."""
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-        connection.connect(str(context.run_config["socket"]))
-        Pump(grid, connection).run()
+    """Nothing: an app must have this, and the coordinator's own process does its work."""
 
 
 class Pump:
