@@ -49,8 +49,10 @@ Integers: TypeAlias = NDArray[np.int64]
 _PATH = (1.0, 0.5, 0.25, 0.125)
 """Penalties where none is given, in units of what noise alone would reach.
 
-They are tried one after the other as long as the criterion falls.
+They are tried one after the other until the criterion rises.
 """
+_MANY = 50
+"""Up to so many variables all penalties are solved for in full."""
 _TIE = 1e-9
 """In nats a row: equivalent graphs differ by rounding, and the same data must give one answer."""
 
@@ -152,6 +154,8 @@ class _NotearsRun(Run):
                 order = strongest_order(self._raw, self._task.required)
             else:
                 order = self._order(refined)
+            if k > 1 and self._follows and not self._matters(penalty, order):
+                break
             refined = self._along(penalty, order, refined)
             while not refined.step():
                 self._text = f"problem {len(self._kept) + 1}: {refined.describe()}"
@@ -167,6 +171,20 @@ class _NotearsRun(Run):
         if isinstance(penalty, L1):
             return lasso_along(self._task, penalty, order, self._raw, refine=refine)
         return subsets_along(self._task, penalty, order, before, refine=refine)
+
+    def _matters(self, penalty: Penalty, order: Integers) -> bool:
+        """Look whether it is worth while to solve for a smaller penalty.
+
+        Where it does not change the graph along the order at hand, it seldom does so after moves.
+        For many variables these take most of the time.
+        """
+        if len(order) <= _MANY:
+            return True
+        along = lasso_along(self._task, penalty, order, self._raw, refine=False)
+        while not along.step():
+            pass
+        kept = self._cut(along.weights(), chosen=True).kept
+        return not np.array_equal(kept, self._kept[-1].cut.kept)
 
     def _order(self, last: Refinement) -> Integers:
         """Give the order to go on from.
@@ -197,7 +215,7 @@ class _NotearsRun(Run):
             return None
         if not self._follows or k == 0:
             return k + 1
-        return k + 1 if self._kept[-1].rank()[0] < self._kept[-2].rank()[0] - _TIE else None
+        return k + 1 if self._kept[-1].rank()[0] <= self._kept[-2].rank()[0] + _TIE else None
 
     def _relax(self, penalty: Penalty) -> Iterator[bool]:
         relaxation = self._options.acyclicity.begin(self._task, penalty)
