@@ -159,10 +159,13 @@ def _dry_run(options: argparse.Namespace) -> ExitCode:
 
     folder, ledger = Folder(options.study), options.home / "ledger.jsonl"
     study = folder.study()
+    identity = Identity.load(options.home / "identity.pem")
+    # One looks before one signs: this signature ends with the command.
+    mine = [study.sign(identity, m.name) for m in study.members if m.key == identity.public]
     station = Station(
         study,
-        folder.signatures(),
-        Identity.load(options.home / "identity.pem"),
+        [*folder.signatures(), *mine],
+        identity,
         read_table(options.data),
         Policy.read(options.home / "policy.toml"),
         FileLedger(ledger) if ledger.exists() else MemoryLedger(),

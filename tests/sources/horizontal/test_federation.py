@@ -160,6 +160,9 @@ def test_basis_functions() -> None:
     check_moments(wide.moments(), ist.Expanded(Frame(data), basis).moments())
     # Columns and features, two rounds.
     assert len(wide.disclosure().entries) == 10
+    again = ist.Expanded(Federation.simulate(split(data, 5)), basis)
+    check_moments(again.moments(), wide.moments(), 1e-9)
+    assert len(again.disclosure().entries) == 10
     found = ist.learn(wide, score=ist.AdditiveLeastSquares(basis), search=ist.NotearsAdditive())
     assert found.dag.edges == (("a", "b"),)
     small = Federation.simulate(split({n: x[:60] for n, x in data.items()}, 3))

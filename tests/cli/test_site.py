@@ -1,0 +1,205 @@
+"""The commands of a site and a coordinator that need no other party."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from isthmus.cli import ExitCode, main
+from isthmus.cli.board import Board, RunState
+from isthmus.sources.horizontal import FileLedger, Identity, Study
+from isthmus.sources.horizontal.cards import Card, Folder
+from isthmus.sources.horizontal.transport import SiteState
+
+VARIABLES = """
+[[variables]]
+name = "age"
+kind = "continuous"
+low = 0.0
+high = 120.0
+
+[[variables]]
+name = "pressure"
+kind = "continuous"
+low = 0.0
+high = 300.0
+"""
+LEVELS = """
+[[variables]]
+name = "ward"
+kind = "discrete"
+levels = ["a", "b"]
+
+[[variables]]
+name = "fever"
+kind = "discrete"
+levels = ["no", "yes"]
+"""
+
+
+def run(*arguments: object) -> int:
+    return main([str(a) for a in arguments])
+
+
+@pytest.fixture
+def drafted(tmp_path: Path) -> Callable[..., Path]:
+    """Makes a study of three sites and gives the folder that holds all."""
+
+    def make(variables: str = VARIABLES, *more: object) -> Path:
+        (tmp_path / "variables.toml").write_text(variables)
+        cards: list[object] = []
+        for name in ("north", "east", "south"):
+            assert run("site", "new", tmp_path / name, "--name", name, "--organisation", name) == 0
+            cards += ["--card", tmp_path / name / "card.toml"]
+        assert run("coordinator", "new", tmp_path / "lead", "--host", "example.org") == 0
+        draft = ["coordinator", "draft", tmp_path / "lead", tmp_path / "study"]
+        texts = ["--title", "T", "--purpose", "P", "--variables", tmp_path / "variables.toml"]
+        assert run(*draft, *texts, *cards, *more) == 0
+        return tmp_path
+
+    return make
+
+
+def table(path: Path, rows: int = 60, worst: str = "70") -> Path:
+    lines = [f"{20 + i},{worst if i == 0 else 100 + i}" for i in range(rows)]
+    path.write_text("\n".join(["age,pressure", *lines]) + "\n")
+    return path
+
+
+def test_private_keys_are_private(drafted: Callable[..., Path]) -> None:
+    folder = drafted()
+    keys = [*folder.glob("*/*.pem")]
+    assert len(keys) == 3 * 2 + 3
+    assert {path.stat().st_mode & 0o777 for path in keys} == {0o600}
+    assert run("site", "new", folder / "north", "--name", "x", "--organisation", "y") == 10
+    assert run("site", "new", folder / "x", "--name", "../x", "--organisation", "y") == 16
+
+
+def test_a_draft_is_signed_and_complete(drafted: Callable[..., Path]) -> None:
+    folder = drafted()
+    shared = Folder(folder / "study")
+    study = shared.study()
+    study.require(shared.signatures(), ["author"])
+    assert shared.address() == "example.org:9092"
+    assert list(shared.cards()) == ["north", "east", "south"]
+    assert {m.value for m in study.messages} == {"moments"}
+    other = Card.read(folder / "north" / "card.toml")
+    Card(other.member, other.node).write(folder / "study" / "cards" / "001.toml")
+    with pytest.raises(Exception, match="are not those of the study"):
+        shared.cards()
+
+
+def test_drafts_for_categories_and_for_admm(drafted: Callable[..., Path]) -> None:
+    study = Study.read(drafted(LEVELS, "--parents", 1) / "study" / "study.toml")
+    assert {m.value for m in study.messages} == {"counts"}
+    assert study.plan is not None
+    assert study.plan.limit == 2
+
+
+def test_a_draft_for_admm(drafted: Callable[..., Path]) -> None:
+    study = Study.read(drafted(VARIABLES, "--method", "admm") / "study" / "study.toml")
+    assert study.rounds == 300
+    assert {m.value for m in study.messages} == {"totals", "consensus"}
+
+
+def test_from_policy_to_dry_run(
+    drafted: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = drafted()
+    home, study = folder / "east", folder / "study"
+    data = table(folder / "east.csv")
+    assert run("site", "dry-run", home, study, "--data", data) == ExitCode.FILE  # no policy
+    assert run("site", "policy", home, study) == 0
+    assert run("site", "policy", home, study) == 0
+    assert "has nothing against" in capsys.readouterr().out
+    assert run("site", "dry-run", home, study, "--data", data) == 0
+    assert "It would send 6 numbers" in capsys.readouterr().out
+    assert not (study / "east.signature").exists()  # one looks before one signs
+    assert not (home / "ledger.jsonl").exists()
+    assert run("site", "sign", home, study) == 0
+    Folder(study).study().require(Folder(study).signatures(), ["author", "east"])
+    few = table(folder / "few.csv", rows=10)
+    assert run("site", "dry-run", home, study, "--data", few) == ExitCode.REFUSED
+    assert "fewer than 50 rows" in capsys.readouterr().out
+    wild = table(folder / "wild.csv", worst="12345")
+    assert run("site", "dry-run", home, study, "--data", wild) == ExitCode.REFUSED
+    assert "12345" not in capsys.readouterr().out
+
+
+def test_a_policy_stands_against_a_study(
+    drafted: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = drafted()
+    assert run("site", "policy", folder / "east", folder / "study") == 0
+    path = folder / "east" / "policy.toml"
+    path.write_text(path.read_text().replace('"age", ', ""))
+    assert run("site", "policy", folder / "east", folder / "study") == ExitCode.REFUSED
+    assert "age" in capsys.readouterr().err
+
+
+def test_who_is_not_in_the_study_does_not_sign(drafted: Callable[..., Path]) -> None:
+    folder = drafted()
+    assert run("site", "new", folder / "west", "--name", "west", "--organisation", "W") == 0
+    assert run("site", "sign", folder / "west", folder / "study") == ExitCode.STUDY
+    Folder(folder / "study").study()
+    text = (folder / "study" / "study.toml").read_bytes()
+    (folder / "study" / "study.toml").write_bytes(text.replace(b"rows = 1", b"rows = 2"))
+    assert run("site", "sign", folder / "east", folder / "study") == ExitCode.STUDY
+
+
+def test_the_ledger_is_shown_and_checked(
+    drafted: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    home = drafted() / "east"
+    ledger = FileLedger(home / "ledger.jsonl")
+    for event in ("opened", "sent"):
+        ledger.append(event, what="something")
+    first = ledger.entries()[0]["hash"]
+    capsys.readouterr()
+    assert run("site", "ledger", home, "--head", first) == 0
+    said = capsys.readouterr().out
+    assert "2 entries" in said
+    assert ledger.entries()[-1]["hash"] in said
+    assert run("site", "ledger", home, "--head", "0" * 63 + "1") == ExitCode.LEDGER
+    path = home / "ledger.jsonl"
+    path.write_text(path.read_text().replace("something", "something else"))
+    assert run("site", "ledger", home) == ExitCode.LEDGER
+
+
+def test_a_coordinator_needs_all_signatures(
+    drafted: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = drafted()
+    assert run("coordinator", "status", folder / "lead", folder / "study") == 0
+    assert "never run" in capsys.readouterr().out
+    Identity.load(folder / "lead" / "identity.pem")
+    code = run("coordinator", "run", folder / "lead", folder / "study", "--listen", "127.0.0.1")
+    assert code == ExitCode.STUDY
+    assert "'north', 'east', 'south'" in capsys.readouterr().err
+    assert run("coordinator", "status", folder / "lead", folder / "study") == 0
+    assert json.loads(capsys.readouterr().out)["state"] == "failed"
+
+
+def test_the_board_tells_how_a_run_stands(tmp_path: Path) -> None:
+    path = tmp_path / "status.json"
+
+    def state() -> str:
+        found: str = json.loads(path.read_text())["state"]
+        return found
+
+    with Board(path, ["a", "b"]) as board:
+        board.watch("a", SiteState.ANSWERED)
+        assert state() == "gathering"
+        board.state(RunState.RUNNING)
+        board.watch("a", SiteState.ASKED)
+        board.watch("b", SiteState.AWAITED)
+        assert state() == "waiting for silent sites"
+        board.watch("b", SiteState.ANSWERED)
+        assert state() == "running"
+        board.end(RunState.PAUSED, "b is gone")
+    found = json.loads(path.read_text())
+    assert (found["state"], found["why"]) == ("paused", "b is gone")
+    assert found["answers"] == {"a": 1, "b": 1}
