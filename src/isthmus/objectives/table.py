@@ -210,8 +210,8 @@ class ScoreTable:
             max_parents=self.max_parents if max_parents is None else max_parents,
         )
 
-    def with_sets(self, found: Mapping[int, tuple[Sequence[int], float]]) -> ScoreTable:
-        """Add one parent set to each of some nodes.
+    def with_sets(self, found: Mapping[int, Sequence[tuple[Sequence[int], float]]]) -> ScoreTable:
+        """Add parent sets with their scores to some nodes.
 
         What the new sets make useless stays listed: it does no harm.
         """
@@ -219,10 +219,11 @@ class ScoreTable:
         for v in range(len(self.nodes)):
             sets, scores = self.sets[self.lines(v)], self.scores[self.lines(v)]
             if v in found:
-                parents, score = found[v]
-                at = int(np.searchsorted(-scores, -score))
-                sets = np.insert(sets, at, pack_set(parents, len(self.nodes)), axis=0)
-                scores = np.insert(scores, at, score)
+                more = [pack_set(parents, len(self.nodes)) for parents, _ in found[v]]
+                sets = np.concatenate([sets, more])
+                scores = np.concatenate([scores, [score for _, score in found[v]]])
+                order = np.argsort(-scores, kind="stable")
+                sets, scores = sets[order], scores[order]
             blocks.append((sets, scores))
         sizes = [len(scores) for _, scores in blocks]
         return replace(

@@ -84,23 +84,34 @@ class TableOrders:
     def refine(self, order: Integers) -> Iterator[bool]:
         """Look for better parents of each node in this order than those listed, and list them.
 
-        Parents are added and taken away one by one. Gives False after each node, in the end
-        whether a better set was found.
+        Parents are added and taken away one by one. With a better set go the best that are so found
+        without one of its members, or the search could not move that member any more. Gives False
+        after each node, in the end whether a better set was found.
         """
         assert isinstance(self._objective, LocalScore)
         state, _ = self.begin(order)
-        found: dict[int, tuple[tuple[int, ...], float]] = {}
+        found: dict[int, list[tuple[tuple[int, ...], float]]] = {}
         for place, v in enumerate(order.tolist()):
             line = int(state.lines[v])
             given = self.table.members(line), float(self.table.scores[line])
             better = self._better(v, order[:place], *given)
             if better[1] > given[1] + _NOISE * max(1.0, abs(given[1])):
-                found[v] = better
+                found[v] = [better, *self._without_one(v, order[:place], better[0])]
             yield False
         if found:
             self._phase.table = self.table.with_sets(found)
             self._index()
         yield bool(found)
+
+    def _without_one(
+        self, v: int, before: Integers, parents: tuple[int, ...]
+    ) -> Iterator[tuple[tuple[int, ...], float]]:
+        local = self._objective
+        assert isinstance(local, LocalScore)
+        for p in parents:
+            if not self._known.required[p, v]:
+                fewer = tuple(u for u in parents if u != p)
+                yield self._better(v, before[before != p], fewer, local.local(v, fewer))
 
     def _better(
         self, v: int, before: Integers, parents: tuple[int, ...], score: float
