@@ -33,6 +33,7 @@ from isthmus.sources.horizontal import (
 )
 from isthmus.sources.horizontal.admm_steps import Pull, iterate
 from isthmus.sources.horizontal.requests import read_request
+from isthmus.sources.horizontal.snapshot import overlay, snapshot
 from isthmus.sources.horizontal.words import Accumulator
 
 Floats = NDArray[np.float64]
@@ -178,6 +179,20 @@ def test_the_same_seed_gives_the_same_networks() -> None:
         found.append(plain(clients, PerceptronADMM(rounds=2, hidden=2, seed=seed), "abc")[0])
     np.testing.assert_array_equal(found[0], found[1])
     assert np.abs(found[0] - found[2]).max() > 0.01
+
+
+def test_a_site_goes_on_after_a_restart() -> None:
+    """The same bits as without one."""
+    rows = curved(20, 10)
+    start = PerceptronADMM(hidden=2).start(("a", "b", "c"))
+    steady, before, after = (NetworkClient(rows, 2, 60) for _ in range(3))
+    for step, common in ((1, start), (2, 0.9 * start)):
+        steady.answer(step, common, 0.1 * step)
+        before.answer(step, common, 0.1 * step)
+    overlay(after, snapshot(before))
+    np.testing.assert_array_equal(
+        after.answer(3, 0.8 * start, 0.3), steady.answer(3, 0.8 * start, 0.3)
+    )
 
 
 def test_stiffness_of_all_together_is_a_share_for_each() -> None:
