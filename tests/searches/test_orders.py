@@ -266,7 +266,8 @@ def test_missing_sets_are_looked_for_along_an_order() -> None:
         assert orders.can_refine
         order = orders.draw()
         _, before = orders.begin(order)
-        while not any(orders.refine(order)):
+        assert any(orders.refine(order))
+        while any(orders.refine(order)):
             pass
         state, after = orders.begin(order)
         assert after > before + 1.0
