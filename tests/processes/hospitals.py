@@ -199,7 +199,7 @@ class Hospitals:
         if how in (signal.SIGKILL, signal.SIGTERM):
             process.wait(PATIENCE)
 
-    def transport(self, timeouts: Timeouts = Timeouts(5.0, 5.0, 0.0)) -> Sockets:
+    def transport(self, timeouts: Timeouts = Timeouts(20.0, 20.0, 0.0)) -> Sockets:
         paths = {name: self.socket(name) for name in self.names}
         return Sockets(paths, size_of(LARGEST), timeouts)
 
