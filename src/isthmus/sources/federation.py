@@ -121,7 +121,8 @@ class Federation(Source):
         ledgers
             Where each site writes what leaves it; by default into memory.
         lost
-            Sites that fail: their names, with the number of the exchange (five a round).
+            Sites that fail: their names, with the number of the exchange (five a round; in ADMM
+            two for keys, then one a step).
         """
         from isthmus.sources.horizontal.simulation import simulated
 
