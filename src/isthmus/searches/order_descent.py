@@ -30,11 +30,17 @@ _GAIN = 1e-6  # what a move must gain: less may be rounding, and the same data m
 @final
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """The solution of one node for a set of possible causes, and its distance from optimal."""
+    """The solution of one node for a set of possible causes, and its distance from optimal.
+
+    Of each node it says whether it is ``used`` as a cause, and how ``steep`` the loss is in its
+    coefficients: so a swap that changes nothing is seen without a look at the data.
+    """
 
     coefficients: Floats
     value: float
     residual: float
+    used: Truths
+    steep: Floats
 
 
 @final
@@ -85,14 +91,15 @@ class OrderDescent:
         best: tuple[float, list[int], dict[int, Fit]] | None = None
         for backwards in (True, False):
             order, fits, total = list(self.order), dict(self.fits), 0.0
+            at = order.index(node)
             while True:
-                at = order.index(node)
                 left = at - 1 if backwards else at
                 if left < 0 or left + 1 >= len(order):
                     break
                 change = self._swap(order, left, fits)
                 if change is None:
                     break
+                at += -1 if backwards else 1
                 total += change
                 if total < -_GAIN and (best is None or total < best[0] - _GAIN):
                     best = total, list(order), dict(fits)
@@ -106,27 +113,16 @@ class OrderDescent:
         first, second = order[left], order[left + 1]
         if self._required[first, second]:
             return None
-        before = frozenset(order[:left])
-        old = fits[first].value + fits[second].value
-        fits[second] = self._without(second, first, before, fits[second])
-        fits[first] = self._with(first, second, before | {second}, fits[first])
         order[left], order[left + 1] = second, first
-        return fits[first].value + fits[second].value - old
-
-    def _without(self, target: int, cause: int, before: frozenset[int], held: Fit) -> Fit:
-        if not np.any(held.coefficients[self._loss.owner == cause]):
-            return held
-        return self._fit(target, before, held.coefficients)
-
-    def _with(self, target: int, cause: int, before: frozenset[int], held: Fit) -> Fit:
-        if not self._allowed[cause, target]:
-            return held
-        rows = np.flatnonzero(held.coefficients)
-        _, gradient = self._loss.column(target, rows, held.coefficients[rows])
-        steep = float(np.linalg.norm(gradient[self._loss.owner == cause]))
-        if steep <= float(self._penalties[cause, target]):
-            return held
-        return self._fit(target, before, held.coefficients)
+        earlier, later = fits[first], fits[second]
+        change = 0.0
+        if later.used[first]:
+            fits[second] = self._fit(second, frozenset(order[:left]), later.coefficients)
+            change += fits[second].value - later.value
+        if self._allowed[second, first] and earlier.steep[second] > self._penalties[second, first]:
+            fits[first] = self._fit(first, frozenset(order[: left + 1]), earlier.coefficients)
+            change += fits[first].value - earlier.value
+        return change
 
     def _fit(self, target: int, before: frozenset[int], start: Floats) -> Fit:
         """Solve one node, nearly exactly."""
@@ -141,8 +137,17 @@ class OrderDescent:
                 value = lasso.value(coefficients)
             else:
                 coefficients, value = self._quick.solve(target, sorted(causes), penalties, start)
-            found = self._known[key] = Fit(coefficients, value, np.inf)
+            found = self._known[key] = self._described(target, coefficients, value, np.inf)
         return found
+
+    def _described(self, target: int, coefficients: Floats, value: float, residual: float) -> Fit:
+        owner, nodes = self._loss.owner, len(self._loss.nodes)
+        owned = owner >= 0
+        rows = np.flatnonzero(coefficients)
+        _, gradient = self._loss.column(target, rows, coefficients[rows])
+        squares = np.bincount(owner[owned], gradient[owned] ** 2, nodes)
+        used = np.bincount(owner[owned], coefficients[owned] != 0.0, nodes) > 0
+        return Fit(coefficients, value, residual, used, np.sqrt(squares))
 
     def finish(self, target: int) -> None:
         """Solve one node to machine precision."""
@@ -150,7 +155,8 @@ class OrderDescent:
         causes = [c for c in sorted(before | self._past) if self._allowed[c, target]]
         lasso = NodeLasso(self._loss, target, causes, self._penalties[:, target])
         coefficients, residual = lasso.solve(self.fits[target].coefficients)
-        self.fits[target] = Fit(coefficients, lasso.value(coefficients), residual)
+        value = lasso.value(coefficients)
+        self.fits[target] = self._described(target, coefficients, value, residual)
 
     @property
     def coefficients(self) -> Floats:
