@@ -23,7 +23,7 @@ Rows = list[list[str]]
 Codes = dict[str, NDArray[np.int64]]
 MISSING = {"?", "", "nan"}
 SAMPLED = {"water": 500, "alarm": 1000, "hailfinder": 500, "hepar2": 1000, "pathfinder": 1000}
-SIZES = (200, 500, 1000, 2000, 3000, 5000)
+SIZES = (1000, 200, 5000, 500, 2000, 3000)  # the middle and the ends first
 
 
 def _text(name: str) -> str:
@@ -121,13 +121,12 @@ def network(name: str, n: int, seed: int = 0) -> Codes:
     names = list(drawn)
     order = np.random.default_rng(1).permutation(len(names))
     return {
-        names[j]: np.unique(drawn[names[j]], return_inverse=True)[1].astype(np.int64)
-        for j in order
+        names[j]: np.unique(drawn[names[j]], return_inverse=True)[1].astype(np.int64) for j in order
     }
 
 
 def load(name: str) -> Codes:
-    """By name: ``adult``, ``adult/0`` (a random half), ``alarm*`` (as in Table 1), ``alarm*2000``."""
+    """By name: ``adult``, ``adult/0`` (a random half), ``alarm*`` (of Table 1), ``alarm*2000``."""
     if "*" in name:
         base, size = name.split("*")
         # The first rows of one sample, as the paper says.
