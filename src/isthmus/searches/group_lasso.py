@@ -54,6 +54,15 @@ class NodeLasso:
         stops = np.searchsorted(owner[by_owner], self.causes, side="right").tolist()
         spans = zip(self.causes, starts, stops, strict=True)
         self._groups = {c: by_owner[a:b] for c, a, b in spans}
+        self._causes = np.array(self.causes, dtype=np.int64)
+        # Rows of no cause are counted for a node that does not exist.
+        self._nodes = len(self.loss.nodes)
+        self._owner = np.where(owner < 0, self._nodes, owner)
+
+    def _sizes(self, values: Floats) -> Floats:
+        """Norm of the values of each node."""
+        found: Floats = np.sqrt(np.bincount(self._owner, values * values, self._nodes + 1))
+        return found
 
     def solve(self, start: Floats, tolerance: float = EXACT) -> tuple[Floats, float]:
         """Return the coefficients of all rows, and how far they are from optimal.
@@ -62,7 +71,8 @@ class NodeLasso:
         """
         found = np.zeros_like(start)
         found[self._free] = start[self._free]
-        active = [c for c, rows in self._groups.items() if np.linalg.norm(start[rows]) > 1e-2]
+        sizes = self._sizes(start)
+        active = [c for c in self._groups if sizes[c] > 1e-2]
         for c in active:
             found[self._groups[c]] = start[self._groups[c]]
         for _ in range(_ROUNDS):
@@ -88,25 +98,28 @@ class NodeLasso:
     def _value(self, found: Floats, active: Sequence[int]) -> tuple[float, Floats]:
         rows = self._rows(active)
         value, gradient = self.loss.column(self.target, rows, found[rows])
-        for c in active:
-            value += self.penalties[c] * float(np.linalg.norm(found[self._groups[c]]))
-        return value, gradient
+        at = np.array(active, dtype=np.int64)
+        return value + float(self.penalties[at] @ self._sizes(found)[at]), gradient
 
     def _violation(self, found: Floats, active: Sequence[int]) -> tuple[float, int | None]:
         """Return the largest violation of optimality, and the cause at zero that has it if any."""
         _, gradient = self._value(found, active)
         worst = float(np.abs(gradient[self._free]).max(initial=0.0))
-        enters = None
-        for c, rows in self._groups.items():
-            own = found[rows]
-            size = float(np.linalg.norm(own))
-            if c in active and size > 0.0:
-                wrong = float(np.linalg.norm(gradient[rows] + self.penalties[c] * own / size))
-            else:
-                wrong = float(np.linalg.norm(gradient[rows])) - float(self.penalties[c])
-            if wrong > worst:
-                worst, enters = wrong, None if c in active else c
-        return worst, enters
+        if not len(self._causes):
+            return worst, None
+        sizes = self._sizes(found)
+        held = np.zeros(self._nodes + 1, dtype=np.bool_)
+        held[np.array(active, dtype=np.int64)] = True
+        there = held & (sizes > 0.0)
+        penalties = np.append(self.penalties, 0.0)
+        pull = np.divide(penalties, sizes, out=np.zeros_like(sizes), where=there)
+        steep = self._sizes(gradient + pull[self._owner] * found)
+        wrong = np.where(there, steep, steep - penalties)[self._causes]
+        largest = int(wrong.argmax())
+        if wrong[largest] <= worst:
+            return worst, None
+        cause = int(self._causes[largest])
+        return float(wrong[largest]), None if held[cause] else cause
 
     def _enter(self, found: Floats, cause: int) -> None:
         rows = self._groups[cause]
@@ -150,9 +163,10 @@ class NodeLasso:
         """Move groups near zero by proximal steps: Newton's are short where the kink is near."""
         kept = []
         rows = self._rows(active)
+        sizes = self._sizes(found)
         for c in active:
             own = self._groups[c]
-            if float(np.linalg.norm(found[own])) < _SMALL:
+            if sizes[c] < _SMALL:
                 _, gradient = self.loss.column(self.target, rows, found[rows])
                 steep = self._steepness(own, rows, found)
                 aim = found[own] - gradient[own] / steep
@@ -217,11 +231,10 @@ class NodeLasso:
     def _shrunk(self, found: Floats, active: list[int]) -> list[int]:
         """Set groups to zero that are next to nothing and want to be there."""
         kept = []
+        sizes = self._sizes(found)
         for c in active:
-            rows = self._groups[c]
-            size = float(np.linalg.norm(found[rows]))
-            if size == 0.0 or (size < _NOTHING and self._wants_zero(found, active, c)):
-                found[rows] = 0.0
+            if sizes[c] == 0.0 or (sizes[c] < _NOTHING and self._wants_zero(found, active, c)):
+                found[self._groups[c]] = 0.0
             else:
                 kept.append(c)
         return kept
