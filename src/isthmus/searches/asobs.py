@@ -15,6 +15,9 @@ from isthmus.searches.base import Found, Run, Search
 from isthmus.searches.obs_tables import Integers, TableOrders
 
 _CHUNK = 32
+"""Windows moved in one step."""
+_REFINED = 8
+"""Nodes for which better parents are looked for in one step."""
 _SAME = 1e-7
 
 
@@ -164,7 +167,7 @@ class _ASOBSRun(Run):
 
     def _refine(self, refining: Iterator[bool]) -> bool:
         """Look for better parents of some nodes; climb on if there were any."""
-        for _ in range(_CHUNK):
+        for _ in range(_REFINED):
             better = next(refining, None)
             if better is None:
                 self._refining = None
