@@ -55,6 +55,7 @@ def answer(message, context):
     return Message(content=RecordDict({"a": record}), reply_to=message)
 """
 BARE_SERVER = """
+import os
 import time
 import numpy as np
 from flwr.app import ArrayRecord, Message, RecordDict
@@ -251,8 +252,11 @@ def bare(folder: Path, rounds: int) -> tuple[float, float]:
         link.stop()
 
 
-def await_file(path: Path) -> None:
+def await_file(path: Path, seconds: float = 600.0) -> None:
+    end = time.monotonic() + seconds
     while not path.exists():
+        if time.monotonic() > end:
+            raise TimeoutError(str(path))
         time.sleep(0.1)
 
 
