@@ -171,7 +171,7 @@ def test_an_expired_certificate_is_refused(folder: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 def test_ten_sites_over_tls(hospitals: Callable[..., Hospitals]) -> None:
-    """Took 205 seconds on two busy cores."""
+    """Took 205 and 248 seconds on two busy cores."""
     world = hospitals(60, 80, 2, 50, 90, 30, 40, 70, 20, 100)
     for name in world.names:
         world.start(name)
@@ -187,7 +187,7 @@ def test_ten_sites_over_tls(hospitals: Callable[..., Hospitals]) -> None:
 def test_kills_over_flower(hospitals: Callable[..., Hospitals]) -> None:
     """A site and then the coordinator are killed; the same command goes on to the same result.
 
-    Took 165 seconds on two busy cores.
+    Took 165 and 262 seconds on two busy cores.
     """
     world = hospitals(60, 80, 70)
     for name in world.names:
@@ -250,7 +250,7 @@ def far() -> Iterator[tuple[str, str, str]]:
 def test_a_cut_cable(hospitals: Callable[..., Hospitals], far: tuple[str, str, str]) -> None:
     """The cable to a site is pulled in the middle of a round and put back.
 
-    Took 152 seconds on two busy cores.
+    Took 152 and 173 seconds on two busy cores.
     """
     name, cable, address = far
     world = hospitals(60, 80, 70, host=address)
