@@ -55,7 +55,7 @@ def pyagrum(codes: np.ndarray[Any, Any], python: str) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--names", nargs="+", default=["madelon", "isolet"])
-    parser.add_argument("--methods", nargs="+", default=["ASOBS", "BOSS", "XGES", "HC"])
+    parser.add_argument("--methods", nargs="*", default=["ASOBS", "BOSS", "XGES", "HC"])
     parser.add_argument("--budget", type=float, default=30.0)
     parser.add_argument("--sets", type=int, default=1000)
     parser.add_argument("--seeds", nargs="+", type=int, default=[0])

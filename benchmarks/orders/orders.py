@@ -147,7 +147,7 @@ def tasks() -> Iterator[tuple[str, str, Budget, int]]:
         yield "2", name, medium, 2
 
 
-def run(python: str | None, only: list[str]) -> None:
+def run(python: str | None, only: list[str], methods: list[str]) -> None:
     time.monotonic = time.process_time  # type: ignore[assignment]
     import isthmus as ist
 
@@ -161,6 +161,7 @@ def run(python: str | None, only: list[str]) -> None:
         wanted = [(m, 0) for m in direct] + [(m, s) for s in range(seeds) for m in OVER_TABLES]
         wanted += [("A*", 0)] + ([("pyagrum HC", 0)] if python else [])
         missing = [w for w in wanted if (table, name, *w) not in done]
+        missing = [w for w in missing if not methods or w[0] in methods]
         if not missing:
             continue
         if not compiled:
@@ -169,15 +170,18 @@ def run(python: str | None, only: list[str]) -> None:
         rows = load(name)
         kinds = dict.fromkeys(rows, ist.Kind.DISCRETE)
         begun = time.process_time()
-        listed = ist.parent_sets(rows, kinds=kinds, time_limit=budget.listing)
+        over = any(method in (*OVER_TABLES, "A*") for method, _ in missing)
+        listed = ist.parent_sets(rows, kinds=kinds, time_limit=budget.listing) if over else None
         pops = time.process_time() - begun
         for method, seed in missing:
             one = measure(method, seed, rows, listed, budget, python)
             done.add((table, name, method, seed))
             add({
                 "key": [table, name, method, seed], "d": len(rows), "budget": budget.of(method),
-                "n": len(next(iter(rows.values()))), "pops": round(pops, 3),
-                "sets": len(listed), "complete": listed.complete, **one,
+                "n": len(next(iter(rows.values()))), **one,
+                **({} if listed is None else {
+                    "pops": round(pops, 3), "sets": len(listed), "complete": listed.complete,
+                }),
             })  # fmt: skip
 
 
@@ -294,9 +298,10 @@ def main() -> None:
     parser.add_argument("what", choices=["run", "exact", "render"])
     parser.add_argument("--peers", help="a Python that has pyagrum")
     parser.add_argument("--only", nargs="*", default=[], help="tables: 2, 3, 4")
+    parser.add_argument("--methods", nargs="*", default=[])
     options = parser.parse_args()
     if options.what == "run":
-        run(options.peers, options.only)
+        run(options.peers, options.only, options.methods)
     elif options.what == "exact":
         exact(12.0)
     else:
