@@ -16,9 +16,9 @@ import sys
 import numpy as np
 from scipy.linalg import eig, svd
 
-from isthmus.sources.horizontal.admm import LinearADMM
-from isthmus.sources.horizontal.admm_steps import Pull
-from isthmus.sources.horizontal.consensus import LinearClient
+from isthmus.sources.horizontal.admm.consensus import LinearClient
+from isthmus.sources.horizontal.admm.learn import LinearADMM
+from isthmus.sources.horizontal.admm.steps import Pull
 
 
 def transcript(seconds, rounds, options):

@@ -14,7 +14,7 @@ from isthmus.sources.horizontal import (
     PerceptronADMM,
     Stiffness,
 )
-from isthmus.sources.horizontal.admm_steps import iterate
+from isthmus.sources.horizontal.admm.steps import iterate
 
 THRESHOLD = 0.3
 

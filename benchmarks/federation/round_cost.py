@@ -32,13 +32,13 @@ from isthmus.sources.horizontal import (
     Signature,
     Study,
 )
-from isthmus.sources.horizontal.certificates import Authority, node_key, write_private
-from isthmus.sources.horizontal.children import free_port
-from isthmus.sources.horizontal.flower import Flower
-from isthmus.sources.horizontal.flower_link import Link
-from isthmus.sources.horizontal.flower_node import Node
-from isthmus.sources.horizontal.host import Host
-from isthmus.sources.horizontal.transport import Timeouts
+from isthmus.sources.horizontal.protocol.transport import Timeouts
+from isthmus.sources.horizontal.service.certificates import Authority, node_key, write_private
+from isthmus.sources.horizontal.service.children import free_port
+from isthmus.sources.horizontal.service.flower import Flower
+from isthmus.sources.horizontal.service.flower_link import Link
+from isthmus.sources.horizontal.service.flower_node import Node
+from isthmus.sources.horizontal.service.host import Host
 from isthmus.statistics import Schema
 
 SITES, D = 3, 50

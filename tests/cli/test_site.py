@@ -11,8 +11,8 @@ import pytest
 from isthmus.cli import ExitCode, main
 from isthmus.cli.board import Board, RunState
 from isthmus.sources.horizontal import FileLedger, Identity, Study
-from isthmus.sources.horizontal.cards import Card, Folder
-from isthmus.sources.horizontal.transport import SiteState
+from isthmus.sources.horizontal.governance.cards import Card, Folder
+from isthmus.sources.horizontal.protocol.transport import SiteState
 
 VARIABLES = """
 [[variables]]

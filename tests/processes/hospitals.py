@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 
 from isthmus.cli import main
 from isthmus.sources.horizontal import Identity, Signature, Study
-from isthmus.sources.horizontal.cards import Folder
-from isthmus.sources.horizontal.children import free_port
-from isthmus.sources.horizontal.frames import LARGEST, size_of
-from isthmus.sources.horizontal.sockets import PING, Sockets, ask
-from isthmus.sources.horizontal.transport import Timeouts
+from isthmus.sources.horizontal.governance.cards import Folder
+from isthmus.sources.horizontal.protocol.frames import LARGEST, size_of
+from isthmus.sources.horizontal.protocol.transport import Timeouts
+from isthmus.sources.horizontal.service.children import free_port
+from isthmus.sources.horizontal.service.sockets import PING, Sockets, ask
 
 COMMAND = [sys.executable, "-c", "from isthmus.cli import main; raise SystemExit(main())"]
 PATIENCE = 60.0

@@ -13,12 +13,12 @@ from pathlib import Path
 
 from isthmus.sources import Federation
 from isthmus.sources.horizontal import FileJournal, Journal, LinearADMM, learn_admm
-from isthmus.sources.horizontal.cards import Folder
-from isthmus.sources.horizontal.frames import LARGEST, size_of
-from isthmus.sources.horizontal.journal import Record
-from isthmus.sources.horizontal.primitives import Identity
-from isthmus.sources.horizontal.sockets import Sockets
-from isthmus.sources.horizontal.transport import Timeouts
+from isthmus.sources.horizontal.governance.cards import Folder
+from isthmus.sources.horizontal.protocol.frames import LARGEST, size_of
+from isthmus.sources.horizontal.protocol.journal import Record
+from isthmus.sources.horizontal.protocol.primitives import Identity
+from isthmus.sources.horizontal.protocol.transport import Timeouts
+from isthmus.sources.horizontal.service.sockets import Sockets
 
 
 class Deadly(Journal):

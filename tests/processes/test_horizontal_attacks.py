@@ -29,10 +29,10 @@ from isthmus.sources.horizontal import (
     learn_admm,
     verify,
 )
-from isthmus.sources.horizontal.frames import COORDINATOR, pack, parse, read_refusal
-from isthmus.sources.horizontal.gathering import KeyRound, SingleRound
-from isthmus.sources.horizontal.sockets import PING, ask, receive, send
-from isthmus.sources.horizontal.transport import drive
+from isthmus.sources.horizontal.protocol.frames import COORDINATOR, pack, parse, read_refusal
+from isthmus.sources.horizontal.protocol.gathering import KeyRound, SingleRound
+from isthmus.sources.horizontal.protocol.transport import drive
+from isthmus.sources.horizontal.service.sockets import PING, ask, receive, send
 
 FUZZING = 10.0
 """Seconds; a longer run is made by hand with ISTHMUS_FUZZ=frames."""

@@ -35,9 +35,9 @@ from isthmus.sources.horizontal import (
     run_round,
     verify,
 )
-from isthmus.sources.horizontal.primitives import Identity
-from isthmus.sources.horizontal.sockets import PING, Sockets, ask
-from isthmus.sources.horizontal.transport import SiteState, Timeouts
+from isthmus.sources.horizontal.protocol.primitives import Identity
+from isthmus.sources.horizontal.protocol.transport import SiteState, Timeouts
+from isthmus.sources.horizontal.service.sockets import PING, Sockets, ask
 from isthmus.testing.source import check_moments
 
 STAGES = ("keys", "shares", "masked", "consent", "reveal")

@@ -111,8 +111,8 @@ def _draft_options(draft: argparse.ArgumentParser) -> None:
 
 
 def _new(options: argparse.Namespace) -> ExitCode:
-    from isthmus.sources.horizontal.certificates import Authority, write_private
-    from isthmus.sources.horizontal.primitives import Identity, key_text
+    from isthmus.sources.horizontal.protocol.primitives import Identity, key_text
+    from isthmus.sources.horizontal.service.certificates import Authority, write_private
 
     home: Path = options.home
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -132,10 +132,10 @@ def _new(options: argparse.Namespace) -> ExitCode:
 
 
 def _draft(options: argparse.Namespace) -> ExitCode:
-    from isthmus.sources.horizontal.cards import Card, Folder
-    from isthmus.sources.horizontal.primitives import Identity
-    from isthmus.sources.horizontal.requests import Message
-    from isthmus.sources.horizontal.study import Method, Study, read_variables
+    from isthmus.sources.horizontal.governance.cards import Card, Folder
+    from isthmus.sources.horizontal.governance.study import Method, Study, read_variables
+    from isthmus.sources.horizontal.protocol.primitives import Identity
+    from isthmus.sources.horizontal.requests.sums import Message
     from isthmus.statistics import Kind, Plan
 
     schema, bounds = read_variables(options.variables)
@@ -173,7 +173,7 @@ def _draft(options: argparse.Namespace) -> ExitCode:
 
 
 def _state(options: argparse.Namespace) -> Path:
-    from isthmus.sources.horizontal.cards import Folder
+    from isthmus.sources.horizontal.governance.cards import Folder
 
     home: Path = options.home
     return home / f"study-{Folder(options.study).study().identity.hex()[:16]}"
@@ -187,8 +187,8 @@ def _status(options: argparse.Namespace) -> ExitCode:
 
 def _run(options: argparse.Namespace) -> ExitCode:
     from isthmus.cli.learn import writer
-    from isthmus.sources.horizontal.cards import Folder
-    from isthmus.sources.horizontal.study import Method
+    from isthmus.sources.horizontal.governance.cards import Folder
+    from isthmus.sources.horizontal.governance.study import Method
 
     study = Folder(options.study).study()
     for path in options.output:
@@ -231,12 +231,12 @@ def _interrupted(*_: object) -> None:
 def _learned(options: argparse.Namespace, state: Path, board: Board) -> Any:
     """Start all, learn, and stop all."""
     from isthmus.sources.federation import Federation
-    from isthmus.sources.horizontal.cards import Folder
-    from isthmus.sources.horizontal.flower import Flower
-    from isthmus.sources.horizontal.flower_link import Link
-    from isthmus.sources.horizontal.journal import FileJournal
-    from isthmus.sources.horizontal.primitives import Identity
-    from isthmus.sources.horizontal.transport import Timeouts
+    from isthmus.sources.horizontal.governance.cards import Folder
+    from isthmus.sources.horizontal.protocol.journal import FileJournal
+    from isthmus.sources.horizontal.protocol.primitives import Identity
+    from isthmus.sources.horizontal.protocol.transport import Timeouts
+    from isthmus.sources.horizontal.service.flower import Flower
+    from isthmus.sources.horizontal.service.flower_link import Link
 
     folder, home = Folder(options.study), options.home
     study, cards = folder.study(), folder.cards()
@@ -264,8 +264,8 @@ def _learned(options: argparse.Namespace, state: Path, board: Board) -> Any:
 
 def _solved(federation: Any, options: argparse.Namespace) -> Any:
     from isthmus.learn import learn
-    from isthmus.sources.horizontal.admm import learn_admm
-    from isthmus.sources.horizontal.study import Method
+    from isthmus.sources.horizontal.admm.learn import learn_admm
+    from isthmus.sources.horizontal.governance.study import Method
 
     if federation.study.method is Method.ADMM:
         return learn_admm(federation)

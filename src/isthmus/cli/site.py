@@ -68,10 +68,10 @@ def say(text: str) -> None:
 
 
 def _new(options: argparse.Namespace) -> ExitCode:
-    from isthmus.sources.horizontal.cards import Card
-    from isthmus.sources.horizontal.certificates import node_key, write_private
-    from isthmus.sources.horizontal.primitives import Identity, key_text
-    from isthmus.sources.horizontal.roster import Member
+    from isthmus.sources.horizontal.governance.cards import Card
+    from isthmus.sources.horizontal.protocol.primitives import Identity, key_text
+    from isthmus.sources.horizontal.protocol.roster import Member
+    from isthmus.sources.horizontal.service.certificates import node_key, write_private
 
     if not NAME.fullmatch(options.name):
         raise FormatError(f"{options.name!r} is no name for a site: letters, digits, '-', '_', '.'")
@@ -90,8 +90,8 @@ def _new(options: argparse.Namespace) -> ExitCode:
 
 
 def _policy(options: argparse.Namespace) -> ExitCode:
-    from isthmus.sources.horizontal.cards import Folder
-    from isthmus.sources.horizontal.policy import Policy
+    from isthmus.sources.horizontal.governance.cards import Folder
+    from isthmus.sources.horizontal.governance.policy import Policy
 
     study, path = Folder(options.study).study(), options.home / "policy.toml"
     if not path.exists():
@@ -117,9 +117,9 @@ def _policy(options: argparse.Namespace) -> ExitCode:
 
 
 def _sign(options: argparse.Namespace) -> ExitCode:
-    from isthmus.sources.horizontal.cards import Folder
-    from isthmus.sources.horizontal.primitives import Identity
-    from isthmus.sources.horizontal.study import AUTHOR
+    from isthmus.sources.horizontal.governance.cards import Folder
+    from isthmus.sources.horizontal.governance.study import AUTHOR
+    from isthmus.sources.horizontal.protocol.primitives import Identity
 
     folder = Folder(options.study)
     study = folder.study()
@@ -151,10 +151,10 @@ def described(study: Any) -> str:
 
 
 def _dry_run(options: argparse.Namespace) -> ExitCode:
-    from isthmus.sources.horizontal.cards import Folder
-    from isthmus.sources.horizontal.ledger import FileLedger, MemoryLedger
-    from isthmus.sources.horizontal.policy import Policy
-    from isthmus.sources.horizontal.primitives import Identity
+    from isthmus.sources.horizontal.governance.cards import Folder
+    from isthmus.sources.horizontal.governance.ledger import FileLedger, MemoryLedger
+    from isthmus.sources.horizontal.governance.policy import Policy
+    from isthmus.sources.horizontal.protocol.primitives import Identity
     from isthmus.sources.horizontal.station import Station
 
     folder, ledger = Folder(options.study), options.home / "ledger.jsonl"
@@ -180,7 +180,7 @@ def _dry_run(options: argparse.Namespace) -> ExitCode:
 
 def planned(study: Any) -> list[Any]:
     """What a coordinator will ask in a study of these messages, as far as it is known before."""
-    from isthmus.sources.horizontal.requests import AskCounts, AskMoments, AskTotals, Message
+    from isthmus.sources.horizontal.requests.sums import AskCounts, AskMoments, AskTotals, Message
     from isthmus.statistics import Kind
 
     names = study.schema.names
@@ -195,12 +195,12 @@ def planned(study: Any) -> list[Any]:
 
 
 def _join(options: argparse.Namespace) -> ExitCode:
-    from isthmus.sources.horizontal.cards import Folder
-    from isthmus.sources.horizontal.flower_node import Node
-    from isthmus.sources.horizontal.host import Host
-    from isthmus.sources.horizontal.ledger import readable
-    from isthmus.sources.horizontal.policy import Policy
-    from isthmus.sources.horizontal.primitives import Identity
+    from isthmus.sources.horizontal.governance.cards import Folder
+    from isthmus.sources.horizontal.governance.ledger import readable
+    from isthmus.sources.horizontal.governance.policy import Policy
+    from isthmus.sources.horizontal.protocol.primitives import Identity
+    from isthmus.sources.horizontal.service.flower_node import Node
+    from isthmus.sources.horizontal.service.host import Host
 
     folder, home = Folder(options.study), options.home
     study = folder.study()
@@ -241,7 +241,7 @@ def _join(options: argparse.Namespace) -> ExitCode:
 
 
 def _ledger(options: argparse.Namespace) -> ExitCode:
-    from isthmus.sources.horizontal.ledger import readable, verify
+    from isthmus.sources.horizontal.governance.ledger import readable, verify
 
     path = options.home / "ledger.jsonl"
     entries = verify(path, head=options.head)

@@ -75,8 +75,8 @@ class Federation(Source):
         first_round: int = 1,
         journal: Journal | None = None,
     ) -> None:
+        from isthmus.sources.horizontal.governance.study import AUTHOR
         from isthmus.sources.horizontal.leader import Leader
-        from isthmus.sources.horizontal.study import AUTHOR
 
         if identity.public != study.coordinator:
             raise FederationError("The study names another coordinator: load its identity.")
@@ -152,7 +152,7 @@ class Federation(Source):
         for held in self._moments:
             if all(n in held.schema for n in asked):
                 return held if held.schema.names == asked else held.select(asked)
-        from isthmus.sources.horizontal.requests import AskMoments
+        from isthmus.sources.horizontal.requests.sums import AskMoments
 
         found = self._ask(AskMoments(asked))
         assert isinstance(found, Moments)
@@ -172,7 +172,7 @@ class Federation(Source):
         for held in self._counts:
             if held.plan == plan:
                 return held
-        from isthmus.sources.horizontal.requests import AskCounts
+        from isthmus.sources.horizontal.requests.sums import AskCounts
 
         found = self._ask(AskCounts(schema.names, plan))
         assert isinstance(found, Counts)
@@ -200,7 +200,7 @@ class Federation(Source):
 
     def features(self, expansion: Expansion) -> Moments:
         """Moments of basis functions over all sites, in one secure sum."""
-        from isthmus.sources.horizontal.requests import AskFeatures
+        from isthmus.sources.horizontal.requests.sums import AskFeatures
 
         found = self._ask(AskFeatures(expansion))
         assert isinstance(found, Moments)

@@ -21,8 +21,8 @@ from isthmus.sources.horizontal import (
     Terms,
     Verifier,
 )
-from isthmus.sources.horizontal.frames import COORDINATOR, pack
-from isthmus.sources.horizontal.words import Words, from_ints, to_ints
+from isthmus.sources.horizontal.protocol.frames import COORDINATOR, pack
+from isthmus.sources.horizontal.protocol.words import Words, from_ints, to_ints
 
 STUDY = bytes(range(32))
 LIMBS = 4

@@ -19,13 +19,13 @@ from isthmus.sources.horizontal import (
     Method,
     learn_admm,
 )
-from isthmus.sources.horizontal.admm_steps import (
+from isthmus.sources.horizontal.admm.steps import (
     Pull,
     acyclic,
     iterate,
     joint_step,
 )
-from isthmus.sources.horizontal.words import Accumulator
+from isthmus.sources.horizontal.protocol.words import Accumulator
 
 Floats = NDArray[np.float64]
 

@@ -31,10 +31,10 @@ from isthmus.sources.horizontal import (
     Stiffness,
     learn_admm,
 )
-from isthmus.sources.horizontal.admm_steps import Pull, iterate
-from isthmus.sources.horizontal.requests import read_request
-from isthmus.sources.horizontal.snapshot import overlay, snapshot
-from isthmus.sources.horizontal.words import Accumulator
+from isthmus.sources.horizontal.admm.snapshot import overlay, snapshot
+from isthmus.sources.horizontal.admm.steps import Pull, iterate
+from isthmus.sources.horizontal.protocol.words import Accumulator
+from isthmus.sources.horizontal.requests.sums import read_request
 
 Floats = NDArray[np.float64]
 

@@ -21,12 +21,12 @@ from isthmus.sources.horizontal import (
     Refusal,
     Site,
     run_round,
-    shamir,
 )
-from isthmus.sources.horizontal import frames as fr
-from isthmus.sources.horizontal.masks import Bound, expand
-from isthmus.sources.horizontal.primitives import Agreement, Secret, stream
-from isthmus.sources.horizontal.words import from_bytes
+from isthmus.sources.horizontal.protocol import frames as fr
+from isthmus.sources.horizontal.protocol import shamir
+from isthmus.sources.horizontal.protocol.masks import Bound, expand
+from isthmus.sources.horizontal.protocol.primitives import Agreement, Secret, stream
+from isthmus.sources.horizontal.protocol.words import from_bytes
 
 KINDS = [FrameKind.OPEN, FrameKind.KEYS, FrameKind.INBOX, FrameKind.ACTIVE, FrameKind.UNMASK]
 

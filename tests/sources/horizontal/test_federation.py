@@ -21,8 +21,8 @@ from isthmus.errors import (
 )
 from isthmus.sources import Federation, Frame, Lazy
 from isthmus.sources.horizontal import Grid, Identity, InProcess
-from isthmus.sources.horizontal.requests import AskMoments
-from isthmus.sources.horizontal.words import Accumulator, to_ints
+from isthmus.sources.horizontal.protocol.words import Accumulator, to_ints
+from isthmus.sources.horizontal.requests.sums import AskMoments
 from isthmus.statistics import Kind, Moments, Plan, Schema
 from isthmus.testing.source import check_moments, check_source
 

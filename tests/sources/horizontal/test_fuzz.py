@@ -12,7 +12,7 @@ import pytest
 from tests.sources.horizontal.parties import Party, ints
 
 from isthmus.sources.horizontal import BrokenFrameError, FrameKind, run_round
-from isthmus.sources.horizontal import frames as fr
+from isthmus.sources.horizontal.protocol import frames as fr
 
 FRAMES = int(os.environ.get("ISTHMUS_FUZZ_FRAMES", "20000"))
 

@@ -41,9 +41,9 @@ from isthmus.sources.horizontal import (
     verify,
     write_signatures,
 )
-from isthmus.sources.horizontal.frames import COORDINATOR, pack, parse
-from isthmus.sources.horizontal.grid import counts_size
-from isthmus.sources.horizontal.toml import Reader, document
+from isthmus.sources.horizontal.governance.toml import Reader, document
+from isthmus.sources.horizontal.protocol.frames import COORDINATOR, pack, parse
+from isthmus.sources.horizontal.requests.grid import counts_size
 from isthmus.statistics import Kind, Moments, Plan, Schema, Variable
 from isthmus.testing.source import check_source
 

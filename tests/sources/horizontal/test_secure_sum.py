@@ -9,9 +9,16 @@ from hypothesis import strategies as st
 from tests.sources.horizontal.parties import LIMBS, STUDY, Party, ints
 
 from isthmus.errors import AbortedError, DataError, StudyError
-from isthmus.sources.horizontal import FrameKind, Stage, run_round, shamir
-from isthmus.sources.horizontal.roster import Member, Terms
-from isthmus.sources.horizontal.words import Accumulator, from_int64, from_ints, to_int64, to_ints
+from isthmus.sources.horizontal import FrameKind, Stage, run_round
+from isthmus.sources.horizontal.protocol import shamir
+from isthmus.sources.horizontal.protocol.roster import Member, Terms
+from isthmus.sources.horizontal.protocol.words import (
+    Accumulator,
+    from_int64,
+    from_ints,
+    to_int64,
+    to_ints,
+)
 
 EXCHANGES = 5
 HALF = 2 ** (32 * LIMBS - 1)

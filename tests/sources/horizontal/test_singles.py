@@ -34,7 +34,7 @@ from isthmus.sources.horizontal import (
     learn_admm,
     run_round,
 )
-from isthmus.sources.horizontal.frames import (
+from isthmus.sources.horizontal.protocol.frames import (
     COORDINATOR,
     Standing,
     pack,
@@ -43,10 +43,10 @@ from isthmus.sources.horizontal.frames import (
     standing_context,
     write_set,
 )
-from isthmus.sources.horizontal.gathering import KeyRound, SingleRound
-from isthmus.sources.horizontal.journal import Record
+from isthmus.sources.horizontal.protocol.gathering import KeyRound, SingleRound
+from isthmus.sources.horizontal.protocol.journal import Record
+from isthmus.sources.horizontal.protocol.transport import drive
 from isthmus.sources.horizontal.simulation import simulated
-from isthmus.sources.horizontal.transport import drive
 from isthmus.statistics import Schema
 
 

@@ -2,27 +2,38 @@
 
 from __future__ import annotations
 
-from isthmus.sources.horizontal.admm import (
+from isthmus.sources.horizontal.admm.baselines import average, vote
+from isthmus.sources.horizontal.admm.consensus import Client, LinearClient, NetworkClient
+from isthmus.sources.horizontal.admm.learn import (
     Agreed,
     DynamicADMM,
     LinearADMM,
     PerceptronADMM,
     learn_admm,
 )
-from isthmus.sources.horizontal.admm_steps import ADMM, Centring, Stiffness
-from isthmus.sources.horizontal.baselines import average, vote
-from isthmus.sources.horizontal.cards import Card, Folder
-from isthmus.sources.horizontal.consensus import Client, LinearClient, NetworkClient
-from isthmus.sources.horizontal.coordinator import Coordinator, Stage
-from isthmus.sources.horizontal.dryrun import DryRun
-from isthmus.sources.horizontal.flower import Flower
-from isthmus.sources.horizontal.flower_link import Link
-from isthmus.sources.horizontal.flower_node import Node
-from isthmus.sources.horizontal.frames import BrokenFrameError, FrameKind, Opening, Refusal
-from isthmus.sources.horizontal.gathering import KeyRound, SingleRound
-from isthmus.sources.horizontal.grid import Grid
-from isthmus.sources.horizontal.host import Host
-from isthmus.sources.horizontal.journal import (
+from isthmus.sources.horizontal.admm.steps import ADMM, Centring, Stiffness
+from isthmus.sources.horizontal.governance.cards import Card, Folder
+from isthmus.sources.horizontal.governance.dryrun import DryRun
+from isthmus.sources.horizontal.governance.ledger import (
+    FileLedger,
+    Ledger,
+    MemoryLedger,
+    readable,
+    verify,
+)
+from isthmus.sources.horizontal.governance.policy import Policy
+from isthmus.sources.horizontal.governance.study import (
+    Method,
+    Signature,
+    Study,
+    code_hash,
+    read_signatures,
+    write_signatures,
+)
+from isthmus.sources.horizontal.protocol.coordinator import Coordinator, Stage
+from isthmus.sources.horizontal.protocol.frames import BrokenFrameError, FrameKind, Opening, Refusal
+from isthmus.sources.horizontal.protocol.gathering import KeyRound, SingleRound
+from isthmus.sources.horizontal.protocol.journal import (
     FileJournal,
     FileSlot,
     Journal,
@@ -30,11 +41,19 @@ from isthmus.sources.horizontal.journal import (
     MemorySlot,
     Slot,
 )
-from isthmus.sources.horizontal.keeper import Keeper
-from isthmus.sources.horizontal.ledger import FileLedger, Ledger, MemoryLedger, readable, verify
-from isthmus.sources.horizontal.policy import Policy
-from isthmus.sources.horizontal.primitives import Identity, Verifier, key_bytes, key_text
-from isthmus.sources.horizontal.requests import (
+from isthmus.sources.horizontal.protocol.keeper import Keeper
+from isthmus.sources.horizontal.protocol.primitives import Identity, Verifier, key_bytes, key_text
+from isthmus.sources.horizontal.protocol.roster import Member, Terms
+from isthmus.sources.horizontal.protocol.site import Site
+from isthmus.sources.horizontal.protocol.transport import (
+    InProcess,
+    SiteState,
+    Timeouts,
+    Transport,
+    run_round,
+)
+from isthmus.sources.horizontal.requests.grid import Grid
+from isthmus.sources.horizontal.requests.sums import (
     AskConsensus,
     AskCounts,
     AskFeatures,
@@ -45,25 +64,12 @@ from isthmus.sources.horizontal.requests import (
     Request,
     Step,
 )
-from isthmus.sources.horizontal.roster import Member, Terms
-from isthmus.sources.horizontal.site import Site
-from isthmus.sources.horizontal.sockets import Service, Sockets
+from isthmus.sources.horizontal.service.flower import Flower
+from isthmus.sources.horizontal.service.flower_link import Link
+from isthmus.sources.horizontal.service.flower_node import Node
+from isthmus.sources.horizontal.service.host import Host
+from isthmus.sources.horizontal.service.sockets import Service, Sockets
 from isthmus.sources.horizontal.station import Station
-from isthmus.sources.horizontal.study import (
-    Method,
-    Signature,
-    Study,
-    code_hash,
-    read_signatures,
-    write_signatures,
-)
-from isthmus.sources.horizontal.transport import (
-    InProcess,
-    SiteState,
-    Timeouts,
-    Transport,
-    run_round,
-)
 
 __all__ = [
     "ADMM",

@@ -7,15 +7,15 @@ from collections.abc import Callable
 from typing import Any, TypeVar, final
 
 from isthmus.errors import AbortedError, FederationError
-from isthmus.sources.horizontal.coordinator import Coordinator
-from isthmus.sources.horizontal.frames import Opening
-from isthmus.sources.horizontal.gathering import KeyRound, SingleRound
-from isthmus.sources.horizontal.journal import Journal, MemoryJournal, Record
-from isthmus.sources.horizontal.primitives import Identity, Verifier, digest
-from isthmus.sources.horizontal.requests import Message, Request
-from isthmus.sources.horizontal.study import Study
-from isthmus.sources.horizontal.transport import Transport, drive, run_round
-from isthmus.sources.horizontal.words import Words, from_bytes, to_bytes
+from isthmus.sources.horizontal.governance.study import Study
+from isthmus.sources.horizontal.protocol.coordinator import Coordinator
+from isthmus.sources.horizontal.protocol.frames import Opening
+from isthmus.sources.horizontal.protocol.gathering import KeyRound, SingleRound
+from isthmus.sources.horizontal.protocol.journal import Journal, MemoryJournal, Record
+from isthmus.sources.horizontal.protocol.primitives import Identity, Verifier, digest
+from isthmus.sources.horizontal.protocol.transport import Transport, drive, run_round
+from isthmus.sources.horizontal.protocol.words import Words, from_bytes, to_bytes
+from isthmus.sources.horizontal.requests.sums import Message, Request
 
 T = TypeVar("T")
 

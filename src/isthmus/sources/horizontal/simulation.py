@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.sources.base import Source
-from isthmus.sources.horizontal.ledger import Ledger, MemoryLedger
-from isthmus.sources.horizontal.policy import ANY, Policy
-from isthmus.sources.horizontal.primitives import Identity, Verifier
-from isthmus.sources.horizontal.requests import Message
-from isthmus.sources.horizontal.roster import FEWEST, Member
+from isthmus.sources.horizontal.governance.ledger import Ledger, MemoryLedger
+from isthmus.sources.horizontal.governance.policy import ANY, Policy
+from isthmus.sources.horizontal.governance.study import Method, Signature, Study
+from isthmus.sources.horizontal.protocol.primitives import Identity, Verifier
+from isthmus.sources.horizontal.protocol.roster import FEWEST, Member
+from isthmus.sources.horizontal.protocol.transport import InProcess
+from isthmus.sources.horizontal.requests.sums import Message
 from isthmus.sources.horizontal.station import Station, local_source
-from isthmus.sources.horizontal.study import Method, Signature, Study
-from isthmus.sources.horizontal.transport import InProcess
 from isthmus.statistics import Kind, Plan, Schema
 
 

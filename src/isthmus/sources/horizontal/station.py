@@ -13,17 +13,27 @@ from typing import TypeAlias, final
 from isthmus.errors import DataError, IsthmusError, RefusedError, StudyError
 from isthmus.sources.base import Source
 from isthmus.sources.frame import Frame
-from isthmus.sources.horizontal.book import OPENINGS, SENDINGS, Book
-from isthmus.sources.horizontal.cells import smallest_cell
-from isthmus.sources.horizontal.consensus import Client
-from isthmus.sources.horizontal.dryrun import DryRun
-from isthmus.sources.horizontal.frames import BrokenFrameError, FrameKind, Opening, Refusal, size_of
-from isthmus.sources.horizontal.journal import Slot
-from isthmus.sources.horizontal.keeper import Keeper
-from isthmus.sources.horizontal.ledger import Ledger
-from isthmus.sources.horizontal.policy import Policy
-from isthmus.sources.horizontal.primitives import KEY, Identity, Verifier
-from isthmus.sources.horizontal.requests import (
+from isthmus.sources.horizontal.admm.consensus import Client
+from isthmus.sources.horizontal.admm.snapshot import overlay, snapshot
+from isthmus.sources.horizontal.governance.book import OPENINGS, SENDINGS, Book
+from isthmus.sources.horizontal.governance.cells import smallest_cell
+from isthmus.sources.horizontal.governance.dryrun import DryRun
+from isthmus.sources.horizontal.governance.ledger import Ledger
+from isthmus.sources.horizontal.governance.policy import Policy
+from isthmus.sources.horizontal.governance.study import AUTHOR, Method, Signature, Study, code_hash
+from isthmus.sources.horizontal.protocol.frames import (
+    BrokenFrameError,
+    FrameKind,
+    Opening,
+    Refusal,
+    size_of,
+)
+from isthmus.sources.horizontal.protocol.journal import Slot
+from isthmus.sources.horizontal.protocol.keeper import Keeper
+from isthmus.sources.horizontal.protocol.primitives import KEY, Identity, Verifier
+from isthmus.sources.horizontal.protocol.site import Site
+from isthmus.sources.horizontal.protocol.words import Words
+from isthmus.sources.horizontal.requests.sums import (
     AskConsensus,
     AskCounts,
     AskNetworks,
@@ -31,10 +41,6 @@ from isthmus.sources.horizontal.requests import (
     Request,
     read_request,
 )
-from isthmus.sources.horizontal.site import Site
-from isthmus.sources.horizontal.snapshot import overlay, snapshot
-from isthmus.sources.horizontal.study import AUTHOR, Method, Signature, Study, code_hash
-from isthmus.sources.horizontal.words import Words
 from isthmus.sources.lazy import Lazy, is_lazy
 from isthmus.statistics import Counts, Kind, Moments, Plan, Schema
 

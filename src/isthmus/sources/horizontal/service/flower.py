@@ -8,9 +8,9 @@ from itertools import count
 from typing import final
 
 from isthmus.errors import AbortedError
-from isthmus.sources.horizontal.flower_link import Link
-from isthmus.sources.horizontal.sockets import PING
-from isthmus.sources.horizontal.transport import SiteState, Timeouts, Transport, Watcher
+from isthmus.sources.horizontal.protocol.transport import SiteState, Timeouts, Transport, Watcher
+from isthmus.sources.horizontal.service.flower_link import Link
+from isthmus.sources.horizontal.service.sockets import PING
 
 LOOK = 0.5
 """Seconds between two looks after Flower's processes."""

@@ -19,7 +19,7 @@ from isthmus.errors import DataError, SchemaError
 from isthmus.graphs import DAG
 from isthmus.graphs.lags import lagged_name, split_lag
 from isthmus.results.disclosure import Disclosure
-from isthmus.sources.horizontal.admm_steps import (
+from isthmus.sources.horizontal.admm.steps import (
     ADMM,
     Centring,
     Pull,
@@ -31,9 +31,9 @@ from isthmus.sources.horizontal.admm_steps import (
     soft,
     without_cycles,
 )
-from isthmus.sources.horizontal.frames import REQUEST
-from isthmus.sources.horizontal.requests import AskTotals
-from isthmus.sources.horizontal.requests_admm import AskConsensus, AskNetworks
+from isthmus.sources.horizontal.protocol.frames import REQUEST
+from isthmus.sources.horizontal.requests.admm import AskConsensus, AskNetworks
+from isthmus.sources.horizontal.requests.sums import AskTotals
 from isthmus.statistics import Kind
 
 if TYPE_CHECKING:

@@ -14,17 +14,17 @@ from pathlib import Path
 from typing import Any, final
 
 from isthmus.errors import IsthmusError, StudyError
-from isthmus.sources.horizontal.grid import Grid
-from isthmus.sources.horizontal.primitives import (
+from isthmus.sources.horizontal.governance.toml import Reader, document
+from isthmus.sources.horizontal.protocol.primitives import (
     Identity,
     Verifier,
     digest,
     key_bytes,
     key_text,
 )
-from isthmus.sources.horizontal.requests import Message
-from isthmus.sources.horizontal.roster import FEWEST, Member, Terms, default_threshold
-from isthmus.sources.horizontal.toml import Reader, document
+from isthmus.sources.horizontal.protocol.roster import FEWEST, Member, Terms, default_threshold
+from isthmus.sources.horizontal.requests.grid import Grid
+from isthmus.sources.horizontal.requests.sums import Message
 from isthmus.statistics import Kind, Plan, Schema, Variable
 
 FORMAT = "isthmus-study/1"
@@ -308,7 +308,7 @@ def read_variables(
 @lru_cache(maxsize=1)
 def code_hash() -> str:
     """SHA-256 over the source of this package as it is installed."""
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     parts: list[bytes] = []
     for path in sorted(root.rglob("*.py")):
         parts += [path.relative_to(root).as_posix().encode(), path.read_bytes()]

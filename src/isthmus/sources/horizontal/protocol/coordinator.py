@@ -9,8 +9,8 @@ from typing import final
 import numpy as np
 
 from isthmus.errors import AbortedError
-from isthmus.sources.horizontal import frames, shamir
-from isthmus.sources.horizontal.frames import (
+from isthmus.sources.horizontal.protocol import frames, shamir
+from isthmus.sources.horizontal.protocol.frames import (
     COORDINATOR,
     Advert,
     BrokenFrameError,
@@ -19,11 +19,17 @@ from isthmus.sources.horizontal.frames import (
     Opening,
     Refusal,
 )
-from isthmus.sources.horizontal.masks import Bound, commitment, expand, sign_of
-from isthmus.sources.horizontal.primitives import KEY, Agreement, Identity, Secret, Verifier
-from isthmus.sources.horizontal.primitives import digest as hashed
-from isthmus.sources.horizontal.roster import Terms
-from isthmus.sources.horizontal.words import LIMB, Accumulator, Words, from_bytes
+from isthmus.sources.horizontal.protocol.masks import Bound, commitment, expand, sign_of
+from isthmus.sources.horizontal.protocol.primitives import (
+    KEY,
+    Agreement,
+    Identity,
+    Secret,
+    Verifier,
+)
+from isthmus.sources.horizontal.protocol.primitives import digest as hashed
+from isthmus.sources.horizontal.protocol.roster import Terms
+from isthmus.sources.horizontal.protocol.words import LIMB, Accumulator, Words, from_bytes
 
 
 class Stage(StrEnum):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from isthmus.errors import LedgerError
-from isthmus.sources.horizontal.consensus import Client
+from isthmus.sources.horizontal.admm.consensus import Client
 
 STATE = ("_multipliers", "_step", "_asked", "_own", "_rho")
 """What changes in a client from step to step. The rest follows from the data and the request."""

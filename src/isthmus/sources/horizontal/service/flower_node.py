@@ -9,8 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import final
 
-from isthmus.sources.horizontal.certificates import write_private
-from isthmus.sources.horizontal.children import (
+from isthmus.sources.horizontal.service.certificates import write_private
+from isthmus.sources.horizontal.service.children import (
     Child,
     flower_environment,
     flower_program,

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import final
 
 from isthmus.errors import RefusedError, StudyError
-from isthmus.sources.horizontal.requests import Message
-from isthmus.sources.horizontal.roster import FEWEST
-from isthmus.sources.horizontal.study import Method, Study
-from isthmus.sources.horizontal.toml import Reader, document
+from isthmus.sources.horizontal.governance.study import Method, Study
+from isthmus.sources.horizontal.governance.toml import Reader, document
+from isthmus.sources.horizontal.protocol.roster import FEWEST
+from isthmus.sources.horizontal.requests.sums import Message
 
 FORMAT = "isthmus-policy/1"
 ANY = "*"

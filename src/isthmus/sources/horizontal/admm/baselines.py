@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from isthmus.errors import DataError, GraphError
 from isthmus.graphs import DAG
-from isthmus.sources.horizontal.admm_steps import acyclic
+from isthmus.sources.horizontal.admm.steps import acyclic
 
 
 def vote(graphs: Sequence[DAG], share: float = 0.5) -> DAG:

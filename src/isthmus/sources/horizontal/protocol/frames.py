@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import final
 
-from isthmus.sources.horizontal.primitives import (
+from isthmus.sources.horizontal.protocol.primitives import (
     KEY,
     SIGNATURE,
     TAG,
@@ -20,8 +20,8 @@ from isthmus.sources.horizontal.primitives import (
     Verifier,
     digest,
 )
-from isthmus.sources.horizontal.roster import Terms
-from isthmus.sources.horizontal.shamir import PIECES
+from isthmus.sources.horizontal.protocol.roster import Terms
+from isthmus.sources.horizontal.protocol.shamir import PIECES
 
 MAGIC = b"ISTH"
 VERSION = 1

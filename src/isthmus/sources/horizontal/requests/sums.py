@@ -12,7 +12,16 @@ import numpy as np
 from isthmus.errors import DataError, FormatError, SchemaError
 from isthmus.sources.base import Source, countable
 from isthmus.sources.expanded import Expanded
-from isthmus.sources.horizontal.grid import (
+from isthmus.sources.horizontal.protocol.words import Words
+from isthmus.sources.horizontal.requests.admm import (
+    AskConsensus,
+    AskNetworks,
+    Step,
+    read_consensus,
+    read_networks,
+)
+from isthmus.sources.horizontal.requests.base import Matrix, Message, Request
+from isthmus.sources.horizontal.requests.grid import (
     LIMBS,
     NUMBERS,
     Grid,
@@ -20,15 +29,6 @@ from isthmus.sources.horizontal.grid import (
     decode_counts,
     encode_counts,
 )
-from isthmus.sources.horizontal.requests_admm import (
-    AskConsensus,
-    AskNetworks,
-    Step,
-    read_consensus,
-    read_networks,
-)
-from isthmus.sources.horizontal.requests_base import Matrix, Message, Request
-from isthmus.sources.horizontal.words import Words
 from isthmus.statistics import Counts, Expansion, Kind, Moments, Plan, Schema
 
 __all__ = [

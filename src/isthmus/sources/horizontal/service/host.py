@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import final
 
 from isthmus.errors import FederationError
-from isthmus.sources.horizontal.frames import Refusal, longest_question
-from isthmus.sources.horizontal.journal import FileSlot
-from isthmus.sources.horizontal.ledger import Entry, FileLedger
-from isthmus.sources.horizontal.policy import Policy
-from isthmus.sources.horizontal.primitives import Identity
-from isthmus.sources.horizontal.sockets import Service, socket_path
+from isthmus.sources.horizontal.governance.ledger import Entry, FileLedger
+from isthmus.sources.horizontal.governance.policy import Policy
+from isthmus.sources.horizontal.governance.study import Signature, Study
+from isthmus.sources.horizontal.protocol.frames import Refusal, longest_question
+from isthmus.sources.horizontal.protocol.journal import FileSlot
+from isthmus.sources.horizontal.protocol.primitives import Identity
+from isthmus.sources.horizontal.service.sockets import Service, socket_path
 from isthmus.sources.horizontal.station import Station
-from isthmus.sources.horizontal.study import Signature, Study
 
 
 @final

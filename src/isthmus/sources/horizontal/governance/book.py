@@ -6,18 +6,18 @@ from collections import Counter
 from typing import Any, final
 
 from isthmus.errors import LedgerError
-from isthmus.sources.horizontal.frames import (
+from isthmus.sources.horizontal.governance.ledger import Entry, Ledger
+from isthmus.sources.horizontal.governance.policy import Policy
+from isthmus.sources.horizontal.governance.study import Study
+from isthmus.sources.horizontal.protocol.frames import (
     BrokenFrameError,
     FrameKind,
     Opening,
     Refusal,
     size_of,
 )
-from isthmus.sources.horizontal.ledger import Entry, Ledger
-from isthmus.sources.horizontal.policy import Policy
-from isthmus.sources.horizontal.primitives import KEY, digest
-from isthmus.sources.horizontal.requests import read_request
-from isthmus.sources.horizontal.study import Study
+from isthmus.sources.horizontal.protocol.primitives import KEY, digest
+from isthmus.sources.horizontal.requests.sums import read_request
 
 EVENTS = {
     FrameKind.ADVERT: "opened",

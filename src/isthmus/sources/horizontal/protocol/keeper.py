@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
-from isthmus.sources.horizontal.frames import FrameKind, Opening, Refusal
-from isthmus.sources.horizontal.words import Words
+from isthmus.sources.horizontal.protocol.frames import FrameKind, Opening, Refusal
+from isthmus.sources.horizontal.protocol.words import Words
 
 
 class Keeper(ABC):

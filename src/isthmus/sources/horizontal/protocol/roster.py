@@ -7,8 +7,8 @@ from functools import cached_property
 from typing import final
 
 from isthmus.errors import StudyError
-from isthmus.sources.horizontal.primitives import KEY, digest
-from isthmus.sources.horizontal.shamir import MOST
+from isthmus.sources.horizontal.protocol.primitives import KEY, digest
+from isthmus.sources.horizontal.protocol.shamir import MOST
 
 FEWEST = 3
 """With two, each learns the other's statistics from the sum."""

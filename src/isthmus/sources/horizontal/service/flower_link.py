@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any, final
 
 from isthmus.errors import FederationError
-from isthmus.sources.horizontal.certificates import write_private
-from isthmus.sources.horizontal.children import Child, flower_environment, flower_program
-from isthmus.sources.horizontal.sockets import LENGTH, socket_path
+from isthmus.sources.horizontal.service.certificates import write_private
+from isthmus.sources.horizontal.service.children import Child, flower_environment, flower_program
+from isthmus.sources.horizontal.service.sockets import LENGTH, socket_path
 
 NAME = "isthmus"
 STARTUP = 60.0

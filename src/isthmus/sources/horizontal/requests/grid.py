@@ -18,7 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.errors import DataError, StudyError
-from isthmus.sources.horizontal.words import Words, from_int64, from_ints, to_int64, to_ints
+from isthmus.sources.horizontal.protocol.words import (
+    Words,
+    from_int64,
+    from_ints,
+    to_int64,
+    to_ints,
+)
 from isthmus.statistics import CodedRows, Counts, Kind, Moments, Plan, Schema
 from isthmus.statistics.blocks import DENSE, planned_sets
 

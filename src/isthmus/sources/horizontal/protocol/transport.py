@@ -9,10 +9,10 @@ from enum import StrEnum
 from typing import Protocol, TypeAlias, final
 
 from isthmus.errors import AbortedError
-from isthmus.sources.horizontal.coordinator import Coordinator
-from isthmus.sources.horizontal.frames import BrokenFrameError, Refusal
-from isthmus.sources.horizontal.gathering import SingleRound
-from isthmus.sources.horizontal.words import Words
+from isthmus.sources.horizontal.protocol.coordinator import Coordinator
+from isthmus.sources.horizontal.protocol.frames import BrokenFrameError, Refusal
+from isthmus.sources.horizontal.protocol.gathering import SingleRound
+from isthmus.sources.horizontal.protocol.words import Words
 
 
 class Round(Protocol):

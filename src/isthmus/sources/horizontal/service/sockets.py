@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import final
 
 from isthmus.errors import FederationError
-from isthmus.sources.horizontal.transport import SiteState, Timeouts, Transport, Watcher
+from isthmus.sources.horizontal.protocol.transport import SiteState, Timeouts, Transport, Watcher
 
 LENGTH = struct.Struct("<I")
 IDLE = 30.0

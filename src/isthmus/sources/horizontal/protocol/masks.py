@@ -5,8 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
-from isthmus.sources.horizontal.primitives import KEY, Agreement, Secret, derive, digest, stream
-from isthmus.sources.horizontal.words import Words, from_bytes
+from isthmus.sources.horizontal.protocol.primitives import (
+    KEY,
+    Agreement,
+    Secret,
+    derive,
+    digest,
+    stream,
+)
+from isthmus.sources.horizontal.protocol.words import Words, from_bytes
 
 
 @final

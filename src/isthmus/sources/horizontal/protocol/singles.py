@@ -18,8 +18,8 @@ from enum import StrEnum
 from typing import Any, final
 
 from isthmus.errors import LedgerError
-from isthmus.sources.horizontal import frames
-from isthmus.sources.horizontal.frames import (
+from isthmus.sources.horizontal.protocol import frames
+from isthmus.sources.horizontal.protocol.frames import (
     BrokenFrameError,
     Frame,
     FrameKind,
@@ -27,13 +27,19 @@ from isthmus.sources.horizontal.frames import (
     Refusal,
     Standing,
 )
-from isthmus.sources.horizontal.journal import Slot
-from isthmus.sources.horizontal.keeper import Keeper
-from isthmus.sources.horizontal.masks import Bound, expand, sign_of
-from isthmus.sources.horizontal.primitives import KEY, Agreement, Identity, Secret, Verifier
-from isthmus.sources.horizontal.primitives import digest as hashed
-from isthmus.sources.horizontal.roster import Terms
-from isthmus.sources.horizontal.words import Accumulator, to_bytes
+from isthmus.sources.horizontal.protocol.journal import Slot
+from isthmus.sources.horizontal.protocol.keeper import Keeper
+from isthmus.sources.horizontal.protocol.masks import Bound, expand, sign_of
+from isthmus.sources.horizontal.protocol.primitives import (
+    KEY,
+    Agreement,
+    Identity,
+    Secret,
+    Verifier,
+)
+from isthmus.sources.horizontal.protocol.primitives import digest as hashed
+from isthmus.sources.horizontal.protocol.roster import Terms
+from isthmus.sources.horizontal.protocol.words import Accumulator, to_bytes
 
 SINGLES = frozenset({FrameKind.AGREE, FrameKind.SETTLE, FrameKind.SINGLE})
 

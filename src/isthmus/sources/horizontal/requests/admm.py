@@ -13,10 +13,10 @@ import numpy as np
 from isthmus.errors import DataError, FormatError
 from isthmus.numerics import perceptron
 from isthmus.sources.base import Source
-from isthmus.sources.horizontal.consensus import Client, LinearClient, NetworkClient
-from isthmus.sources.horizontal.grid import LIMBS, Grid
-from isthmus.sources.horizontal.requests_base import Matrix, Message, Request
-from isthmus.sources.horizontal.words import Words, from_ints, to_ints
+from isthmus.sources.horizontal.admm.consensus import Client, LinearClient, NetworkClient
+from isthmus.sources.horizontal.protocol.words import Words, from_ints, to_ints
+from isthmus.sources.horizontal.requests.base import Matrix, Message, Request
+from isthmus.sources.horizontal.requests.grid import LIMBS, Grid
 from isthmus.statistics import Counts, Kind, Moments
 
 PARAMETER = 20

@@ -6,8 +6,8 @@ from abc import ABC, abstractmethod
 from typing import final
 
 from isthmus.errors import AbortedError
-from isthmus.sources.horizontal import frames
-from isthmus.sources.horizontal.frames import (
+from isthmus.sources.horizontal.protocol import frames
+from isthmus.sources.horizontal.protocol.frames import (
     COORDINATOR,
     BrokenFrameError,
     Frame,
@@ -16,10 +16,10 @@ from isthmus.sources.horizontal.frames import (
     Refusal,
     Standing,
 )
-from isthmus.sources.horizontal.primitives import KEY, Identity, Verifier
-from isthmus.sources.horizontal.primitives import digest as hashed
-from isthmus.sources.horizontal.roster import Terms
-from isthmus.sources.horizontal.words import Accumulator, Words, from_bytes
+from isthmus.sources.horizontal.protocol.primitives import KEY, Identity, Verifier
+from isthmus.sources.horizontal.protocol.primitives import digest as hashed
+from isthmus.sources.horizontal.protocol.roster import Terms
+from isthmus.sources.horizontal.protocol.words import Accumulator, Words, from_bytes
 
 
 class _Complete(ABC):

@@ -8,8 +8,8 @@ from typing import final
 import numpy as np
 
 from isthmus.errors import FederationError
-from isthmus.sources.horizontal import frames, shamir
-from isthmus.sources.horizontal.frames import (
+from isthmus.sources.horizontal.protocol import frames, shamir
+from isthmus.sources.horizontal.protocol.frames import (
     Advert,
     BrokenFrameError,
     Frame,
@@ -17,10 +17,10 @@ from isthmus.sources.horizontal.frames import (
     Opening,
     Refusal,
 )
-from isthmus.sources.horizontal.journal import MemorySlot, Slot
-from isthmus.sources.horizontal.keeper import Keeper
-from isthmus.sources.horizontal.masks import Bound, commitment, expand, sign_of
-from isthmus.sources.horizontal.primitives import (
+from isthmus.sources.horizontal.protocol.journal import MemorySlot, Slot
+from isthmus.sources.horizontal.protocol.keeper import Keeper
+from isthmus.sources.horizontal.protocol.masks import Bound, commitment, expand, sign_of
+from isthmus.sources.horizontal.protocol.primitives import (
     Agreement,
     Identity,
     Secret,
@@ -28,10 +28,10 @@ from isthmus.sources.horizontal.primitives import (
     seal,
     unseal,
 )
-from isthmus.sources.horizontal.primitives import digest as hashed
-from isthmus.sources.horizontal.roster import Terms
-from isthmus.sources.horizontal.singles import SINGLES, Singles
-from isthmus.sources.horizontal.words import Accumulator, Words, to_bytes
+from isthmus.sources.horizontal.protocol.primitives import digest as hashed
+from isthmus.sources.horizontal.protocol.roster import Terms
+from isthmus.sources.horizontal.protocol.singles import SINGLES, Singles
+from isthmus.sources.horizontal.protocol.words import Accumulator, Words, to_bytes
 
 
 @final

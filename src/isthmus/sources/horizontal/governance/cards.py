@@ -8,10 +8,15 @@ from pathlib import Path
 from typing import final
 
 from isthmus.errors import StudyError
-from isthmus.sources.horizontal.primitives import key_bytes, key_text
-from isthmus.sources.horizontal.roster import Member
-from isthmus.sources.horizontal.study import Signature, Study, read_signatures, write_signatures
-from isthmus.sources.horizontal.toml import Reader, document
+from isthmus.sources.horizontal.governance.study import (
+    Signature,
+    Study,
+    read_signatures,
+    write_signatures,
+)
+from isthmus.sources.horizontal.governance.toml import Reader, document
+from isthmus.sources.horizontal.protocol.primitives import key_bytes, key_text
+from isthmus.sources.horizontal.protocol.roster import Member
 
 FORMAT = "isthmus-card/1"
 

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.numerics.acyclicity import exponential
-from isthmus.sources.horizontal.requests_admm import Step
+from isthmus.sources.horizontal.requests.admm import Step
 
 Floats: TypeAlias = NDArray[np.float64]
 Truths: TypeAlias = NDArray[np.bool_]

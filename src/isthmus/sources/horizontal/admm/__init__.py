@@ -1,0 +1,1 @@
+"""ADMM over a federation, and what sites could do without it."""

@@ -1,0 +1,1 @@
+"""What can be asked of the sites, and statistics as integers on a grid."""

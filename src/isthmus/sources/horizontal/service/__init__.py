@@ -1,0 +1,1 @@
+"""Real processes: a site as a service, and Flower as the carrier."""
