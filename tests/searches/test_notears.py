@@ -377,6 +377,21 @@ def test_a_run_can_be_stopped_at_any_step() -> None:
     assert steps > 5
 
 
+def test_a_stopped_run_keeps_what_moves_have_gained(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("isthmus.searches.notears_orders._SLICE", 0.0)  # a step is one move
+    loss = quadratic(drawn(3, 40, n=60))
+    rng = np.random.default_rng(0)
+    going = Notears(penalty=0.05, threshold=0.1).begin(loss, Knowledge().bind(loss.nodes), rng)
+    values: list[float] = []
+    while not going.step():
+        if "moves" in going.describe()[0]:
+            values.append(going.best().score)
+    values.append(going.best().score)
+    assert len(values) > 40
+    assert values[-1] < values[0] - 1e-6
+    assert all(b <= a + 1e-9 for a, b in itertools.pairwise(values))
+
+
 @pytest.mark.parametrize("penalty", [L1(0.3), QuasiMCP(0.01, 0.2)])
 def test_penalties_against_differences(penalty: L1 | QuasiMCP) -> None:
     weights = np.array([-0.5, -0.21, -0.1, 0.05, 0.19, 0.3])

@@ -136,6 +136,7 @@ class _NotearsRun(Run):
         self._text, self._done = "start", 0.0
         self._raw: Floats = np.zeros((len(loss.nodes), len(loss.nodes)))
         self._kept: list[_Candidate] = []
+        self._refining: Refinement | None = None
         self._best_order = np.empty(0, np.int64)
         self._work = self._stages()
 
@@ -156,7 +157,7 @@ class _NotearsRun(Run):
                 order = self._order(refined)
             if k > 1 and self._follows and not self._matters(penalty, order):
                 break
-            refined = self._along(penalty, order, refined)
+            refined = self._refining = self._along(penalty, order, refined)
             while not refined.step():
                 self._text = f"problem {len(self._kept) + 1}: {refined.describe()}"
                 self._done = (len(self._kept) + 0.5) / many
@@ -255,6 +256,8 @@ class _NotearsRun(Run):
         """Return the graph the criterion likes best; before there is one, what the weights say."""
         if self._kept:
             best = self._best()
+        elif self._refining is not None and self._refining.settled:
+            best = self._candidate(self._penalties[0], self._refining)
         else:
             task, penalty = self._task, self._penalties[0]
             order = strongest_order(self._raw, task.required)

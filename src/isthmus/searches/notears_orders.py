@@ -22,6 +22,8 @@ _SLICE = 0.1
 """Seconds a step takes before it lets the driver look around."""
 _SWEEPS = 50
 _TOLERANCE = 1e-9
+_MANY = 200
+"""With more variables a move must gain a thousandth of what an average column has left."""
 
 
 def ancestors_of(edges: Truths) -> Truths:
@@ -99,6 +101,11 @@ class Refinement(ABC):
     def describe(self) -> str:
         """Say where it stands."""
 
+    @property
+    @abstractmethod
+    def settled(self) -> bool:
+        """Whether all columns are solved along the order, so that the weights have no cycle."""
+
     @abstractmethod
     def order(self) -> Integers:
         """Give the order reached."""
@@ -155,6 +162,10 @@ class _Lassos(Refinement):
             self._settled = stop
             if time.monotonic() > end:
                 return False
+        if d > _MANY and self._sweeps == 0:
+            # Each move stirs its neighbours: moves for next to nothing would never end.
+            left = self._state.value + 0.5 * np.diagonal(self._problem.moments)
+            self._least = max(self._least, 1e-3 * float(left.mean()))
         while self._refine and d > 1 and self._sweeps <= _SWEEPS:
             if self._at >= len(self._queue) and not self._refill():
                 break
@@ -183,8 +194,7 @@ class _Lassos(Refinement):
         return True
 
     def _move(self, mover: int) -> None:
-        incoming = self._state.incoming
-        near = (incoming[mover] != 0.0) | (incoming[:, mover] != 0.0)
+        near = self._near(mover)
         self._stirred[mover] = False
         fell = float(
             self._kernels.improve(
@@ -193,7 +203,16 @@ class _Lassos(Refinement):
         )
         if fell > 0.0:
             self._fell += fell
-            self._stirred |= near | (incoming[mover] != 0.0) | (incoming[:, mover] != 0.0)
+            self._stirred |= near | self._near(mover)
+
+    def _near(self, mover: int) -> Truths:
+        """Tell which variables have an edge with this one that matters beside the least gain."""
+        incoming, variances = self._state.incoming, np.diagonal(self._problem.moments)
+        share: Floats = np.maximum(
+            incoming[mover] ** 2 * variances, incoming[:, mover] ** 2 * variances[mover]
+        )
+        found: Truths = share > 10 * self._least
+        return found
 
     def _reorder(self) -> bool:
         """Change the order, not the graph, so that edges that would help become possible.
@@ -222,6 +241,11 @@ class _Lassos(Refinement):
         if self._sweeps == 0:
             return f"{self._settled} of {d} columns"
         return f"moves, sweep {self._sweeps}: {self._at} of {len(self._queue)} variables"
+
+    @property
+    def settled(self) -> bool:
+        """Whether all columns are solved along the order."""
+        return self._settled >= len(self._state.order)
 
     def order(self) -> Integers:
         """Give the order reached."""
@@ -329,6 +353,11 @@ class _Subsets(Refinement):
     def describe(self) -> str:
         """Say where it stands."""
         return f"moves, sweep {self._sweeps}: {self._at} of {len(self._state.order)} variables"
+
+    @property
+    def settled(self) -> bool:
+        """Whether all columns are solved along the order."""
+        return self._settled >= len(self._state.order)
 
     def order(self) -> Integers:
         """Give the order reached."""
