@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from isthmus.numerics.heap import pop, push
 from isthmus.numerics.jit import inner, kernel
 
 RUNNING, FINISHED, NEEDS_ROOM = 0, 1, 2
@@ -141,38 +142,14 @@ def fill_pattern(problem, group, begin, end):  # type: ignore[no-untyped-def]
 
 @inner
 def _push(frontier, key, at):  # type: ignore[no-untyped-def]
-    keys, states = frontier.heap_keys, frontier.heap_states
-    i = frontier.counters[1]
+    push(frontier.heap_keys, frontier.heap_states, frontier.counters[1], key, at)
     frontier.counters[1] += 1
-    while i > 0:
-        up = (i - 1) >> 1
-        if keys[up] >= key:
-            break
-        keys[i], states[i] = keys[up], states[up]
-        i = up
-    keys[i], states[i] = key, at
 
 
 @inner
 def _pop(frontier):  # type: ignore[no-untyped-def]
-    keys, states = frontier.heap_keys, frontier.heap_states
-    top = states[0]
+    top = pop(frontier.heap_keys, frontier.heap_states, frontier.counters[1])
     frontier.counters[1] -= 1
-    n = frontier.counters[1]
-    key, at = keys[n], states[n]
-    i = 0
-    while True:
-        down = 2 * i + 1
-        if down >= n:
-            break
-        if down + 1 < n and keys[down + 1] > keys[down]:
-            down += 1
-        if keys[down] <= key:
-            break
-        keys[i], states[i] = keys[down], states[down]
-        i = down
-    if n > 0:
-        keys[i], states[i] = key, at
     return top
 
 

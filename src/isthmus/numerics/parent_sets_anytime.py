@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.numerics.abi import evaluate
+from isthmus.numerics.heap import pop, push
 from isthmus.numerics.jit import inner, kernel
 
 MORE, EMPTY, FULL, FAILED = 0, 1, 2, 3
@@ -86,38 +87,14 @@ def _slot(pool, key):  # type: ignore[no-untyped-def]
 
 @inner
 def _push(pool, key, at):  # type: ignore[no-untyped-def]
-    keys, sets = pool.heap_keys, pool.heap_sets
-    i = pool.counters[1]
+    push(pool.heap_keys, pool.heap_sets, pool.counters[1], key, at)
     pool.counters[1] += 1
-    while i > 0:
-        up = (i - 1) >> 1
-        if keys[up] >= key:
-            break
-        keys[i], sets[i] = keys[up], sets[up]
-        i = up
-    keys[i], sets[i] = key, at
 
 
 @inner
 def _pop(pool):  # type: ignore[no-untyped-def]
-    keys, sets = pool.heap_keys, pool.heap_sets
-    top = sets[0]
+    top = pop(pool.heap_keys, pool.heap_sets, pool.counters[1])
     pool.counters[1] -= 1
-    n = pool.counters[1]
-    key, at = keys[n], sets[n]
-    i = 0
-    while True:
-        down = 2 * i + 1
-        if down >= n:
-            break
-        if down + 1 < n and keys[down + 1] > keys[down]:
-            down += 1
-        if keys[down] <= key:
-            break
-        keys[i], sets[i] = keys[down], sets[down]
-        i = down
-    if n > 0:
-        keys[i], sets[i] = key, at
     return top
 
 
