@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 import signal
-from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from isthmus.cli.actions import add_action
 from isthmus.cli.board import Board, RunState
 from isthmus.cli.exit_codes import ExitCode
 from isthmus.cli.site import described, say
@@ -29,15 +30,16 @@ def add(commands: Any) -> None:
         "the journal. STUDY is the folder that the parties share.",
     )
     actions = command.add_subparsers(title="actions", metavar="ACTION", required=True)
-    new = _action(actions, "new", "make keys and certificates", _new, study=False)
+    action = partial(add_action, actions, "coordinator")
+    new = action("new", "make keys and certificates", _new, study=False)
     new.add_argument(
         "--host",
         action="append",
         required=True,
         help="name or address of this machine, as the sites reach it; may be repeated",
     )
-    _draft_options(_action(actions, "draft", "write a study and sign it as its author", _draft))
-    run = _action(actions, "run", "wait for the sites, learn, write the result", _run)
+    _draft_options(action("draft", "write a study and sign it as its author", _draft))
+    run = action("run", "wait for the sites, learn, write the result", _run)
     run.add_argument("--listen", default="0.0.0.0", metavar="ADDRESS", help="where to listen")
     run.add_argument(
         "-o",
@@ -57,23 +59,7 @@ def add(commands: Any) -> None:
         ("pause", "for silent sites to come back, where nothing goes on without them"),
     ):
         run.add_argument(f"--{name}", type=float, metavar="SECONDS", help=f"time {meaning}")
-    _action(actions, "status", "print how a run stands", _status)
-
-
-def _action(
-    actions: Any,
-    name: str,
-    meaning: str,
-    run: Callable[[argparse.Namespace], ExitCode],
-    *,
-    study: bool = True,
-) -> argparse.ArgumentParser:
-    found: argparse.ArgumentParser = actions.add_parser(name, help=meaning, description=meaning)
-    found.add_argument("home", type=Path, metavar="HOME", help="the coordinator's own folder")
-    if study:
-        found.add_argument("study", type=Path, metavar="STUDY", help="the study's folder")
-    found.set_defaults(run=run)
-    return found
+    action("status", "print how a run stands", _status)
 
 
 def _draft_options(draft: argparse.ArgumentParser) -> None:

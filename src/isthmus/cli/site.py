@@ -7,11 +7,12 @@ import re
 import signal
 import sys
 import time
-from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from isthmus.cli.actions import add_action
 from isthmus.cli.exit_codes import ExitCode
 from isthmus.errors import FormatError, StudyError
 from isthmus.sources.files import read_table
@@ -28,37 +29,22 @@ def add(commands: Any) -> None:
         "private keys and the ledger. STUDY is the folder that the parties share.",
     )
     actions = command.add_subparsers(title="actions", metavar="ACTION", required=True)
-    new = _action(actions, "new", "make keys and a card to hand out", _new, study=False)
+    action = partial(add_action, actions, "site")
+    new = action("new", "make keys and a card to hand out", _new, study=False)
     new.add_argument("--name", required=True, help="of the site, in studies")
     new.add_argument("--organisation", required=True, help="the legal person behind it")
-    _action(actions, "policy", "draft the site's own rules, or hold a study against them", _policy)
-    _action(actions, "sign", "countersign a study", _sign)
-    dry = _action(actions, "dry-run", "print what would leave; opens no connection", _dry_run)
-    join = _action(actions, "join", "answer the coordinator, until stopped", _join)
+    action("policy", "draft the site's own rules, or hold a study against them", _policy)
+    action("sign", "countersign a study", _sign)
+    dry = action("dry-run", "print what would leave; opens no connection", _dry_run)
+    join = action("join", "answer the coordinator, until stopped", _join)
     for each in (dry, join):
         each.add_argument("--data", type=Path, required=True, metavar="FILE", help="the table")
     join.add_argument("--coordinator", metavar="HOST:PORT", help="if not as the study folder says")
     join.add_argument(
         "--socket-only", action="store_true", help="serve the socket in HOME and start no Flower"
     )
-    ledger = _action(actions, "ledger", "check the ledger and print it", _ledger, study=False)
+    ledger = action("ledger", "check the ledger and print it", _ledger, study=False)
     ledger.add_argument("--head", metavar="HASH", help="of an entry that must be in it")
-
-
-def _action(
-    actions: Any,
-    name: str,
-    meaning: str,
-    run: Callable[[argparse.Namespace], ExitCode],
-    *,
-    study: bool = True,
-) -> argparse.ArgumentParser:
-    found: argparse.ArgumentParser = actions.add_parser(name, help=meaning, description=meaning)
-    found.add_argument("home", type=Path, metavar="HOME", help="the site's own folder")
-    if study:
-        found.add_argument("study", type=Path, metavar="STUDY", help="the study's folder")
-    found.set_defaults(run=run)
-    return found
 
 
 def say(text: str) -> None:
