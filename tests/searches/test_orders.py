@@ -26,7 +26,7 @@ from isthmus.testing import check_search
 
 pytestmark = pytest.mark.filterwarnings("ignore::isthmus.errors.DataWarning")
 
-SEARCHES: list[Any] = [OBS(starts=200), ASOBS(), ASOBS(kicks=0, starts=20), Boss(starts=50)]
+SEARCHES: list[Any] = [OBS(starts=200), ASOBS(), ASOBS(kicks=0, starts=60), Boss(starts=50)]
 
 
 def solve(
@@ -70,8 +70,7 @@ def test_small_problems_are_solved_to_the_optimum(search: Any) -> None:
         assert found.score == pytest.approx(again, rel=1e-10)
         assert found.score <= exact.score + 1e-7
         reached += found.score >= exact.score - 1e-7
-    # None of them promises the optimum; other versions of the libraries round other ties.
-    assert reached >= 28
+    assert reached == 30
 
 
 @pytest.mark.parametrize("search", SEARCHES, ids=repr)
