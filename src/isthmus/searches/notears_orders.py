@@ -146,6 +146,7 @@ class _Lassos(Refinement):
         top = float(np.diagonal(task.loss.matrix).max(initial=0.0))
         self._tolerance = max(_TOLERANCE * min(1.0, top), 1e-14 * top)
         self._least = 1e-10 * float(np.trace(task.loss.matrix)) / max(d, 1)
+        self._matters = 0.0  # what an edge must explain for its ends to be neighbours
         self._settled, self._sweeps, self._at, self._fell = 0, 0, 0, 0.0
         self._queue = np.empty(0, np.int64)
         self._stirred = np.zeros(d, np.bool_)
@@ -166,6 +167,7 @@ class _Lassos(Refinement):
             # Each move stirs its neighbours: moves for next to nothing would never end.
             left = self._state.value + 0.5 * np.diagonal(self._problem.moments)
             self._least = max(self._least, 1e-3 * float(left.mean()))
+            self._matters = 10 * self._least
         while self._refine and d > 1 and self._sweeps <= _SWEEPS:
             if self._at >= len(self._queue) and not self._refill():
                 break
@@ -206,12 +208,12 @@ class _Lassos(Refinement):
             self._stirred |= near | self._near(mover)
 
     def _near(self, mover: int) -> Truths:
-        """Tell which variables have an edge with this one that matters beside the least gain."""
+        """Tell which variables have an edge with this one that matters."""
         incoming, variances = self._state.incoming, np.diagonal(self._problem.moments)
         share: Floats = np.maximum(
             incoming[mover] ** 2 * variances, incoming[:, mover] ** 2 * variances[mover]
         )
-        found: Truths = share > 10 * self._least
+        found: Truths = share > self._matters
         return found
 
     def _reorder(self) -> bool:
