@@ -41,6 +41,8 @@ class Program:
         model.setParams(
             {
                 "misc/catchctrlc": False,
+                # SCIP does not ask the clusters whether parent sets are interchangeable.
+                "misc/usesymmetry": 0,
                 "presolving/maxrestarts": 0,
                 "conflict/enable": False,
                 "separating/maxstallrounds": -1,
