@@ -6,7 +6,8 @@ Every Gaussian score here has the form
 
 with ``v`` the conditional variance under a positive semi-definite matrix ``R`` and ``k`` the
 number of parents (of parent columns in the block version): BIC, EBIC, AIC and BGe differ in
-the tables only. ``R`` is passed as a correlation matrix and its log scales.
+the tables only. ``R`` is passed as a correlation matrix and its log scales. Least squares has
+``- e[child] * v`` besides, in units of the child's variance, and no logarithm.
 
 A pivot below ``tolerance`` is a column that the others determine: it is given the value
 ``tolerance``, so a duplicate is worth as much as any other near-perfect predictor and adds nothing
@@ -98,7 +99,7 @@ def _log(values, exponent, mantissa, width):  # type: ignore[no-untyped-def]
 @numba.cfunc(abi.SCORE_SIGNATURE, cache=True)
 def scalar_score(data, child, parents_at, k, candidates_at, m, out_at):  # type: ignore[no-untyped-def]
     """Score variables of one column each; ``data`` as laid out by :func:`pack_scalar`."""
-    head = abi.ints_at(data, 7)
+    head = abi.ints_at(data, 8)
     d = head[1]
     correlation = abi.floats_at(head[0], (d, d))
     log_scale = abi.floats_at(head[2], (d,))
@@ -106,6 +107,7 @@ def scalar_score(data, child, parents_at, k, candidates_at, m, out_at):  # type:
     table_b = abi.floats_at(head[4], (d + 1,))
     table_c = abi.floats_at(head[5], (d + 1,))
     tolerance = abi.floats_at(head[6], (1,))[0]
+    squares = abi.floats_at(head[7], (d,))[child]
     parents = abi.ints_at(parents_at, (k,))
     candidates = abi.ints_at(candidates_at, (m,))
     out = abi.floats_at(out_at, (m + 1,))
@@ -121,12 +123,12 @@ def scalar_score(data, child, parents_at, k, candidates_at, m, out_at):  # type:
         own[i] = s / lower[i, i]
         variance -= own[i] * own[i]
         log_det += log_scale[parents[i]]
-    log_v = math.log(max(variance, tolerance)) + log_scale[child]
-    out[0] = table_a[k] - table_b[k] * log_v - table_c[k] * log_det
-    if m == 0:
-        return 0
     if variance < tolerance:
         variance = tolerance
+    log_v = math.log(variance) + log_scale[child]
+    out[0] = table_a[k] - table_b[k] * log_v - table_c[k] * log_det - squares * variance
+    if m == 0:
+        return 0
 
     # Forward substitution for many candidates at once, the inner loops over candidates.
     z = np.empty((k, _CHUNK))
@@ -162,9 +164,11 @@ def scalar_score(data, child, parents_at, k, candidates_at, m, out_at):  # type:
             rest = variance - (shared[j] if free else 0.0) * shared[j] / p
             pivot[j] = p
             left[j] = rest if rest > tolerance else tolerance
-        _log(left, room[0], room[1], width)
-        for j in range(width):
-            out[1 + start + j] = a - b * (left[j] + log_scale[child])
+            out[1 + start + j] = a - squares * left[j]
+        if b != 0.0:
+            _log(left, room[0], room[1], width)
+            for j in range(width):
+                out[1 + start + j] -= b * (left[j] + log_scale[child])
         if c != 0.0:
             _log(pivot, room[0], room[1], width)
             _gather(log_scale, candidates, start, shared, width)
@@ -178,13 +182,15 @@ def pack_scalar(
     log_scale: NDArray[np.float64],
     tables: tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]],
     tolerance: float,
+    squares: NDArray[np.float64] | None = None,
 ) -> tuple[NDArray[np.int64], tuple[Any, ...]]:
     """Lay out the data of :func:`scalar_score`; the second item must outlive the first."""
     matrix = np.ascontiguousarray(correlation, dtype=np.float64)
     scale = np.ascontiguousarray(log_scale, dtype=np.float64)
     a, b, c = (np.ascontiguousarray(table, dtype=np.float64) for table in tables)
     limit = np.array([tolerance])
-    arrays = (matrix, scale, a, b, c, limit)
+    linear = np.zeros(len(matrix)) if squares is None else np.array(squares, dtype=np.float64)
+    arrays = (matrix, scale, a, b, c, limit, linear)
     head = np.array(
         [matrix.ctypes.data, matrix.shape[0], *(array.ctypes.data for array in arrays[1:])],
         dtype=np.int64,

@@ -66,6 +66,16 @@ class QuadraticLoss(SmoothLoss):
         product = self.matrix @ residual
         return 0.5 * float(np.vdot(residual, product)), -product
 
+    def subset_score(self, price: float) -> CompiledLocalScore:
+        """Give the local score of parent sets: minus the loss at its minimum, less ``price`` each.
+
+        Parameters
+        ----------
+        price
+            What an edge costs, in the unit of the loss.
+        """
+        return _subset_score(self.nodes, self.matrix, price, logarithm=False)
+
 
 @final
 class LikelihoodLoss(SmoothLoss):
@@ -109,20 +119,28 @@ class LikelihoodLoss(SmoothLoss):
         price
             What an edge costs, in the unit of the loss.
         """
-        from isthmus.numerics import gaussian
+        return _subset_score(self.nodes, self.matrix, price, logarithm=True)
 
-        d = len(self.nodes)
-        variance = np.diagonal(self.matrix).copy()
-        constant = variance <= 0.0
-        variance[constant] = 1.0
-        spread = np.sqrt(variance)
-        correlation = np.clip(self.matrix / spread[:, None] / spread[None, :], -1.0, 1.0)
-        # A constant explains nothing and is explained by nothing.
-        correlation[constant, :] = correlation[:, constant] = 0.0
-        np.fill_diagonal(correlation, 1.0)
-        costs = -price * np.arange(d + 1, dtype=np.float64)
-        tables = (costs, np.full(d + 1, 0.5), np.zeros(d + 1))
-        data, keep = gaussian.pack_scalar(correlation, np.log(variance), tables, _DETERMINED)
-        return CompiledLocalScore(
-            self.nodes, gaussian.scalar_score.address, data, keep, equivalent=True
-        )
+
+def _subset_score(
+    nodes: tuple[str, ...], matrix: NDArray[np.float64], price: float, *, logarithm: bool
+) -> CompiledLocalScore:
+    from isthmus.numerics import gaussian
+
+    d = len(nodes)
+    variance = np.diagonal(matrix).copy()
+    constant = variance <= 0.0
+    variance[constant] = 1.0
+    spread = np.sqrt(variance)
+    correlation = np.clip(matrix / spread[:, None] / spread[None, :], -1.0, 1.0)
+    # A constant explains nothing and is explained by nothing.
+    correlation[constant, :] = correlation[:, constant] = 0.0
+    np.fill_diagonal(correlation, 1.0)
+    costs = -price * np.arange(d + 1, dtype=np.float64)
+    none = np.zeros(d + 1)
+    tables = (costs, np.full(d + 1, 0.5) if logarithm else none, none)
+    squares = np.zeros(d) if logarithm else 0.5 * np.where(constant, 0.0, variance)
+    scale = np.log(variance)
+    data, keep = gaussian.pack_scalar(correlation, scale, tables, _DETERMINED, squares)
+    address = gaussian.scalar_score.address
+    return CompiledLocalScore(nodes, address, data, keep, equivalent=logarithm)

@@ -18,9 +18,11 @@ from numpy.typing import NDArray
 
 from isthmus.errors import MismatchError
 from isthmus.graphs import BoundKnowledge
+from isthmus.objectives.local import CompiledLocalScore
 from isthmus.objectives.smooth import LikelihoodLoss, QuadraticLoss, SmoothLoss
 from isthmus.searches.base import Found, Run, Search
 from isthmus.searches.notears_acyclicity import Acyclicity, LogDet, Task
+from isthmus.searches.notears_candidates import TIE, Candidate, best_of
 from isthmus.searches.notears_orders import (
     Refinement,
     ancestors_of,
@@ -34,6 +36,7 @@ from isthmus.searches.notears_penalties import (
     L1,
     Criterion,
     Cut,
+    EdgePrice,
     EqualNoiseEBIC,
     Penalty,
     QuasiMCP,
@@ -41,6 +44,7 @@ from isthmus.searches.notears_penalties import (
     best_cut,
     cut_at,
     judged,
+    left_by,
 )
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -52,9 +56,13 @@ _PATH = (1.0, 0.5, 0.25, 0.125)
 They are tried one after the other until the criterion rises.
 """
 _MANY = 50
-"""Up to so many variables all penalties are solved for in full."""
-_TIE = 1e-9
-"""In nats a row: equivalent graphs differ by rounding, and the same data must give one answer."""
+"""Up to so many variables all penalties are solved for in full, and orders are shaken."""
+_SHARPENED = 100
+"""Up to so many variables the answer is sharpened."""
+_SHAKEN = 4
+_ROUNDS = 3
+_EVIDENCE = 10.0
+"""By so many nats a sharper graph must be better: where little is known, ℓ1 errs less."""
 
 
 @final
@@ -70,8 +78,9 @@ class Notears(Search[SmoothLoss]):
     ----------
     penalty
         What edges cost: a number for :class:`L1` of that weight (least squares), a
-        :class:`QuasiMCP` (likelihood), or None: then ℓ1 weights along a path are tried and the
-        criterion chooses; for a likelihood it is ``QuasiMCP()``.
+        :class:`QuasiMCP` (likelihood), or None: then ℓ1 weights along a path are tried, the
+        criterion chooses, and variables move on while the criterion falls (up to a hundred
+        variables); for a likelihood it is ``QuasiMCP()``.
     threshold
         Weights below are dropped; None lets the criterion choose.
     acyclicity
@@ -135,9 +144,10 @@ class _NotearsRun(Run):
         self._follows = len(set(self._penalties)) > 1
         self._text, self._done = "start", 0.0
         self._raw: Floats = np.zeros((len(loss.nodes), len(loss.nodes)))
-        self._kept: list[_Candidate] = []
+        self._kept: list[Candidate] = []
         self._refining: Refinement | None = None
         self._best_order = np.empty(0, np.int64)
+        self._score: CompiledLocalScore | None = None
         self._work = self._stages()
 
     def step(self) -> bool:
@@ -166,12 +176,53 @@ class _NotearsRun(Run):
             self._raw = refined.weights()
             k = self._next(k)
             yield True
+        yield from self._sharpen()
 
     def _along(self, penalty: Penalty, order: Integers, before: Refinement | None) -> Refinement:
         refine = self._options.refine
         if isinstance(penalty, L1):
             return lasso_along(self._task, penalty, order, self._raw, refine=refine)
-        return subsets_along(self._task, penalty, order, before, refine=refine)
+        if self._score is None:
+            flat = float(penalty.value(np.full(1, np.inf))[0])
+            self._score = self._task.loss.subset_score(flat)
+        return subsets_along(self._task, self._score, order, before, refine=refine)
+
+    def _sharpen(self) -> Iterator[bool]:
+        """Go from the best graph to better ones by the criterion itself.
+
+        What ℓ1 shrinks it also confuses: where rows are few, several weak edges may stand for a
+        strong one. Near a graph the criterion is least squares with a price for each edge.
+        """
+        criterion, loss, d = self._criterion, self._task.loss, len(self._unit)
+        if not (self._follows and self._options.refine and 1 < d <= _SHARPENED):
+            return
+        if self._options.threshold is not None or not isinstance(criterion, EqualNoiseEBIC):
+            return
+        assert loss.rows is not None
+        clearly = best_of(self._kept).rank()[0] - _EVIDENCE / loss.rows
+        for _ in range(_ROUNDS):
+            best = best_of(self._kept)
+            kept = best.cut.kept
+            price = criterion.price(left_by(kept, loss.matrix), int(kept.sum()), loss.rows)
+            score = loss.subset_score(price.price)
+            order = strongest_order(np.where(kept, best.weights, 0.0), self._task.required)
+            refined: Refinement | None = None
+            for start in range(1 + _SHAKEN if d <= _MANY else 1):
+                if start > 0:
+                    order = shaken_order(self._best_order, self._task.required, self._task.rng)
+                refined = subsets_along(self._task, score, order, refined, refine=True)
+                while not refined.step():
+                    self._text = f"sharper: {refined.describe()}"
+                    yield True
+                one = self._candidate(price, refined)
+                # With more than a parent for three rows a fit anew is not to be trusted.
+                trusted = 3 * int(one.cut.kept.sum(axis=0).max()) <= loss.rows
+                if trusted and one.rank()[0] < clearly:
+                    self._kept.append(one)
+                if start == 0 or best_of(self._kept) is one:
+                    self._best_order = refined.order()
+            if best_of(self._kept) is best:
+                return
 
     def _matters(self, penalty: Penalty, order: Integers) -> bool:
         """Look whether it is worth while to solve for a smaller penalty.
@@ -195,20 +246,9 @@ class _NotearsRun(Run):
         """
         if self._follows:
             return last.order()
-        if self._best() is self._kept[-1]:
+        if best_of(self._kept) is self._kept[-1]:
             self._best_order = last.order()
         return shaken_order(self._best_order, self._task.required, self._task.rng)
-
-    def _best(self) -> _Candidate:
-        """Give the best so far; of several as good as each other, up to rounding, the first."""
-        best = self._kept[0]
-        for one in self._kept[1:]:
-            (criterion, objective), (least, lowest) = one.rank(), best.rank()
-            if criterion < least - _TIE or (
-                criterion <= least + _TIE and objective < lowest - _TIE
-            ):
-                best = one
-        return best
 
     def _next(self, k: int) -> int | None:
         """Give the next penalty: the next start, or the next on the path if that seems to help."""
@@ -216,7 +256,7 @@ class _NotearsRun(Run):
             return None
         if not self._follows or k == 0:
             return k + 1
-        return k + 1 if self._kept[-1].rank()[0] <= self._kept[-2].rank()[0] + _TIE else None
+        return k + 1 if self._kept[-1].rank()[0] <= self._kept[-2].rank()[0] + TIE else None
 
     def _relax(self, penalty: Penalty) -> Iterator[bool]:
         relaxation = self._options.acyclicity.begin(self._task, penalty)
@@ -225,12 +265,12 @@ class _NotearsRun(Run):
             yield True
         self._raw = relaxation.weights()
 
-    def _candidate(self, penalty: Penalty, refined: Refinement) -> _Candidate:
+    def _candidate(self, penalty: Penalty, refined: Refinement) -> Candidate:
         task, weights = self._task, refined.weights()
-        return _Candidate(
+        return Candidate(
             penalty,
             weights,
-            self._cut(weights, chosen=isinstance(penalty, L1)),
+            self._cut(weights, chosen=isinstance(penalty, L1 | EdgePrice)),
             task.objective(penalty, weights),
             kkt_residual(task, penalty, weights),
         )
@@ -255,7 +295,7 @@ class _NotearsRun(Run):
     def best(self) -> Found:
         """Return the graph the criterion likes best; before there is one, what the weights say."""
         if self._kept:
-            best = self._best()
+            best = best_of(self._kept)
         elif self._refining is not None and self._refining.settled:
             best = self._candidate(self._penalties[0], self._refining)
         else:
@@ -265,12 +305,12 @@ class _NotearsRun(Run):
             weights = np.where(place[:, None] < place[None, :], self._raw, 0.0)
             cut = cut_at(weights, self._options.threshold or 0.3, task.required)
             value = task.objective(penalty, weights)
-            best = _Candidate(penalty, weights, cut, value, kkt_residual(task, penalty, weights))
+            best = Candidate(penalty, weights, cut, value, kkt_residual(task, penalty, weights))
         kept = best.cut.kept
         parents = tuple(tuple(np.flatnonzero(kept[:, j]).tolist()) for j in range(len(kept)))
         return Found(parents, best.objective, self._details(best))
 
-    def _details(self, best: _Candidate) -> dict[str, object]:
+    def _details(self, best: Candidate) -> dict[str, object]:
         whole = best.weights * self._units()
         return {
             "weights": np.where(best.cut.kept, whole, 0.0),
@@ -294,33 +334,6 @@ class _NotearsRun(Run):
         if not self._options.refine:
             return "the weights are at a minimum along the order of the relaxed solution."
         return "no variable can be moved in the order so that the objective falls."
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class _Candidate:
-    """A solution for one penalty, and the graph cut out of it."""
-
-    penalty: Penalty
-    weights: Floats
-    cut: Cut
-    objective: float
-    residual: float
-
-    def rank(self) -> tuple[float, float]:
-        """Give what candidates are compared by: the criterion, or else the objective."""
-        return (np.inf if self.cut.criterion is None else self.cut.criterion, self.objective)
-
-    def row(self) -> dict[str, object]:
-        """Give a line of the path table."""
-        return {
-            "penalty": self.penalty,
-            "objective": self.objective,
-            "kkt_residual": self.residual,
-            "threshold": self.cut.threshold,
-            "edges": int(self.cut.kept.sum()),
-            "criterion": self.cut.criterion,
-        }
 
 
 def _standardised(loss: LikelihoodLoss) -> tuple[LikelihoodLoss, Floats]:

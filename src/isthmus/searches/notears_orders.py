@@ -10,9 +10,9 @@ from typing import Any, TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
-from isthmus.objectives.smooth import LikelihoodLoss
+from isthmus.objectives.local import CompiledLocalScore
 from isthmus.searches.notears_acyclicity import Task
-from isthmus.searches.notears_penalties import Penalty, QuasiMCP
+from isthmus.searches.notears_penalties import L1, Penalty
 
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
@@ -79,7 +79,7 @@ def kkt_residual(task: Task, penalty: Penalty, weights: Floats) -> float:
     edge an edge is never added for a gain of first order; then only weights that are there count.
     """
     gradient = task.loss.value_and_gradient(weights)[1]
-    if isinstance(penalty, QuasiMCP):
+    if not isinstance(penalty, L1):
         return float(np.abs(gradient[weights != 0.0]).max(initial=0.0))
     costs = task.costs(penalty, weights)
     there = weights != 0.0
@@ -262,19 +262,18 @@ class _Lassos(Refinement):
 
 def subsets_along(
     task: Task,
-    penalty: Penalty,
+    score: CompiledLocalScore,
     order: Integers,
     before: Refinement | None = None,
     *,
     refine: bool,
 ) -> Refinement:
-    """Start the choice of parents along an order under a likelihood with a price for each edge.
+    """Start the choice of parents along an order under a score with a price for each edge.
 
-    ``before`` is an earlier one for the same task and penalty: what it has scored is not scored
-    again.
+    ``before`` is an earlier one for the same task: what it has scored is not scored again.
     """
     known = before if isinstance(before, _Subsets) else None
-    return _Subsets(task, penalty, order, known, refine=refine)
+    return _Subsets(task, score, order, known, refine=refine)
 
 
 @final
@@ -288,7 +287,7 @@ class _Subsets(Refinement):
     def __init__(
         self,
         task: Task,
-        penalty: Penalty,
+        score: CompiledLocalScore,
         order: Integers,
         before: _Subsets | None,
         *,
@@ -296,23 +295,23 @@ class _Subsets(Refinement):
     ) -> None:
         from isthmus.numerics import boss, grow_shrink
 
-        assert isinstance(task.loss, LikelihoodLoss)
         d = len(order)
         self._boss, self._trees, self._task, self._refine = boss, grow_shrink, task, refine
-        if before is None:
-            flat = float(penalty.value(np.full(1, np.inf))[0])
-            self._score = task.loss.subset_score(flat)
+        self._score = score
+        if before is None or before.scored()[0] is not score:
             self._forest = grow_shrink.new_forest(d, 32 * d + 64, 64 * d + d * d + 64)
         else:
-            self._score, self._forest = before.scored()
-        self._rules = grow_shrink.new_rules(task.required, ~task.open, None)
+            self._forest = before.scored()[1]
+        # As many parents as rows would fit anything.
+        most = None if task.loss.rows is None else max(task.loss.rows - 2, 0)
+        self._rules = grow_shrink.new_rules(task.required, ~task.open, most)
         self._scratch = grow_shrink.new_scratch(d)
         self._places = boss.new_places(d)
         self._state = boss.new_order(order)
         self._settled, self._sweeps, self._at, self._moved = 0, 0, 0, False
         self._queue = np.empty(0, np.int64)
 
-    def scored(self) -> tuple[Any, Any]:
+    def scored(self) -> tuple[CompiledLocalScore, Any]:
         """Give the score, and the trees of what was scored."""
         return self._score, self._forest
 

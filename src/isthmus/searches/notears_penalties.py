@@ -14,6 +14,9 @@ from isthmus.errors import MismatchError
 
 Floats: TypeAlias = NDArray[np.float64]
 
+_DETERMINED = 1e-10
+"""A variable of which its parents leave a smaller share is determined by them."""
+
 
 class Penalty(ABC):
     """What the weight of an edge costs."""
@@ -102,6 +105,29 @@ class QuasiMCP(Penalty):
         if self.price is None:
             raise MismatchError("The price is not known before the objective is.")
         return 2.0 * self.price / self.width
+
+
+@final
+@dataclass(frozen=True)
+class EdgePrice(Penalty):
+    """``price`` for each edge, whatever its weight: what a quasi-MCP of no width is.
+
+    Parameters
+    ----------
+    price
+        In the unit of the loss.
+    """
+
+    price: float
+
+    def value(self, weights: Floats) -> Floats:
+        """Cost of each weight."""
+        found: Floats = np.where(weights != 0.0, self.price, 0.0)
+        return found
+
+    def slope(self, weights: Floats) -> Floats:
+        """Derivative of the cost."""
+        return np.zeros_like(weights)
 
 
 class Criterion(ABC):
@@ -198,6 +224,23 @@ class EqualNoiseEBIC(Criterion):
         graphs = math.lgamma(pairs + 1) - math.lgamma(count + 1) - math.lgamma(pairs - count + 1)
         return 0.5 * d * math.log(float(left.mean())) + (edges + self.gamma * graphs) / rows
 
+    def price(self, left: Floats, count: int, rows: int) -> EdgePrice:
+        """Give what an edge of typical weight costs near a graph, in the unit of least squares.
+
+        Logarithms lie below their tangents: where least squares with this price is lower than for
+        the graph, the criterion is lower, too, but for the weights of the edges.
+
+        Parameters
+        ----------
+        left, count, rows
+            Of the graph, as in `total`.
+        """
+        d = len(left)
+        pairs = d * (d - 1) // 2
+        choice = math.log((pairs - count + 0.5) / (count + 0.5))
+        nats = 0.5 * math.log(rows * d) + self.gamma * choice
+        return EdgePrice(max(nats, 0.0) * float(left.mean()) / rows)
+
 
 @final
 @dataclass(frozen=True, eq=False)
@@ -249,6 +292,17 @@ def best_cut(
     return Cut(threshold, best if np.isfinite(best) else None, kept)
 
 
+def left_by(kept: NDArray[np.bool_], moments: Floats) -> Floats:
+    """Give what the parents of each variable leave of its variance."""
+    from isthmus.numerics.columns import regression
+
+    shares = [
+        regression(moments, j, np.flatnonzero(kept[:, j]), _DETERMINED)[0] for j in range(len(kept))
+    ]
+    found: Floats = np.array(shares) * np.diagonal(moments)
+    return found
+
+
 @final
 class _Fits:
     """The regressions of all columns on their parents, and what a criterion makes of them."""
@@ -269,7 +323,7 @@ class _Fits:
     def _fit(self, j: int) -> None:
         from isthmus.numerics.columns import regression
 
-        share, weights = regression(self._moments, j, self._parents[j], 1e-10)
+        share, weights = regression(self._moments, j, self._parents[j], _DETERMINED)
         self._left[j] = share * self._variance[j]
         self._edges[j] = self._by.edges(weights, self._rows, len(self._left))
 
