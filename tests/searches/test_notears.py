@@ -464,6 +464,16 @@ def test_the_criterion_for_equal_noise_sees_units_only_if_they_differ() -> None:
         EqualNoiseEBIC(typical=0.0)
 
 
+def test_four_rows_of_fifty_variables() -> None:
+    """All columns depend on three: once the moves went on for ever here."""
+    dag = simulate.erdos_renyi(50, 50, seed=3)
+    rows = simulate.linear(dag, 256, seed=3).array()[46 * 4 : 47 * 4]
+    loss = QuadraticLoss(dag.nodes, np.cov(rows, rowvar=False, bias=True), 4)
+    found, status = run(Notears(penalty=0.01, threshold=0.3), loss)
+    assert status.ending is Ending.CONVERGED
+    assert number(found, "kkt_residual") < 1e-8
+
+
 def test_few_rows_and_many_edges() -> None:
     """Means over twenty draws that the criterion was tuned on; the published rules have 13.3."""
     errors = []

@@ -108,10 +108,13 @@ def new_ordered(order: Integers, incoming: Floats) -> Ordered:
 
 @inner(error_model="numpy")
 def _newton(hessian, step, k):  # type: ignore[no-untyped-def]
-    """Solve for ``step`` in place by a Cholesky factor that overwrites ``hessian``."""
+    """Solve for ``step`` in place by a Cholesky factor that overwrites ``hessian``.
+
+    Returns whether it could: not where columns depend on each other.
+    """
     for i in range(k):
         row = hessian[i]
-        floor = 1e-12 * abs(row[i]) + 1e-300
+        floor = 1e-10 * row[i] + 1e-300
         for j in range(i):
             other = hessian[j]
             s = row[j]
@@ -121,7 +124,9 @@ def _newton(hessian, step, k):  # type: ignore[no-untyped-def]
         s = row[i]
         for m in range(i):
             s -= row[m] * row[m]
-        row[i] = math.sqrt(max(s, floor))
+        if not s > floor:
+            return False
+        row[i] = math.sqrt(s)
     for i in range(k):
         row = hessian[i]
         s = step[i]
@@ -133,6 +138,7 @@ def _newton(hessian, step, k):  # type: ignore[no-untyped-def]
         for m in range(i + 1, k):
             s -= hessian[m, i] * step[m]
         step[i] = s / hessian[i, i]
+    return True
 
 
 @inner(error_model="numpy")
@@ -165,19 +171,29 @@ def _enter(moments, child, c, penalty, free, weights, product, room, k, toleranc
 
 @inner(error_model="numpy")
 def _direction(moments, c, weights, room, k, t, left):  # type: ignore[no-untyped-def]
-    """Replace the negative slopes in ``room.step`` by the Newton direction."""
+    """Replace the negative slopes in ``room.step`` by the Newton direction.
+
+    Where columns depend on each other a ridge is added: then the direction is long where the loss
+    does not change, and ends where the first weight becomes zero.
+    """
     active, curb = room.active, room.curb
-    for a in range(k):
-        row, line = moments[active[a]], room.hessian[a]
-        if t > 0.0:
-            pull = 4.0 * t * curb[active[a]] * weights[active[a]] / (left * left)
-            for b in range(a + 1):
-                line[b] = c * row[active[b]] + pull * curb[active[b]] * weights[active[b]]
-            line[a] += 2.0 * t * curb[active[a]] / left
-        else:
-            for b in range(a + 1):
-                line[b] = c * row[active[b]]
-    _newton(room.hessian, room.step, k)
+    ridge = 0.0
+    while True:
+        for a in range(k):
+            row, line = moments[active[a]], room.hessian[a]
+            if t > 0.0:
+                pull = 4.0 * t * curb[active[a]] * weights[active[a]] / (left * left)
+                for b in range(a + 1):
+                    line[b] = c * row[active[b]] + pull * curb[active[b]] * weights[active[b]]
+                line[a] += 2.0 * t * curb[active[a]] / left
+            else:
+                for b in range(a + 1):
+                    line[b] = c * row[active[b]]
+            # A constant has no slope and needs no step.
+            line[a] = (1.0 + ridge) * line[a] if line[a] > 0.0 else 1.0
+        if _newton(room.hessian, room.step, k) or ridge > 1.0:
+            return
+        ridge = max(1e-8, 100.0 * ridge)
 
 
 @inner(error_model="numpy")

@@ -148,6 +148,7 @@ class _Lassos(Refinement):
         self._least = 1e-10 * float(np.trace(task.loss.matrix)) / max(d, 1)
         self._matters = 0.0  # what an edge must explain for its ends to be neighbours
         self._settled, self._sweeps, self._at, self._fell = 0, 0, 0, 0.0
+        self._before = np.inf  # the sum of minima when the order was changed last
         self._queue = np.empty(0, np.int64)
         self._stirred = np.zeros(d, np.bool_)
 
@@ -226,8 +227,10 @@ class _Lassos(Refinement):
         excess = np.abs(gradient) - self._task.costs(self._penalty, weights)
         reach = ancestors_of((weights != 0.0) | self._task.required)
         helps = self._task.open & (weights == 0.0) & ~reach.T & (excess > 100 * self._tolerance)
-        if not helps.any():
+        total = float(self._state.value.sum())
+        if not helps.any() or not total < self._before - self._tolerance:
             return False
+        self._before = total
         wanted = np.where(helps, excess / (excess[helps].max() * 1e6), 0.0)
         # Edges there are come first, so that only the order between them is changed.
         there = np.where(weights != 0.0, 1.0 + np.abs(weights), 0.0)
