@@ -2,32 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import heapq
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.graphs.bits import bits
-from isthmus.searches.exact import Component
+from isthmus.searches.exact import Choice, Component, PartSearch
 
+_SLICE = 0.3
+"""Seconds that SCIP runs before it is asked where it stands."""
 _CUTS_A_ROUND = 40
 _VIOLATED = 1.0 - 1e-4
+_MARGIN = 1e-6
+"""What SCIP takes for equal: so far below the slack it looks too."""
 
 
 @final
-class Program:
+class Program(PartSearch):
     """One component as an integer program under way.
+
+    One best graph is what SCIP finds by itself. For several, every graph that it comes by is
+    ranked and then forbidden, and what the last one of the ranking scores is SCIP's limit: all come
+    out of one tree.
 
     Parameters
     ----------
     part
         The nodes and their parent sets.
-    known
+    lines
         Line of each node in a graph that is known.
+    known
+        Score of that graph.
+    networks
+        How many of the best graphs to give.
+    slack
+        None to look for one best graph; else how much less than it graphs of interest score.
     """
 
-    def __init__(self, part: Component, known: list[int]) -> None:
+    def __init__(
+        self,
+        part: Component,
+        lines: list[int],
+        known: float,
+        *,
+        networks: int,
+        slack: float | None,
+    ) -> None:
         from pyscipopt import Model, quicksum
         from pyscipopt.scip import PY_SCIP_PARAMSETTING
 
@@ -54,7 +77,10 @@ class Program:
         )
         model.setMaximize()
         self._seconds = 0.0
-        self._known = list(known)
+        self._lines = list(lines)
+        self._known = known
+        self._ranking = None if slack is None else _Ranking(part, networks, slack)
+        self._finished = False
         # Scores relative to the best of each node: small numbers are exact numbers.
         self._tops = [lines[0][1] for lines in part.lists]
         self._columns = [
@@ -64,7 +90,7 @@ class Program:
         for columns in self._columns:
             model.addCons(quicksum(columns) == 1)
         flat = [column for columns in self._columns for column in columns]
-        self._handler = _handler(_Clusters(part), flat)
+        self._handler = _handler(_Clusters(part), flat, self._ranking, sum(self._tops))
         model.includeConshdlr(
             self._handler,
             "clusters",
@@ -76,14 +102,18 @@ class Program:
             eagerfreq=-1,
             needscons=False,
         )
-        if len(part.nodes) > 1:
+        if self._ranking is not None:
+            # Presolving may leave out graphs when another one is as good.
+            model.setPresolve(PY_SCIP_PARAMSETTING.OFF)
+            model.setParams({"misc/allowstrongdualreds": False, "misc/allowweakdualreds": False})
+        elif len(part.nodes) > 1:
             self._start()
 
     def _start(self) -> None:
         """Give SCIP the graph that is known."""
         solution = self._model.createSol()
         for v, lines in enumerate(self._part.lists):
-            places = [i for i, line in enumerate(lines) if line[2] == self._known[v]]
+            places = [i for i, line in enumerate(lines) if line[2] == self._lines[v]]
             wanted = self._known_mask(v)
             if not places:
                 # The line itself was merged with one that differs in nodes outside only.
@@ -93,40 +123,52 @@ class Program:
         self._model.addSol(solution)
 
     def _known_mask(self, v: int) -> int:
-        return next((m for m, _, i in self._part.lists[v] if i == self._known[v]), 0)
+        return next((m for m, _, i in self._part.lists[v] if i == self._lines[v]), 0)
 
-    def run(self, seconds: float) -> bool:
-        """Work for some time; return whether the best graph is proven."""
-        self._seconds += seconds
+    def step(self) -> bool:
+        """Let SCIP work for a while; return whether the best graphs are proven."""
+        self._seconds += _SLICE
         self._model.setParam("limits/time", self._seconds)
         self._model.optimize()
         if self._handler.failure is not None:
             failure, self._handler.failure = self._handler.failure, None
             raise failure
-        return bool(self._model.getStatus() == "optimal")
+        # Where every graph is forbidden once it is ranked, none is left in the end.
+        self._finished = self._model.getStatus() in ("optimal", "infeasible")
+        return self._finished
+
+    @property
+    def _bound(self) -> float:
+        """What a graph that SCIP has not come by scores at most."""
+        return sum(self._tops) + min(0.0, float(self._model.getDualbound()))
 
     @property
     def gap(self) -> float:
         """How much more than the graph at hand the best one can score."""
-        if self._model.getStatus() == "optimal":
+        if self._finished:
             return 0.0
+        if self._ranking is None:
+            return max(0.0, self._bound - max(self._known, self._found_score()))
+        best = max(self._known, self._ranking.best)
+        gap = self._bound - best
+        return gap if gap > 1e-9 * max(1.0, abs(best)) else 0.0
+
+    def _found_score(self) -> float:
         if self._model.getNSols() == 0:
-            return float("inf")
-        bound = min(0.0, float(self._model.getDualbound()))
-        return max(0.0, bound - float(self._model.getPrimalbound()))
+            return -np.inf
+        return sum(self._tops) + float(self._model.getPrimalbound())
 
     @property
-    def cuts(self) -> int:
-        """Clusters added."""
-        return int(self._handler.added)
+    def counts(self) -> Mapping[str, int]:
+        """Clusters added, and nodes of the tree of branches."""
+        return {"cuts": int(self._handler.added), "branches": int(self._model.getNTotalNodes())}
 
-    @property
-    def nodes(self) -> int:
-        """Nodes of the tree of branches."""
-        return int(self._model.getNTotalNodes())
-
-    def chosen(self) -> Iterator[tuple[int, int]]:
-        """Nodes and lines of the best graph so far."""
+    def better_lines(self) -> Iterator[tuple[int, int]]:
+        """Nodes and lines of the best graph, if one better than the known was found."""
+        if self._ranking is not None:
+            if self._ranking.best > self._known:
+                yield from self._ranking.choices()[0][1].items()
+            return
         if self._model.getNSols() == 0:
             return
         solution: Any = self._model.getBestSol()
@@ -134,10 +176,61 @@ class Program:
             values = [solution[column] for column in columns]
             yield self._part.nodes[v], self._part.lists[v][int(np.argmax(values))][2]
 
+    def near_best(self) -> tuple[list[Choice], float]:
+        """The best graphs that SCIP came by, best first, and what any other can score."""
+        if self._ranking is None:
+            return [], self._bound
+        floor = self._ranking.floor()
+        return self._ranking.choices(), floor if self._finished else max(self._bound, floor)
+
     def describe(self) -> str:
         """Say what is under way."""
         size = len(self._part.nodes)
-        return f"{self.cuts} cuts, {self.nodes} branches of a component of {size} nodes"
+        done = self.counts
+        text = f"{done['cuts']} cuts, {done['branches']} branches of a component of {size} nodes"
+        return text if self._ranking is None else f"{text}, {len(self._ranking)} graphs"
+
+
+@final
+class _Ranking:
+    """The best graphs that SCIP came by, each as columns of the program."""
+
+    def __init__(self, part: Component, most: int, slack: float) -> None:
+        self._nodes = part.nodes
+        self._columns = [(score, line) for lines in part.lists for _, score, line in lines]
+        self._most = most
+        self._slack = slack
+        self._kept: list[tuple[float, int, tuple[int, ...]]] = []
+        self._seen: set[tuple[int, ...]] = set()
+        self.best = -np.inf
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def floor(self, margin: float = 0.0) -> float:
+        """Graphs that score less are not wanted, but for a margin at the end of the slack."""
+        low = self.best - self._slack - margin
+        return max(low, self._kept[0][0]) if len(self._kept) == self._most else low
+
+    def add(self, columns: tuple[int, ...]) -> None:
+        """Take a graph if it is new and good enough."""
+        if columns in self._seen:
+            return
+        self._seen.add(columns)
+        score = sum(self._columns[i][0] for i in columns)
+        self.best = max(self.best, score)
+        heapq.heappush(self._kept, (score, -len(self._seen), columns))
+        if len(self._kept) > self._most:
+            heapq.heappop(self._kept)
+
+    def choices(self) -> list[Choice]:
+        """The graphs above the floor, best first."""
+        lines = [line for _, line in self._columns]
+        return [
+            (score, {v: lines[i] for v, i in zip(self._nodes, columns, strict=True)})
+            for score, _, columns in sorted(self._kept, reverse=True)
+            if score >= self.best - self._slack - _MARGIN
+        ]
 
 
 @final
@@ -188,6 +281,13 @@ class _Clusters:
             for v in free:
                 left ^= 1 << v
 
+    def choice(self, values: NDArray[np.float64]) -> tuple[int, ...]:
+        """The line of each node; nothing if one has none, or several."""
+        chosen = np.flatnonzero(values > 0.5)
+        if not np.array_equal(self.owner[chosen], np.arange(self.d)):
+            return ()
+        return tuple(chosen.tolist())
+
     def avoiding(self, cluster: int) -> list[int]:
         """Lines of the nodes of a cluster without parents in it."""
         inside = [cluster >> int(v) & 1 for v in range(self.d)]
@@ -198,39 +298,56 @@ class _Clusters:
         ]
 
 
-def _handler(clusters: _Clusters, columns: list[Any]) -> Any:  # noqa: C901 - SCIP wants one class
+def _handler(  # noqa: C901 - SCIP wants one class
+    clusters: _Clusters, columns: list[Any], ranking: _Ranking | None, top: float
+) -> Any:
     """Make the constraint handler; a function, so that SCIP is imported only here."""
     from pyscipopt import Conshdlr
     from pyscipopt.scip import PY_SCIP_RESULT as RESULT
 
     class Handler(Conshdlr):
         added = 0
+        limit = -np.inf
         failure: BaseException | None = None
 
         def _values(self, solution: Any) -> NDArray[np.float64]:
             get = self.model.getSolVal
             return np.array([get(solution, column) for column in columns])
 
-        def _cut(self, cluster: int) -> None:
+        def _row(self, lines: Iterable[int], least: float | None, most: float | None) -> None:
             model = self.model
-            row = model.createEmptyRowUnspec("cluster", lhs=1.0, rhs=None, local=False)
+            row = model.createEmptyRowUnspec("cluster", lhs=least, rhs=most, local=False)
             model.cacheRowExtensions(row)
-            for line in clusters.avoiding(cluster):
+            for line in lines:
                 model.addVarToRow(row, model.getTransformedVar(columns[line]), 1.0)
             model.flushRowExtensions(row)
             model.addCut(row, forcecut=True)
             model.addPoolCut(row)
             model.releaseRow(row)
+
+        def _cut(self, cluster: int) -> None:
+            self._row(clusters.avoiding(cluster), 1.0, None)
             self.added += 1
 
         def _cyclic(self, solution: Any) -> int:
             # An exception cannot cross SCIP: keep it, and stop.
             try:
                 return clusters.cycle(self._values(solution))
-            except BaseException as failure:  # noqa: BLE001 - raised again by Program.run
+            except BaseException as failure:  # noqa: BLE001 - raised again by Program.step
                 self.failure = failure
                 self.model.interruptSolve()
                 return 1
+
+        def _ranked(self, solution: Any) -> tuple[int, ...]:
+            """Rank a graph, where several are wanted, and give what SCIP has to do without."""
+            chosen = () if ranking is None else clusters.choice(self._values(solution))
+            if ranking is not None and chosen:
+                ranking.add(chosen)
+                limit = ranking.floor(_MARGIN) - top
+                if limit > self.limit:
+                    self.limit = limit
+                    self.model.setObjlimit(limit)
+            return chosen
 
         def _separate(self) -> bool:
             """Add cuts for the solution of the LP; tell whether there were any."""
@@ -238,25 +355,31 @@ def _handler(clusters: _Clusters, columns: list[Any]) -> Any:  # noqa: C901 - SC
                 found = clusters.violated(self._values(None), _CUTS_A_ROUND)
                 for cluster in found:
                     self._cut(cluster)
-            except BaseException as failure:  # noqa: BLE001 - raised again by Program.run
+            except BaseException as failure:  # noqa: BLE001 - raised again by Program.step
                 self.failure = failure
                 self.model.interruptSolve()
                 return False
             return bool(found)
 
         def conscheck(self, constraints: Any, solution: Any, *_: Any) -> dict[str, Any]:
-            return {"result": RESULT.INFEASIBLE if self._cyclic(solution) else RESULT.FEASIBLE}
+            refused = self._cyclic(solution) or self._ranked(solution)
+            return {"result": RESULT.INFEASIBLE if refused else RESULT.FEASIBLE}
 
         def consenfolp(self, *_: Any) -> dict[str, Any]:
             cycle = self._cyclic(None)
-            if not cycle:
-                return {"result": RESULT.FEASIBLE}
-            if not self._separate():
-                self._cut(cycle)
-            return {"result": RESULT.SEPARATED}
+            if cycle:
+                if not self._separate():
+                    self._cut(cycle)
+                return {"result": RESULT.SEPARATED}
+            chosen = self._ranked(None)
+            if chosen:
+                self._row(chosen, None, len(chosen) - 1.0)
+                return {"result": RESULT.SEPARATED}
+            return {"result": RESULT.FEASIBLE}
 
         def consenfops(self, *_: Any) -> dict[str, Any]:
-            return {"result": RESULT.INFEASIBLE if self._cyclic(None) else RESULT.FEASIBLE}
+            refused = self._cyclic(None) or self._ranked(None)
+            return {"result": RESULT.INFEASIBLE if refused else RESULT.FEASIBLE}
 
         def conssepalp(self, *_: Any) -> dict[str, Any]:
             return {"result": RESULT.SEPARATED if self._separate() else RESULT.DIDNOTFIND}

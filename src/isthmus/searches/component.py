@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isthmus.searches.exact import Component, Line
-from isthmus.searches.near_best import Choice, enumerate_near_best
+from isthmus.searches.exact import Choice, Component, Line, PartSearch
+from isthmus.searches.near_best import enumerate_near_best
 
 _QUOTA = 5_000
 _CHUNK = 2**11
@@ -18,7 +18,7 @@ _SINGLE = 12
 
 
 @final
-class ComponentSearch:
+class ComponentSearch(PartSearch):
     """One component under way.
 
     Parameters
@@ -27,6 +27,8 @@ class ComponentSearch:
         The nodes and their parent sets.
     known
         Score of a graph that is known.
+    networks
+        How many of the best graphs to give.
     slack
         None to look for one best graph; else how much less than it graphs of interest score.
     pattern
@@ -36,7 +38,14 @@ class ComponentSearch:
     """
 
     def __init__(
-        self, part: Component, known: float, *, slack: float | None, pattern: int, max_states: int
+        self,
+        part: Component,
+        known: float,
+        *,
+        networks: int,
+        slack: float | None,
+        pattern: int,
+        max_states: int,
     ) -> None:
         from isthmus.numerics import order_graph
 
@@ -44,9 +53,10 @@ class ComponentSearch:
         groups = _groups(part, pattern)
         self._part = _renumbered(part, [i for group in groups for i in group])
         self._known = known
+        self._networks = networks
         self._slack = slack
         self._most = max_states
-        self.size = len(part.nodes)
+        self._size = len(part.nodes)
         sizes = np.array([len(group) for group in groups], np.int64)
         lengths = 2**sizes
         lists = self._part.lists
@@ -72,9 +82,9 @@ class ComponentSearch:
         return self._known - low + sign * 1e-10 * max(1.0, abs(self._known))
 
     @property
-    def expanded(self) -> int:
+    def counts(self) -> Mapping[str, int]:
         """How many states were expanded."""
-        return 0 if self._frontier is None else int(self._frontier.counters[2])
+        return {"expanded": 0 if self._frontier is None else int(self._frontier.counters[2])}
 
     @property
     def gap(self) -> float:
@@ -137,29 +147,30 @@ class ComponentSearch:
             at = int(frontier.via[at])
         # The first state was not chosen.
         taken = np.array(choices[::-1][1:], np.int64)
-        lines: NDArray[np.int64] = np.full(self.size, -1, np.int64)
+        lines: NDArray[np.int64] = np.full(self._size, -1, np.int64)
         self._kernels.replay(self._problem, taken, self._slack is None, lines)
         for i, v in enumerate(self._part.nodes):
             offset = int(lines[i] - self._problem.starts[i])
             yield v, self._part.lists[i][offset][2]
 
-    def near_best(self, most: int) -> list[Choice]:
-        """The best graphs of the component, best first."""
-        frontier = self._frontier
-        assert frontier is not None
-        assert self._slack is not None
-        n = int(frontier.counters[0])
-        closed = np.flatnonzero(frontier.closed[:n])
-        values = dict(
-            zip(frontier.states[closed].tolist(), frontier.values[closed].tolist(), strict=True)
-        )
-        return enumerate_near_best(self._part, values, self._known - self._slack, most)
+    def near_best(self) -> tuple[list[Choice], float]:
+        """The best graphs, best first; none before all states of interest are known."""
+        if not self._finished or self._gave_up or self._slack is None:
+            return [], self._known + self.gap
+        assert self._frontier is not None
+        n = int(self._frontier.counters[0])
+        closed = np.flatnonzero(self._frontier.closed[:n])
+        states, values = self._frontier.states[closed], self._frontier.values[closed]
+        best = dict(zip(states.tolist(), values.tolist(), strict=True))
+        floor = self._known - self._slack
+        found = enumerate_near_best(self._part, best, floor, self._networks)
+        return found, found[-1][0] if len(found) == self._networks else floor
 
     def describe(self) -> str:
         """Say what is under way."""
         if self._frontier is None:
-            return f"patterns of a component of {self.size} nodes"
-        return f"{self.expanded} states of a component of {self.size} nodes"
+            return f"patterns of a component of {self._size} nodes"
+        return f"{self.counts['expanded']} states of a component of {self._size} nodes"
 
 
 def _groups(part: Component, most: int) -> list[list[int]]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import final
 
@@ -16,6 +17,9 @@ from isthmus.objectives.table import unpack
 
 Line = tuple[int, float, int]
 """A parent set as a mask over all nodes, its score, its line in the table."""
+
+Choice = tuple[float, dict[int, int]]
+"""A score, and for each node the line of its parent set."""
 
 _SWEEPS = 50
 
@@ -92,6 +96,36 @@ class Component:
 
     nodes: tuple[int, ...]
     lists: tuple[tuple[Line, ...], ...]
+
+
+class PartSearch(ABC):
+    """The search for the best graphs of one component, under way."""
+
+    @abstractmethod
+    def step(self) -> bool:
+        """Go on for a while; return whether it is done."""
+
+    @property
+    @abstractmethod
+    def gap(self) -> float:
+        """How much more than the graph at hand the best one can score."""
+
+    @property
+    @abstractmethod
+    def counts(self) -> Mapping[str, int]:
+        """What was done so far, in numbers that add up over components."""
+
+    @abstractmethod
+    def better_lines(self) -> Iterator[tuple[int, int]]:
+        """Nodes and lines of the best graph, if one better than the known was found."""
+
+    @abstractmethod
+    def near_best(self) -> tuple[list[Choice], float]:
+        """The best graphs so far, best first, and what any other one can score at most."""
+
+    @abstractmethod
+    def describe(self) -> str:
+        """Say what is under way."""
 
 
 def first_graph(

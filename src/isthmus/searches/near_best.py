@@ -3,21 +3,8 @@
 from __future__ import annotations
 
 import heapq
-import math
-from typing import Protocol
 
-from isthmus.searches.exact import Component
-
-Choice = tuple[float, dict[int, int]]
-"""A score, and for each node the line of its parent set."""
-
-
-class _Wanted(Protocol):
-    @property
-    def networks(self) -> int: ...
-
-    @property
-    def bayes_factor(self) -> float | None: ...
+from isthmus.searches.exact import Choice, Component
 
 
 def enumerate_near_best(
@@ -54,7 +41,8 @@ def enumerate_near_best(
             if len(kept) > most:
                 heapq.heappop(kept)
             if len(kept) == most:
-                floor = max(floor, kept[0][0])
+                # As good as the last one is not better: there can be millions of them.
+                floor = max(floor, kept[0][0] + 1e-12 * max(1.0, abs(kept[0][0])))
             return
         steps = []
         for x in range(m):
@@ -83,18 +71,28 @@ def enumerate_near_best(
     return [(score, dict(zip(part.nodes, lines, strict=True))) for score, _, lines in kept]
 
 
-def combine(lists: list[list[Choice]], wanted: _Wanted) -> list[Choice]:
-    """Put the graphs of all components together, best first."""
-    found: list[Choice] = [(0.0, {})]
-    for other in lists:
-        pairs = []
-        for i, (score, lines) in enumerate(found):
-            # The pairs before this one are as good: more than ``networks`` of them are not needed.
-            for more, extra in other[: wanted.networks // (i + 1)]:
-                pairs.append((score + more, {**lines, **extra}))
-        pairs.sort(key=lambda pair: -pair[0])
-        found = pairs[: wanted.networks]
-    if wanted.bayes_factor is not None and found:
-        floor = found[0][0] - math.log(wanted.bayes_factor) - 1e-9
-        found = [one for one in found if one[0] >= floor]
-    return found
+def combine(first: list[Choice], second: list[Choice], most: int, slack: float) -> list[Choice]:
+    """Put the graphs of two parts together, best first.
+
+    Parameters
+    ----------
+    first, second
+        The best graphs of either part, best first.
+    most
+        How many to give.
+    slack
+        Graphs that score so much less than the best one are left out: where either list ends so
+        far below its best graph, the next ones may be missing.
+    """
+    pairs = [
+        (score + more, i, j)
+        for i, (score, _) in enumerate(first)
+        # The pairs before this one are as good: more than ``most`` of them are not needed.
+        for j, (more, _) in enumerate(second[: most // (i + 1)])
+    ]
+    pairs.sort(key=lambda pair: -pair[0])
+    return [
+        (score, {**first[i][1], **second[j][1]})
+        for score, i, j in pairs[:most]
+        if score >= pairs[0][0] - slack
+    ]
