@@ -59,6 +59,7 @@ class Room(NamedTuple):
     change: Floats
     gain: Floats
     others: Integers
+    open: Truths
     own_free: Truths
     own_weights: Floats
     own_product: Floats
@@ -79,35 +80,15 @@ def new_room(d: int) -> Room:
         change=np.zeros(d),
         gain=np.zeros(d),
         others=np.zeros(d, np.int64),
+        open=np.zeros(d, np.bool_),
         own_free=np.zeros(d, np.bool_),
         own_weights=np.zeros(d),
         own_product=np.zeros(d),
     )
 
 
-class Ordered(NamedTuple):
-    """Weights along an order: column j has weights from its predecessors only.
-
-    ``product[j]`` is ``S w_j``; ``value[j]`` is the minimum of column j less ``c S_jj / 2``.
-    """
-
-    order: Integers
-    place: Integers
-    incoming: Floats
-    product: Floats
-    value: Floats
-
-
-def new_ordered(order: Integers, incoming: Floats) -> Ordered:
-    """Start from an order and any weights; `settle` makes them the minimum along it."""
-    d = len(order)
-    place = np.empty(d, np.int64)
-    place[order] = np.arange(d)
-    return Ordered(order.copy(), place, incoming.copy(), np.zeros((d, d)), np.zeros(d))
-
-
 @inner(error_model="numpy")
-def _newton(hessian, step, k):  # type: ignore[no-untyped-def]
+def newton(hessian, step, k):  # type: ignore[no-untyped-def]
     """Solve for ``step`` in place by a Cholesky factor that overwrites ``hessian``.
 
     Returns whether it could: not where columns depend on each other.
@@ -191,7 +172,7 @@ def _direction(moments, c, weights, room, k, t, left):  # type: ignore[no-untype
                     line[b] = c * row[active[b]]
             # A constant has no slope and needs no step.
             line[a] = (1.0 + ridge) * line[a] if line[a] > 0.0 else 1.0
-        if _newton(room.hessian, room.step, k) or ridge > 1.0:
+        if newton(room.hessian, room.step, k) or ridge > 1.0:
             return
         ridge = max(1e-8, 100.0 * ridge)
 
@@ -356,206 +337,6 @@ def sweep(problem, incoming, inverse, columns, t, radius, tolerance, room):  # t
                 for m in range(d):
                     line[m] += s * room.along[m]
     return biggest
-
-
-@inner(error_model="numpy")
-def _settle_one(problem, state, child, tolerance, room):  # type: ignore[no-untyped-def]
-    weights = state.incoming[child]
-    for i in range(len(weights)):
-        room.free[i] = problem.open[child, i] and state.place[i] < state.place[child]
-        if not room.free[i]:
-            weights[i] = 0.0
-    state.value[child] = column(
-        problem.moments, child, problem.scale[child], problem.penalty[child],
-        room.free, 0.0, tolerance, weights, state.product[child], room,
-    )  # fmt: skip
-
-
-@kernel(error_model="numpy")
-def settle(problem, state, start, stop, tolerance, room):  # type: ignore[no-untyped-def]
-    """Solve columns ``start`` to ``stop`` exactly along the order."""
-    for child in range(start, stop):
-        _settle_one(problem, state, child, tolerance, room)
-
-
-@inner(error_model="numpy")
-def _wants(problem, state, child, parent, tolerance):  # type: ignore[no-untyped-def]
-    """Whether a weight from ``parent``, now zero, would lower the value of ``child``."""
-    if not problem.open[child, parent]:
-        return False
-    slope = problem.scale[child] * (problem.moments[child, parent] - state.product[child, parent])
-    return abs(slope) - problem.penalty[child, parent] > tolerance
-
-
-@inner(error_model="numpy")
-def _value_with(problem, state, child, upto, mover, tolerance, room):  # type: ignore[no-untyped-def]
-    """Minimum of ``child`` after the first ``upto`` of the others, and ``mover`` if not -1."""
-    weights = room.weights
-    room.free[:] = False
-    for i in range(len(weights)):
-        weights[i] = state.incoming[child, i]
-    for p in range(upto):
-        room.free[room.others[p]] = problem.open[child, room.others[p]]
-    if mover >= 0:
-        room.free[mover] = True
-    for i in range(len(weights)):
-        if not room.free[i]:
-            weights[i] = 0.0
-    return column(
-        problem.moments, child, problem.scale[child], problem.penalty[child],
-        room.free, 0.0, tolerance, weights, room.product, room,
-    )  # fmt: skip
-
-
-@inner(error_model="numpy")
-def _own(problem, mover, tolerance, room):  # type: ignore[no-untyped-def]
-    """Minimum of the mover on the predecessors in ``room.own_free``, from where it was."""
-    return column(
-        problem.moments, mover, problem.scale[mover], problem.penalty[mover],
-        room.own_free, 0.0, tolerance, room.own_weights, room.own_product, room,
-    )  # fmt: skip
-
-
-@inner(error_model="numpy")
-def _start_own(problem, state, mover, room):  # type: ignore[no-untyped-def]
-    for i in range(len(state.order)):
-        room.own_free[i] = problem.open[mover, i] and state.place[i] < state.place[mover]
-        room.own_weights[i] = state.incoming[mover, i]
-        room.own_product[i] = state.product[mover, i]
-
-
-@inner(error_model="numpy")
-def _look_earlier(problem, state, mover, low, tolerance, least, room):  # type: ignore[no-untyped-def]
-    """Find the best earlier place and what it gains.
-
-    Others gain by the mover as a new predecessor, the mover loses its own. Its loss grows along the
-    way, so beyond what all others together could gain there is nothing to find.
-    """
-    here, value = state.place[mover], state.value[mover]
-    hope = 0.0
-    for m in range(low, here):
-        v = room.others[m]
-        room.gain[m] = 0.0
-        if _wants(problem, state, v, mover, tolerance):
-            with_it = _value_with(problem, state, v, m, mover, tolerance, room)
-            room.gain[m] = state.value[v] - with_it
-            hope += room.gain[m]
-    best, most = here, least
-    if hope <= least:
-        return best, 0.0
-    _start_own(problem, state, mover, room)
-    own, gained, stale = value, 0.0, False
-    for m in range(here - 1, low - 1, -1):
-        v = room.others[m]
-        room.own_free[v] = False
-        if room.own_weights[v] != 0.0:
-            room.own_weights[v] = 0.0
-            stale = True
-        # Only a place just before one that gains can be the best.
-        if room.gain[m] <= 0.0:
-            continue
-        gained += room.gain[m]
-        if stale:
-            own = _own(problem, mover, tolerance, room)
-            stale = False
-        if gained - (own - value) > most:
-            best, most = m, gained - (own - value)
-        if own - value >= hope:
-            break
-    return best, most if best != here else 0.0
-
-
-@inner(error_model="numpy")
-def _look_later(problem, state, mover, high, tolerance, least, room):  # type: ignore[no-untyped-def]
-    """Find the best later place and what it gains.
-
-    The mover gains new predecessors, its children lose it. Their loss grows along the way, so
-    beyond what all predecessors together would give there is nothing to find.
-    """
-    here, value = state.place[mover], state.value[mover]
-    best, most = here, least
-    wanted = False
-    for m in range(here, high):
-        wanted = wanted or _wants(problem, state, mover, room.others[m], tolerance)
-    if not wanted:
-        return best, 0.0
-    _start_own(problem, state, mover, room)
-    for m in range(here, high):
-        room.own_free[room.others[m]] = problem.open[mover, room.others[m]]
-    hope = value - _own(problem, mover, tolerance, room)
-    if hope <= least:
-        return best, 0.0
-    _start_own(problem, state, mover, room)
-    own, lost, stale = value, 0.0, False
-    c = problem.scale[mover]
-    for m in range(here, high + 1):
-        # Only a place just before a child, or the last one, can be the best.
-        child = m < high and state.incoming[room.others[m], mover] != 0.0
-        if child or m == high:
-            if stale:
-                own = _own(problem, mover, tolerance, room)
-                stale = False
-            if value - own - lost > most:
-                best, most = m, value - own - lost
-        if m == high:
-            break
-        v = room.others[m]
-        if child:
-            lost += _value_with(problem, state, v, m, -1, tolerance, room) - state.value[v]
-            if lost >= hope:
-                break
-        if problem.open[mover, v]:
-            room.own_free[v] = True
-            slope = c * (problem.moments[mover, v] - room.own_product[v])
-            if abs(slope) - problem.penalty[mover, v] > tolerance:
-                stale = True
-    return best, most if best != here else 0.0
-
-
-@kernel(error_model="numpy")
-def improve(problem, state, mover, tolerance, least, room):  # type: ignore[no-untyped-def]
-    """Move one variable to its best place in the order; return by how much the sum falls.
-
-    Only columns that gain or lose the mover as a predecessor and care about it are solved again.
-    """
-    d = len(state.order)
-    here = state.place[mover]
-    low, high, m = 0, d - 1, 0
-    for p in range(d):
-        v = state.order[p]
-        if v == mover:
-            continue
-        room.others[m] = v
-        if problem.required[mover, v]:
-            low = m + 1
-        if problem.required[v, mover]:
-            high = min(high, m)
-        m += 1
-    best, gain = _look_earlier(problem, state, mover, low, tolerance, least, room)
-    other, more = _look_later(problem, state, mover, high, tolerance, max(least, gain), room)
-    if other != here:
-        best, gain = other, more
-    if best == here:
-        return 0.0
-    for p in range(best):
-        state.order[p] = room.others[p]
-    state.order[best] = mover
-    for p in range(best, d - 1):
-        state.order[p + 1] = room.others[p]
-    for p in range(d):
-        state.place[state.order[p]] = p
-    _settle_one(problem, state, mover, tolerance, room)
-    for p in range(min(here, best), max(here, best) + 1):
-        v = state.order[p]
-        if v == mover:
-            continue
-        if best < here:
-            again = _wants(problem, state, v, mover, tolerance)
-        else:
-            again = state.incoming[v, mover] != 0.0
-        if again:
-            _settle_one(problem, state, v, tolerance, room)
-    return gain
 
 
 @kernel(error_model="numpy")

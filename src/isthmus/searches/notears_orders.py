@@ -129,10 +129,15 @@ class _Lassos(Refinement):
     def __init__(
         self, task: Task, penalty: Penalty, order: Integers, weights: Floats, *, refine: bool
     ) -> None:
-        from isthmus.numerics import columns
+        from isthmus.numerics import column_orders, columns
 
         d = len(order)
-        self._kernels, self._task, self._penalty, self._refine = columns, task, penalty, refine
+        self._kernels, self._task, self._penalty, self._refine = (
+            column_orders,
+            task,
+            penalty,
+            refine,
+        )
         self._problem = columns.Problem(
             np.array(task.loss.matrix, order="C"),
             np.ones(d),
@@ -141,12 +146,12 @@ class _Lassos(Refinement):
             np.array(task.required.T, order="C"),
         )
         self._room = columns.new_room(d)
-        self._state = columns.new_ordered(order, np.ascontiguousarray(weights.T))
+        self._state = column_orders.new_ordered(order, np.ascontiguousarray(weights.T))
         # Slopes are rounded in proportion to the variances.
         top = float(np.diagonal(task.loss.matrix).max(initial=0.0))
         self._tolerance = max(_TOLERANCE * min(1.0, top), 1e-14 * top)
         self._least = 1e-10 * float(np.trace(task.loss.matrix)) / max(d, 1)
-        self._matters = 0.0  # what an edge must explain for its ends to be neighbours
+        self._matters = 0.0  # what an edge must explain to be looked at
         self._settled, self._sweeps, self._at, self._fell = 0, 0, 0, 0.0
         self._before = np.inf  # the sum of minima when the order was changed last
         self._queue = np.empty(0, np.int64)
@@ -199,11 +204,8 @@ class _Lassos(Refinement):
     def _move(self, mover: int) -> None:
         near = self._near(mover)
         self._stirred[mover] = False
-        fell = float(
-            self._kernels.improve(
-                self._problem, self._state, mover, self._tolerance, self._least, self._room
-            )
-        )
+        bounds = self._tolerance, self._least, self._matters
+        fell = float(self._kernels.improve(self._problem, self._state, mover, *bounds, self._room))
         if fell > 0.0:
             self._fell += fell
             self._stirred |= near | self._near(mover)
