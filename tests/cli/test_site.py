@@ -10,7 +10,17 @@ import pytest
 
 from isthmus.cli import ExitCode, main
 from isthmus.cli.board import Board, RunState
-from isthmus.sources.horizontal import FileLedger, Identity, Study
+from isthmus.cli.strategies import admm_from
+from isthmus.sources.horizontal import (
+    DynamicADMM,
+    FileLedger,
+    Identity,
+    LinearADMM,
+    PerceptronADMM,
+    Stiffness,
+    Study,
+)
+from isthmus.sources.horizontal.admm.choice import model_of
 from isthmus.sources.horizontal.governance.cards import Card, Folder
 from isthmus.sources.horizontal.protocol.transport import SiteState
 
@@ -103,6 +113,93 @@ def test_a_draft_for_admm(drafted: Callable[..., Path]) -> None:
     study = Study.read(drafted(VARIABLES, "--method", "admm") / "study" / "study.toml")
     assert study.rounds == 300
     assert {m.value for m in study.messages} == {"totals", "consensus"}
+
+
+def test_drafts_name_the_model_of_admm(drafted: Callable[..., Path]) -> None:
+    folder = drafted(VARIABLES, "--method", "admm", "--networks")
+    study = Folder(folder / "study").study()
+    assert {m.value for m in study.messages} == {"totals", "networks"}
+    assert isinstance(model_of(study), PerceptronADMM)
+    again = ["coordinator", "draft", folder / "lead"]
+    texts = ["--title", "T", "--purpose", "P", "--variables", folder / "variables.toml"]
+    for name in ("north", "east", "south"):
+        texts += ["--card", folder / name / "card.toml"]
+    series = ["--method", "admm", "--lags", 2]
+    assert run(*again, folder / "series", *texts, *series) == 0
+    study = Folder(folder / "series").study()
+    assert study.schema.names == tuple(
+        f"{name}{lag}" for lag in ("", "@1", "@2") for name in ("age", "pressure")
+    )
+    assert study.grid.bounds["pressure@2"] == (0.0, 300.0)
+    assert isinstance(model_of(study), DynamicADMM)
+    wrong = folder / "wrong"
+    assert run(*again, wrong, *texts, *series, "--networks") == ExitCode.STUDY
+    assert run(*again, wrong, *texts, "--networks") == ExitCode.FORMAT
+    assert run(*again, wrong, *texts, "--method", "admm", "--rounds", 10) == ExitCode.STUDY
+    assert run(*again, wrong, *texts, "--lags", -1) == ExitCode.SCHEMA
+    (folder / "variables.toml").write_text(LEVELS)
+    assert run(*again, wrong, *texts, "--method", "admm") == ExitCode.SCHEMA
+    assert not wrong.exists()
+
+
+def test_a_dry_run_shows_a_step_of_admm(
+    drafted: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = drafted(VARIABLES, "--method", "admm", "--rounds", 50)
+    home, study = folder / "east", folder / "study"
+    data = table(folder / "east.csv")
+    assert run("site", "policy", home, study) == 0
+    assert run("site", "sign", home, study) == 0
+    assert "can tell few sites apart" in capsys.readouterr().out  # before one signs
+    assert run("site", "dry-run", home, study, "--data", data) == 0
+    said = capsys.readouterr().out
+    assert "It would send 3 numbers" in said
+    assert "It would send 4 numbers" in said
+    assert "sums of age, pressure" in said
+    assert "products" not in said  # they do not leave
+    assert "Up to 40 such steps" in said
+    few = table(folder / "few.csv", rows=10)
+    assert run("site", "dry-run", home, study, "--data", few) == ExitCode.REFUSED
+    assert run("site", "dry-run", home, study, "--data", data, "--time", "age") == ExitCode.SCHEMA
+
+
+def test_a_dry_run_of_a_series(
+    drafted: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = drafted(VARIABLES, "--method", "admm", "--lags", 1)
+    home, study = folder / "east", folder / "study"
+    assert run("site", "policy", home, study) == 0
+    lines = [f"{100 + i},{i},x,{20 + i}" for i in reversed(range(60))]  # in no order
+    data = folder / "east.csv"
+    data.write_text("\n".join(["pressure,hour,unused,age", *lines]) + "\n")
+    capsys.readouterr()
+    assert run("site", "dry-run", home, study, "--data", data, "--time", "hour") == 0
+    said = capsys.readouterr().out
+    assert "rows: 59" in said
+    assert "It would send 8 numbers" in said
+    assert run("site", "dry-run", home, study, "--data", data, "--by", "ward") == ExitCode.SCHEMA
+    data.write_text(data.read_text().replace("159,59", "1590,59"))  # beyond the bounds
+    assert run("site", "dry-run", home, study, "--data", data, "--time", "hour") == ExitCode.REFUSED
+
+
+def test_options_that_mean_nothing_are_refused(drafted: Callable[..., Path]) -> None:
+    folder = drafted(VARIABLES, "--method", "admm")
+    command = ["coordinator", "run", folder / "lead", folder / "study"]
+    assert run(*command, "--score", "GaussianBIC") == ExitCode.MISMATCH
+    assert run(*command, "-o", folder / "network.bif") == ExitCode.FORMAT
+    with pytest.raises(SystemExit):
+        run(*command, "--admm", "ADMM")
+    with pytest.raises(SystemExit):
+        run(*command, "--admm", "LinearADMM(centring='none')")
+    found = admm_from("LinearADMM(rounds=7, stiffness='together')")
+    assert found == LinearADMM(rounds=7, stiffness=Stiffness.TOGETHER)
+
+
+def test_sums_take_no_options_of_admm(drafted: Callable[..., Path]) -> None:
+    folder = drafted()
+    command = ["coordinator", "run", folder / "lead", folder / "study"]
+    assert run(*command, "--admm", "LinearADMM") == ExitCode.MISMATCH
+    assert run(*command, "--anew") == ExitCode.MISMATCH
 
 
 def test_from_policy_to_dry_run(
@@ -203,3 +300,15 @@ def test_the_board_tells_how_a_run_stands(tmp_path: Path) -> None:
     found = json.loads(path.read_text())
     assert (found["state"], found["why"]) == ("paused", "b is gone")
     assert found["answers"] == {"a": 1, "b": 1}
+
+
+def test_the_board_tells_steps(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with Board(tmp_path / "status.json", ["a"]) as board:
+        board.state(RunState.RUNNING)
+        board.watch("a", SiteState.ANSWERED)
+        board.step(3, 40)
+        board.watch("a", SiteState.ASKED)
+        board.watch("a", SiteState.SILENT)
+    lines = [line[9:] for line in capsys.readouterr().err.splitlines()]
+    assert lines == ["running", "a: answered", "step 3 of at most 40", "a: silent"]
+    assert json.loads((tmp_path / "status.json").read_text())["step"] == 3

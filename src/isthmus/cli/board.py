@@ -45,6 +45,7 @@ class Board:
         self._why = ""
         self._sites = dict.fromkeys(sites, SiteState.AWAITED)
         self._answers = dict.fromkeys(sites, 0)
+        self._step = (0, 0)
         self._live: Any = None
 
     def __enter__(self) -> Self:
@@ -75,32 +76,40 @@ class Board:
         self._sites[site] = state
         self._answers[site] += state is SiteState.ANSWERED
         if self._run is not RunState.GATHERING:
-            quiet = SiteState.AWAITED in self._sites.values()
-            self._run = RunState.WAITING if quiet else RunState.RUNNING
-        self._show(f"{site}: {state.value}")
+            waiting = SiteState.AWAITED in self._sites.values()
+            self._run = RunState.WAITING if waiting else RunState.RUNNING
+        quiet = self._step[0] and state in (SiteState.ASKED, SiteState.ANSWERED)
+        self._show(None if quiet else f"{site}: {state.value}")
 
     def state(self, run: RunState) -> None:
         """The run goes on to something else."""
         self._run = run
         self._show(run.value)
 
+    def step(self, number: int, most: int) -> None:
+        """A method of many steps begins one; from now on, what each site does is not told."""
+        self._step = (number, most)
+        self._show(f"step {number} of at most {most}")
+
     def end(self, run: RunState, why: str) -> None:
         """The run ends like this."""
         self._run, self._why = run, why
         self._show(run.value)
 
-    def _show(self, line: str) -> None:
+    def _show(self, line: str | None) -> None:
         self._write()
         if self._live is not None:
             self._live.update(self._table(), refresh=True)
-        else:
+        elif line is not None:
             sys.stderr.write(f"{datetime.now():%H:%M:%S} {line}\n")
             sys.stderr.flush()
 
     def _table(self) -> Any:
         from rich.table import Table
 
-        table = Table(title=f"run: {self._run.value}", title_justify="left")
+        number, most = self._step
+        steps = f", step {number} of at most {most}" if number else ""
+        table = Table(title=f"run: {self._run.value}{steps}", title_justify="left")
         for column in ("site", "state", "answers"):
             table.add_column(column)
         for name, state in self._sites.items():
@@ -111,6 +120,7 @@ class Board:
         plain = {
             "state": self._run.value,
             "why": self._why,
+            "step": self._step[0],
             "time": datetime.now(UTC).isoformat(timespec="seconds"),
             "sites": {name: state.value for name, state in self._sites.items()},
             "answers": self._answers,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import signal
 from dataclasses import replace
 from functools import partial
@@ -12,13 +13,12 @@ from typing import Any
 from isthmus.cli.actions import add_action
 from isthmus.cli.board import Board, RunState
 from isthmus.cli.exit_codes import ExitCode
+from isthmus.cli.learn import writer
 from isthmus.cli.site import described, say
-from isthmus.cli.strategies import score_from, search_from
-from isthmus.errors import AbortedError, FormatError, IsthmusError
+from isthmus.cli.strategies import admm_from, score_from, search_from
+from isthmus.errors import AbortedError, FormatError, IsthmusError, MismatchError
 
 PORT = 9092
-GRAPHS = (".csv", ".dot", ".graphml")
-"""Files for what is only a graph."""
 
 
 def add(commands: Any) -> None:
@@ -52,6 +52,19 @@ def add(commands: Any) -> None:
     )
     run.add_argument("--score", type=score_from, help="what is good; chosen by default")
     run.add_argument("--search", type=search_from, help="how to look; chosen by default")
+    run.add_argument(
+        "--admm",
+        type=admm_from,
+        metavar="MODEL",
+        help="for studies by ADMM: LinearADMM, DynamicADMM or PerceptronADMM with its options, as "
+        "'LinearADMM(penalty=0.05)'; what the study is for by default",
+    )
+    run.add_argument(
+        "--anew",
+        action="store_true",
+        help="ask again for all that was summed before, to learn with other options of ADMM; what "
+        "was opened counts towards the rounds of the study",
+    )
     run.add_argument("--seed", type=int, default=0, help="of all random choices")
     for name, meaning in (
         ("answer", "for the answer of a site to one message"),
@@ -80,7 +93,22 @@ def _draft_options(draft: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="the card of a site; repeat it for each",
     )
-    draft.add_argument("--method", default="secure sums", choices=["secure sums", "admm"])
+    draft.add_argument(
+        "--method",
+        default="secure sums",
+        choices=["secure sums", "admm"],
+        help="how the sites work together; admm tells more, and is for neural networks above all",
+    )
+    draft.add_argument(
+        "--networks", action="store_true", help="admm: a small neural network a variable, no lines"
+    )
+    draft.add_argument(
+        "--lags",
+        type=int,
+        default=0,
+        metavar="NUMBER",
+        help="time series: with so many earlier steps of each variable",
+    )
     draft.add_argument(
         "--parents",
         type=int,
@@ -118,19 +146,25 @@ def _new(options: argparse.Namespace) -> ExitCode:
 
 
 def _draft(options: argparse.Namespace) -> ExitCode:
+    from isthmus.sources.horizontal.admm.choice import model_of
     from isthmus.sources.horizontal.governance.cards import Card, Folder
     from isthmus.sources.horizontal.governance.study import Method, Study, read_variables
     from isthmus.sources.horizontal.protocol.primitives import Identity
     from isthmus.sources.horizontal.requests.sums import Message
+    from isthmus.sources.horizontal.series import lagged_variables
     from isthmus.statistics import Kind, Plan
 
     schema, bounds = read_variables(options.variables)
+    if options.lags:
+        schema, bounds = lagged_variables(schema, bounds, options.lags)
     method = Method(options.method)
     discrete = schema.of_kind(Kind.DISCRETE)
     messages = [Message.MOMENTS]
     plan = None
     if method is Method.ADMM:
-        messages = [Message.TOTALS, Message.CONSENSUS]
+        messages = [Message.TOTALS, Message.NETWORKS if options.networks else Message.CONSENSUS]
+    elif options.networks:
+        raise FormatError("Neural networks are learned by --method admm; secure sums have none.")
     elif len(discrete) == len(schema):
         messages, plan = [Message.COUNTS], Plan.up_to(options.parents + 1)
     author = Identity.load(options.home / "author.pem")
@@ -148,6 +182,8 @@ def _draft(options: argparse.Namespace) -> ExitCode:
         plan=plan,
         rounds=options.rounds or (300 if method is Method.ADMM else 10),
     )
+    if method is Method.ADMM:
+        model_of(study)  # before anybody signs it
     host = (options.home / "host").read_text(encoding="utf-8")
     folder = Folder(options.study)
     address = options.address or f"{host}:{PORT}"
@@ -172,17 +208,14 @@ def _status(options: argparse.Namespace) -> ExitCode:
 
 
 def _run(options: argparse.Namespace) -> ExitCode:
-    from isthmus.cli.learn import writer
     from isthmus.sources.horizontal.governance.cards import Folder
     from isthmus.sources.horizontal.governance.study import Method
 
     study = Folder(options.study).study()
-    for path in options.output:
-        writer(path)
-        if study.method is Method.ADMM and path.suffix not in GRAPHS:
-            raise FormatError(f"ADMM gives a graph: write it to a file in {', '.join(GRAPHS)}.")
+    _require_fitting(options, by_admm=study.method is Method.ADMM)
     state = _state(options)
     state.mkdir(mode=0o700, parents=True, exist_ok=True)
+    same = "the same command" + (" without --anew" if options.anew else "")
     say(described(study))
     with Board(state / "status.json", [m.name for m in study.members]) as board:
         signal.signal(signal.SIGTERM, _interrupted)
@@ -193,10 +226,10 @@ def _run(options: argparse.Namespace) -> ExitCode:
             board.end(RunState.PAUSED if paused else RunState.ABORTED, str(error))
             if not paused:
                 raise
-            say(f"PAUSED: {error}\nRun the same command again when they are back: it goes on.")
+            say(f"PAUSED: {error}\nRun {same} again when they are back: it goes on.")
             return ExitCode.PAUSED
         except KeyboardInterrupt:
-            board.end(RunState.INTERRUPTED, "run the same command again to go on")
+            board.end(RunState.INTERRUPTED, f"run {same} again to go on")
             raise
         except (IsthmusError, OSError) as error:
             board.end(RunState.FAILED, str(error))
@@ -205,9 +238,34 @@ def _run(options: argparse.Namespace) -> ExitCode:
     say(f"DONE: {found}")
     for a, b in found.dag.edges:
         say(f"{a} → {b}")
+    say(f"What left the sites:\n{found.disclosure}")
     for path in options.output:
-        writer(path)(found, path)
+        _write(found, path)
+        say(f"Wrote {path}")
     return ExitCode.DONE
+
+
+def _require_fitting(options: argparse.Namespace, *, by_admm: bool) -> None:
+    """Refuse options that mean nothing to the method of the study, before anybody is asked."""
+    for path in options.output:
+        writer(path)
+        if by_admm and path.suffix == ".bif":
+            raise FormatError("ADMM gives weights, and BIF holds tables: write .json, or .html.")
+    others = ("score", "search") if by_admm else ("admm",)
+    wrong = [f"--{name}" for name in others if getattr(options, name) is not None]
+    wrong += ["--anew"] if options.anew and not by_admm else []
+    if wrong:
+        method = "ADMM, which takes --admm" if by_admm else "secure sums, not by ADMM"
+        raise MismatchError(f"{wrong[0]} does nothing here: the study is by {method}.")
+
+
+def _write(found: Any, path: Path) -> None:
+    from isthmus.sources.horizontal.admm.agreed import Agreed
+
+    if isinstance(found, Agreed) and path.suffix == ".json":
+        path.write_text(json.dumps(found.to_dict(), indent=1) + "\n", encoding="utf-8")
+    else:
+        writer(path)(found, path)
 
 
 def _interrupted(*_: object) -> None:
@@ -217,7 +275,10 @@ def _interrupted(*_: object) -> None:
 def _learned(options: argparse.Namespace, state: Path, board: Board) -> Any:
     """Start all, learn, and stop all."""
     from isthmus.sources.federation import Federation
+    from isthmus.sources.horizontal.admm.choice import model_of
     from isthmus.sources.horizontal.governance.cards import Folder
+    from isthmus.sources.horizontal.governance.study import Method
+    from isthmus.sources.horizontal.leader import begin_anew
     from isthmus.sources.horizontal.protocol.journal import FileJournal
     from isthmus.sources.horizontal.protocol.primitives import Identity
     from isthmus.sources.horizontal.protocol.transport import Timeouts
@@ -239,22 +300,24 @@ def _learned(options: argparse.Namespace, state: Path, board: Board) -> Any:
     transport = Flower(link, timeouts, board.watch)
     journal = FileJournal(state / "journal")
     try:
+        if options.anew:
+            begin_anew(journal, study)
         federation = Federation(study, folder.signatures(), identity, transport, journal=journal)
+        model = model_of(study, options.admm) if study.method is Method.ADMM else None
         transport.gather(m.name for m in study.members)
         board.state(RunState.RUNNING)
-        return _solved(federation, options)
+        return _solved(federation, model, options, board)
     finally:
         link.stop()
         journal.close()
 
 
-def _solved(federation: Any, options: argparse.Namespace) -> Any:
+def _solved(federation: Any, model: Any, options: argparse.Namespace, board: Board) -> Any:
     from isthmus.learn import learn
     from isthmus.sources.horizontal.admm.learn import learn_admm
-    from isthmus.sources.horizontal.governance.study import Method
 
-    if federation.study.method is Method.ADMM:
-        return learn_admm(federation)
+    if model is not None:
+        return learn_admm(federation, model, watch=lambda step: board.step(step, model.rounds))
     return learn(
         federation,
         score=options.score,

@@ -39,6 +39,12 @@ def add(commands: Any) -> None:
     join = action("join", "answer the coordinator, until stopped", _join)
     for each in (dry, join):
         each.add_argument("--data", type=Path, required=True, metavar="FILE", help="the table")
+        each.add_argument(
+            "--time", metavar="COLUMN", help="time series: column to sort by, and to find gaps"
+        )
+        each.add_argument(
+            "--by", metavar="COLUMN", help="time series: column that tells realisations apart"
+        )
     join.add_argument("--coordinator", metavar="HOST:PORT", help="if not as the study folder says")
     join.add_argument(
         "--socket-only", action="store_true", help="serve the socket in HOME and start no Flower"
@@ -123,6 +129,9 @@ def _sign(options: argparse.Namespace) -> ExitCode:
 
 def described(study: Any) -> str:
     """A study in a few lines, for people."""
+    from isthmus.sources.horizontal.admm.agreed import TELLS
+    from isthmus.sources.horizontal.governance.study import Method
+
     names = ", ".join(study.schema.names[:12]) + (" …" if len(study.schema) > 12 else "")
     lines = [
         f"Study {study.title!r}: {study.purpose}",
@@ -131,15 +140,18 @@ def described(study: Any) -> str:
         f"  method     {study.method.value}; messages: {', '.join(sorted(study.messages))}",
         f"  rounds     {study.rounds} at most, until {study.expires:%Y-%m-%d %H:%M} UTC",
         f"  sums over  {study.threshold} sites and {study.organisations} organisations at least",
+        *([f"  tells      {TELLS}"] if study.method is Method.ADMM else []),
         *(f"  site       {m.name} ({m.organisation})" for m in study.members),
     ]
     return "\n".join(lines)
 
 
 def _dry_run(options: argparse.Namespace) -> ExitCode:
+    from isthmus.sources.horizontal.admm.choice import model_of
     from isthmus.sources.horizontal.governance.cards import Folder
     from isthmus.sources.horizontal.governance.ledger import FileLedger, MemoryLedger
     from isthmus.sources.horizontal.governance.policy import Policy
+    from isthmus.sources.horizontal.governance.study import Method
     from isthmus.sources.horizontal.protocol.primitives import Identity
     from isthmus.sources.horizontal.station import Station
 
@@ -152,16 +164,37 @@ def _dry_run(options: argparse.Namespace) -> ExitCode:
         study,
         [*folder.signatures(), *mine],
         identity,
-        read_table(options.data),
+        _table(options, study),
         Policy.read(options.home / "policy.toml"),
         FileLedger(ledger) if ledger.exists() else MemoryLedger(),
     )
-    against = False
-    for request in planned(study):
-        found = station.dry_run(request)
-        against = against or bool(found.against)
+    shown = [station.dry_run(request) for request in planned(study)]
+    if study.method is Method.ADMM and not any(found.against for found in shown):
+        shown.append(station.dry_run(_first_step(study, shown[0].statistics)))
+    for found in shown:
         say(f"{found}\n")
-    return ExitCode.REFUSED if against else ExitCode.DONE
+    if study.method is Method.ADMM:
+        say(f"Up to {model_of(study).rounds} such steps follow each other. In this one the site's")
+        say("own rows and means stand in for those of all sites, which are not known before.")
+    return ExitCode.REFUSED if any(found.against for found in shown) else ExitCode.DONE
+
+
+def _table(options: argparse.Namespace, study: Any) -> object:
+    """The site's table, as the study reads it."""
+    from isthmus.sources.horizontal.series import as_studied
+
+    return as_studied(read_table(options.data), study.schema, by=options.by, time=options.time)
+
+
+def _first_step(study: Any, totals: Any) -> Any:
+    """The first step of ADMM, as it would be if this site were all sites."""
+    from isthmus.sources.horizontal.admm.choice import model_of
+    from isthmus.sources.horizontal.admm.steps import Turn
+
+    model, names = model_of(study), study.schema.names
+    start = model.start(names)
+    centre = tuple(totals.mean().tolist())
+    return model.request(Turn(names, totals.n, centre, 1, model.rho2, start))
 
 
 def planned(study: Any) -> list[Any]:
@@ -195,7 +228,7 @@ def _join(options: argparse.Namespace) -> ExitCode:
         study,
         folder.signatures(),
         Identity.load(home / "identity.pem"),
-        read_table(options.data),
+        _table(options, study),
         Policy.read(home / "policy.toml"),
         watch=lambda entry: say(readable([entry])),
     )
@@ -227,11 +260,13 @@ def _join(options: argparse.Namespace) -> ExitCode:
 
 
 def _ledger(options: argparse.Namespace) -> ExitCode:
-    from isthmus.sources.horizontal.governance.ledger import readable, verify
+    from isthmus.sources.horizontal.governance.ledger import readable, summary, verify
 
     path = options.home / "ledger.jsonl"
     entries = verify(path, head=options.head)
     say(readable(entries))
+    if left := summary(entries):
+        say(f"What left:\n{left}")
     say(f"{len(entries)} entries, and each follows from the one before it.")
     if entries:
         say(f"Note this elsewhere, to find out later if the end is cut off: {entries[-1]['hash']}")

@@ -1,4 +1,4 @@
-"""Scores and searches as they are written in Python: ``BDeu(ess=10)``."""
+"""Scores, searches and models as they are written in Python: ``BDeu(ess=10)``."""
 
 from __future__ import annotations
 
@@ -6,12 +6,17 @@ import argparse
 import ast
 import dataclasses
 import difflib
-from typing import Any
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
 
 import isthmus.scores
 import isthmus.searches
 from isthmus.scores.base import Score
 from isthmus.searches import Search
+
+if TYPE_CHECKING:
+    # Most commands federate nothing.
+    from isthmus.sources.horizontal.admm.steps import ADMM
 
 
 def score_from(text: str) -> Score[Any, Any]:
@@ -23,6 +28,16 @@ def score_from(text: str) -> Score[Any, Any]:
 def search_from(text: str) -> Search[Any]:
     """Read a search."""
     found: Search[Any] = _made(text, _of(isthmus.searches, Search))
+    return found
+
+
+def admm_from(text: str) -> ADMM:
+    """Read a model for ADMM."""
+    import isthmus.sources.horizontal
+    from isthmus.sources.horizontal.admm.steps import ADMM
+
+    known = _of(isthmus.sources.horizontal, ADMM)
+    found: ADMM = _made(text, {name: kind for name, kind in known.items() if kind is not ADMM})
     return found
 
 
@@ -58,6 +73,9 @@ def _made(text: str, known: dict[str, type]) -> Any:
             f"{name} has no option {unknown[0]!r}. It has: {', '.join(allowed) or 'none'}."
         )
     try:
+        for field in dataclasses.fields(known[name]):
+            if field.name in options and isinstance(field.default, StrEnum):
+                options[field.name] = type(field.default)(options[field.name])
         return known[name](**options)
     except (TypeError, ValueError) as error:
         raise argparse.ArgumentTypeError(str(error)) from None

@@ -32,7 +32,7 @@ from isthmus.sources.horizontal import (
     learn_admm,
 )
 from isthmus.sources.horizontal.admm.snapshot import overlay, snapshot
-from isthmus.sources.horizontal.admm.steps import Pull, iterate
+from isthmus.sources.horizontal.admm.steps import Pull, Turn, iterate
 from isthmus.sources.horizontal.protocol.words import Accumulator
 from isthmus.sources.horizontal.requests.sums import read_request
 
@@ -155,7 +155,7 @@ def test_secure_sums_of_networks_change_nothing() -> None:
     clients = [NetworkClient(p - p.mean(axis=0), 3, len(rows)) for p in parts]
 
     def ask(step: int, common: Floats, rho: float) -> Floats:
-        request = options.request(names, step, len(rows), rho, common, None)
+        request = options.request(Turn(names, len(rows), None, step, rho, common))
         total = Accumulator(request.size(grid), request.limbs)
         for client in clients:
             total.add(request.encode(client.answer(step, common, rho), grid))
@@ -257,7 +257,7 @@ def test_a_step_for_another_model_is_refused() -> None:
     with pytest.raises(DataError, match="fit into"):
         PerceptronADMM().start(names)
     start = PerceptronADMM().start(names[:96])
-    request = PerceptronADMM().request(names[:96], 1, 100, 0.1, start, (-1.0 / 3,) * 96)
+    request = PerceptronADMM().request(Turn(names[:96], 100, (-1.0 / 3,) * 96, 1, 0.1, start))
     assert len(request.to_bytes()) < 2**20
 
 

@@ -34,6 +34,7 @@ from isthmus.sources.horizontal import (
     learn_admm,
     run_round,
 )
+from isthmus.sources.horizontal.leader import begin_anew
 from isthmus.sources.horizontal.protocol.frames import (
     COORDINATOR,
     Standing,
@@ -392,6 +393,24 @@ def test_a_coordinator_killed_after_any_write_comes_to_the_same_result() -> None
             learn_admm(world.federation(Mortal(journal, last)), options)
         found = learn_admm(world.federation(journal), options)
         assert found.weights.tobytes() == expected, last
+
+
+def test_other_options_begin_anew() -> None:
+    """Sums are asked for again with higher numbers, over the same sites and with the same keys."""
+    world, journal = World(), MemoryJournal()
+    learn_admm(world.federation(journal), LinearADMM(rounds=2))
+    other = LinearADMM(rounds=3, rho1=1.0, rho2=0.5)
+    with pytest.raises(FederationError, match="anew"):
+        learn_admm(world.federation(journal), other)
+    begin_anew(journal, world.study)
+    found = learn_admm(world.federation(journal), other).weights.tobytes()
+    assert found == learn_admm(World().federation(MemoryJournal()), other).weights.tobytes()
+    assert found == learn_admm(world.federation(journal), other).weights.tobytes()
+    events = [r["event"] for r in journal.records()]
+    assert (events.count("keys"), events.count("anew")) == (1, 1)
+    numbers = [r["round"] for r in journal.records() if r["event"] == "sum"]
+    assert numbers == sorted(set(numbers))
+    assert len(numbers) == 3 + 4
 
 
 def test_a_journal_is_of_one_study_and_one_computation() -> None:

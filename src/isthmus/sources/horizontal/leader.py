@@ -23,6 +23,14 @@ STEPS = frozenset({Message.CONSENSUS, Message.NETWORKS})
 """Statistics that need all sites in every round, for many rounds."""
 
 
+ANEW = "anew"
+
+
+def begin_anew(journal: Journal, study: Study) -> None:
+    """Let nobody take up the sums in a journal; numbers of rounds, keys and sites stay."""
+    journal.append({"event": ANEW, "study": study.identity.hex(), "round": 0})
+
+
 @final
 class Leader:
     """Forms the sums of a study, one by one, and keeps them in a journal.
@@ -60,6 +68,7 @@ class Leader:
         self._keys: tuple[bytes, tuple[str, ...]] | None = None
         self._open: Record | None = None
         self._sums: list[Record] = []
+        self._before: tuple[str, ...] | None = None
         self._at = 0
         self.active: tuple[str, ...] | None = None
         for record in self._journal.records():
@@ -79,6 +88,10 @@ class Leader:
             self._open = record
         elif event == "sum":
             self._sums.append(record)
+            self._before = tuple(record["sites"])
+            self._open = None
+        elif event == ANEW:
+            self._sums.clear()
             self._open = None
 
     def _write(self, event: str, number: int, **details: Any) -> None:
@@ -102,7 +115,7 @@ class Leader:
         if held["request"] != asked:
             raise FederationError(
                 f"Sum {self._at + 1} in the journal is of another question. A run is taken up with "
-                "the same method and the same options; begin a new one with a new journal."
+                "the same method and the same options; with others, begin one anew (--anew)."
             )
         self._at += 1
         self.active = tuple(held["sites"])
@@ -133,7 +146,7 @@ class Leader:
         """A round that can lose sites; five exchanges."""
         number, fixed = self._next, self._study.fixed_membership
         self._write("open", number)
-        active = self._sums[-1]["sites"] if self._sums else None
+        active = self._before
         led = Coordinator(
             self._study.terms,
             self._identity,
@@ -153,7 +166,7 @@ class Leader:
         if self._open["request"] != asked:
             raise FederationError(
                 "The journal ends with another question. A run is taken up with the same method "
-                "and the same options; begin a new one with a new journal."
+                "and the same options; with others, begin one anew (--anew)."
             )
         number = self._open["round"]
         members = self._positions(sites)
@@ -163,7 +176,7 @@ class Leader:
 
     def _agreed(self) -> tuple[bytes, tuple[str, ...]]:
         """Keys for the sites of the earlier sums, or for all; agreed on once."""
-        sites = tuple(self._sums[-1]["sites"]) if self._sums else self._names()
+        sites = self._before or self._names()
         if self._keys is None or self._keys[1] != sites:
             self._patiently(lambda: self._agree(sites))
         assert self._keys is not None

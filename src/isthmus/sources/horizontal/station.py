@@ -37,11 +37,13 @@ from isthmus.sources.horizontal.requests.sums import (
     AskConsensus,
     AskCounts,
     AskNetworks,
+    AskTotals,
     Matrix,
     Request,
     read_request,
 )
 from isthmus.sources.lazy import Lazy, is_lazy
+from isthmus.sources.series import Series
 from isthmus.statistics import Counts, Kind, Moments, Plan, Schema
 
 YEAR = timedelta(days=365)
@@ -162,15 +164,17 @@ class Station(Keeper):
                 found.append(f"{most} {what} a year are allowed by the policy")
         return found
 
-    def _gathered(self, request: Request, *, dry: bool = False) -> tuple[Moments | Counts, Words]:
-        """Compute and check the statistic; messages hold no value of the data."""
+    def _gathered(
+        self, request: Request, *, dry: bool = False
+    ) -> tuple[Moments | Counts, Moments | Counts | Matrix, Words]:
+        """The statistic, and what of it is sent, checked; messages hold no value of the data."""
         try:
             self._require_bounds()
             found = self._gather(request)
             sent: Moments | Counts | Matrix = found
             if isinstance(request, STEPS) and isinstance(found, Moments):
                 sent = self._stepped(request, found, dry=dry)
-            return found, request.encode(sent, self._study.grid)
+            return found, sent, request.encode(sent, self._study.grid)
         except Exception as error:  # noqa: BLE001 - engines raise what they like
             kind = type(error).__name__
         # Messages about data may quote them: only the kind of the error is passed on, and not as
@@ -214,7 +218,7 @@ class Station(Keeper):
 
     def _require_bounds(self) -> None:
         """Compare every value with the bounds, where rows are at hand; else the sums must do."""
-        if self._checked or not isinstance(self._source, Frame):
+        if self._checked or not isinstance(self._source, (Frame, Series)):
             return
         names = [n for n in self._study.schema.names if n in self._study.grid.bounds]
         values = self._source.rows()[:, list(self._study.schema.indices(names))]
@@ -255,7 +259,7 @@ class Station(Keeper):
         if self._rules(request):
             raise BrokenFrameError(Refusal.POLICY)
         try:
-            found, words = self._gathered(request)
+            found, _, words = self._gathered(request)
         except RefusedError:
             raise BrokenFrameError(Refusal.DATA) from None
         if self._cohort_rules(found):
@@ -309,16 +313,17 @@ class Station(Keeper):
     def dry_run(self, request: Request) -> DryRun:
         """Show what would leave. Opens no connection and writes nothing."""
         against = self._rules(request)
-        found: Moments | Counts | None = None
+        sent: Moments | Counts | Matrix | None = None
         try:
             self._require_open()
-            found, _ = self._gathered(request, dry=True)
+            found, sent, _ = self._gathered(request, dry=True)
             against += self._cohort_rules(found)
         except RefusedError as error:
             against.append(str(error))
         numbers = request.size(self._study.grid)
         size = size_of(KEY + 4 * numbers * request.limbs)
-        return DryRun(self.name, str(request), found, numbers, size, tuple(against))
+        totals = isinstance(request, AskTotals)
+        return DryRun(self.name, str(request), sent, numbers, size, tuple(against), totals)
 
     def __repr__(self) -> str:
         return f"Station({self.name!r}, {self._study.title!r})"

@@ -9,6 +9,7 @@ can be told apart. Where moments add up, one secure sum of moments tells less an
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias, final
 
@@ -18,12 +19,13 @@ from numpy.typing import NDArray
 from isthmus.errors import DataError, SchemaError
 from isthmus.graphs import DAG
 from isthmus.graphs.lags import lagged_name, split_lag
-from isthmus.results.disclosure import Disclosure
+from isthmus.sources.horizontal.admm.agreed import Agreed
 from isthmus.sources.horizontal.admm.steps import (
     ADMM,
     Centring,
     Pull,
     Stiffness,
+    Turn,
     acyclic,
     cycles,
     iterate,
@@ -54,17 +56,9 @@ class LinearADMM(ADMM):
         """Zero."""
         return np.zeros((len(names), len(names)))
 
-    def request(
-        self,
-        names: tuple[str, ...],
-        step: int,
-        rows: int,
-        rho: float,
-        common: Floats,
-        centre: tuple[float, ...] | None,
-    ) -> AskConsensus:
+    def request(self, turn: Turn) -> AskConsensus:
         """The question to the sites in one step."""
-        return _linear_step(names, step, rows, rho, common, centre)
+        return turn.linear()
 
     def join(self, target: Floats, common: Floats, pull: Pull) -> Floats:
         """The coordinator's step."""
@@ -111,17 +105,9 @@ class DynamicADMM(ADMM):
             )
         return np.zeros((len(names), len(now)))
 
-    def request(
-        self,
-        names: tuple[str, ...],
-        step: int,
-        rows: int,
-        rho: float,
-        common: Floats,
-        centre: tuple[float, ...] | None,
-    ) -> AskConsensus:
+    def request(self, turn: Turn) -> AskConsensus:
         """The question to the sites in one step."""
-        return _linear_step(names, step, rows, rho, common, centre)
+        return turn.linear()
 
     def join(self, target: Floats, common: Floats, pull: Pull) -> Floats:
         """The coordinator's step; weights from earlier steps need no constraint."""
@@ -187,18 +173,12 @@ class PerceptronADMM(ADMM):
         self._first(found, len(names))[np.diag_indices(len(names))] = 0.0
         return found
 
-    def request(
-        self,
-        names: tuple[str, ...],
-        step: int,
-        rows: int,
-        rho: float,
-        common: Floats,
-        centre: tuple[float, ...] | None,
-    ) -> AskNetworks:
+    def request(self, turn: Turn) -> AskNetworks:
         """The question to the sites in one step."""
-        parameters = common.astype("<f8").tobytes()
-        return AskNetworks(names, self.hidden, step, rows, rho, parameters, centre)
+        sent = turn.common.astype("<f8").tobytes()
+        return AskNetworks(
+            turn.names, self.hidden, turn.step, turn.rows, turn.rho, sent, turn.centre
+        )
 
     def join(self, target: Floats, common: Floats, pull: Pull) -> Floats:
         """The coordinator's step: only the first layers are penalised and make cycles."""
@@ -228,37 +208,12 @@ class PerceptronADMM(ADMM):
         return common[: d * d * self.hidden].reshape(d, d, self.hidden)
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class Agreed:
-    """What ADMM found.
-
-    Attributes
-    ----------
-    dag
-        The graph of the weights above the threshold.
-    weights
-        The common weights ``[cause, effect]``, before the threshold. For time series there are
-        more causes than effects; for networks they are norms.
-    parameters
-        The common parameters: the weights, or those of the networks.
-    rounds
-        How many rounds it took.
-    cycles
-        The measure of cycles of the weights at the end.
-    disclosure
-        What left which site.
-    """
-
-    dag: DAG
-    weights: Floats
-    parameters: Floats
-    rounds: int
-    cycles: float
-    disclosure: Disclosure
-
-
-def learn_admm(federation: Federation, options: ADMM = LinearADMM()) -> Agreed:
+def learn_admm(
+    federation: Federation,
+    options: ADMM = LinearADMM(),
+    *,
+    watch: Callable[[int], None] = lambda _step: None,
+) -> Agreed:
     """Learn a network by ADMM, every round a secure sum.
 
     Parameters
@@ -267,6 +222,8 @@ def learn_admm(federation: Federation, options: ADMM = LinearADMM()) -> Agreed:
         The sites; the method of their study must be `Method.ADMM`.
     options
         `LinearADMM`, `DynamicADMM` for `Series`, or `PerceptronADMM`.
+    watch
+        Is told the number of each step before it is asked of the sites.
 
     Raises
     ------
@@ -280,7 +237,9 @@ def learn_admm(federation: Federation, options: ADMM = LinearADMM()) -> Agreed:
     centre = tuple(means.tolist()) if options.centring is Centring.POOLED else None
 
     def ask(step: int, common: Floats, rho: float) -> Floats:
-        return federation.consensus(options.request(schema.names, step, n, rho, common, centre))
+        watch(step)
+        turn = Turn(schema.names, n, centre, step, rho, common)
+        return federation.consensus(options.request(turn))
 
     common, rounds = iterate(ask, start, len(federation.study.members), options)
     weights, edges = options.weights(common), options.edges(common)
@@ -293,15 +252,5 @@ def learn_admm(federation: Federation, options: ADMM = LinearADMM()) -> Agreed:
         rounds,
         cycles(weights),
         federation.disclosure(),
+        options,
     )
-
-
-def _linear_step(
-    names: tuple[str, ...],
-    step: int,
-    rows: int,
-    rho: float,
-    common: Floats,
-    centre: tuple[float, ...] | None,
-) -> AskConsensus:
-    return AskConsensus(names, step, rows, rho, tuple(map(tuple, common.tolist())), centre)

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.numerics.acyclicity import exponential
-from isthmus.sources.horizontal.requests.admm import Step
+from isthmus.sources.horizontal.requests.admm import AskConsensus, Step
 
 Floats: TypeAlias = NDArray[np.float64]
 Truths: TypeAlias = NDArray[np.bool_]
@@ -52,6 +52,35 @@ class Pull:
     weight: float
     alpha: float
     rho1: float
+
+
+@dataclass(frozen=True, eq=False)
+class Turn:
+    """One step, before it is asked of the sites.
+
+    Attributes
+    ----------
+    names
+        The variables.
+    rows
+        Number of rows of all sites.
+    centre
+        What sites take off their rows; ``None`` for each site's own means.
+    step, rho, common
+        Number of the step, penalty on disagreement, and the common parameters.
+    """
+
+    names: tuple[str, ...]
+    rows: int
+    centre: tuple[float, ...] | None
+    step: int
+    rho: float
+    common: Floats
+
+    def linear(self) -> AskConsensus:
+        """The question to sites that fit lines."""
+        weights = tuple(map(tuple, self.common.tolist()))
+        return AskConsensus(self.names, self.step, self.rows, self.rho, weights, self.centre)
 
 
 @dataclass(frozen=True)
@@ -98,15 +127,7 @@ class ADMM(ABC):
         """The first common parameters."""
 
     @abstractmethod
-    def request(
-        self,
-        names: tuple[str, ...],
-        step: int,
-        rows: int,
-        rho: float,
-        common: Floats,
-        centre: tuple[float, ...] | None,
-    ) -> Step:
+    def request(self, turn: Turn) -> Step:
         """The question to the sites in one step."""
 
     @abstractmethod

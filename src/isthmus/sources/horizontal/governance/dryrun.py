@@ -7,6 +7,7 @@ from typing import final
 
 import numpy as np
 
+from isthmus.sources.horizontal.requests.base import Matrix
 from isthmus.statistics import Counts, Moments
 
 
@@ -29,14 +30,17 @@ class DryRun:
         The bytes of the frame.
     against
         Why the site would refuse; empty if it would not.
+    totals
+        Whether of moments only number of rows and sums would be sent.
     """
 
     site: str
     request: str
-    statistics: Moments | Counts | None = field(repr=False)
+    statistics: Moments | Counts | Matrix | None = field(repr=False)
     numbers: int
     size: int
     against: tuple[str, ...]
+    totals: bool = False
 
     def __str__(self) -> str:
         lines = [f"Site {self.site} was asked for: {self.request}."]
@@ -47,25 +51,34 @@ class DryRun:
                 f"It would send {self.numbers} numbers ({self.size:,} bytes), each hidden under "
                 "a mask; the coordinator learns only the sum over all sites."
             )
-        lines += ["", "The numbers before masking, which stay here:", *_printed(self.statistics)]
+        lines += ["", "The numbers before masking, which stay here:", *self._printed()]
         return "\n".join(lines)
 
+    def _printed(self) -> list[str]:
+        found = self.statistics
+        if found is None:
+            return ["  (none: see above)"]
+        with np.printoptions(threshold=2**31, linewidth=100):
+            if isinstance(found, np.ndarray):
+                return [str(found)]
+            if isinstance(found, Moments) and self.totals:
+                names = ", ".join(found.columns)
+                return [f"  rows: {found.n}", f"  sums of {names}:", str(found.n * found.mean())]
+            return _listed(found)
 
-def _printed(found: Moments | Counts | None) -> list[str]:
-    if found is None:
-        return ["  (none: see above)"]
-    with np.printoptions(threshold=2**31, linewidth=100):
-        if isinstance(found, Counts):
-            lines = [f"  rows: {found.n}"]
-            for positions in found.held:
-                names = [found.schema.names[i] for i in positions]
-                lines += [f"  {' × '.join(names)}:", str(found.table(names))]
-            return lines
-        return [
-            f"  rows: {found.n}",
-            f"  columns: {', '.join(found.columns)}",
-            f"  sums about {found.shift.tolist()}:",
-            str(found.sums),
-            "  products:",
-            str(found.gram),
-        ]
+
+def _listed(found: Moments | Counts) -> list[str]:
+    if isinstance(found, Counts):
+        lines = [f"  rows: {found.n}"]
+        for positions in found.held:
+            names = [found.schema.names[i] for i in positions]
+            lines += [f"  {' × '.join(names)}:", str(found.table(names))]
+        return lines
+    return [
+        f"  rows: {found.n}",
+        f"  columns: {', '.join(found.columns)}",
+        f"  sums about {found.shift.tolist()}:",
+        str(found.sums),
+        "  products:",
+        str(found.gram),
+    ]

@@ -15,6 +15,8 @@ from isthmus.errors import LedgerError
 
 FORMAT = "isthmus-ledger/1"
 START = "0" * 64
+CUT = {"study": 16, "data": 16, "request": 120}
+"""So much of these is shown to people; the file holds all."""
 
 Entry: TypeAlias = Mapping[str, Any]
 
@@ -168,13 +170,35 @@ def verify(path: str | os.PathLike[str], *, head: str | None = None) -> tuple[En
 
 
 def readable(entries: Iterable[Entry]) -> str:
-    """A line for each entry, for people."""
+    """A line for each entry, for people; what only programs need is cut short."""
     hidden = {"format", "number", "time", "event", "previous", "hash"}
     lines = []
     for e in entries:
-        rest = ", ".join(f"{k}: {v}" for k, v in e.items() if k not in hidden)
+        rest = ", ".join(f"{k}: {_short(k, v)}" for k, v in e.items() if k not in hidden)
         lines.append(f"{e['number']:>5}  {e['time']}  {e['event']:<9} {rest}")
     return "\n".join(lines)
+
+
+def summary(entries: Iterable[Entry]) -> str:
+    """A line for each kind of statistic that left in each study: how often, how many numbers."""
+    asked: dict[tuple[str, int], str] = {}
+    found: dict[tuple[str, str], list[int]] = {}
+    for e in entries:
+        place = e.get("study", ""), e.get("round", 0)
+        if "request" in e:
+            asked[place] = e["what"]
+        if "numbers" in e:
+            found.setdefault((place[0], asked.get(place, "?")), []).append(e["numbers"])
+    return "\n".join(
+        f"{len(sizes)} × {what}; {sum(sizes):,} numbers in all, hidden in sums "
+        f"(study {_short('study', study)})"
+        for (study, what), sizes in found.items()
+    )
+
+
+def _short(key: str, value: Any) -> str:
+    text, most = str(value), CUT.get(key, 2**31)
+    return text if len(text) <= most else text[:most] + "…"
 
 
 def _chained(last: Entry | None, event: str, details: Mapping[str, Any]) -> Entry:

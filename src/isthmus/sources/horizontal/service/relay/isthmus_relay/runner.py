@@ -12,9 +12,11 @@ from __future__ import annotations
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 from flwr.app import Context, Message
 from flwr.common.constant import SubStatus
+from flwr.proto.message_pb2 import PullObjectRequest, PullObjectResponse
 from flwr.proto.runtime_pb2 import AcquireTaskRequest
 from flwr.supercore.constant import TaskType
 from flwr.supercore.heartbeat import HeartbeatSender, make_task_heartbeat_fn_http
@@ -32,7 +34,35 @@ from isthmus_relay.client import relay
 PAUSE = 0.3
 """Seconds between two looks for a task."""
 
+PATIENCE = 30.0
+"""Seconds for the parts of a message, each after the one before, to come to this machine."""
+
 ACQUIRE = "/flwr.proto.Runtime/AcquireTask"
+
+
+class Impatient:
+    """A client that gives up on a message whose parts do not come.
+
+    When a coordinator is killed while it sends, the rest of its message never comes. Flower would
+    look for it for more than an hour, and take no other task meanwhile.
+    """
+
+    def __init__(self, client: RuntimeHttpClient, seconds: float = PATIENCE) -> None:
+        self._client = client
+        self._seconds = seconds
+        self._end = time.monotonic() + seconds
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._client, name)
+
+    def PullObject(self, request: PullObjectRequest) -> PullObjectResponse:  # noqa: N802 - Flower's
+        """Pull a part, or raise `TimeoutError` when none came for too long."""
+        found: PullObjectResponse = self._client.PullObject(request)
+        if found.object_available:
+            self._end = time.monotonic() + self._seconds
+        elif time.monotonic() > self._end:
+            raise TimeoutError("a message did not come in full")
+        return found
 
 
 class Runner:
@@ -80,7 +110,7 @@ class Runner:
         beats.start()
         try:
             # The code that came with the task is not even written down.
-            message, context, _, _ = pull_task_input(client)
+            message, context, _, _ = pull_task_input(Impatient(client))
             push_message(client, self._answer(message, context), context)
             status = SubStatus.COMPLETED
         except Exception as error:  # noqa: BLE001 - one bad task must not end the process
