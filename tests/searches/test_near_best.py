@@ -15,12 +15,14 @@ from tests.searches.test_exact import solve, tied_table
 
 from isthmus.errors import MismatchError
 from isthmus.graphs import DAG, Knowledge
-from isthmus.objectives import LocalScore, PythonLocalScore, ScoreTable
+from isthmus.objectives import LocalScore, PythonLocalScore, ScoreTable, list_parent_sets
 from isthmus.results.status import Ending
 from isthmus.scores import BIC, BDeu
 from isthmus.searches import Found, drive
 from isthmus.searches.astar import AStar
+from isthmus.searches.exact import decompose
 from isthmus.searches.ilp import ILP
+from isthmus.searches.near_best import graphs_around
 from isthmus.testing import enumerate_dags
 
 SCIP = pytest.mark.skipif(find_spec("pyscipopt") is None, reason="the extra [ilp] is not there")
@@ -107,6 +109,22 @@ def test_they_agree(seed: int) -> None:
     local = discrete_score(BIC(), seed, 100, 6)
     one, other = (solve(make(networks=25), local) for make in (AStar, ILP))
     assert scores(one) == pytest.approx(scores(other))
+
+
+def test_graphs_around_a_graph() -> None:
+    local = discrete_score(BDeu(), 1, 60, 4)
+    (part,) = decompose(list_parent_sets(local, slack=1e6), 1e6)
+    empty = tuple(next(i for i, one in enumerate(lines) if not one[0]) for lines in part.lists)
+    found = graphs_around(part, empty, 1000)
+    # Every graph can be reached; each of them is one, and comes once.
+    assert len(found) == len(set(found)) == 543
+    for graph in found:
+        masks = [lines[i][0] for lines, i in zip(part.lists, graph, strict=True)]
+        DAG.from_parents(local.nodes, [[p for p in range(4) if mask >> p & 1] for mask in masks])
+    few = graphs_around(part, empty, 5)
+    values = [sum(part.lists[v][i][1] for v, i in enumerate(graph)) for graph in few]
+    assert len(set(few)) == 5
+    assert max(values) > local.total(DAG.from_parents(local.nodes, [()] * 4))
 
 
 @both

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, final
 
@@ -11,13 +10,12 @@ from numpy.typing import NDArray
 
 from isthmus.graphs.bits import bits
 from isthmus.searches.exact import Choice, Component, PartSearch
+from isthmus.searches.near_best import MARGIN, Ranking, graphs_around
 
 _SLICE = 0.3
 """Seconds that SCIP runs before it is asked where it stands."""
 _CUTS_A_ROUND = 40
 _VIOLATED = 1.0 - 1e-4
-_MARGIN = 1e-6
-"""What SCIP takes for equal: so far below the slack it looks too."""
 
 
 @final
@@ -77,15 +75,14 @@ class Program(PartSearch):
         )
         model.setMaximize()
         self._seconds = 0.0
-        self._lines = list(lines)
         self._known = known
-        self._ranking = None if slack is None else _Ranking(part, networks, slack)
+        self._ranking = None if slack is None else Ranking(part, networks, slack)
         self._finished = False
         # Scores relative to the best of each node: small numbers are exact numbers.
-        self._tops = [lines[0][1] for lines in part.lists]
+        self._tops = [listed[0][1] for listed in part.lists]
         self._columns = [
-            [model.addVar(vtype="B", obj=score - lines[0][1]) for _, score, _ in lines]
-            for lines in part.lists
+            [model.addVar(vtype="B", obj=score - listed[0][1]) for _, score, _ in listed]
+            for listed in part.lists
         ]
         for columns in self._columns:
             model.addCons(quicksum(columns) == 1)
@@ -102,28 +99,29 @@ class Program(PartSearch):
             eagerfreq=-1,
             needscons=False,
         )
+        start = self._start(lines)
         if self._ranking is not None:
             # Presolving may leave out graphs when another one is as good.
             model.setPresolve(PY_SCIP_PARAMSETTING.OFF)
             model.setParams({"misc/allowstrongdualreds": False, "misc/allowweakdualreds": False})
-        elif len(part.nodes) > 1:
-            self._start()
+            for graph in graphs_around(part, start, networks) if start else ():
+                self._ranking.add(graph)
+            self._handler.tighten()
+        elif start:
+            solution = model.createSol()
+            for columns, place in zip(self._columns, start, strict=True):
+                model.setSolVal(solution, columns[place], 1.0)
+            model.addSol(solution)
 
-    def _start(self) -> None:
-        """Give SCIP the graph that is known."""
-        solution = self._model.createSol()
-        for v, lines in enumerate(self._part.lists):
-            places = [i for i, line in enumerate(lines) if line[2] == self._lines[v]]
-            wanted = self._known_mask(v)
-            if not places:
-                # The line itself was merged with one that differs in nodes outside only.
-                places = [i for i, line in enumerate(lines) if line[0] & ~wanted == 0][:1]
-            if places:
-                self._model.setSolVal(solution, self._columns[v][places[0]], 1.0)
-        self._model.addSol(solution)
-
-    def _known_mask(self, v: int) -> int:
-        return next((m for m, _, i in self._part.lists[v] if i == self._lines[v]), 0)
+    def _start(self, lines: list[int]) -> tuple[int, ...]:
+        """Places in the lists of the graph that is known; nothing if a node has none."""
+        found = []
+        for listed, line in zip(self._part.lists, lines, strict=True):
+            # A line may be merged with one that differs in nodes outside only.
+            places = [i for i, one in enumerate(listed) if one[2] == line]
+            places += [i for i, one in enumerate(listed) if one[0] == 0]
+            found += places[:1]
+        return tuple(found) if len(found) == len(lines) else ()
 
     def step(self) -> bool:
         """Let SCIP work for a while; return whether the best graphs are proven."""
@@ -192,48 +190,6 @@ class Program(PartSearch):
 
 
 @final
-class _Ranking:
-    """The best graphs that SCIP came by, each as columns of the program."""
-
-    def __init__(self, part: Component, most: int, slack: float) -> None:
-        self._nodes = part.nodes
-        self._columns = [(score, line) for lines in part.lists for _, score, line in lines]
-        self._most = most
-        self._slack = slack
-        self._kept: list[tuple[float, int, tuple[int, ...]]] = []
-        self._seen: set[tuple[int, ...]] = set()
-        self.best = -np.inf
-
-    def __len__(self) -> int:
-        return len(self._kept)
-
-    def floor(self, margin: float = 0.0) -> float:
-        """Graphs that score less are not wanted, but for a margin at the end of the slack."""
-        low = self.best - self._slack - margin
-        return max(low, self._kept[0][0]) if len(self._kept) == self._most else low
-
-    def add(self, columns: tuple[int, ...]) -> None:
-        """Take a graph if it is new and good enough."""
-        if columns in self._seen:
-            return
-        self._seen.add(columns)
-        score = sum(self._columns[i][0] for i in columns)
-        self.best = max(self.best, score)
-        heapq.heappush(self._kept, (score, -len(self._seen), columns))
-        if len(self._kept) > self._most:
-            heapq.heappop(self._kept)
-
-    def choices(self) -> list[Choice]:
-        """The graphs above the floor, best first."""
-        lines = [line for _, line in self._columns]
-        return [
-            (score, {v: lines[i] for v, i in zip(self._nodes, columns, strict=True)})
-            for score, _, columns in sorted(self._kept, reverse=True)
-            if score >= self.best - self._slack - _MARGIN
-        ]
-
-
-@final
 class _Clusters:
     """The parent sets of a component, and which clusters a choice of them violates."""
 
@@ -243,6 +199,7 @@ class _Clusters:
         self.masks = [mask for lines in part.lists for mask, _, _ in lines]
         sizes = [len(lines) for lines in part.lists]
         self.owner = np.repeat(np.arange(self.d), sizes)
+        self._first = np.cumsum([0, *sizes[:-1]])
         raw = b"".join(mask.to_bytes(8 * words, "little") for mask in self.masks)
         self._sets = np.frombuffer(raw, "<u8").reshape(-1, words).astype(np.uint64)
 
@@ -288,6 +245,10 @@ class _Clusters:
             return ()
         return tuple(chosen.tolist())
 
+    def places(self, chosen: tuple[int, ...]) -> tuple[int, ...]:
+        """Where the line of each node stands in its list."""
+        return tuple((np.array(chosen) - self._first).tolist())
+
     def avoiding(self, cluster: int) -> list[int]:
         """Lines of the nodes of a cluster without parents in it."""
         inside = [cluster >> int(v) & 1 for v in range(self.d)]
@@ -299,7 +260,7 @@ class _Clusters:
 
 
 def _handler(  # noqa: C901 - SCIP wants one class
-    clusters: _Clusters, columns: list[Any], ranking: _Ranking | None, top: float
+    clusters: _Clusters, columns: list[Any], ranking: Ranking | None, top: float
 ) -> Any:
     """Make the constraint handler; a function, so that SCIP is imported only here."""
     from pyscipopt import Conshdlr
@@ -338,15 +299,22 @@ def _handler(  # noqa: C901 - SCIP wants one class
                 self.model.interruptSolve()
                 return 1
 
+        def tighten(self) -> None:
+            """Let SCIP leave alone what scores less than is wanted."""
+            assert ranking is not None
+            limit = ranking.floor(MARGIN) - top
+            if limit > self.limit:
+                self.limit = limit
+                self.model.setObjlimit(limit)
+
         def _ranked(self, solution: Any) -> tuple[int, ...]:
             """Rank a graph, where several are wanted, and give what SCIP has to do without."""
-            chosen = () if ranking is None else clusters.choice(self._values(solution))
-            if ranking is not None and chosen:
-                ranking.add(chosen)
-                limit = ranking.floor(_MARGIN) - top
-                if limit > self.limit:
-                    self.limit = limit
-                    self.model.setObjlimit(limit)
+            if ranking is None:
+                return ()
+            chosen = clusters.choice(self._values(solution))
+            if chosen:
+                ranking.add(clusters.places(chosen))
+                self.tighten()
             return chosen
 
         def _separate(self) -> bool:
