@@ -70,10 +70,7 @@ class ASOBS(Search[LocalScore]):
         rng: np.random.Generator,
     ) -> Run:
         """Start a run."""
-        orders = TableOrders(
-            objective, knowledge, rng, max_parents=self.max_parents, sets=self.sets
-        )
-        return _ASOBSRun(self, orders)
+        return _ASOBSRun(self, TableOrders(objective, knowledge, rng, self.max_parents, self.sets))
 
 
 @final

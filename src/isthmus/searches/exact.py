@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import final
+from typing import TYPE_CHECKING, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,9 @@ from isthmus.errors import SchemaError
 from isthmus.graphs import BoundKnowledge
 from isthmus.objectives import LocalScore, ScoreTable, TableBuilder
 from isthmus.objectives.table import unpack
+
+if TYPE_CHECKING:
+    from isthmus.numerics.order_moves import Lines, Order
 
 Line = tuple[int, float, int]
 """A parent set as a mask over all nodes, its score, its line in the table."""
@@ -139,14 +142,25 @@ def first_graph(
     best_lines, best = np.full(d, -1, np.int64), -np.inf
     for _ in range(starts):
         state = order_moves.new_order(lines, possible_order(table, rng))
-        for _ in range(_SWEEPS):
-            if order_moves.move_windows(lines, state, rng.permutation(d), 1) <= 0.0:
-                break
+        climb(lines, state, rng, _SWEEPS)
         fits = bool((state.lines < table.starts[1:]).all())
         total = float(table.scores[state.lines].sum()) if fits else -np.inf
         if total > best:
             best_lines, best = state.lines, total
     return best_lines, best
+
+
+def climb(lines: Lines, state: Order, rng: np.random.Generator, most: int) -> float:
+    """Move each node to its best place, in sweeps until none gains; return the gain."""
+    from isthmus.numerics.order_moves import move_windows
+
+    total = 0.0
+    for _ in range(most):
+        gain = float(move_windows(lines, state, rng.permutation(len(state.order)), 1))
+        total += gain
+        if gain <= 0.0:
+            break
+    return total
 
 
 def possible_order(table: ScoreTable, rng: np.random.Generator) -> NDArray[np.int64]:

@@ -11,7 +11,7 @@ from isthmus.errors import MismatchError
 from isthmus.graphs import BoundKnowledge
 from isthmus.objectives import LocalScore, ScoreTable
 from isthmus.searches.base import Found, Run, Search
-from isthmus.searches.obs_tables import TableOrders
+from isthmus.searches.obs_tables import Swaps, TableOrders
 
 _QUOTA = 200
 
@@ -62,61 +62,32 @@ class OBS(Search[LocalScore]):
         rng: np.random.Generator,
     ) -> Run:
         """Start a run."""
-        orders = TableOrders(
-            objective, knowledge, rng, max_parents=self.max_parents, sets=self.sets
-        )
-        return _OBSRun(self, orders)
+        return _OBSRun(self, TableOrders(objective, knowledge, rng, self.max_parents, self.sets))
 
 
 @final
 class _OBSRun(Run):
     def __init__(self, options: OBS, orders: TableOrders) -> None:
-        from isthmus.numerics import order_moves
-
-        d = len(orders.nodes)
-        self._kernels = order_moves
         self._options = options
         self._orders = orders
-        self._patience = d if options.patience is None else options.patience
+        self._patience = len(orders.nodes) if options.patience is None else options.patience
         self._start = 0
         self._moves = 0
-        self._running = False
+        self._swaps: Swaps | None = None
 
     def step(self) -> bool:
         """List parent sets, or make some hundred swaps."""
         if not self._orders.prepare():
             return False
-        if not self._running:
-            self._begin()
-        finished = self._kernels.swap_moves(
-            self._orders.lines,
-            self._state,
-            self._gains,
-            self._tabu,
-            self._options.tabu,
-            self._best,
-            self._counters,
-            self._totals,
-            self._patience,
-            _QUOTA,
-        )
-        self._orders.keep(self._best, float(self._totals[1]))
-        if finished:
-            self._moves += int(self._counters[0])
-            self._running = False
-        return bool(finished) and self._start == self._options.starts
-
-    def _begin(self) -> None:
-        d = len(self._orders.nodes)
-        self._start += 1
-        self._state, total = self._orders.begin(self._orders.draw())
-        self._best = self._state.order.copy()
-        self._totals = np.array([total, total])
-        self._tabu = np.zeros((d, d), np.int64)
-        self._counters = np.zeros(2, np.int64)
-        self._gains = np.empty(max(0, d - 1))
-        self._kernels.swap_gains(self._orders.lines, self._state, self._gains)
-        self._running = True
+        if self._swaps is None:
+            self._start += 1
+            self._swaps = Swaps(self._orders, self._options.tabu, self._patience)
+        ended = self._swaps.advance(_QUOTA)
+        self._orders.keep(self._swaps.order, self._swaps.score)
+        if ended:
+            self._moves += self._swaps.moves
+            self._swaps = None
+        return ended and self._start == self._options.starts
 
     def best(self) -> Found:
         """Return the graph of the best order so far."""

@@ -37,7 +37,6 @@ class TableOrders:
         objective: LocalScore | ScoreTable,
         knowledge: BoundKnowledge,
         rng: np.random.Generator,
-        *,
         max_parents: int | None,
         sets: int | None,
     ) -> None:
@@ -169,3 +168,60 @@ class TableOrders:
         """Say how far the listing has come."""
         text, done = self._phase.describe()
         return text, -np.inf, done
+
+
+@final
+class Swaps:
+    """Swaps of neighbours from a random order on, the best one in each step though it may lose.
+
+    Parameters
+    ----------
+    orders
+        The table, which must be ready.
+    tabu
+        For how many steps two nodes that changed places are not changed back.
+    patience
+        Steps without a better order before the end.
+    """
+
+    def __init__(self, orders: TableOrders, tabu: int, patience: int) -> None:
+        from isthmus.numerics import order_moves
+
+        d = len(orders.nodes)
+        self._kernels = order_moves
+        self._lines = orders.lines
+        self._tabu = tabu
+        self._patience = patience
+        self._state, total = orders.begin(orders.draw())
+        self._totals = np.array([total, total])
+        self._barred = np.zeros((d, d), np.int64)
+        self._counters = np.zeros(2, np.int64)
+        self._gains = np.empty(max(0, d - 1))
+        order_moves.swap_gains(self._lines, self._state, self._gains)
+        self.order: Integers = self._state.order.copy()
+
+    def advance(self, most: int) -> bool:
+        """Make some swaps; return whether it has ended."""
+        ended = self._kernels.swap_moves(
+            self._lines,
+            self._state,
+            self._gains,
+            self._barred,
+            self._tabu,
+            self.order,
+            self._counters,
+            self._totals,
+            self._patience,
+            most,
+        )
+        return bool(ended)
+
+    @property
+    def score(self) -> float:
+        """Score of the best order, which is ``order``."""
+        return float(self._totals[1])
+
+    @property
+    def moves(self) -> int:
+        """How many swaps were made."""
+        return int(self._counters[0])

@@ -12,7 +12,8 @@ from isthmus.errors import MismatchError
 from isthmus.graphs import BoundKnowledge
 from isthmus.objectives import LocalScore, ScoreTable
 from isthmus.searches.base import Found, Run, Search
-from isthmus.searches.obs_tables import Integers, TableOrders
+from isthmus.searches.exact import climb
+from isthmus.searches.obs_tables import Integers, Swaps, TableOrders
 from isthmus.searches.rbnets_walks import Replay, Visits, Walks
 
 _MOVES = 4
@@ -127,10 +128,7 @@ class RBNets(Search[LocalScore]):
         rng: np.random.Generator,
     ) -> Run:
         """Start a run."""
-        orders = TableOrders(
-            objective, knowledge, rng, max_parents=self.max_parents, sets=self.sets
-        )
-        return _RBNetsRun(self, orders)
+        return _RBNetsRun(self, TableOrders(objective, knowledge, rng, self.max_parents, self.sets))
 
 
 _LITERAL = Departures(
@@ -184,21 +182,12 @@ class _RBNetsRun(Run):
 
     def _start_warm(self) -> None:
         """Learn from local optima of swaps of neighbours."""
-        from isthmus.numerics import order_moves
-
         orders, d = self._orders, len(self._orders.nodes)
-        best: Integers = np.empty(d, np.int64)
         for _ in range(_WARM_STARTS):
-            state, total = orders.begin(orders.draw())
-            best[:] = state.order
-            gains, totals = np.empty(max(0, d - 1)), np.array([total, total])
-            tabu, counters = np.zeros((d, d), np.int64), np.zeros(2, np.int64)
-            order_moves.swap_gains(orders.lines, state, gains)
-            order_moves.swap_moves(
-                orders.lines, state, gains, tabu, 10, best, counters, totals, d, 20 * d
-            )
-            self._remember(best)
-            orders.keep(best, float(totals[1]))
+            swaps = Swaps(orders, tabu=10, patience=d)
+            swaps.advance(20 * d)
+            self._remember(swaps.order)
+            orders.keep(swaps.order, swaps.score)
         self._warm = orders.score
 
     def _remember(self, order: Integers) -> None:
@@ -272,15 +261,8 @@ class _RBNetsRun(Run):
         walks.restart()
 
     def _polished(self, order: Integers) -> tuple[Integers, float]:
-        from isthmus.numerics import order_moves
-
         state, total = self._orders.begin(order)
-        for _ in range(_SWEEPS):
-            queue = self._orders.rng.permutation(len(order))
-            gain = float(order_moves.move_windows(self._orders.lines, state, queue, 1))
-            total += gain
-            if gain <= 0.0:
-                break
+        total += climb(self._orders.lines, state, self._orders.rng, _SWEEPS)
         return state.order, total
 
     def _greedy(self) -> float:
