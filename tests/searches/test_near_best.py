@@ -20,6 +20,7 @@ from isthmus.results.status import Ending
 from isthmus.scores import BIC, BDeu
 from isthmus.searches import Found, drive
 from isthmus.searches.astar import AStar
+from isthmus.searches.cluster_cuts import _Clusters
 from isthmus.searches.exact import decompose
 from isthmus.searches.ilp import ILP
 from isthmus.searches.near_best import graphs_around
@@ -148,6 +149,39 @@ def test_the_next_best_of_one_component_come_before_two_losses_at_once(make: Any
     assert scores(solve(make(networks=40), local)) == totals(local)[:40]
 
 
+@SCIP
+def test_a_component_of_more_than_64_nodes() -> None:
+    # Each node may follow one of its neighbours on a line: two of them cannot follow each other.
+    d, most = 70, 40
+    rng = np.random.default_rng(0)
+    values = rng.random((d, 3))
+    lists: list[list[tuple[tuple[int, ...], float]]] = []
+    best: dict[int, list[float]] = {0: [0.0]}
+    for v in range(d):
+        near = {0: (), 1: (v - 1,), 2: (v + 1,)}
+        kinds = [k for k, others in near.items() if all(0 <= u < d for u in others)]
+        lists.append([(near[k], float(values[v, k])) for k in kinds])
+        best = {
+            k: sorted(
+                (
+                    s + float(values[v, k])
+                    for before, ends in best.items()
+                    if (before, k) != (2, 1)
+                    for s in ends
+                ),
+                reverse=True,
+            )[:most]
+            for k in kinds
+        }
+    expected = sorted((s for ends in best.values() for s in ends), reverse=True)[:most]
+    table = ScoreTable.from_lists([f"x{v}" for v in range(d)], lists)
+    found = solve(ILP(networks=most), table)
+    assert found.details["largest_component"] == d
+    assert scores(found) == pytest.approx(expected)
+    with pytest.raises(MismatchError, match="AStar takes 64"):
+        solve(AStar(networks=2), table)
+
+
 @both
 def test_knowledge_holds_for_all_of_them(make: Any) -> None:
     knowledge = Knowledge(required=[("x0", "x2")], forbidden=[("x1", "x0")], roots=["x3"])
@@ -204,6 +238,30 @@ def test_an_integer_program_that_is_stopped_lists_the_first_ones(
     assert any(0 < count < len(whole) for count in counts)
     for found in some:
         assert scores(found) == whole[: len(scores(found))]
+
+
+@SCIP
+@pytest.mark.parametrize("calls", [1, 3, 10, 30])
+def test_interrupted_while_scip_runs(calls: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("isthmus.searches.cluster_cuts._SLICE", 0.01)
+    table = tied_table(4, 6, part=0.4)
+    whole = scores(solve(AStar(networks=150), table))
+    choice, seen = _Clusters.choice, []
+
+    def interrupted(self: _Clusters, values: Any) -> tuple[int, ...]:
+        seen.append(1)
+        if len(seen) == calls:
+            raise KeyboardInterrupt
+        return choice(self, values)
+
+    monkeypatch.setattr(_Clusters, "choice", interrupted)
+    run = ILP(networks=150).begin(table, Knowledge().bind(table.nodes), np.random.default_rng(0))
+    found, status = drive(run, "test")
+    assert status.ending is Ending.INTERRUPTED
+    assert found.gap is not None
+    assert found.score <= whole[0] <= found.score + found.gap
+    listed = scores(found) if "networks" in found.details else []
+    assert listed == whole[: len(listed)]
 
 
 @both

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, final
 
 import numpy as np
@@ -78,6 +78,7 @@ class Program(PartSearch):
         self._known = known
         self._ranking = None if slack is None else Ranking(part, networks, slack)
         self._finished = False
+        self._dual = 0.0
         # Scores relative to the best of each node: small numbers are exact numbers.
         self._tops = [listed[0][1] for listed in part.lists]
         self._columns = [
@@ -131,6 +132,8 @@ class Program(PartSearch):
         if self._handler.failure is not None:
             failure, self._handler.failure = self._handler.failure, None
             raise failure
+        # Kept, because it means nothing any more after a failure.
+        self._dual = min(0.0, float(self._model.getDualbound()))
         # Where every graph is forbidden once it is ranked, none is left in the end.
         self._finished = self._model.getStatus() in ("optimal", "infeasible")
         return self._finished
@@ -138,7 +141,7 @@ class Program(PartSearch):
     @property
     def _bound(self) -> float:
         """What a graph that SCIP has not come by scores at most."""
-        return sum(self._tops) + min(0.0, float(self._model.getDualbound()))
+        return sum(self._tops) + self._dual
 
     @property
     def gap(self) -> float:
@@ -290,14 +293,14 @@ def _handler(  # noqa: C901 - SCIP wants one class
             self._row(clusters.avoiding(cluster), 1.0, None)
             self.added += 1
 
-        def _cyclic(self, solution: Any) -> int:
+        def _safely(self, action: Callable[[], bool], *, otherwise: bool) -> bool:
             # An exception cannot cross SCIP: keep it, and stop.
             try:
-                return clusters.cycle(self._values(solution))
+                return action()
             except BaseException as failure:  # noqa: BLE001 - raised again by Program.step
                 self.failure = failure
                 self.model.interruptSolve()
-                return 1
+                return otherwise
 
         def tighten(self) -> None:
             """Let SCIP leave alone what scores less than is wanted."""
@@ -307,50 +310,55 @@ def _handler(  # noqa: C901 - SCIP wants one class
                 self.limit = limit
                 self.model.setObjlimit(limit)
 
-        def _ranked(self, solution: Any) -> tuple[int, ...]:
+        def _ranked(self, values: NDArray[np.float64]) -> tuple[int, ...]:
             """Rank a graph, where several are wanted, and give what SCIP has to do without."""
             if ranking is None:
                 return ()
-            chosen = clusters.choice(self._values(solution))
+            chosen = clusters.choice(values)
             if chosen:
                 ranking.add(clusters.places(chosen))
                 self.tighten()
             return chosen
 
-        def _separate(self) -> bool:
+        def _refused(self, solution: Any) -> bool:
+            values = self._values(solution)
+            return bool(clusters.cycle(values) or self._ranked(values))
+
+        def _separate(self, values: NDArray[np.float64]) -> bool:
             """Add cuts for the solution of the LP; tell whether there were any."""
-            try:
-                found = clusters.violated(self._values(None), _CUTS_A_ROUND)
-                for cluster in found:
-                    self._cut(cluster)
-            except BaseException as failure:  # noqa: BLE001 - raised again by Program.step
-                self.failure = failure
-                self.model.interruptSolve()
-                return False
+            found = clusters.violated(values, _CUTS_A_ROUND)
+            for cluster in found:
+                self._cut(cluster)
             return bool(found)
 
+        def _enforce(self) -> bool:
+            """Cut off the solution of the LP; tell whether that was needed."""
+            values = self._values(None)
+            cycle = clusters.cycle(values)
+            if cycle:
+                if not self._separate(values):
+                    self._cut(cycle)
+                return True
+            chosen = self._ranked(values)
+            if chosen:
+                self._row(chosen, None, len(chosen) - 1.0)
+            return bool(chosen)
+
         def conscheck(self, constraints: Any, solution: Any, *_: Any) -> dict[str, Any]:
-            refused = self._cyclic(solution) or self._ranked(solution)
+            refused = self._safely(lambda: self._refused(solution), otherwise=True)
             return {"result": RESULT.INFEASIBLE if refused else RESULT.FEASIBLE}
 
         def consenfolp(self, *_: Any) -> dict[str, Any]:
-            cycle = self._cyclic(None)
-            if cycle:
-                if not self._separate():
-                    self._cut(cycle)
-                return {"result": RESULT.SEPARATED}
-            chosen = self._ranked(None)
-            if chosen:
-                self._row(chosen, None, len(chosen) - 1.0)
-                return {"result": RESULT.SEPARATED}
-            return {"result": RESULT.FEASIBLE}
+            cut = self._safely(self._enforce, otherwise=True)
+            return {"result": RESULT.SEPARATED if cut else RESULT.FEASIBLE}
 
         def consenfops(self, *_: Any) -> dict[str, Any]:
-            refused = self._cyclic(None) or self._ranked(None)
+            refused = self._safely(lambda: self._refused(None), otherwise=True)
             return {"result": RESULT.INFEASIBLE if refused else RESULT.FEASIBLE}
 
         def conssepalp(self, *_: Any) -> dict[str, Any]:
-            return {"result": RESULT.SEPARATED if self._separate() else RESULT.DIDNOTFIND}
+            cut = self._safely(lambda: self._separate(self._values(None)), otherwise=False)
+            return {"result": RESULT.SEPARATED if cut else RESULT.DIDNOTFIND}
 
         def conslock(self, constraint: Any, locktype: Any, up: int, down: int) -> None:
             # A parent set may be wanted in for one cluster and out for another.
