@@ -17,10 +17,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.cli import main
-from isthmus.sources.horizontal import Identity, Signature, Study
+from isthmus.sources import Federation
+from isthmus.sources.files import read_table
+from isthmus.sources.horizontal import (
+    Identity,
+    InProcess,
+    MemoryLedger,
+    Policy,
+    Signature,
+    Station,
+    Study,
+)
 from isthmus.sources.horizontal.governance.cards import Folder
 from isthmus.sources.horizontal.protocol.frames import LARGEST, size_of
 from isthmus.sources.horizontal.protocol.transport import Timeouts
+from isthmus.sources.horizontal.series import as_studied
 from isthmus.sources.horizontal.service.children import free_port
 from isthmus.sources.horizontal.service.sockets import PING, Sockets, ask
 
@@ -56,6 +67,7 @@ class Hospitals:
         rounds: int = 1000,
         fixed: bool = True,
         host: str = "127.0.0.1",
+        draft: Sequence[str] = (),
     ) -> None:
         self.folder = folder
         self.study_folder = folder / "study"
@@ -64,9 +76,9 @@ class Hospitals:
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         self.port = free_port()
         self.host = host
-        self._draft(method, rounds, fixed=fixed)
+        self._draft(method, rounds, draft, fixed=fixed)
 
-    def _draft(self, method: str, rounds: int, *, fixed: bool) -> None:
+    def _draft(self, method: str, rounds: int, more: Sequence[str], *, fixed: bool) -> None:
         run("coordinator", "new", self.folder / "board", "--host", self.host)
         cards: list[str | Path] = []
         for name in self.names:
@@ -84,6 +96,7 @@ class Hospitals:
             *("coordinator", "draft", self.folder / "board", self.study_folder),
             *("--title", "Test", "--purpose", "testing", "--variables", variables, *cards),
             *("--method", method, "--rounds", rounds, "--address", f"{self.host}:{self.port}"),
+            *more,
         )
         if not fixed:
             self._loosened()
@@ -124,6 +137,18 @@ class Hospitals:
 
     def pooled(self, names: Sequence[str] | None = None) -> NDArray[np.float64]:
         return np.concatenate([self.tables[n] for n in (names or self.names)])
+
+    def inside(self) -> Federation:
+        """The same study and data within this process."""
+        study, signatures = self.study, self.signatures
+        handlers = {}
+        for name in self.names:
+            identity = Identity.load(self.home(name) / "identity.pem")
+            policy = Policy.read(self.home(name) / "policy.toml")
+            data = as_studied(read_table(self.data(name)), study.schema)
+            station = Station(study, signatures, identity, data, policy, MemoryLedger())
+            handlers[name] = station.site().handle
+        return Federation(study, signatures, self.boss, InProcess(handlers))
 
     # --- processes ----------------------------------------------------------------------------
 
@@ -187,6 +212,19 @@ class Hospitals:
             return inside
         lines = [x for x in self.log(name).splitlines() if x.startswith("socket ")]
         return Path(lines[-1].removeprefix("socket ")) if lines else inside
+
+    def status(self) -> dict[str, Any]:
+        """How the coordinator's run stands."""
+        (path,) = (self.folder / "board").glob("study-*/status.json")
+        found: dict[str, Any] = json.loads(path.read_text())
+        return found
+
+    def await_text(self, name: str, text: str, seconds: float = 300.0) -> None:
+        """Wait until a process has said this."""
+        end = time.monotonic() + seconds
+        while text not in self.log(name):
+            assert time.monotonic() < end, self.log(name)
+            time.sleep(0.1)
 
     def log(self, name: str) -> str:
         path = self.folder / f"{name}.log"

@@ -24,18 +24,13 @@ from isthmus.sources import Federation, Frame
 from isthmus.sources.horizontal import (
     AskMoments,
     Coordinator,
-    InProcess,
     LinearADMM,
-    MemoryLedger,
     Opening,
-    Policy,
-    Station,
     Transport,
     learn_admm,
     run_round,
     verify,
 )
-from isthmus.sources.horizontal.protocol.primitives import Identity
 from isthmus.sources.horizontal.protocol.transport import SiteState, Timeouts
 from isthmus.sources.horizontal.service.sockets import PING, Sockets, ask
 from isthmus.testing.source import check_moments
@@ -133,24 +128,11 @@ class Reviver(Transport):
         return True
 
 
-def inside(world: Hospitals) -> Federation:
-    """The same study and data within this process."""
-    study, signatures = world.study, world.signatures
-    handlers = {}
-    for name in world.names:
-        identity = Identity.load(world.home(name) / "identity.pem")
-        policy = Policy.read(world.home(name) / "policy.toml")
-        table = dict(zip(NAMES, world.tables[name].T, strict=True))
-        station = Station(study, signatures, identity, table, policy, MemoryLedger())
-        handlers[name] = station.site().handle
-    return Federation(study, signatures, world.boss, InProcess(handlers))
-
-
 def test_sites_killed_during_admm_go_on(hospitals: Callable[..., Hospitals]) -> None:
     """Every site is killed in rounds of one message, and the weights are the same to the bit."""
     world = hospitals(60, 80, 70, method="admm")
     options = LinearADMM(rounds=5)
-    expected = learn_admm(inside(world), options).weights.tobytes()
+    expected = learn_admm(world.inside(), options).weights.tobytes()
     world.serve(*world.names)
     transport = Reviver(world)
     federation = Federation(world.study, world.signatures, world.boss, transport)
@@ -162,7 +144,7 @@ def test_sites_killed_during_admm_go_on(hospitals: Callable[..., Hospitals]) -> 
 
 def test_a_coordinator_killed_after_every_write(hospitals: Callable[..., Hospitals]) -> None:
     world = hospitals(60, 80, 70, method="admm")
-    expected = learn_admm(inside(world), LinearADMM(rounds=3)).weights.tobytes()
+    expected = learn_admm(world.inside(), LinearADMM(rounds=3)).weights.tobytes()
     world.serve(*world.names)
     output, kills = world.folder / "weights", world.folder / "kills"
     script = [sys.executable, str(Path(__file__).parent / "lead.py")]
@@ -203,7 +185,7 @@ def test_a_stopped_site_is_left_out_and_comes_back(hospitals: Callable[..., Hosp
 
 def test_a_stopped_site_pauses_admm_and_is_named(hospitals: Callable[..., Hospitals]) -> None:
     world = hospitals(60, 80, 70, method="admm")
-    expected = learn_admm(inside(world), LinearADMM(rounds=3)).weights.tobytes()
+    expected = learn_admm(world.inside(), LinearADMM(rounds=3)).weights.tobytes()
     world.serve(*world.names)
     told: list[tuple[str, SiteState]] = []
 
@@ -302,7 +284,7 @@ def test_a_full_disk(hospitals: Callable[..., Hospitals], small_disk: Path) -> N
         learn_admm(federation, LinearADMM(rounds=2))
     assert (home / "ledger.jsonl").stat().st_size == size
     filler.unlink()
-    expected = learn_admm(inside(world), LinearADMM(rounds=2)).weights.tobytes()
+    expected = learn_admm(world.inside(), LinearADMM(rounds=2)).weights.tobytes()
     again = Federation(world.study, world.signatures, world.boss, world.transport(), first_round=2)
     assert learn_admm(again, LinearADMM(rounds=2)).weights.tobytes() == expected
     verify(home / "ledger.jsonl")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 import os
 import signal
 import subprocess
@@ -54,12 +53,6 @@ def require_pooled(world: Hospitals) -> None:
     found = read_edge_list(world.folder / "network.csv", nodes=NAMES)
     assert isinstance(found, ist.DAG)
     assert found.cpdag() == ist.learn(pooled).cpdag
-
-
-def status(world: Hospitals) -> dict[str, str]:
-    (path,) = (world.folder / "board").glob("study-*/status.json")
-    found: dict[str, str] = json.loads(path.read_text())
-    return found
 
 
 @contextmanager
@@ -147,7 +140,7 @@ def test_three_sites_over_tls_and_strangers(hospitals: Callable[..., Hospitals])
         assert not mark.exists()  # the code that came with it was not run
         said = first.log.read_text(errors="replace"), second.log.read_text(errors="replace")
     assert "DONE" in world.log("coordinator")
-    assert status(world)["state"] == "done"
+    assert world.status()["state"] == "done"
     require_pooled(world)
     assert "2004" in said[0] or "registered" in said[0].lower(), said[0][-2000:]
     assert "certificate" in said[1].lower(), said[1][-2000:]
@@ -198,12 +191,12 @@ def test_kills_over_flower(hospitals: Callable[..., Hospitals]) -> None:
         world.start(name)
     out = ("-o", str(world.folder / "network.csv"))
     running = world.coordinate(*TIMES, *out)
-    await_text(world, "s1", "shares")
+    world.await_text("s1", "shares")
     world.kill("s1")
-    await_text(world, "coordinator", "s1: silent")
+    world.await_text("coordinator", "s1: silent")
     world.start("s1")
     end = time.monotonic() + 60
-    while status(world)["state"] != "waiting for silent sites":
+    while world.status()["state"] != "waiting for silent sites":
         assert time.monotonic() < end
         time.sleep(0.1)
     os.killpg(running.pid, signal.SIGKILL)
@@ -211,13 +204,6 @@ def test_kills_over_flower(hospitals: Callable[..., Hospitals]) -> None:
     again = world.coordinate(*TIMES, *out)
     assert again.wait(600) == 0, world.log("coordinator")
     require_pooled(world)
-
-
-def await_text(world: Hospitals, name: str, text: str, seconds: float = 300.0) -> None:
-    end = time.monotonic() + seconds
-    while text not in world.log(name):
-        assert time.monotonic() < end, world.log(name)
-        time.sleep(0.1)
 
 
 def ip(*arguments: str) -> None:
@@ -264,9 +250,9 @@ def test_a_cut_cable(hospitals: Callable[..., Hospitals], far: tuple[str, str, s
     out = ("-o", str(world.folder / "network.csv"))
     short = ("--gather", "240", "--answer", "30", "--pause", "400")
     running = world.coordinate("--listen", "0.0.0.0", *short, *out)
-    await_text(world, "s2", "shares")
+    world.await_text("s2", "shares")
     ip("link", "set", cable, "down")
-    await_text(world, "coordinator", "s2: silent")
+    world.await_text("coordinator", "s2: silent")
     ip("link", "set", cable, "up")
     assert running.wait(600) == 0, world.log("coordinator")
     require_pooled(world)

@@ -63,8 +63,12 @@ class Node:
         secret = home / "secret"
         secret.unlink(missing_ok=True)
         write_private(secret, secrets.token_bytes(32))
+        program = [flower_program("flower-supernode")]
+        if stays:
+            environment |= {"PYTHONPATH": str(Path(__file__).parent / "relay")}
+            program = [sys.executable, "-m", "isthmus_relay.node"]
         command = [
-            flower_program("flower-supernode"),
+            *program,
             *("--superlink", coordinator, "--root-certificates", str(authority.resolve())),
             *("--auth-supernode-private-key", str(key.resolve())),
             *("--host", "127.0.0.1", "--port", port),
@@ -76,10 +80,9 @@ class Node:
         self.log = state / "flower.log"
         self._children = [Child(command, environment, self.log, again=5.0)]
         if stays:
-            beside = environment | {"PYTHONPATH": str(Path(__file__).parent / "relay")}
             run = [sys.executable, "-m", "isthmus_relay.runner"]
             run += [f"127.0.0.1:{port}", str(secret), str(socket.absolute())]
-            self._children.append(Child(run, beside, self.log))
+            self._children.append(Child(run, environment, self.log))
 
     def tend(self) -> None:
         """Start what is not there."""
