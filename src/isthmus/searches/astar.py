@@ -30,7 +30,8 @@ class AStar(Search[LocalScore]):
         Upper bound on the number of parents of a node; None for no bound.
     networks
         How many of the best graphs to give, in ``details["networks"]``: pairs of a graph and its
-        score, best first.
+        score, best first, each proven to be the next best. No other graph scores more than
+        ``details["networks_bound"]``.
     bayes_factor
         Give only graphs that are at most so many times less probable than the best one: with a
         marginal likelihood as the score, the Bayes factor.

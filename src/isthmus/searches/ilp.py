@@ -23,7 +23,8 @@ class ILP(Search[LocalScore]):
     One variable for each parent set of each node, one parent set for each node, and for every set
     of nodes one of them without parents in it: these constraints are added when they are violated
     (Bartlett and Cussens 2017). Components of the graph of possible parents are solved one by
-    one. Needs the extra ``[ilp]``.
+    one. Of several graphs each is forbidden once it is found, in one tree of branches. Needs the
+    extra ``[ilp]``.
 
     Parameters
     ----------
@@ -31,7 +32,8 @@ class ILP(Search[LocalScore]):
         Upper bound on the number of parents of a node; None for no bound.
     networks
         How many of the best graphs to give, in ``details["networks"]``: pairs of a graph and its
-        score, best first.
+        score, best first, each proven to be the next best. No other graph scores more than
+        ``details["networks_bound"]``.
     bayes_factor
         Give only graphs that are at most so many times less probable than the best one: with a
         marginal likelihood as the score, the Bayes factor.
