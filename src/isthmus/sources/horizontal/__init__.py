@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from isthmus.sources.horizontal.admm.agreed import Agreed
 from isthmus.sources.horizontal.admm.baselines import average, vote
 from isthmus.sources.horizontal.admm.consensus import Client, LinearClient, NetworkClient
 from isthmus.sources.horizontal.admm.learn import (
-    Agreed,
     DynamicADMM,
     LinearADMM,
     PerceptronADMM,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, final
+from typing import Any, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +15,6 @@ from numpy.typing import NDArray
 from isthmus.graphs import DAG
 from isthmus.results.disclosure import Disclosure
 from isthmus.sources.horizontal.admm.steps import ADMM
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -95,11 +92,11 @@ class Agreed:
             "disclosure": [[e.site, e.what, e.form, e.size] for e in self.disclosure.entries],
         }
 
-    def plot(self, ax: Axes | None = None, **options: Any) -> Axes:
+    def plot(self, **options: Any) -> Any:
         """Draw the graph; options are those of ``isthmus.plots.plot_graph``."""
         from isthmus.plots import plot_graph
 
-        return plot_graph(self.dag, ax=ax, **options)
+        return plot_graph(self.dag, **options)
 
     def report(self, path: str | PathLike[str], *, title: str = "Network by ADMM") -> None:
         """Write one HTML page: picture, edges, weights, and what left which site."""

@@ -11,7 +11,6 @@ And it looks for messages more often: in a method of many rounds that is most of
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -69,7 +68,5 @@ class Loop:
 
 if __name__ == "__main__":
     loop = Loop(inner._pull_and_store_message, inner._push_messages)  # noqa: SLF001 - no other way
-    inner._pull_and_store_message = loop.pull  # noqa: SLF001
-    inner._push_messages = loop.push  # noqa: SLF001
-    inner.time = Brief
-    sys.exit(flower_supernode())
+    vars(inner).update(_pull_and_store_message=loop.pull, _push_messages=loop.push, time=Brief)
+    flower_supernode()

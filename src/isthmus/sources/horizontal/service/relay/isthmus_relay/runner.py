@@ -110,7 +110,8 @@ class Runner:
         beats.start()
         try:
             # The code that came with the task is not even written down.
-            message, context, _, _ = pull_task_input(Impatient(client))
+            impatient: Any = Impatient(client)
+            message, context, _, _ = pull_task_input(impatient)
             push_message(client, self._answer(message, context), context)
             status = SubStatus.COMPLETED
         except Exception as error:  # noqa: BLE001 - one bad task must not end the process
