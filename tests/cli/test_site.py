@@ -11,6 +11,8 @@ import pytest
 from isthmus.cli import ExitCode, main
 from isthmus.cli.board import Board, RunState
 from isthmus.cli.strategies import admm_from
+from isthmus.errors import MissingExtraError
+from isthmus.numerics import perceptron
 from isthmus.sources.horizontal import (
     DynamicADMM,
     FileLedger,
@@ -161,6 +163,23 @@ def test_a_dry_run_shows_a_step_of_admm(
     few = table(folder / "few.csv", rows=10)
     assert run("site", "dry-run", home, study, "--data", few) == ExitCode.REFUSED
     assert run("site", "dry-run", home, study, "--data", data, "--time", "age") == ExitCode.SCHEMA
+
+
+def test_a_dry_run_says_what_is_not_installed(
+    drafted: Callable[..., Path],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def missing(*_: object) -> None:
+        raise MissingExtraError("jax", "numerics", "A neural network")
+
+    folder = drafted(VARIABLES, "--method", "admm", "--networks")
+    home, study = folder / "east", folder / "study"
+    assert run("site", "policy", home, study) == 0
+    monkeypatch.setattr(perceptron, "value_and_gradient", missing)
+    data = table(folder / "east.csv")
+    assert run("site", "dry-run", home, study, "--data", data) == ExitCode.REFUSED
+    assert "isthmus[numerics]" in capsys.readouterr().out
 
 
 def test_a_dry_run_of_a_series(

@@ -10,7 +10,13 @@ from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import TypeAlias, final
 
-from isthmus.errors import DataError, IsthmusError, RefusedError, StudyError
+from isthmus.errors import (
+    DataError,
+    IsthmusError,
+    MissingExtraError,
+    RefusedError,
+    StudyError,
+)
 from isthmus.sources.base import Source
 from isthmus.sources.frame import Frame
 from isthmus.sources.horizontal.admm.consensus import Client
@@ -175,6 +181,8 @@ class Station(Keeper):
             if isinstance(request, STEPS) and isinstance(found, Moments):
                 sent = self._stepped(request, found, dry=dry)
             return found, sent, request.encode(sent, self._study.grid)
+        except MissingExtraError as error:
+            raise RefusedError(str(error)) from None
         except Exception as error:  # noqa: BLE001 - engines raise what they like
             kind = type(error).__name__
         # Messages about data may quote them: only the kind of the error is passed on, and not as

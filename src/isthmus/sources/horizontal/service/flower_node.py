@@ -23,7 +23,7 @@ LOOK = 0.5
 
 @final
 class Node:
-    """Runs ``flower-supernode`` for a site, and starts it again when it ends.
+    """Runs Flower's SuperNode for a site, and starts it again when it ends.
 
     Neither process sees data or keys of the site; frames go to the station's socket. Flower's
     own way to run an app (a process a message, with the code that the coordinator sent) is
