@@ -36,6 +36,7 @@ from isthmus.searches import (
     NotearsAdditive,
     NotearsMLP,
     RBNets,
+    SubsetDP,
 )
 from isthmus.sources import Expanded, Federation, Frame, Lazy, Series
 from isthmus.statistics import Chebyshev, Counts, Kind, Moments, Plan
@@ -88,6 +89,7 @@ __all__ = [
     "Series",
     "Solution",
     "Status",
+    "SubsetDP",
     "learn",
     "parent_sets",
     "score",

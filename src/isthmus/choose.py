@@ -16,13 +16,24 @@ from isthmus.scores import (
     Perceptrons,
 )
 from isthmus.scores.base import Score
-from isthmus.searches import XGES, Boss, Dynotears, Notears, NotearsAdditive, NotearsMLP, Search
+from isthmus.searches import (
+    XGES,
+    Boss,
+    Dynotears,
+    Notears,
+    NotearsAdditive,
+    NotearsMLP,
+    Search,
+    SubsetDP,
+)
 from isthmus.searches.base import Objective
 from isthmus.statistics import Kind, Schema
 
 AnyScore: TypeAlias = Score[Any, Any]
 AnySearch: TypeAlias = Search[Any]
 
+_ALL = 10
+"""Up to here the best graph of all takes less time than a search."""
 _FEW = 200
 """Up to here several starts take seconds."""
 
@@ -54,7 +65,8 @@ def choose_search(schema: Schema, objective: Objective) -> tuple[AnySearch, str]
     """Choose a search for an objective; the second item says why.
 
     By measurement (see the benchmarks in the docs): over equivalence classes for tables of
-    categories, over orders for the rest.
+    categories, over orders for the rest; where moments tell all, over every graph of few variables.
+    To count every set of variables would tell more of the data than is needed.
     """
     if isinstance(objective, AdditiveLoss):
         return NotearsAdditive(), "the score fits curves"
@@ -63,8 +75,11 @@ def choose_search(schema: Schema, objective: Objective) -> tuple[AnySearch, str]
     if isinstance(objective, SmoothLoss):
         return Notears(), "the score weighs edges"
     d = len(schema)
-    if objective.equivalent and len(schema.of_kind(Kind.DISCRETE)) == d:
+    counted = len(schema.of_kind(Kind.DISCRETE)) == d
+    if objective.equivalent and counted:
         return XGES(), "the most accurate on tables of categories"
+    if d <= _ALL and not counted:
+        return SubsetDP(), f"{d} variables: so few that no graph need be left out"
     if d <= _FEW:
         return Boss(), f"{d} variables: the most accurate search, from several starts"
     return Boss(starts=1), f"{d} variables: the most accurate search, from one start"

@@ -505,7 +505,7 @@ def test_many_variables_are_moved_by_what_promises(monkeypatch: pytest.MonkeyPat
     search = Notears(penalty=0.1, threshold=0.3)
     full = run(search, loss)[0].score
     alone = run(Notears(penalty=0.1, threshold=0.3, refine=False), loss)[0].score
-    monkeypatch.setattr("isthmus.searches.notears_orders._MANY", 10)
+    monkeypatch.setattr("isthmus.searches.notears_orders.COARSE", 10)
     found, status = run(search, loss)
     assert status.ending is Ending.CONVERGED
     assert number(found, "kkt_residual") < 1e-8

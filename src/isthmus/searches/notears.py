@@ -24,6 +24,7 @@ from isthmus.searches.base import Found, Run, Search
 from isthmus.searches.notears_acyclicity import Acyclicity, LogDet, Task
 from isthmus.searches.notears_candidates import TIE, Candidate, best_of
 from isthmus.searches.notears_orders import (
+    COARSE,
     Refinement,
     ancestors_of,
     kkt_residual,
@@ -333,6 +334,8 @@ class _NotearsRun(Run):
         """Say what the end means."""
         if not self._options.refine:
             return "the weights are at a minimum along the order of the relaxed solution."
+        if len(self._unit) > COARSE:
+            return "no variable promises enough by a move in the order."
         return "no variable can be moved in the order so that the objective falls."
 
 

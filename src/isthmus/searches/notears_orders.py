@@ -22,7 +22,7 @@ _SLICE = 0.1
 """Seconds a step takes before it lets the driver look around."""
 _SWEEPS = 50
 _TOLERANCE = 1e-9
-_MANY = 200
+COARSE = 200
 """With more variables a move must gain a thousandth of what an average column has left."""
 
 
@@ -169,7 +169,7 @@ class _Lassos(Refinement):
             self._settled = stop
             if time.monotonic() > end:
                 return False
-        if d > _MANY and self._sweeps == 0:
+        if d > COARSE and self._sweeps == 0:
             # Each move stirs its neighbours: moves for next to nothing would never end.
             left = self._state.value + 0.5 * np.diagonal(self._problem.moments)
             self._least = max(self._least, 1e-3 * float(left.mean()))
