@@ -61,6 +61,8 @@ _MANY = 50
 _SHARPENED = 100
 """Up to so many variables the answer is sharpened."""
 _SHAKEN = 4
+_FRESH = 4
+"""Every so many starts under a likelihood the order is a random one."""
 _ROUNDS = 3
 _EVIDENCE = 10.0
 """By so many nats a sharper graph must be better: where little is known, ℓ1 errs less."""
@@ -94,7 +96,7 @@ class Notears(Search[SmoothLoss]):
     starts
         How often the moves start anew under a likelihood, which has many more local minima than
         least squares has: first from the order of the relaxed solution, then from the best order
-        so far with a tenth of the variables put elsewhere.
+        so far with a tenth of the variables put elsewhere, and every fourth time with all of them.
     """
 
     penalty: float | Penalty | None = None
@@ -244,12 +246,14 @@ class _NotearsRun(Run):
 
         What was found for one ℓ1 weight is a good start for the next. A likelihood has many local
         minima close to each other: a better one is found sooner from near the best than from afar.
+        But not always, so some orders are random.
         """
         if self._follows:
             return last.order()
         if best_of(self._kept) is self._kept[-1]:
             self._best_order = last.order()
-        return shaken_order(self._best_order, self._task.required, self._task.rng)
+        share = 1.0 if len(self._kept) % _FRESH == 0 else 0.1
+        return shaken_order(self._best_order, self._task.required, self._task.rng, share)
 
     def _next(self, k: int) -> int | None:
         """Give the next penalty: the next start, or the next on the path if that seems to help."""

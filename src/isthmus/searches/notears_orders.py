@@ -53,10 +53,12 @@ def strongest_order(weights: Floats, required: Truths) -> Integers:
     return np.argsort(reach.sum(axis=0), kind="stable").astype(np.int64)
 
 
-def shaken_order(order: Integers, required: Truths, rng: np.random.Generator) -> Integers:
-    """Put a tenth of the variables elsewhere, at random; required edges still go forward."""
+def shaken_order(
+    order: Integers, required: Truths, rng: np.random.Generator, share: float = 0.1
+) -> Integers:
+    """Put a share of the variables elsewhere, at random; required edges still go forward."""
     d = len(order)
-    count = min(max(d // 10, 3), d)
+    count = min(max(int(share * d), 3), d)
     loose = set(rng.choice(d, count, replace=False).tolist())
     proposed = [int(v) for v in order if int(v) not in loose]
     for v in sorted(loose):
