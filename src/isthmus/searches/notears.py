@@ -39,6 +39,7 @@ from isthmus.searches.notears_penalties import (
     Cut,
     EdgePrice,
     EqualNoiseEBIC,
+    L1ByParent,
     Penalty,
     QuasiMCP,
     RefitEBIC,
@@ -168,7 +169,8 @@ class _NotearsRun(Run):
                 order = strongest_order(self._raw, self._task.required)
             else:
                 order = self._order(refined)
-            if k > 1 and self._follows and not self._matters(penalty, order):
+            surely = 2 if len(self._unit) <= COARSE else 1
+            if k >= surely and self._follows and not self._matters(penalty, order):
                 break
             refined = self._refining = self._along(penalty, order, refined)
             while not refined.step():
@@ -264,11 +266,28 @@ class _NotearsRun(Run):
         return k + 1 if self._kept[-1].rank()[0] <= self._kept[-2].rank()[0] + TIE else None
 
     def _relax(self, penalty: Penalty) -> Iterator[bool]:
+        if (
+            isinstance(penalty, L1)
+            and len(self._unit) > COARSE
+            and self._task.loss.rows is not None
+        ):
+            penalty = self._by_spread(self._task.loss.rows)
         relaxation = self._options.acyclicity.begin(self._task, penalty)
         while not relaxation.step():
             self._text, self._raw = relaxation.describe(), relaxation.weights()
             yield True
         self._raw = relaxation.weights()
+
+    def _by_spread(self, rows: int) -> Penalty:
+        """Give what edges cost while an order of many variables is looked for.
+
+        Noise alone reaches slopes in proportion to the spread of the parent: under one weight for
+        all parents the columns fill with weights of no meaning. Of the relaxed solution only the
+        order is kept, so its penalty need not be that of the problem.
+        """
+        variances = np.diagonal(self._task.loss.matrix)
+        weight = 2.0 * np.sqrt(_noise(variances) * np.log(len(variances)) / rows)
+        return L1ByParent(weight * np.sqrt(variances))
 
     def _candidate(self, penalty: Penalty, refined: Refinement) -> Candidate:
         task, weights = self._task, refined.weights()
@@ -376,9 +395,12 @@ def _path(options: Notears, loss: QuadraticLoss | LikelihoodLoss) -> tuple[Penal
         return (penalty,)
     if loss.rows is None:
         raise MismatchError("The objective does not know its number of rows: give a penalty.")
-    variance = np.diagonal(loss.matrix)
-    positive = variance[variance > 0.0]
-    # The smallest variance bounds that of the noise from above if all noise has one scale.
-    noise = float(positive.min()) if len(positive) else 1.0
+    noise = _noise(np.diagonal(loss.matrix))
     unit = noise * np.sqrt(np.log(max(d, 2)) / loss.rows)
     return tuple(L1(float(unit * share)) for share in _PATH)
+
+
+def _noise(variances: Floats) -> float:
+    """Give the smallest variance: if all noise has one scale it bounds that of the noise."""
+    positive = variances[variances > 0.0]
+    return float(positive.min()) if len(positive) else 1.0

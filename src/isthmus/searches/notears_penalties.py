@@ -59,6 +59,23 @@ class L1(Penalty):
 
 
 @final
+@dataclass(frozen=True, eq=False)
+class L1ByParent(Penalty):
+    """``weight * |w|`` with a weight of its own for each parent."""
+
+    weights: Floats
+
+    def value(self, weights: Floats) -> Floats:
+        """Cost of each weight, [from, to]."""
+        found: Floats = self.weights[:, None] * np.abs(weights)
+        return found
+
+    def slope(self, weights: Floats) -> Floats:
+        """Derivative of the cost."""
+        return np.broadcast_to(self.weights[:, None], weights.shape)
+
+
+@final
 @dataclass(frozen=True)
 class QuasiMCP(Penalty):
     """A concave penalty: every edge with a weight beyond ``width`` costs the same ``price``.
