@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -12,6 +13,26 @@ from isthmus.numerics.jit import inner, kernel
 
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
+
+
+_STALE = -1
+_DEPENDENT = -2
+_FACTORS = 1 << 26
+"""At most so many numbers are kept of Cholesky factors: half a gigabyte."""
+
+
+class Factors(NamedTuple):
+    """Cholesky factors of the moments of each column's parents, kept until its weights change.
+
+    ``parents[j, :size[j]]`` are the parents; the rows of the factor lie one after the other from
+    ``packed[start[j]]``. ``used`` is where the next one goes: when the room ends, all are stale.
+    """
+
+    packed: Floats
+    parents: NDArray[np.int32]
+    start: Integers
+    size: Integers
+    used: Integers
 
 
 class Ordered(NamedTuple):
@@ -25,6 +46,7 @@ class Ordered(NamedTuple):
     incoming: Floats
     product: Floats
     value: Floats
+    factors: Factors
 
 
 def new_ordered(order: Integers, incoming: Floats) -> Ordered:
@@ -32,7 +54,15 @@ def new_ordered(order: Integers, incoming: Floats) -> Ordered:
     d = len(order)
     place = np.empty(d, np.int64)
     place[order] = np.arange(d)
-    return Ordered(order.copy(), place, incoming.copy(), np.zeros((d, d)), np.zeros(d))
+    factors = Factors(
+        # One always fits; memory that is never written to is never taken.
+        packed=np.empty(max(min(d * d * (d + 1) // 2, _FACTORS), d * (d + 1) // 2)),
+        parents=np.empty((d, d), np.int32),
+        start=np.zeros(d, np.int64),
+        size=np.full(d, _STALE),
+        used=np.zeros(1, np.int64),
+    )
+    return Ordered(order.copy(), place, incoming.copy(), np.zeros((d, d)), np.zeros(d), factors)
 
 
 @inner(error_model="numpy")
@@ -46,6 +76,7 @@ def _settle_one(problem, state, child, tolerance, room):  # type: ignore[no-unty
         problem.moments, child, problem.scale[child], problem.penalty[child],
         room.free, 0.0, tolerance, weights, state.product[child], room,
     )  # fmt: skip
+    state.factors.size[child] = _STALE
 
 
 @kernel(error_model="numpy")
@@ -85,30 +116,87 @@ def _value_with(problem, state, child, upto, mover, tolerance, room):  # type: i
 
 
 @inner(error_model="numpy")
-def _promises(problem, state, child, mover, worth, room):  # type: ignore[no-untyped-def]
-    """Whether ``child`` would gain more than ``worth`` by the mover beside the parents it has.
-
-    A test of one weight, without the penalty: much cheaper than to solve the column again.
-    """
-    c = problem.scale[child]
-    slope = c * (problem.moments[child, mover] - state.product[child, mover])
+def _factorise(problem, state, child, room):  # type: ignore[no-untyped-def]
+    """Keep the factor of the moments of the parents ``child`` has."""
+    factors = state.factors
     k = 0
     for i in range(len(state.order)):
         if state.incoming[child, i] != 0.0:
             line = room.hessian[k]
             for b in range(k):
-                line[b] = problem.moments[i, room.active[b]]
+                line[b] = problem.moments[i, factors.parents[child, b]]
             line[k] = problem.moments[i, i]
-            room.active[k] = i
-            room.step[k] = problem.moments[i, mover]
+            factors.parents[child, k] = i
+            room.step[k] = 0.0
             k += 1
+    if not newton(room.hessian, room.step, k):
+        factors.size[child] = _DEPENDENT
+        return
+    if factors.used[0] + k * (k + 1) // 2 > len(factors.packed):
+        factors.used[0] = 0
+        factors.size[:] = _STALE
+    at = factors.used[0]
+    factors.start[child], factors.size[child] = at, k
+    for a in range(k):
+        for b in range(a + 1):
+            factors.packed[at] = room.hessian[a, b]
+            at += 1
+    factors.used[0] = at
+
+
+@inner(error_model="numpy", fastmath={"reassoc", "contract"})
+def _promises(problem, state, child, mover, worth, room):  # type: ignore[no-untyped-def]
+    """Whether ``child`` would gain more than ``worth`` by the mover beside the parents it has.
+
+    A test of one weight, without the penalty: much cheaper than to solve the column again.
+    """
+    factors = state.factors
+    if factors.size[child] == _STALE:
+        _factorise(problem, state, child, room)
+    k = factors.size[child]
+    if k == _DEPENDENT:
+        return True
+    c = problem.scale[child]
+    slope = c * (problem.moments[child, mover] - state.product[child, mover])
     left = problem.moments[mover, mover]
     floor = 1e-10 * left
-    if not newton(room.hessian, room.step, k):
-        return True
+    at = factors.start[child]
     for a in range(k):
-        left -= room.step[a] * problem.moments[room.active[a], mover]
+        s = problem.moments[mover, factors.parents[child, a]]
+        for b in range(a):
+            s -= factors.packed[at + b] * room.step[b]
+        at += a
+        room.step[a] = s / factors.packed[at]
+        at += 1
+        left -= room.step[a] * room.step[a]
     return slope * slope > 2.0 * worth * c * max(left, floor)
+
+
+@inner(error_model="numpy", fastmath={"reassoc", "contract"})
+def _about(problem, state, child, mover, room):  # type: ignore[no-untyped-def]
+    """Estimate what ``child`` loses without the mover.
+
+    Exact if its other parents stay, none turns its sign and none is added.
+    """
+    factors = state.factors
+    if factors.size[child] == _STALE:
+        _factorise(problem, state, child, room)
+    k, at, which = factors.size[child], factors.start[child], 0
+    if k == _DEPENDENT:
+        return math.inf
+    while factors.parents[child, which] != mover:
+        which += 1
+    # The diagonal entry of the inverse: the squared norm of a column of the factor's inverse.
+    norm = 0.0
+    for a in range(which, k):
+        row = at + a * (a + 1) // 2
+        s = 1.0 if a == which else 0.0
+        for b in range(which, a):
+            s -= factors.packed[row + b] * room.step[b]
+        room.step[a] = s / factors.packed[row + a]
+        norm += room.step[a] * room.step[a]
+    weight = state.incoming[child, mover]
+    return 0.5 * problem.scale[child] * weight * weight / norm
 
 
 @inner(error_model="numpy")
@@ -215,7 +303,10 @@ def _look_later(problem, state, mover, high, tolerance, least, worth, room):  # 
             break
         v = room.others[m]
         if child:
-            lost += _value_with(problem, state, v, m, -1, tolerance, room) - state.value[v]
+            loss = _about(problem, state, v, mover, room) if worth > 0.0 else math.inf
+            if loss > 0.1 * worth:
+                loss = _value_with(problem, state, v, m, -1, tolerance, room) - state.value[v]
+            lost += loss
             if lost >= hope:
                 break
         if room.open[m]:
@@ -231,8 +322,8 @@ def improve(problem, state, mover, tolerance, least, worth, room):  # type: igno
     """Move one variable to its best place in the order; return by how much the sum falls.
 
     Only columns that gain or lose the mover as a predecessor and care about it are solved again.
-    The sum must fall by more than ``least``; a gain of less than ``worth`` in one column is not
-    looked for.
+    The sum must fall by more than ``least``. A gain of less than ``worth`` in one column is not
+    looked for, and a loss of less than a tenth of it is estimated.
     """
     d = len(state.order)
     here = state.place[mover]
@@ -248,9 +339,9 @@ def improve(problem, state, mover, tolerance, least, worth, room):  # type: igno
             high = min(high, m)
         m += 1
     best, gain = _look_earlier(problem, state, mover, low, tolerance, least, worth, room)
-    other, more = _look_later(problem, state, mover, high, tolerance, max(least, gain), worth, room)
+    other, _ = _look_later(problem, state, mover, high, tolerance, max(least, gain), worth, room)
     if other != here:
-        best, gain = other, more
+        best = other
     if best == here:
         return 0.0
     for p in range(best):
@@ -260,7 +351,9 @@ def improve(problem, state, mover, tolerance, least, worth, room):  # type: igno
         state.order[p + 1] = room.others[p]
     for p in range(d):
         state.place[state.order[p]] = p
+    fell = state.value[mover]
     _settle_one(problem, state, mover, tolerance, room)
+    fell -= state.value[mover]
     for p in range(min(here, best), max(here, best) + 1):
         v = state.order[p]
         if v == mover:
@@ -270,5 +363,7 @@ def improve(problem, state, mover, tolerance, least, worth, room):  # type: igno
         else:
             again = state.incoming[v, mover] != 0.0
         if again:
+            fell += state.value[v]
             _settle_one(problem, state, v, tolerance, room)
-    return gain
+            fell -= state.value[v]
+    return fell

@@ -87,7 +87,7 @@ def new_room(d: int) -> Room:
     )
 
 
-@inner(error_model="numpy")
+@inner(error_model="numpy", fastmath={"reassoc", "contract"})
 def newton(hessian, step, k):  # type: ignore[no-untyped-def]
     """Solve for ``step`` in place by a Cholesky factor that overwrites ``hessian``.
 

@@ -23,7 +23,7 @@ _SLICE = 0.1
 _SWEEPS = 50
 _TOLERANCE = 1e-9
 COARSE = 200
-"""With more variables a move must gain a thousandth of what an average column has left."""
+"""With more variables moves for next to nothing are not made: each stirs its neighbours."""
 
 
 def ancestors_of(edges: Truths) -> Truths:
@@ -153,7 +153,8 @@ class _Lassos(Refinement):
         top = float(np.diagonal(task.loss.matrix).max(initial=0.0))
         self._tolerance = max(_TOLERANCE * min(1.0, top), 1e-14 * top)
         self._least = 1e-10 * float(np.trace(task.loss.matrix)) / max(d, 1)
-        self._matters = 0.0  # what an edge must explain to be looked at
+        # What an edge must explain to be looked at; a move must gain half of it, a pass ten times.
+        self._matters = 0.0
         self._settled, self._sweeps, self._at, self._fell = 0, 0, 0, 0.0
         self._before = np.inf  # the sum of minima when the order was changed last
         self._queue = np.empty(0, np.int64)
@@ -172,10 +173,9 @@ class _Lassos(Refinement):
             if time.monotonic() > end:
                 return False
         if d > COARSE and self._sweeps == 0:
-            # Each move stirs its neighbours: moves for next to nothing would never end.
             left = self._state.value + 0.5 * np.diagonal(self._problem.moments)
-            self._least = max(self._least, 1e-3 * float(left.mean()))
-            self._matters = 10 * self._least
+            self._matters = 1e-2 * float(left.mean())
+            self._least = max(self._least, 0.5 * self._matters)
         while self._refine and d > 1 and self._sweeps <= _SWEEPS:
             if self._at >= len(self._queue) and not self._refill():
                 break
@@ -188,12 +188,13 @@ class _Lassos(Refinement):
     def _refill(self) -> bool:
         """Queue the variables to look at next: neighbours of moved ones, in the end all of them.
 
-        Returns whether there is anything to do: not after all were looked at and none moved.
+        Returns whether there is anything to do: not after all were looked at and none moved, or
+        (many variables) to little effect.
         """
         d = len(self._state.order)
         if self._stirred.any() and self._sweeps > 0:
             self._queue = self._task.rng.permutation(np.flatnonzero(self._stirred))
-        elif self._sweeps > 0 and not self._fell > 0.0:
+        elif self._sweeps > 0 and not self._fell > 10.0 * self._matters:
             return False
         else:
             self._queue = self._task.rng.permutation(d)
