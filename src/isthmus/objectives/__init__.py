@@ -6,7 +6,7 @@ from isthmus.objectives.generalised import Bernoulli, Counting, Family, Generali
 from isthmus.objectives.local import CompiledLocalScore, LocalScore, PythonLocalScore
 from isthmus.objectives.parametric import ParametricLoss
 from isthmus.objectives.parent_sets import TableBuilder, list_parent_sets
-from isthmus.objectives.smooth import LikelihoodLoss, QuadraticLoss, SmoothLoss
+from isthmus.objectives.smooth import LikelihoodLoss, MomentsLoss, QuadraticLoss, SmoothLoss
 from isthmus.objectives.table import ScoreTable
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "GeneralisedLinearLoss",
     "LikelihoodLoss",
     "LocalScore",
+    "MomentsLoss",
     "ParametricLoss",
     "PythonLocalScore",
     "QuadraticAdditiveLoss",

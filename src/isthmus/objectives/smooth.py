@@ -33,25 +33,19 @@ class SmoothLoss(ABC):
         """Return the loss at ``weights`` and its gradient."""
 
 
-@final
-class QuadraticLoss(SmoothLoss):
-    """``tr((I - W)^T S (I - W)) / 2`` for a symmetric matrix ``S``.
-
-    With ``S`` the covariance of the data this is the least-squares loss of a linear model,
-    whatever the number of rows was.
+class MomentsLoss(SmoothLoss):
+    """A loss of a linear model that second moments determine, whatever the number of rows was.
 
     Parameters
     ----------
     nodes
         Names of the variables.
     matrix
-        ``S``.
+        The covariance ``S`` of the data, or another symmetric matrix.
     rows
         How many rows it was computed from, for criteria that weigh fit against size; None if that
         is not known.
     """
-
-    equivalent = False
 
     def __init__(
         self, nodes: Sequence[str], matrix: NDArray[np.float64], rows: int | None = None
@@ -59,12 +53,6 @@ class QuadraticLoss(SmoothLoss):
         self.nodes = tuple(nodes)
         self.matrix = matrix
         self.rows = rows
-
-    def value_and_gradient(self, weights: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        """Return the loss at ``weights`` and its gradient."""
-        residual = np.eye(len(self.matrix)) - weights
-        product = self.matrix @ residual
-        return 0.5 * float(np.vdot(residual, product)), -product
 
     def subset_score(self, price: float) -> CompiledLocalScore:
         """Give the local score of parent sets: minus the loss at its minimum, less ``price`` each.
@@ -74,11 +62,30 @@ class QuadraticLoss(SmoothLoss):
         price
             What an edge costs, in the unit of the loss.
         """
-        return _subset_score(self.nodes, self.matrix, price, logarithm=False)
+        return _subset_score(self.nodes, self.matrix, price, logarithm=self.equivalent)
 
 
 @final
-class LikelihoodLoss(SmoothLoss):
+class QuadraticLoss(MomentsLoss):
+    """``tr((I - W)^T S (I - W)) / 2``: least squares.
+
+    Parameters
+    ----------
+    nodes, matrix, rows
+        As for `MomentsLoss`.
+    """
+
+    equivalent = False
+
+    def value_and_gradient(self, weights: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        """Return the loss at ``weights`` and its gradient."""
+        residual = np.eye(len(self.matrix)) - weights
+        product = self.matrix @ residual
+        return 0.5 * float(np.vdot(residual, product)), -product
+
+
+@final
+class LikelihoodLoss(MomentsLoss):
     """``Σ_j log((I - W)_j^T S (I - W)_j) / 2``: a Gaussian likelihood that does not see units.
 
     This is the negative log-likelihood of a row, up to a constant, with the noise variance of each
@@ -89,17 +96,10 @@ class LikelihoodLoss(SmoothLoss):
     Parameters
     ----------
     nodes, matrix, rows
-        As for `QuadraticLoss`.
+        As for `MomentsLoss`.
     """
 
     equivalent = True
-
-    def __init__(
-        self, nodes: Sequence[str], matrix: NDArray[np.float64], rows: int | None = None
-    ) -> None:
-        self.nodes = tuple(nodes)
-        self.matrix = matrix
-        self.rows = rows
 
     def value_and_gradient(self, weights: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         """Return the loss at ``weights`` and its gradient."""
@@ -110,16 +110,6 @@ class LikelihoodLoss(SmoothLoss):
         )
         left = np.where(left > 0.0, left, 1.0)
         return 0.5 * float(np.log(left).sum()), -product / left
-
-    def subset_score(self, price: float) -> CompiledLocalScore:
-        """Give the local score of parent sets: minus the loss at its minimum, less ``price`` each.
-
-        Parameters
-        ----------
-        price
-            What an edge costs, in the unit of the loss.
-        """
-        return _subset_score(self.nodes, self.matrix, price, logarithm=True)
 
 
 def _subset_score(

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from isthmus.errors import MismatchError
 from isthmus.graphs import BoundKnowledge
 from isthmus.objectives.local import CompiledLocalScore
-from isthmus.objectives.smooth import LikelihoodLoss, QuadraticLoss, SmoothLoss
+from isthmus.objectives.smooth import LikelihoodLoss, MomentsLoss, SmoothLoss
 from isthmus.searches.base import Found, Run, Search
 from isthmus.searches.notears_acyclicity import Acyclicity, LogDet, Task
 from isthmus.searches.notears_candidates import TIE, Candidate, best_of
@@ -112,7 +112,7 @@ class Notears(Search[SmoothLoss]):
         self, objective: SmoothLoss, knowledge: BoundKnowledge, rng: np.random.Generator
     ) -> Run:
         """Start a run."""
-        if not isinstance(objective, QuadraticLoss | LikelihoodLoss):
+        if not isinstance(objective, MomentsLoss):
             raise MismatchError(
                 f"Notears learns linear models from second moments; it cannot use a "
                 f"{type(objective).__name__}. Use the LeastSquares or LinearLikelihood score."
@@ -127,7 +127,7 @@ class _NotearsRun(Run):
     def __init__(
         self,
         options: Notears,
-        loss: QuadraticLoss | LikelihoodLoss,
+        loss: MomentsLoss,
         knowledge: BoundKnowledge,
         rng: np.random.Generator,
     ) -> None:
@@ -371,7 +371,7 @@ def _standardised(loss: LikelihoodLoss) -> tuple[LikelihoodLoss, Floats]:
     return LikelihoodLoss(loss.nodes, matrix, loss.rows), spread
 
 
-def _path(options: Notears, loss: QuadraticLoss | LikelihoodLoss) -> tuple[Penalty, ...]:
+def _path(options: Notears, loss: MomentsLoss) -> tuple[Penalty, ...]:
     """Give the penalties to try."""
     penalty, d = options.penalty, len(loss.nodes)
     if isinstance(penalty, int | float):

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.numerics.acyclicity import exponential
-from isthmus.objectives.smooth import LikelihoodLoss, QuadraticLoss
+from isthmus.objectives.smooth import LikelihoodLoss, MomentsLoss
 from isthmus.searches.notears_penalties import Penalty
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -22,7 +22,7 @@ Truths: TypeAlias = NDArray[np.bool_]
 class Task:
     """What is to be learned: a loss, which edges are open, and which are required [from, to]."""
 
-    loss: QuadraticLoss | LikelihoodLoss
+    loss: MomentsLoss
     open: Truths
     required: Truths
     rng: np.random.Generator
