@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
+_AT_ONCE = 1 << 20
+"""So many codes are compared in one go."""
 _MOST_PAIRS = 100
 """Up to here entropies given two others are computed: a million numbers."""
 
@@ -165,8 +167,14 @@ def _sum_n_log_n(
     new = np.ones(len(keys), np.bool_)
     new[1:] = ordered[1:] != ordered[:-1]
     same = np.flatnonzero(~new)
-    for v in range(len(codes)):
-        if v != left_out and (codes[v, order[same]] != codes[v, order[same - 1]]).any():
+    at, before = order[same], order[same - 1]
+    several = max(1, _AT_ONCE // max(len(same), 1))
+    for v in range(0, len(codes) if len(same) else 0, several):
+        block = codes[v : v + several]
+        differ = block[:, at] != block[:, before]
+        if left_out is not None and v <= left_out < v + several:
+            differ[left_out - v] = False
+        if differ.any():
             return None
     totals = np.bincount(np.cumsum(new) - 1, weights=w[order])
     totals = totals[totals > 0]
