@@ -86,6 +86,13 @@ class Board:
         self._run = run
         self._show(run.value)
 
+    def say(self, line: str) -> None:
+        """Tell something that is no state."""
+        if self._live is None:
+            self._show(line)
+        else:
+            self._live.console.print(line)
+
     def step(self, number: int, most: int) -> None:
         """A method of many steps begins one; from now on, what each site does is not told."""
         self._step = (number, most)

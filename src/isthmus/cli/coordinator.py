@@ -40,7 +40,12 @@ def add(commands: Any) -> None:
     )
     _draft_options(action("draft", "write a study and sign it as its author", _draft))
     run = action("run", "wait for the sites, learn, write the result", _run)
-    run.add_argument("--listen", default="0.0.0.0", metavar="ADDRESS", help="where to listen")
+    run.add_argument(
+        "--listen",
+        default="0.0.0.0",
+        metavar="ADDRESS",
+        help="address of this machine to listen at; without it, all it has",
+    )
     run.add_argument(
         "-o",
         "--output",
@@ -304,6 +309,8 @@ def _learned(options: argparse.Namespace, state: Path, board: Board) -> Any:
             begin_anew(journal, study)
         federation = Federation(study, folder.signatures(), identity, transport, journal=journal)
         model = model_of(study, options.admm) if study.method is Method.ADMM else None
+        if federation.kept:
+            board.say(f"{federation.kept} sums of the last run are kept, and not asked for again")
         transport.gather(m.name for m in study.members)
         board.state(RunState.RUNNING)
         return _solved(federation, model, options, board)

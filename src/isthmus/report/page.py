@@ -15,10 +15,7 @@ from isthmus.report.tables import table
 
 Network: TypeAlias = DiscreteNetwork | GaussianNetwork
 
-_HINT = (
-    "Click a variable to see its neighbours and parameters; scroll to zoom, drag to move the "
-    "picture."
-)
+_HINT = "Click a variable to see its neighbours{}; scroll to zoom, drag to move the picture."
 
 
 @dataclass(frozen=True)
@@ -81,12 +78,13 @@ def render(page: Page) -> str:
     style = (here / "page.css").read_text(encoding="utf-8")
     script = (here / "page.js").read_text(encoding="utf-8")
     strong = [e.strength for e in page.edges if e.strength is not None]
+    hint = _HINT.format("" if isinstance(page.network, str) else " and parameters")
     body = [
         f"<h1>{escape(page.title)}</h1>",
         *(f'<p class="note">{escape(note)}</p>' for note in page.notes),
         _controls(strong),
         f'<figure id="picture">{page.picture}</figure>',
-        f'<p class="hint">{_HINT}</p>',
+        f'<p class="hint">{hint}</p>',
         "<h2>What was found</h2>",
         *(f"<p>{escape(line)}</p>" for line in page.summary),
         "<h2>Edges</h2>",
@@ -123,17 +121,20 @@ def _edges(edges: Sequence[EdgeRow]) -> str:
     if not edges:
         return "<p>None: the variables look independent.</p>"
     ordered = sorted(edges, key=lambda e: (-(e.strength or 0.0), e.parent, e.child))
-    rows = (
+    rows = [
         (
             escape(e.parent),
             "→" if e.directed else "—",
             escape(e.child),
-            "" if e.strength is None else f"{e.strength:.4g}",
             "learned" if e.directed else "either way",
+            "" if e.strength is None else f"{e.strength:.4g}",
         )
         for e in ordered
-    )
-    return table(("from", "", "to", "strength", "direction"), rows) + (
+    ]
+    heads = ("from", "", "to", "direction", "strength")
+    if all(e.strength is None for e in edges):
+        return table(heads[:-1], (row[:-1] for row in rows))
+    return table(heads, rows) + (
         '<p class="hint">Strength is what the score loses when the edge is taken away.</p>'
     )
 

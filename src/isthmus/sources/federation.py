@@ -141,6 +141,11 @@ class Federation(Source):
         """The sites whose numbers are in the sums; ``None`` before the first."""
         return self._leader.active
 
+    @property
+    def kept(self) -> int:
+        """How many sums the journal holds: a run that is taken up does not ask for them again."""
+        return self._leader.kept
+
     def schema(self) -> Schema:
         """Names, kinds and levels of the variables, as the study states them."""
         return self._study.schema

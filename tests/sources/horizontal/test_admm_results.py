@@ -53,6 +53,7 @@ def test_a_result_says_what_it_is_and_what_it_told(tmp_path: Path) -> None:
     assert [e[0] for e in plain["disclosure"]] == ["s0", "s1", "s2"] * 2
     found.report(tmp_path / "network.html")
     page = (tmp_path / "network.html").read_text()
+    assert "strength" not in page.split("<h2>Edges</h2>")[1].split("<h2>")[0].lower()
     assert "can tell few sites apart" in page
     assert f"a → b: {found.weights[0, 1]:.4g}" in page
     assert len(found.plot().figure.axes) == 1

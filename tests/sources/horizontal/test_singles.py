@@ -416,8 +416,11 @@ def test_other_options_begin_anew() -> None:
 def test_a_journal_is_of_one_study_and_one_computation() -> None:
     journal = MemoryJournal()
     world = World()
-    world.federation(journal).moments(["a"])
-    with pytest.raises(FederationError, match="another question"):
+    asked = world.federation(journal)
+    assert asked.kept == 0
+    asked.moments(["a"])
+    assert world.federation(journal).kept == 1
+    with pytest.raises(FederationError, match="another question.*uses up rounds"):
         world.federation(journal).moments(["b"])
     with pytest.raises(FederationError, match="another study"):
         World().federation(journal)

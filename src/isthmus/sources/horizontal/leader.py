@@ -74,6 +74,11 @@ class Leader:
         for record in self._journal.records():
             self._take(record)
 
+    @property
+    def kept(self) -> int:
+        """How many sums are known; those of an earlier run are not asked for again."""
+        return len(self._sums)
+
     def _take(self, record: Record) -> None:
         """Know what was written."""
         if record["study"] != self._study.identity.hex():
@@ -115,7 +120,8 @@ class Leader:
         if held["request"] != asked:
             raise FederationError(
                 f"Sum {self._at + 1} in the journal is of another question. A run is taken up with "
-                "the same method and the same options; with others, begin one anew (--anew)."
+                "the same method and the same options; with others, begin one anew (--anew): "
+                "it asks the sites again, and uses up rounds of the study."
             )
         self._at += 1
         self.active = tuple(held["sites"])
