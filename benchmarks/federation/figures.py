@@ -107,6 +107,7 @@ MORE = (
     Cell("4", 50, 16, 512, 10, ("curves",)),
     Cell("4", 50, 16, 512, 10, ("mlp admm", "mlp all data")),
     *(Cell("4", 20, k, 512, 10, ALONE) for k in (2, 8)),
+    *(Cell("4", d, k, 512, 10, ALONE) for d, k in ((20, 16), (50, 2), (50, 16))),
     Cell("4", 20, 8, 512, 10, MLP),
     Cell("1", 100, 10, 300, 10, (*LINEAR, "xges voting")),
     *(Cell("2", 20, k, 256, 10, (*LINEAR, POOLED)) for k in (4, 16, 32)),
