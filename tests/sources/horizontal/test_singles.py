@@ -420,7 +420,7 @@ def test_a_journal_is_of_one_study_and_one_computation() -> None:
     assert asked.kept == 0
     asked.moments(["a"])
     assert world.federation(journal).kept == 1
-    with pytest.raises(FederationError, match="another question.*uses up rounds"):
+    with pytest.raises(FederationError, match=r"another question.*uses up rounds"):
         world.federation(journal).moments(["b"])
     with pytest.raises(FederationError, match="another study"):
         World().federation(journal)
