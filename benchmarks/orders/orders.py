@@ -34,19 +34,14 @@ MEDIUM = ("hailfinder*", "hepar2*", "ozone", "insurance", "pathfinder*", "gas se
 LARGE = ("semeion", "madelon", "isolet", "parkinson", "androgen")
 HALVES = [n for n in UCI if n not in LARGE]
 OVER_TABLES = ("OBS", "ASOBS", "BOSS", "RBNets", "RBNets improved")
+FROM_DATA = ("ASOBS from data", "BOSS from data")
 
 
 class Budget(NamedTuple):
-    """CPU seconds; RBNets gets more than the others."""
+    """CPU seconds: to list parent sets, and for each search over them; "from data" has the sum."""
 
     listing: float
     search: float
-    published: float
-    improved: float
-
-    def of(self, method: str) -> float:
-        """Seconds of a search over tables."""
-        return {"RBNets": self.published, "RBNets improved": self.improved}.get(method, self.search)
 
 
 PYAGRUM = """
@@ -127,24 +122,16 @@ def pyagrum(codes: np.ndarray[Any, Any], python: str, limit: float) -> dict[str,
 
 def tasks() -> Iterator[tuple[str, str, Budget, int]]:
     """Give table, data set, seconds, number of seeds; what matters most first."""
-    small, medium, large = Budget(2, 1, 8, 3), Budget(4, 2, 10, 5), Budget(10, 4, 10, 10)
-    short = Budget(1, 0.4, 2.5, 1.5)
-    for name in SMALL:
-        yield "2", name, small, 1
-    for name in MEDIUM:
-        yield "2", name, medium, 1
-    for size in SIZES:
-        for name in SAMPLED:
-            yield "4", f"{name}*{size}", short, 1
-        if size == SIZES[1]:
-            for half in (f"{name}/{h}" for name in HALVES for h in "01"):
-                yield "3", half, short, 1
-    for name in SMALL:
-        yield "2", name, small, 3
-    for name in LARGE:
-        yield "2", name, large, 1
-    for name in MEDIUM:
-        yield "2", name, medium, 2
+    small, medium, large, short = Budget(2, 8), Budget(4, 10), Budget(10, 15), Budget(1, 2.5)
+    halves = [f"{name}/{half}" for name in HALVES for half in "01"]
+    samples = [f"{name}*{size}" for size in SIZES for name in SAMPLED]
+    for seeds in (1, 3):
+        for table, names, budget in (
+            ("2", SMALL, small), ("2", MEDIUM, medium), ("2", LARGE, large),
+            ("3", halves, short), ("4", samples, short),
+        ):  # fmt: skip
+            for name in names:
+                yield table, name, budget, seeds
 
 
 def run(python: str | None, only: list[str], methods: list[str]) -> None:
@@ -157,9 +144,8 @@ def run(python: str | None, only: list[str], methods: list[str]) -> None:
     for table, name, budget, seeds in tasks():
         if only and table not in only:
             continue
-        direct = ["HC", "XGES", "ASOBS from data", "BOSS from data"]
-        wanted = [(m, 0) for m in direct] + [(m, s) for s in range(seeds) for m in OVER_TABLES]
-        wanted += [("A*", 0)] + ([("pyagrum HC", 0)] if python else [])
+        wanted = [(m, s) for s in range(seeds) for m in (*FROM_DATA, *OVER_TABLES)]
+        wanted += [(m, 0) for m in ("HC", "XGES", "A*")] + ([("pyagrum HC", 0)] if python else [])
         missing = [w for w in wanted if (table, name, *w) not in done]
         missing = [w for w in missing if not methods or w[0] in methods]
         if not missing:
@@ -177,7 +163,7 @@ def run(python: str | None, only: list[str], methods: list[str]) -> None:
             one = measure(method, seed, rows, listed, budget, python)
             done.add((table, name, method, seed))
             add({
-                "key": [table, name, method, seed], "d": len(rows), "budget": budget.of(method),
+                "key": [table, name, method, seed], "d": len(rows), "budget": budget.search,
                 "n": len(next(iter(rows.values()))), **one,
                 **({} if listed is None else {
                     "pops": round(pops, 3), "sets": len(listed), "complete": listed.complete,
@@ -236,7 +222,7 @@ def warm_up() -> None:
     listed = ist.parent_sets(rows, kinds=kinds, time_limit=0.5)
     for method in OVER_TABLES:
         ist.solve(listed, search=searches(method), time_limit=0.5)
-    for method in ("HC", "XGES", "ASOBS from data", "BOSS from data"):
+    for method in ("HC", "XGES", *FROM_DATA):
         ist.learn(rows, score=ist.BIC(), search=searches(method), kinds=kinds, time_limit=0.5)
 
 
@@ -259,13 +245,13 @@ def measure(
     if method in (*OVER_TABLES, "A*"):
         if method == "A*" and (not listed.complete or len(rows) > 64):
             return {"status": "parent sets not complete"}
-        limit = 30.0 if method == "A*" else budget.of(method)
+        limit = 30.0 if method == "A*" else budget.search
         try:
             solution = ist.solve(listed, search=search, seed=seed, time_limit=limit)
         except MismatchError as error:
             return {"status": str(error)[:60]}
     else:
-        limit = budget.listing + budget.search if "from data" in method else 40.0
+        limit = budget.listing + budget.search if method in FROM_DATA else 40.0
         solution = ist.learn(
             rows, score=ist.BIC(), search=search, kinds=kinds, seed=seed, time_limit=limit
         )
