@@ -10,11 +10,11 @@ from typing import Any
 from data import SAMPLED, UCI
 
 Runs = list[dict[str, Any]]
-SEEDED = ("BOSS from data", "ASOBS from data", "OBS", "BOSS", "ASOBS", "RBNets", "RBNets improved")
 COLUMNS = (
     "A*", "pyagrum HC", "HC", "XGES", "BOSS from data", "ASOBS from data", "OBS", "BOSS", "ASOBS",
     "RBNets", "RBNets improved",
 )  # fmt: skip
+SEEDED = COLUMNS[4:]
 ORDER = (
     "shuttle", "adult", "voting", "segment", "horse colic", "water*", "alarm*", "sponge",
     "hailfinder*", "hepar2*", "ozone", "insurance", "pathfinder*", "gas sensor", "semeion",

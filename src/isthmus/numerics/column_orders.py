@@ -116,9 +116,11 @@ def _value_with(problem, state, child, upto, mover, tolerance, room):  # type: i
 
 
 @inner(error_model="numpy")
-def _factorise(problem, state, child, room):  # type: ignore[no-untyped-def]
-    """Keep the factor of the moments of the parents ``child`` has."""
+def _factorised(problem, state, child, room):  # type: ignore[no-untyped-def]
+    """See that the factor of the moments of the parents of ``child`` is kept; return its size."""
     factors = state.factors
+    if factors.size[child] != _STALE:
+        return factors.size[child]
     k = 0
     for i in range(len(state.order)):
         if state.incoming[child, i] != 0.0:
@@ -131,7 +133,7 @@ def _factorise(problem, state, child, room):  # type: ignore[no-untyped-def]
             k += 1
     if not newton(room.hessian, room.step, k):
         factors.size[child] = _DEPENDENT
-        return
+        return factors.size[child]
     if factors.used[0] + k * (k + 1) // 2 > len(factors.packed):
         factors.used[0] = 0
         factors.size[:] = _STALE
@@ -142,6 +144,7 @@ def _factorise(problem, state, child, room):  # type: ignore[no-untyped-def]
             factors.packed[at] = room.hessian[a, b]
             at += 1
     factors.used[0] = at
+    return factors.size[child]
 
 
 @inner(error_model="numpy", fastmath={"reassoc", "contract"})
@@ -151,9 +154,7 @@ def _promises(problem, state, child, mover, worth, room):  # type: ignore[no-unt
     A test of one weight, without the penalty: much cheaper than to solve the column again.
     """
     factors = state.factors
-    if factors.size[child] == _STALE:
-        _factorise(problem, state, child, room)
-    k = factors.size[child]
+    k = _factorised(problem, state, child, room)
     if k == _DEPENDENT:
         return True
     c = problem.scale[child]
@@ -179,9 +180,8 @@ def _about(problem, state, child, mover, room):  # type: ignore[no-untyped-def]
     Exact if its other parents stay, none turns its sign and none is added.
     """
     factors = state.factors
-    if factors.size[child] == _STALE:
-        _factorise(problem, state, child, room)
-    k, at, which = factors.size[child], factors.start[child], 0
+    k = _factorised(problem, state, child, room)
+    at, which = factors.start[child], 0
     if k == _DEPENDENT:
         return math.inf
     while factors.parents[child, which] != mover:
