@@ -16,9 +16,9 @@ import sys
 import numpy as np
 from scipy.linalg import eig, svd
 
-from isthmus.sources.horizontal.admm.consensus import LinearClient
-from isthmus.sources.horizontal.admm.learn import LinearADMM
-from isthmus.sources.horizontal.admm.steps import Pull
+from isthmus.federated.admm.consensus import LinearClient
+from isthmus.federated.admm.learn import LinearADMM
+from isthmus.federated.admm.steps import Pull
 
 
 def transcript(seconds, rounds, options):

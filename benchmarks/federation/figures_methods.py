@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import isthmus as ist
-from isthmus.sources.horizontal import (
+from isthmus.federated import (
     Centring,
     DynamicADMM,
     LinearADMM,
@@ -14,7 +14,7 @@ from isthmus.sources.horizontal import (
     PerceptronADMM,
     Stiffness,
 )
-from isthmus.sources.horizontal.admm.steps import iterate
+from isthmus.federated.admm.steps import iterate
 
 THRESHOLD = 0.3
 

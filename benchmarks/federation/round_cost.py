@@ -20,25 +20,17 @@ from pathlib import Path
 
 import numpy as np
 
+from isthmus.federated import AskConsensus
+from isthmus.parties import FileJournal, Identity, Member, Method, Policy, Signature, Study
+from isthmus.parties.certificates import Authority, node_key, write_private
+from isthmus.parties.transport.base import Timeouts
+from isthmus.parties.transport.children import free_port
+from isthmus.parties.transport.flower.flower import Flower
+from isthmus.parties.transport.flower.flower_link import Link
+from isthmus.parties.transport.flower.flower_node import Node
 from isthmus.sources import Federation
-from isthmus.sources.horizontal import (
-    AskConsensus,
-    FileJournal,
-    Identity,
-    Member,
-    Message,
-    Method,
-    Policy,
-    Signature,
-    Study,
-)
-from isthmus.sources.horizontal.protocol.transport import Timeouts
-from isthmus.sources.horizontal.service.certificates import Authority, node_key, write_private
-from isthmus.sources.horizontal.service.children import free_port
-from isthmus.sources.horizontal.service.flower import Flower
-from isthmus.sources.horizontal.service.flower_link import Link
-from isthmus.sources.horizontal.service.flower_node import Node
-from isthmus.sources.horizontal.service.host import Host
+from isthmus.sources.horizontal import Message
+from isthmus.sources.horizontal.host import Host
 from isthmus.statistics import Schema
 
 SITES, D = 3, 50

@@ -1,7 +1,8 @@
 """Learn Bayesian networks from data that cannot be brought together."""
 
+from isthmus.compose.learn import learn, score, summarise
+from isthmus.compose.parent_sets import parent_sets, solve
 from isthmus.graphs import CPDAG, DAG, PDAG, Knowledge
-from isthmus.learn import learn, score, summarise
 from isthmus.metrics import shd
 from isthmus.results import Disclosure, Solution, Status
 from isthmus.scores import (
@@ -40,7 +41,6 @@ from isthmus.searches import (
 )
 from isthmus.sources import Expanded, Federation, Frame, Lazy, Series
 from isthmus.statistics import Chebyshev, Counts, Kind, Moments, Plan
-from isthmus.tables import parent_sets, solve
 
 __all__ = [
     "AIC",

@@ -12,19 +12,12 @@ from isthmus.cli import ExitCode, main
 from isthmus.cli.board import Board, RunState
 from isthmus.cli.strategies import admm_from
 from isthmus.errors import MissingExtraError
+from isthmus.federated import DynamicADMM, LinearADMM, PerceptronADMM, Stiffness
+from isthmus.federated.admm.choice import model_of
 from isthmus.numerics import perceptron
-from isthmus.sources.horizontal import (
-    DynamicADMM,
-    FileLedger,
-    Identity,
-    LinearADMM,
-    PerceptronADMM,
-    Stiffness,
-    Study,
-)
-from isthmus.sources.horizontal.admm.choice import model_of
-from isthmus.sources.horizontal.governance.cards import Card, Folder
-from isthmus.sources.horizontal.protocol.transport import SiteState
+from isthmus.parties import FileLedger, Identity, Study
+from isthmus.parties.agreement.cards import Card, Folder
+from isthmus.parties.transport.base import SiteState
 
 VARIABLES = """
 [[variables]]

@@ -194,9 +194,9 @@ def test_large_joint_tables_are_asked_for_in_packs(
 ) -> None:
     """The same counts when the joint table is too large to fetch at once."""
     make: Constructor = request.getfixturevalue(f"make_{engine.replace('-', '_')}")
-    monkeypatch.setattr("isthmus.sources.lazy.SMALL", 50)
-    monkeypatch.setattr("isthmus.sources.lazy.HEAD", 100)
-    monkeypatch.setattr("isthmus.sources.grouping.PACK", 64)
+    monkeypatch.setattr("isthmus.sources.tables.lazy.SMALL", 50)
+    monkeypatch.setattr("isthmus.sources.tables.lazy.HEAD", 100)
+    monkeypatch.setattr("isthmus.sources.tables.grouping.PACK", 64)
     rng = np.random.default_rng(8)
     data = {f"v{i}": rng.integers(0, 3, 500) for i in range(8)}
     data["v7"] = (data["v0"] + data["v1"]) % 3

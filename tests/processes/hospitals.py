@@ -17,23 +17,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.cli import main
+from isthmus.parties import Identity, InProcess, MemoryLedger, Policy, Signature, Study
+from isthmus.parties.agreement.cards import Folder
+from isthmus.parties.transport.base import Timeouts
+from isthmus.parties.transport.children import free_port
+from isthmus.parties.transport.sockets import PING, Sockets, ask
 from isthmus.sources import Federation
-from isthmus.sources.files import read_table
-from isthmus.sources.horizontal import (
-    Identity,
-    InProcess,
-    MemoryLedger,
-    Policy,
-    Signature,
-    Station,
-    Study,
-)
-from isthmus.sources.horizontal.governance.cards import Folder
-from isthmus.sources.horizontal.protocol.frames import LARGEST, size_of
-from isthmus.sources.horizontal.protocol.transport import Timeouts
+from isthmus.sources.horizontal import Station
+from isthmus.sources.horizontal.secure_sum.frames import LARGEST, size_of
 from isthmus.sources.horizontal.series import as_studied
-from isthmus.sources.horizontal.service.children import free_port
-from isthmus.sources.horizontal.service.sockets import PING, Sockets, ask
+from isthmus.sources.tables.files import read_table
 
 COMMAND = [sys.executable, "-c", "from isthmus.cli import main; raise SystemExit(main())"]
 PATIENCE = 60.0

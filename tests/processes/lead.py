@@ -11,14 +11,15 @@ import signal
 import sys
 from pathlib import Path
 
+from isthmus.federated import LinearADMM, learn_admm
+from isthmus.parties import FileJournal, Journal
+from isthmus.parties.agreement.cards import Folder
+from isthmus.parties.identity import Identity
+from isthmus.parties.records.journal import Record
+from isthmus.parties.transport.base import Timeouts
+from isthmus.parties.transport.sockets import Sockets
 from isthmus.sources import Federation
-from isthmus.sources.horizontal import FileJournal, Journal, LinearADMM, learn_admm
-from isthmus.sources.horizontal.governance.cards import Folder
-from isthmus.sources.horizontal.protocol.frames import LARGEST, size_of
-from isthmus.sources.horizontal.protocol.journal import Record
-from isthmus.sources.horizontal.protocol.primitives import Identity
-from isthmus.sources.horizontal.protocol.transport import Timeouts
-from isthmus.sources.horizontal.service.sockets import Sockets
+from isthmus.sources.horizontal.secure_sum.frames import LARGEST, size_of
 
 
 class Deadly(Journal):

@@ -18,10 +18,11 @@ from tests.processes.hospitals import Hospitals, run
 
 import isthmus as ist
 from isthmus.cli.strategies import admm_from
+from isthmus.federated import learn_admm
+from isthmus.federated.admm.choice import model_of
 from isthmus.io import read_edge_list
-from isthmus.sources.horizontal import learn_admm, verify
-from isthmus.sources.horizontal.admm.choice import model_of
-from isthmus.sources.horizontal.service import flower_node
+from isthmus.parties import verify
+from isthmus.parties.transport.flower import flower_node
 
 pytest.importorskip("flwr")
 LONG = pytest.mark.skipif(

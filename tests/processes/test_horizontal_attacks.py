@@ -17,22 +17,14 @@ import pytest
 from tests.processes.hospitals import NAMES, PATIENCE, Hospitals, run, write_csv
 
 from isthmus.errors import AbortedError
+from isthmus.federated import AskConsensus, LinearADMM, learn_admm
+from isthmus.parties import Transport, verify
+from isthmus.parties.transport.base import drive
+from isthmus.parties.transport.sockets import PING, ask, receive, send
 from isthmus.sources import Federation
-from isthmus.sources.horizontal import (
-    AskConsensus,
-    AskTotals,
-    FrameKind,
-    LinearADMM,
-    Opening,
-    Refusal,
-    Transport,
-    learn_admm,
-    verify,
-)
-from isthmus.sources.horizontal.protocol.frames import COORDINATOR, pack, parse, read_refusal
-from isthmus.sources.horizontal.protocol.gathering import KeyRound, SingleRound
-from isthmus.sources.horizontal.protocol.transport import drive
-from isthmus.sources.horizontal.service.sockets import PING, ask, receive, send
+from isthmus.sources.horizontal import AskTotals, FrameKind, Opening, Refusal
+from isthmus.sources.horizontal.secure_sum.frames import COORDINATOR, pack, parse, read_refusal
+from isthmus.sources.horizontal.secure_sum.gathering import KeyRound, SingleRound
 
 FUZZING = 10.0
 """Seconds; a longer run is made by hand with ISTHMUS_FUZZ=frames."""

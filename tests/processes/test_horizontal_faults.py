@@ -20,19 +20,12 @@ import pytest
 from tests.processes.hospitals import COMMAND, NAMES, PATIENCE, Hospitals, environment, write_csv
 
 from isthmus.errors import AbortedError
+from isthmus.federated import LinearADMM, learn_admm
+from isthmus.parties import Transport, run_round, verify
+from isthmus.parties.transport.base import SiteState, Timeouts
+from isthmus.parties.transport.sockets import PING, Sockets, ask
 from isthmus.sources import Federation, Frame
-from isthmus.sources.horizontal import (
-    AskMoments,
-    Coordinator,
-    LinearADMM,
-    Opening,
-    Transport,
-    learn_admm,
-    run_round,
-    verify,
-)
-from isthmus.sources.horizontal.protocol.transport import SiteState, Timeouts
-from isthmus.sources.horizontal.service.sockets import PING, Sockets, ask
+from isthmus.sources.horizontal import AskMoments, Coordinator, Opening
 from isthmus.testing.source import check_moments
 
 STAGES = ("keys", "shares", "masked", "consent", "reveal")

@@ -18,17 +18,17 @@ from tests.processes.hospitals import NAMES, Hospitals
 import isthmus as ist
 from isthmus.errors import FederationError
 from isthmus.io import read_edge_list
-from isthmus.sources import Frame
-from isthmus.sources.horizontal import AskMoments
-from isthmus.sources.horizontal.protocol.words import Accumulator, from_bytes
-from isthmus.sources.horizontal.service.certificates import Authority, node_key, write_private
-from isthmus.sources.horizontal.service.children import (
+from isthmus.parties.certificates import Authority, node_key, write_private
+from isthmus.parties.transport.children import (
     flower_environment,
     flower_program,
     free_port,
 )
-from isthmus.sources.horizontal.service.flower_link import Link
-from isthmus.sources.horizontal.service.flower_node import Node
+from isthmus.parties.transport.flower.flower_link import Link
+from isthmus.parties.transport.flower.flower_node import Node
+from isthmus.sources import Frame
+from isthmus.sources.horizontal import AskMoments
+from isthmus.sources.horizontal.secure_sum.words import Accumulator, from_bytes
 from isthmus.testing.source import check_moments
 
 pytest.importorskip("flwr")

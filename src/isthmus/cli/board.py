@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, final
 
-from isthmus.sources.horizontal.protocol.transport import SiteState
+from isthmus.parties.transport.base import SiteState
 
 
 class RunState(StrEnum):

@@ -130,8 +130,8 @@ def _draft_options(draft: argparse.ArgumentParser) -> None:
 
 
 def _new(options: argparse.Namespace) -> ExitCode:
-    from isthmus.sources.horizontal.protocol.primitives import Identity, key_text
-    from isthmus.sources.horizontal.service.certificates import Authority, write_private
+    from isthmus.parties.certificates import Authority, write_private
+    from isthmus.parties.identity import Identity, key_text
 
     home: Path = options.home
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -151,10 +151,10 @@ def _new(options: argparse.Namespace) -> ExitCode:
 
 
 def _draft(options: argparse.Namespace) -> ExitCode:
-    from isthmus.sources.horizontal.admm.choice import model_of
-    from isthmus.sources.horizontal.governance.cards import Card, Folder
-    from isthmus.sources.horizontal.governance.study import Method, Study, read_variables
-    from isthmus.sources.horizontal.protocol.primitives import Identity
+    from isthmus.federated.admm.choice import model_of
+    from isthmus.parties.agreement.cards import Card, Folder
+    from isthmus.parties.agreement.study import Method, Study, read_variables
+    from isthmus.parties.identity import Identity
     from isthmus.sources.horizontal.requests.sums import Message
     from isthmus.sources.horizontal.series import lagged_variables
     from isthmus.statistics import Kind, Plan
@@ -200,7 +200,7 @@ def _draft(options: argparse.Namespace) -> ExitCode:
 
 
 def _state(options: argparse.Namespace) -> Path:
-    from isthmus.sources.horizontal.governance.cards import Folder
+    from isthmus.parties.agreement.cards import Folder
 
     home: Path = options.home
     return home / f"study-{Folder(options.study).study().identity.hex()[:16]}"
@@ -213,8 +213,8 @@ def _status(options: argparse.Namespace) -> ExitCode:
 
 
 def _run(options: argparse.Namespace) -> ExitCode:
-    from isthmus.sources.horizontal.governance.cards import Folder
-    from isthmus.sources.horizontal.governance.study import Method
+    from isthmus.parties.agreement.cards import Folder
+    from isthmus.parties.agreement.study import Method
 
     study = Folder(options.study).study()
     _require_fitting(options, by_admm=study.method is Method.ADMM)
@@ -265,7 +265,7 @@ def _require_fitting(options: argparse.Namespace, *, by_admm: bool) -> None:
 
 
 def _write(found: Any, path: Path) -> None:
-    from isthmus.sources.horizontal.admm.agreed import Agreed
+    from isthmus.federated.admm.agreed import Agreed
 
     if isinstance(found, Agreed) and path.suffix == ".json":
         path.write_text(json.dumps(found.to_dict(), indent=1) + "\n", encoding="utf-8")
@@ -279,16 +279,16 @@ def _interrupted(*_: object) -> None:
 
 def _learned(options: argparse.Namespace, state: Path, board: Board) -> Any:
     """Start all, learn, and stop all."""
-    from isthmus.sources.federation import Federation
-    from isthmus.sources.horizontal.admm.choice import model_of
-    from isthmus.sources.horizontal.governance.cards import Folder
-    from isthmus.sources.horizontal.governance.study import Method
+    from isthmus.federated.admm.choice import model_of
+    from isthmus.parties.agreement.cards import Folder
+    from isthmus.parties.agreement.study import Method
+    from isthmus.parties.identity import Identity
+    from isthmus.parties.records.journal import FileJournal
+    from isthmus.parties.transport.base import Timeouts
+    from isthmus.parties.transport.flower.flower import Flower
+    from isthmus.parties.transport.flower.flower_link import Link
+    from isthmus.sources.horizontal.federation import Federation
     from isthmus.sources.horizontal.leader import begin_anew
-    from isthmus.sources.horizontal.protocol.journal import FileJournal
-    from isthmus.sources.horizontal.protocol.primitives import Identity
-    from isthmus.sources.horizontal.protocol.transport import Timeouts
-    from isthmus.sources.horizontal.service.flower import Flower
-    from isthmus.sources.horizontal.service.flower_link import Link
 
     folder, home = Folder(options.study), options.home
     study, cards = folder.study(), folder.cards()
@@ -320,8 +320,8 @@ def _learned(options: argparse.Namespace, state: Path, board: Board) -> Any:
 
 
 def _solved(federation: Any, model: Any, options: argparse.Namespace, board: Board) -> Any:
-    from isthmus.learn import learn
-    from isthmus.sources.horizontal.admm.learn import learn_admm
+    from isthmus.compose.learn import learn
+    from isthmus.federated.admm.learn import learn_admm
 
     if model is not None:
         return learn_admm(federation, model, watch=lambda step: board.step(step, model.rounds))

@@ -10,12 +10,12 @@ from typing import Any
 
 from isthmus.cli.exit_codes import ExitCode
 from isthmus.cli.strategies import names_of_scores, names_of_searches, score_from, search_from
+from isthmus.compose.learn import learn
 from isthmus.errors import FormatError
 from isthmus.graphs import Knowledge
 from isthmus.io import write_dot, write_edge_list, write_graphml, write_json
-from isthmus.learn import learn
 from isthmus.results import Solution
-from isthmus.sources.files import read_table
+from isthmus.sources.tables.files import read_table
 from isthmus.statistics import Kind
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from isthmus.cli.actions import add_action
 from isthmus.cli.exit_codes import ExitCode
 from isthmus.errors import FormatError, StudyError
-from isthmus.sources.files import read_table
+from isthmus.sources.tables.files import read_table
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
@@ -60,10 +60,10 @@ def say(text: str) -> None:
 
 
 def _new(options: argparse.Namespace) -> ExitCode:
-    from isthmus.sources.horizontal.governance.cards import Card
-    from isthmus.sources.horizontal.protocol.primitives import Identity, key_text
-    from isthmus.sources.horizontal.protocol.roster import Member
-    from isthmus.sources.horizontal.service.certificates import node_key, write_private
+    from isthmus.parties.agreement.cards import Card
+    from isthmus.parties.agreement.roster import Member
+    from isthmus.parties.certificates import node_key, write_private
+    from isthmus.parties.identity import Identity, key_text
 
     if not NAME.fullmatch(options.name):
         raise FormatError(f"{options.name!r} is no name for a site: letters, digits, '-', '_', '.'")
@@ -82,8 +82,8 @@ def _new(options: argparse.Namespace) -> ExitCode:
 
 
 def _policy(options: argparse.Namespace) -> ExitCode:
-    from isthmus.sources.horizontal.governance.cards import Folder
-    from isthmus.sources.horizontal.governance.policy import Policy
+    from isthmus.parties.agreement.cards import Folder
+    from isthmus.parties.agreement.policy import Policy
 
     study, path = Folder(options.study).study(), options.home / "policy.toml"
     if not path.exists():
@@ -109,9 +109,9 @@ def _policy(options: argparse.Namespace) -> ExitCode:
 
 
 def _sign(options: argparse.Namespace) -> ExitCode:
-    from isthmus.sources.horizontal.governance.cards import Folder
-    from isthmus.sources.horizontal.governance.study import AUTHOR
-    from isthmus.sources.horizontal.protocol.primitives import Identity
+    from isthmus.parties.agreement.cards import Folder
+    from isthmus.parties.agreement.study import AUTHOR
+    from isthmus.parties.identity import Identity
 
     folder = Folder(options.study)
     study = folder.study()
@@ -129,8 +129,8 @@ def _sign(options: argparse.Namespace) -> ExitCode:
 
 def described(study: Any) -> str:
     """A study in a few lines, for people."""
-    from isthmus.sources.horizontal.admm.agreed import TELLS
-    from isthmus.sources.horizontal.governance.study import Method
+    from isthmus.federated.admm.agreed import TELLS
+    from isthmus.parties.agreement.study import Method
 
     names = ", ".join(study.schema.names[:12]) + (" …" if len(study.schema) > 12 else "")
     lines = [
@@ -147,12 +147,12 @@ def described(study: Any) -> str:
 
 
 def _dry_run(options: argparse.Namespace) -> ExitCode:
-    from isthmus.sources.horizontal.admm.choice import model_of
-    from isthmus.sources.horizontal.governance.cards import Folder
-    from isthmus.sources.horizontal.governance.ledger import FileLedger, MemoryLedger
-    from isthmus.sources.horizontal.governance.policy import Policy
-    from isthmus.sources.horizontal.governance.study import Method
-    from isthmus.sources.horizontal.protocol.primitives import Identity
+    from isthmus.federated.admm.choice import model_of
+    from isthmus.parties.agreement.cards import Folder
+    from isthmus.parties.agreement.policy import Policy
+    from isthmus.parties.agreement.study import Method
+    from isthmus.parties.identity import Identity
+    from isthmus.parties.records.ledger import FileLedger, MemoryLedger
     from isthmus.sources.horizontal.station import Station
 
     folder, ledger = Folder(options.study), options.home / "ledger.jsonl"
@@ -188,8 +188,8 @@ def _table(options: argparse.Namespace, study: Any) -> object:
 
 def _first_step(study: Any, totals: Any) -> Any:
     """The first step of ADMM, as it would be if this site were all sites."""
-    from isthmus.sources.horizontal.admm.choice import model_of
-    from isthmus.sources.horizontal.admm.steps import Turn
+    from isthmus.federated.admm.choice import model_of
+    from isthmus.federated.admm.steps import Turn
 
     model, names = model_of(study), study.schema.names
     start = model.start(names)
@@ -214,12 +214,12 @@ def planned(study: Any) -> list[Any]:
 
 
 def _join(options: argparse.Namespace) -> ExitCode:
-    from isthmus.sources.horizontal.governance.cards import Folder
-    from isthmus.sources.horizontal.governance.ledger import readable
-    from isthmus.sources.horizontal.governance.policy import Policy
-    from isthmus.sources.horizontal.protocol.primitives import Identity
-    from isthmus.sources.horizontal.service.flower_node import Node
-    from isthmus.sources.horizontal.service.host import Host
+    from isthmus.parties.agreement.cards import Folder
+    from isthmus.parties.agreement.policy import Policy
+    from isthmus.parties.identity import Identity
+    from isthmus.parties.records.ledger import readable
+    from isthmus.parties.transport.flower.flower_node import Node
+    from isthmus.sources.horizontal.host import Host
 
     folder, home = Folder(options.study), options.home
     study = folder.study()
@@ -260,7 +260,7 @@ def _join(options: argparse.Namespace) -> ExitCode:
 
 
 def _ledger(options: argparse.Namespace) -> ExitCode:
-    from isthmus.sources.horizontal.governance.ledger import readable, summary, verify
+    from isthmus.parties.records.ledger import readable, summary, verify
 
     path = options.home / "ledger.jsonl"
     entries = verify(path, head=options.head)

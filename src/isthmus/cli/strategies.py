@@ -16,7 +16,7 @@ from isthmus.searches import Search
 
 if TYPE_CHECKING:
     # Most commands federate nothing.
-    from isthmus.sources.horizontal.admm.steps import ADMM
+    from isthmus.federated.admm.steps import ADMM
 
 
 def score_from(text: str) -> Score[Any, Any]:
@@ -33,10 +33,10 @@ def search_from(text: str) -> Search[Any]:
 
 def admm_from(text: str) -> ADMM:
     """Read a model for ADMM."""
-    import isthmus.sources.horizontal
-    from isthmus.sources.horizontal.admm.steps import ADMM
+    import isthmus.federated
+    from isthmus.federated.admm.steps import ADMM
 
-    known = _of(isthmus.sources.horizontal, ADMM)
+    known = _of(isthmus.federated, ADMM)
     found: ADMM = _made(text, {name: kind for name, kind in known.items() if kind is not ADMM})
     return found
 

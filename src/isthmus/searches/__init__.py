@@ -1,22 +1,22 @@
 """How to look: searches over graphs, each in a file of its own."""
 
-from isthmus.searches.asobs import ASOBS
-from isthmus.searches.astar import AStar
 from isthmus.searches.base import Found, Progress, Run, Search, drive
-from isthmus.searches.boss import Boss
-from isthmus.searches.dynotears import Dynotears
-from isthmus.searches.hill_climb import HillClimb
-from isthmus.searches.ilp import ILP
-from isthmus.searches.known_order import KnownOrder
-from isthmus.searches.notears import Notears
-from isthmus.searches.notears_acyclicity import Exponential, LogDet
-from isthmus.searches.notears_additive import NotearsAdditive
-from isthmus.searches.notears_mlp import NotearsMLP
-from isthmus.searches.notears_penalties import L1, EqualNoiseEBIC, QuasiMCP, RefitEBIC
-from isthmus.searches.obs import OBS
-from isthmus.searches.rbnets import Departures, RBNets
-from isthmus.searches.subset_dp import SubsetDP
-from isthmus.searches.xges import XGES
+from isthmus.searches.continuous.dynotears import Dynotears
+from isthmus.searches.continuous.notears import Notears
+from isthmus.searches.continuous.notears_additive import NotearsAdditive
+from isthmus.searches.continuous.notears_mlp import NotearsMLP
+from isthmus.searches.continuous.notears_penalties import L1, EqualNoiseEBIC, QuasiMCP, RefitEBIC
+from isthmus.searches.continuous.relaxation import Exponential, LogDet
+from isthmus.searches.exact.astar import AStar
+from isthmus.searches.exact.ilp import ILP
+from isthmus.searches.exact.subset_dp import SubsetDP
+from isthmus.searches.greedy.hill_climb import HillClimb
+from isthmus.searches.greedy.xges import XGES
+from isthmus.searches.orders.asobs import ASOBS
+from isthmus.searches.orders.boss import Boss
+from isthmus.searches.orders.known_order import KnownOrder
+from isthmus.searches.orders.obs import OBS
+from isthmus.searches.orders.rbnets import Departures, RBNets
 
 __all__ = [
     "ASOBS",

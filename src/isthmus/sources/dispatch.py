@@ -9,8 +9,8 @@ import numpy as np
 
 from isthmus.errors import DataError, SchemaError
 from isthmus.sources.base import Source
-from isthmus.sources.frame import Frame
-from isthmus.sources.summary import Summary
+from isthmus.sources.tables.frame import Frame
+from isthmus.sources.tables.precomputed import Summary
 from isthmus.statistics import Counts, Kind, Moments
 
 
@@ -40,7 +40,7 @@ def as_source(
         raise _is_path(os.fspath(data))
     if isinstance(data, (np.ndarray, Mapping)):
         return Frame(data, kinds=kinds, integers=integers)
-    from isthmus.sources.lazy import Lazy, is_lazy
+    from isthmus.sources.tables.lazy import Lazy, is_lazy
 
     place = Lazy if is_lazy(data) else Frame
     return place(data, kinds=kinds, integers=integers)

@@ -8,21 +8,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from isthmus.sources.horizontal import (
-    Coordinator,
-    FrameKind,
-    Identity,
-    InProcess,
-    Keeper,
-    Member,
-    Opening,
-    Refusal,
-    Site,
-    Terms,
-    Verifier,
-)
-from isthmus.sources.horizontal.protocol.frames import COORDINATOR, pack
-from isthmus.sources.horizontal.protocol.words import Words, from_ints, to_ints
+from isthmus.parties import Identity, InProcess, Member, Terms, Verifier
+from isthmus.sources.horizontal import Coordinator, FrameKind, Keeper, Opening, Refusal, Site
+from isthmus.sources.horizontal.secure_sum.frames import COORDINATOR, pack
+from isthmus.sources.horizontal.secure_sum.words import Words, from_ints, to_ints
 
 STUDY = bytes(range(32))
 LIMBS = 4

@@ -10,22 +10,16 @@ from numpy.typing import NDArray
 
 import isthmus as ist
 from isthmus.errors import AbortedError, MismatchError, RefusedError, SchemaError
-from isthmus.sources import Federation, Frame
-from isthmus.sources.horizontal import (
-    AskConsensus,
-    Centring,
-    LinearADMM,
-    LinearClient,
-    Method,
-    learn_admm,
-)
-from isthmus.sources.horizontal.admm.steps import (
+from isthmus.federated import AskConsensus, Centring, LinearADMM, LinearClient, learn_admm
+from isthmus.federated.admm.steps import (
     Pull,
     acyclic,
     iterate,
     joint_step,
 )
-from isthmus.sources.horizontal.protocol.words import Accumulator
+from isthmus.parties import Method
+from isthmus.sources import Federation, Frame
+from isthmus.sources.horizontal.secure_sum.words import Accumulator
 
 Floats = NDArray[np.float64]
 

@@ -14,10 +14,7 @@ from numpy.typing import NDArray
 import isthmus as ist
 from isthmus import simulate
 from isthmus.errors import AbortedError, DataError, FormatError, RefusedError, SchemaError
-from isthmus.numerics import perceptron
-from isthmus.numerics.acyclicity import exponential
-from isthmus.sources import Federation
-from isthmus.sources.horizontal import (
+from isthmus.federated import (
     ADMM,
     AskNetworks,
     Centring,
@@ -25,16 +22,19 @@ from isthmus.sources.horizontal import (
     DynamicADMM,
     LinearADMM,
     LinearClient,
-    Method,
     NetworkClient,
     PerceptronADMM,
     Stiffness,
     learn_admm,
 )
-from isthmus.sources.horizontal.admm.snapshot import overlay, snapshot
-from isthmus.sources.horizontal.admm.steps import Pull, Turn, iterate
-from isthmus.sources.horizontal.protocol.words import Accumulator
+from isthmus.federated.admm.snapshot import overlay, snapshot
+from isthmus.federated.admm.steps import Pull, Turn, iterate
+from isthmus.numerics import perceptron
+from isthmus.numerics.acyclicity import exponential
+from isthmus.parties import Method
+from isthmus.sources import Federation
 from isthmus.sources.horizontal.requests.sums import read_request
+from isthmus.sources.horizontal.secure_sum.words import Accumulator
 
 Floats = NDArray[np.float64]
 

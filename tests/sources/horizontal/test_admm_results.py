@@ -10,20 +10,12 @@ import numpy as np
 import pytest
 
 from isthmus.errors import MismatchError, SchemaError, StudyError
+from isthmus.federated import Agreed, DynamicADMM, LinearADMM, PerceptronADMM, learn_admm
+from isthmus.federated.admm.choice import SPARE, model_of
+from isthmus.parties import MemoryLedger, Method, readable
+from isthmus.parties.records.ledger import summary
 from isthmus.sources import Federation, Frame, Series
-from isthmus.sources.horizontal import (
-    Agreed,
-    DynamicADMM,
-    LinearADMM,
-    MemoryLedger,
-    Message,
-    Method,
-    PerceptronADMM,
-    learn_admm,
-    readable,
-)
-from isthmus.sources.horizontal.admm.choice import SPARE, model_of
-from isthmus.sources.horizontal.governance.ledger import summary
+from isthmus.sources.horizontal import Message
 from isthmus.sources.horizontal.series import as_studied
 from isthmus.statistics import Schema
 

@@ -14,19 +14,13 @@ from hypothesis import strategies as st
 from tests.sources.horizontal.parties import LIMBS, Open, Party, ints
 
 from isthmus.errors import AbortedError, FederationError
-from isthmus.sources.horizontal import (
-    BrokenFrameError,
-    FrameKind,
-    Identity,
-    Refusal,
-    Site,
-    run_round,
-)
-from isthmus.sources.horizontal.protocol import frames as fr
-from isthmus.sources.horizontal.protocol import shamir
-from isthmus.sources.horizontal.protocol.masks import Bound, expand
-from isthmus.sources.horizontal.protocol.primitives import Agreement, Secret, stream
-from isthmus.sources.horizontal.protocol.words import from_bytes
+from isthmus.parties import Identity, run_round
+from isthmus.parties.identity import Agreement, Secret, stream
+from isthmus.sources.horizontal import BrokenFrameError, FrameKind, Refusal, Site
+from isthmus.sources.horizontal.secure_sum import frames as fr
+from isthmus.sources.horizontal.secure_sum import shamir
+from isthmus.sources.horizontal.secure_sum.masks import Bound, expand
+from isthmus.sources.horizontal.secure_sum.words import from_bytes
 
 KINDS = [FrameKind.OPEN, FrameKind.KEYS, FrameKind.INBOX, FrameKind.ACTIVE, FrameKind.UNMASK]
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from isthmus.errors import DataError, GraphError
+from isthmus.federated import average, vote
 from isthmus.graphs import DAG
-from isthmus.sources.horizontal import average, vote
 
 
 def test_more_than_half_must_have_an_edge() -> None:

@@ -19,10 +19,11 @@ from isthmus.errors import (
     StudyError,
     UnplannedError,
 )
+from isthmus.parties import Identity, InProcess
 from isthmus.sources import Federation, Frame, Lazy
-from isthmus.sources.horizontal import Grid, Identity, InProcess
-from isthmus.sources.horizontal.protocol.words import Accumulator, to_ints
+from isthmus.sources.horizontal import Grid
 from isthmus.sources.horizontal.requests.sums import AskMoments
+from isthmus.sources.horizontal.secure_sum.words import Accumulator, to_ints
 from isthmus.statistics import Kind, Moments, Plan, Schema
 from isthmus.testing.source import check_moments, check_source
 

@@ -11,8 +11,9 @@ import random
 import pytest
 from tests.sources.horizontal.parties import Party, ints
 
-from isthmus.sources.horizontal import BrokenFrameError, FrameKind, run_round
-from isthmus.sources.horizontal.protocol import frames as fr
+from isthmus.parties import run_round
+from isthmus.sources.horizontal import BrokenFrameError, FrameKind
+from isthmus.sources.horizontal.secure_sum import frames as fr
 
 FRAMES = int(os.environ.get("ISTHMUS_FUZZ_FRAMES", "20000"))
 

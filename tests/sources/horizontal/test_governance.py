@@ -17,23 +17,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isthmus.errors import AbortedError, DataError, LedgerError, RefusedError, StudyError
-from isthmus.sources import Federation, Frame
-from isthmus.sources.horizontal import (
-    AskCounts,
-    AskMoments,
+from isthmus.parties import (
     FileLedger,
-    FrameKind,
     Identity,
     InProcess,
     Ledger,
     Member,
     MemoryLedger,
-    Message,
     Method,
-    Opening,
     Policy,
-    Refusal,
-    Station,
     Study,
     code_hash,
     read_signatures,
@@ -41,9 +33,19 @@ from isthmus.sources.horizontal import (
     verify,
     write_signatures,
 )
-from isthmus.sources.horizontal.governance.toml import Reader, document
-from isthmus.sources.horizontal.protocol.frames import COORDINATOR, pack, parse
+from isthmus.parties.agreement.toml import Reader, document
+from isthmus.sources import Federation, Frame
+from isthmus.sources.horizontal import (
+    AskCounts,
+    AskMoments,
+    FrameKind,
+    Message,
+    Opening,
+    Refusal,
+    Station,
+)
 from isthmus.sources.horizontal.requests.grid import counts_size
+from isthmus.sources.horizontal.secure_sum.frames import COORDINATOR, pack, parse
 from isthmus.statistics import Kind, Moments, Plan, Schema, Variable
 from isthmus.testing.source import check_source
 

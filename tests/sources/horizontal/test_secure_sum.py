@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 from tests.sources.horizontal.parties import LIMBS, STUDY, Party, ints
 
 from isthmus.errors import AbortedError, DataError, StudyError
-from isthmus.sources.horizontal import FrameKind, Stage, run_round
-from isthmus.sources.horizontal.protocol import shamir
-from isthmus.sources.horizontal.protocol.roster import Member, Terms
-from isthmus.sources.horizontal.protocol.words import (
+from isthmus.parties import run_round
+from isthmus.parties.agreement.roster import Member, Terms
+from isthmus.sources.horizontal import FrameKind, Stage
+from isthmus.sources.horizontal.secure_sum import shamir
+from isthmus.sources.horizontal.secure_sum.words import (
     Accumulator,
     from_int64,
     from_ints,

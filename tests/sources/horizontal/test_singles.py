@@ -9,33 +9,29 @@ import pytest
 from tests.sources.horizontal.parties import LIMBS, Party, ints
 
 from isthmus.errors import AbortedError, FederationError, LedgerError
-from isthmus.sources import Federation
-from isthmus.sources.horizontal import (
+from isthmus.federated import LinearADMM, learn_admm
+from isthmus.parties import (
     FileJournal,
     FileSlot,
-    FrameKind,
     Identity,
     InProcess,
     Journal,
-    LinearADMM,
     MemoryJournal,
     MemoryLedger,
     MemorySlot,
-    Message,
     Method,
-    Opening,
     Policy,
-    Refusal,
     Signature,
-    Site,
     Slot,
-    Station,
     Study,
-    learn_admm,
     run_round,
 )
+from isthmus.parties.records.journal import Record
+from isthmus.parties.transport.base import drive
+from isthmus.sources import Federation
+from isthmus.sources.horizontal import FrameKind, Message, Opening, Refusal, Site, Station
 from isthmus.sources.horizontal.leader import begin_anew
-from isthmus.sources.horizontal.protocol.frames import (
+from isthmus.sources.horizontal.secure_sum.frames import (
     COORDINATOR,
     Standing,
     pack,
@@ -44,9 +40,7 @@ from isthmus.sources.horizontal.protocol.frames import (
     standing_context,
     write_set,
 )
-from isthmus.sources.horizontal.protocol.gathering import KeyRound, SingleRound
-from isthmus.sources.horizontal.protocol.journal import Record
-from isthmus.sources.horizontal.protocol.transport import drive
+from isthmus.sources.horizontal.secure_sum.gathering import KeyRound, SingleRound
 from isthmus.sources.horizontal.simulation import simulated
 from isthmus.statistics import Schema
 
@@ -468,7 +462,7 @@ def test_a_station_goes_on_with_admm_after_a_kill() -> None:
 
 def with_identity(world: World, name: str, identity: Identity) -> World:
     """The same study, with a key that the test knows."""
-    from isthmus.sources.horizontal import Member
+    from isthmus.parties import Member
 
     names = [m.name for m in world.study.members]
     keys = {n: Identity.generate() for n in names} | {name: identity}

@@ -7,15 +7,15 @@ from collections.abc import Callable
 from typing import Any, TypeVar, final
 
 from isthmus.errors import AbortedError, FederationError
-from isthmus.sources.horizontal.governance.study import Study
-from isthmus.sources.horizontal.protocol.coordinator import Coordinator
-from isthmus.sources.horizontal.protocol.frames import Opening
-from isthmus.sources.horizontal.protocol.gathering import KeyRound, SingleRound
-from isthmus.sources.horizontal.protocol.journal import Journal, MemoryJournal, Record
-from isthmus.sources.horizontal.protocol.primitives import Identity, Verifier, digest
-from isthmus.sources.horizontal.protocol.transport import Transport, drive, run_round
-from isthmus.sources.horizontal.protocol.words import Words, from_bytes, to_bytes
+from isthmus.parties.agreement.study import Study
+from isthmus.parties.identity import Identity, Verifier, digest
+from isthmus.parties.records.journal import Journal, MemoryJournal, Record
+from isthmus.parties.transport.base import Transport, drive, run_round
 from isthmus.sources.horizontal.requests.sums import Message, Request
+from isthmus.sources.horizontal.secure_sum.coordinator import Coordinator
+from isthmus.sources.horizontal.secure_sum.frames import Opening
+from isthmus.sources.horizontal.secure_sum.gathering import KeyRound, SingleRound
+from isthmus.sources.horizontal.secure_sum.words import Words, from_bytes, to_bytes
 
 T = TypeVar("T")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from isthmus.errors import SchemaError
 from isthmus.graphs.lags import lagged_name, split_lag
-from isthmus.sources.series import Series
+from isthmus.sources.tables.series import Series
 from isthmus.statistics import Kind, Schema
 
 

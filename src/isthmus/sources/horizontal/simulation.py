@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from isthmus.parties.agreement.policy import ANY, Policy
+from isthmus.parties.agreement.roster import FEWEST, Member
+from isthmus.parties.agreement.study import Method, Signature, Study
+from isthmus.parties.identity import Identity, Verifier
+from isthmus.parties.records.ledger import Ledger, MemoryLedger
+from isthmus.parties.transport.base import InProcess
 from isthmus.sources.base import Source
-from isthmus.sources.horizontal.governance.ledger import Ledger, MemoryLedger
-from isthmus.sources.horizontal.governance.policy import ANY, Policy
-from isthmus.sources.horizontal.governance.study import Method, Signature, Study
-from isthmus.sources.horizontal.protocol.primitives import Identity, Verifier
-from isthmus.sources.horizontal.protocol.roster import FEWEST, Member
-from isthmus.sources.horizontal.protocol.transport import InProcess
 from isthmus.sources.horizontal.requests.sums import Message
 from isthmus.sources.horizontal.station import Station, local_source
 from isthmus.statistics import Kind, Plan, Schema

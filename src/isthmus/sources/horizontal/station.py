@@ -17,39 +17,38 @@ from isthmus.errors import (
     RefusedError,
     StudyError,
 )
+from isthmus.federated.admm.consensus import Client
+from isthmus.federated.admm.requests import AskConsensus, AskNetworks
+from isthmus.federated.admm.snapshot import overlay, snapshot
+from isthmus.parties.agreement.policy import Policy
+from isthmus.parties.agreement.study import AUTHOR, Method, Signature, Study, code_hash
+from isthmus.parties.disclosure.cells import smallest_cell
+from isthmus.parties.disclosure.dryrun import DryRun
+from isthmus.parties.identity import KEY, Identity, Verifier
+from isthmus.parties.records.journal import Slot
+from isthmus.parties.records.ledger import Ledger
+from isthmus.parties.records.ledger_writer import OPENINGS, SENDINGS, Book
 from isthmus.sources.base import Source
-from isthmus.sources.frame import Frame
-from isthmus.sources.horizontal.admm.consensus import Client
-from isthmus.sources.horizontal.admm.snapshot import overlay, snapshot
-from isthmus.sources.horizontal.governance.book import OPENINGS, SENDINGS, Book
-from isthmus.sources.horizontal.governance.cells import smallest_cell
-from isthmus.sources.horizontal.governance.dryrun import DryRun
-from isthmus.sources.horizontal.governance.ledger import Ledger
-from isthmus.sources.horizontal.governance.policy import Policy
-from isthmus.sources.horizontal.governance.study import AUTHOR, Method, Signature, Study, code_hash
-from isthmus.sources.horizontal.protocol.frames import (
+from isthmus.sources.horizontal.requests.sums import (
+    AskCounts,
+    AskTotals,
+    Matrix,
+    Request,
+    read_request,
+)
+from isthmus.sources.horizontal.secure_sum.frames import (
     BrokenFrameError,
     FrameKind,
     Opening,
     Refusal,
     size_of,
 )
-from isthmus.sources.horizontal.protocol.journal import Slot
-from isthmus.sources.horizontal.protocol.keeper import Keeper
-from isthmus.sources.horizontal.protocol.primitives import KEY, Identity, Verifier
-from isthmus.sources.horizontal.protocol.site import Site
-from isthmus.sources.horizontal.protocol.words import Words
-from isthmus.sources.horizontal.requests.sums import (
-    AskConsensus,
-    AskCounts,
-    AskNetworks,
-    AskTotals,
-    Matrix,
-    Request,
-    read_request,
-)
-from isthmus.sources.lazy import Lazy, is_lazy
-from isthmus.sources.series import Series
+from isthmus.sources.horizontal.secure_sum.keeper import Keeper
+from isthmus.sources.horizontal.secure_sum.site import Site
+from isthmus.sources.horizontal.secure_sum.words import Words
+from isthmus.sources.tables.frame import Frame
+from isthmus.sources.tables.lazy import Lazy, is_lazy
+from isthmus.sources.tables.series import Series
 from isthmus.statistics import Counts, Kind, Moments, Plan, Schema
 
 YEAR = timedelta(days=365)

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.sources.base import Source
-from isthmus.sources.horizontal.protocol.words import Words
 from isthmus.sources.horizontal.requests.grid import Grid
+from isthmus.sources.horizontal.secure_sum.words import Words
 from isthmus.statistics import Counts, Moments
 
 Matrix: TypeAlias = NDArray[np.float64]

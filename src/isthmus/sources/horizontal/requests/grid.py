@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.errors import DataError, StudyError
-from isthmus.sources.horizontal.protocol.words import (
+from isthmus.sources.horizontal.secure_sum.words import (
     Words,
     from_int64,
     from_ints,

@@ -11,15 +11,6 @@ import numpy as np
 
 from isthmus.errors import DataError, FormatError, SchemaError
 from isthmus.sources.base import Source, countable
-from isthmus.sources.expanded import Expanded
-from isthmus.sources.horizontal.protocol.words import Words
-from isthmus.sources.horizontal.requests.admm import (
-    AskConsensus,
-    AskNetworks,
-    Step,
-    read_consensus,
-    read_networks,
-)
 from isthmus.sources.horizontal.requests.base import Matrix, Message, Request
 from isthmus.sources.horizontal.requests.grid import (
     LIMBS,
@@ -29,19 +20,18 @@ from isthmus.sources.horizontal.requests.grid import (
     decode_counts,
     encode_counts,
 )
+from isthmus.sources.horizontal.secure_sum.words import Words
+from isthmus.sources.tables.with_features import Expanded
 from isthmus.statistics import Counts, Expansion, Kind, Moments, Plan, Schema
 
 __all__ = [
-    "AskConsensus",
     "AskCounts",
     "AskFeatures",
     "AskMoments",
-    "AskNetworks",
     "AskTotals",
     "Matrix",
     "Message",
     "Request",
-    "Step",
     "read_request",
 ]
 
@@ -242,6 +232,8 @@ def read_request(data: bytes, common: Grid) -> Request:
 
 
 def _read(plain: Any) -> Request:
+    from isthmus.federated.admm.requests import read_consensus, read_networks
+
     if not isinstance(plain, Mapping):
         raise FormatError("a request is an object")
     if set(plain) == {"moments"}:

@@ -1,0 +1,1 @@
+"""The verbs: from data to an answer, thin over the layers below."""

@@ -1,0 +1,1 @@
+"""Federated structure learning by ADMM over model parameters."""

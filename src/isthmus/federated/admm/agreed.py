@@ -1,0 +1,127 @@
+"""What ADMM found, and what can be done with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import Any, TypeAlias, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isthmus.federated.admm.steps import ADMM
+from isthmus.graphs import DAG
+from isthmus.results.disclosure import Disclosure
+
+Floats: TypeAlias = NDArray[np.float64]
+
+FORMAT = "isthmus-admm/1"
+TELLS = (
+    "ADMM tells more than one secure sum: the sums of many rounds can tell few sites apart. "
+    "See 'What ADMM tells' in the documentation."
+)
+SCALES = (
+    "Least squares reads the scales of columns: in other units the graph may be another one. "
+    "The study should name units in which the variables are alike."
+)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Agreed:
+    """What ADMM found.
+
+    Attributes
+    ----------
+    dag
+        The graph of the weights above the threshold.
+    weights
+        The common weights ``[cause, effect]``, before the threshold. For time series there are
+        more causes than effects; for networks they are norms.
+    parameters
+        The common parameters: the weights, or those of the networks.
+    rounds
+        How many rounds it took.
+    cycles
+        The measure of cycles of the weights at the end.
+    disclosure
+        What left which site.
+    options
+        The model, and the schedule by which it was found.
+    """
+
+    dag: DAG
+    weights: Floats = field(repr=False)
+    parameters: Floats = field(repr=False)
+    rounds: int
+    cycles: float
+    disclosure: Disclosure = field(repr=False)
+    options: ADMM
+
+    @cached_property
+    def edge_weights(self) -> Mapping[tuple[str, str], float]:
+        """The weight of each edge of the graph."""
+        place = self.dag.index
+        return {(a, b): float(self.weights[place(a), place(b)]) for a, b in self.dag.edges}
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What deserves a look."""
+        found = [TELLS, SCALES]
+        if self.rounds == self.options.rounds:
+            found.append(
+                f"All {self.rounds} rounds were used: the weights may not have come to rest."
+            )
+        return tuple(found)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON: all of it, and every number to its last digit."""
+        return {
+            "format": FORMAT,
+            "model": type(self.options).__name__,
+            "nodes": list(self.dag.nodes),
+            "edges": [[a, b, weight] for (a, b), weight in self.edge_weights.items()],
+            "weights": self.weights.tolist(),
+            "parameters": self.parameters.tolist(),
+            "rounds": self.rounds,
+            "cycles": self.cycles,
+            "notes": list(self.notes),
+            "disclosure": [[e.site, e.what, e.form, e.size] for e in self.disclosure.entries],
+        }
+
+    def plot(self, **options: Any) -> Any:
+        """Draw the graph; options are those of ``isthmus.plots.plot_graph``."""
+        from isthmus.plots import plot_graph
+
+        return plot_graph(self.dag, **options)
+
+    def report(self, path: str | PathLike[str], *, title: str = "Network by ADMM") -> None:
+        """Write one HTML page: picture, edges, weights, and what left which site."""
+        from isthmus.plots.svg import svg_graph
+        from isthmus.report import EdgeRow, Page, render
+
+        weights = "; ".join(f"{a} → {b}: {w:.4g}" for (a, b), w in self.edge_weights.items())
+        page = Page(
+            title=title,
+            picture=svg_graph(self.dag),
+            nodes=self.dag.nodes,
+            summary=(self._summary(),),
+            notes=self.notes,
+            edges=tuple(EdgeRow(a, b, directed=True) for a, b in self.dag.edges),
+            network=f"Common weights of the edges. {weights or 'There are none'}.",
+            releases=tuple((r.site, r.what, r.form, r.size) for r in self.disclosure.entries),
+        )
+        Path(path).write_text(render(page), encoding="utf-8")
+
+    def _summary(self) -> str:
+        return (
+            f"{len(self.dag.edges)} edges, {len(self.dag.nodes)} variables, by "
+            f"{type(self.options).__name__} in {self.rounds} rounds; measure of cycles "
+            f"{self.cycles:.2g}."
+        )
+
+    def __str__(self) -> str:
+        return "\n".join((self._summary(), *self.notes))

@@ -1,0 +1,1 @@
+"""What the parties of a study agree on, and who they are."""

@@ -1,0 +1,165 @@
+"""Certificates and keys for the transport: a small authority of one's own.
+
+They protect the way. What is said is signed by the identities that a study names, whatever
+happens to these.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, final
+
+from isthmus.parties.identity import require
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+
+DAY = timedelta(days=1)
+CLOCKS = timedelta(hours=2)
+"""A certificate holds from this long ago, for clocks that are slow."""
+
+
+def write_private(path: Path, data: bytes) -> None:
+    """Write a new file that only its owner may read."""
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(handle, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+@final
+class Authority:
+    """Signs the certificate of a server, once.
+
+    Its key is forgotten with this object: whoever needs another certificate makes another
+    authority, and tells the sites.
+    """
+
+    def __init__(self, name: str, *, days: int = 825) -> None:
+        require()
+        self._key = _new_key()
+        self._name = name
+        self._until = datetime.now(UTC) + days * DAY
+        self._certificate = self._authority()
+
+    def _authority(self) -> Any:
+        from cryptography import x509
+        from cryptography.hazmat.primitives.hashes import SHA384
+
+        usage = x509.KeyUsage(
+            digital_signature=False,
+            content_commitment=False,
+            key_encipherment=False,
+            data_encipherment=False,
+            key_agreement=False,
+            key_cert_sign=True,
+            crl_sign=True,
+            encipher_only=False,
+            decipher_only=False,
+        )
+        return (
+            self._started(f"{self._name} authority", self._key)
+            .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+            .add_extension(usage, critical=True)
+            .sign(self._key, SHA384())
+        )
+
+    def _started(
+        self, name: str, key: EllipticCurvePrivateKey, until: datetime | None = None
+    ) -> Any:
+        """A certificate without what sets it apart."""
+        from cryptography import x509
+
+        end = self._until if until is None else until
+        public = key.public_key()
+        issuer = self._key.public_key()
+        return (
+            x509.CertificateBuilder()
+            .subject_name(_named(name))
+            .issuer_name(_named(f"{self._name} authority"))
+            .public_key(public)
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(min(datetime.now(UTC) - CLOCKS, end - 30 * DAY))
+            .not_valid_after(end)
+            .add_extension(x509.SubjectKeyIdentifier.from_public_key(public), critical=False)
+            .add_extension(
+                x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer), critical=False
+            )
+        )
+
+    @property
+    def text(self) -> bytes:
+        """The certificate of the authority, which sites need."""
+        from cryptography.hazmat.primitives.serialization import Encoding
+
+        found: bytes = self._certificate.public_bytes(Encoding.PEM)
+        return found
+
+    def server(self, hosts: Sequence[str], *, until: datetime | None = None) -> tuple[bytes, bytes]:
+        """A certificate and its private key for a server with these names and addresses."""
+        from cryptography import x509
+        from cryptography.hazmat.primitives.hashes import SHA384
+        from cryptography.hazmat.primitives.serialization import Encoding
+        from cryptography.x509.oid import ExtendedKeyUsageOID
+
+        key = _new_key()
+        made = (
+            self._started(hosts[0], key, until)
+            .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+            .add_extension(x509.SubjectAlternativeName([_host(h) for h in hosts]), critical=False)
+            .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+            .sign(self._key, SHA384())
+        )
+        return made.public_bytes(Encoding.PEM), _pem(key)
+
+
+def node_key() -> tuple[bytes, bytes]:
+    """A key by which the transport knows a site: private in OpenSSH's form, and public."""
+    from cryptography.hazmat.primitives.serialization import (
+        Encoding,
+        NoEncryption,
+        PrivateFormat,
+        PublicFormat,
+    )
+
+    require()
+    key = _new_key()
+    private = key.private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption())
+    return private, key.public_key().public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH)
+
+
+def _new_key() -> EllipticCurvePrivateKey:
+    from cryptography.hazmat.primitives.asymmetric.ec import SECP384R1, generate_private_key
+
+    return generate_private_key(SECP384R1())
+
+
+def _pem(key: EllipticCurvePrivateKey) -> bytes:
+    from cryptography.hazmat.primitives.serialization import (
+        Encoding,
+        NoEncryption,
+        PrivateFormat,
+    )
+
+    return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+
+
+def _named(name: str) -> Any:
+    from cryptography import x509
+    from cryptography.x509.oid import NameOID
+
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+
+
+def _host(name: str) -> Any:
+    from cryptography import x509
+
+    try:
+        return x509.IPAddress(ipaddress.ip_address(name))
+    except ValueError:
+        return x509.DNSName(name)

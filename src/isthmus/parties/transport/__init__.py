@@ -1,0 +1,1 @@
+"""Carriers of messages between parties."""

@@ -1,0 +1,1 @@
+"""Messages carried by Flower."""

@@ -1,0 +1,234 @@
+"""Frames over sockets of the file system: to a site's service, and from whoever relays to it.
+
+Only processes of the same user can open the socket: it lies in a folder of mode 0700 and has
+itself mode 0600. A message is its length in four bytes, then the bytes. An empty message asks
+whether anybody is there, and an empty one is the answer.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
+from typing import final
+
+from isthmus.errors import FederationError
+from isthmus.parties.transport.base import SiteState, Timeouts, Transport, Watcher
+
+LENGTH = struct.Struct("<I")
+IDLE = 30.0
+"""Seconds in which who opened a connection must send a whole message."""
+
+MANY = 32
+"""Connections at a time; further ones wait."""
+
+LONGEST = 100
+"""Bytes of a path that every system takes for a socket."""
+
+PING = b""
+
+
+def socket_path(folder: Path) -> Path:
+    """Where the socket of a folder lies: in it, or in a folder of its own if that is too long."""
+    found = folder / "socket"
+    if len(os.fsencode(found)) <= LONGEST:
+        return found
+    return Path(tempfile.mkdtemp(prefix="isthmus-")) / "socket"
+
+
+def send(to: socket.socket, data: bytes) -> None:
+    """Send a message."""
+    to.sendall(LENGTH.pack(len(data)) + data)
+
+
+def receive(source: socket.socket, limit: int) -> bytes | None:
+    """Receive a message; ``None`` when the other end is gone; `ValueError` for one too long."""
+    head = _exactly(source, LENGTH.size)
+    if head is None:
+        return None
+    (size,) = LENGTH.unpack(head)
+    if size > limit:
+        raise ValueError(f"a message of {size} bytes; {limit} are allowed")
+    return _exactly(source, size)
+
+
+def _exactly(source: socket.socket, size: int) -> bytes | None:
+    found = bytearray()
+    while len(found) < size:
+        part = source.recv(min(size - len(found), 2**20))
+        if not part:
+            return None
+        found += part
+    return bytes(found)
+
+
+@final
+class Service:
+    """Answers messages on a socket, until it is closed.
+
+    Parameters
+    ----------
+    path
+        The socket; a left-over of a killed process is replaced.
+    handle
+        Gives the answer to a message. It is called by one thread at a time.
+    limit
+        Bytes of the longest message.
+    strange
+        Is told when somebody sends what is not a message.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        handle: Callable[[bytes], bytes],
+        limit: int,
+        strange: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._path = path
+        self._handle = handle
+        self._limit = limit
+        self._strange = strange
+        self._one = threading.Lock()
+        self._free = threading.Semaphore(MANY)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.unlink(missing_ok=True)
+        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._listener.bind(str(path))
+        path.chmod(0o600)
+        self._listener.listen(MANY)
+        self._closed = False
+
+    def serve(self) -> None:
+        """Answer until `close` is called."""
+        while not self._closed:
+            self._free.acquire()
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                self._free.release()
+                if self._closed:
+                    return
+                time.sleep(0.1)  # too many open files, perhaps: somebody will go
+                continue
+            threading.Thread(target=self._talk, args=(connection,), daemon=True).start()
+
+    def start(self) -> None:
+        """Answer in a thread of its own."""
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def _talk(self, connection: socket.socket) -> None:
+        try:
+            with connection:
+                connection.settimeout(IDLE)
+                while (data := receive(connection, self._limit)) is not None:
+                    if data == PING:
+                        send(connection, PING)
+                        continue
+                    with self._one:
+                        answer = self._handle(data)
+                    send(connection, answer)
+        except ValueError:
+            with self._one:
+                self._strange()
+        except OSError:
+            return  # who asked is gone, or was silent for too long
+        finally:
+            self._free.release()
+
+    def close(self) -> None:
+        """Answer no more."""
+        self._closed = True
+        # Wakes a thread that waits for a connection, which closing alone does not.
+        self._listener.close()
+        try:
+            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as last:
+                last.connect(str(self._path))
+        except OSError:
+            pass
+        self._path.unlink(missing_ok=True)
+
+
+def ask(path: Path, data: bytes, limit: int, seconds: float) -> bytes | None:
+    """The answer of a service, or ``None`` if there is none in time."""
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            connection.settimeout(seconds)
+            connection.connect(str(path))
+            send(connection, data)
+            return receive(connection, limit)
+    except (OSError, ValueError):
+        return None
+
+
+@final
+class Sockets(Transport):
+    """Sites as services on this machine: for tests, and for several sites of one computer.
+
+    Parameters
+    ----------
+    paths
+        The socket of each site.
+    limit
+        Bytes of the longest answer.
+    timeouts
+        How long to wait.
+    watch
+        Is told what becomes of each site.
+    """
+
+    def __init__(
+        self,
+        paths: Mapping[str, Path],
+        limit: int,
+        timeouts: Timeouts = Timeouts(),
+        watch: Watcher = lambda _site, _state: None,
+    ) -> None:
+        self._paths = dict(paths)
+        self._limit = limit
+        self._timeouts = timeouts
+        self._watch = watch
+        self._deadline: float | None = None
+
+    def exchange(self, outgoing: Mapping[str, bytes]) -> Iterable[bytes]:
+        """Ask all at once."""
+        return self._exchange(outgoing)
+
+    def _exchange(self, outgoing: Mapping[str, bytes]) -> Iterator[bytes]:
+        unknown = outgoing.keys() - self._paths.keys()
+        if unknown:
+            raise FederationError(f"There is no socket for the sites {sorted(unknown)}.")
+        answered = 0
+        with ThreadPoolExecutor(max_workers=max(len(outgoing), 1)) as pool:
+            waiting = {}
+            for name, data in outgoing.items():
+                self._watch(name, SiteState.ASKED)
+                seconds = self._timeouts.answer
+                waiting[pool.submit(ask, self._paths[name], data, self._limit, seconds)] = name
+            for done in as_completed(waiting):
+                answer, name = done.result(), waiting[done]
+                self._watch(name, SiteState.SILENT if answer is None else SiteState.ANSWERED)
+                if answer is not None:
+                    answered += 1
+                    yield answer
+        if answered == len(outgoing):
+            self._deadline = None
+
+    def wait(self, silent: tuple[str, ...]) -> bool:
+        """Wait until all of these say that they are there."""
+        if self._deadline is None:
+            self._deadline = time.monotonic() + self._timeouts.pause
+        for name in silent:
+            self._watch(name, SiteState.AWAITED)
+        while (left := self._deadline - time.monotonic()) > 0:
+            seconds = min(left, self._timeouts.answer, 5.0)
+            if all(ask(self._paths[n], PING, 0, seconds) == PING for n in silent):
+                return True
+            time.sleep(min(left, 0.2))
+        return False

@@ -1,0 +1,1 @@
+"""Searches that optimise edge weights."""

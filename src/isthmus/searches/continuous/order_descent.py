@@ -1,0 +1,242 @@
+"""From an order of the nodes to one from which no single node wants to move.
+
+For a given order the penalised loss is solved exactly, node by node. The central path ends in one
+order, often next to a better one: each node is moved through the whole order by swaps of
+neighbours, and put where the sum is least. A swap changes the possible causes of two nodes, and
+most of them change nothing: a cause of no weight is not missed, and one whose gradient is less
+steep than the penalty is not taken.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias, TypeGuard, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isthmus.objectives import AdditiveLoss, QuadraticAdditiveLoss
+from isthmus.searches.continuous.group_lasso import NodeLasso
+
+Floats: TypeAlias = NDArray[np.float64]
+Truths: TypeAlias = NDArray[np.bool_]
+
+_SWEEPS = 5000
+_TANGENTS = 100
+_NEARLY = 1e-7  # how exact the nodes are solved before the order is final
+_GAIN = 1e-6  # what a move must gain: less may be rounding, and the same data must give one answer
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """The solution of one node for a set of possible causes, and its distance from optimal.
+
+    Of each node it says whether it is ``used`` as a cause, and how ``steep`` the loss is in its
+    coefficients: so a swap that changes nothing is seen without a look at the data.
+    """
+
+    coefficients: Floats
+    value: float
+    residual: float
+    used: Truths
+    steep: Floats
+
+
+@final
+class OrderDescent:
+    """An order with the exact solutions for it.
+
+    Parameters
+    ----------
+    loss
+        The loss of all nodes.
+    allowed, required
+        Edges that may and that must be there, shape (nodes, targets).
+    penalties
+        Of each edge, shape (nodes, targets).
+    order
+        Of the targets; required edges go forwards in it.
+    guess
+        Coefficients near the solution.
+    """
+
+    def __init__(
+        self,
+        loss: AdditiveLoss,
+        allowed: Truths,
+        required: Truths,
+        penalties: Floats,
+        order: list[int],
+        guess: Floats,
+    ) -> None:
+        self._loss = loss
+        self._allowed = allowed
+        self._required = required
+        self._penalties = penalties
+        self._guess = guess
+        self._known: dict[tuple[int, frozenset[int]], Fit] = {}
+        self._past = frozenset(range(loss.targets, len(loss.nodes)))
+        self._quick = _Quick(loss) if _is_quick(loss) else None
+        self.order = list(order)
+        self.fits: dict[int, Fit] = {}
+
+    def settle(self, target: int) -> None:
+        """Solve one node for the order as it stands."""
+        before = frozenset(self.order[: self.order.index(target)])
+        self.fits[target] = self._fit(target, before, self._guess[:, target])
+
+    def move(self, node: int) -> bool:
+        """Put a node where the sum of all is least; return whether it moved."""
+        best: tuple[float, list[int], dict[int, Fit]] | None = None
+        for backwards in (True, False):
+            order, fits, total = list(self.order), dict(self.fits), 0.0
+            at = order.index(node)
+            while True:
+                left = at - 1 if backwards else at
+                if left < 0 or left + 1 >= len(order):
+                    break
+                change = self._swap(order, left, fits)
+                if change is None:
+                    break
+                at += -1 if backwards else 1
+                total += change
+                if total < -_GAIN and (best is None or total < best[0] - _GAIN):
+                    best = total, list(order), dict(fits)
+        if best is None:
+            return False
+        _, self.order, self.fits = best
+        return True
+
+    def _swap(self, order: list[int], left: int, fits: dict[int, Fit]) -> float | None:
+        """Swap two neighbours; return by how much the sum grew, or None if it is forbidden."""
+        first, second = order[left], order[left + 1]
+        if self._required[first, second]:
+            return None
+        order[left], order[left + 1] = second, first
+        earlier, later = fits[first], fits[second]
+        change = 0.0
+        if later.used[first]:
+            fits[second] = self._fit(second, frozenset(order[:left]), later.coefficients)
+            change += fits[second].value - later.value
+        if self._allowed[second, first] and earlier.steep[second] > self._penalties[second, first]:
+            fits[first] = self._fit(first, frozenset(order[: left + 1]), earlier.coefficients)
+            change += fits[first].value - earlier.value
+        return change
+
+    def _fit(self, target: int, before: frozenset[int], start: Floats) -> Fit:
+        """Solve one node, nearly exactly."""
+        causes = frozenset(c for c in before | self._past if self._allowed[c, target])
+        key = target, causes
+        found = self._known.get(key)
+        if found is None:
+            penalties = self._penalties[:, target]
+            if self._quick is None:
+                lasso = NodeLasso(self._loss, target, sorted(causes), penalties)
+                coefficients, _ = lasso.solve(start, _NEARLY)
+                value = lasso.value(coefficients)
+            else:
+                coefficients, value = self._quick.solve(target, sorted(causes), penalties, start)
+            found = self._known[key] = self._described(target, coefficients, value, np.inf)
+        return found
+
+    def _described(self, target: int, coefficients: Floats, value: float, residual: float) -> Fit:
+        owner, nodes = self._loss.owner, len(self._loss.nodes)
+        owned = owner >= 0
+        rows = np.flatnonzero(coefficients)
+        _, gradient = self._loss.column(target, rows, coefficients[rows])
+        squares = np.bincount(owner[owned], gradient[owned] ** 2, nodes)
+        used = np.bincount(owner[owned], coefficients[owned] != 0.0, nodes) > 0
+        return Fit(coefficients, value, residual, used, np.sqrt(squares))
+
+    def finish(self, target: int) -> None:
+        """Solve one node to machine precision."""
+        before = frozenset(self.order[: self.order.index(target)])
+        causes = [c for c in sorted(before | self._past) if self._allowed[c, target]]
+        lasso = NodeLasso(self._loss, target, causes, self._penalties[:, target])
+        coefficients, residual = lasso.solve(self.fits[target].coefficients)
+        value = lasso.value(coefficients)
+        self.fits[target] = self._described(target, coefficients, value, residual)
+
+    @property
+    def coefficients(self) -> Floats:
+        """The solutions of all nodes, side by side."""
+        return np.column_stack([self.fits[j].coefficients for j in range(self._loss.targets)])
+
+    @property
+    def residual(self) -> float:
+        """The largest violation of optimality, over all nodes."""
+        return max((fit.residual for fit in self.fits.values()), default=0.0)
+
+    @property
+    def value(self) -> float:
+        """The penalised loss."""
+        return sum(fit.value for fit in self.fits.values())
+
+
+def _is_quick(loss: AdditiveLoss) -> TypeGuard[QuadraticAdditiveLoss]:
+    """Whether the compiled solver can take it: squares, with rows in the order of their nodes."""
+    return (
+        isinstance(loss, QuadraticAdditiveLoss)
+        and bool((loss.owner >= 0).all())
+        and bool((np.diff(loss.owner) >= 0).all())
+    )
+
+
+@final
+class _Quick:
+    """The compiled solver for squares and their logarithms."""
+
+    def __init__(self, loss: QuadraticAdditiveLoss) -> None:
+        self._loss = loss
+        self._starts = np.searchsorted(loss.owner, np.arange(len(loss.nodes) + 1))
+        spans = zip(self._starts[:-1], self._starts[1:], strict=True)
+        blocks = [loss.features[a:b, a:b] for a, b in spans]
+        self._steeps = np.array([np.linalg.norm(b, 2) if b.size else 0.0 for b in blocks])
+
+    def solve(
+        self, target: int, causes: list[int], penalties: Floats, start: Floats
+    ) -> tuple[Floats, float]:
+        """Solve one node, up to a small tolerance; return coefficients and penalised loss."""
+        found = np.where(np.isin(self._loss.owner, causes), start, 0.0)
+        if self._loss.profiled:
+            self._along_tangents(target, causes, penalties, found)
+        else:
+            self._descend(target, causes, penalties, found)
+        rows = np.flatnonzero(found)
+        value, _ = self._loss.column(target, rows, found[rows])
+        squares = np.bincount(self._loss.owner, found * found, len(penalties))
+        return found, value + float(penalties @ np.sqrt(squares))
+
+    def _along_tangents(
+        self, target: int, causes: list[int], penalties: Floats, found: Floats
+    ) -> None:
+        # The logarithm lies below its tangent: with the variance held, this is a lasso again.
+        variance = self._variance(target, found)
+        for _ in range(_TANGENTS):
+            self._descend(target, causes, variance * penalties, found)
+            before, variance = variance, self._variance(target, found)
+            if abs(before - variance) <= _NEARLY * before:
+                break
+
+    def _variance(self, target: int, coefficients: Floats) -> float:
+        product = self._loss.features @ coefficients - 2.0 * self._loss.cross[:, target]
+        total = float(self._loss.variances[target])
+        return max(total + float(coefficients @ product), 1e-12 * max(total, 1e-300))
+
+    def _descend(
+        self, target: int, causes: list[int], penalties: Floats, coefficients: Floats
+    ) -> None:
+        from isthmus.numerics.group_descent import descend
+
+        descend(
+            self._loss.features,
+            self._loss.cross[:, target].copy(),
+            self._starts,
+            self._steeps,
+            penalties.copy(),
+            np.array(causes, dtype=np.int64),
+            coefficients,
+            _NEARLY,
+            _SWEEPS,
+        )

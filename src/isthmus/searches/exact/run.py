@@ -1,0 +1,286 @@
+"""The run of exact searches: parent sets, then one component after the other."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable
+from typing import Protocol, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isthmus.errors import MismatchError
+from isthmus.graphs import DAG, BoundKnowledge
+from isthmus.objectives import LocalScore, ScoreTable
+from isthmus.searches.base import Found, Run
+from isthmus.searches.exact.components import (
+    Choice,
+    Component,
+    PartSearch,
+    TablePhase,
+    decompose,
+    first_graph,
+    parents_of,
+)
+from isthmus.searches.exact.near_best import combine
+
+_FIRST_SLACK = 3.0
+_LARGEST_SLACK = 1e6
+
+
+class Wanted(Protocol):
+    """Options that all exact searches have."""
+
+    @property
+    def max_parents(self) -> int | None:
+        """Upper bound on the number of parents of a node."""
+
+    @property
+    def networks(self) -> int:
+        """How many of the best graphs to give."""
+
+    @property
+    def bayes_factor(self) -> float | None:
+        """How many times less probable than the best graph the others may be."""
+
+
+Opener = Callable[[Component, list[int], float, float | None], PartSearch]
+"""Starts the search of a component from lines of a known graph, its score, and the slack."""
+
+
+def check_wanted(options: Wanted) -> None:
+    """Refuse numbers of graphs and Bayes factors below one."""
+    if options.networks < 1 or (options.bayes_factor is not None and options.bayes_factor < 1.0):
+        raise MismatchError(
+            f"{type(options).__name__} was given networks={options.networks} and "
+            f"bayes_factor={options.bayes_factor}; both must be at least 1."
+        )
+
+
+@final
+class ExactRun(Run):
+    """A run whose components are solved by what ``opener`` starts.
+
+    Parameters
+    ----------
+    options
+        What is wanted.
+    opener
+        Starts the search of a component.
+    largest
+        Nodes of the largest component that it takes; None for no limit.
+    gave_up
+        What it means that a component is left unsolved.
+    """
+
+    def __init__(
+        self,
+        options: Wanted,
+        objective: LocalScore | ScoreTable,
+        knowledge: BoundKnowledge,
+        rng: np.random.Generator,
+        opener: Opener,
+        *,
+        largest: int | None = None,
+        gave_up: str = "",
+    ) -> None:
+        self._options = options
+        self._opener = opener
+        self._largest = largest
+        self._gave_up = gave_up
+        self._several = options.networks > 1
+        if not self._several:
+            self._slack = 0.0
+        elif options.bayes_factor is not None:
+            self._slack = math.log(options.bayes_factor) + 1e-9
+        elif isinstance(objective, ScoreTable):
+            self._slack = _LARGEST_SLACK
+        else:
+            self._slack = _FIRST_SLACK
+        self._phase = TablePhase(objective, knowledge, options.max_parents, self._slack)
+        self._rng = rng
+        self._nodes = objective.nodes
+        self._proven: Found | None = None
+        self._begin()
+
+    def _begin(self) -> None:
+        self._waiting: list[Component] | None = None
+        self._search: PartSearch | None = None
+        self._solved_gap = 0.0
+        self._solved_size = 0
+        self._counts: Counter[str] = Counter()
+        self._lines: NDArray[np.int64] = np.empty(0, np.int64)
+        # Graphs of the components that are solved; None if one was left unsolved.
+        self._listed: list[Choice] | None = [(0.0, {})]
+
+    @property
+    def _table(self) -> ScoreTable:
+        assert self._phase.table is not None
+        return self._phase.table
+
+    def step(self) -> bool:
+        """List parent sets, or work on a component for a while."""
+        if not self._phase.step():
+            return False
+        if self._waiting is None:
+            self._prepare()
+            return False
+        if self._search is None:
+            if not self._waiting:
+                return self._finish()
+            self._search = self._open(self._waiting.pop())
+        done = self._search.step()
+        for v, line in self._search.better_lines():
+            self._lines[v] = line
+        if done:
+            self._close(self._search)
+            self._search = None
+        return False
+
+    def _prepare(self) -> None:
+        self._lines, _ = first_graph(self._table, self._rng)
+        parts = decompose(self._table, self._slack)
+        large = max(len(part.nodes) for part in parts)
+        if self._largest is not None and large > self._largest:
+            if self._proven is not None:
+                # What is proven of fewer sets holds: that is the answer, though it is short.
+                self._waiting, self._listed = [], None
+                return
+            raise MismatchError(
+                f"{large} nodes depend on each other and {type(self._options).__name__} takes "
+                f"{self._largest} of them. Use ILP(), or bound the search by max_parents or "
+                "knowledge."
+            )
+        # The largest first: they are popped from the end, so small ones are out of the way first.
+        self._waiting = sorted(parts, key=lambda part: -len(part.nodes))
+
+    def _open(self, part: Component) -> PartSearch:
+        self._solved_size = max(self._solved_size, len(part.nodes))
+        lines = [int(self._lines[v]) for v in part.nodes]
+        slack = None
+        if self._several:
+            slack = self._slack
+            if self._listed is not None and len(self._listed) == self._options.networks:
+                # So many graphs are there already, with the best one of this component.
+                slack = min(slack, self._listed[0][0] - self._listed[-1][0])
+        return self._opener(part, lines, float(self._table.scores[lines].sum()), slack)
+
+    def _close(self, search: PartSearch) -> None:
+        self._solved_gap += search.gap
+        self._counts.update(search.counts)
+        if self._several and self._listed is not None:
+            found, _ = search.near_best()
+            self._listed = self._combined(self._listed, found) if found else None
+
+    def _combined(self, first: list[Choice], second: list[Choice]) -> list[Choice]:
+        return combine(first, second, self._options.networks, self._slack)
+
+    def _finish(self) -> bool:
+        wanted = self._options
+        found = self._listed
+        short = self._several and found is not None and len(found) < wanted.networks
+        if short and wanted.bayes_factor is None and not self._all and self._gap() == 0.0:
+            # Sets that were left out for scoring too little may be part of the next best graphs.
+            self._proven = self.best()
+            self._slack = self._slack * 2.0 if self._slack < 50.0 else _LARGEST_SLACK
+            self._phase.restart(self._slack)
+            self._begin()
+            return False
+        return True
+
+    @property
+    def _all(self) -> bool:
+        """Whether no set was left out for scoring too little."""
+        return self._phase.given or self._slack >= _LARGEST_SLACK
+
+    def _networks(self) -> tuple[list[Choice], float]:
+        """Graphs that are proven to be the next best, and what any other one scores at most."""
+        if self._waiting or not self._listed or not self._table.complete:
+            return [], math.inf
+        found, beyond = self._listed, -math.inf
+        if self._search is not None:
+            near, bound = self._search.near_best()
+            beyond = self._listed[0][0] + bound
+            found = self._combined(self._listed, near)
+            noise = 1e-9 * max(1.0, abs(beyond))
+            found = [one for one in found if one[0] >= beyond - noise]
+        if len(found) == self._options.networks:
+            return found, found[-1][0]
+        if found and (self._options.bayes_factor is not None or not self._all):
+            beyond = max(beyond, found[0][0] - self._slack)
+        return found, beyond
+
+    def _gap(self) -> float | None:
+        """How much more the best graph can score; None while nothing is known."""
+        if self._waiting is None or not self._table.complete:
+            return None
+        gap = self._solved_gap
+        if self._search is not None:
+            gap += self._search.gap
+        for part in self._waiting:
+            known = self._table.scores[self._lines[list(part.nodes)]].sum()
+            gap += float(sum(lines[0][1] for lines in part.lists) - known)
+        return max(0.0, gap)
+
+    def best(self) -> Found:
+        """Return the best graph so far with what is proven."""
+        before = self._proven
+        if self._waiting is None:
+            return Found(*self._phase.fallback(self._rng)) if before is None else before
+        now = self._now()
+        if before is not None and (now.gap != 0.0 or _listed(now) < _listed(before)):
+            return before
+        return now
+
+    def _now(self) -> Found:
+        """The best graph of the table at hand."""
+        score = float(self._table.scores[self._lines].sum())
+        gap = self._gap()
+        counts = self._counts.copy()
+        if self._search is not None:
+            counts.update(self._search.counts)
+        details: dict[str, object] = {
+            "bound": None if gap is None else score + gap,
+            "gap": gap,
+            **counts,
+            "largest_component": self._solved_size,
+            "parent_sets": len(self._table),
+        }
+        networks, beyond = self._networks() if self._several else ([], math.inf)
+        if networks:
+            details["networks"] = tuple((self._dag(lines), value) for value, lines in networks)
+            details["networks_bound"] = beyond
+        return Found(parents_of(self._table, self._lines), score, details, gap)
+
+    def _dag(self, lines: dict[int, int]) -> DAG:
+        chosen = [lines[v] for v in range(len(self._nodes))]
+        return DAG.from_parents(self._nodes, parents_of(self._table, chosen))
+
+    def describe(self) -> tuple[str, float, float | None]:
+        """Say what is under way, and how large the gap is."""
+        if self._waiting is None:
+            text, done = self._phase.describe()
+            return text, -np.inf if self._proven is None else self._proven.score, done
+        text = "next component" if self._search is None else self._search.describe()
+        gap = self._gap()
+        proven = "" if gap is None else f", gap {gap:.4g}"
+        return text + proven, float(self._table.scores[self._lines].sum()), None
+
+    def conclusion(self) -> str:
+        """Say what the end means."""
+        limit = self._options.max_parents
+        most = "" if limit is None else f" with at most {limit} parents a node"
+        if self._solved_gap > 0.0:
+            return self._gave_up
+        if not self._table.complete:
+            return f"no graph of the listed parent sets scores more{most}."
+        if self._several and self._listed is None:
+            return f"no graph scores more{most}; the next best are not known: {self._gave_up}"
+        return f"no graph scores more{most}."
+
+
+def _listed(found: Found) -> int:
+    networks = found.details.get("networks", ())
+    assert isinstance(networks, tuple)
+    return len(networks)

@@ -1,0 +1,1 @@
+"""Greedy searches over graphs and equivalence classes."""

@@ -1,0 +1,301 @@
+"""RBNets: a deep Q-network that walks through the order graph."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isthmus.errors import MismatchError
+from isthmus.graphs import BoundKnowledge
+from isthmus.objectives import LocalScore, ScoreTable
+from isthmus.searches.base import Found, Run, Search
+from isthmus.searches.exact.components import climb
+from isthmus.searches.orders.rbnets_walks import Replay, Visits, Walks
+from isthmus.searches.orders.table_orders import Integers, Swaps, TableOrders
+
+_MOVES = 4
+"""Moves in one step of the run."""
+_SWEEPS = 20
+_WARM_STARTS = 3
+
+
+@final
+@dataclass(frozen=True)
+class Departures:
+    """What :class:`RBNets` does otherwise than its paper, when it is told to.
+
+    Parameters
+    ----------
+    walks
+        Walks at once; each step of learning follows a step of all of them.
+    shaping
+        Rewards are what a node loses against its best parents of all, in units of what a random
+        order loses at a node. This is potential-based: the best orders stay the same.
+    duelling
+        The value of a set and the advantages of nodes have heads of their own.
+    warm_start
+        A few local optima of :class:`OBS` are the first orders that are learned from.
+    polish
+        The best walk of each episode is improved by single moves, as :class:`Boss` does, and
+        learned from. Nearly all of the gain is due to this.
+    noise
+        Spread of random numbers added to values, in units of the shaped reward; the walks have
+        from none of it to all.
+    """
+
+    walks: int = 16
+    shaping: bool = True
+    duelling: bool = True
+    warm_start: bool = True
+    polish: bool = True
+    noise: float = 0.3
+
+
+@final
+@dataclass(frozen=True)
+class RBNets(Search[LocalScore]):
+    """A double deep Q-network learns in which order to place the variables (Zheng et al. 2023).
+
+    The state is the set placed so far, an action adds a variable, and the reward is the score of
+    its best listed parents within the set. Exploration is by upper confidence bounds, untried
+    actions first. The defaults are those of the paper; it does not say how large its network is.
+    Targets are formed for each transition of a batch, where the printed algorithm breaks off. The
+    best order of all walks is returned, not only that of the last policy. In our measurements
+    other searches over orders are better and faster; see the docs. Needs the extra
+    ``[numerics]``.
+
+    Parameters
+    ----------
+    episodes
+        Walks from the empty set to all variables (of each of several walks at once).
+    faithful
+        Whether to follow the paper. If not, ``departures`` says what is different.
+    departures
+        Used only if not ``faithful``.
+    hidden
+        Units of the hidden layers.
+    learning_rate
+        Of RMSProp.
+    discount
+        Of later rewards.
+    replay
+        Transitions that are remembered.
+    batch
+        Transitions in one step of learning.
+    replace_every
+        Steps of learning after which the slower network is replaced.
+    max_parents
+        Upper bound on the number of parents of a node; None for no bound.
+    sets
+        How many parent sets of a node are scored at most when a score is given instead of a score
+        table; None for all that can be part of a best graph.
+    """
+
+    episodes: int = 300
+    faithful: bool = True
+    departures: Departures = Departures()
+    hidden: tuple[int, ...] = (64, 64)
+    learning_rate: float = 0.001
+    discount: float = 1.0
+    replay: int = 2000
+    batch: int = 200
+    replace_every: int = 300
+    max_parents: int | None = None
+    sets: int | None = 20_000
+    takes: ClassVar[type[object]] = LocalScore
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "hidden", tuple(self.hidden))
+        counts = (self.episodes, self.replay, self.batch, self.replace_every, *self.hidden)
+        if min(counts) < 1 or self.departures.walks < 1 or not self.learning_rate > 0.0:
+            raise MismatchError(
+                f"RBNets was given {self!r}; the numbers of episodes, units, transitions and steps "
+                "must be 1 or more and the learning rate above 0."
+            )
+
+    @classmethod
+    def improved(cls, **options: Any) -> RBNets:
+        """Give one that departs from the paper; see :class:`Departures`."""
+        return cls(faithful=False, **options)
+
+    def begin(
+        self,
+        objective: LocalScore | ScoreTable,
+        knowledge: BoundKnowledge,
+        rng: np.random.Generator,
+    ) -> Run:
+        """Start a run."""
+        return _RBNetsRun(self, TableOrders(objective, knowledge, rng, self.max_parents, self.sets))
+
+
+_LITERAL = Departures(
+    walks=1, shaping=False, duelling=False, warm_start=False, polish=False, noise=0.0
+)
+
+
+@final
+class _RBNetsRun(Run):
+    def __init__(self, options: RBNets, orders: TableOrders) -> None:
+        self._options = options
+        self._otherwise = _LITERAL if options.faithful else options.departures
+        self._orders = orders
+        self._ready = False
+        self._episode = 0
+        self._learned = 0
+        self._walked = -np.inf
+        self._warm: float | None = None
+        self._loss = 0.0
+
+    def _prepare(self) -> None:
+        from isthmus.numerics.dqn import Batch, QNetwork
+
+        options, orders = self._options, self._orders
+        d = len(orders.nodes)
+        self._batch = Batch
+        self._walks = Walks(orders.table, self._otherwise.walks)
+        self._visits = Visits()
+        self._replay = Replay(options.replay, d)
+        self._network = QNetwork(
+            self._walks.needed,
+            hidden=options.hidden,
+            rate=options.learning_rate,
+            discount=options.discount,
+            duelling=self._otherwise.duelling,
+            rng=orders.rng,
+        )
+        # There is an order from the first moment, though a poor one.
+        order = orders.draw()
+        total = orders.begin(order)[1]
+        orders.keep(order, total)
+        self._base = np.zeros(d)
+        self._unit = 1.0
+        if self._otherwise.shaping:
+            table = orders.table
+            self._base = table.scores[table.starts[:-1]]
+            self._unit = max(1e-6, float(self._base.sum() - total) / d)
+        if self._otherwise.warm_start:
+            self._start_warm()
+        self._ready = True
+
+    def _start_warm(self) -> None:
+        """Learn from local optima of swaps of neighbours."""
+        orders, d = self._orders, len(self._orders.nodes)
+        for _ in range(_WARM_STARTS):
+            swaps = Swaps(orders, tabu=10, patience=d)
+            swaps.advance(20 * d)
+            self._remember(swaps.order)
+            orders.keep(swaps.order, swaps.score)
+        self._warm = orders.score
+
+    def _remember(self, order: Integers) -> None:
+        """Put the transitions of an order into the replay."""
+        walk = Walks(self._orders.table, 1)
+        for v in order.tolist():
+            before = walk.sets[0].copy()
+            reward = float(walk.take(np.array([v]))[0])
+            self._replay.add(before, v, (reward - self._base[v]) / self._unit)
+
+    def step(self) -> bool:
+        """List parent sets, or place some nodes and learn as often."""
+        if not self._orders.prepare():
+            return False
+        if not self._ready:
+            self._prepare()
+            return False
+        for _ in range(_MOVES):
+            self._move()
+            if self._walks.ended:
+                self._end_episode()
+                return self._episode == self._options.episodes
+        return False
+
+    def _move(self) -> None:
+        walks = self._walks
+        before = walks.sets.copy()
+        actions = self._choose(self._network.values(before.astype(np.float32)))
+        rewards = (walks.take(actions) - self._base[actions]) / self._unit
+        for e in range(walks.walks):
+            self._replay.add(before[e], int(actions[e]), float(rewards[e]))
+        batch = self._replay.draw(self._options.batch, self._orders.rng)
+        self._loss = self._network.learn(self._batch(*batch))
+        self._learned += 1
+        if self._learned % self._options.replace_every == 0:
+            self._network.replace_target()
+
+    def _choose(self, values: NDArray[np.float64]) -> Integers:
+        """The best value plus bonus among what is allowed, for each walk."""
+        walks, rng = self._walks, self._orders.rng
+        allowed = walks.allowed()
+        actions: Integers = np.empty(walks.walks, np.int64)
+        spread = np.linspace(0.0, self._otherwise.noise, walks.walks)
+        if self._otherwise.noise > 0.0:
+            values = values + spread[:, None] * rng.gumbel(size=values.shape)
+        for e in range(walks.walks):
+            key, bonus = self._visits.bonuses(walks.sets[e])
+            open_ = np.flatnonzero(allowed[e])
+            if bonus is not None:
+                fresh = open_[np.isinf(bonus[open_])]
+                # Of several untried ones the best by value.
+                open_, extra = (fresh, 0.0) if len(fresh) else (open_, bonus[open_])
+                worth = values[e, open_] + extra
+            else:
+                worth = values[e, open_]
+            actions[e] = open_[int(np.argmax(worth))]
+            self._visits.count(key, int(actions[e]), values.shape[1])
+        return actions
+
+    def _end_episode(self) -> None:
+        walks, orders = self._walks, self._orders
+        self._episode += 1
+        best = int(np.argmax(walks.totals))
+        self._walked = max(self._walked, float(walks.totals[best]))
+        order = walks.orders[best].copy()
+        orders.keep(order, float(walks.totals[best]))
+        if self._otherwise.polish:
+            order, total = self._polished(order)
+            orders.keep(order, total)
+            self._remember(order)
+        walks.restart()
+
+    def _polished(self, order: Integers) -> tuple[Integers, float]:
+        state, total = self._orders.begin(order)
+        total += climb(self._orders.lines, state, self._orders.rng, _SWEEPS)
+        return state.order, total
+
+    def _greedy(self) -> float:
+        """Follow the values alone."""
+        walk = Walks(self._orders.table, 1)
+        while not walk.ended:
+            values = self._network.values(walk.sets.astype(np.float32))
+            walk.take(np.argmax(np.where(walk.allowed(), values, -np.inf), axis=1))
+        self._orders.keep(walk.orders[0], float(walk.totals[0]))
+        return float(walk.totals[0])
+
+    def best(self) -> Found:
+        """Return the graph of the best order so far, the one of the policy included."""
+        details: dict[str, object] = {
+            "episodes": self._episode,
+            "learned": self._learned,
+            "best_walk": self._walked,
+            "warm_start": self._warm,
+            "faithful": self._options.faithful,
+        }
+        if self._episode > 0:
+            details["policy"] = self._greedy()
+        return self._orders.found(details)
+
+    def describe(self) -> tuple[str, float, float | None]:
+        """Say which episode this is."""
+        if not self._ready:
+            return self._orders.describe()
+        done = self._episode / self._options.episodes
+        return f"episode {self._episode}, loss {self._loss:.3g}", self._orders.score, done
+
+    def conclusion(self) -> str:
+        """Say what the end means."""
+        return (
+            f"{self._episode} episodes were walked; more, or another seed, may find a better order."
+        )

@@ -1,1 +1,0 @@
-"""ADMM over a federation, and what sites could do without it."""

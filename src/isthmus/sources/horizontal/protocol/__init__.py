@@ -1,1 +1,0 @@
-"""Secure sums: frames in, frames out. Nothing here knows data or files of a study."""

@@ -1,0 +1,1 @@
+"""The protocol of secure sums: it knows bytes, not data."""

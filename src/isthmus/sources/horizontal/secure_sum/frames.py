@@ -1,0 +1,335 @@
+"""Messages as bytes: a fixed header, a body of fixed layout, a signature.
+
+The layout stands in the reference ("messages of a secure sum"). Nothing is evaluated, nothing is
+guessed: a frame that is one byte too long is not a frame.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import final
+
+from isthmus.parties.agreement.roster import Terms
+from isthmus.parties.identity import (
+    KEY,
+    SIGNATURE,
+    TAG,
+    Identity,
+    Verifier,
+    digest,
+)
+from isthmus.sources.horizontal.secure_sum.shamir import PIECES
+
+MAGIC = b"ISTH"
+VERSION = 1
+HEADER = struct.Struct("<4sBB32sIHI")
+"""Magic, version, kind, study, round, sender, length of the body."""
+
+COORDINATOR = 0xFFFF
+NOBODY = 0xFFFF
+LARGEST = 2**28
+"""No body is longer than this."""
+
+REQUEST = 2**20
+"""No request is longer than this."""
+
+SHARE = 4 * PIECES
+SEALED = 2 * SHARE + TAG
+_ENTRY = struct.Struct("<H")
+_OPENING = struct.Struct("<IB")
+_REFUSAL = struct.Struct("<HH")
+
+
+class FrameKind(IntEnum):
+    """What a frame is; odd ones come from the coordinator, even ones from a site."""
+
+    OPEN = 1
+    ADVERT = 2
+    KEYS = 3
+    SHARES = 4
+    INBOX = 5
+    MASKED = 6
+    ACTIVE = 7
+    CONSENT = 8
+    UNMASK = 9
+    REVEAL = 10
+    REFUSE = 12
+    AGREE = 13
+    STANDING = 14
+    SETTLE = 15
+    SETTLED = 16
+    SINGLE = 17
+    SUMMAND = 18
+
+
+class Refusal(IntEnum):
+    """Why a frame was not answered. The numbers are stable and have a page each."""
+
+    MALFORMED = 1
+    OTHER_STUDY = 2
+    BAD_SIGNATURE = 3
+    REPLAY = 4
+    OUT_OF_ORDER = 5
+    BAD_REQUEST = 6
+    TOO_FEW = 7
+    KEYS_CHANGED = 8
+    BAD_SHARES = 9
+    BAD_ACTIVE_SET = 10
+    NO_CONSENT = 11
+    POLICY = 12
+    DATA = 13
+    STOPPED = 14
+    EXPIRED = 15
+    LEDGER = 16
+    OTHER_CODE = 17
+    MEMBERSHIP = 18
+    OTHER_DATA = 19
+    TWO_OPENINGS = 20
+    NO_KEYS = 21
+
+
+class BrokenFrameError(Exception):
+    """A frame that cannot be accepted; carries no content of it."""
+
+    def __init__(self, why: Refusal, blamed: int = NOBODY) -> None:
+        super().__init__(why.name.lower().replace("_", " "))
+        self.why = why
+        self.blamed = blamed
+
+
+@final
+@dataclass(frozen=True)
+class Frame:
+    """A frame whose form is right; `opened` also checks who signed it."""
+
+    kind: FrameKind
+    study: bytes
+    round: int
+    sender: int
+    body: bytes
+    raw: bytes
+
+
+def pack(
+    kind: FrameKind, terms: Terms, number: int, sender: int, body: bytes, identity: Identity
+) -> bytes:
+    """Make and sign a frame."""
+    head = HEADER.pack(MAGIC, VERSION, kind, terms.study, number, sender, len(body))
+    return head + body + identity.sign(_signed(head, body))
+
+
+def size_of(body: int) -> int:
+    """Length of a frame with a body of this length."""
+    return HEADER.size + body + SIGNATURE
+
+
+def parse(data: bytes) -> Frame:
+    """Read the form of a frame; `BrokenFrameError` for anything else."""
+    if not HEADER.size + SIGNATURE <= len(data) <= size_of(LARGEST):
+        raise BrokenFrameError(Refusal.MALFORMED)
+    magic, version, kind, study, number, sender, length = HEADER.unpack_from(data)
+    if magic != MAGIC or version != VERSION or len(data) != size_of(length):
+        raise BrokenFrameError(Refusal.MALFORMED)
+    try:
+        found = FrameKind(kind)
+    except ValueError:
+        raise BrokenFrameError(Refusal.MALFORMED) from None
+    body = bytes(data[HEADER.size : HEADER.size + length])
+    return Frame(found, study, number, sender, body, bytes(data))
+
+
+def opened(data: bytes, terms: Terms, verifier: Verifier) -> Frame:
+    """Read a frame and check study, sender and signature."""
+    frame = parse(data)
+    if frame.study != terms.study:
+        raise BrokenFrameError(Refusal.OTHER_STUDY)
+    if frame.kind % 2:
+        if frame.sender != COORDINATOR:
+            raise BrokenFrameError(Refusal.MALFORMED)
+        key = terms.coordinator
+    elif frame.sender < len(terms.members):
+        key = terms.members[frame.sender].key
+    else:
+        raise BrokenFrameError(Refusal.MALFORMED)
+    head, signature = frame.raw[: HEADER.size], frame.raw[-SIGNATURE:]
+    if not verifier.verify(key, signature, _signed(head, frame.body)):
+        raise BrokenFrameError(Refusal.BAD_SIGNATURE)
+    return frame
+
+
+def _signed(head: bytes, body: bytes) -> bytes:
+    return digest(b"isthmus frame", head, body)
+
+
+# --- bodies ----------------------------------------------------------------------------------
+
+
+@final
+@dataclass(frozen=True)
+class Opening:
+    """What a round is about.
+
+    Attributes
+    ----------
+    number
+        Number of the round; it only ever grows.
+    request
+        What is asked for.
+    size
+        How many numbers will be summed.
+    limbs
+        Length of a number in limbs of 32 bits.
+    """
+
+    number: int
+    request: bytes
+    size: int
+    limbs: int
+
+    def context(self, terms: Terms) -> bytes:
+        """What every key and every signature of the round is bound to."""
+        about = _OPENING.pack(self.size, self.limbs) + self.number.to_bytes(8, "little")
+        return digest(b"isthmus secure sum 1", terms.digest, about, self.request)
+
+    def body(self) -> bytes:
+        """As it travels."""
+        return _OPENING.pack(self.size, self.limbs) + self.request
+
+    @classmethod
+    def read(cls, number: int, body: bytes) -> Opening:
+        """Read what `body` wrote."""
+        if not _OPENING.size <= len(body) <= _OPENING.size + REQUEST:
+            raise BrokenFrameError(Refusal.MALFORMED)
+        size, limbs = _OPENING.unpack_from(body)
+        if not 1 <= limbs <= 8 or size < 1 or 4 * size * limbs > LARGEST - KEY:
+            raise BrokenFrameError(Refusal.BAD_REQUEST)
+        return cls(number, body[_OPENING.size :], size, limbs)
+
+
+@final
+@dataclass(frozen=True)
+class Advert:
+    """The keys a site made for a round."""
+
+    context: bytes
+    channel: bytes
+    mask: bytes
+    commitment: bytes
+
+    SIZE = 4 * KEY
+
+    def body(self) -> bytes:
+        """As it travels."""
+        return self.context + self.channel + self.mask + self.commitment
+
+    @classmethod
+    def read(cls, frame: Frame) -> Advert:
+        """Read what `body` wrote."""
+        if frame.kind is not FrameKind.ADVERT or len(frame.body) != cls.SIZE:
+            raise BrokenFrameError(Refusal.MALFORMED)
+        return cls(*(frame.body[i : i + KEY] for i in range(0, cls.SIZE, KEY)))
+
+
+@final
+@dataclass(frozen=True)
+class Standing:
+    """The key a site made for all sums of one message each."""
+
+    context: bytes
+    mask: bytes
+
+    SIZE = 2 * KEY
+
+    def body(self) -> bytes:
+        """As it travels."""
+        return self.context + self.mask
+
+    @classmethod
+    def read(cls, frame: Frame) -> Standing:
+        """Read what `body` wrote."""
+        if frame.kind is not FrameKind.STANDING or len(frame.body) != cls.SIZE:
+            raise BrokenFrameError(Refusal.MALFORMED)
+        return cls(frame.body[:KEY], frame.body[KEY:])
+
+
+def write_entries(entries: Iterable[tuple[int, bytes]]) -> bytes:
+    """Blobs of one size by site, ascending."""
+    return b"".join(_ENTRY.pack(i) + blob for i, blob in sorted(entries))
+
+
+def read_entries(body: bytes, size: int, sites: int) -> dict[int, bytes]:
+    """Read what `write_entries` wrote, of blobs of this size."""
+    step = _ENTRY.size + size
+    if len(body) % step or len(body) // step > sites:
+        raise BrokenFrameError(Refusal.MALFORMED)
+    found: dict[int, bytes] = {}
+    last = -1
+    for at in range(0, len(body), step):
+        (i,) = _ENTRY.unpack_from(body, at)
+        if not last < i < sites:
+            raise BrokenFrameError(Refusal.MALFORMED)
+        found[i] = body[at + _ENTRY.size : at + step]
+        last = i
+    return found
+
+
+def read_frames(body: bytes, size: int, sites: int) -> list[bytes]:
+    """Whole frames of one size, one after the other."""
+    step = size_of(size)
+    if len(body) % step or len(body) // step > sites:
+        raise BrokenFrameError(Refusal.MALFORMED)
+    return [body[i : i + step] for i in range(0, len(body), step)]
+
+
+def write_set(members: Iterable[int]) -> bytes:
+    """A set of sites."""
+    return write_entries((i, b"") for i in members)
+
+
+def read_set(body: bytes, sites: int) -> frozenset[int]:
+    """Read what `write_set` wrote."""
+    return frozenset(read_entries(body, 0, sites))
+
+
+def write_refusal(why: Refusal, blamed: int = NOBODY) -> bytes:
+    """Why a site does not answer, and whom it holds to be the cause."""
+    return _REFUSAL.pack(why, blamed)
+
+
+def read_refusal(body: bytes) -> tuple[Refusal, int]:
+    """Read what `write_refusal` wrote."""
+    if len(body) != _REFUSAL.size:
+        raise BrokenFrameError(Refusal.MALFORMED)
+    why, blamed = _REFUSAL.unpack(body)
+    try:
+        return Refusal(why), blamed
+    except ValueError:
+        raise BrokenFrameError(Refusal.MALFORMED) from None
+
+
+def standing_context(terms: Terms, number: int, members: frozenset[int]) -> bytes:
+    """What the keys for sums of one message each are bound to."""
+    about = number.to_bytes(8, "little") + write_set(members)
+    return digest(b"isthmus standing keys 1", terms.digest, about)
+
+
+def single_context(terms: Terms, opening: Opening) -> bytes:
+    """What the masks of a sum of one message are bound to: the whole question, too."""
+    return digest(b"isthmus single sum 1", opening.context(terms))
+
+
+def longest_question(terms: Terms) -> int:
+    """No frame of the coordinator is longer than this."""
+    sites = len(terms.members)
+    lists = sites * (size_of(Advert.SIZE) + _ENTRY.size + SEALED)
+    return size_of(KEY + _OPENING.size + REQUEST + lists)
+
+
+def agreed(
+    context: bytes, keys: bytes, sharing: Sequence[int] | frozenset[int], active: frozenset[int]
+) -> bytes:
+    """What survivors sign before anything is unmasked."""
+    return digest(b"isthmus active set", context, keys, write_set(sharing), write_set(active))

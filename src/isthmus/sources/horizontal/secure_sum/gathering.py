@@ -1,0 +1,204 @@
+"""Sums of one message each: the coordinator's side."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import final
+
+from isthmus.errors import AbortedError
+from isthmus.parties.agreement.roster import Terms
+from isthmus.parties.identity import KEY, Identity, Verifier
+from isthmus.parties.identity import digest as hashed
+from isthmus.sources.horizontal.secure_sum import frames
+from isthmus.sources.horizontal.secure_sum.frames import (
+    COORDINATOR,
+    BrokenFrameError,
+    Frame,
+    FrameKind,
+    Opening,
+    Refusal,
+    Standing,
+)
+from isthmus.sources.horizontal.secure_sum.words import Accumulator, Words, from_bytes
+
+
+class _Complete(ABC):
+    """A round that needs an answer of each of its sites."""
+
+    def __init__(
+        self,
+        terms: Terms,
+        identity: Identity,
+        number: int,
+        members: frozenset[int],
+        verifier: Verifier | None,
+    ) -> None:
+        self._terms = terms
+        self._identity = identity
+        self._number = number
+        self._members = members
+        self._verifier = Verifier() if verifier is None else verifier
+        self._awaited = FrameKind.REFUSE
+        self._frame = b""
+        self._got: dict[int, Frame] = {}
+        self.refusals: dict[str, Refusal] = {}
+
+    @property
+    def active(self) -> tuple[str, ...]:
+        """The sites of the round."""
+        return tuple(self._terms.members[i].name for i in sorted(self._members))
+
+    @property
+    def waiting(self) -> tuple[str, ...]:
+        """The sites that have not answered yet."""
+        left = sorted(self._members - self._got.keys())
+        names = (self._terms.members[i].name for i in left)
+        return tuple(n for n in names if n not in self.refusals)
+
+    def receive(self, data: bytes) -> None:
+        """Take a frame of a site. One that cannot be accepted raises and changes nothing."""
+        frame = frames.opened(data, self._terms, self._verifier)
+        if frame.round != self._number:
+            raise BrokenFrameError(Refusal.REPLAY)
+        if frame.kind is FrameKind.REFUSE:
+            why, _ = frames.read_refusal(frame.body)
+            self.refusals.setdefault(self._terms.members[frame.sender].name, why)
+            return
+        if frame.kind is not self._awaited:
+            raise BrokenFrameError(Refusal.OUT_OF_ORDER, frame.sender)
+        if frame.sender not in self._members or frame.sender in self._got:
+            raise BrokenFrameError(Refusal.REPLAY, frame.sender)
+        if not self._right(frame):
+            raise BrokenFrameError(Refusal.MALFORMED, frame.sender)
+        self._got[frame.sender] = frame
+
+    @abstractmethod
+    def _right(self, frame: Frame) -> bool:
+        """Whether this is an answer to what was asked."""
+
+    def _send(self, kind: FrameKind, body: bytes, awaited: FrameKind) -> dict[str, bytes]:
+        self._awaited, self._got = awaited, {}
+        self._frame = frames.pack(
+            kind, self._terms, self._number, COORDINATOR, body, self._identity
+        )
+        return dict.fromkeys(self.active, self._frame)
+
+    def again(self) -> dict[str, bytes]:
+        """The same frame, for those that are silent: they give the same answer."""
+        return dict.fromkeys(self.waiting, self._frame)
+
+    def _require_all(self) -> None:
+        if self._got.keys() == self._members:
+            return
+        said = {n: why.name.lower() for n, why in self.refusals.items()}
+        raise AbortedError(
+            f"Round {self._number} ended: {len(self._got)} sites answered, all sites of the "
+            f"earlier sums are needed. Silent: {list(self.waiting)}. Refused: {said}. No sum was "
+            "formed; the answers that came tell nothing without the others.",
+            silent=self.waiting,
+        )
+
+
+@final
+class KeyRound(_Complete):
+    """Agrees on keys for sums of one message each.
+
+    Parameters
+    ----------
+    terms, identity, verifier
+        As for `Coordinator`.
+    number
+        Number of the round.
+    members
+        The sites that all these sums will be over.
+    """
+
+    def __init__(
+        self,
+        terms: Terms,
+        identity: Identity,
+        number: int,
+        members: frozenset[int],
+        verifier: Verifier | None = None,
+    ) -> None:
+        super().__init__(terms, identity, number, members, verifier)
+        self._context = frames.standing_context(terms, number, members)
+        self.keys = b""
+
+    def begin(self) -> dict[str, bytes]:
+        """The first frame for each site."""
+        return self._send(FrameKind.AGREE, frames.write_set(self._members), FrameKind.STANDING)
+
+    def _right(self, frame: Frame) -> bool:
+        if frame.kind is FrameKind.STANDING:
+            return Standing.read(frame).context == self._context
+        return frame.body == self.keys
+
+    def advance(self) -> dict[str, bytes]:
+        """Show all keys to all; then there is nothing more to send."""
+        self._require_all()
+        if self._awaited is FrameKind.SETTLED:
+            return {}
+        body = b"".join(f.raw for _, f in sorted(self._got.items()))
+        self.keys = hashed(body)
+        return self._send(FrameKind.SETTLE, body, FrameKind.SETTLED)
+
+    def again(self) -> dict[str, bytes]:
+        """Only the second frame: a key is made once."""
+        return super().again() if self._awaited is FrameKind.SETTLED else {}
+
+
+@final
+class SingleRound(_Complete):
+    """A sum of one message each.
+
+    Parameters
+    ----------
+    terms, identity, verifier
+        As for `Coordinator`.
+    opening
+        What is asked for.
+    members
+        The sites that agreed on keys.
+    keys
+        What they agreed on: `KeyRound.keys`.
+    """
+
+    def __init__(
+        self,
+        terms: Terms,
+        identity: Identity,
+        opening: Opening,
+        members: frozenset[int],
+        keys: bytes,
+        verifier: Verifier | None = None,
+    ) -> None:
+        super().__init__(terms, identity, opening.number, members, verifier)
+        self.opening = opening
+        self._keys = keys
+        self._context = frames.single_context(terms, opening)
+        self._total: Words | None = None
+
+    @property
+    def total(self) -> Words:
+        """The sum, when the round is done."""
+        if self._total is None:
+            raise AbortedError("The sum is not there yet.")
+        return self._total
+
+    def begin(self) -> dict[str, bytes]:
+        """The only frame for each site."""
+        return self._send(FrameKind.SINGLE, self._keys + self.opening.body(), FrameKind.SUMMAND)
+
+    def _right(self, frame: Frame) -> bool:
+        expected = KEY + 4 * self.opening.size * self.opening.limbs
+        return len(frame.body) == expected and frame.body[:KEY] == self._context
+
+    def advance(self) -> dict[str, bytes]:
+        """Add up; masks cancel because all are there."""
+        self._require_all()
+        total = Accumulator(self.opening.size, self.opening.limbs)
+        for frame in self._got.values():
+            total.add(from_bytes(frame.body[KEY:], self.opening.limbs))
+        self._total = total.total()
+        return {}

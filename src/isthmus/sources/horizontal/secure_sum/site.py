@@ -1,0 +1,286 @@
+"""The site's side of a secure sum: a frame in, a frame out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import final
+
+import numpy as np
+
+from isthmus.errors import FederationError
+from isthmus.parties.agreement.roster import Terms
+from isthmus.parties.identity import (
+    Agreement,
+    Identity,
+    Secret,
+    Verifier,
+    seal,
+    unseal,
+)
+from isthmus.parties.identity import digest as hashed
+from isthmus.parties.records.journal import MemorySlot, Slot
+from isthmus.sources.horizontal.secure_sum import frames, shamir
+from isthmus.sources.horizontal.secure_sum.frames import (
+    Advert,
+    BrokenFrameError,
+    Frame,
+    FrameKind,
+    Opening,
+    Refusal,
+)
+from isthmus.sources.horizontal.secure_sum.keeper import Keeper
+from isthmus.sources.horizontal.secure_sum.masks import Bound, commitment, expand, sign_of
+from isthmus.sources.horizontal.secure_sum.singles import SINGLES, Singles
+from isthmus.sources.horizontal.secure_sum.words import Accumulator, Words, to_bytes
+
+
+@final
+class Site:
+    """One site of a study.
+
+    Frames that are not authentic change nothing. An authentic frame that breaks the protocol ends
+    the round at this site, and its secrets are forgotten.
+
+    Parameters
+    ----------
+    terms
+        What was agreed on.
+    identity
+        The site's own key, which must be in the roster.
+    keeper
+        Who decides what leaves.
+    verifier
+        Checks signatures; sites in one process may share one.
+    slot
+        Keeps over a restart what sums of one message each need.
+    """
+
+    def __init__(
+        self,
+        terms: Terms,
+        identity: Identity,
+        keeper: Keeper,
+        *,
+        verifier: Verifier | None = None,
+        slot: Slot | None = None,
+    ) -> None:
+        self._terms = terms
+        self._identity = identity
+        self._keeper = keeper
+        self._verifier = Verifier() if verifier is None else verifier
+        keys = [m.key for m in terms.members]
+        if identity.public not in keys:
+            raise FederationError(
+                "This identity is not in the roster of the study. "
+                "Ask its author to enter your public key, or load the right identity."
+            )
+        self.position = keys.index(identity.public)
+        self._round: _Round | None = None
+        slot = MemorySlot() if slot is None else slot
+        self._singles = Singles(terms, identity, self.position, keeper, self._verifier, slot)
+
+    @property
+    def name(self) -> str:
+        """Name of the site in the roster."""
+        return self._terms.members[self.position].name
+
+    def handle(self, data: bytes) -> bytes:
+        """Answer a frame of the coordinator; a refusal is an answer too. Never raises on input."""
+        number = 0
+        try:
+            frame = frames.opened(data, self._terms, self._verifier)
+            number = frame.round
+            return self._answer(frame)
+        except BrokenFrameError as broken:
+            self._keeper.refused(broken.why, number)
+            body = frames.write_refusal(broken.why, broken.blamed)
+            return self._pack(FrameKind.REFUSE, number, body)
+
+    def _answer(self, frame: Frame) -> bytes:
+        if frame.kind is FrameKind.OPEN:
+            return self._open(frame)
+        if frame.kind in SINGLES:
+            return self._singles.answer(frame)
+        active = self._round
+        if active is None or frame.round != active.opening.number:
+            raise BrokenFrameError(Refusal.REPLAY)
+        if frame.kind is not active.expected:
+            raise BrokenFrameError(Refusal.OUT_OF_ORDER)
+        try:
+            kind, body = active.step(frame)
+            self._keeper.record(kind, active.opening, active.active)
+        except BrokenFrameError:
+            self._round = None  # forgets the secrets of the round
+            raise
+        if kind is FrameKind.REVEAL:
+            self._round = None
+        return self._pack(kind, frame.round, body)
+
+    def _open(self, frame: Frame) -> bytes:
+        last = max(self._keeper.last_round(), self._singles.last)
+        if self._round is not None:
+            last = max(last, self._round.opening.number)
+        if frame.round <= last:
+            raise BrokenFrameError(Refusal.REPLAY)
+        self._round = None
+        opening = Opening.read(frame.round, frame.body)
+        values = self._keeper.answer(opening)
+        if values.shape != (opening.size, opening.limbs):
+            raise BrokenFrameError(Refusal.BAD_REQUEST)
+        started = _Round(self._terms, self.position, opening, values, self._verifier)
+        self._keeper.record(FrameKind.ADVERT, opening, None)
+        self._round = started
+        return self._pack(FrameKind.ADVERT, frame.round, started.advert.body())
+
+    def _pack(self, kind: FrameKind, number: int, body: bytes) -> bytes:
+        return frames.pack(kind, self._terms, number, self.position, body, self._identity)
+
+    def __repr__(self) -> str:
+        return f"Site({self.name!r})"
+
+
+class _Round:
+    """What a site holds while a round lasts."""
+
+    def __init__(
+        self, terms: Terms, position: int, opening: Opening, values: Words, verifier: Verifier
+    ) -> None:
+        self._terms = terms
+        self._me = position
+        self._values = values
+        self._verifier = verifier
+        self.opening = opening
+        self.active: frozenset[int] | None = None
+        self.expected = FrameKind.KEYS
+        self._channel = Agreement()
+        self._mask = Agreement()
+        self._seed = Secret.fresh()
+        context = opening.context(terms)
+        self._bound = Bound(context, b"")
+        self.advert = Advert(
+            context,
+            self._channel.public,
+            self._mask.public,
+            commitment(self._seed, position, context),
+        )
+        self._masks: dict[int, bytes] = {}
+        self._inward: dict[int, Secret] = {}
+        self._sharing: frozenset[int] = frozenset()
+        self._shares: dict[int, Secret] = {}
+        self._own = Secret(b"")
+
+    def step(self, frame: Frame) -> tuple[FrameKind, bytes]:
+        """Take the next frame and give the body of the answer."""
+        steps: dict[FrameKind, Callable[[Frame], tuple[FrameKind, bytes]]] = {
+            FrameKind.KEYS: self._share,
+            FrameKind.INBOX: self._masked,
+            FrameKind.ACTIVE: self._consent,
+            FrameKind.UNMASK: self._reveal,
+        }
+        return steps[frame.kind](frame)
+
+    def _share(self, frame: Frame) -> tuple[FrameKind, bytes]:
+        """Check the keys of all sites, and send each a share of both secrets."""
+        count = len(self._terms.members)
+        peers: dict[int, Advert] = {}
+        for raw in frames.read_frames(frame.body, Advert.SIZE, count):
+            sent = frames.opened(raw, self._terms, self._verifier)
+            advert = Advert.read(sent)
+            same = advert.context == self.advert.context and sent.round == self.opening.number
+            if not same or sent.sender in peers:
+                raise BrokenFrameError(Refusal.KEYS_CHANGED, sent.sender)
+            peers[sent.sender] = advert
+        if peers.get(self._me) != self.advert:
+            raise BrokenFrameError(Refusal.KEYS_CHANGED, self._me)
+        if not self._terms.enough(frozenset(peers)):
+            raise BrokenFrameError(Refusal.TOO_FEW)
+        self._masks = {j: advert.mask for j, advert in peers.items()}
+        self._bound = Bound(self.advert.context, hashed(frame.body))
+        shares = np.concatenate(
+            [
+                shamir.split(secret.reveal(), self._terms.threshold, count)
+                for secret in (self._seed, self._mask.secret())
+            ],
+            axis=1,
+        ).astype("<u4")
+        self._own = Secret(shares[self._me].tobytes())
+        sealed = []
+        for j, advert in peers.items():
+            if j != self._me:
+                outward, self._inward[j] = self._channels(j, advert)
+                blob = seal(outward, shares[j].tobytes(), self._bound.envelope(self._me, j))
+                sealed.append((j, blob))
+        self.expected = FrameKind.INBOX
+        return FrameKind.SHARES, self._bound.keys + frames.write_entries(sealed)
+
+    def _channels(self, j: int, advert: Advert) -> tuple[Secret, Secret]:
+        try:
+            return self._bound.channels(self._channel, self._me, advert.channel, j)
+        except ValueError:  # a key of small order
+            raise BrokenFrameError(Refusal.KEYS_CHANGED, j) from None
+
+    def _masked(self, frame: Frame) -> tuple[FrameKind, bytes]:
+        """Take the shares of the others, and send the masked numbers."""
+        inbox = frames.read_entries(frame.body, frames.SEALED, len(self._terms.members))
+        if not inbox.keys() <= self._inward.keys():
+            raise BrokenFrameError(Refusal.BAD_SHARES)
+        self._sharing = frozenset(inbox) | {self._me}
+        if not self._terms.enough(self._sharing):
+            raise BrokenFrameError(Refusal.TOO_FEW)
+        for j, sealed in inbox.items():
+            share = unseal(self._inward[j], sealed, self._bound.envelope(j, self._me))
+            if share is None:
+                raise BrokenFrameError(Refusal.BAD_SHARES, j)
+            self._shares[j] = Secret(share)
+        self._shares[self._me] = self._own
+        self._inward.clear()
+        total = Accumulator(self.opening.size, self.opening.limbs)
+        total.add(self._values)
+        total.add(self._expanded(self._bound.self_mask(self._seed, self._me)))
+        for j in inbox:
+            try:
+                key = self._bound.pair_mask(self._mask, self._me, self._masks[j], j)
+            except ValueError:
+                raise BrokenFrameError(Refusal.KEYS_CHANGED, j) from None
+            total.add(self._expanded(key), sign_of(self._me, j))
+        self.expected = FrameKind.ACTIVE
+        return FrameKind.MASKED, self._bound.context + to_bytes(total.total())
+
+    def _expanded(self, key: Secret) -> Words:
+        return expand(key, self.opening.size, self.opening.limbs)
+
+    def _consent(self, frame: Frame) -> tuple[FrameKind, bytes]:
+        """Sign the one set of survivors that this site will ever unmask in this round."""
+        active = frames.read_set(frame.body, len(self._terms.members))
+        if self._me not in active or not active <= self._sharing:
+            raise BrokenFrameError(Refusal.BAD_ACTIVE_SET)
+        if not self._terms.enough(active):
+            raise BrokenFrameError(Refusal.TOO_FEW)
+        self.active = active
+        self.expected = FrameKind.UNMASK
+        return FrameKind.CONSENT, self._agreed(active)
+
+    def _agreed(self, active: frozenset[int]) -> bytes:
+        return frames.agreed(self._bound.context, self._bound.keys, self._sharing, active)
+
+    def _reveal(self, frame: Frame) -> tuple[FrameKind, bytes]:
+        """Give one share a site: of its own mask if it is active, else of its pair masks.
+
+        Which of the two is decided here, by the signed set; nobody can ask for the other.
+        """
+        assert self.active is not None
+        agreed = self._agreed(self.active)
+        signers = set()
+        for raw in frames.read_frames(frame.body, len(agreed), len(self._terms.members)):
+            sent = frames.opened(raw, self._terms, self._verifier)
+            right = sent.kind is FrameKind.CONSENT and sent.round == self.opening.number
+            if not right or sent.body != agreed or sent.sender not in self.active:
+                raise BrokenFrameError(Refusal.NO_CONSENT, sent.sender)
+            signers.add(sent.sender)
+        if len(signers) < self._terms.threshold:
+            raise BrokenFrameError(Refusal.NO_CONSENT)
+        entries = []
+        for j, share in self._shares.items():
+            start = 0 if j in self.active else frames.SHARE
+            entries.append((j, share.reveal()[start : start + frames.SHARE]))
+        return FrameKind.REVEAL, frames.write_entries(entries)

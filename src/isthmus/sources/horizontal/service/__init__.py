@@ -1,1 +1,0 @@
-"""Real processes: a site as a service, and Flower as the carrier."""

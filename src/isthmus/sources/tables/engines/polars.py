@@ -1,0 +1,92 @@
+"""Polars: the streaming engine hands over batches in this process; nothing is kept of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isthmus.sources.tables.engines.base import (
+    Computed,
+    Engine,
+    batch_rows,
+    distinct_by_narwhals,
+    unknown_level,
+)
+from isthmus.statistics import Kind, MomentsBuilder, Schema, Variable
+
+MISSING, UNKNOWN = -2, -1
+
+
+@final
+@dataclass(frozen=True)
+class PolarsEngine(Engine):
+    """A Polars lazy frame."""
+
+    frame: Any
+
+    @property
+    def site(self) -> str:
+        """Name of the engine."""
+        return "Polars"
+
+    def distinct(self, names: Sequence[str], rows: int) -> list[int]:
+        """Number of distinct values of these columns in the first rows."""
+        return distinct_by_narwhals(self.frame, names, rows)
+
+    def moments(self, schema: Schema) -> Computed:
+        """Stream numbers and codes and add up their products."""
+        selected = self.frame.select(*map(_expression, schema.variables))
+        builder = MomentsBuilder(schema)
+        for batch in _batches(selected, batch_rows(len(schema))):
+            builder.update([_column(v, batch[v.name], builder) for v in schema.variables])
+        return Computed.there(builder.finish())
+
+
+def _batches(selected: Any, rows: int) -> Iterator[Any]:
+    if hasattr(selected, "collect_batches"):
+        yield from selected.collect_batches(
+            chunk_size=rows, maintain_order=False, engine="streaming"
+        )
+    else:  # older versions cannot hand over batches
+        yield from selected.collect(engine="streaming").iter_slices(rows)
+
+
+def _expression(variable: Variable) -> Any:
+    import polars as pl
+
+    cells = pl.col(variable.name)
+    if variable.kind is Kind.CONTINUOUS:
+        return cells.cast(pl.Float64)
+    if all(isinstance(level, str) for level in variable.levels):
+        cells = cells.cast(pl.String)  # categories are matched by their text
+    codes = cells.replace_strict(
+        list(variable.levels),
+        list(range(len(variable.levels))),
+        default=UNKNOWN,
+        return_dtype=pl.Int32,
+    )
+    return (
+        pl.when(cells.is_null()).then(MISSING).otherwise(codes).cast(pl.Int32).alias(variable.name)
+    )
+
+
+def _column(variable: Variable, series: Any, builder: MomentsBuilder) -> NDArray[Any]:
+    values: NDArray[Any]
+    if variable.kind is Kind.CONTINUOUS:
+        nulls = series.null_count()
+        if nulls:
+            builder.miss(variable.name, nulls)
+            series = series.fill_null(0.0)
+        values = series.to_numpy()
+        return values
+    values = series.to_numpy()
+    if len(values) and values.min() < 0:
+        if (values == UNKNOWN).any():
+            raise unknown_level(variable.name, variable.levels)
+        builder.miss(variable.name, int((values == MISSING).sum()))
+        values = np.maximum(values, 0)
+    return values

@@ -1,0 +1,73 @@
+"""PostgreSQL with very many columns: rows stream over as binary COPY, and none are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isthmus.sources.tables.engines.base import Computed, batch_rows, unknown_level
+from isthmus.sources.tables.engines.sql import Writer
+from isthmus.statistics import Kind, MomentsBuilder, Schema, Variable
+
+PREFIX, SUFFIX = 19, 2
+"""Bytes before the first row and after the last one of a binary COPY without extensions."""
+
+
+def moments_by_copy(backend: Any, table: Any, schema: Schema) -> Computed:
+    """Stream all cells as doubles: every row then has the same number of bytes."""
+    writer = Writer(backend, table)
+    cells = [_cell(writer, v) for v in schema.variables]
+    query = f"COPY (SELECT {', '.join(cells)} FROM ({backend.compile(table)}) AS isthmus_rows) "
+    query += "TO STDOUT (FORMAT BINARY)"
+    builder = MomentsBuilder(schema)
+    with backend.con.cursor() as cursor, cursor.copy(query) as copy:
+        for rows in _blocks(copy, len(schema)):
+            builder.update([_checked(v, rows[:, i]) for i, v in enumerate(schema.variables)])
+    moments = builder.finish()
+    size = moments.n * len(schema)
+    what = f"{moments.n} rows of {len(schema)} variables, streamed and not kept"
+    return Computed(moments, what, size)
+
+
+def _cell(writer: Writer, variable: Variable) -> str:
+    """A double; NaN for null, minus one for what is no level."""
+    name = writer.name(variable.name)
+    if variable.kind is Kind.CONTINUOUS:
+        text = name
+    else:
+        cases = " ".join(
+            f"WHEN {name} = {writer.value(level)} THEN {i}"
+            for i, level in enumerate(variable.levels)
+        )
+        text = f"CASE WHEN {name} IS NULL THEN NULL {cases} ELSE -1 END"
+    return f"COALESCE({writer.real(text)}, 'NaN')"
+
+
+def _blocks(copy: Any, columns: int) -> Iterator[NDArray[np.float64]]:
+    row = np.dtype([("fields", ">i2"), ("cells", [("size", ">i4"), ("value", ">f8")], (columns,))])
+    held = bytearray()
+    skip = PREFIX
+    wanted = batch_rows(columns) * row.itemsize
+    for chunk in copy:
+        held += chunk
+        if skip and len(held) >= skip:
+            del held[:skip]
+            skip = 0
+        if not skip and len(held) >= wanted + SUFFIX:
+            yield _parsed(held[:wanted], row)
+            del held[:wanted]
+    yield _parsed(held[: len(held) - len(held) % row.itemsize], row)
+
+
+def _parsed(data: bytearray, row: np.dtype[Any]) -> NDArray[np.float64]:
+    cells = np.frombuffer(bytes(data), dtype=row)["cells"]["value"]
+    return np.ascontiguousarray(cells, dtype=np.float64)
+
+
+def _checked(variable: Variable, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    if variable.kind is Kind.DISCRETE and len(values) and np.nanmin(values, initial=0.0) < 0:
+        raise unknown_level(variable.name, variable.levels)
+    return values

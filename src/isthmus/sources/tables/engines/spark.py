@@ -1,0 +1,151 @@
+"""Spark: the workers add up their partitions; one row of sums comes over from each."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isthmus.errors import DataError
+from isthmus.sources.tables.engines.base import (
+    Computed,
+    Engine,
+    distinct_by_narwhals,
+    unknown_level,
+)
+from isthmus.statistics import Kind, Moments, Schema
+from isthmus.statistics.checks import OVERFLOW, refuse_empty, refuse_infinite, refuse_missing
+
+SAMPLE = 10_000
+
+
+@final
+@dataclass(frozen=True)
+class SparkEngine(Engine):
+    """A PySpark dataframe."""
+
+    frame: Any
+
+    @property
+    def site(self) -> str:
+        """Name of the engine."""
+        return "Spark"
+
+    def distinct(self, names: Sequence[str], rows: int) -> list[int]:
+        """Number of distinct values of these columns in the first rows."""
+        return distinct_by_narwhals(self.frame, names, rows)
+
+    def moments(self, schema: Schema) -> Computed:
+        """Let each worker add up its partition."""
+        from pyspark.sql import functions as F  # noqa: N812
+
+        chosen = []
+        for v in schema.variables:
+            cells = F.col("`" + v.name.replace("`", "``") + "`")
+            chosen.append(cells.cast("double") if v.kind is Kind.CONTINUOUS else cells)
+        selected = self.frame.select(*[c.alias(f"c{i}") for i, c in enumerate(chosen)])
+        shift = self._shift(selected, schema)
+        levels = [v.levels if v.kind is Kind.DISCRETE else None for v in schema.variables]
+        with warnings.catch_warnings():
+            # Spark warns of pandas 3 before every function on Arrow, which does not use pandas.
+            warnings.filterwarnings("ignore", message=".*pandas.*", category=FutureWarning)
+            parts = selected.mapInArrow(
+                _partial_sums(levels, shift.tolist()), "sums array<double>"
+            ).collect()
+        found = [np.array(row[0]) for row in parts]
+        return _merged(schema, shift, found)
+
+    @staticmethod
+    def _shift(selected: Any, schema: Schema) -> NDArray[np.float64]:
+        """Means of the first rows, for the continuous columns."""
+        from pyspark.sql import functions as F  # noqa: N812
+
+        shift = np.zeros(len(schema.columns))
+        wanted = [i for i, v in enumerate(schema.variables) if v.kind is Kind.CONTINUOUS]
+        if wanted:
+            means = selected.limit(SAMPLE).agg(*[F.avg(f"c{i}") for i in wanted]).collect()[0]
+            for i, mean in zip(wanted, means, strict=True):
+                if mean is not None and np.isfinite(mean):
+                    shift[schema.blocks[i][0]] = mean
+        return shift
+
+
+def _partial_sums(
+    levels: list[tuple[Any, ...] | None], shift: list[float]
+) -> Callable[[Iterable[Any]], Iterator[Any]]:
+    """The function for the workers.
+
+    It stands by itself, so that workers need NumPy and PyArrow but not this library. It gives one
+    array a partition: rows, spoiled blocks, then for each variable nulls, NaN, infinities and
+    unknown levels, then sums and products.
+    """
+
+    def add_up(batches: Iterable[Any]) -> Iterator[Any]:
+        import numpy as np
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        p, rows, spoiled = len(shift), 0, 0
+        odd = np.zeros((len(levels), 4))
+        sums, gram = np.zeros(p), np.zeros((p, p))
+        for batch in batches:
+            rows += batch.num_rows
+            z = np.empty((p, batch.num_rows))
+            at = 0
+            for i, (array, known) in enumerate(zip(batch.columns, levels, strict=True)):
+                odd[i, 0] += array.null_count
+                if known is None:
+                    values = array.fill_null(0.0).to_numpy(zero_copy_only=False)
+                    odd[i, 1] += np.isnan(values).sum()
+                    odd[i, 2] += np.isinf(values).sum()
+                    z[at] = values - shift[at]
+                    at += 1
+                else:
+                    codes = pc.index_in(array, value_set=pa.array(known, type=array.type))
+                    odd[i, 3] += codes.null_count - array.null_count
+                    codes = codes.fill_null(0).to_numpy(zero_copy_only=False)
+                    for j in range(1, len(known)):
+                        z[at] = codes == j
+                        at += 1
+            with np.errstate(all="ignore"):
+                more = z @ z.T
+            if np.isfinite(more).all():
+                sums += z.sum(axis=1)
+                gram += more
+            else:
+                spoiled += 1
+        packed = np.concatenate([[rows, spoiled], odd.ravel(), sums, gram.ravel()])
+        yield pa.RecordBatch.from_arrays(
+            [pa.array([packed.tolist()], type=pa.list_(pa.float64()))], ["sums"]
+        )
+
+    return add_up
+
+
+def _merged(
+    schema: Schema, shift: NDArray[np.float64], parts: list[NDArray[np.float64]]
+) -> Computed:
+    """Add the parts of the workers, and refuse what they saw."""
+    d, p = len(schema), len(schema.columns)
+    total = np.sum(parts, axis=0) if parts else np.zeros(2 + 4 * d + p + p * p)
+    rows, spoiled = int(total[0]), int(total[1])
+    odd = total[2 : 2 + 4 * d].reshape(d, 4).astype(np.int64)
+    missing = (odd[:, 0] + odd[:, 1]).tolist()
+    refuse_missing(dict(zip(schema.names, missing, strict=True)), rows)
+    refuse_infinite(dict(zip(schema.names, odd[:, 2].tolist(), strict=True)))
+    refuse_empty(rows)
+    for v, strange in zip(schema.variables, odd[:, 3].tolist(), strict=True):
+        if strange:
+            raise unknown_level(v.name, v.levels)
+    if spoiled:
+        raise DataError(OVERFLOW)
+    sums = total[2 + 4 * d : 2 + 4 * d + p]
+    gram = total[2 + 4 * d + p :].reshape(p, p)
+    moments = Moments(schema, rows, shift, sums, (gram + gram.T) / 2)
+    size = sum(part.size for part in parts)
+    what = f"sums and products of {p} columns from {len(parts)} partitions"
+    return Computed(moments, what, size)

@@ -1,0 +1,212 @@
+"""Tables in memory: pandas, Polars, PyArrow, dictionaries of arrays, NumPy arrays."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isthmus.errors import DataError, SchemaError
+from isthmus.results.disclosure import Disclosure
+from isthmus.sources.base import Source, countable
+from isthmus.sources.tables.encoding import Column, column_of_array, column_of_series
+from isthmus.sources.tables.kinds import Shape, check_choice, check_kinds, chosen_kind
+from isthmus.statistics import CodedRows, Counts, Kind, Moments, Plan, Schema, Variable
+from isthmus.statistics.checks import refuse_empty, refuse_missing
+from isthmus.statistics.coded import as_codes
+
+
+@final
+class Frame(Source):
+    """A table in memory. Nothing leaves it.
+
+    Parameters
+    ----------
+    data
+        A pandas, Polars or PyArrow table, anything else eager that narwhals knows, a dictionary
+        of arrays, or a NumPy array (two-dimensional, or with named fields).
+    kinds
+        How to read some columns. By default floats are continuous; text, categories and booleans
+        are discrete; integers are discrete when they have at most 20 distinct values.
+    integers
+        How to read integers that ``kinds`` does not name, whatever their number of values.
+    schema
+        What the columns are, where that is known beforehand (a study with several sites). It
+        also chooses the columns and their order. By default levels are those that occur, sorted.
+    names
+        Names for the columns of a NumPy array; ``x0``, ``x1`` … if not given.
+    """
+
+    def __init__(
+        self,
+        data: object,
+        *,
+        kinds: Mapping[str, Kind] | None = None,
+        integers: Kind | None = None,
+        schema: Schema | None = None,
+        names: Sequence[str] | None = None,
+    ) -> None:
+        check_choice(kinds, schema)
+        self._data = _columns(data, names)
+        self._given = check_kinds(kinds, self._data)
+        self._integers = integers
+        self._wanted = schema
+        self._moments: Moments | None = None
+        if schema is not None:
+            lacking = [n for n in schema.names if n not in self._data]
+            if lacking:
+                raise SchemaError(
+                    f"The table lacks the columns {lacking} of the schema. "
+                    f"It has: {list(self._data)[:20]}."
+                )
+
+    @cached_property
+    def _prepared(self) -> tuple[Schema, list[NDArray[Any]]]:
+        """The schema, and each column as numbers or codes."""
+        names = self._wanted.names if self._wanted is not None else tuple(self._data)
+        columns = [_column(n, self._data[n]) for n in names]
+        rows = {len(c.values) for c in columns}
+        if len(rows) > 1:
+            sizes = {c.name: len(c.values) for c in columns[:20]}
+            raise SchemaError(f"The columns have different lengths: {sizes}.")
+        refuse_missing({c.name: c.missing for c in columns}, max(rows))
+        refuse_empty(max(rows))
+        read = [self._read(c) for c in columns]
+        return Schema(tuple(v for v, _ in read)), [x for _, x in read]
+
+    def _read(self, column: Column) -> tuple[Variable, NDArray[Any]]:
+        wanted = None if self._wanted is None else self._wanted[column.name]
+        given = self._given.get(column.name) if wanted is None else wanted.kind
+        if given is None and column.shape is Shape.WHOLE:
+            given = self._integers
+        few = given is None and column.few()
+        kind = chosen_kind(column.name, column.shape, given, few=few)
+        if kind is Kind.CONTINUOUS:
+            values = column.values
+            if column.shape is Shape.TRUTH:
+                values = values.astype(np.uint8)
+            return wanted or Variable(column.name, kind), values
+        codes, levels = column.encode(None if wanted is None else wanted.levels)
+        return wanted or Variable(column.name, kind, levels), codes
+
+    def schema(self) -> Schema:
+        """Names, kinds and levels of the variables."""
+        return self._prepared[0]
+
+    def moments(self, names: Sequence[str] | None = None) -> Moments:
+        """Moments of these variables, in the order asked; of all if not given."""
+        schema, columns = self._prepared
+        if self._moments is None:
+            if names is not None:
+                asked = schema.indices(names)
+                return Moments.from_columns(schema.subset(names), [columns[i] for i in asked])
+            self._moments = Moments.from_columns(schema, columns)
+        return self._moments if names is None else self._moments.select(names)
+
+    def counts(self, plan: Plan) -> Counts:
+        """Counts over the planned sets of discrete variables."""
+        schema = countable(self.schema(), plan)
+        return Counts.from_rows(schema, self._coded, plan=plan)
+
+    @cached_property
+    def _coded(self) -> CodedRows:
+        schema, columns = self._prepared
+        discrete = [x for v, x in zip(schema.variables, columns, strict=True) if v.levels]
+        sizes = np.array([len(v.levels) for v in schema.variables if v.levels], dtype=np.int64)
+        rows = CodedRows(np.stack([as_codes(x, sizes) for x in discrete]))
+        # With fewer cells than rows the distinct rows are found quickly, and are all we need.
+        if math.prod(sizes.tolist()) <= rows.codes.shape[1] // 4:
+            return rows.distinct(sizes)
+        return rows
+
+    def rows(self) -> NDArray[np.float64]:
+        """All rows, shape (n, d), levels as codes."""
+        return np.stack([np.asarray(x, dtype=np.float64) for x in self._prepared[1]], axis=1)
+
+    def disclosure(self) -> Disclosure:
+        """Nothing: the table is here."""
+        return Disclosure.none()
+
+    def __repr__(self) -> str:
+        return f"Frame({len(self._data)} columns)"
+
+
+def _column(name: str, data: Any) -> Column:
+    import narwhals as nw
+
+    return (
+        column_of_series(name, data) if isinstance(data, nw.Series) else column_of_array(name, data)
+    )
+
+
+def _columns(data: object, names: Sequence[str] | None) -> dict[str, Any]:
+    """Columns by name, not yet looked at."""
+    if isinstance(data, np.ndarray):
+        return _columns_of_array(data, names)
+    if names is not None:
+        raise SchemaError("names are for NumPy arrays; this table has names of its own.")
+    if isinstance(data, Mapping):
+        if not data:
+            raise DataError("The table has no columns.")
+        for name in data:
+            _check_name(name)
+        return dict(data)
+    return _columns_of_frame(data)
+
+
+def _columns_of_array(data: NDArray[Any], names: Sequence[str] | None) -> dict[str, Any]:
+    if data.dtype.names is not None:
+        return {n: data[n] for n in data.dtype.names}
+    if data.ndim != 2 or data.shape[1] == 0:
+        raise SchemaError(
+            f"The array has the shape {data.shape}; (rows, columns) is needed, "
+            "with at least one column."
+        )
+    found = [f"x{i}" for i in range(data.shape[1])] if names is None else list(names)
+    if len(found) != data.shape[1] or len(set(found)) != len(found):
+        raise SchemaError(
+            f"{len(found)} names ({len(set(found))} different ones) were given "
+            f"for {data.shape[1]} columns."
+        )
+    for name in found:
+        _check_name(name)
+    if data.dtype.itemsize <= 2:
+        data = np.asfortranarray(data)  # codes are cheap to copy, and columns slow to read apart
+    return {n: data[:, i] for i, n in enumerate(found)}
+
+
+def _columns_of_frame(data: Any) -> dict[str, Any]:
+    import narwhals as nw
+
+    try:
+        frame = nw.from_native(data, pass_through=True)
+        held = list(frame.columns) if isinstance(frame, nw.DataFrame) else []
+    except (ValueError, TypeError) as error:
+        raise SchemaError(f"The names of the columns cannot be used: {error}") from error
+    for name in held:
+        _check_name(name)
+    if isinstance(frame, nw.LazyFrame):
+        raise DataError(
+            f"A {type(data).__name__} is not in memory. Give it to Lazy, which lets its engine "
+            "compute, or collect it first."
+        )
+    if not isinstance(frame, nw.DataFrame):
+        raise DataError(
+            f"A {type(data).__name__} is not a table. Give a pandas, Polars or PyArrow table, a "
+            "dictionary of arrays, or a two-dimensional NumPy array with names."
+        )
+    if not held:
+        raise DataError("The table has no columns.")
+    return {n: frame.get_column(n) for n in held}
+
+
+def _check_name(name: object) -> None:
+    if not isinstance(name, str) or not name:
+        raise SchemaError(
+            f"A column is named {name!r}. Names are non-empty strings: rename it, in pandas for "
+            "instance with df.columns = df.columns.astype(str)."
+        )

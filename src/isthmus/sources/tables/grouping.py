@@ -1,0 +1,148 @@
+"""What a GROUP BY brings over: distinct rows of codes, each with its number."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+
+from isthmus.sources.tables.encoding import Column, column_of_series
+from isthmus.sources.tables.kinds import FEW, Shape
+from isthmus.statistics import CodedRows, Level
+from isthmus.statistics.blocks import Positions
+from isthmus.statistics.checks import refuse_empty, refuse_missing
+from isthmus.statistics.coded import Integers, as_codes
+
+if TYPE_CHECKING:
+    import narwhals as nw
+
+PACK = 2**18
+"""Planned sets are asked for together while their common table has at most this many cells."""
+
+LOOK_BACK = 200
+"""How many packs a set is tried with."""
+
+
+@final
+@dataclass(frozen=True)
+class Grouped:
+    """Distinct rows of some variables.
+
+    Attributes
+    ----------
+    levels
+        The levels of each variable, in the order of the rows of codes.
+    rows
+        Codes and weights.
+    turned
+        Integer columns that had too many values to be discrete; they are not in `levels`.
+    size
+        How many numbers came over.
+    """
+
+    levels: Mapping[str, tuple[Level, ...]]
+    rows: CodedRows
+    turned: tuple[str, ...]
+    size: int
+
+    def take(self, names: Sequence[str]) -> CodedRows:
+        """The rows of some of the variables."""
+        position = {name: i for i, name in enumerate(self.levels)}
+        chosen = tuple(position[n] for n in names)
+        if chosen == tuple(range(len(position))):
+            return self.rows
+        part = self.rows.take(chosen)
+        return part.distinct(np.array([len(self.levels[n]) for n in names], dtype=np.int64))
+
+
+def group(
+    frame: nw.LazyFrame[Any],
+    names: Sequence[str],
+    *,
+    levels: Mapping[str, Sequence[Level]],
+    uncertain: Collection[str],
+) -> Grouped:
+    """Count distinct rows in the engine, in one pass.
+
+    Parameters
+    ----------
+    frame
+        The table.
+    names
+        Columns to group by.
+    levels
+        Levels that are known; of the other columns they are those that occur.
+    uncertain
+        Integer columns that are only discrete when they turn out to have few values.
+    """
+    import narwhals as nw
+
+    number = "isthmus_n"
+    while number in names:
+        number += "_"
+    found = frame.group_by(*names).agg(nw.len().alias(number)).collect()
+    weights = np.asarray(found.get_column(number).to_numpy(), dtype=np.int64)
+    columns = [column_of_series(n, found.get_column(n)) for n in names]
+    refuse_missing(
+        {c.name: _missing(found.get_column(c.name), c, weights) for c in columns},
+        int(weights.sum()),
+    )
+    refuse_empty(int(weights.sum()))
+    turned = tuple(c.name for c in columns if c.name in uncertain and _is_many(c))
+    coded = {c.name: c.encode(levels.get(c.name)) for c in columns if c.name not in turned}
+    sizes = np.array([len(known) for _, known in coded.values()], dtype=np.int64)
+    codes = np.empty((len(coded), len(weights)), dtype=as_codes(np.empty(0), sizes).dtype)
+    for i, (places, _) in enumerate(coded.values()):
+        codes[i] = places
+    return Grouped(
+        {name: known for name, (_, known) in coded.items()},
+        CodedRows(codes, weights),
+        turned,
+        weights.size * (len(names) + 1),
+    )
+
+
+def _is_many(column: Column) -> bool:
+    return column.shape is Shape.WHOLE and len(np.unique(column.values)) > FEW
+
+
+def _missing(series: nw.Series[Any], column: Column, weights: Integers) -> int:
+    """Rows with an empty cell: groups count as often as they were seen."""
+    if not column.missing:
+        return 0
+    empty = series.is_null().to_numpy().astype(bool)
+    if column.shape is Shape.REAL:
+        # NaN is no null, and comes after nulls became something in NumPy.
+        empty |= series.is_nan().fill_null(value=True).to_numpy().astype(bool)
+    return int(weights[empty].sum())
+
+
+def pack(sets: Iterable[Positions], sizes: Integers) -> list[tuple[Positions, list[Positions]]]:
+    """Put sets of variables together while their common table stays small.
+
+    Each pack is one GROUP BY; fewer of them are fewer passes over the data. Gives the members of
+    each pack, and the sets it answers for.
+    """
+    packs: list[tuple[int, int]] = []  # bits and cells
+    homes: list[list[Positions]] = []
+    for members in sets:
+        best: tuple[int, int] | None = None
+        for k in range(max(0, len(packs) - LOOK_BACK), len(packs)):
+            held, cells = packs[k]
+            extra = [int(sizes[i]) for i in members if not held >> i & 1]
+            cells *= math.prod(extra)
+            if not extra or (cells <= PACK and (best is None or cells < best[1])):
+                best = (k, cells)
+                if not extra:
+                    break
+        if best is None:
+            best = (len(packs), math.prod(int(sizes[i]) for i in members))
+            packs.append((0, 1))
+            homes.append([])
+        packs[best[0]] = (packs[best[0]][0] | sum(1 << i for i in members), best[1])
+        homes[best[0]].append(members)
+    found = [tuple(i for i in range(bits.bit_length()) if bits >> i & 1) for bits, _ in packs]
+    return list(zip(found, homes, strict=True))

@@ -1,0 +1,197 @@
+"""Time series, one or many, as a table of each step with the steps before it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isthmus.errors import DataError, SchemaError
+from isthmus.graphs.lags import lagged_name, split_lag
+from isthmus.results.disclosure import Disclosure
+from isthmus.sources.base import Source
+from isthmus.sources.tables.frame import Frame
+from isthmus.statistics import Counts, Kind, Moments, Plan, Schema
+
+Floats = NDArray[np.float64]
+Columns = dict[str, NDArray[Any]]
+
+
+@final
+class Series(Source):
+    """Series, with the past of each variable as further columns ``x@1``, ``x@2`` and so on.
+
+    A row is one step with the ``lags`` steps before it. Rows never reach across two realisations,
+    nor across a gap in time.
+
+    Parameters
+    ----------
+    data
+        One table in memory, or a sequence of tables, one for each realisation.
+    lags
+        How many steps back.
+    by
+        Column that tells realisations apart within a table; without it a table is one.
+    time
+        Column to sort by. Where it holds numbers or dates, the shortest step is the step, and a
+        longer one is a gap. Without it rows are in order and without gaps.
+    centre
+        Whether to take the mean of each realisation off it, where levels differ between them.
+    """
+
+    def __init__(
+        self,
+        data: object,
+        *,
+        lags: int,
+        by: str | None = None,
+        time: str | None = None,
+        centre: bool = False,
+    ) -> None:
+        if lags < 1:
+            raise DataError(f"lags must be at least 1; {lags} was given.")
+        tables = list(data) if isinstance(data, (list, tuple)) else [data]
+        if not tables:
+            raise DataError("There is no series: an empty sequence of tables was given.")
+        pieces: list[Floats] = []
+        self._names: tuple[str, ...] = ()
+        for table in tables:
+            names, found = _pieces(table, by, time)
+            if self._names and names != self._names:
+                raise SchemaError(
+                    f"The series have different columns: {list(self._names)} and {list(names)}."
+                )
+            self._names = names
+            pieces += found
+        self.lags = lags
+        self.realisations = len(pieces)
+        rows = [_stacked(p - p.mean(axis=0) if centre else p, lags) for p in pieces]
+        values = np.concatenate(rows)
+        if not len(values):
+            longest = max(len(p) for p in pieces)
+            raise DataError(
+                f"No stretch has more than {lags} steps without a gap (the longest has {longest}). "
+                "Take fewer lags, or check the column of time."
+            )
+        columns = [lagged_name(n, lag) for lag in range(lags + 1) for n in self._names]
+        self._frame = Frame(values, names=columns, schema=Schema.continuous(columns))
+
+    def schema(self) -> Schema:
+        """The variables now, then one step before, and so on."""
+        return self._frame.schema()
+
+    def moments(self, names: Sequence[str] | None = None) -> Moments:
+        """Moments of these columns, in the order asked; of all if not given."""
+        return self._frame.moments(names)
+
+    def counts(self, plan: Plan) -> Counts:
+        """Not of continuous columns; the error says so."""
+        return self._frame.counts(plan)
+
+    def rows(self) -> Floats:
+        """All rows."""
+        return self._frame.rows()
+
+    def disclosure(self) -> Disclosure:
+        """Nothing: the series are here."""
+        return Disclosure.none()
+
+    def __repr__(self) -> str:
+        return (
+            f"Series({len(self._names)} variables, lags={self.lags}, "
+            f"{self.realisations} stretches without a gap)"
+        )
+
+
+def _pieces(
+    table: object, by: str | None, time: str | None
+) -> tuple[tuple[str, ...], list[Floats]]:
+    """The names of the variables, and stretches of consecutive steps."""
+    columns = _columns(table)
+    keys = [k for k in (by, time) if k is not None]
+    lacking = [k for k in keys if k not in columns]
+    if lacking:
+        raise SchemaError(f"There is no column {lacking}. There are: {list(columns)[:20]}.")
+    names = tuple(n for n in columns if n not in keys)
+    taken = [n for n in names if split_lag(n)[1]]
+    if taken:
+        raise SchemaError(
+            f"The columns {taken[:5]} have names of earlier steps (they end in @1, @2 …). "
+            "Rename them, or give a table of such columns to Frame."
+        )
+    kinds = dict.fromkeys(names, Kind.CONTINUOUS)
+    values = Frame({n: columns[n] for n in names}, kinds=kinds).rows()
+    n = len(values)
+    group = (
+        np.zeros(n, dtype=np.int64)
+        if by is None
+        else np.unique(columns[by], return_inverse=True)[1].reshape(n)
+    )
+    order = np.arange(n) if time is None else _sorted_by(columns[time], time)
+    order = order[np.argsort(group[order], kind="stable")]
+    breaks = np.diff(group[order]) != 0
+    if time is not None:
+        breaks |= _gaps(columns[time][order], breaks, time)
+    return names, np.split(values[order], np.flatnonzero(breaks) + 1)
+
+
+def _columns(table: object) -> Columns:
+    """Columns by name."""
+    if isinstance(table, Mapping):
+        return {str(n): np.asarray(x) for n, x in table.items()}
+    if isinstance(table, np.ndarray):
+        if table.ndim != 2:
+            raise SchemaError(
+                f"The array has the shape {table.shape}; (steps, variables) is needed."
+            )
+        return {f"x{i}": table[:, i] for i in range(table.shape[1])}
+    import narwhals as nw
+
+    frame: Any = nw.from_native(table, pass_through=True)
+    if not isinstance(frame, nw.DataFrame):
+        raise DataError(
+            f"A {type(table).__name__} is not a table in memory. Let its engine add the columns "
+            "x@1, x@2 … (lag(x, 1) over (partition by … order by …)) and give that to Lazy; or "
+            "collect it first."
+        )
+    return {c: np.asarray(frame.get_column(c).to_numpy()) for c in frame.columns}
+
+
+def _sorted_by(times: NDArray[Any], name: str) -> NDArray[np.int64]:
+    try:
+        found: NDArray[np.int64] = np.argsort(times, kind="stable")
+    except TypeError as error:
+        raise DataError(f"The column of time {name!r} cannot be sorted: {error}.") from error
+    return found
+
+
+def _gaps(times: NDArray[Any], between: NDArray[np.bool_], name: str) -> NDArray[np.bool_]:
+    """Where one realisation misses steps; refuses two rows of one time."""
+    within = ~between
+    same = (times[1:] == times[:-1]) & within
+    if same.any():
+        shown = times[1:][same][:3].tolist()
+        raise DataError(
+            f"{int(same.sum())} rows have the same {name!r} as another of their realisation, for "
+            f"instance {shown}. Name the column that tells realisations apart by by=, or join them."
+        )
+    if times.dtype.kind not in "iufmM":
+        return np.zeros(len(between), dtype=np.bool_)
+    steps = np.diff(times)
+    if times.dtype.kind in "mM":
+        steps = steps / np.timedelta64(1, "ns")
+    steps = steps.astype(np.float64)
+    if not within.any():
+        return np.zeros(len(between), dtype=np.bool_)
+    found: NDArray[np.bool_] = within & (steps > 1.5 * steps[within].min())
+    return found
+
+
+def _stacked(values: Floats, lags: int) -> Floats:
+    """Each step with the steps before it, side by side."""
+    steps = len(values)
+    if steps <= lags:
+        return np.empty((0, values.shape[1] * (lags + 1)))
+    return np.concatenate([values[lags - k : steps - k] for k in range(lags + 1)], axis=1)

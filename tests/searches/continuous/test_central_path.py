@@ -1,0 +1,168 @@
+"""The parts of the path: barrier, penalties, orders, moves."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from tests.objectives.test_additive import make
+
+from isthmus.graphs import DAG, Knowledge
+from isthmus.numerics import acyclicity
+from isthmus.objectives import QuadraticAdditiveLoss
+from isthmus.searches.continuous.central_path import (
+    CentralPath,
+    Problem,
+    Stage,
+    acyclic_part,
+    allowed_edges,
+    log_determinant,
+    order_of,
+)
+from isthmus.searches.continuous.group_lasso import NodeLasso
+from isthmus.searches.continuous.notears_additive import NotearsAdditive
+from isthmus.searches.continuous.order_descent import OrderDescent
+
+Floats = NDArray[np.float64]
+
+
+def test_barrier_is_the_log_determinant() -> None:
+    rng = np.random.default_rng(0)
+    weights = 0.3 * rng.normal(size=(5, 5))
+    np.fill_diagonal(weights, 0.0)
+    found = log_determinant(weights * weights, 0.9)
+    assert found is not None
+    value, gradient = acyclicity.log_determinant(weights, 0.9)
+    assert found[0] == pytest.approx(value, abs=1e-12)
+    np.testing.assert_allclose(found[1] * 2 * weights, gradient, atol=1e-12)
+    assert log_determinant(np.full((3, 3), 1.0), 1.0) is None
+    # However heavy the edges: without a cycle there is nothing to pay.
+    heavy = log_determinant(100.0 * np.triu(np.ones((4, 4)), 1), 1.0)
+    assert heavy is not None
+    assert heavy[0] == pytest.approx(0.0)
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_gradient_of_the_whole_is_that_of_finite_differences(*, grouped: bool) -> None:
+    loss, features, _ = make("squares")
+    rows = features.shape[1]
+
+    def flat(x: Floats) -> tuple[float, Floats]:
+        value, gradient = loss.value_and_gradient(x.reshape(rows, 4))
+        return value, gradient.ravel()
+
+    edge = (loss.owner[:, None] * 4 + np.arange(4)).ravel()
+    problem = Problem(
+        flat,
+        np.zeros(rows * 4),
+        edge,
+        4,
+        4,
+        ~np.eye(4, dtype=np.bool_),
+        np.full((4, 4), 0.1),
+        grouped,
+    )
+    path = CentralPath(problem)
+    stage = Stage(0.3, 1.0, 1e-6, 10)
+    x = 0.1 * np.random.default_rng(1).normal(size=rows * 4)
+    x[edge % 5 == 0] = 0.0  # nothing acts on itself
+    _, gradient = path._value(x, stage)
+    step = 1e-6
+    for k in np.flatnonzero(edge % 5):
+        up, down = x.copy(), x.copy()
+        up[k] += step
+        down[k] -= step
+        change = (path._value(up, stage)[0] - path._value(down, stage)[0]) / (2 * step)
+        assert gradient[k] == pytest.approx(change, abs=1e-7)
+    assert not gradient[edge % 5 == 0].any()
+
+
+@given(st.integers(0, 10_000), st.integers(2, 7))
+def test_acyclic_part_is_acyclic_and_holds_what_is_required(seed: int, d: int) -> None:
+    rng = np.random.default_rng(seed)
+    weights = np.abs(rng.normal(size=(d, d)))
+    required = np.triu(rng.random((d, d)) < 0.2, 1)
+    part = acyclic_part(weights, required, 0.5)
+    names = [f"x{i}" for i in range(d)]
+    dag = DAG.from_adjacency(names, part)  # refuses a cycle
+    assert (part | ~required).all()
+    order = order_of(part)
+    assert sorted(order) == list(range(d))
+    assert all(order.index(i) < order.index(j) for i, j in np.argwhere(part))
+    # What was left out is light, or would close a cycle.
+    for i, j in np.argwhere(~part):
+        if i != j and weights[i, j] > 0.5:
+            assert names[i] in dag.descendants(names[j])
+
+
+def test_nothing_is_allowed_against_what_is_required() -> None:
+    known = Knowledge(required=[("a", "b"), ("b", "c")], forbidden=[("a", "d")])
+    allowed = allowed_edges(known.bind(list("abcd")), 4)
+    assert not allowed[2, 0]
+    assert not allowed[1, 0]
+    assert not allowed[0, 3]
+    assert allowed[0, 2]
+
+
+def small_problem(seed: int, d: int = 5) -> QuadraticAdditiveLoss:
+    rng = np.random.default_rng(seed)
+    weights = np.triu(rng.normal(size=(d, d)) * (rng.random((d, d)) < 0.6), 1)
+    x = rng.normal(size=(200, d)) @ np.linalg.inv(np.eye(d) - weights)
+    x = x[:, rng.permutation(d)]
+    s = np.cov(x.T, bias=True)
+    return QuadraticAdditiveLoss([f"x{i}" for i in range(d)], np.arange(d), s, s, s.diagonal())
+
+
+def best_of_all_orders(loss: QuadraticAdditiveLoss, penalty: float) -> float:
+    d = loss.targets
+    known: dict[tuple[int, frozenset[int]], float] = {}
+
+    def node(target: int, before: tuple[int, ...]) -> float:
+        key = target, frozenset(before)
+        if key not in known:
+            lasso = NodeLasso(loss, target, sorted(before), np.full(d, penalty))
+            known[key] = lasso.value(lasso.solve(np.zeros(d))[0])
+        return known[key]
+
+    orders = itertools.permutations(range(d))
+    return min(sum(node(v, order[:k]) for k, v in enumerate(order)) for order in orders)
+
+
+def test_objective_is_compared_with_the_best_of_all_orders() -> None:
+    penalty, reached = 0.05, 0
+    for seed in range(10):
+        loss = small_problem(seed)
+        least = best_of_all_orders(loss, penalty)
+        free = Knowledge().bind(loss.nodes)
+        values = []
+        for sweeps in (0, 10):
+            run = NotearsAdditive(penalty, 0.0, sweeps).begin(loss, free, np.random.default_rng(0))
+            while not run.step():
+                pass
+            values.append(run.best().score)
+        assert values[1] <= values[0] + 1e-9
+        assert values[1] >= least - 1e-9
+        reached += values[1] <= least + 1e-6
+    assert reached >= 9
+
+
+@pytest.mark.parametrize("kind", ["squares", "profiled"])
+def test_quick_solver_agrees_with_the_exact_one(kind: str) -> None:
+    loss, features, _ = make(kind, n=200)
+    rows = features.shape[1]
+    open_ = ~np.eye(4, dtype=np.bool_)
+    none = np.zeros((4, 4), dtype=np.bool_)
+    descent = OrderDescent(
+        loss, open_, none, np.full((4, 4), 0.03), [2, 0, 3, 1], np.zeros((rows, 4))
+    )
+    for target in range(4):
+        descent.settle(target)
+    nearly = descent.coefficients
+    for target in range(4):
+        descent.finish(target)
+    np.testing.assert_allclose(nearly, descent.coefficients, atol=1e-5)
+    assert descent.residual < 1e-9

@@ -1,0 +1,183 @@
+"""Paths of single engines that ordinary tables do not take."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from isthmus.errors import DataError, MissingValuesError, SchemaError
+from isthmus.sources import Frame, Lazy
+from isthmus.statistics import Kind, Plan, Schema
+from isthmus.testing.source import check_moments, check_source
+
+Table = dict[str, Any]
+Constructor = Callable[[Table], Any]
+
+IBIS = [
+    pytest.mark.filterwarnings("ignore::DeprecationWarning:ibis"),
+    pytest.mark.filterwarnings("ignore:The 'future.infer_string' option"),
+]
+
+
+def with_marks(function: Any) -> Any:
+    for mark in IBIS:
+        function = mark(function)
+    return function
+
+
+def mixed(n: int = 500) -> Table:
+    rng = np.random.default_rng(3)
+    return {
+        "x": 1e6 + rng.normal(size=n),
+        "truth": rng.random(n) < 0.5,
+        "y": rng.normal(size=n),
+        "c": rng.choice(["a", "it's", "ç"], n),
+    }
+
+
+@with_marks
+@pytest.mark.postgres
+def test_postgres_by_copy(make_ibis_postgres: Constructor, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("isthmus.sources.tables.engines.ibis.QUERIES", 0)
+    monkeypatch.setattr("isthmus.sources.tables.engines.postgres.batch_rows", lambda _: 64)
+    for n in (500, 64, 1):
+        data = mixed(n)
+        source = Lazy(make_ibis_postgres(data))
+        check_source(source, Frame(data))
+        assert any(e.size == 4 * n and "streamed" in e.what for e in source.disclosure().entries)
+    data = mixed()
+    data["x"][3] = np.nan
+    data["y"] = [None, *data["y"][1:]]
+    with pytest.raises(MissingValuesError, match=r"'x' \(1\), 'y' \(1\)"):
+        Lazy(make_ibis_postgres(data)).moments()
+    short = Frame(mixed()).schema().with_levels({"c": ("a", "ç")})
+    with pytest.raises(SchemaError, match="not among its levels"):
+        Lazy(make_ibis_postgres(mixed()), schema=short).moments()
+
+
+@with_marks
+@pytest.mark.postgres
+def test_postgres_in_several_queries(
+    make_ibis_postgres: Constructor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("isthmus.sources.tables.engines.sql.CHUNK", 5)
+    data = mixed()
+    source = Lazy(make_ibis_postgres(data))
+    check_source(source, Frame(data))
+    assert sum(e.size for e in source.disclosure().entries) < 200
+
+
+@with_marks
+@pytest.mark.postgres
+def test_postgres_with_sixty_columns(make_ibis_postgres: Constructor) -> None:
+    """More sums than PostgreSQL gives back in one row."""
+    x = np.random.default_rng(4).normal(size=(50, 60))
+    data = {f"v{i}": x[:, i] for i in range(60)}
+    check_moments(Lazy(make_ibis_postgres(data)).moments(), Frame(data).moments())
+
+
+@with_marks
+@pytest.mark.postgres
+def test_numeric_columns_of_postgres(make_ibis_postgres: Constructor, postgres: str) -> None:
+    import psycopg
+
+    with psycopg.connect(postgres) as connection:
+        connection.execute(
+            "CREATE TABLE prices AS SELECT (i * 1.25)::numeric(10, 2) AS price, i AS day, "
+            "(i % 2)::smallint AS odd FROM generate_series(1, 40) AS i"
+        )
+    table = make_ibis_postgres({"a": [1]}).get_backend().table("prices")
+    i = np.arange(1, 41)
+    check_source(Lazy(table), Frame({"price": i * 1.25, "day": i, "odd": i % 2}))
+
+
+@with_marks
+def test_other_databases_stream_or_add_up(
+    make_ibis_duckdb: Constructor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SQL is portable: here DuckDB answers it like a database without a path of its own."""
+    from isthmus.sources.tables.engines.sql import sums_by_sql
+
+    data = mixed()
+    frame = Frame(data)
+    table = make_ibis_duckdb(data)
+    found = sums_by_sql(table.get_backend(), table, frame.schema())
+    check_moments(found.moments, frame.moments())
+
+
+@with_marks
+def test_ibis_tables_in_memory_and_queries(make_ibis_duckdb: Constructor) -> None:
+    ibis = pytest.importorskip("ibis")
+    data = {"x": [1.5, 2.5, 4.5], "y": [1.0, 0.5, 0.25]}
+    check_source(Lazy(ibis.memtable(data)), Frame(data))
+    table = make_ibis_duckdb(mixed())
+    query = table.filter(table.y > 0).mutate(z=table.x * 2).drop("truth")
+    kept = mixed()["y"] > 0
+    part = {n: v[kept] for n, v in mixed().items() if n != "truth"}
+    check_source(Lazy(query), Frame({**part, "z": part["x"] * 2}))
+
+
+def test_duckdb_queries_types_and_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    monkeypatch.setattr("isthmus.sources.tables.engines.duckdb.batch_rows", lambda _: 2048)
+    connection = duckdb.connect()
+    connection.execute("CREATE TYPE size AS ENUM ('small', 'large', 'huge')")
+    relation = connection.sql(
+        "SELECT (i * 0.25)::DECIMAL(12, 2) AS price, i::HUGEINT AS big, "
+        "(CASE WHEN i % 3 = 0 THEN 'large' ELSE 'small' END)::size AS size, "
+        "i % 2 = 0 AS even FROM range(10000) t(i)"
+    )
+    i = np.arange(10_000)
+    data = {
+        "price": i * 0.25,
+        "big": i,
+        "size": np.where(i % 3 == 0, "large", "small"),
+        "even": i % 2 == 0,
+    }
+    check_source(Lazy(relation), Frame(data))
+    connection.close()
+
+
+def test_duckdb_with_values_that_are_no_levels(make_duckdb: Constructor) -> None:
+    short = Frame(mixed()).schema().with_levels({"c": ("a", "ç")})
+    with pytest.raises(SchemaError, match=r"'c'.*not among its levels"):
+        Lazy(make_duckdb(mixed()), schema=short).moments()
+
+
+def test_a_table_that_changes_is_noticed(make_duckdb: Constructor) -> None:
+    relation = make_duckdb({"a": [0, 1, 1], "b": ["x", "y", "y"]})
+    source = Lazy(relation)
+    assert source.counts(Plan.everything()).n == 3
+    assert source.counts(Plan.up_to(1)).n == 3  # from what is at hand
+    short = Schema.discrete({"a": (0,), "b": ("x",)})
+    with pytest.raises(SchemaError, match=r"'a'.*not among its levels"):
+        Lazy(relation, schema=short).counts(Plan.everything())
+
+
+def test_unsupported_engines_are_named() -> None:
+    import narwhals as nw
+
+    from isthmus.sources.tables.lazy import engine_of
+
+    class Odd:
+        implementation = nw.Implementation.DASK
+
+        def to_native(self) -> object:
+            return object()
+
+    with pytest.raises(DataError, match="not supported"):
+        engine_of(Odd())  # type: ignore[arg-type]
+
+
+@pytest.mark.spark
+def test_spark_partitions_without_rows(make_pyspark: Constructor) -> None:
+    data = {"x": np.array([1.5, 2.5, 7.5]), "c": np.array(["a", "b", "a"])}
+    table = make_pyspark(data).repartition(5)
+    source = Lazy(table)
+    check_moments(source.moments(), Frame(data).moments())
+    told = [e for e in source.disclosure().entries if "partitions" in e.what]
+    assert len(told) == 1
+    assert source.schema()["c"].kind is Kind.DISCRETE
