@@ -89,7 +89,7 @@ def _notears(rows):
         return weights
     search = ist.Notears(penalty=0.01, threshold=THRESHOLD)
     found = ist.learn(ist.Frame(rows[:, moving]), score=ist.LeastSquares(), search=search)
-    weights[np.ix_(moving, moving)] = found.details["weights_before_threshold"]
+    weights[np.ix_(moving, moving)] = found.details.weights_before_threshold
     return weights
 
 
@@ -110,7 +110,7 @@ def secure_sum(parts, _):
     tables = {f"s{k}": dict(zip(names, p.T, strict=True)) for k, p in enumerate(parts)}
     search = ist.Notears(penalty=0.01, threshold=THRESHOLD)
     found = ist.learn(ist.Federation.simulate(tables), score=ist.LeastSquares(), search=search)
-    weights = found.details["weights_before_threshold"]
+    weights = found.details.weights_before_threshold
     return {"secure sum": (np.abs(weights) > THRESHOLD, 1)}
 
 
@@ -211,7 +211,7 @@ def mlp_admm_paper(parts, _):
 def _mlp(rows):
     search = ist.NotearsMLP(penalty=0.01, threshold=THRESHOLD)
     found = ist.learn(ist.Frame(rows - rows.mean(axis=0)), score=ist.Perceptrons(), search=search)
-    return found.details["weights"]
+    return found.details.weights
 
 
 def mlp_alone(parts, truth):

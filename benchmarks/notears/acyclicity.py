@@ -37,7 +37,7 @@ def main() -> None:
                 part = "moves" if moves else "plain"
                 row[f"cpu_{part}"] = time.process_time() - begin
                 row[f"objective_{part}"] = found.score
-                row[f"shd_{part}"] = judge(found.details["weights"], drawn.dag)["shd"]
+                row[f"shd_{part}"] = judge(found.details.weights, drawn.dag)["shd"]
             rows.append(row)
             print(row, flush=True)
     (RESULTS / "notears-acyclicity.json").write_text(json.dumps(rows) + "\n")

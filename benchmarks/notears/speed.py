@@ -88,7 +88,7 @@ def main() -> None:
         def alone(x: np.ndarray) -> np.ndarray:
             columns = {f"x{i}": x[:, i] for i in range(x.shape[1])}
             solution = ist.learn(columns, search=ist.Notears(penalty=0.1), time_limit=3000)
-            print(solution.status, solution.details["kkt_residual"])
+            print(solution.status, solution.details.kkt_residual)
             return solution.dag.adjacency()
 
         for d in map(int, sys.argv[2:] or ("500", "1000", "2000")):

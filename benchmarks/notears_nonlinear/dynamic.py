@@ -27,7 +27,7 @@ def f1(found: Edges, truth: Edges) -> float:
 
 
 def dynotears(source: ist.Series) -> DynamicNetwork:
-    network = ist.learn(source, search=ist.Dynotears()).details["network"]
+    network = ist.learn(source, search=ist.Dynotears()).details.network
     assert isinstance(network, DynamicNetwork)
     return network
 

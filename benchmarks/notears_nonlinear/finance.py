@@ -91,7 +91,7 @@ def main() -> None:
             begin = time.process_time()
             solution = ist.learn(ist.Series(data, lags=lags), search=search, knowledge=knowledge)
             seconds = time.process_time() - begin
-            network = solution.details["network"]
+            network = solution.details.network
             assert isinstance(network, DynamicNetwork)
             lagged = {tuple(e) for e in network.lagged}
             now = len(network.instantaneous.edges)

@@ -54,7 +54,7 @@ def main() -> None:
             if official
             else " – | – | – |"
         )
-        evaluations = found.details["evaluations"]
+        evaluations = found.details.evaluations
         line += f" {ours:.1f} | {shd(found, truth)} | {evaluations:,} |"
         line += f" {official['cpu'] / ours:.0f}× |" if official else " – |"
         line += f" {other:.1f} | {shd(curves, truth)} |"

@@ -205,7 +205,7 @@ def exact(limit: float) -> None:
             edges = [(place[a], place[b]) for a, b in solution.dag.edges]
             one |= {
                 "seconds": round(time.process_time() - begun, 3), "bic": bic(codes, edges),
-                "ending": str(solution.status.ending), "gap": solution.details["gap"],
+                "ending": str(solution.status.ending), "gap": solution.details.gap,
                 "listed": len(table),
             }  # fmt: skip
         else:

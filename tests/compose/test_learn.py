@@ -215,7 +215,7 @@ print(json.dumps([solution.status.ending, len(solution.dag.edges)]))
 
 
 def test_search_and_score_that_do_not_fit_are_told_apart() -> None:
-    with pytest.raises(MismatchError, match="needs a LocalScore"):
+    with pytest.raises(MismatchError, match="needs local scores of parent sets"):
         ist.learn(linear_table()[0], score=ist.LeastSquares(), search=ist.Boss())
 
 

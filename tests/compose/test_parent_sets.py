@@ -89,7 +89,7 @@ def test_what_is_not_complete_is_not_called_optimal() -> None:
     table = ScoreTable.from_lists(["a", "b"], [[((), -1.0)], [((), -2.0)]], complete=False)
     solution = solve(table)
     assert solution.status.ending is Ending.CONVERGED
-    assert solution.details["gap"] is None
+    assert solution.details.gap is None
 
 
 def test_knowledge_and_files(tmp_path: Path) -> None:

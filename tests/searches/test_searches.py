@@ -14,7 +14,7 @@ from isthmus.graphs import DAG, Knowledge
 from isthmus.objectives import LocalScore, PythonLocalScore
 from isthmus.results.status import Ending
 from isthmus.scores import BGe, GaussianBIC
-from isthmus.searches import Boss, Found, HillClimb, Progress, Search, drive
+from isthmus.searches import Boss, HillClimb, Progress, Search, SearchResult, drive
 from isthmus.statistics import Moments, Schema
 from isthmus.testing import enumerate_dags
 
@@ -31,7 +31,7 @@ def run(
     local: LocalScore,
     knowledge: Knowledge | None = None,
     seed: int = 0,
-) -> Found:
+) -> SearchResult:
     bound = (knowledge or Knowledge()).bind(local.nodes)
     begun = search.begin(local, bound, np.random.default_rng(seed))
     found, status = drive(begun, "test")

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from isthmus.graphs import BoundKnowledge
-from isthmus.objectives import LocalScore, PythonLocalScore
+from isthmus.objectives import LOCAL_SCORES, LocalScore, PythonLocalScore
 from isthmus.scores import BGe
-from isthmus.searches import Boss, Found, HillClimb, Run, Search
+from isthmus.searches import Boss, HillClimb, Run, Search, SearchResult
+from isthmus.searches.base import Accepts
 from isthmus.statistics import Moments, Schema
 from isthmus.testing import check_score, check_search
 
@@ -53,25 +54,25 @@ class _Wrong(Search[LocalScore]):
     """Returns the graph in which everybody is the child of the first, or a wrong score."""
 
     lie: float
-    takes: ClassVar[type[object]] = LocalScore
+    accepts: ClassVar[Accepts] = (LOCAL_SCORES,)
 
     def begin(
         self, objective: LocalScore, knowledge: BoundKnowledge, rng: np.random.Generator
-    ) -> Run:
+    ) -> Run[SearchResult]:
         return _WrongRun(objective, self.lie)
 
 
-class _WrongRun(Run):
+class _WrongRun(Run[SearchResult]):
     def __init__(self, objective: LocalScore, lie: float) -> None:
         self._objective, self._lie = objective, lie
 
     def step(self) -> bool:
         return True
 
-    def best(self) -> Found:
+    def best(self) -> SearchResult:
         parents = tuple((0,) if v else () for v in range(len(self._objective.nodes)))
         score = sum(self._objective.local(v, p) for v, p in enumerate(parents))
-        return Found(parents, score + self._lie)
+        return SearchResult(parents, score + self._lie)
 
     def describe(self) -> tuple[str, float, float | None]:
         return "", 0.0, None

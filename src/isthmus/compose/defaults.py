@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-from isthmus.objectives import AdditiveLoss, LocalScore, ParametricLoss, SmoothLoss
+from isthmus.objectives import (
+    ADDITIVE_MODEL,
+    LOCAL_SCORES,
+    PARAMETRIC_MODEL,
+    SECOND_MOMENTS,
+    Objective,
+)
 from isthmus.scores import (
     BIC,
     AdditiveLeastSquares,
@@ -26,7 +32,6 @@ from isthmus.searches import (
     Search,
     SubsetDP,
 )
-from isthmus.searches.base import Objective
 from isthmus.statistics import Kind, Schema
 
 AnyScore: TypeAlias = Score[Any, Any]
@@ -41,16 +46,16 @@ _FEW = 200
 def choose_score(schema: Schema, search: AnySearch | None) -> tuple[AnyScore, str]:
     """Choose a score that the search takes; the second item says why."""
     discrete = len(schema.of_kind(Kind.DISCRETE))
-    takes = LocalScore if search is None else search.takes
+    accepts = (LOCAL_SCORES,) if search is None else search.accepts
     if isinstance(search, Dynotears):
         return LaggedLeastSquares(), "the search looks back in time"
-    if takes is AdditiveLoss:
+    if ADDITIVE_MODEL in accepts:
         if discrete == len(schema):
             return Logistic(), "all columns are discrete"
         return AdditiveLeastSquares(), "the search fits curves"
-    if takes is ParametricLoss:
+    if PARAMETRIC_MODEL in accepts:
         return Perceptrons(), "the search fits small neural networks"
-    if takes is SmoothLoss:
+    if SECOND_MOMENTS in accepts:
         return LeastSquares(), "the search moves weights"
     if discrete == len(schema):
         return BIC(), "all columns are discrete"
@@ -68,11 +73,11 @@ def choose_search(schema: Schema, objective: Objective) -> tuple[AnySearch, str]
     categories, over orders for the rest; where moments tell all, over every graph of few variables.
     To count every set of variables would tell more of the data than is needed.
     """
-    if isinstance(objective, AdditiveLoss):
+    if ADDITIVE_MODEL.of(objective):
         return NotearsAdditive(), "the score fits curves"
-    if isinstance(objective, ParametricLoss):
+    if PARAMETRIC_MODEL.of(objective):
         return NotearsMLP(), "the score fits small neural networks"
-    if isinstance(objective, SmoothLoss):
+    if SECOND_MOMENTS.of(objective):
         return Notears(), "the score weighs edges"
     d = len(schema)
     counted = len(schema.of_kind(Kind.DISCRETE)) == d

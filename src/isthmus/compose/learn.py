@@ -17,10 +17,9 @@ from isthmus.errors import DataWarning, MismatchError
 from isthmus.fitting import fit_gaussian, fit_tables
 from isthmus.graphs import DAG, Knowledge
 from isthmus.models import DiscreteNetwork, GaussianNetwork
-from isthmus.objectives import LocalScore, QuadraticLoss, SmoothLoss
+from isthmus.objectives import LocalScore, Objective, QuadraticLoss
 from isthmus.results import Solution
 from isthmus.searches import Progress, drive
-from isthmus.searches.base import Objective
 from isthmus.sources import Expanded, Source, Summary, as_source
 from isthmus.statistics import Counts, Kind, Moments, Plan, Rows
 from isthmus.statistics.basis import features_of
@@ -78,11 +77,12 @@ def learn(
     statistics = _gather(source, chosen)
     objective: Objective = chosen.bind(statistics)
     looked, how = choose_search(schema, objective) if search is None else (search, "as asked")
-    fits: bool = isinstance(objective, looked.takes)
+    fits = any(c in objective.capabilities for c in looked.accepts)
     if not fits:
         raise MismatchError(
-            f"{looked!r} needs a {looked.takes.__name__} and {chosen!r} gives a "
-            f"{type(objective).__mro__[1].__name__}. Leave the score out to get one that fits."
+            f"{looked!r} needs {looked.accepts[0]} and {chosen!r} gives "
+            f"{' and '.join(sorted(map(str, objective.capabilities)))}. "
+            "Leave the score out to get one that fits."
         )
     known = Knowledge() if knowledge is None else knowledge
     bound, rng = known.bind(objective.nodes), np.random.default_rng(seed)
@@ -97,7 +97,7 @@ def learn(
         status=status,
         disclosure=source.disclosure(),
         choice=f"Score {chosen!r} ({why}); search {looked!r} ({how}).",
-        equivalent=isinstance(objective, LocalScore | SmoothLoss) and objective.equivalent,
+        equivalent=objective.equivalent,
         knowledge=knowledge,
         notes=notes,
         details=found.details,

@@ -37,7 +37,7 @@ def reporter_for(
             return
         done = "" if state.done is None else f", {state.done:.0%}"
         write(
-            f"{state.search}: {state.text}, best {state.score:.8g}{done}, {state.seconds:.0f} s "
+            f"{state.name}: {state.text}, best {state.score:.8g}{done}, {state.seconds:.0f} s "
             "(Ctrl-C for the best so far)"
         )
 

@@ -1,6 +1,19 @@
 """The second waist: what a search may know of the data."""
 
 from isthmus.objectives.additive import AdditiveLoss, QuadraticAdditiveLoss
+from isthmus.objectives.base import (
+    ADDITIVE_MODEL,
+    EDGE_WEIGHTS,
+    LAGGED_MODEL,
+    LOCAL_SCORES,
+    PARAMETRIC_MODEL,
+    PARENT_SETS,
+    SECOND_MOMENTS,
+    Capabilities,
+    Capability,
+    Objective,
+    Sense,
+)
 from isthmus.objectives.ceiling import Ceiling
 from isthmus.objectives.generalised import Bernoulli, Counting, Family, GeneralisedLinearLoss
 from isthmus.objectives.local import CompiledLocalScore, LocalScore, PythonLocalScore
@@ -10,8 +23,17 @@ from isthmus.objectives.smooth import LikelihoodLoss, MomentsLoss, QuadraticLoss
 from isthmus.objectives.table import ScoreTable
 
 __all__ = [
+    "ADDITIVE_MODEL",
+    "EDGE_WEIGHTS",
+    "LAGGED_MODEL",
+    "LOCAL_SCORES",
+    "PARAMETRIC_MODEL",
+    "PARENT_SETS",
+    "SECOND_MOMENTS",
     "AdditiveLoss",
     "Bernoulli",
+    "Capabilities",
+    "Capability",
     "Ceiling",
     "CompiledLocalScore",
     "Counting",
@@ -20,11 +42,13 @@ __all__ = [
     "LikelihoodLoss",
     "LocalScore",
     "MomentsLoss",
+    "Objective",
     "ParametricLoss",
     "PythonLocalScore",
     "QuadraticAdditiveLoss",
     "QuadraticLoss",
     "ScoreTable",
+    "Sense",
     "SmoothLoss",
     "TableBuilder",
     "list_parent_sets",

@@ -8,18 +8,20 @@ is the norm of its coefficients.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
+
+from isthmus.objectives.base import ADDITIVE_MODEL, Capabilities, Objective, Sense
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 
-class AdditiveLoss(ABC):
+class AdditiveLoss(Objective):
     """A differentiable objective, to be minimised; mostly convex for a given order of the nodes.
 
     Attributes
@@ -33,7 +35,9 @@ class AdditiveLoss(ABC):
         For each row of the coefficients the node it belongs to, -1 for a constant.
     """
 
-    nodes: tuple[str, ...]
+    sense: ClassVar[Sense] = Sense.MINIMISE
+    capabilities: ClassVar[Capabilities] = frozenset({ADDITIVE_MODEL})
+    equivalent = False
     targets: int
     owner: Integers
 

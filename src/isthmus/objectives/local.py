@@ -9,21 +9,22 @@ A search that sees a :class:`LocalScore` knows the names of the nodes and can as
 from __future__ import annotations
 
 import ctypes
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.graphs import DAG
+from isthmus.objectives.base import LOCAL_SCORES, Capabilities, Objective, Sense
 from isthmus.objectives.ceiling import Ceiling
 
 _SCORE_TYPE = ctypes.CFUNCTYPE(ctypes.c_int64, *(ctypes.c_int64,) * 7)
 
 
-class LocalScore(ABC):
+class LocalScore(Objective):
     """A decomposable objective to be maximised.
 
     Attributes
@@ -34,8 +35,8 @@ class LocalScore(ABC):
         Whether Markov-equivalent graphs always get the same total.
     """
 
-    nodes: tuple[str, ...]
-    equivalent: bool
+    sense: ClassVar[Sense] = Sense.MAXIMISE
+    capabilities: ClassVar[Capabilities] = frozenset({LOCAL_SCORES})
 
     @property
     @abstractmethod

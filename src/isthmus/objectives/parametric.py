@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+from isthmus.objectives.base import PARAMETRIC_MODEL, Capabilities, Objective, Sense
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 
-class ParametricLoss(ABC):
+class ParametricLoss(Objective):
     """A differentiable objective of a vector of parameters, to be minimised.
 
     Attributes
@@ -23,7 +26,9 @@ class ParametricLoss(ABC):
         The model of a node does not depend on a cause when all parameters of that edge are zero.
     """
 
-    nodes: tuple[str, ...]
+    sense: ClassVar[Sense] = Sense.MINIMISE
+    capabilities: ClassVar[Capabilities] = frozenset({PARAMETRIC_MODEL})
+    equivalent = False
     edge: Integers
 
     @abstractmethod

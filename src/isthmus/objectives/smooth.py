@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from isthmus.objectives.base import EDGE_WEIGHTS, SECOND_MOMENTS, Capabilities, Objective, Sense
 from isthmus.objectives.local import CompiledLocalScore
 
 _DETERMINED = 1e-10
 
 
-class SmoothLoss(ABC):
+class SmoothLoss(Objective):
     """A differentiable objective of weights ``[from, to]``, to be minimised.
 
     Attributes
@@ -25,8 +26,8 @@ class SmoothLoss(ABC):
         Whether Markov-equivalent graphs have the same minimum.
     """
 
-    nodes: tuple[str, ...]
-    equivalent: bool
+    sense: ClassVar[Sense] = Sense.MINIMISE
+    capabilities: ClassVar[Capabilities] = frozenset({EDGE_WEIGHTS})
 
     @abstractmethod
     def value_and_gradient(self, weights: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
@@ -46,6 +47,8 @@ class MomentsLoss(SmoothLoss):
         How many rows it was computed from, for criteria that weigh fit against size; None if that
         is not known.
     """
+
+    capabilities: ClassVar[Capabilities] = frozenset({EDGE_WEIGHTS, SECOND_MOMENTS})
 
     def __init__(
         self, nodes: Sequence[str], matrix: NDArray[np.float64], rows: int | None = None

@@ -11,20 +11,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.errors import KnowledgeError, SchemaError
 from isthmus.graphs import DAG, BoundKnowledge
+from isthmus.objectives.base import PARENT_SETS, Capabilities, Objective, Sense
 
 Words = NDArray[np.uint64]
 
 
 @final
 @dataclass(frozen=True, eq=False)
-class ScoreTable:
+class ScoreTable(Objective):
     """Parent sets with their scores, best first for each node.
 
     Attributes
@@ -50,6 +51,8 @@ class ScoreTable:
         Sets are also listed when they score up to this much less than a subset.
     """
 
+    sense: ClassVar[Sense] = Sense.MAXIMISE
+    capabilities: ClassVar[Capabilities] = frozenset({PARENT_SETS})
     nodes: tuple[str, ...]
     starts: NDArray[np.int64]
     sets: Words

@@ -1,5 +1,13 @@
 """What comes out: solutions, how they came about, and what left which place."""
 
+from isthmus.results.details import (
+    ExactDetails,
+    ModelDetails,
+    OrderDetails,
+    RBNetsDetails,
+    SearchDetails,
+    WeightDetails,
+)
 from isthmus.results.disclosure import Disclosure, Release
 from isthmus.results.dynamic import DynamicEdge, DynamicNetwork
 from isthmus.results.refit import Refit
@@ -12,8 +20,14 @@ __all__ = [
     "DynamicNetwork",
     "Ending",
     "Evidence",
+    "ExactDetails",
+    "ModelDetails",
+    "OrderDetails",
+    "RBNetsDetails",
     "Refit",
     "Release",
+    "SearchDetails",
     "Solution",
     "Status",
+    "WeightDetails",
 ]

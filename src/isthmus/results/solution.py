@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, final
 from isthmus.errors import MismatchError
 from isthmus.graphs import CPDAG, DAG, PDAG, Knowledge
 from isthmus.models import DiscreteNetwork, GaussianNetwork
+from isthmus.results.details import SearchDetails
 from isthmus.results.disclosure import Disclosure
 from isthmus.results.refit import Refit
 from isthmus.results.status import Status
@@ -58,7 +58,8 @@ class Solution:
     notes
         What deserves a look: constants, duplicates, a choice the data do not support well.
     details
-        What else the search has to tell: weights of edges, residuals, a proven gap.
+        What else the search reports: a record such as `~isthmus.results.WeightDetails` or
+        `~isthmus.results.ExactDetails`, depending on the search.
     """
 
     dag: DAG
@@ -69,7 +70,7 @@ class Solution:
     equivalent: bool = True
     knowledge: Knowledge | None = None
     notes: tuple[str, ...] = ()
-    details: Mapping[str, object] = field(default_factory=dict, repr=False)
+    details: Any = field(default_factory=SearchDetails, repr=False)
     evidence: Evidence | None = field(default=None, repr=False, compare=False)
 
     @cached_property

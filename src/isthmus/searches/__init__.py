@@ -1,6 +1,6 @@
-"""How to look: searches over graphs, each in a file of its own."""
+"""Search algorithms: from an objective to one graph."""
 
-from isthmus.searches.base import Found, Progress, Run, Search, drive
+from isthmus.searches.base import Progress, Run, Search, SearchResult, drive
 from isthmus.searches.continuous.dynotears import Dynotears
 from isthmus.searches.continuous.notears import Notears
 from isthmus.searches.continuous.notears_additive import NotearsAdditive
@@ -30,7 +30,6 @@ __all__ = [
     "Dynotears",
     "EqualNoiseEBIC",
     "Exponential",
-    "Found",
     "HillClimb",
     "KnownOrder",
     "LogDet",
@@ -43,6 +42,7 @@ __all__ = [
     "RefitEBIC",
     "Run",
     "Search",
+    "SearchResult",
     "SubsetDP",
     "drive",
 ]

@@ -10,7 +10,7 @@ from isthmus.graphs import DAG, Knowledge
 from isthmus.objectives import LocalScore, PythonLocalScore
 from isthmus.results import Ending
 from isthmus.scores import GaussianBIC
-from isthmus.searches import Found, Search, drive
+from isthmus.searches import Search, SearchResult, drive
 from isthmus.statistics import Moments, Schema
 from isthmus.testing.enumerate import enumerate_dags
 
@@ -74,7 +74,7 @@ def _some_knowledge(rng: np.random.Generator, nodes: tuple[str, ...]) -> Knowled
 
 def _solve(
     search: Search[LocalScore], objective: LocalScore, knowledge: Knowledge, seed: int
-) -> Found:
+) -> SearchResult:
     run = search.begin(objective, knowledge.bind(objective.nodes), np.random.default_rng(seed))
     found, status = drive(run, type(search).__name__)
     assert status.finished, f"the search ended with {status}"

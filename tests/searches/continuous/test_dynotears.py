@@ -33,7 +33,7 @@ def series(
 
 
 def network_of(solution: ist.Solution) -> DynamicNetwork:
-    found = solution.details["network"]
+    found = solution.details.network
     assert isinstance(found, DynamicNetwork)
     return found
 
@@ -75,7 +75,7 @@ def test_edges_within_and_between_steps_are_found(seed: int) -> None:
     assert f1(now, {(a, b, 0) for a, b in truth.dag.edges}) >= 0.9
     past = {(e.source, e.target, e.lag) for e in truth.lagged_edges}
     assert f1({(e.source, e.target, e.lag) for e in network.lagged}, past) >= 0.9
-    residual = solution.details["kkt_residual"]
+    residual = solution.details.kkt_residual
     assert isinstance(residual, float)
     assert residual < 1e-9
     # The same network, unrolled, is the graph of the solution.
@@ -94,7 +94,7 @@ def test_moments_give_the_solution_of_rows(seed: int) -> None:
     run = search.begin(loss, Knowledge().bind(loss.nodes), np.random.default_rng(0))
     found, _ = drive(run, "slow")
     assert DAG.from_parents(loss.nodes, found.parents) == whole.dag
-    slow = found.details["network"]
+    slow = found.details.network
     assert isinstance(slow, DynamicNetwork)
     np.testing.assert_allclose(network_of(whole).matrices(), slow.matrices(), atol=1e-8)
     assert whole.score == pytest.approx(found.score, abs=1e-8)
@@ -153,7 +153,7 @@ def test_time_limit_gives_an_acyclic_graph() -> None:
     solution = ist.learn(source, search=ist.Dynotears(), time_limit=0.0)
     assert solution.status.ending is Ending.TIME_LIMIT
     assert network_of(solution).nodes == source.schema().names[:20]
-    assert solution.details["kkt_residual"] > 0.01  # type: ignore[operator]
+    assert solution.details.kkt_residual > 0.01
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason="benchmark data are not here")

@@ -21,7 +21,7 @@ from isthmus.objectives.smooth import LikelihoodLoss, QuadraticLoss, SmoothLoss
 from isthmus.results.status import Ending, Status
 from isthmus.scores.least_squares import LeastSquares
 from isthmus.scores.linear_likelihood import LinearLikelihood
-from isthmus.searches.base import Found, drive
+from isthmus.searches.base import SearchResult, drive
 from isthmus.searches.continuous.notears import Notears
 from isthmus.searches.continuous.notears_penalties import (
     L1,
@@ -56,21 +56,21 @@ def quadratic(data: simulate.Simulation) -> QuadraticLoss:
 
 def run(
     search: Notears, loss: SmoothLoss, knowledge: Knowledge | None = None, seed: int = 0
-) -> tuple[Found, Status]:
+) -> tuple[SearchResult, Status]:
     bound = (knowledge or Knowledge()).bind(loss.nodes)
     found, status = drive(search.begin(loss, bound, np.random.default_rng(seed)), "test")
     DAG.from_parents(loss.nodes, found.parents)
     return found, status
 
 
-def weights_of(found: Found, *, whole: bool = False) -> Floats:
-    weights = found.details["weights_before_threshold" if whole else "weights"]
+def weights_of(found: SearchResult, *, whole: bool = False) -> Floats:
+    weights = found.details.weights_before_threshold if whole else found.details.weights
     assert isinstance(weights, np.ndarray)
     return weights
 
 
-def number(found: Found, name: str) -> float:
-    value = found.details[name]
+def number(found: SearchResult, name: str) -> float:
+    value = getattr(found.details, name)
     assert isinstance(value, float)
     return value
 
@@ -258,7 +258,7 @@ def test_moments_and_rows_give_the_same_solution(search: Notears) -> None:
     data = drawn(5, 12)
     found, _ = run(search, LeastSquares().bind(Frame(data.data).moments()))
     weights = weights_of(found, whole=True)
-    penalty = found.details["penalty"]
+    penalty = found.details.penalty
     assert isinstance(penalty, L1)
     x = data.array() - data.array().mean(axis=0)
     order = DAG.from_adjacency(data.dag.nodes, weights != 0.0).topological_order()
@@ -488,12 +488,12 @@ def test_few_rows_and_many_edges() -> None:
 @pytest.mark.parametrize("d", [15, 60])
 def test_the_path_ends_where_the_criterion_rises(d: int) -> None:
     found, _ = run(Notears(), quadratic(drawn(1, d)))
-    path = found.details["path"]
+    path = found.details.path
     assert isinstance(path, tuple)
     values = [row["criterion"] for row in path]
     assert 2 <= len(values) <= 4
     assert all(b <= a + 1e-9 for a, b in itertools.pairwise(values[:-1]))
-    assert found.details["criterion"] == pytest.approx(min(values), abs=1e-9)
+    assert found.details.criterion == pytest.approx(min(values), abs=1e-9)
     weights = [row["penalty"].weight for row in path]
     assert weights == sorted(weights, reverse=True)
 

@@ -20,7 +20,7 @@ Integers = NDArray[np.int64]
 
 
 def weights_of(solution: ist.Solution) -> Floats:
-    found = solution.details["weights"]
+    found = solution.details.weights
     assert isinstance(found, np.ndarray)
     return found
 
@@ -85,7 +85,7 @@ def test_truth_values(seed: int) -> None:
     solution = ist.learn(table, search=ist.NotearsAdditive(penalty=0.02, threshold=0.3))
     assert "Logistic" in solution.choice
     assert set(solution.dag.skeleton().edges) == set(truth.skeleton().edges)
-    assert solution.details["kkt_residual"] < 1e-9  # type: ignore[operator]
+    assert solution.details.kkt_residual < 1e-9
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -93,7 +93,7 @@ def test_counts(seed: int) -> None:
     table, truth = numbers(seed)
     solution = ist.learn(table, score=ist.Poisson(), search=ist.NotearsAdditive(penalty=0.02))
     assert solution.dag == truth
-    assert solution.details["kkt_residual"] < 1e-9  # type: ignore[operator]
+    assert solution.details.kkt_residual < 1e-9
 
 
 def test_counts_read_as_levels_are_counts_all_the_same() -> None:
@@ -136,7 +136,7 @@ def test_moments_give_the_solution_of_rows(seed: int) -> None:
     found, _ = drive(run, "slow")
     assert DAG.from_parents(loss.nodes, found.parents) == solution.dag
     np.testing.assert_allclose(
-        weights_of(solution), np.asarray(found.details["weights"], dtype=np.float64), atol=1e-8
+        weights_of(solution), np.asarray(found.details.weights, dtype=np.float64), atol=1e-8
     )
     assert solution.score == pytest.approx(found.score, abs=1e-8)
 
@@ -201,14 +201,14 @@ def test_the_distance_from_optimal_is_told_at_every_step() -> None:
     loss = FromRows(names, [np.column_stack([x, x**2]) for x in seen.T], seen)
     search = ist.NotearsAdditive(penalty=0.05, threshold=0.0)
     run = search.begin(loss, Knowledge().bind(loss.nodes), np.random.default_rng(0))
-    told = [run.best().details["kkt_residual"]]
+    told = [run.best().details.kkt_residual]
     while not run.step():
-        told.append(run.best().details["kkt_residual"])
+        told.append(run.best().details.kkt_residual)
     residuals = np.array(told, dtype=np.float64)
     # Nothing is learned at first; before the last node is made exact they are nearly optimal.
     assert residuals[0] > 0.1
     assert residuals[-1] < 1e-5
-    assert run.best().details["kkt_residual"] < 1e-9  # type: ignore[operator]
+    assert run.best().details.kkt_residual < 1e-9
 
 
 def test_interruption_gives_the_best_so_far() -> None:

@@ -79,8 +79,8 @@ def test_the_penalty_of_the_problem_is_still_that_of_the_user(
     for coarse in (200, 10):
         monkeypatch.setattr("isthmus.searches.continuous.notears.COARSE", coarse)
         found, _ = drive(search.begin(loss, knowledge, np.random.default_rng(0)), "test")
-        assert found.details["penalty"] == L1(0.05)
-        assert found.details["kkt_residual"] < 1e-8  # type: ignore[operator]
+        assert found.details.penalty == L1(0.05)
+        assert found.details.kkt_residual < 1e-8
         values.append(found.score)
     assert values[1] == pytest.approx(values[0], rel=1e-2)
 

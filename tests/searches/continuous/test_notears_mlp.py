@@ -101,7 +101,7 @@ def test_curved_relations_are_found(seed: int) -> None:
     solution = ist.learn(truth.data, search=ist.NotearsMLP())
     assert "Perceptrons" in solution.choice
     assert ist.shd(solution.dag, truth.dag) <= 2
-    residual = solution.details["kkt_residual"]
+    residual = solution.details.kkt_residual
     assert isinstance(residual, float)
     assert residual < 0.02
     again = ist.learn(truth.data, search=ist.NotearsMLP())
@@ -131,7 +131,7 @@ def test_limits_and_refusals() -> None:
     truth = data(4, d=8)
     solution = ist.learn(truth.data, search=ist.NotearsMLP(), time_limit=0.3)
     assert solution.status.ending is Ending.TIME_LIMIT
-    assert solution.details["kkt_residual"] > 0.0  # type: ignore[operator]
+    assert solution.details.kkt_residual > 0.0
     with pytest.raises(MismatchError, match=r"Perceptrons.* needs the rows"):
         ist.learn(ist.summarise(truth.data), search=ist.NotearsMLP())
     with pytest.raises(DataError, match="hidden"):

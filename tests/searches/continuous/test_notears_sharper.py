@@ -14,7 +14,7 @@ from isthmus import simulate
 from isthmus.graphs import DAG, Knowledge
 from isthmus.metrics import shd
 from isthmus.objectives.smooth import LikelihoodLoss, QuadraticLoss
-from isthmus.searches.base import Found, drive
+from isthmus.searches.base import SearchResult, drive
 from isthmus.searches.continuous.notears import Notears
 from isthmus.searches.continuous.notears_penalties import EdgePrice, EqualNoiseEBIC, left_by
 
@@ -31,7 +31,9 @@ def drawn(d: int, n: int, seed: int) -> tuple[DAG, QuadraticLoss]:
     return dag, QuadraticLoss(dag.nodes, moments(simulate.linear(dag, n, seed=seed).array()), n)
 
 
-def learned(search: Notears, loss: QuadraticLoss, knowledge: Knowledge | None = None) -> Found:
+def learned(
+    search: Notears, loss: QuadraticLoss, knowledge: Knowledge | None = None
+) -> SearchResult:
     bound = (knowledge or Knowledge()).bind(loss.nodes)
     return drive(search.begin(loss, bound, np.random.default_rng(0)), "test")[0]
 
@@ -106,10 +108,10 @@ def test_few_rows_of_a_sparse_graph() -> None:
         dag, loss = drawn(50, 20, seed)
         found = learned(Notears(), loss)
         errors.append(shd(DAG.from_parents(dag.nodes, found.parents), dag))
-        sharper += isinstance(found.details["penalty"], EdgePrice)
-        path = found.details["path"]
+        sharper += isinstance(found.details.penalty, EdgePrice)
+        path = found.details.path
         assert isinstance(path, tuple)
-        assert found.details["criterion"] == min(row["criterion"] for row in path)
+        assert found.details.criterion == min(row["criterion"] for row in path)
     assert sharper >= 3
     assert np.mean(errors) < 55
 
@@ -119,8 +121,8 @@ def test_a_wrong_order_is_left() -> None:
     dag, loss = drawn(100, 1000, 3)
     found = learned(Notears(), loss)
     assert shd(DAG.from_parents(dag.nodes, found.parents), dag) == 0
-    assert isinstance(found.details["penalty"], EdgePrice)
-    residual = found.details["kkt_residual"]
+    assert isinstance(found.details.penalty, EdgePrice)
+    residual = found.details.kkt_residual
     assert isinstance(residual, float)
     assert residual < 1e-8
 
@@ -132,7 +134,7 @@ def test_sharper_graphs_obey_knowledge() -> None:
     forbidden = free.edges[:2]
     knowledge = Knowledge(required=[(last, first)], forbidden=forbidden)
     found = learned(Notears(), loss, knowledge)
-    assert isinstance(found.details["penalty"], EdgePrice)
+    assert isinstance(found.details.penalty, EdgePrice)
     edges = DAG.from_parents(dag.nodes, found.parents).edges
     assert (last, first) in edges
     assert not set(forbidden) & set(edges)

@@ -14,7 +14,7 @@ from isthmus.graphs import DAG, Knowledge
 from isthmus.objectives import LocalScore, ScoreTable, list_parent_sets
 from isthmus.results.status import Ending
 from isthmus.scores import BIC, BDeu, GaussianBIC
-from isthmus.searches import Found, Search, drive
+from isthmus.searches import Search, SearchResult, drive
 from isthmus.searches.exact.astar import AStar
 from isthmus.searches.exact.ilp import ILP
 from isthmus.searches.exact.subset_dp import SubsetDP
@@ -26,8 +26,9 @@ EXACT = [AStar(), AStar(pattern=3), SubsetDP(), pytest.param(ILP(), marks=SCIP)]
 
 def solve(
     search: Any, objective: LocalScore | ScoreTable, knowledge: Knowledge | None = None
-) -> Found:
+) -> SearchResult:
     known = (knowledge or Knowledge()).bind(objective.nodes)
+    found: SearchResult
     found, status = drive(search.begin(objective, known, np.random.default_rng(0)), "test")
     assert status.ending is Ending.OPTIMAL, status
     assert found.gap == 0.0

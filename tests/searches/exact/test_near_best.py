@@ -18,7 +18,7 @@ from isthmus.graphs import DAG, Knowledge
 from isthmus.objectives import LocalScore, PythonLocalScore, ScoreTable, list_parent_sets
 from isthmus.results.status import Ending
 from isthmus.scores import BIC, BDeu
-from isthmus.searches import Found, drive
+from isthmus.searches import SearchResult, drive
 from isthmus.searches.exact.astar import AStar
 from isthmus.searches.exact.components import decompose
 from isthmus.searches.exact.ilp import ILP
@@ -34,8 +34,8 @@ def totals(local: LocalScore) -> list[float]:
     return sorted((local.total(g) for g in enumerate_dags(local.nodes)), reverse=True)
 
 
-def scores(found: Found) -> list[float]:
-    networks: Any = found.details["networks"]
+def scores(found: SearchResult) -> list[float]:
+    networks: Any = found.details.networks
     assert len({dag for dag, _ in networks}) == len(networks)
     return [score for _, score in networks]
 
@@ -45,12 +45,12 @@ def test_the_best_graphs_in_order(make: Any) -> None:
     for seed in range(4):
         local = discrete_score(BDeu(), seed, 60, 4)
         found = solve(make(networks=100), local)
-        networks: Any = found.details["networks"]
+        networks: Any = found.details.networks
         assert len(networks) == len({dag for dag, _ in networks}) == 100
         assert [s for _, s in networks] == pytest.approx(totals(local)[:100])
         for dag, score in networks:
             assert local.total(dag) == pytest.approx(score)
-        assert found.details["networks_bound"] == networks[-1][1]
+        assert found.details.networks_bound == networks[-1][1]
 
 
 @both
@@ -65,7 +65,7 @@ def test_all_graphs_there_are(make: Any) -> None:
     found = solve(make(networks=1000), local)
     assert scores(found) == pytest.approx(totals(local))
     assert len(scores(found)) == 25
-    assert found.details["networks_bound"] == -math.inf
+    assert found.details.networks_bound == -math.inf
 
 
 @both
@@ -84,7 +84,7 @@ def test_all_graphs_within_a_bayes_factor(make: Any, factor: float) -> None:
         found = solve(make(networks=1000, bayes_factor=factor), local)
         assert len(scores(found)) == near
         assert min(scores(found)) >= every.max() - math.log(factor) - 1e-6
-        bound: Any = found.details["networks_bound"]
+        bound: Any = found.details.networks_bound
         assert bound >= every[near]
 
 
@@ -92,7 +92,7 @@ def test_all_graphs_within_a_bayes_factor(make: Any, factor: float) -> None:
 def test_near_best_graphs_of_a_larger_problem_score_what_they_say(make: Any) -> None:
     local = discrete_score(BIC(), 9, 400, 9)
     found = solve(make(networks=20), local)
-    networks: Any = found.details["networks"]
+    networks: Any = found.details.networks
     assert networks[0][1] == pytest.approx(found.score)
     assert scores(found) == sorted(scores(found), reverse=True)
     for dag, score in networks:
@@ -176,7 +176,7 @@ def test_a_component_of_more_than_64_nodes() -> None:
     expected = sorted((s for ends in best.values() for s in ends), reverse=True)[:most]
     table = ScoreTable.from_lists([f"x{v}" for v in range(d)], lists)
     found = solve(ILP(networks=most), table)
-    assert found.details["largest_component"] == d
+    assert found.details.largest_component == d
     assert scores(found) == pytest.approx(expected)
     with pytest.raises(MismatchError, match="AStar takes 64"):
         solve(AStar(networks=2), table)
@@ -191,7 +191,13 @@ def test_knowledge_holds_for_all_of_them(make: Any) -> None:
     assert scores(found) == pytest.approx(sorted(allowed, reverse=True))
 
 
-def stopped(search: Any, objective: LocalScore | ScoreTable, seed: int = 0) -> Iterator[Found]:
+def has_networks(found: SearchResult) -> bool:
+    return bool(getattr(found.details, "networks", ()))
+
+
+def stopped(
+    search: Any, objective: LocalScore | ScoreTable, seed: int = 0
+) -> Iterator[SearchResult]:
     """What a run would give if it were stopped after each of its steps."""
     known = Knowledge().bind(objective.nodes)
     run = search.begin(objective, known, np.random.default_rng(seed))
@@ -214,10 +220,10 @@ def test_a_run_that_is_stopped_lists_what_is_proven(
         DAG.from_parents(local.nodes, found.parents)
         if found.gap is not None:
             assert found.score <= every[0] + 1e-7 <= found.score + found.gap + 2e-7
-        if "networks" in found.details:
+        if has_networks(found):
             listed = scores(found)
             assert listed == pytest.approx(every[: len(listed)])
-            bound: Any = found.details["networks_bound"]
+            bound: Any = found.details.networks_bound
             assert bound >= every[len(listed)] - 1e-6
             lengths.append(len(listed))
     assert lengths
@@ -233,7 +239,7 @@ def test_an_integer_program_that_is_stopped_lists_the_first_ones(
     monkeypatch.setattr("isthmus.searches.exact.ilp_program._SLICE", 0.01)
     table = tied_table(4, 6, part=0.4)
     whole = scores(solve(AStar(networks=150), table))
-    some = [found for found in stopped(ILP(networks=150), table) if "networks" in found.details]
+    some = [found for found in stopped(ILP(networks=150), table) if has_networks(found)]
     counts = {len(scores(found)) for found in some}
     assert any(0 < count < len(whole) for count in counts)
     for found in some:
@@ -260,7 +266,7 @@ def test_interrupted_while_scip_runs(calls: int, monkeypatch: pytest.MonkeyPatch
     assert status.ending is Ending.INTERRUPTED
     assert found.gap is not None
     assert found.score <= whole[0] <= found.score + found.gap
-    listed = scores(found) if "networks" in found.details else []
+    listed = scores(found) if has_networks(found) else []
     assert listed == whole[: len(listed)]
 
 
@@ -272,7 +278,7 @@ def test_a_time_limit(make: Any) -> None:
     assert status.ending is Ending.TIME_LIMIT
     dag = DAG.from_parents(local.nodes, found.parents)
     assert found.score == pytest.approx(local.total(dag))
-    for graph, score in islice(found.details.get("networks", ()), 20):  # type: ignore[call-overload]
+    for graph, score in islice(found.details.networks, 20):
         assert local.total(graph) == pytest.approx(score)
 
 
@@ -283,7 +289,7 @@ def test_out_of_states_before_the_next_best_are_known() -> None:
     found, status = drive(run, "test")
     # The best one is proven; the others are not, and none is listed.
     assert status.ending is Ending.OPTIMAL
-    assert "networks" not in found.details
+    assert not has_networks(found)
     assert "limit of states" in status.message
 
 

@@ -18,7 +18,7 @@ from isthmus.graphs import CPDAG, DAG, Knowledge
 from isthmus.objectives import CompiledLocalScore, LocalScore, PythonLocalScore
 from isthmus.results.status import Ending
 from isthmus.scores import BIC, K2, GaussianBIC
-from isthmus.searches import XGES, Found, drive
+from isthmus.searches import XGES, SearchResult, drive
 from isthmus.searches.greedy.xges import _XGESRun
 from isthmus.statistics import Counts, Moments, Plan, Schema
 from isthmus.testing import enumerate_dags
@@ -38,7 +38,7 @@ def begin(search: XGES, local: LocalScore, knowledge: Knowledge | None = None) -
     return begun
 
 
-def run(search: XGES, local: LocalScore, knowledge: Knowledge | None = None) -> Found:
+def run(search: XGES, local: LocalScore, knowledge: Knowledge | None = None) -> SearchResult:
     found, status = drive(begin(search, local, knowledge), "test")
     assert status.ending is Ending.CONVERGED
     DAG.from_parents(local.nodes, found.parents)

@@ -17,7 +17,7 @@ from isthmus.numerics import order_moves
 from isthmus.objectives import LocalScore, ScoreTable, TableBuilder, list_parent_sets
 from isthmus.results import Ending
 from isthmus.scores import BIC, BDeu, GaussianBIC
-from isthmus.searches import Boss, Found, Search, drive
+from isthmus.searches import Boss, Search, SearchResult, drive
 from isthmus.searches.exact.astar import AStar
 from isthmus.searches.orders.asobs import ASOBS
 from isthmus.searches.orders.obs import OBS
@@ -34,8 +34,9 @@ def solve(
     objective: LocalScore | ScoreTable,
     knowledge: Knowledge | None = None,
     seed: int = 0,
-) -> Found:
+) -> SearchResult:
     known = (knowledge or Knowledge()).bind(objective.nodes)
+    found: SearchResult
     found, status = drive(search.begin(objective, known, np.random.default_rng(seed)), "test")
     assert status.ending is Ending.CONVERGED
     DAG.from_parents(objective.nodes, found.parents)
@@ -100,8 +101,8 @@ def test_through_the_front_doors(search: Any) -> None:
     listed = ist.solve(table, search=search)
     assert listed.score == pytest.approx(ist.solve(table).score)
     assert direct.score <= listed.score + 1e-7
-    assert sorted(listed.details["order"]) == sorted(rows)  # type: ignore[call-overload]
-    assert listed.details["complete"]
+    assert sorted(listed.details.order) == sorted(rows)
+    assert listed.details.complete
 
 
 @pytest.mark.parametrize("search", [OBS, ASOBS, Boss], ids=repr)

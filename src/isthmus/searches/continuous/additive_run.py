@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 
 from isthmus.graphs import BoundKnowledge
 from isthmus.objectives import AdditiveLoss
-from isthmus.searches.base import Found, Run
+from isthmus.results.details import ModelDetails
+from isthmus.results.dynamic import DynamicNetwork
+from isthmus.searches.base import Run, SearchResult
 from isthmus.searches.continuous.central_path import (
     CentralPath,
     Problem,
@@ -28,11 +30,11 @@ from isthmus.searches.continuous.order_descent import OrderDescent
 
 Floats: TypeAlias = NDArray[np.float64]
 Truths: TypeAlias = NDArray[np.bool_]
-Tell: TypeAlias = Callable[[Truths, Floats], dict[str, object]]
+NetworkOf: TypeAlias = Callable[[Truths, Floats], DynamicNetwork]
 
 
 @final
-class AdditiveRun(Run):
+class AdditiveRun(Run[SearchResult]):
     """A run over an additive loss.
 
     Parameters
@@ -47,8 +49,8 @@ class AdditiveRun(Run):
         Of each cause: weights up to this are cut off.
     sweeps
         How often, at most, every node is moved to its best place in the order.
-    tell
-        Gives more details for a graph and the weights of its edges.
+    network_of
+        Makes the dynamic network of a graph and its coefficients, for time series.
     """
 
     def __init__(
@@ -58,11 +60,11 @@ class AdditiveRun(Run):
         penalties: Floats,
         thresholds: Floats,
         sweeps: int,
-        tell: Tell | None = None,
+        network_of: NetworkOf | None = None,
     ) -> None:
         self._loss = objective
         self._thresholds = thresholds[:, None]
-        self._tell = tell
+        self._network_of = network_of
         nodes, targets = len(objective.nodes), objective.targets
         self._required = knowledge.required[:, :targets]
         self._allowed = allowed_edges(knowledge, targets) | self._required
@@ -135,7 +137,7 @@ class AdditiveRun(Run):
             self._path.parameters.reshape(-1, d),
         )
 
-    def best(self) -> Found:
+    def best(self) -> SearchResult:
         """Return the graph of the weights above the threshold; never one with a cycle."""
         d = self._loss.targets
         exact = self._descent if self._settled == d else None
@@ -149,20 +151,19 @@ class AdditiveRun(Run):
         cut = np.where(kept, found, 0.0)
         value, _ = self._loss.value_and_gradient(cut)
         value += float((self._penalties * np.where(graph, weights, 0.0)).sum())
-        details: dict[str, object] = {
-            "weights": np.where(graph, weights, 0.0),
-            "coefficients": cut,
-            "cut": int(((weights > 1e-9) & ~graph).sum()),
-            "kkt_residual": (
+        details = ModelDetails(
+            weights=np.where(graph, weights, 0.0),
+            coefficients=cut,
+            removed_edges=int(((weights > 1e-9) & ~graph).sum()),
+            kkt_residual=(
                 exact.residual if exact is not None and ended else self._violation(cut, graph)
             ),
-            "evaluations": self._path.evaluations,
-        }
-        if self._tell is not None:
-            details |= self._tell(graph, cut)
+            evaluations=self._path.evaluations,
+            network=None if self._network_of is None else self._network_of(graph, cut),
+        )
         parents = [tuple(np.flatnonzero(graph[:, j]).tolist()) for j in range(d)]
         parents += [()] * (len(self._loss.nodes) - d)
-        return Found(tuple(parents), value, details)
+        return SearchResult(tuple(parents), value, details)
 
     def _violation(self, coefficients: Floats, graph: Truths) -> float:
         """How far coefficients along a graph are from optimal, for edges that close no cycle."""

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from isthmus.errors import MismatchError
 from isthmus.graphs import BoundKnowledge
 from isthmus.graphs.lags import split_lag
-from isthmus.objectives import AdditiveLoss
+from isthmus.objectives import ADDITIVE_MODEL, AdditiveLoss
 from isthmus.results.dynamic import DynamicEdge, DynamicNetwork
-from isthmus.searches.base import Run, Search
+from isthmus.searches.base import Accepts, Run, Search, SearchResult
 from isthmus.searches.continuous.additive_run import AdditiveRun
 
 Floats = NDArray[np.float64]
@@ -50,11 +50,11 @@ class Dynotears(Search[AdditiveLoss]):
     threshold: float = 0.2
     lagged_threshold: float = 0.1
     sweeps: int = 10
-    takes: ClassVar[type[object]] = AdditiveLoss
+    accepts: ClassVar[Accepts] = (ADDITIVE_MODEL,)
 
     def begin(
         self, objective: AdditiveLoss, knowledge: BoundKnowledge, rng: np.random.Generator
-    ) -> Run:
+    ) -> Run[SearchResult]:
         """Start a run; nothing in it is random."""
         if objective.targets == len(objective.nodes):
             raise MismatchError(
@@ -68,8 +68,8 @@ class Dynotears(Search[AdditiveLoss]):
                 "Knowledge requires an edge into an earlier step; edges end in the present."
             )
 
-        def tell(graph: Truths, coefficients: Floats) -> dict[str, object]:
-            return {"network": _network(nodes, d, graph, coefficients)}
+        def network_of(graph: Truths, coefficients: Floats) -> DynamicNetwork:
+            return _network(nodes, d, graph, coefficients)
 
         return AdditiveRun(
             objective,
@@ -77,7 +77,7 @@ class Dynotears(Search[AdditiveLoss]):
             np.where(past, self.lagged_penalty, self.penalty),
             np.where(past, self.lagged_threshold, self.threshold),
             self.sweeps,
-            tell,
+            network_of,
         )
 
 

@@ -18,9 +18,11 @@ from numpy.typing import NDArray
 
 from isthmus.errors import MismatchError
 from isthmus.graphs import BoundKnowledge
+from isthmus.objectives import SECOND_MOMENTS
 from isthmus.objectives.local import CompiledLocalScore
 from isthmus.objectives.smooth import LikelihoodLoss, MomentsLoss, SmoothLoss
-from isthmus.searches.base import Found, Run, Search
+from isthmus.results.details import WeightDetails
+from isthmus.searches.base import Accepts, Run, Search, SearchResult
 from isthmus.searches.continuous.notears_candidates import TIE, Candidate, best_of
 from isthmus.searches.continuous.notears_penalties import (
     L1,
@@ -106,24 +108,19 @@ class Notears(Search[SmoothLoss]):
     criterion: Criterion | None = None
     refine: bool = True
     starts: int = 20
-    takes: ClassVar[type[object]] = SmoothLoss
+    accepts: ClassVar[Accepts] = (SECOND_MOMENTS,)
 
     def begin(
         self, objective: SmoothLoss, knowledge: BoundKnowledge, rng: np.random.Generator
-    ) -> Run:
+    ) -> Run[SearchResult]:
         """Start a run."""
-        if not isinstance(objective, MomentsLoss):
-            raise MismatchError(
-                f"Notears learns linear models from second moments; it cannot use a "
-                f"{type(objective).__name__}. Use the LeastSquares or LinearLikelihood score."
-            )
         if self.threshold is not None and not self.threshold >= 0.0:
             raise MismatchError(f"A threshold must not be negative; {self.threshold} was given.")
-        return _NotearsRun(self, objective, knowledge, rng)
+        return _NotearsRun(self, SECOND_MOMENTS.require(objective), knowledge, rng)
 
 
 @final
-class _NotearsRun(Run):
+class _NotearsRun(Run[SearchResult]):
     def __init__(
         self,
         options: Notears,
@@ -316,7 +313,7 @@ class _NotearsRun(Run):
         found: Floats = self._unit[None, :] / self._unit[:, None]
         return found
 
-    def best(self) -> Found:
+    def best(self) -> SearchResult:
         """Return the graph the criterion likes best; before there is one, what the weights say."""
         if self._kept:
             best = best_of(self._kept)
@@ -332,21 +329,20 @@ class _NotearsRun(Run):
             best = Candidate(penalty, weights, cut, value, kkt_residual(task, penalty, weights))
         kept = best.cut.kept
         parents = tuple(tuple(np.flatnonzero(kept[:, j]).tolist()) for j in range(len(kept)))
-        return Found(parents, best.objective, self._details(best))
+        return SearchResult(parents, best.objective, self._details(best))
 
-    def _details(self, best: Candidate) -> dict[str, object]:
+    def _details(self, best: Candidate) -> WeightDetails:
         whole = best.weights * self._units()
-        return {
-            "weights": np.where(best.cut.kept, whole, 0.0),
-            "weights_before_threshold": whole,
-            "penalty": best.penalty,
-            "threshold": best.cut.threshold,
-            "objective": best.objective,
-            "kkt_residual": best.residual,
-            "h": 0.0,
-            "criterion": best.cut.criterion,
-            "path": tuple(one.row() for one in self._kept),
-        }
+        return WeightDetails(
+            weights=np.where(best.cut.kept, whole, 0.0),
+            weights_before_threshold=whole,
+            penalty=best.penalty,
+            threshold=best.cut.threshold,
+            objective=best.objective,
+            kkt_residual=best.residual,
+            criterion=best.cut.criterion,
+            path=tuple(one.row() for one in self._kept),
+        )
 
     def describe(self) -> tuple[str, float, float | None]:
         """Say where the run stands."""

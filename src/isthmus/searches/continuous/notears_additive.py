@@ -8,8 +8,8 @@ from typing import ClassVar, final
 import numpy as np
 
 from isthmus.graphs import BoundKnowledge
-from isthmus.objectives import AdditiveLoss
-from isthmus.searches.base import Run, Search
+from isthmus.objectives import ADDITIVE_MODEL, AdditiveLoss
+from isthmus.searches.base import Accepts, Run, Search, SearchResult
 from isthmus.searches.continuous.additive_run import AdditiveRun
 
 
@@ -36,11 +36,11 @@ class NotearsAdditive(Search[AdditiveLoss]):
     penalty: float = 0.05
     threshold: float = 0.2
     sweeps: int = 10
-    takes: ClassVar[type[object]] = AdditiveLoss
+    accepts: ClassVar[Accepts] = (ADDITIVE_MODEL,)
 
     def begin(
         self, objective: AdditiveLoss, knowledge: BoundKnowledge, rng: np.random.Generator
-    ) -> Run:
+    ) -> Run[SearchResult]:
         """Start a run; nothing in it is random."""
         each = np.ones(len(objective.nodes))
         return AdditiveRun(

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.graphs import BoundKnowledge
-from isthmus.objectives import ParametricLoss
-from isthmus.searches.base import Found, Run, Search
+from isthmus.objectives import PARAMETRIC_MODEL, ParametricLoss
+from isthmus.results.details import ModelDetails
+from isthmus.searches.base import Accepts, Run, Search, SearchResult
 from isthmus.searches.continuous.central_path import (
     SMOOTHING,
     CentralPath,
@@ -52,17 +53,17 @@ class NotearsMLP(Search[ParametricLoss]):
 
     penalty: float = 0.01
     threshold: float = 0.3
-    takes: ClassVar[type[object]] = ParametricLoss
+    accepts: ClassVar[Accepts] = (PARAMETRIC_MODEL,)
 
     def begin(
         self, objective: ParametricLoss, knowledge: BoundKnowledge, rng: np.random.Generator
-    ) -> Run:
+    ) -> Run[SearchResult]:
         """Start a run; the first parameters are drawn."""
         return _ParametricRun(self, objective, knowledge, rng)
 
 
 @final
-class _ParametricRun(Run):
+class _ParametricRun(Run[SearchResult]):
     def __init__(
         self,
         options: NotearsMLP,
@@ -127,7 +128,7 @@ class _ParametricRun(Run):
         found: NDArray[Any] = values[np.where(self._loss.edge < 0, edges.size, self._loss.edge)]
         return found
 
-    def best(self) -> Found:
+    def best(self) -> SearchResult:
         """Return the graph of the weights above the threshold; never one with a cycle."""
         parameters = self._path.parameters
         weights = self._path.problem.weights(parameters)
@@ -135,15 +136,15 @@ class _ParametricRun(Run):
         cut = np.where(self._of_parameters(graph, free=np.True_), parameters, 0.0)
         value, _ = self._loss.value_and_gradient(cut)
         value += float(np.abs(cut) @ self._of_parameters(self._penalties, free=0.0))
-        details: dict[str, object] = {
-            "weights": np.where(graph, weights, 0.0),
-            "parameters": cut,
-            "cut": int(((weights > SMOOTHING) & ~graph).sum()),
-            "kkt_residual": self._violation() if self._residual is None else self._residual,
-            "evaluations": self._path.evaluations,
-        }
+        details = ModelDetails(
+            weights=np.where(graph, weights, 0.0),
+            coefficients=cut,
+            removed_edges=int(((weights > SMOOTHING) & ~graph).sum()),
+            kkt_residual=self._violation() if self._residual is None else self._residual,
+            evaluations=self._path.evaluations,
+        )
         parents = tuple(tuple(np.flatnonzero(graph[:, j]).tolist()) for j in range(len(graph)))
-        return Found(parents, value, details)
+        return SearchResult(parents, value, details)
 
     def describe(self) -> tuple[str, float, float | None]:
         """Say where on the path this is."""

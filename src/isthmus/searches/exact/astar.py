@@ -8,8 +8,8 @@ from typing import ClassVar, final
 import numpy as np
 
 from isthmus.graphs import BoundKnowledge
-from isthmus.objectives import LocalScore, ScoreTable
-from isthmus.searches.base import Run, Search
+from isthmus.objectives import LOCAL_SCORES, PARENT_SETS, LocalScore, ScoreTable
+from isthmus.searches.base import Accepts, Run, Search, SearchResult
 from isthmus.searches.exact.astar_component import ComponentSearch
 from isthmus.searches.exact.components import Component
 from isthmus.searches.exact.run import ExactRun, check_wanted
@@ -46,7 +46,7 @@ class AStar(Search[LocalScore]):
     bayes_factor: float | None = None
     pattern: int = 20
     max_states: int = 40_000_000
-    takes: ClassVar[type[object]] = LocalScore
+    accepts: ClassVar[Accepts] = (LOCAL_SCORES, PARENT_SETS)
 
     def __post_init__(self) -> None:
         check_wanted(self)
@@ -56,7 +56,7 @@ class AStar(Search[LocalScore]):
         objective: LocalScore | ScoreTable,
         knowledge: BoundKnowledge,
         rng: np.random.Generator,
-    ) -> Run:
+    ) -> Run[SearchResult]:
         """Start a run."""
         return ExactRun(
             self,

@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 
 from isthmus.errors import SchemaError
 from isthmus.graphs import BoundKnowledge
-from isthmus.objectives import LocalScore, ScoreTable, TableBuilder
+from isthmus.objectives import LOCAL_SCORES, PARENT_SETS, LocalScore, ScoreTable, TableBuilder
 from isthmus.objectives.table import unpack
+from isthmus.results.details import ExactDetails
+from isthmus.searches.base import SearchResult
 
 if TYPE_CHECKING:
     from isthmus.numerics.order_moves import Lines, Order
@@ -49,12 +51,13 @@ class TablePhase:
 
     def restart(self, slack: float) -> None:
         """Begin again with another slack."""
-        if isinstance(self._objective, ScoreTable):
-            self.table = self._objective.restrict(self._knowledge, self._max_parents)
+        table = PARENT_SETS.of(self._objective)
+        if table is not None:
+            self.table = table.restrict(self._knowledge, self._max_parents)
             return
         self.table = None
         self._builder = TableBuilder(
-            self._objective,
+            LOCAL_SCORES.require(self._objective),
             max_parents=self._max_parents,
             knowledge=self._knowledge,
             slack=slack,
@@ -78,15 +81,16 @@ class TablePhase:
             return "reading the table", None
         return f"parent sets: {self._builder.scored} scored", self._builder.done
 
-    def fallback(self, rng: np.random.Generator) -> tuple[tuple[tuple[int, ...], ...], float]:
-        """A graph from the sets that are listed so far, with its score."""
+    def fallback(self, rng: np.random.Generator) -> SearchResult:
+        """Return a graph of the parent sets that are listed so far."""
         table = self.table
         if table is None:
             assert self._builder is not None
             table = self._builder.table()
         # What is there is asked for at once: one start, also for the many nodes.
         lines, total = first_graph(table, rng, 1)
-        return parents_of(table, lines), total
+        details = ExactDetails(None, None, len(table))
+        return SearchResult(parents_of(table, lines), total, details)
 
 
 @final

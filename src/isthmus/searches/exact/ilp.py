@@ -9,8 +9,8 @@ import numpy as np
 
 from isthmus.errors import MissingExtraError
 from isthmus.graphs import BoundKnowledge
-from isthmus.objectives import LocalScore, ScoreTable
-from isthmus.searches.base import Run, Search
+from isthmus.objectives import LOCAL_SCORES, PARENT_SETS, LocalScore, ScoreTable
+from isthmus.searches.base import Accepts, Run, Search, SearchResult
 from isthmus.searches.exact.components import Component, PartSearch
 from isthmus.searches.exact.run import ExactRun, check_wanted
 
@@ -42,7 +42,7 @@ class ILP(Search[LocalScore]):
     max_parents: int | None = None
     networks: int = 1
     bayes_factor: float | None = None
-    takes: ClassVar[type[object]] = LocalScore
+    accepts: ClassVar[Accepts] = (LOCAL_SCORES, PARENT_SETS)
 
     def __post_init__(self) -> None:
         check_wanted(self)
@@ -52,7 +52,7 @@ class ILP(Search[LocalScore]):
         objective: LocalScore | ScoreTable,
         knowledge: BoundKnowledge,
         rng: np.random.Generator,
-    ) -> Run:
+    ) -> Run[SearchResult]:
         """Start a run."""
         try:
             import pyscipopt  # noqa: F401

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from isthmus.errors import MismatchError
 from isthmus.graphs import DAG, BoundKnowledge
-from isthmus.objectives import LocalScore, ScoreTable
-from isthmus.searches.base import Found, Run
+from isthmus.objectives import PARENT_SETS, LocalScore, ScoreTable
+from isthmus.results.details import ExactDetails
+from isthmus.searches.base import Run, SearchResult
 from isthmus.searches.exact.components import (
     Choice,
     Component,
@@ -59,7 +60,7 @@ def check_wanted(options: Wanted) -> None:
 
 
 @final
-class ExactRun(Run):
+class ExactRun(Run[SearchResult]):
     """A run whose components are solved by what ``opener`` starts.
 
     Parameters
@@ -94,14 +95,14 @@ class ExactRun(Run):
             self._slack = 0.0
         elif options.bayes_factor is not None:
             self._slack = math.log(options.bayes_factor) + 1e-9
-        elif isinstance(objective, ScoreTable):
+        elif PARENT_SETS.of(objective) is not None:
             self._slack = _LARGEST_SLACK
         else:
             self._slack = _FIRST_SLACK
         self._phase = TablePhase(objective, knowledge, options.max_parents, self._slack)
         self._rng = rng
         self._nodes = objective.nodes
-        self._proven: Found | None = None
+        self._proven: SearchResult | None = None
         self._begin()
 
     def _begin(self) -> None:
@@ -223,35 +224,34 @@ class ExactRun(Run):
             gap += float(sum(lines[0][1] for lines in part.lists) - known)
         return max(0.0, gap)
 
-    def best(self) -> Found:
+    def best(self) -> SearchResult:
         """Return the best graph so far with what is proven."""
         before = self._proven
         if self._waiting is None:
-            return Found(*self._phase.fallback(self._rng)) if before is None else before
+            return self._phase.fallback(self._rng) if before is None else before
         now = self._now()
         if before is not None and (now.gap != 0.0 or _listed(now) < _listed(before)):
             return before
         return now
 
-    def _now(self) -> Found:
+    def _now(self) -> SearchResult:
         """The best graph of the table at hand."""
         score = float(self._table.scores[self._lines].sum())
         gap = self._gap()
         counts = self._counts.copy()
         if self._search is not None:
             counts.update(self._search.counts)
-        details: dict[str, object] = {
-            "bound": None if gap is None else score + gap,
-            "gap": gap,
-            **counts,
-            "largest_component": self._solved_size,
-            "parent_sets": len(self._table),
-        }
         networks, beyond = self._networks() if self._several else ([], math.inf)
-        if networks:
-            details["networks"] = tuple((self._dag(lines), value) for value, lines in networks)
-            details["networks_bound"] = beyond
-        return Found(parents_of(self._table, self._lines), score, details, gap)
+        details = ExactDetails(
+            bound=None if gap is None else score + gap,
+            gap=gap,
+            parent_sets=len(self._table),
+            largest_component=self._solved_size,
+            effort=dict(counts),
+            networks=tuple((self._dag(lines), value) for value, lines in networks),
+            networks_bound=beyond,
+        )
+        return SearchResult(parents_of(self._table, self._lines), score, details, gap)
 
     def _dag(self, lines: dict[int, int]) -> DAG:
         chosen = [lines[v] for v in range(len(self._nodes))]
@@ -280,7 +280,5 @@ class ExactRun(Run):
         return f"no graph scores more{most}."
 
 
-def _listed(found: Found) -> int:
-    networks = found.details.get("networks", ())
-    assert isinstance(networks, tuple)
-    return len(networks)
+def _listed(found: SearchResult) -> int:
+    return len(found.details.networks) if isinstance(found.details, ExactDetails) else 0

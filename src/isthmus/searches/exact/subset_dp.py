@@ -9,8 +9,9 @@ import numpy as np
 
 from isthmus.errors import MismatchError
 from isthmus.graphs import BoundKnowledge
-from isthmus.objectives import LocalScore, ScoreTable
-from isthmus.searches.base import Found, Run, Search
+from isthmus.objectives import LOCAL_SCORES, PARENT_SETS, LocalScore, ScoreTable
+from isthmus.results.details import ExactDetails
+from isthmus.searches.base import Accepts, Run, Search, SearchResult
 from isthmus.searches.exact.components import TablePhase, first_graph, parents_of
 
 _MOST = 28
@@ -32,14 +33,14 @@ class SubsetDP(Search[LocalScore]):
     """
 
     max_parents: int | None = None
-    takes: ClassVar[type[object]] = LocalScore
+    accepts: ClassVar[Accepts] = (LOCAL_SCORES, PARENT_SETS)
 
     def begin(
         self,
         objective: LocalScore | ScoreTable,
         knowledge: BoundKnowledge,
         rng: np.random.Generator,
-    ) -> Run:
+    ) -> Run[SearchResult]:
         """Start a run."""
         d = len(objective.nodes)
         if d > _MOST:
@@ -51,7 +52,7 @@ class SubsetDP(Search[LocalScore]):
 
 
 @final
-class _Run(Run):
+class _Run(Run[SearchResult]):
     def __init__(
         self,
         options: SubsetDP,
@@ -85,14 +86,14 @@ class _Run(Run):
         self._at = end
         return bool(end == 2**self._d)
 
-    def best(self) -> Found:
+    def best(self) -> SearchResult:
         """Return the best graph, or the first one while the subsets are not done."""
         if self._first is None:
-            return Found(*self._phase.fallback(self._rng))
+            return self._phase.fallback(self._rng)
         table = self._phase.table
         assert table is not None
         if self._at < 2**self._d:
-            return Found(*self._first)
+            return SearchResult(*self._first, ExactDetails(None, None, len(table)))
         parents: list[tuple[int, ...]] = [()] * self._d
         score, subset = 0.0, 2**self._d - 1
         while subset:
@@ -102,7 +103,9 @@ class _Run(Run):
             parents[sink], value = table.best(sink, allowed)
             score += value
         gap = 0.0 if table.complete else None
-        return Found(tuple(parents), score, {"subsets": 2**self._d}, gap)
+        bound = None if gap is None else score
+        details = ExactDetails(bound, gap, len(table), self._d, {"subsets": 2**self._d})
+        return SearchResult(tuple(parents), score, details, gap)
 
     def describe(self) -> tuple[str, float, float | None]:
         """Say how many subsets are done."""

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.graphs import BoundKnowledge
-from isthmus.objectives import LocalScore
-from isthmus.searches.base import Found, Run, Search
+from isthmus.objectives import LOCAL_SCORES, LocalScore
+from isthmus.searches.base import Accepts, Run, Search, SearchResult
 
 _TOLERANCE = 1e-9
 
@@ -33,17 +33,17 @@ class HillClimb(Search[LocalScore]):
     tabu: int = 10
     patience: int | None = None
     max_parents: int | None = None
-    takes: ClassVar[type[object]] = LocalScore
+    accepts: ClassVar[Accepts] = (LOCAL_SCORES,)
 
     def begin(
         self, objective: LocalScore, knowledge: BoundKnowledge, rng: np.random.Generator
-    ) -> Run:
+    ) -> Run[SearchResult]:
         """Start a run; it uses no random numbers."""
         return _ClimbRun(self, objective, knowledge)
 
 
 @final
-class _ClimbRun(Run):
+class _ClimbRun(Run[SearchResult]):
     def __init__(
         self, options: HillClimb, objective: LocalScore, knowledge: BoundKnowledge
     ) -> None:
@@ -98,7 +98,7 @@ class _ClimbRun(Run):
             self._objective.raise_failure()
             raise RuntimeError("a compiled score failed without saying why")
 
-    def best(self) -> Found:
+    def best(self) -> SearchResult:
         """Return the best graph visited."""
         edge = self._first.copy()
         for kind, child, parent in self._changes[: self._best_changes]:
@@ -107,7 +107,7 @@ class _ClimbRun(Run):
                 edge[parent, child] = 1
         parents = tuple(tuple(np.nonzero(row)[0].tolist()) for row in edge)
         score = sum(self._objective.local(v, p) for v, p in enumerate(parents))
-        return Found(parents, score)
+        return SearchResult(parents, score)
 
     def describe(self) -> tuple[str, float, float | None]:
         """Say how many changes were made."""

@@ -17,8 +17,8 @@ from isthmus.errors import MismatchError
 from isthmus.graphs import DAG, BoundKnowledge
 from isthmus.graphs.bits import bits
 from isthmus.graphs.orientation import Mixed, consistent_extension
-from isthmus.objectives import LocalScore
-from isthmus.searches.base import Found, Run, Search
+from isthmus.objectives import LOCAL_SCORES, LocalScore
+from isthmus.searches.base import Accepts, Run, Search, SearchResult
 
 _CHUNK = 2000  # evaluations after which the driver gets to look
 
@@ -42,11 +42,11 @@ class XGES(Search[LocalScore]):
 
     extended: bool = True
     max_parents: int | None = None
-    takes: ClassVar[type[object]] = LocalScore
+    accepts: ClassVar[Accepts] = (LOCAL_SCORES,)
 
     def begin(
         self, objective: LocalScore, knowledge: BoundKnowledge, rng: np.random.Generator
-    ) -> Run:
+    ) -> Run[SearchResult]:
         """Start a run; it uses no random numbers."""
         if not objective.equivalent:
             raise MismatchError(
@@ -65,7 +65,7 @@ class _Phase(Enum):
 
 
 @final
-class _XGESRun(Run):
+class _XGESRun(Run[SearchResult]):
     def __init__(self, options: XGES, objective: LocalScore, knowledge: BoundKnowledge) -> None:
         from isthmus.numerics import xges, xges_graph, xges_operators, xges_rows
 
@@ -183,14 +183,14 @@ class _XGESRun(Run):
                 return int(code)
             self._known = self._rows.enlarge(self._known)
 
-    def best(self) -> Found:
+    def best(self) -> SearchResult:
         """Return a member of the best class so far."""
         total = self._place.total
         # While something is tried the class to go back to is the saved one.
         saved = self._phase is _Phase.TRYING and total[1] >= total[0]
         return self._class_at(self._saved_layer if saved else 0)
 
-    def _class_at(self, layer: int) -> Found:
+    def _class_at(self, layer: int) -> SearchResult:
         """Return a member of the class that begins at a layer of bits, such that it obeys."""
         d = len(self._objective.nodes)
         rows = self._place.bits[layer * d : (layer + 3) * d]
@@ -204,7 +204,9 @@ class _XGESRun(Run):
         if member is None:
             raise RuntimeError("a class has no member that obeys; this is a bug, please report it")
         parents = tuple(tuple(bits(mask)) for mask in member)
-        return Found(parents, sum(self._objective.local(v, p) for v, p in enumerate(parents)))
+        return SearchResult(
+            parents, sum(self._objective.local(v, p) for v, p in enumerate(parents))
+        )
 
     def describe(self) -> tuple[str, float, float | None]:
         """Say how many operators were made, or how many deletions are still to be tried."""

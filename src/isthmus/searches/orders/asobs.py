@@ -10,8 +10,8 @@ import numpy as np
 
 from isthmus.errors import MismatchError
 from isthmus.graphs import BoundKnowledge
-from isthmus.objectives import LocalScore, ScoreTable
-from isthmus.searches.base import Found, Run, Search
+from isthmus.objectives import LOCAL_SCORES, PARENT_SETS, LocalScore, ScoreTable
+from isthmus.searches.base import Accepts, Run, Search, SearchResult
 from isthmus.searches.orders.table_orders import Integers, TableOrders
 
 _CHUNK = 32
@@ -54,7 +54,7 @@ class ASOBS(Search[LocalScore]):
     kicks: int = 50
     max_parents: int | None = None
     sets: int | None = 20_000
-    takes: ClassVar[type[object]] = LocalScore
+    accepts: ClassVar[Accepts] = (LOCAL_SCORES, PARENT_SETS)
 
     def __post_init__(self) -> None:
         if self.starts < 1 or self.window < 1 or self.kicks < 0:
@@ -68,13 +68,13 @@ class ASOBS(Search[LocalScore]):
         objective: LocalScore | ScoreTable,
         knowledge: BoundKnowledge,
         rng: np.random.Generator,
-    ) -> Run:
+    ) -> Run[SearchResult]:
         """Start a run."""
         return _ASOBSRun(self, TableOrders(objective, knowledge, rng, self.max_parents, self.sets))
 
 
 @final
-class _ASOBSRun(Run):
+class _ASOBSRun(Run[SearchResult]):
     def __init__(self, options: ASOBS, orders: TableOrders) -> None:
         from isthmus.numerics import order_moves
 
@@ -192,11 +192,11 @@ class _ASOBSRun(Run):
             return self._start == self._options.starts
         return False
 
-    def best(self) -> Found:
+    def best(self) -> SearchResult:
         """Return the graph of the best order so far."""
         if self._running:
             self._orders.keep(self._state.order, self._total)
-        return self._orders.found({"starts": self._start, "climbs": self._climbs})
+        return self._orders.result(effort={"starts": self._start, "climbs": self._climbs})
 
     def describe(self) -> tuple[str, float, float | None]:
         """Say which start this is."""

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.graphs import BoundKnowledge
-from isthmus.objectives import LocalScore, ScoreTable
-from isthmus.searches.base import Found, Run, Search
+from isthmus.objectives import LOCAL_SCORES, PARENT_SETS, LocalScore, ScoreTable
+from isthmus.searches.base import Accepts, Run, Search, SearchResult
 from isthmus.searches.orders.boss_tables import BossTableRun
 from isthmus.searches.orders.table_orders import TableOrders
 
@@ -39,23 +39,24 @@ class Boss(Search[LocalScore]):
 
     starts: int = 4
     max_parents: int | None = None
-    takes: ClassVar[type[object]] = LocalScore
+    accepts: ClassVar[Accepts] = (LOCAL_SCORES, PARENT_SETS)
 
     def begin(
         self,
         objective: LocalScore | ScoreTable,
         knowledge: BoundKnowledge,
         rng: np.random.Generator,
-    ) -> Run:
+    ) -> Run[SearchResult]:
         """Start a run."""
-        if isinstance(objective, ScoreTable):
-            orders = TableOrders(objective, knowledge, rng, max_parents=self.max_parents, sets=None)
+        table = PARENT_SETS.of(objective)
+        if table is not None:
+            orders = TableOrders(table, knowledge, rng, max_parents=self.max_parents, sets=None)
             return BossTableRun(self.starts, orders)
-        return _BossRun(self, objective, knowledge, rng)
+        return _BossRun(self, LOCAL_SCORES.require(objective), knowledge, rng)
 
 
 @final
-class _BossRun(Run):
+class _BossRun(Run[SearchResult]):
     def __init__(
         self,
         options: Boss,
@@ -146,7 +147,7 @@ class _BossRun(Run):
         """Score the variables at these positions of the order; return ``stop``."""
         return int(self._call(self._boss.settle, start, stop))
 
-    def best(self) -> Found:
+    def best(self) -> SearchResult:
         """Return the parents of the best order so far, the current one included."""
         d = len(self._state.order)
         if self._settled == d:
@@ -154,14 +155,14 @@ class _BossRun(Run):
         if self._best_order is None:
             # Not one order has been scored yet: only what is required stands.
             parents = tuple(tuple(np.nonzero(self._required[:, v])[0].tolist()) for v in range(d))
-            return Found(parents, self._total(parents))
+            return SearchResult(parents, self._total(parents))
         if not np.array_equal(self._state.order, self._best_order):
             self._state = self._boss.new_order(self._best_order)
             self._settle(0, d)
         parents = tuple(
             tuple(sorted(self._call(self._boss.parents_in_order, v).tolist())) for v in range(d)
         )
-        return Found(parents, self._best_score)
+        return SearchResult(parents, self._best_score)
 
     def _total(self, parents: tuple[tuple[int, ...], ...]) -> float:
         return sum(self._objective.local(v, p) for v, p in enumerate(parents))

@@ -6,14 +6,14 @@ from typing import final
 
 import numpy as np
 
-from isthmus.searches.base import Found, Run
+from isthmus.searches.base import Run, SearchResult
 from isthmus.searches.orders.table_orders import Integers, TableOrders
 
 _CHUNK = 32
 
 
 @final
-class BossTableRun(Run):
+class BossTableRun(Run[SearchResult]):
     """The best listed parents take the place of grow-shrink trees."""
 
     def __init__(self, starts: int, orders: TableOrders) -> None:
@@ -55,11 +55,11 @@ class BossTableRun(Run):
         self._next += _CHUNK
         return False
 
-    def best(self) -> Found:
+    def best(self) -> SearchResult:
         """Return the graph of the best order so far."""
         if self._running:
             self._orders.keep(self._state.order, self._total)
-        return self._orders.found({"starts": self._start})
+        return self._orders.result(effort={"starts": self._start})
 
     def describe(self) -> tuple[str, float, float | None]:
         """Say which sweep this is."""

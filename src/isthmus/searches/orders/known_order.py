@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from isthmus.errors import KnowledgeError, MismatchError
 from isthmus.graphs import BoundKnowledge
-from isthmus.objectives import LocalScore, ScoreTable, TableBuilder
-from isthmus.searches.base import Found, Run, Search
+from isthmus.objectives import LOCAL_SCORES, PARENT_SETS, LocalScore, ScoreTable, TableBuilder
+from isthmus.results.details import ExactDetails
+from isthmus.searches.base import Accepts, Run, Search, SearchResult
 
 _NOISE = 1e-12
 """Relative to the score: a constant column gains nothing, but for rounding."""
@@ -41,7 +42,7 @@ class KnownOrder(Search[LocalScore]):
     order: Sequence[str]
     max_parents: int | None = None
     exact: bool = False
-    takes: ClassVar[type[object]] = LocalScore
+    accepts: ClassVar[Accepts] = (LOCAL_SCORES, PARENT_SETS)
 
     def __post_init__(self) -> None:
         if isinstance(self.order, str):
@@ -57,15 +58,17 @@ class KnownOrder(Search[LocalScore]):
         objective: LocalScore | ScoreTable,
         knowledge: BoundKnowledge,
         rng: np.random.Generator,
-    ) -> Run:
+    ) -> Run[SearchResult]:
         """Start a run."""
         places = _places(self.order, objective.nodes)
         bound = _after(knowledge, places, objective.nodes)
-        if isinstance(objective, ScoreTable):
-            return _TableRun(objective.restrict(bound, self.max_parents))
+        table = PARENT_SETS.of(objective)
+        if table is not None:
+            return _TableRun(table.restrict(bound, self.max_parents))
+        local = LOCAL_SCORES.require(objective)
         if self.exact:
-            return _ExactRun(objective, bound, self.max_parents)
-        return _GreedyRun(objective, bound, self.max_parents, np.argsort(places))
+            return _ExactRun(local, bound, self.max_parents)
+        return _GreedyRun(local, bound, self.max_parents, np.argsort(places))
 
 
 def _places(order: Sequence[str], nodes: tuple[str, ...]) -> NDArray[np.int64]:
@@ -101,7 +104,7 @@ def _after(
 
 
 @final
-class _GreedyRun(Run):
+class _GreedyRun(Run[SearchResult]):
     """K2: one variable a step."""
 
     def __init__(
@@ -140,13 +143,13 @@ class _GreedyRun(Run):
         self._at += 1
         return self._at == len(self._order)
 
-    def best(self) -> Found:
+    def best(self) -> SearchResult:
         """Return the parents found so far."""
         total = 0.0
         for v, parents in enumerate(self._parents):
             known = self._scores.get(v)
             total += self._objective.local(v, parents) if known is None else known
-        return Found(tuple(self._parents), total)
+        return SearchResult(tuple(self._parents), total)
 
     def describe(self) -> tuple[str, float, float | None]:
         """Say how many variables are done."""
@@ -159,7 +162,7 @@ class _GreedyRun(Run):
 
 
 @final
-class _ExactRun(Run):
+class _ExactRun(Run[SearchResult]):
     """The useful parent sets of each variable among those before it; the first one is the best."""
 
     def __init__(
@@ -172,9 +175,9 @@ class _ExactRun(Run):
         """Score some thousand sets."""
         return self._builder.step()
 
-    def best(self) -> Found:
+    def best(self) -> SearchResult:
         """Return the best parents seen so far."""
-        return _first_lines(self._builder.table(), {"parent_sets_scored": self._builder.scored})
+        return _first_lines(self._builder.table())
 
     def describe(self) -> tuple[str, float, float | None]:
         """Say how many sets were scored."""
@@ -187,7 +190,7 @@ class _ExactRun(Run):
 
 
 @final
-class _TableRun(Run):
+class _TableRun(Run[SearchResult]):
     """A table without the sets that the order forbids: the first line of each node is left."""
 
     def __init__(self, table: ScoreTable) -> None:
@@ -197,9 +200,9 @@ class _TableRun(Run):
         """Nothing is left to do."""
         return True
 
-    def best(self) -> Found:
+    def best(self) -> SearchResult:
         """Return the best listed parents."""
-        return _first_lines(self._table, {"parent_sets": len(self._table)})
+        return _first_lines(self._table)
 
     def describe(self) -> tuple[str, float, float | None]:
         """Say that it is done."""
@@ -212,7 +215,8 @@ class _TableRun(Run):
         return "no graph that agrees with the order scores more."
 
 
-def _first_lines(table: ScoreTable, details: dict[str, object]) -> Found:
+def _first_lines(table: ScoreTable) -> SearchResult:
     first = table.starts[:-1]
     parents = tuple(table.members(int(line)) for line in first)
-    return Found(parents, float(table.scores[first].sum()), details)
+    details = ExactDetails(None, None, len(table))
+    return SearchResult(parents, float(table.scores[first].sum()), details)

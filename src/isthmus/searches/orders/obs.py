@@ -9,8 +9,8 @@ import numpy as np
 
 from isthmus.errors import MismatchError
 from isthmus.graphs import BoundKnowledge
-from isthmus.objectives import LocalScore, ScoreTable
-from isthmus.searches.base import Found, Run, Search
+from isthmus.objectives import LOCAL_SCORES, PARENT_SETS, LocalScore, ScoreTable
+from isthmus.searches.base import Accepts, Run, Search, SearchResult
 from isthmus.searches.orders.table_orders import Swaps, TableOrders
 
 _QUOTA = 200
@@ -46,7 +46,7 @@ class OBS(Search[LocalScore]):
     patience: int | None = None
     max_parents: int | None = None
     sets: int | None = 20_000
-    takes: ClassVar[type[object]] = LocalScore
+    accepts: ClassVar[Accepts] = (LOCAL_SCORES, PARENT_SETS)
 
     def __post_init__(self) -> None:
         if self.starts < 1 or self.tabu < 0 or (self.patience is not None and self.patience < 0):
@@ -60,13 +60,13 @@ class OBS(Search[LocalScore]):
         objective: LocalScore | ScoreTable,
         knowledge: BoundKnowledge,
         rng: np.random.Generator,
-    ) -> Run:
+    ) -> Run[SearchResult]:
         """Start a run."""
         return _OBSRun(self, TableOrders(objective, knowledge, rng, self.max_parents, self.sets))
 
 
 @final
-class _OBSRun(Run):
+class _OBSRun(Run[SearchResult]):
     def __init__(self, options: OBS, orders: TableOrders) -> None:
         self._options = options
         self._orders = orders
@@ -89,9 +89,9 @@ class _OBSRun(Run):
             self._swaps = None
         return ended and self._start == self._options.starts
 
-    def best(self) -> Found:
+    def best(self) -> SearchResult:
         """Return the graph of the best order so far."""
-        return self._orders.found({"starts": self._start, "moves": self._moves})
+        return self._orders.result(effort={"starts": self._start, "moves": self._moves})
 
     def describe(self) -> tuple[str, float, float | None]:
         """Say which start this is."""

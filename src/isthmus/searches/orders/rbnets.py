@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from isthmus.errors import MismatchError
 from isthmus.graphs import BoundKnowledge
-from isthmus.objectives import LocalScore, ScoreTable
-from isthmus.searches.base import Found, Run, Search
+from isthmus.objectives import LOCAL_SCORES, PARENT_SETS, LocalScore, ScoreTable
+from isthmus.results.details import RBNetsDetails
+from isthmus.searches.base import Accepts, Run, Search, SearchResult
 from isthmus.searches.exact.components import climb
 from isthmus.searches.orders.rbnets_walks import Replay, Visits, Walks
 from isthmus.searches.orders.table_orders import Integers, Swaps, TableOrders
@@ -105,7 +106,7 @@ class RBNets(Search[LocalScore]):
     replace_every: int = 300
     max_parents: int | None = None
     sets: int | None = 20_000
-    takes: ClassVar[type[object]] = LocalScore
+    accepts: ClassVar[Accepts] = (LOCAL_SCORES, PARENT_SETS)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "hidden", tuple(self.hidden))
@@ -126,7 +127,7 @@ class RBNets(Search[LocalScore]):
         objective: LocalScore | ScoreTable,
         knowledge: BoundKnowledge,
         rng: np.random.Generator,
-    ) -> Run:
+    ) -> Run[SearchResult]:
         """Start a run."""
         return _RBNetsRun(self, TableOrders(objective, knowledge, rng, self.max_parents, self.sets))
 
@@ -137,7 +138,7 @@ _LITERAL = Departures(
 
 
 @final
-class _RBNetsRun(Run):
+class _RBNetsRun(Run[SearchResult]):
     def __init__(self, options: RBNets, orders: TableOrders) -> None:
         self._options = options
         self._otherwise = _LITERAL if options.faithful else options.departures
@@ -274,18 +275,18 @@ class _RBNetsRun(Run):
         self._orders.keep(walk.orders[0], float(walk.totals[0]))
         return float(walk.totals[0])
 
-    def best(self) -> Found:
+    def best(self) -> SearchResult:
         """Return the graph of the best order so far, the one of the policy included."""
-        details: dict[str, object] = {
-            "episodes": self._episode,
-            "learned": self._learned,
-            "best_walk": self._walked,
-            "warm_start": self._warm,
-            "faithful": self._options.faithful,
-        }
-        if self._episode > 0:
-            details["policy"] = self._greedy()
-        return self._orders.found(details)
+        policy = self._greedy() if self._episode > 0 else None
+        return self._orders.result(
+            RBNetsDetails,
+            episodes=self._episode,
+            learned=self._learned,
+            best_walk=self._walked,
+            warm_start=self._warm,
+            policy=policy,
+            faithful=self._options.faithful,
+        )
 
     def describe(self) -> tuple[str, float, float | None]:
         """Say which episode this is."""

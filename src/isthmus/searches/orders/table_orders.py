@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, final
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.graphs import BoundKnowledge
-from isthmus.objectives import LocalScore, ScoreTable
-from isthmus.searches.base import Found
+from isthmus.objectives import LOCAL_SCORES, LocalScore, ScoreTable
+from isthmus.results.details import OrderDetails, SearchDetails
+from isthmus.searches.base import SearchResult
 from isthmus.searches.exact.components import TablePhase, parents_of, possible_order
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ class TableOrders:
     @property
     def can_refine(self) -> bool:
         """Whether sets can be missing from the table, and there is a score to look for them."""
-        return isinstance(self._objective, LocalScore) and not self.table.complete
+        return LOCAL_SCORES.of(self._objective) is not None and not self.table.complete
 
     def refine(self, order: Integers) -> Iterator[bool]:
         """Look for better parents of each node in this order than those listed, and list them.
@@ -87,7 +88,6 @@ class TableOrders:
         without one of its members, or the search could not move that member any more. Gives False
         after each node, in the end whether a better set was found.
         """
-        assert isinstance(self._objective, LocalScore)
         state, _ = self.begin(order)
         found: dict[int, list[tuple[tuple[int, ...], float]]] = {}
         for place, v in enumerate(order.tolist()):
@@ -105,8 +105,7 @@ class TableOrders:
     def _without_one(
         self, v: int, before: Integers, parents: tuple[int, ...]
     ) -> Iterator[tuple[tuple[int, ...], float]]:
-        local = self._objective
-        assert isinstance(local, LocalScore)
+        local = LOCAL_SCORES.require(self._objective)
         for p in parents:
             if not self._known.required[p, v]:
                 fewer = tuple(u for u in parents if u != p)
@@ -116,8 +115,7 @@ class TableOrders:
         self, v: int, before: Integers, parents: tuple[int, ...], score: float
     ) -> tuple[tuple[int, ...], float]:
         """Parents reached from these by single changes that gain."""
-        local = self._objective
-        assert isinstance(local, LocalScore)
+        local = LOCAL_SCORES.require(self._objective)
         required, forbidden = self._known.required[:, v], self._known.forbidden[:, v]
         most = len(self.nodes) if self._most is None else self._most
         chosen = list(parents)
@@ -154,15 +152,23 @@ class TableOrders:
             self.score = score
             self.order = order.copy()
 
-    def found(self, details: dict[str, object]) -> Found:
+    def result(
+        self, details: Callable[..., SearchDetails] = OrderDetails, **reported: Any
+    ) -> SearchResult:
         """Give the graph of the best order, or one of what is listed so far."""
         if self.order is None or self._lines is None:
-            return Found(*self._phase.fallback(self.rng))
+            return self._phase.fallback(self.rng)
         state, _ = self.begin(self.order)
         lines = state.lines
-        details = {"parent_sets": len(self.table), "complete": self.table.complete, **details}
-        details["order"] = tuple(self.nodes[v] for v in self.order.tolist())
-        return Found(parents_of(self.table, lines), float(self.table.scores[lines].sum()), details)
+        record = details(
+            order=tuple(self.nodes[v] for v in self.order.tolist()),
+            parent_sets=len(self.table),
+            complete=self.table.complete,
+            **reported,
+        )
+        return SearchResult(
+            parents_of(self.table, lines), float(self.table.scores[lines].sum()), record
+        )
 
     def describe(self) -> tuple[str, float, float | None]:
         """Say how far the listing has come."""

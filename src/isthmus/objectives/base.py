@@ -1,0 +1,107 @@
+"""What an objective states about itself, and how a search asks what it can do.
+
+A search never tests the type of an objective. It names the capabilities that it accepts and asks
+for one of them: ``LOCAL_SCORES.of(objective)`` is the objective, typed as a local score, or None.
+"""
+
+from __future__ import annotations
+
+from abc import ABC
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar, cast, final
+
+from isthmus.errors import MismatchError
+
+if TYPE_CHECKING:
+    from isthmus.objectives.additive import AdditiveLoss
+    from isthmus.objectives.local import LocalScore
+    from isthmus.objectives.parametric import ParametricLoss
+    from isthmus.objectives.smooth import MomentsLoss, SmoothLoss
+    from isthmus.objectives.table import ScoreTable
+
+InterfaceT = TypeVar("InterfaceT")
+
+
+class Sense(StrEnum):
+    """Whether larger or smaller values of an objective are better."""
+
+    MAXIMISE = "larger is better"
+    MINIMISE = "smaller is better"
+
+
+@final
+@dataclass(frozen=True)
+class Capability(Generic[InterfaceT]):
+    """Something that an objective can be asked, and a search can ask for.
+
+    Parameters
+    ----------
+    name
+        What the objective offers, for error messages. Two capabilities of the same name are equal.
+    """
+
+    name: str
+
+    def of(self, objective: Objective) -> InterfaceT | None:
+        """Return the objective as the interface of this capability, or None if it has it not."""
+        return cast(InterfaceT, objective) if self in objective.capabilities else None
+
+    def require(self, objective: Objective) -> InterfaceT:
+        """Return the objective as the interface of this capability, or raise `MismatchError`."""
+        interface = self.of(objective)
+        if interface is None:
+            offered = " and ".join(sorted(c.name for c in objective.capabilities)) or "nothing"
+            raise MismatchError(
+                f"This needs {self.name}; a {type(objective).__name__} offers {offered}."
+            )
+        return interface
+
+    def __str__(self) -> str:
+        return self.name
+
+
+Capabilities: TypeAlias = frozenset[Capability[Any]]
+
+
+class Objective(ABC):
+    """What a search or a sampler optimises or explores.
+
+    Attributes
+    ----------
+    nodes
+        Names of the variables; an index means a position in this tuple.
+    equivalent
+        Whether Markov-equivalent graphs always have the same value.
+    sense
+        Whether larger or smaller values are better.
+    capabilities
+        What the objective can be asked.
+    """
+
+    nodes: tuple[str, ...]
+    equivalent: bool
+    sense: ClassVar[Sense]
+    capabilities: ClassVar[Capabilities]
+
+
+LOCAL_SCORES: Capability[LocalScore] = Capability("local scores of parent sets")
+"""``score(child | parents)`` for any parent set; see `LocalScore`."""
+
+PARENT_SETS: Capability[ScoreTable] = Capability("a table of scored parent sets")
+"""A list of scored parent sets for each node; see `ScoreTable`."""
+
+EDGE_WEIGHTS: Capability[SmoothLoss] = Capability("a smooth loss over edge weights")
+"""A differentiable loss of a matrix of edge weights; see `SmoothLoss`."""
+
+SECOND_MOMENTS: Capability[MomentsLoss] = Capability("a smooth loss from second moments")
+"""A loss of edge weights that a covariance matrix determines; see `MomentsLoss`."""
+
+ADDITIVE_MODEL: Capability[AdditiveLoss] = Capability("a loss of additive models")
+"""A loss that is linear in the coefficients of each cause; see `AdditiveLoss`."""
+
+LAGGED_MODEL: Capability[AdditiveLoss] = Capability("a loss with lagged effects")
+"""An additive loss whose last nodes are earlier time steps of the first ones."""
+
+PARAMETRIC_MODEL: Capability[ParametricLoss] = Capability("a loss of parametric models")
+"""A loss of a vector of parameters, such as those of neural networks; see `ParametricLoss`."""

@@ -1,0 +1,171 @@
+"""What a search reports beside its graph: one typed record per family of searches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isthmus.graphs import DAG
+from isthmus.results.dynamic import DynamicNetwork
+
+
+@dataclass(frozen=True)
+class SearchDetails:
+    """Base of the records that searches return beside the graph; it has no fields of its own."""
+
+
+@final
+@dataclass(frozen=True)
+class OrderDetails(SearchDetails):
+    """What a search over orders reports.
+
+    Attributes
+    ----------
+    order
+        The best order of the variables, causes first.
+    parent_sets
+        Number of parent sets in the score table.
+    complete
+        Whether the table lists every parent set that can be part of an optimal graph.
+    effort
+        How much work was done, such as the number of random starts.
+    """
+
+    order: tuple[str, ...]
+    parent_sets: int
+    complete: bool
+    effort: Mapping[str, int] = field(default_factory=dict)
+
+
+@final
+@dataclass(frozen=True)
+class RBNetsDetails(SearchDetails):
+    """What RBNets reports.
+
+    Attributes
+    ----------
+    order, parent_sets, complete
+        As in `OrderDetails`.
+    episodes
+        Number of episodes that were walked.
+    learned
+        Number of gradient steps of the network.
+    best_walk
+        Score of the best order that the agent walked.
+    warm_start
+        Score of the best order before the first episode.
+    policy
+        Score of the order that the learned policy chooses greedily; None before the first episode.
+    faithful
+        Whether the published algorithm was run without our changes.
+    """
+
+    order: tuple[str, ...]
+    parent_sets: int
+    complete: bool
+    episodes: int
+    learned: int
+    best_walk: float
+    warm_start: float | None
+    policy: float | None
+    faithful: bool
+
+
+@final
+@dataclass(frozen=True)
+class ExactDetails(SearchDetails):
+    """What an exact search reports.
+
+    Attributes
+    ----------
+    bound
+        Proven upper bound on the score of every graph; None if nothing is proven.
+    gap
+        ``bound`` minus the score of the graph.
+    parent_sets
+        Number of parent sets in the score table.
+    largest_component
+        Number of variables of the largest component solved.
+    effort
+        How much work was done, such as the number of expanded states or cutting planes.
+    networks
+        The best graphs with their scores, best first, if several were asked for.
+    networks_bound
+        No graph outside ``networks`` scores more than this.
+    """
+
+    bound: float | None
+    gap: float | None
+    parent_sets: int
+    largest_component: int = 0
+    effort: Mapping[str, int] = field(default_factory=dict)
+    networks: tuple[tuple[DAG, float], ...] = ()
+    networks_bound: float = np.inf
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class WeightDetails(SearchDetails):
+    """What a continuous search over the weights of a linear model reports.
+
+    Attributes
+    ----------
+    weights
+        Weight of each edge ``[from, to]`` of the graph.
+    weights_before_threshold
+        The optimum of the penalised problem, before small weights were set to zero.
+    penalty
+        The penalty that was used.
+    threshold
+        Weights up to this were set to zero.
+    objective
+        Value of the penalised objective.
+    kkt_residual
+        Largest violation of the optimality conditions.
+    criterion
+        Value of the criterion that chose penalty and threshold; None if both were given.
+    path
+        One row per penalty that was tried.
+    """
+
+    weights: NDArray[np.float64]
+    weights_before_threshold: NDArray[np.float64]
+    penalty: object
+    threshold: float
+    objective: float
+    kkt_residual: float
+    criterion: float | None
+    path: tuple[Mapping[str, object], ...]
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class ModelDetails(SearchDetails):
+    """What a continuous search over a nonlinear or dynamic model reports.
+
+    Attributes
+    ----------
+    weights
+        Strength of each edge ``[from, to]`` of the graph: the norm of its coefficients.
+    coefficients
+        All coefficients of the fitted model.
+    removed_edges
+        Number of edges that were set to zero because they were weak or closed a cycle.
+    kkt_residual
+        Largest violation of the optimality conditions.
+    evaluations
+        Number of evaluations of the loss.
+    network
+        The fitted dynamic network, for time series.
+    """
+
+    weights: NDArray[np.float64]
+    coefficients: NDArray[np.float64]
+    removed_edges: int
+    kkt_residual: float
+    evaluations: int
+    network: DynamicNetwork | None = None
