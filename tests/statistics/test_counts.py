@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections import Counter
 from itertools import combinations, permutations
 from pathlib import Path
@@ -118,7 +119,7 @@ def test_sets_with_large_tables_are_kept_as_rows(monkeypatch: pytest.MonkeyPatch
     x = codes()
     plan = Plan.sets([["a", "b", "d"], ["a", "ç"]])
     counts = Counts.from_codes(SCHEMA, x, plan=plan)
-    forms = {k: isinstance(v, CodedRows) for k, v in counts.held.items()}
+    forms = {k: isinstance(v, CodedRows) for k, v in counts.tables.items()}
     assert forms == {(0, 1, 3): True, (0, 2): False}
     np.testing.assert_array_equal(counts.table(["d", "b"]), slow_table(x, ("d", "b")))
     np.testing.assert_array_equal(counts.marginal(["d", "b"]).table(["b"]), slow_table(x, ("b",)))
@@ -142,7 +143,7 @@ def test_tables_can_be_given() -> None:
         SCHEMA, {("d", "a"): counts.table(["d", "a"]), ("b",): counts.table(["b"])}
     )
     assert given == Counts.from_codes(SCHEMA, x, plan=Plan.sets([["a", "d"], ["b"]]))
-    with pytest.raises(DataError, match="holds 199 rows"):
+    with pytest.raises(DataError, match="counts 199 rows"):
         Counts.from_tables(
             SCHEMA, {("b",): counts.table(["b"]), ("a",): slow_table(x[:, 1:], ("a",))}
         )
@@ -230,7 +231,7 @@ def test_read_only() -> None:
     x[...] = 0
     np.testing.assert_array_equal(counts.table(["a"]), before)
     with pytest.raises(TypeError):
-        counts.held[(0,)] = 1  # type: ignore[index]
+        counts.tables[(0,)] = 1  # type: ignore[index]
 
 
 @pytest.mark.parametrize("plan", PLANS, ids=str)
@@ -257,3 +258,90 @@ def test_load_refuses_tables_of_another_plan(tmp_path: Path) -> None:
         np.savez(out, **arrays)
     with pytest.raises(FormatError, match="damaged"):
         Counts.load(path)
+
+
+def test_counts_match_a_schema_by_names_and_reorder() -> None:
+    x = codes()
+    for plan in PLANS:
+        counts = Counts.from_codes(SCHEMA, x, plan=plan)
+        other = Schema.discrete(
+            {"ç": (True, False), "d": (0.5, 4.5, 3.5, 2.5, 1.5), "a": "yx", "b": (0, 1, 2)}
+        )
+        again = counts.with_schema(other)
+        assert again.schema == other
+        np.testing.assert_array_equal(again.table(["a"]), counts.table(["a"])[::-1])
+        np.testing.assert_array_equal(
+            again.table(["d", "ç"])[:0:-1, ::-1], counts.table(["d", "ç"])
+        ) if plan.covers(["d", "ç"]) else None
+        assert again.with_schema(SCHEMA.with_levels({"d": (1.5, 2.5, 3.5, 4.5, 0.5)})).table(
+            ["d"]
+        ).tolist() == [*counts.table(["d"]), 0]
+
+
+def test_counts_refuse_a_schema_with_other_names() -> None:
+    counts = Counts.from_codes(Schema.discrete({"a": (0, 1), "b": (0, 1)}), [[0, 0, 1], [1, 1, 1]])
+    swapped = counts.with_schema(Schema.discrete({"b": (0, 1), "a": (0, 1)}))
+    assert swapped.table(["a"]).tolist() == counts.table(["a"]).tolist() == [2, 1]
+    for names in ({"a": (0, 1)}, {"a": (0, 1), "c": (0, 1)}, {"a": (0, 1), "b": (0, 1), "c": "x"}):
+        with pytest.raises(SchemaError, match="same names"):
+            counts.with_schema(Schema.discrete(names))
+    with pytest.raises(SchemaError, match="discrete"):
+        counts.with_schema(Schema.continuous(["a", "b"]))
+    with pytest.raises(SchemaError, match="lack"):
+        counts.with_schema(Schema.discrete({"a": (0, 2), "b": (0, 1)}))
+
+
+def test_fractional_counts_are_refused() -> None:
+    schema = Schema.discrete({"a": "xy"})
+    assert Counts.from_tables(schema, {("a",): [1.0, 2.0]}).n == 3
+    for wrong in ([1.5, 1.5], [-1, 4], [np.nan, 1.0], [1j, 2.0], ["1", "2"]):
+        with pytest.raises(SchemaError, match="whole numbers"):
+            Counts.from_tables(schema, {("a",): np.array(wrong)})
+    with pytest.raises(SchemaError, match="whole numbers"):
+        Counts.from_codes(schema, [[0, 1]], [0.5, 1.5])
+
+
+def test_duplicates_of_identifiers_need_little_memory() -> None:
+    n = 20_000
+    rng = np.random.default_rng(0)
+    schema = Schema.discrete({name: tuple(range(n)) for name in ("a", "b", "c")})
+    first = np.arange(n)
+    x = np.stack([first, n - 1 - first, rng.permutation(n)])
+    x[2, 0] = x[2, 1]
+    plans = [Plan.everything(), Plan.up_to(2), Plan.sets([["a", "b", "c"]])]
+    for plan in plans:
+        counts = Counts.from_codes(schema, x, plan=plan)
+        tracemalloc.start()
+        assert counts.duplicates() == (("a", "b"),)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 30e6
+
+
+@pytest.mark.parametrize("plan", PLANS, ids=str)
+def test_duplicates_are_those_of_a_slow_comparison(plan: Plan) -> None:
+    rng = np.random.default_rng(3)
+    schema = Schema.discrete(dict.fromkeys("abçd", (0, 1, 2)))
+    for _ in range(30):
+        x = rng.integers(0, 3, size=(4, 5))
+        weights = rng.integers(0, 2, 5)
+        if rng.random() < 0.5:
+            x[2] = rng.permutation(3)[x[0]]
+        if not weights.any():
+            continue
+        counts = Counts.from_codes(schema, x, weights, plan=plan)
+        rows = x[:, weights > 0]
+        expected = {
+            frozenset((a, b))
+            for a, b in combinations("abçd", 2)
+            if plan.covers([a, b])
+            and len(set(rows["abçd".index(a)])) > 1
+            and len(set(zip(*rows[["abçd".index(a), "abçd".index(b)]], strict=True)))
+            == len(set(rows["abçd".index(a)]))
+            == len(set(rows["abçd".index(b)]))
+        }
+        found = {
+            frozenset(pair) for group in counts.duplicates() for pair in combinations(group, 2)
+        }
+        assert found >= expected
+        assert found == expected or plan.groups is not None

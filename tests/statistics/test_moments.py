@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import time
 from fractions import Fraction
 from pathlib import Path
 
@@ -280,7 +281,7 @@ def test_load_refuses_other_files(tmp_path: Path) -> None:
         Moments.load(path)
     for content in (b"", b"hello", pickle.dumps({"a": 1})):
         path.write_bytes(content)
-        with pytest.raises(FormatError, match="not a file of statistics"):
+        with pytest.raises(FormatError, match="cannot be read as a file of statistics"):
             Moments.load(path)
     with path.open("wb") as file:
         np.savez(file, header=np.array([{"format": "isthmus-moments/1"}], dtype=object))
@@ -301,3 +302,24 @@ def test_load_refuses_other_files(tmp_path: Path) -> None:
         Moments.load(path)
     with pytest.raises(FileNotFoundError):
         Moments.load(tmp_path / "absent")
+
+
+@pytest.mark.parametrize("scale", [1e-90, 1e-30, 1.0, 1e60, 1e80])
+def test_duplicates_do_not_depend_on_the_unit(scale: float) -> None:
+    x = np.random.default_rng(0).normal(size=(100, 4)) * scale
+    x[:, 3] = 2 * x[:, 1] + scale
+    moments = Moments.from_array(Schema.continuous(list("abcd")), x)
+    assert moments.duplicates() == (("b", "d"),)
+
+
+def test_duplicates_of_many_levels_are_found_quickly() -> None:
+    rng = np.random.default_rng(1)
+    n, levels = 400, 40
+    schema = Schema.discrete({f"v{i}": tuple(range(levels)) for i in range(30)})
+    first = np.repeat(np.arange(levels), n // levels)
+    x = np.stack([rng.permutation(first) for _ in range(30)], axis=1)
+    x[:, 7] = rng.permutation(levels)[x[:, 3]]
+    moments = Moments.from_array(schema, x)
+    begin = time.process_time()
+    assert moments.duplicates() == (("v3", "v7"),)
+    assert time.process_time() - begin < 1.0

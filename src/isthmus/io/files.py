@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import zlib
 from os import fspath
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,7 +23,7 @@ def read_text(path: str | PathLike[str]) -> str:
         if raw.startswith(_GZIP):
             raw = gzip.decompress(raw)
         return raw.decode("utf-8-sig")
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise FormatError(f"{fspath(path)} cannot be unpacked: {error}.") from None
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1

@@ -9,6 +9,7 @@ read it (there also known by the ending ``.jkl``).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import isfinite
 from typing import TYPE_CHECKING, TypeAlias
 
 from isthmus.errors import FormatError
@@ -20,14 +21,16 @@ if TYPE_CHECKING:
 LocalScores: TypeAlias = Mapping[str, Sequence[tuple[float, tuple[str, ...]]]]
 """For each variable its parent sets: scores and names."""
 
+_COMMENTS = ("#", "META")
+
 
 def to_local_scores(scores: LocalScores) -> str:
     """Write local scores as text; numbers are written so that they read back the same."""
     for name in scores:
-        if not name or name != "".join(name.split()) or name.startswith("#"):
+        if not name or name != "".join(name.split()) or name.startswith(_COMMENTS):
             raise FormatError(
                 f"The name {name!r} cannot be written as local scores: names may not be empty, "
-                "hold spaces or start with '#'. Rename the variable."
+                "contain spaces, or start with '#' or 'META'. Rename the variable."
             )
     lines = [str(len(scores))]
     for name, sets in scores.items():
@@ -41,7 +44,7 @@ def from_local_scores(text: str) -> dict[str, list[tuple[float, tuple[str, ...]]
     rows = [
         (number, line.split())
         for number, line in enumerate(text.splitlines(), start=1)
-        if line.strip() and not line.lstrip().startswith(("#", "META"))
+        if line.strip() and not line.lstrip().startswith(_COMMENTS)
     ]
     if not rows or len(rows[0][1]) != 1:
         raise FormatError("Line 1 of the local scores: the number of variables is expected.")
@@ -56,16 +59,23 @@ def from_local_scores(text: str) -> dict[str, list[tuple[float, tuple[str, ...]]
                 f"its parent sets are expected, got {' '.join(cells)!r}."
             )
         name, size = cells[0], _count(cells[1], number)
+        if size == 0:
+            raise FormatError(
+                f"Line {number} of the local scores: {name} has no parent sets; at least one "
+                "is needed."
+            )
         block = rows[at + 1 : at + 1 + size]
         if len(block) < size:
-            raise FormatError(f"{name} is to have {size} parent sets; {len(block)} are there.")
-        found[name] = [_parse(cells, number) for number, cells in block]
+            raise FormatError(f"{name} should have {size} parent sets; the file has {len(block)}.")
+        found[name] = [_parse(name, cells, number) for number, cells in block]
         at += 1 + size
     if len(found) != declared:
         raise FormatError(f"The file declares {declared} variables and holds {len(found)}.")
     unknown = {p for sets in found.values() for _, ps in sets for p in ps} - set(found)
     if unknown:
-        raise FormatError(f"Parents that are no variables of the file: {sorted(unknown)[:5]}.")
+        raise FormatError(
+            f"These parents are not among the variables of the file: {sorted(unknown)[:5]}."
+        )
     return found
 
 
@@ -85,7 +95,7 @@ def _count(text: str, line: int) -> int:
     return int(text)
 
 
-def _parse(cells: list[str], line: int) -> tuple[float, tuple[str, ...]]:
+def _parse(child: str, cells: list[str], line: int) -> tuple[float, tuple[str, ...]]:
     try:
         score, size = float(cells[0]), int(cells[1])
     except (ValueError, IndexError):
@@ -95,4 +105,10 @@ def _parse(cells: list[str], line: int) -> tuple[float, tuple[str, ...]]:
             f"Line {line} of the local scores: a score, the number of parents and that many names "
             f"are expected, got {' '.join(cells)!r}."
         )
-    return score, tuple(cells[2:])
+    parents = tuple(cells[2:])
+    if not isfinite(score) or child in parents or len(set(parents)) < size:
+        raise FormatError(
+            f"Line {line} of the local scores: a finite score and different parents, {child} not "
+            f"among them, are expected, got {' '.join(cells)!r}."
+        )
+    return score, parents

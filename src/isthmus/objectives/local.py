@@ -4,6 +4,9 @@ A search that sees a :class:`LocalScore` knows the names of the nodes and can as
 ``score(child | parents)``, many at a time. Nodes are indices here; names are put back by
 ``learn``. Two final classes exist: :class:`CompiledLocalScore` around a C function and
 :class:`PythonLocalScore` around any Python function, which is the way to add a score.
+
+A local score holds addresses and functions, which mean nothing to another process. It is pickled
+and copied as its :class:`Recipe`: the score and the statistics that it was bound from.
 """
 
 from __future__ import annotations
@@ -12,16 +15,24 @@ import ctypes
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any, ClassVar, final
+from typing import Any, ClassVar, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from isthmus.errors import MismatchError
 from isthmus.graphs import DAG
 from isthmus.objectives.base import LOCAL_SCORES, Capabilities, Objective, Sense
 from isthmus.objectives.ceiling import Ceiling
 
 _SCORE_TYPE = ctypes.CFUNCTYPE(ctypes.c_int64, *(ctypes.c_int64,) * 7)
+
+
+class Recipe(NamedTuple):
+    """How an objective was made: ``bind(statistics)`` makes it again."""
+
+    bind: Callable[[Any], Any]
+    statistics: Any
 
 
 class LocalScore(Objective):
@@ -33,10 +44,14 @@ class LocalScore(Objective):
         Names of the variables; an index means a position in this tuple.
     equivalent
         Whether Markov-equivalent graphs always get the same total.
+    recipe
+        The score and the statistics that it was bound from, set by ``Score.bind``; None for an
+        objective that was made by hand.
     """
 
     sense: ClassVar[Sense] = Sense.MAXIMISE
     capabilities: ClassVar[Capabilities] = frozenset({LOCAL_SCORES})
+    recipe: Recipe | None = None
 
     @property
     @abstractmethod
@@ -64,6 +79,15 @@ class LocalScore(Objective):
     @abstractmethod
     def raise_failure(self) -> None:
         """Raise what a call through :attr:`handle` could not."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.recipe is None:
+            raise MismatchError(
+                f"This {type(self).__name__} was not made by the bind method of a score, so it "
+                "cannot be pickled or copied: another process does not know how to make it. "
+                "Pickle the score and the statistics, and bind them there."
+            )
+        return self.recipe.bind, (self.recipe.statistics,)
 
     @final
     def local(self, child: int, parents: Sequence[int]) -> float:

@@ -60,6 +60,9 @@ class DynamicNetwork:
         object.__setattr__(self, "weights", MappingProxyType(held))
         _ = self.instantaneous  # refuses a cycle
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return DynamicNetwork, (self.nodes, self.lags, dict(self.weights))
+
     @classmethod
     def from_dag(
         cls, dag: DAG, weights: Mapping[tuple[str, str], float] | None = None

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar, Generic, TypeVar
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, ClassVar, Generic, TypeVar
 
 from isthmus.objectives import AdditiveLoss, LocalScore, ParametricLoss, SmoothLoss
+from isthmus.objectives.local import Recipe
 from isthmus.statistics import Chebyshev, Counts, Kind, Moments, Rows
 
 StatisticsT = TypeVar("StatisticsT", Moments, Counts, Rows)
@@ -31,6 +34,25 @@ class Score(ABC, Generic[StatisticsT, ObjectiveT]):
     kind: ClassVar[Kind | None]
     basis: Chebyshev | None = None
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "bind" in cls.__dict__:
+            cls.bind = _with_recipe(cls.__dict__["bind"])  # type: ignore[method-assign]
+
     @abstractmethod
     def bind(self, statistics: StatisticsT) -> ObjectiveT:
-        """Give the objective that a search sees."""
+        """Bind the score to statistics and return the objective for a search.
+
+        A local score remembers this score and these statistics, so that it can be pickled.
+        """
+
+
+def _with_recipe(bind: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(bind)
+    def bound(self: Any, statistics: Any) -> Any:
+        objective = bind(self, statistics)
+        if isinstance(objective, LocalScore) and objective.recipe is None:
+            objective.recipe = Recipe(self.bind, statistics)
+        return objective
+
+    return bound

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,6 +56,9 @@ class LinearModel:
             raise DataError("Noise variances must be positive.")
         object.__setattr__(self, "weights", MappingProxyType(dict(self.weights)))
         object.__setattr__(self, "variances", MappingProxyType(dict(self.variances)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return LinearModel, (self.dag, dict(self.weights), dict(self.variances), self.noise)
 
     def weight_matrix(self) -> Floats:
         """Give the weights as an array, row = from, column = to."""

@@ -45,6 +45,9 @@ class Simulation:
         object.__setattr__(self, "data", dict(self.data))
         object.__setattr__(self, "weights", MappingProxyType(dict(self.weights)))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Simulation, (self.dag, self.data, dict(self.weights))
+
     @property
     def n(self) -> int:
         """Number of rows."""

@@ -62,6 +62,9 @@ class AutoregressiveModel:
                 raise GraphError(f"{source!r} -> {target!r} has lag {lag}; it must be at least 1.")
         object.__setattr__(self, "lagged", MappingProxyType(dict(self.lagged)))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return AutoregressiveModel, (self.instantaneous, dict(self.lagged))
+
     @property
     def lags(self) -> int:
         """Largest lag."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from isthmus.errors import SchemaError
 
@@ -25,15 +25,31 @@ def as_codes(values: NDArray[Any], cardinalities: Integers) -> Codes:
     return values.astype(np.uint16, copy=False)
 
 
+def as_counts(values: ArrayLike, what: str) -> Integers:
+    """Frequencies as int64; fractions and negative numbers are refused."""
+    given = np.asarray(values)
+    if given.dtype.kind == "f":
+        whole = bool((np.isfinite(given) & (given == np.floor(given)) & (given < 2.0**53)).all())
+    else:
+        whole = given.dtype.kind in "iub" and bool((given <= np.iinfo(np.int64).max).all())
+    if not whole or (given.size and given.min() < 0):
+        raise SchemaError(
+            f"{what} holds values that are not whole numbers of at least zero "
+            f"(its type is {given.dtype}). Counts say how often something occurred: "
+            "give integers."
+        )
+    return np.ascontiguousarray(given, dtype=np.int64)
+
+
 @final
 @dataclass(frozen=True, eq=False)
 class CodedRows:
-    """Rows as codes of levels, each with how often it was seen; arrays are not copied.
+    """Rows as codes of levels, each with its frequency; arrays are not copied.
 
     Attributes
     ----------
     codes
-        Shape (d, m), one contiguous row for each variable.
+        Shape (d, m), one contiguous row per variable.
     weights
         Shape (m,), or ``None`` when every row counts once.
     """
@@ -50,26 +66,30 @@ class CodedRows:
             )
         object.__setattr__(self, "codes", _read_only(codes, self.codes))
         if self.weights is not None:
-            weights = np.ascontiguousarray(self.weights, dtype=np.int64)
-            if weights.shape != codes.shape[1:] or (len(weights) and weights.min() < 0):
+            weights = as_counts(self.weights, "The array of weights")
+            if weights.shape != codes.shape[1:]:
                 raise SchemaError(
-                    f"Weights have the shape {weights.shape}; {codes.shape[1:]} numbers "
-                    "of at least zero are needed."
+                    f"Weights have the shape {weights.shape}; {codes.shape[1:]} is needed: "
+                    "one weight per row."
                 )
             object.__setattr__(self, "weights", _read_only(weights, self.weights))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Through the constructor: pickled arrays forget that they are read-only.
+        return CodedRows, (self.codes, self.weights)
+
     @property
     def n(self) -> int:
-        """Number of rows that were seen."""
+        """Number of rows, each counted with its weight."""
         return self.codes.shape[1] if self.weights is None else int(self.weights.sum())
 
     @property
     def size(self) -> int:
-        """How many numbers are held."""
+        """How many numbers the arrays hold."""
         return self.codes.size + (0 if self.weights is None else self.weights.size)
 
     def take(self, positions: tuple[int, ...]) -> CodedRows:
-        """Some of the variables."""
+        """Rows of some of the variables."""
         return CodedRows(self.codes[list(positions)], self.weights)
 
     def joined(self, other: CodedRows) -> CodedRows:
@@ -80,8 +100,15 @@ class CodedRows:
             return CodedRows(codes)
         return CodedRows(codes, np.concatenate([self.filled(), other.filled()]))
 
+    def nonzero(self) -> CodedRows:
+        """The rows that occur: those with a weight above zero."""
+        if self.weights is None or self.weights.all():
+            return self
+        occurs = self.weights > 0
+        return CodedRows(self.codes[:, occurs], self.weights[occurs])
+
     def filled(self) -> Integers:
-        """The weights, ones where they are not held."""
+        """The weights; ones if there are none."""
         if self.weights is not None:
             return self.weights
         return np.ones(self.codes.shape[1], dtype=np.int64)
@@ -101,11 +128,11 @@ class CodedRows:
             codes = self._unravel(keys, cardinalities)
         else:
             rows = np.ascontiguousarray(self.codes.T)
-            found, places = np.unique(rows, axis=0, return_inverse=True)
-            codes = np.ascontiguousarray(found.T)
+            different, places = np.unique(rows, axis=0, return_inverse=True)
+            codes = np.ascontiguousarray(different.T)
         totals = _totals(places.ravel(), self.weights, codes.shape[1])
-        seen = totals > 0
-        return CodedRows(codes[:, seen], totals[seen])
+        occurs = totals > 0
+        return CodedRows(codes[:, occurs], totals[occurs])
 
     def _unravel(self, keys: NDArray[Any], cardinalities: Integers) -> Codes:
         codes = np.empty((len(cardinalities), len(keys)), dtype=self.codes.dtype)

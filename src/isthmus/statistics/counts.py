@@ -12,8 +12,9 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from isthmus.errors import DataError, FormatError, SchemaError, UnplannedError
-from isthmus.statistics import files
+from isthmus.errors import DataError, SchemaError, UnplannedError
+from isthmus.statistics import counts_file
+from isthmus.statistics.archive import FilePath, damage_reported
 from isthmus.statistics.blocks import (
     LARGEST,
     Block,
@@ -26,20 +27,18 @@ from isthmus.statistics.blocks import (
     tally,
 )
 from isthmus.statistics.checks import refuse_empty
-from isthmus.statistics.coded import CodedRows, Integers, as_codes
-from isthmus.statistics.duplicates import groups
+from isthmus.statistics.coded import CodedRows, Integers, as_codes, as_counts
+from isthmus.statistics.duplicates import equal_columns, group_pairs, one_to_one
 from isthmus.statistics.plan import Plan
 from isthmus.statistics.schema import Kind, Schema
-
-FORMAT = "isthmus-counts/1"
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """How often each combination of levels was seen, for the planned sets of variables.
+    """Contingency tables over the planned sets of variables.
 
-    Make one with `from_codes` or `from_tables`, or let a source make it.
+    Make one with `from_codes` or `from_tables`, or ask a source for it.
 
     Parameters
     ----------
@@ -49,44 +48,47 @@ class Counts:
         Number of rows.
     plan
         Which sets of variables can be asked for.
-    held
-        The tables of the largest planned sets, by ascending positions of their variables: dense,
-        or rows of codes with weights where a dense one would be mostly empty.
+    tables
+        The tables of the largest planned sets, by ascending positions of their variables: dense
+        arrays, or coded rows with weights where a dense array would be mostly empty.
     regime
-        Label of the conditions under which the rows were seen; different ones do not add up.
+        Label of the conditions under which the rows were observed. Counts of different regimes
+        cannot be added.
     """
 
     schema: Schema
     n: int
     plan: Plan
-    held: Mapping[Positions, Block]
+    tables: Mapping[Positions, Block]
     regime: str | None = None
 
     def __post_init__(self) -> None:
         self.schema.require(Kind.DISCRETE, "Counts")
         refuse_empty(self.n)
-        held: dict[Positions, Block] = {}
-        for positions, block in self.held.items():
-            held[positions] = self._checked(positions, block)
-        object.__setattr__(self, "held", MappingProxyType(held))
+        tables = {s: self._checked(s, block) for s, block in self.tables.items()}
+        object.__setattr__(self, "tables", MappingProxyType(tables))
 
     def _checked(self, positions: Positions, block: Block) -> Block:
+        names = [self.schema.names[i] for i in positions]
         sizes = self.schema.cardinalities[list(positions)]
         if isinstance(block, CodedRows):
-            high = block.codes.max(axis=1, initial=0) if len(positions) else np.zeros(0)
-            fits = block.codes.shape[0] == len(positions) and bool((high < sizes).all())
+            fits = block.codes.shape[0] == len(positions) and bool(
+                (block.codes.max(axis=1, initial=0) < sizes).all()
+            )
             total = block.n
         else:
-            block = np.ascontiguousarray(block, dtype=np.int64)
+            block = as_counts(block, f"The table of {names}")
             fits, total = block.shape == tuple(sizes), int(block.sum())
-            fits = fits and bool(block.min(initial=0) >= 0)
             block.flags.writeable = False
-        names = [self.schema.names[i] for i in positions]
         if not fits:
             raise SchemaError(f"The table of {names} does not fit the levels of the schema.")
         if total != self.n:
-            raise DataError(f"The table of {names} holds {total} rows; there are {self.n}.")
+            raise DataError(f"The table of {names} counts {total} rows, but n is {self.n}.")
         return block
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Read-only mappings cannot be pickled.
+        return Counts, (self.schema, self.n, self.plan, dict(self.tables), self.regime)
 
     @classmethod
     def from_codes(
@@ -124,7 +126,7 @@ class Counts:
             raise SchemaError("Some codes are not positions in the levels of their variable.")
         rows = CodedRows(
             as_codes(given.copy(), sizes),  # the caller may go on writing to theirs
-            None if weights is None else np.asarray(weights, dtype=np.int64),
+            None if weights is None else as_counts(weights, "The array of weights"),
         )
         return cls.from_rows(schema, rows, plan=plan, regime=regime)
 
@@ -143,8 +145,8 @@ class Counts:
         if plan.is_everything:
             everything = tuple(range(len(schema)))
             return cls(schema, rows.n, plan, {everything: rows}, regime)
-        held = count_sets(rows, planned_sets(schema, plan), schema.cardinalities)
-        return cls(schema, rows.n, plan, held, regime)
+        tables = count_sets(rows, planned_sets(schema, plan), schema.cardinalities)
+        return cls(schema, rows.n, plan, tables, regime)
 
     @classmethod
     def from_tables(
@@ -154,31 +156,32 @@ class Counts:
         *,
         regime: str | None = None,
     ) -> Counts:
-        """Take ready tables, by the names of their axes in order."""
+        """Use contingency tables that exist already, by the names of their axes in order."""
         plan = Plan.sets(tables)
-        held: dict[Positions, Block] = {}
+        blocks: dict[Positions, Block] = {}
         for names, table in tables.items():
             positions = schema.indices(names)
-            order = np.argsort(positions)
-            held[tuple(sorted(positions))] = np.transpose(np.asarray(table), order)
-        wanted = set(plan.maximal(schema.names))
-        held = {k: v for k, v in held.items() if k in wanted}
-        first = next(iter(held.values()), None)
+            axes = np.argsort(positions)
+            counts = as_counts(table, f"The table of {list(names)}")
+            blocks[tuple(sorted(positions))] = np.transpose(counts, axes)
+        maximal = set(plan.maximal(schema.names))
+        blocks = {s: block for s, block in blocks.items() if s in maximal}
+        first = next(iter(blocks.values()), None)
         n = 0 if first is None else int(np.asarray(first).sum())
-        return cls(schema, n, plan, held, regime)
+        return cls(schema, n, plan, blocks, regime)
 
     @property
     def joint(self) -> CodedRows | None:
         """The rows of the joint table, when the plan is everything."""
         if not self.plan.is_everything:
             return None
-        block = self.held[tuple(range(len(self.schema)))]
+        block = self.tables[tuple(range(len(self.schema)))]
         return block if isinstance(block, CodedRows) else nonzero_rows(block)
 
     @property
     def size(self) -> int:
-        """How many numbers are held."""
-        return sum(block.size for block in self.held.values())
+        """How many numbers the tables hold."""
+        return sum(block.size for block in self.tables.values())
 
     def table(self, variables: Sequence[str]) -> Integers:
         """Number of rows for each combination of levels, with axes in the order asked.
@@ -186,7 +189,7 @@ class Counts:
         Raises
         ------
         UnplannedError
-            The plan does not cover these variables.
+            If the plan does not cover these variables.
         """
         asked = self.schema.indices(variables)
         shape = tuple(int(self.schema.cardinalities[i]) for i in asked)
@@ -196,18 +199,18 @@ class Counts:
                 f"at most {LARGEST:,} are allowed. Ask for fewer variables."
             )
         home = self._home(asked)
-        block = self.held[home]
+        block = self.tables[home]
         if isinstance(block, CodedRows):
             within = tuple(home.index(i) for i in asked)
             return tally(block, self.schema.cardinalities[list(home)], within)
         ascending = sorted(asked)
         others = tuple(k for k, i in enumerate(home) if i not in asked)
         small = block.sum(axis=others) if others else block
-        found = np.transpose(small, [ascending.index(i) for i in asked])
-        return np.array(found, dtype=np.int64, order="C")
+        table = np.transpose(small, [ascending.index(i) for i in asked])
+        return np.array(table, dtype=np.int64, order="C")
 
     def _home(self, asked: Positions) -> Positions:
-        """The held set that answers for these variables."""
+        """The planned set whose table contains these variables."""
         names = [self.schema.names[i] for i in asked]
         if self.plan.covers(names):
             if self.plan.groups is not None:
@@ -230,16 +233,16 @@ class Counts:
         kept = self.schema.indices(names)
         schema = self.schema.subset(self.schema.names[i] for i in kept)
         plan = self.plan.restrict(schema.names)
-        held: dict[Positions, Block] = {}
+        tables: dict[Positions, Block] = {}
         for new in plan.maximal(schema.names):
             old = tuple(kept[i] for i in new)
-            block = self.held[self._home(old)]
+            block = self.tables[self._home(old)]
             if isinstance(block, CodedRows):
                 home = self._home(old)
-                held[new] = block.take(tuple(home.index(i) for i in old))
+                tables[new] = block.take(tuple(home.index(i) for i in old))
             else:
-                held[new] = self.table([self.schema.names[i] for i in old])
-        return Counts(schema, self.n, plan, held, self.regime)
+                tables[new] = self.table([self.schema.names[i] for i in old])
+        return Counts(schema, self.n, plan, tables, self.regime)
 
     def __add__(self, other: Counts) -> Counts:
         """Counts of both sets of rows together."""
@@ -260,8 +263,10 @@ class Counts:
                 "keep them apart, or give both the same regime if the conditions were the same."
             )
         sizes = self.schema.cardinalities
-        held = {s: merged(block, other.held[s], sizes[list(s)]) for s, block in self.held.items()}
-        return Counts(self.schema, self.n + other.n, self.plan, held, self.regime)
+        tables = {
+            s: merged(block, other.tables[s], sizes[list(s)]) for s, block in self.tables.items()
+        }
+        return Counts(self.schema, self.n + other.n, self.plan, tables, self.regime)
 
     def _difference(self, other: Counts) -> str:
         if self.schema.names != other.schema.names:
@@ -277,23 +282,40 @@ class Counts:
         )
 
     def with_schema(self, schema: Schema) -> Counts:
-        """Recode to a schema whose variables may have more levels, in another order."""
+        """Recode to a schema with the same variables in any order, and at least the same levels.
+
+        Variables are matched by name. Their levels may be in another order, and there may be more.
+
+        Raises
+        ------
+        SchemaError
+            If the schema has other names, continuous variables, or lacks a level.
+        """
+        if set(schema.names) != set(self.schema.names):
+            raise SchemaError(
+                f"The new schema has the variables {list(schema.names)[:10]} and the counts have "
+                f"{list(self.schema.names)[:10]}. Both need the same names; marginal(names) "
+                "leaves variables out."
+            )
+        schema.require(Kind.DISCRETE, "Counts")
+        if schema.names != self.schema.names:
+            return self.marginal(schema.names).with_schema(schema)
         maps = [
             _level_map(a.name, a.levels, b.levels)
             for a, b in zip(self.schema.variables, schema.variables, strict=True)
         ]
-        held: dict[Positions, Block] = {}
-        for positions, block in self.held.items():
+        tables: dict[Positions, Block] = {}
+        for positions, block in self.tables.items():
             sizes = schema.cardinalities[list(positions)]
             if isinstance(block, CodedRows):
                 rows = zip(positions, block.codes, strict=True)
                 codes = np.array([maps[i][row] for i, row in rows])
-                held[positions] = CodedRows(as_codes(codes, sizes), block.weights)
+                tables[positions] = CodedRows(as_codes(codes, sizes), block.weights)
             else:
                 table = np.zeros(sizes, dtype=np.int64)
                 table[np.ix_(*(maps[i] for i in positions))] = block
-                held[positions] = table
-        return Counts(schema, self.n, self.plan, held, self.regime)
+                tables[positions] = table
+        return Counts(schema, self.n, self.plan, tables, self.regime)
 
     def constants(self) -> tuple[str, ...]:
         """Names of the variables that have the same level in all rows."""
@@ -307,65 +329,60 @@ class Counts:
     def duplicates(self) -> tuple[tuple[str, ...], ...]:
         """Groups of variables that are the same up to the names of their levels.
 
-        Only planned pairs are looked at. Constants are left out.
+        Only pairs within the plan are compared, and constants are left out. Time and memory are
+        linear in the size of the counts, however many levels the variables have.
         """
-        still = set(self.constants())
-        alike: dict[tuple[int, ...], list[str]] = {}
-        for name, seen in self._singles.items():
-            if name not in still:
-                # Duplicates have the same numbers in their levels: most pairs need no table.
-                alike.setdefault(tuple(sorted(seen[seen > 0].tolist())), []).append(name)
+        constant = set(self.constants())
+        names = [name for name in self._singles if name not in constant]
+        if self.plan.is_everything:
+            positions = self.schema.indices(names)
+            assert self.joint is not None
+            sizes = self.schema.cardinalities[list(positions)]
+            groups = equal_columns(self.joint.take(positions), sizes)
+            return tuple(tuple(names[i] for i in group) for group in groups if len(group) > 1)
+        candidates: dict[tuple[int, ...], list[str]] = {}
+        for name in names:
+            # Duplicates have the same frequencies: most pairs are never compared.
+            frequencies = self._singles[name]
+            key = tuple(sorted(frequencies[frequencies > 0].tolist()))
+            candidates.setdefault(key, []).append(name)
         pairs = [
             (self.schema.index(a), self.schema.index(b))
-            for names in alike.values()
-            for k, a in enumerate(names)
-            for b in names[k + 1 :]
-            if self.plan.covers([a, b]) and _bijective(self.table([a, b]))
+            for group in candidates.values()
+            for k, a in enumerate(group)
+            for b in group[k + 1 :]
+            if self.plan.covers([a, b]) and self._one_to_one(a, b)
         ]
-        return groups(pairs, self.schema.names)
+        return group_pairs(pairs, self.schema.names)
 
-    def save(self, path: files.Path) -> None:
+    def _one_to_one(self, a: str, b: str) -> bool:
+        """Whether each level of one variable occurs with one level of the other only."""
+        pair = self.schema.indices([a, b])
+        home = self._home(pair)
+        block = self.tables[home]
+        if isinstance(block, CodedRows):
+            rows = block.take(tuple(home.index(i) for i in pair))
+            return len(equal_columns(rows, self.schema.cardinalities[list(pair)])) == 1
+        return one_to_one(self.table([a, b]))
+
+    def save(self, path: FilePath) -> None:
         """Write to a file (see the reference on the file format)."""
-        blocks: list[dict[str, Any]] = []
-        arrays: dict[str, NDArray[Any]] = {}
-        for k, (positions, block) in enumerate(self.held.items()):
-            entry: dict[str, Any] = {"variables": list(positions), "form": "table"}
-            if isinstance(block, CodedRows):
-                entry["form"] = "rows"
-                arrays[f"codes{k}"] = block.codes
-                if block.weights is not None:
-                    arrays[f"weights{k}"] = block.weights
-            else:
-                arrays[f"table{k}"] = block
-            blocks.append(entry)
-        header = {
-            "format": FORMAT,
-            "schema": self.schema.to_dict(),
-            "plan": self.plan.to_dict(),
-            "n": self.n,
-            "regime": self.regime,
-            "blocks": blocks,
-        }
-        files.write(path, header, arrays, compress=True)
+        counts_file.write(
+            path, counts_file.Contents(self.schema, self.n, self.plan, self.tables, self.regime)
+        )
 
     @classmethod
-    def load(cls, path: files.Path) -> Counts:
-        """Read what `save` wrote; `FormatError` for anything else."""
-        header, arrays = files.read(path, FORMAT)
-        try:
-            held: dict[Positions, Block] = {}
-            for k, entry in enumerate(header["blocks"]):
-                positions = tuple(int(i) for i in entry["variables"])
-                if entry["form"] == "rows":
-                    held[positions] = CodedRows(arrays[f"codes{k}"], arrays.get(f"weights{k}"))
-                else:
-                    held[positions] = arrays[f"table{k}"]
-            schema, plan = Schema.from_dict(header["schema"]), Plan.from_dict(header["plan"])
-            if set(held) != set(plan.maximal(schema.names)):
-                raise SchemaError("the tables are not those of the plan")
-            return cls(schema, int(header["n"]), plan, held, header["regime"])
-        except (KeyError, TypeError, IndexError, DataError) as error:
-            raise FormatError(f"{path} is damaged: {error}.") from error
+    def load(cls, path: FilePath) -> Counts:
+        """Read a file that `save` wrote.
+
+        Raises
+        ------
+        FormatError
+            If the file is damaged or holds something else.
+        """
+        contents = counts_file.read(path)
+        with damage_reported(path):
+            return cls(*contents)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Counts):
@@ -374,7 +391,7 @@ class Counts:
         if mine != (other.schema, other.n, other.plan, other.regime):
             return False
         sizes = self.schema.cardinalities
-        return all(same(self.held[s], other.held[s], sizes[list(s)]) for s in self.held)
+        return all(same(self.tables[s], other.tables[s], sizes[list(s)]) for s in self.tables)
 
     def __hash__(self) -> int:
         return hash((self.schema, self.n, self.plan, self.regime))
@@ -390,8 +407,3 @@ def _level_map(name: str, old: tuple[Any, ...], new: tuple[Any, ...]) -> NDArray
     if lost:
         raise SchemaError(f"The new levels of {name!r} lack {lost!r}, which the counts have.")
     return np.array([position[level] for level in old], dtype=np.intp)
-
-
-def _bijective(table: Integers) -> bool:
-    seen = table > 0
-    return bool((seen.sum(axis=0) <= 1).all() and (seen.sum(axis=1) <= 1).all())

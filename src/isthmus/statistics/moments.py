@@ -10,8 +10,8 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from isthmus.errors import DataError, FormatError, SchemaError
-from isthmus.statistics import files
+from isthmus.errors import DataError, SchemaError
+from isthmus.statistics import archive
 from isthmus.statistics.checks import refuse_empty
 from isthmus.statistics.schema import Kind, Schema
 
@@ -235,7 +235,7 @@ class Moments:
 
         return same_blocks(self)
 
-    def save(self, path: files.Path) -> None:
+    def save(self, path: archive.FilePath) -> None:
         """Write to a file (see the reference on the file format)."""
         header = {
             "format": FORMAT,
@@ -244,23 +244,30 @@ class Moments:
             "regime": self.regime,
         }
         arrays = {"shift": self.shift, "sums": self.sums, "gram": self.gram}
-        files.write(path, header, arrays, compress=False)
+        archive.write(path, header, arrays, compress=False)
 
     @classmethod
-    def load(cls, path: files.Path) -> Moments:
-        """Read what `save` wrote; `FormatError` for anything else."""
-        header, arrays = files.read(path, FORMAT)
-        try:
-            return cls(
+    def load(cls, path: archive.FilePath) -> Moments:
+        """Read a file that `save` wrote.
+
+        Raises
+        ------
+        FormatError
+            If the file is damaged, or holds something that no rows can have.
+        """
+        header, arrays = archive.read(path, FORMAT)
+        with archive.damage_reported(path):
+            archive.require_arrays(arrays, ("shift", "sums", "gram"))
+            moments = cls(
                 Schema.from_dict(header["schema"]),
-                int(header["n"]),
-                arrays["shift"],
-                arrays["sums"],
-                arrays["gram"],
-                header["regime"],
+                archive.whole_number(header["n"], "n"),
+                archive.real(arrays["shift"], "shift"),
+                archive.real(arrays["sums"], "sums"),
+                archive.real(arrays["gram"], "gram"),
+                archive.optional_text(header["regime"], "regime"),
             )
-        except (KeyError, TypeError, DataError) as error:
-            raise FormatError(f"{path} is damaged: {error}.") from error
+            archive.require_gram(moments.gram, moments.sums, moments.n)
+            return moments
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Moments):

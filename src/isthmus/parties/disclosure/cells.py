@@ -18,7 +18,7 @@ def smallest_cell(found: Moments | Counts) -> int | None:
 
 
 def _of_counts(counts: Counts) -> list[np.ndarray[tuple[int, ...], np.dtype[np.int64]]]:
-    return [b.filled() if isinstance(b, CodedRows) else b for b in counts.held.values()]
+    return [b.filled() if isinstance(b, CodedRows) else b for b in counts.tables.values()]
 
 
 def _of_moments(moments: Moments) -> list[np.ndarray[tuple[int, ...], np.dtype[np.int64]]]:

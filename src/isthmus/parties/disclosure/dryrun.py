@@ -70,7 +70,7 @@ class DryRun:
 def _listed(found: Moments | Counts) -> list[str]:
     if isinstance(found, Counts):
         lines = [f"  rows: {found.n}"]
-        for positions in found.held:
+        for positions in found.tables:
             names = [found.schema.names[i] for i in positions]
             lines += [f"  {' × '.join(names)}:", str(found.table(names))]
         return lines

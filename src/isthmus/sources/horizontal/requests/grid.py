@@ -254,7 +254,7 @@ def encode_counts(counts: Counts, rows: int) -> Words:
         raise DataError("There are more rows than the study allows.")
     parts = [np.array([counts.n], dtype=np.int64)]
     for positions in planned_sets(counts.schema, counts.plan):
-        block = counts.held[positions]
+        block = counts.tables[positions]
         if isinstance(block, CodedRows):
             block = counts.table([counts.schema.names[i] for i in positions])
         parts.append(block.reshape(-1))

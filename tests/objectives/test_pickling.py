@@ -1,0 +1,151 @@
+"""Objectives, statistics and results travel to other processes, and can be copied."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, final
+
+import numpy as np
+import pytest
+
+import isthmus as ist
+from isthmus.errors import MismatchError
+from isthmus.objectives import LocalScore, PythonLocalScore
+from isthmus.scores.base import Score
+from isthmus.statistics import Kind, Moments, Plan
+
+Copier = Callable[[Any], Any]
+
+
+def by_pickle(value: Any) -> Any:
+    return pickle.loads(pickle.dumps(value))  # noqa: S301
+
+
+def by_joblib(value: Any) -> Any:
+    joblib = pytest.importorskip("joblib")
+    return joblib.Parallel(n_jobs=2)(joblib.delayed(same)(value) for _ in range(2))[0]
+
+
+def same(value: Any) -> Any:
+    return value
+
+
+COPIERS = [copy.copy, copy.deepcopy, by_pickle]
+
+
+def numbers(n: int = 60) -> dict[str, np.ndarray]:
+    x = np.random.default_rng(0).normal(size=(n, 4))
+    x[:, 1] += x[:, 0]
+    return {name: x[:, i] for i, name in enumerate("abcd")}
+
+
+def categories(n: int = 60) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(1)
+    a = rng.integers(0, 3, n)
+    return {"a": a, "b": (a + rng.integers(0, 2, n)) % 3, "c": rng.choice(["x", "y"], n)}
+
+
+def mixed() -> dict[str, np.ndarray]:
+    return {**numbers(), "e": categories()["c"]}
+
+
+@final
+@dataclass(frozen=True)
+class FewParents(Score[Moments, LocalScore]):
+    """Scores by a closure, as a user would write it."""
+
+    price: float = 0.1
+    needs: ClassVar[type[Moments]] = Moments
+    kind: ClassVar[Kind] = Kind.CONTINUOUS
+
+    def bind(self, statistics: Moments) -> LocalScore:
+        r = statistics.correlation()
+        return PythonLocalScore(
+            statistics.schema.names,
+            lambda child, parents: sum(abs(r[p, child]) - self.price for p in parents),
+            equivalent=False,
+        )
+
+
+CASES: list[Any] = [
+    (ist.BIC(), categories),
+    (ist.BDeu(ess=3.0), categories),
+    (ist.K2(), categories),
+    (ist.GaussianBIC(), numbers),
+    (ist.GaussianEBIC(), numbers),
+    (ist.BGe(), numbers),
+    (ist.DegenerateGaussian(), mixed),
+    (FewParents(), numbers),
+]
+
+
+@pytest.mark.parametrize("copier", COPIERS)
+@pytest.mark.parametrize(("score", "data"), CASES)
+def test_local_scores_are_pickled_as_score_and_statistics(
+    score: Any, data: Any, copier: Copier
+) -> None:
+    statistics = ist.summarise(
+        data(), plan=Plan.everything() if score.kind is Kind.DISCRETE else None
+    )
+    local = score.bind(statistics)
+    again = copier(local)
+    assert (again.nodes, again.equivalent) == (local.nodes, local.equivalent)
+    d = len(local.nodes)
+    for child in range(d):
+        others = [v for v in range(d) if v != child]
+        np.testing.assert_array_equal(
+            again.extensions(child, others[:1], others[1:]),
+            local.extensions(child, others[:1], others[1:]),
+        )
+    if copier is by_pickle:
+        assert str(local.handle[0]).encode() not in pickle.dumps(local)
+
+
+def test_a_local_score_made_by_hand_says_why_it_cannot_be_pickled() -> None:
+    local = PythonLocalScore(("a", "b"), lambda child, parents: 0.0, equivalent=True)
+    with pytest.raises(MismatchError, match="bind them there"):
+        pickle.dumps(local)
+
+
+@pytest.mark.parametrize("copier", COPIERS)
+@pytest.mark.parametrize("plan", [Plan.everything(), Plan.up_to(2), Plan.sets([["a", "b"], ["c"]])])
+def test_counts_can_be_pickled_and_copied(plan: Plan, copier: Copier) -> None:
+    counts = ist.summarise(categories(), plan=plan)
+    again = copier(counts)
+    assert again == counts
+    block = next(iter(again.tables.values()))
+    with pytest.raises(ValueError, match="read-only"):
+        (block.codes if plan.is_everything else block)[0, 0] = 1
+    moments = ist.summarise(numbers())
+    assert copier(moments) == moments
+
+
+@pytest.mark.parametrize("copier", COPIERS)
+@pytest.mark.parametrize(
+    ("data", "options"),
+    [
+        (numbers, {}),
+        (categories, {}),
+        (mixed, {}),
+        (numbers, {"score": FewParents(), "search": ist.HillClimb()}),
+        (numbers, {"search": ist.Notears()}),
+        (numbers, {"search": ist.NotearsAdditive()}),
+    ],
+)
+def test_solutions_can_be_pickled_and_copied(data: Any, options: Any, copier: Copier) -> None:
+    solution = ist.learn(data(), progress=False, **options)
+    again = copier(solution)
+    assert (again.dag, again.score, str(again)) == (solution.dag, solution.score, str(solution))
+    assert again.cpdag == solution.cpdag
+    if not isinstance(options.get("search"), ist.Notears | ist.NotearsAdditive):
+        assert again.strengths() == solution.strengths()
+    if data is not mixed:
+        assert again.fit() == solution.fit()
+
+
+def test_solutions_go_through_joblib() -> None:
+    solution = ist.learn(categories(), progress=False)
+    assert by_joblib(solution).strengths() == solution.strengths()
