@@ -1,13 +1,15 @@
 """Learn Bayesian networks from data that cannot be brought together."""
 
-from isthmus.compose.learn import learn, score, summarise
-from isthmus.compose.parent_sets import parent_sets, solve
+from isthmus.compose.learn import learn, solve
+from isthmus.compose.parent_sets import parent_sets
+from isthmus.compose.score import score, summarise
 from isthmus.graphs import CPDAG, DAG, PDAG, Knowledge
 from isthmus.metrics import shd
 from isthmus.results import Disclosure, Solution, Status
 from isthmus.scores import (
     AIC,
     BIC,
+    EBIC,
     K2,
     AdditiveLeastSquares,
     BDeu,
@@ -48,6 +50,7 @@ __all__ = [
     "BIC",
     "CPDAG",
     "DAG",
+    "EBIC",
     "ILP",
     "K2",
     "OBS",

@@ -10,6 +10,10 @@ class IsthmusError(Exception):
     """Base of everything the library raises on purpose."""
 
 
+class ArgumentError(IsthmusError, TypeError, ValueError):
+    """An argument is not one that is allowed; the message says what to write instead."""
+
+
 class DataError(IsthmusError, ValueError):
     """The data cannot be used as they are."""
 

@@ -11,7 +11,8 @@ import pytest
 from tests.objectives.problems import discrete_rows
 
 import isthmus as ist
-from isthmus.compose.parent_sets import parent_sets, solve
+from isthmus.compose.learn import solve
+from isthmus.compose.parent_sets import parent_sets
 from isthmus.errors import MismatchError
 from isthmus.objectives import ScoreTable
 from isthmus.results import Ending
@@ -32,7 +33,7 @@ def same(one: ScoreTable, other: ScoreTable) -> bool:
 
 
 def test_a_table_has_the_best_graph_in_it() -> None:
-    table = parent_sets(NINE, kinds=KINDS)
+    table = parent_sets(NINE, score=ist.BIC(), kinds=KINDS)
     assert table.complete
     solution = solve(table)
     assert solution.status.ending is Ending.OPTIMAL

@@ -6,6 +6,7 @@ from enum import IntEnum
 
 from isthmus.errors import (
     AbortedError,
+    ArgumentError,
     DataError,
     FederationError,
     FormatError,
@@ -37,6 +38,7 @@ class ExitCode(IntEnum):
     FORMAT = 16
     MISSING_EXTRA = 17
     UNPLANNED = 18
+    ARGUMENT = 19
     FEDERATION = 20
     REFUSED = 21
     ABORTED = 22
@@ -48,6 +50,7 @@ class ExitCode(IntEnum):
 
 _CODES: tuple[tuple[type[Exception], ExitCode], ...] = (
     # a kind of error stands before the kind it belongs to
+    (ArgumentError, ExitCode.ARGUMENT),
     (MissingValuesError, ExitCode.MISSING_VALUES),
     (SchemaError, ExitCode.SCHEMA),
     (DataError, ExitCode.DATA),

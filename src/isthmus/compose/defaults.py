@@ -1,18 +1,12 @@
-"""Which score and which search, where the user names none; and why."""
+"""Which score and which search `learn` uses when the user names none, and why."""
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
-
-from isthmus.objectives import (
-    ADDITIVE_MODEL,
-    LOCAL_SCORES,
-    PARAMETRIC_MODEL,
-    SECOND_MOMENTS,
-    Objective,
-)
+from isthmus.compose.arguments import AnyScore, AnySearch, check_search
+from isthmus.errors import MismatchError
+from isthmus.objectives import LOCAL_SCORES, Objective
 from isthmus.scores import (
-    BIC,
+    EBIC,
     AdditiveLeastSquares,
     DegenerateGaussian,
     GaussianEBIC,
@@ -21,7 +15,6 @@ from isthmus.scores import (
     Logistic,
     Perceptrons,
 )
-from isthmus.scores.base import Score
 from isthmus.searches import (
     XGES,
     Boss,
@@ -29,62 +22,86 @@ from isthmus.searches import (
     Notears,
     NotearsAdditive,
     NotearsMLP,
-    Search,
     SubsetDP,
 )
+from isthmus.searches.base import Accepts
 from isthmus.statistics import Kind, Schema
 
-AnyScore: TypeAlias = Score[Any, Any]
-AnySearch: TypeAlias = Search[Any]
+_EXHAUSTIVE = 14
+"""Up to this many variables, all graphs are searched; see ``benchmarks/exact/default.py``."""
+_SEVERAL_STARTS = 200
+"""Up to this many variables, several starts of Boss take seconds."""
+_GAMMA = 0.5
+"""Weight of the extended term for mixed tables; see the table of false edges in the docs."""
 
-_ALL = 10
-"""Up to here the best graph of all takes less time than a search."""
-_FEW = 200
-"""Up to here several starts take seconds."""
 
-
-def choose_score(schema: Schema, search: AnySearch | None) -> tuple[AnyScore, str]:
-    """Choose a score that the search takes; the second item says why."""
+def choose_score(
+    schema: Schema, search: AnySearch | None, accepts: Accepts | None = None
+) -> tuple[AnyScore, str]:
+    """Choose a score that fits the columns and the search; the second item says why."""
+    accepts = (LOCAL_SCORES,) if accepts is None else accepts
     discrete = len(schema.of_kind(Kind.DISCRETE))
-    accepts = (LOCAL_SCORES,) if search is None else search.accepts
-    if isinstance(search, Dynotears):
-        return LaggedLeastSquares(), "the search looks back in time"
-    if ADDITIVE_MODEL in accepts:
-        if discrete == len(schema):
-            return Logistic(), "all columns are discrete"
-        return AdditiveLeastSquares(), "the search fits curves"
-    if PARAMETRIC_MODEL in accepts:
-        return Perceptrons(), "the search fits small neural networks"
-    if SECOND_MOMENTS in accepts:
-        return LeastSquares(), "the search moves weights"
     if discrete == len(schema):
-        return BIC(), "all columns are discrete"
-    if discrete == 0:
-        return GaussianEBIC(), "all columns are continuous"
-    return DegenerateGaussian(), (
-        f"{discrete} columns are discrete and {len(schema) - discrete} are continuous"
+        columns = "all columns are discrete"
+    elif discrete == 0:
+        columns = "all columns are continuous"
+    else:
+        columns = f"{discrete} of {len(schema)} columns are discrete"
+    candidates: list[tuple[AnyScore, str]] = []
+    if discrete == len(schema):
+        candidates += [(EBIC(), columns), (Logistic(), columns)]
+    elif discrete == 0:
+        candidates.append((GaussianEBIC(), columns))
+    else:
+        candidates.append((DegenerateGaussian(gamma=_GAMMA), columns))
+    candidates += [
+        (AdditiveLeastSquares(), "the search fits nonlinear additive models"),
+        (LaggedLeastSquares(), "the search models lagged effects"),
+        (Perceptrons(), "the search fits neural networks"),
+        (LeastSquares(), "the search optimises edge weights"),
+    ]
+    for score, reason in candidates:
+        if any(capability in score.gives for capability in accepts):
+            return score, reason
+    raise MismatchError(
+        f"{search!r} needs {' or '.join(c.name for c in accepts)}, and no built-in score gives "
+        "that. Name a score with score=."
     )
 
 
-def choose_search(schema: Schema, objective: Objective) -> tuple[AnySearch, str]:
+def choose_search(schema: Schema, score: AnyScore, objective: Objective) -> tuple[AnySearch, str]:
     """Choose a search for an objective; the second item says why.
 
-    By measurement (see the benchmarks in the docs): over equivalence classes for tables of
-    categories, over orders for the rest; where moments tell all, over every graph of few variables.
-    To count every set of variables would tell more of the data than is needed.
+    The choice follows the benchmarks in the documentation: a search over equivalence classes for
+    discrete tables, a search over orders for the others, and an exact search for few variables.
+    Discrete tables are not searched exactly by default: counting every set of variables would ask
+    a remote source for more than is needed.
     """
-    if ADDITIVE_MODEL.of(objective):
-        return NotearsAdditive(), "the score fits curves"
-    if PARAMETRIC_MODEL.of(objective):
-        return NotearsMLP(), "the score fits small neural networks"
-    if SECOND_MOMENTS.of(objective):
-        return Notears(), "the score weighs edges"
+    preferred = score.preferred_search()
+    if preferred is not None:
+        return check_search(preferred), "the score suggests it"
+    if LOCAL_SCORES.of(objective) is None:
+        return _continuous_search(objective)
     d = len(schema)
-    counted = len(schema.of_kind(Kind.DISCRETE)) == d
-    if objective.equivalent and counted:
-        return XGES(), "the most accurate on tables of categories"
-    if d <= _ALL and not counted:
-        return SubsetDP(), f"{d} variables: so few that no graph need be left out"
-    if d <= _FEW:
-        return Boss(), f"{d} variables: the most accurate search, from several starts"
-    return Boss(starts=1), f"{d} variables: the most accurate search, from one start"
+    all_discrete = len(schema.of_kind(Kind.DISCRETE)) == d
+    if objective.equivalent and all_discrete:
+        return XGES(), "the most accurate search on discrete tables"
+    if d <= _EXHAUSTIVE and not all_discrete:
+        return SubsetDP(), f"{d} variables are few enough to search exhaustively"
+    if d <= _SEVERAL_STARTS:
+        return Boss(), f"the most accurate search for {d} variables, from several starts"
+    return Boss(starts=1), f"the most accurate search for {d} variables, from one start"
+
+
+def _continuous_search(objective: Objective) -> tuple[AnySearch, str]:
+    candidates: tuple[tuple[AnySearch, str], ...] = (
+        (Dynotears(), "the score models lagged effects"),
+        (NotearsAdditive(), "the score is a loss of additive models"),
+        (NotearsMLP(), "the score is a loss of neural networks"),
+        (Notears(), "the score is a smooth loss over edge weights"),
+    )
+    for search, reason in candidates:
+        if any(capability in objective.capabilities for capability in search.accepts):
+            return search, reason
+    offered = " and ".join(sorted(c.name for c in objective.capabilities))
+    raise MismatchError(f"No built-in search accepts {offered}. Name a search with search=.")

@@ -4,6 +4,7 @@ from isthmus.objectives.additive import AdditiveLoss, QuadraticAdditiveLoss
 from isthmus.objectives.base import (
     ADDITIVE_MODEL,
     EDGE_WEIGHTS,
+    FAMILIES,
     LAGGED_MODEL,
     LOCAL_SCORES,
     PARAMETRIC_MODEL,
@@ -15,16 +16,19 @@ from isthmus.objectives.base import (
     Sense,
 )
 from isthmus.objectives.ceiling import Ceiling
+from isthmus.objectives.family_table import FamilyTable
 from isthmus.objectives.generalised import Bernoulli, Counting, Family, GeneralisedLinearLoss
 from isthmus.objectives.local import CompiledLocalScore, LocalScore, PythonLocalScore
 from isthmus.objectives.parametric import ParametricLoss
 from isthmus.objectives.parent_sets import TableBuilder, list_parent_sets
+from isthmus.objectives.penalised import PenalisedScore
 from isthmus.objectives.smooth import LikelihoodLoss, MomentsLoss, QuadraticLoss, SmoothLoss
 from isthmus.objectives.table import ScoreTable
 
 __all__ = [
     "ADDITIVE_MODEL",
     "EDGE_WEIGHTS",
+    "FAMILIES",
     "LAGGED_MODEL",
     "LOCAL_SCORES",
     "PARAMETRIC_MODEL",
@@ -38,12 +42,14 @@ __all__ = [
     "CompiledLocalScore",
     "Counting",
     "Family",
+    "FamilyTable",
     "GeneralisedLinearLoss",
     "LikelihoodLoss",
     "LocalScore",
     "MomentsLoss",
     "Objective",
     "ParametricLoss",
+    "PenalisedScore",
     "PythonLocalScore",
     "QuadraticAdditiveLoss",
     "QuadraticLoss",

@@ -15,7 +15,7 @@ from typing import ClassVar, final
 import numpy as np
 from numpy.typing import NDArray
 
-from isthmus.objectives.base import ADDITIVE_MODEL, Capabilities, Objective, Sense
+from isthmus.objectives.base import ADDITIVE_MODEL, LAGGED_MODEL, Capabilities, Objective, Sense
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -36,7 +36,7 @@ class AdditiveLoss(Objective):
     """
 
     sense: ClassVar[Sense] = Sense.MINIMISE
-    capabilities: ClassVar[Capabilities] = frozenset({ADDITIVE_MODEL})
+    capabilities: Capabilities = frozenset({ADDITIVE_MODEL})
     equivalent = False
     targets: int
     owner: Integers
@@ -95,6 +95,8 @@ class QuadraticAdditiveLoss(AdditiveLoss):
     ) -> None:
         self.nodes = tuple(nodes)
         self.targets = cross.shape[1]
+        if self.targets < len(self.nodes):
+            self.capabilities = frozenset({ADDITIVE_MODEL, LAGGED_MODEL})
         self.owner = owner
         self.features = features
         self.cross = cross

@@ -8,26 +8,35 @@ from __future__ import annotations
 
 from abc import ABC
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar, cast, final
 
 from isthmus.errors import MismatchError
+from isthmus.results.status import Sense
 
 if TYPE_CHECKING:
     from isthmus.objectives.additive import AdditiveLoss
+    from isthmus.objectives.family_table import FamilyTable
     from isthmus.objectives.local import LocalScore
     from isthmus.objectives.parametric import ParametricLoss
     from isthmus.objectives.smooth import MomentsLoss, SmoothLoss
     from isthmus.objectives.table import ScoreTable
 
+__all__ = [
+    "ADDITIVE_MODEL",
+    "EDGE_WEIGHTS",
+    "FAMILIES",
+    "LAGGED_MODEL",
+    "LOCAL_SCORES",
+    "PARAMETRIC_MODEL",
+    "PARENT_SETS",
+    "SECOND_MOMENTS",
+    "Capabilities",
+    "Capability",
+    "Objective",
+    "Sense",
+]
+
 InterfaceT = TypeVar("InterfaceT")
-
-
-class Sense(StrEnum):
-    """Whether larger or smaller values of an objective are better."""
-
-    MAXIMISE = "larger is better"
-    MINIMISE = "smaller is better"
 
 
 @final
@@ -82,7 +91,7 @@ class Objective(ABC):
     nodes: tuple[str, ...]
     equivalent: bool
     sense: ClassVar[Sense]
-    capabilities: ClassVar[Capabilities]
+    capabilities: Capabilities
 
 
 LOCAL_SCORES: Capability[LocalScore] = Capability("local scores of parent sets")
@@ -90,6 +99,9 @@ LOCAL_SCORES: Capability[LocalScore] = Capability("local scores of parent sets")
 
 PARENT_SETS: Capability[ScoreTable] = Capability("a table of scored parent sets")
 """A list of scored parent sets for each node; see `ScoreTable`."""
+
+FAMILIES: Capability[FamilyTable] = Capability("a table of all families")
+"""The score of every parent set among the candidates of each node; see `FamilyTable`."""
 
 EDGE_WEIGHTS: Capability[SmoothLoss] = Capability("a smooth loss over edge weights")
 """A differentiable loss of a matrix of edge weights; see `SmoothLoss`."""

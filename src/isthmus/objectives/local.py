@@ -50,7 +50,7 @@ class LocalScore(Objective):
     """
 
     sense: ClassVar[Sense] = Sense.MAXIMISE
-    capabilities: ClassVar[Capabilities] = frozenset({LOCAL_SCORES})
+    capabilities: Capabilities = frozenset({LOCAL_SCORES})
     recipe: Recipe | None = None
 
     @property

@@ -27,7 +27,7 @@ class ParametricLoss(Objective):
     """
 
     sense: ClassVar[Sense] = Sense.MINIMISE
-    capabilities: ClassVar[Capabilities] = frozenset({PARAMETRIC_MODEL})
+    capabilities: Capabilities = frozenset({PARAMETRIC_MODEL})
     equivalent = False
     edge: Integers
 

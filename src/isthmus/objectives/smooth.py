@@ -27,7 +27,7 @@ class SmoothLoss(Objective):
     """
 
     sense: ClassVar[Sense] = Sense.MINIMISE
-    capabilities: ClassVar[Capabilities] = frozenset({EDGE_WEIGHTS})
+    capabilities: Capabilities = frozenset({EDGE_WEIGHTS})
 
     @abstractmethod
     def value_and_gradient(self, weights: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
@@ -48,7 +48,7 @@ class MomentsLoss(SmoothLoss):
         is not known.
     """
 
-    capabilities: ClassVar[Capabilities] = frozenset({EDGE_WEIGHTS, SECOND_MOMENTS})
+    capabilities: Capabilities = frozenset({EDGE_WEIGHTS, SECOND_MOMENTS})
 
     def __init__(
         self, nodes: Sequence[str], matrix: NDArray[np.float64], rows: int | None = None

@@ -52,7 +52,7 @@ class ScoreTable(Objective):
     """
 
     sense: ClassVar[Sense] = Sense.MAXIMISE
-    capabilities: ClassVar[Capabilities] = frozenset({PARENT_SETS})
+    capabilities: ClassVar[Capabilities] = frozenset({PARENT_SETS})  # type: ignore[misc]
     nodes: tuple[str, ...]
     starts: NDArray[np.int64]
     sets: Words

@@ -14,7 +14,7 @@ from isthmus.models import DiscreteNetwork, GaussianNetwork
 from isthmus.results.details import SearchDetails
 from isthmus.results.disclosure import Disclosure
 from isthmus.results.refit import Refit
-from isthmus.results.status import Status
+from isthmus.results.status import Sense, Status
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,6 +53,8 @@ class Solution:
         Which score and which search were used, and why.
     equivalent
         Whether the score gives all members of a Markov equivalence class the same value.
+    sense
+        Whether larger or smaller scores are better.
     knowledge
         What was demanded of the graph.
     notes
@@ -68,6 +70,7 @@ class Solution:
     disclosure: Disclosure
     choice: str
     equivalent: bool = True
+    sense: Sense = Sense.MAXIMISE
     knowledge: Knowledge | None = None
     notes: tuple[str, ...] = ()
     details: Any = field(default_factory=SearchDetails, repr=False)
@@ -141,8 +144,9 @@ class Solution:
         return self.evidence
 
     def __str__(self) -> str:
+        edges, nodes = len(self.dag.edges), len(self.dag.nodes)
         lines = [
-            f"{len(self.dag.edges)} edges, {len(self.dag.nodes)} variables, score {self.score:.6g}",
+            f"{edges} edges, {nodes} variables, score {self.score:.6g} ({self.sense})",
             self.choice,
             str(self.status),
         ]

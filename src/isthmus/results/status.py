@@ -15,6 +15,13 @@ class Ending(StrEnum):
     INTERRUPTED = "interrupted"
 
 
+class Sense(StrEnum):
+    """Whether larger or smaller values of an objective are better."""
+
+    MAXIMISE = "larger is better"
+    MINIMISE = "smaller is better"
+
+
 @dataclass(frozen=True)
 class Status:
     """How a run ended.

@@ -1,4 +1,4 @@
-"""What is good: scores, each in a file of its own."""
+"""Scores: strategies that turn statistics into an objective."""
 
 from isthmus.scores.additive_least_squares import AdditiveLeastSquares
 from isthmus.scores.aic import AIC
@@ -7,6 +7,7 @@ from isthmus.scores.bdeu import BDeu
 from isthmus.scores.bge import BGe, PriorMean
 from isthmus.scores.bic import BIC
 from isthmus.scores.degenerate_gaussian import DegenerateGaussian
+from isthmus.scores.ebic import EBIC
 from isthmus.scores.gaussian_bic import GaussianBIC
 from isthmus.scores.gaussian_ebic import GaussianEBIC
 from isthmus.scores.k2 import K2
@@ -20,6 +21,7 @@ from isthmus.scores.poisson import Poisson
 __all__ = [
     "AIC",
     "BIC",
+    "EBIC",
     "K2",
     "AdditiveLeastSquares",
     "BDeu",

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.errors import MismatchError
-from isthmus.objectives import AdditiveLoss, QuadraticAdditiveLoss
+from isthmus.objectives import ADDITIVE_MODEL, AdditiveLoss, Capabilities, QuadraticAdditiveLoss
 from isthmus.scores.base import Score
 from isthmus.statistics import Chebyshev, Kind, Moments
 from isthmus.statistics.basis import features_of
@@ -39,6 +39,7 @@ class AdditiveLeastSquares(Score[Moments, AdditiveLoss]):
     equal_variances: bool = True
     needs: ClassVar[type[Moments]] = Moments
     kind: ClassVar[Kind] = Kind.CONTINUOUS
+    gives: ClassVar[Capabilities] = frozenset({ADDITIVE_MODEL})
 
     def bind(self, statistics: Moments) -> AdditiveLoss:
         """Give the objective that a search sees."""

@@ -10,6 +10,7 @@ import numpy as np
 from isthmus.objectives import CompiledLocalScore, LocalScore
 from isthmus.scores.base import Score
 from isthmus.scores.ceilings import block_ceiling
+from isthmus.scores.extended import extended, small_sample_prices
 from isthmus.scores.gaussian import TOLERANCE, correlate
 from isthmus.statistics import Moments
 
@@ -28,9 +29,13 @@ class DegenerateGaussian(Score[Moments, LocalScore]):
     ----------
     penalty
         Multiplies ``log(n) / 2`` for each parameter.
+    gamma
+        Weight of the extended term ``2 * gamma * log(d)`` for each edge among d variables, which
+        accounts for the number of edges there are to choose from. 0 is BIC; `learn` uses 0.5.
     """
 
     penalty: float = 1.0
+    gamma: float = 0.0
     needs: ClassVar[type[Moments]] = Moments
     kind: ClassVar[None] = None
 
@@ -50,7 +55,7 @@ class DegenerateGaussian(Score[Moments, LocalScore]):
             - each * (sizes + sizes * (sizes + 1) / 2.0)
         )
         data, keep = gaussian.pack_block(correlation, starts, base, 0.5 * n, each, TOLERANCE)
-        return CompiledLocalScore(
+        score = CompiledLocalScore(
             statistics.schema.names,
             gaussian.block_score.address,
             data,
@@ -58,3 +63,9 @@ class DegenerateGaussian(Score[Moments, LocalScore]):
             equivalent=True,
             ceiling=lambda: block_ceiling(correlation, starts, base, 0.5 * n, each, TOLERANCE),
         )
+        if self.gamma == 0.0:
+            return score
+        d = len(statistics.schema)
+        # The parameters are paid for above, so only the rest of the price is added.
+        prices = small_sample_prices(n, d, self.gamma) - 0.5 * np.log(n) * np.arange(d + 1)
+        return extended(score, prices)

@@ -9,7 +9,13 @@ import numpy as np
 
 from isthmus.errors import MismatchError
 from isthmus.graphs.lags import lagged_name, split_lag
-from isthmus.objectives import AdditiveLoss, QuadraticAdditiveLoss
+from isthmus.objectives import (
+    ADDITIVE_MODEL,
+    LAGGED_MODEL,
+    AdditiveLoss,
+    Capabilities,
+    QuadraticAdditiveLoss,
+)
 from isthmus.scores.base import Score
 from isthmus.statistics import Kind, Moments
 
@@ -25,6 +31,7 @@ class LaggedLeastSquares(Score[Moments, AdditiveLoss]):
 
     needs: ClassVar[type[Moments]] = Moments
     kind: ClassVar[Kind] = Kind.CONTINUOUS
+    gives: ClassVar[Capabilities] = frozenset({ADDITIVE_MODEL, LAGGED_MODEL})
 
     def bind(self, statistics: Moments) -> AdditiveLoss:
         """Give the objective that a search sees."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, final
 
-from isthmus.objectives import QuadraticLoss, SmoothLoss
+from isthmus.objectives import EDGE_WEIGHTS, SECOND_MOMENTS, Capabilities, QuadraticLoss, SmoothLoss
 from isthmus.scores.base import Score
 from isthmus.statistics import Kind, Moments
 
@@ -21,6 +21,7 @@ class LeastSquares(Score[Moments, SmoothLoss]):
 
     needs: ClassVar[type[Moments]] = Moments
     kind: ClassVar[Kind] = Kind.CONTINUOUS
+    gives: ClassVar[Capabilities] = frozenset({EDGE_WEIGHTS, SECOND_MOMENTS})
 
     def bind(self, statistics: Moments) -> SmoothLoss:
         """Give the objective that a search sees."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, final
 
+from isthmus.objectives import EDGE_WEIGHTS, SECOND_MOMENTS, Capabilities
 from isthmus.objectives.smooth import LikelihoodLoss, SmoothLoss
 from isthmus.scores.base import Score
 from isthmus.statistics import Kind, Moments
@@ -23,6 +24,7 @@ class LinearLikelihood(Score[Moments, SmoothLoss]):
 
     needs: ClassVar[type[Moments]] = Moments
     kind: ClassVar[Kind] = Kind.CONTINUOUS
+    gives: ClassVar[Capabilities] = frozenset({EDGE_WEIGHTS, SECOND_MOMENTS})
 
     def bind(self, statistics: Moments) -> SmoothLoss:
         """Give the objective that a search sees."""

@@ -6,7 +6,13 @@ from dataclasses import dataclass
 from typing import ClassVar, final
 
 from isthmus.errors import MismatchError
-from isthmus.objectives import AdditiveLoss, Bernoulli, GeneralisedLinearLoss
+from isthmus.objectives import (
+    ADDITIVE_MODEL,
+    AdditiveLoss,
+    Bernoulli,
+    Capabilities,
+    GeneralisedLinearLoss,
+)
 from isthmus.scores.base import Score
 from isthmus.statistics import Kind, Rows
 
@@ -21,6 +27,7 @@ class Logistic(Score[Rows, AdditiveLoss]):
 
     needs: ClassVar[type[Rows]] = Rows
     kind: ClassVar[Kind] = Kind.DISCRETE
+    gives: ClassVar[Capabilities] = frozenset({ADDITIVE_MODEL})
 
     def bind(self, statistics: Rows) -> AdditiveLoss:
         """Give the objective that a search sees."""

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.errors import DataError
-from isthmus.objectives import ParametricLoss
+from isthmus.objectives import PARAMETRIC_MODEL, Capabilities, ParametricLoss
 from isthmus.scores.base import Score
 from isthmus.statistics import Kind, Rows
 
@@ -36,6 +36,7 @@ class Perceptrons(Score[Rows, ParametricLoss]):
     ridge: float = 0.01
     needs: ClassVar[type[Rows]] = Rows
     kind: ClassVar[Kind] = Kind.CONTINUOUS
+    gives: ClassVar[Capabilities] = frozenset({PARAMETRIC_MODEL})
 
     def __post_init__(self) -> None:
         if self.hidden < 1:

@@ -8,7 +8,13 @@ from typing import ClassVar, final
 import numpy as np
 
 from isthmus.errors import MismatchError
-from isthmus.objectives import AdditiveLoss, Counting, GeneralisedLinearLoss
+from isthmus.objectives import (
+    ADDITIVE_MODEL,
+    AdditiveLoss,
+    Capabilities,
+    Counting,
+    GeneralisedLinearLoss,
+)
 from isthmus.scores.base import Score
 from isthmus.statistics import Rows
 
@@ -30,6 +36,7 @@ class Poisson(Score[Rows, AdditiveLoss]):
     log_causes: bool = True
     needs: ClassVar[type[Rows]] = Rows
     kind: ClassVar[None] = None
+    gives: ClassVar[Capabilities] = frozenset({ADDITIVE_MODEL})
 
     def bind(self, statistics: Rows) -> AdditiveLoss:
         """Give the objective that a search sees."""

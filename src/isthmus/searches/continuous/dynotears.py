@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from isthmus.errors import MismatchError
 from isthmus.graphs import BoundKnowledge
 from isthmus.graphs.lags import split_lag
-from isthmus.objectives import ADDITIVE_MODEL, AdditiveLoss
+from isthmus.objectives import LAGGED_MODEL, AdditiveLoss
 from isthmus.results.dynamic import DynamicEdge, DynamicNetwork
 from isthmus.searches.base import Accepts, Run, Search, SearchResult
 from isthmus.searches.continuous.additive_run import AdditiveRun
@@ -50,7 +50,7 @@ class Dynotears(Search[AdditiveLoss]):
     threshold: float = 0.2
     lagged_threshold: float = 0.1
     sweeps: int = 10
-    accepts: ClassVar[Accepts] = (ADDITIVE_MODEL,)
+    accepts: ClassVar[Accepts] = (LAGGED_MODEL,)
 
     def begin(
         self, objective: AdditiveLoss, knowledge: BoundKnowledge, rng: np.random.Generator

@@ -1,0 +1,149 @@
+"""Checks of what users pass to the verbs, in the same words everywhere."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias, TypeVar, cast
+
+import isthmus.scores
+import isthmus.searches
+from isthmus.errors import ArgumentError
+from isthmus.graphs import DAG, Knowledge
+from isthmus.scores.base import Score
+from isthmus.searches.base import Search
+
+AnyScore: TypeAlias = Score[Any, Any]
+AnySearch: TypeAlias = Search[Any]
+T = TypeVar("T")
+
+
+def check_score(score: object) -> AnyScore:
+    """Return ``score`` if it is a score object; otherwise say what to write."""
+    return _check_strategy(score, Score, "score", "BIC()", _names(isthmus.scores, Score))
+
+
+def check_search(search: object) -> AnySearch:
+    """Return ``search`` if it is a search object; otherwise say what to write."""
+    return _check_strategy(search, Search, "search", "Boss()", _names(isthmus.searches, Search))
+
+
+def _check_strategy(
+    given: object, kind: Callable[..., T], word: str, example: str, names: list[str]
+) -> T:
+    assert isinstance(kind, type)
+    if isinstance(given, kind):
+        return cast(T, given)
+    if isinstance(given, type) and issubclass(given, kind):
+        raise ArgumentError(
+            f"{word} must be an object, and the class {given.__name__} was given. "
+            f"Write {word}={given.__name__}()."
+        )
+    if isinstance(given, str):
+        raise ArgumentError(
+            f"{word} must be a {word} object, and the string {given!r} was given. "
+            f"Write {word}={_closest(given, names) or example}."
+        )
+    raise ArgumentError(
+        f"{word} must be a {word} object such as {example}; a {type(given).__name__} was given. "
+        f"Available: {', '.join(names)}."
+    )
+
+
+def _names(module: Any, kind: type) -> list[str]:
+    return [
+        name
+        for name in module.__all__
+        if inspect.isclass(getattr(module, name))
+        and issubclass(getattr(module, name), kind)
+        and not inspect.isabstract(getattr(module, name))
+    ]
+
+
+_ABBREVIATIONS = {"hc": "HillClimb", "hillclimbing": "HillClimb", "ges": "XGES", "k2": "K2"}
+
+
+def _closest(given: str, names: list[str]) -> str | None:
+    """The public name that a string most likely means, as code."""
+    plain = given.lower().replace("-", "").replace("_", "").replace(" ", "")
+    known = {name.lower(): name for name in names}
+    known |= {short: name for short, name in _ABBREVIATIONS.items() if name in names}
+    if plain in known:
+        return f"{known[plain]}()"
+    close = difflib.get_close_matches(plain, known, n=1)
+    return f"{known[close[0]]}()" if close else None
+
+
+def check_knowledge(knowledge: object) -> Knowledge:
+    """Return ``knowledge``, or what None stands for."""
+    if knowledge is None:
+        return Knowledge()
+    if isinstance(knowledge, Knowledge):
+        return knowledge
+    raise ArgumentError(
+        f"knowledge must be a Knowledge object; a {type(knowledge).__name__} was given. "
+        "Write knowledge=Knowledge(required=[('a', 'b')], forbidden=[('b', 'c')], "
+        "tiers=[['a'], ['b', 'c']])."
+    )
+
+
+def check_dag(dag: object) -> DAG:
+    """Return ``dag`` if it is a DAG; otherwise say how to make one."""
+    if isinstance(dag, DAG):
+        return dag
+    raise ArgumentError(
+        f"dag must be a DAG; a {type(dag).__name__} was given. "
+        "Write DAG(['a', 'b', 'c'], [('a', 'b'), ('b', 'c')]): nodes, then pairs (from, to)."
+    )
+
+
+def check_seed(seed: object) -> int:
+    """Return a seed that NumPy accepts."""
+    import numpy as np
+
+    if isinstance(seed, (int, np.integer)) and not isinstance(seed, bool) and seed >= 0:
+        return int(seed)
+    raise ArgumentError(f"seed must be an integer of at least 0; {seed!r} was given.")
+
+
+def check_time_limit(time_limit: object) -> float | None:
+    """Return a number of seconds, or None for no limit."""
+    if time_limit is None:
+        return None
+    is_number = isinstance(time_limit, (int, float)) and not isinstance(time_limit, bool)
+    if is_number and time_limit >= 0:  # type: ignore[operator]
+        return None if math.isinf(time_limit) else float(time_limit)  # type: ignore[arg-type]
+    raise ArgumentError(
+        f"time_limit must be a number of seconds of at least 0, or None; {time_limit!r} was given."
+    )
+
+
+def check_progress(progress: object) -> None:
+    """Refuse what is neither a Boolean nor a function."""
+    if progress is not None and not isinstance(progress, bool) and not callable(progress):
+        raise ArgumentError(
+            f"progress must be True, False, None or a function; {progress!r} was given."
+        )
+
+
+def check_kinds(kinds: object) -> None:
+    """Refuse what does not map names of columns to kinds."""
+    if kinds is not None and not isinstance(kinds, Mapping):
+        raise ArgumentError(
+            f"kinds must map names of columns to kinds; a {type(kinds).__name__} was given. "
+            "Write kinds={'age': Kind.CONTINUOUS}."
+        )
+
+
+def check_count(value: object, name: str, *, least: int = 0, optional: bool = True) -> None:
+    """Refuse what is not an integer of at least ``least``; None is allowed if ``optional``."""
+    if value is None and optional:
+        return
+    if isinstance(value, int) and not isinstance(value, bool) and value >= least:
+        return
+    other = ", or None" if optional else ""
+    raise ArgumentError(
+        f"{name} must be an integer of at least {least}{other}; {value!r} was given."
+    )

@@ -1,0 +1,86 @@
+"""Notes about data and results that deserve a look; none of them stops a search."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from isthmus.errors import DataWarning
+from isthmus.graphs import DAG
+from isthmus.objectives import SECOND_MOMENTS, Objective
+from isthmus.statistics import Counts, Moments, Rows
+
+_VARSORTABLE = 0.9
+"""Fraction of directed paths along which the variance grows that is worth a warning."""
+_FEWEST_EDGES = 3
+"""With fewer edges that fraction says little."""
+_ROWS_PER_VARIABLE = 1.0
+"""With no more rows than variables, edges rest on very little; see the table of false edges."""
+
+
+def diagnose(
+    objective: Objective, statistics: Moments | Counts | Rows, dag: DAG
+) -> tuple[str, ...]:
+    """Return notes about degenerate columns, few rows and scales, and issue them as warnings."""
+    notes = (
+        *_degenerate_columns(objective, statistics),
+        *_few_rows(objective, statistics),
+        *_varsortable(objective, dag),
+    )
+    for note in notes:
+        warnings.warn(note, DataWarning, stacklevel=4)
+    return notes
+
+
+def _degenerate_columns(
+    objective: Objective, statistics: Moments | Counts | Rows
+) -> tuple[str, ...]:
+    """Name constant and duplicate columns."""
+    if isinstance(statistics, Moments) and len(objective.nodes) < len(statistics.schema):
+        statistics = statistics.select(objective.nodes)  # without basis functions
+    notes = []
+    constants = statistics.constants()
+    if constants:
+        notes.append(
+            f"Constant columns: {list(constants)}. They have no edges; leave them out or check "
+            "why they do not vary."
+        )
+    copies = statistics.duplicates()
+    if copies:
+        notes.append(
+            f"Columns that determine each other exactly: {[list(c) for c in copies]}. "
+            "The edges between them and to others are arbitrary; keep one of each."
+        )
+    return tuple(notes)
+
+
+def _few_rows(objective: Objective, statistics: Moments | Counts | Rows) -> tuple[str, ...]:
+    d = len(objective.nodes)
+    if d < 2 or statistics.n > _ROWS_PER_VARIABLE * d:
+        return ()
+    rows = "1 row" if statistics.n == 1 else f"{statistics.n} rows"
+    note = (
+        f"{rows} for {d} variables: so few rows can support only strong effects, and missing edges "
+        "say little. Use more rows or fewer variables."
+    )
+    return (note,)
+
+
+def _varsortable(objective: Objective, dag: DAG) -> tuple[str, ...]:
+    """Warn when a scale-dependent loss found a graph along which variances grow."""
+    loss = SECOND_MOMENTS.of(objective)
+    if loss is None or loss.equivalent or len(dag.edges) < _FEWEST_EDGES:
+        return ()
+    from isthmus.simulate.sortability import order_alignment
+
+    share = order_alignment(np.diagonal(loss.matrix), dag)
+    if share < _VARSORTABLE:
+        return ()
+    note = (
+        f"The variance grows along {share:.0%} of the directed paths found (varsortability). Least "
+        "squares depends on the scale of the columns: if their units are arbitrary, so are the "
+        "directions. solution.standardised_refit() lists the edges that depend on the scale; "
+        "score=LinearLikelihood() does not depend on it."
+    )
+    return (note,)

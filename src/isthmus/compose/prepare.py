@@ -1,0 +1,178 @@
+"""The one path from data to an objective: read, check, widen, gather, bind.
+
+Every verb (`learn`, `score`, `parent_sets`) goes through `prepare`, so all of them accept and
+refuse the same things in the same words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias, final
+
+from isthmus.compose.arguments import (
+    AnyScore,
+    AnySearch,
+    check_dag,
+    check_kinds,
+    check_knowledge,
+    check_score,
+    check_search,
+)
+from isthmus.compose.defaults import choose_score
+from isthmus.errors import MismatchError
+from isthmus.graphs import DAG, BoundKnowledge, Knowledge
+from isthmus.objectives import LOCAL_SCORES, Objective
+from isthmus.searches.base import Accepts
+from isthmus.sources import Expanded, Source, Summary, as_source
+from isthmus.statistics import Counts, Kind, Moments, Plan, Rows, Schema
+from isthmus.statistics.basis import features_of
+
+Statistics: TypeAlias = Moments | Counts | Rows
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Data that were read, and the objective that a score made of them.
+
+    Attributes
+    ----------
+    source
+        Where the statistics came from.
+    schema
+        The variables, as they were read.
+    score, score_reason
+        The score, and why it was chosen.
+    statistics
+        What was gathered from the source.
+    objective
+        The score bound to the statistics.
+    knowledge
+        Background knowledge, as the user gave it.
+    """
+
+    source: Source
+    schema: Schema
+    score: AnyScore
+    score_reason: str
+    statistics: Statistics
+    objective: Objective
+    knowledge: Knowledge
+
+    @property
+    def constraints(self) -> BoundKnowledge:
+        """The knowledge about the nodes of the objective, by index."""
+        return self.knowledge.bind(self.objective.nodes)
+
+
+def prepare(
+    data: object,
+    *,
+    score: AnyScore | None = None,
+    search: AnySearch | None = None,
+    accepts: Accepts | None = None,
+    knowledge: Knowledge | None = None,
+    kinds: Mapping[str, Kind] | None = None,
+    dag: DAG | None = None,
+) -> Problem:
+    """Read data and bind a score to their statistics.
+
+    Parameters
+    ----------
+    data
+        A table, statistics or a source.
+    score
+        The score; by default chosen from the column types and the search.
+    search
+        The search that the objective is for, if the user named one.
+    accepts
+        Capabilities that the caller can use, one of which the objective must have. By default
+        those of the search, or any.
+    knowledge
+        Background knowledge.
+    kinds
+        How to read some columns.
+    dag
+        If given, only the statistics of its families are gathered.
+    """
+    check_kinds(kinds)
+    known = check_knowledge(knowledge)
+    if score is not None:
+        score = check_score(score)
+    if search is not None:
+        accepts = check_search(search).accepts
+    if dag is not None:
+        dag = check_dag(dag)
+    source = as_source(data, kinds=kinds, integers=None if score is None else score.kind)
+    schema = source.schema()
+    if score is None:
+        chosen, reason = choose_score(schema, search, accepts)
+    else:
+        chosen, reason = score, "as requested"
+    require_capability(chosen, chosen.gives, accepts, search)
+    variables = schema if dag is None else schema.subset(dag.nodes)
+    _require_kind(chosen, variables)
+    source = _with_features(source, chosen)
+    statistics = _gather(source, chosen, dag)
+    objective: Objective = chosen.bind(statistics)
+    require_capability(chosen, objective.capabilities, accepts, search)
+    return Problem(source, schema, chosen, reason, statistics, objective, known)
+
+
+def require_capability(
+    score: object,
+    offered: frozenset[Any],
+    accepts: Accepts | None,
+    search: AnySearch | None,
+) -> None:
+    """Raise `MismatchError` unless the objective offers one of the accepted capabilities."""
+    if accepts is None or any(capability in offered for capability in accepts):
+        return
+    wanted = " or ".join(capability.name for capability in accepts)
+    gives = " and ".join(sorted(capability.name for capability in offered))
+    if search is None:
+        advice = "Give a local score, such as BIC() or GaussianBIC()."
+    elif LOCAL_SCORES in offered:
+        advice = "Leave out the score to get one that fits, or use a search such as Boss()."
+    else:
+        advice = "Leave out the score or the search to get one that fits."
+    subject = "This" if search is None else f"{search!r}"
+    raise MismatchError(f"{subject} needs {wanted}, and {score!r} gives {gives}. {advice}")
+
+
+def _require_kind(score: AnyScore, schema: Schema) -> None:
+    kind = score.kind
+    wrong = [v.name for v in schema.variables if kind not in (None, v.kind)]
+    if not wrong:
+        return
+    more = f" (and {len(wrong) - 5} more)" if len(wrong) > 5 else ""
+    raise MismatchError(
+        f"{score!r} takes {kind} columns; {wrong[:5]}{more} are not. Use DegenerateGaussian() for "
+        f"mixed tables, or say how to read a column: kinds={{{wrong[0]!r}: "
+        f"Kind.{str(kind).upper()}}}."
+    )
+
+
+def _with_features(source: Source, score: AnyScore) -> Source:
+    """Add the basis functions that the score needs, unless the source has them already."""
+    if score.basis is None:
+        return source
+    if any(features_of(source.schema().names).values()):
+        return source
+    return Expanded(source, score.basis)
+
+
+def _gather(source: Source, score: AnyScore, dag: DAG | None) -> Statistics:
+    """Ask the source for the statistics that the score needs."""
+    if score.needs is Counts:
+        if isinstance(source, Summary) and isinstance(source.statistics, Counts):
+            # Counts that were made by a plan are all there is: a search that asks for more is told.
+            return source.statistics
+        return source.counts(Plan.everything() if dag is None else Plan.families(dag))
+    if score.needs is Rows:
+        try:
+            return Rows(source.schema(), source.rows())
+        except MismatchError as refusal:
+            raise MismatchError(f"{score!r} needs the rows themselves. {refusal}") from refusal
+    return source.moments() if dag is None else source.moments(dag.nodes)

@@ -1,0 +1,68 @@
+"""Score a graph, and compute statistics."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from isthmus.compose.arguments import AnyScore, check_dag, check_kinds, check_score
+from isthmus.compose.prepare import prepare
+from isthmus.errors import ArgumentError
+from isthmus.graphs import DAG
+from isthmus.objectives import LOCAL_SCORES
+from isthmus.sources import as_source
+from isthmus.statistics import Counts, Kind, Moments, Plan
+
+
+def score(
+    data: object,
+    dag: DAG,
+    score: AnyScore,
+    *,
+    kinds: Mapping[str, Kind] | None = None,
+) -> float:
+    """Score a graph on data.
+
+    Only the statistics of its families are asked of the source.
+
+    Parameters
+    ----------
+    data
+        As for :func:`~isthmus.learn`.
+    dag
+        The graph; its nodes are columns of the data.
+    score
+        A local score, such as ``BIC()`` or ``GaussianBIC()``.
+    kinds
+        How to read some columns.
+    """
+    problem = prepare(
+        data, score=check_score(score), accepts=(LOCAL_SCORES,), kinds=kinds, dag=check_dag(dag)
+    )
+    return LOCAL_SCORES.require(problem.objective).total(dag)
+
+
+def summarise(
+    data: object,
+    *,
+    plan: Plan | None = None,
+    kinds: Mapping[str, Kind] | None = None,
+) -> Moments | Counts:
+    """Compute the statistics that scores need, to save them, to add them up, or to learn later.
+
+    Parameters
+    ----------
+    data
+        As for :func:`~isthmus.learn`.
+    plan
+        The tables to count; without a plan the moments are computed.
+    kinds
+        How to read some columns.
+    """
+    check_kinds(kinds)
+    if plan is not None and not isinstance(plan, Plan):
+        raise ArgumentError(
+            f"plan must be a Plan; a {type(plan).__name__} was given. "
+            "Write plan=Plan.everything() or plan=Plan.sets([['a', 'b'], ['b', 'c']])."
+        )
+    source = as_source(data, kinds=kinds)
+    return source.moments() if plan is None else source.counts(plan)
