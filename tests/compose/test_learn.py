@@ -221,7 +221,7 @@ def test_the_choice_of_the_search_is_explained() -> None:
     rng = np.random.default_rng(0)
     fifteen = {f"x{i}": rng.normal(size=50) for i in range(15)}
     assert "from several starts" in ist.learn(fifteen).choice
-    assert "as asked" in ist.learn(linear_table()[0], search=ist.HillClimb()).choice
+    assert "as requested" in ist.learn(linear_table()[0], search=ist.HillClimb()).choice
     categories = {k: v for k, v in mixed_table().items() if k in ("smoker", "group")}
     assert "XGES" in ist.learn(categories).choice
     # K2 tells equivalent graphs apart, so a search over classes would not do.

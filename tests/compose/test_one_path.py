@@ -101,7 +101,6 @@ def test_a_table_and_a_search_that_cannot_use_it() -> None:
         {"knowledge": {"required": [("a", "b")]}},
         {"knowledge": [("a", "b")]},
         {"kinds": ["a"]},
-        {"kinds": {"a": "numeric"}},
         {"kinds": {"nobody": ist.Kind.DISCRETE}},
         {"seed": -1},
         {"seed": 1.5},
