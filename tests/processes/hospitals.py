@@ -26,7 +26,7 @@ from isthmus.sources import Federation
 from isthmus.sources.horizontal import Station
 from isthmus.sources.horizontal.secure_sum.frames import LARGEST, size_of
 from isthmus.sources.horizontal.series import as_studied
-from isthmus.sources.tables.files import read_table
+from isthmus.sources.tables.read_table import read_table
 
 COMMAND = [sys.executable, "-c", "from isthmus.cli import main; raise SystemExit(main())"]
 PATIENCE = 60.0

@@ -15,7 +15,7 @@ from isthmus.errors import FormatError
 from isthmus.graphs import Knowledge
 from isthmus.io import write_dot, write_edge_list, write_graphml, write_json
 from isthmus.results import Solution
-from isthmus.sources.tables.files import read_table
+from isthmus.sources.tables.read_table import read_table
 from isthmus.statistics import Kind
 
 

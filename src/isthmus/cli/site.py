@@ -15,7 +15,7 @@ from typing import Any
 from isthmus.cli.actions import add_action
 from isthmus.cli.exit_codes import ExitCode
 from isthmus.errors import FormatError, StudyError
-from isthmus.sources.tables.files import read_table
+from isthmus.sources.tables.read_table import read_table
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 

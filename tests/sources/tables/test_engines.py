@@ -104,7 +104,7 @@ def test_other_databases_stream_or_add_up(
     data = mixed()
     frame = Frame(data)
     table = make_ibis_duckdb(data)
-    found = sums_by_sql(table.get_backend(), table, frame.schema())
+    found = sums_by_sql(table.get_backend(), table, frame.schema(), table.columns)
     check_moments(found.moments, frame.moments())
 
 
@@ -169,7 +169,7 @@ def test_unsupported_engines_are_named() -> None:
             return object()
 
     with pytest.raises(DataError, match="not supported"):
-        engine_of(Odd())  # type: ignore[arg-type]
+        engine_of(Odd(), ["a"])  # type: ignore[arg-type]
 
 
 @pytest.mark.spark

@@ -22,11 +22,11 @@ def test_arrays_with_and_without_names() -> None:
     assert counts.table(["x3"]).tolist() == np.bincount(codes[:, 3]).tolist()
     with pytest.raises(SchemaError, match="2 names"):
         Frame(x, names=["a", "b"])
-    with pytest.raises(SchemaError, match="2 different"):
+    with pytest.raises(SchemaError, match="must be unique"):
         Frame(x, names=["a", "b", "a"])
     with pytest.raises(SchemaError, match="shape"):
         Frame(x[:, 0])
-    with pytest.raises(SchemaError, match="names of its own"):
+    with pytest.raises(SchemaError, match="this table has its own"):
         Frame({"a": [1.0]}, names=["b"])
 
 

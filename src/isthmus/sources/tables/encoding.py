@@ -13,7 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.errors import SchemaError
-from isthmus.sources.tables.kinds import FEW, Shape, refused_type, shape_of, shape_of_array
+from isthmus.sources.tables.kinds import (
+    FEW,
+    CellType,
+    cell_type_of,
+    cell_type_of_array,
+    looks_discrete,
+    refused_type,
+)
 from isthmus.statistics import Level
 from isthmus.statistics.schema import MAX_LEVELS, plain_level, sort_levels
 
@@ -23,7 +30,7 @@ if TYPE_CHECKING:
 Values = NDArray[Any]
 
 SPAN = 2**16
-"""Integers within such a range are coded by looking them up in an array."""
+"""Integers within a range this wide are coded by looking them up in an array."""
 
 
 @final
@@ -35,33 +42,40 @@ class Column:
     ----------
     name
         Its name.
-    shape
+    cells
         What its cells are.
     missing
         How many cells are empty (null or NaN).
     values
-        The cells; for text of a dataframe, codes into `labels`.
+        The cells; for text and categories of a dataframe, codes into `labels`.
     labels
-        The text the codes stand for, or ``None``.
+        The levels that the codes stand for, or ``None``.
     """
 
     name: str
-    shape: Shape
+    cells: CellType
     missing: int
     values: Values
     labels: tuple[Level, ...] | None = None
 
-    def few(self) -> bool:
-        """Whether an integer column has few distinct values."""
-        if self.shape is not Shape.WHOLE or len(self.values) == 0:
+    def looks_discrete(self, rows: int | None = None) -> bool:
+        """Whether an integer column is read as discrete by default.
+
+        Parameters
+        ----------
+        rows
+            Number of rows, where the values are the distinct ones of a longer table.
+        """
+        if self.cells is not CellType.INTEGER or len(self.values) == 0:
             return False
-        low, high = int(self.values.min()), int(self.values.max())
-        if high - low < FEW:
+        rows = len(self.values) if rows is None else rows
+        if rows >= 2 * FEW and int(self.values.max()) - int(self.values.min()) < FEW:
             return True
-        # Most continuous columns show it early; the rest pays for a full look.
+        # Most continuous columns show it early; the others are sorted as a whole.
         if len(np.unique(self.values[:10_000])) > FEW:
             return False
-        return len(np.unique(self.values)) <= FEW
+        distinct = np.unique(self.values)
+        return looks_discrete(len(distinct), int(distinct[0]), int(distinct[-1]), rows)
 
     def encode(self, levels: Sequence[Level] | None = None) -> tuple[Values, tuple[Level, ...]]:
         """Codes and levels: those given, or those that occur, sorted."""
@@ -106,6 +120,7 @@ def _factorise(name: str, values: Values) -> tuple[Values, tuple[Level, ...]]:
         except TypeError:
             raise refused_type(name, "object", temporal=False) from None
         distinct = np.fromiter(order, dtype=object, count=len(order))
+        refuse_twins(name, distinct.tolist())
     else:
         distinct, places = np.unique(values, return_inverse=True)
     if len(distinct) > MAX_LEVELS:
@@ -123,16 +138,40 @@ def _factorise_integers(values: Values) -> tuple[Values, tuple[Level, ...]] | No
     low, high = int(values.min()), int(values.max())
     if high - low >= SPAN:
         return None
-    if low or values.dtype == np.uint64:
-        values = (values - np.array(low, dtype=values.dtype)).astype(np.int64)
     offsets = values
-    seen = np.flatnonzero(np.bincount(offsets))
-    plain = tuple(as_level(int(v) + low) for v in seen)
+    if values.dtype.kind == "u" and (low or values.dtype == np.uint64):
+        offsets = (values - np.array(low, dtype=values.dtype)).astype(np.int64)
+    elif low:
+        # Signed integers are widened first: 100 - (-100) does not fit into 8 bits.
+        offsets = values.astype(np.int64) - low
+    present = np.flatnonzero(np.bincount(offsets))
+    levels = tuple(as_level(int(v) + low) for v in present)
     lookup = np.zeros(high - low + 1, dtype=np.uint16)
-    lookup[seen] = np.arange(len(seen))
-    is_full = len(seen) == high - low + 1
+    lookup[present] = np.arange(len(present))
+    is_full = len(present) == high - low + 1
     places = offsets if is_full else lookup[offsets]
-    return places, plain
+    return places, levels
+
+
+def refuse_twins(name: str, values: Sequence[object]) -> None:
+    """Refuse values that differ only in their type, such as 0 and "0", or 1 and True.
+
+    Numbers that are equal are one level (1 and 1.0). Nothing tells whether a number and the same
+    number as text are one level or two, so the user has to say.
+    """
+    if all(isinstance(value, str) for value in values):
+        return
+    twins: dict[str, object] = {}
+    for value in values:
+        text = str(value)
+        if isinstance(value, (float, np.floating)) and float(value).is_integer():
+            text = str(int(value))
+        if text in twins:
+            raise SchemaError(
+                f"Column {name!r} has the values {twins[text]!r} and {value!r}, which differ only "
+                "in their type. Convert the column to one type, for instance with astype(str)."
+            )
+        twins[text] = value
 
 
 def too_many(name: str, count: int) -> SchemaError:
@@ -153,11 +192,11 @@ def column_of_array(name: str, given: object) -> Column:
             "Give one array for each column."
         )
     if isinstance(given, np.ma.MaskedArray) and np.ma.is_masked(given):
-        return Column(name, Shape.EMPTY, int(np.ma.getmaskarray(given).sum()), values)
+        return Column(name, CellType.EMPTY, int(np.ma.getmaskarray(given).sum()), values)
     if values.dtype.kind == "O":
         return _column_of_objects(name, values)
-    shape = shape_of_array(name, values.dtype)
-    return Column(name, shape, _nans(values), values)
+    cells = cell_type_of_array(name, values.dtype)
+    return Column(name, cells, _nans(values), values)
 
 
 def _nans(values: Values) -> int:
@@ -175,24 +214,33 @@ def _is_missing(value: object) -> bool:
     return isinstance(value, (float, np.floating)) and math.isnan(value)
 
 
+_NUMBERS = (int, float, np.integer, np.floating, decimal.Decimal)
+
+
 def _column_of_objects(name: str, values: Values) -> Column:
     """Read a column of Python objects by what they are."""
     missing = sum(map(_is_missing, values))
     if missing:
-        return Column(name, Shape.EMPTY, missing, values)
-    kinds = set(map(type, values))
-    if any(issubclass(k, (dt.date, dt.time, dt.timedelta)) for k in kinds):
-        raise refused_type(name, " or ".join(sorted(k.__name__ for k in kinds)), temporal=True)
-    if kinds and all(issubclass(k, (bool, np.bool_)) for k in kinds):
-        return Column(name, Shape.TRUTH, 0, values.astype(np.bool_))
-    if kinds and all(issubclass(k, (int, np.integer)) for k in kinds):
-        whole = np.array(values.tolist())
-        if whole.dtype.kind in "iu":
-            return Column(name, Shape.WHOLE, 0, whole)
-    numbers = (int, float, np.integer, np.floating, decimal.Decimal)
-    if kinds and all(issubclass(k, numbers) for k in kinds):
-        return Column(name, Shape.REAL, 0, values.astype(np.float64))
-    return Column(name, Shape.NAMED, 0, values)
+        return Column(name, CellType.EMPTY, missing, values)
+    types = set(map(type, values))
+    if any(issubclass(t, (dt.date, dt.time, dt.timedelta)) for t in types):
+        raise refused_type(name, " or ".join(sorted(t.__name__ for t in types)), temporal=True)
+    booleans = {t for t in types if issubclass(t, (bool, np.bool_))}
+    numbers = {t for t in types if issubclass(t, _NUMBERS)} - booleans
+    if booleans and numbers:
+        raise SchemaError(
+            f"Column {name!r} mixes Booleans with numbers, and True equals 1. "
+            "Convert the column to one type, for instance with astype(str) or astype(int)."
+        )
+    if types and types == booleans:
+        return Column(name, CellType.BOOLEAN, 0, values.astype(np.bool_))
+    if types and all(issubclass(t, (int, np.integer)) for t in types):
+        integers = np.array(values.tolist())
+        if integers.dtype.kind in "iu":
+            return Column(name, CellType.INTEGER, 0, integers)
+    if types and types == numbers:
+        return Column(name, CellType.FLOAT, 0, values.astype(np.float64))
+    return Column(name, CellType.CATEGORY, 0, values)
 
 
 def column_of_series(name: str, series: nw.Series[Any]) -> Column:
@@ -202,24 +250,26 @@ def column_of_series(name: str, series: nw.Series[Any]) -> Column:
     dtype = series.dtype
     if isinstance(dtype, nw.Object):
         return column_of_array(name, series.to_numpy())
-    shape = shape_of(name, dtype)
-    if isinstance(dtype, nw.Categorical) and series.implementation.is_pandas_like():
-        return _column_of_categories(name, series.to_native())
+    cells = cell_type_of(name, dtype)
+    if isinstance(dtype, (nw.Categorical, nw.Enum)):
+        coded = _column_of_categories(name, series.to_native())
+        if coded is not None:
+            return coded
     nulls = series.null_count()
     if nulls:
-        if shape is Shape.REAL:
+        if cells is CellType.FLOAT:
             nulls += _nans(series.drop_nulls().cast(nw.Float64).to_numpy())
-        return Column(name, shape, nulls, np.empty(len(series)))
+        return Column(name, cells, nulls, np.empty(len(series)))
     if len(series) == 0:
-        return Column(name, shape, 0, np.empty(0))
-    if shape is Shape.EMPTY:
+        return Column(name, cells, 0, np.empty(0))
+    if cells is CellType.EMPTY:
         raise refused_type(name, str(dtype), temporal=False)
-    if shape is Shape.NAMED:
+    if cells is CellType.CATEGORY:
         return _column_of_text(name, series)
     if isinstance(dtype, nw.Decimal):
         series = series.cast(nw.Float64)
     values = series.to_numpy()
-    return Column(name, shape, _nans(values), values)
+    return Column(name, cells, _nans(values), values)
 
 
 def _column_of_text(name: str, series: nw.Series[Any]) -> Column:
@@ -227,26 +277,48 @@ def _column_of_text(name: str, series: nw.Series[Any]) -> Column:
     import narwhals as nw
 
     if isinstance(series.dtype, (nw.Categorical, nw.Enum)):
-        if series.implementation.is_pandas_like():
-            return _column_of_categories(name, series.to_native())
         series = series.cast(nw.String)
     distinct = series.unique().to_list()
     if len(distinct) > MAX_LEVELS:
         raise too_many(name, len(distinct))
     places = series.replace_strict(distinct, list(range(len(distinct))), return_dtype=nw.Int64)
     labels = tuple(plain_level(v, name) for v in distinct)
-    return Column(name, Shape.NAMED, 0, places.to_numpy(), labels)
+    return Column(name, CellType.CATEGORY, 0, places.to_numpy(), labels)
 
 
-def _column_of_categories(name: str, native: Any) -> Column:
-    """Read a pandas column of categories, which may be numbers, by the codes it has already."""
-    held = native.array.categories.tolist()
-    codes = np.asarray(native.array.codes)
+def _column_of_categories(name: str, native: Any) -> Column | None:
+    """Read categories, which may be numbers, by the codes they have already.
+
+    Returns None for libraries whose categories are always text (Polars).
+    """
+    array = getattr(native, "array", native)  # the values of a pandas column
+    if hasattr(array, "__arrow_array__") and not hasattr(array, "categories"):
+        array = array.__arrow_array__()  # pandas with the types of Arrow
+    if hasattr(array, "categories"):
+        categories, codes = array.categories.tolist(), np.asarray(array.codes)
+    elif hasattr(array, "dictionary_encode"):
+        encoded = _one_dictionary(array)
+        categories = encoded.dictionary.to_pylist()
+        codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    else:
+        return None
     missing = int(np.count_nonzero(codes < 0))
     if missing or len(codes) == 0:
-        return Column(name, Shape.NAMED, missing, np.empty(len(codes)))
-    seen = np.flatnonzero(np.bincount(codes, minlength=len(held)))
-    lookup = np.zeros(len(held), dtype=np.int64)
-    lookup[seen] = np.arange(len(seen))
-    labels = tuple(plain_level(held[i], name) for i in seen)
-    return Column(name, Shape.NAMED, 0, lookup[codes], labels)
+        return Column(name, CellType.CATEGORY, missing, np.empty(len(codes)))
+    present = np.flatnonzero(np.bincount(codes, minlength=len(categories)))
+    lookup = np.zeros(len(categories), dtype=np.int64)
+    lookup[present] = np.arange(len(present))
+    labels = tuple(plain_level(categories[i], name) for i in present)
+    refuse_twins(name, labels)
+    return Column(name, CellType.CATEGORY, 0, lookup[codes], labels)
+
+
+def _one_dictionary(array: Any) -> Any:
+    """An Arrow dictionary array with one dictionary, in which no value occurs twice."""
+    import pyarrow as pa
+
+    # Chunks have dictionaries of their own, whose values may repeat or be null.
+    values = array.cast(array.type.value_type).dictionary_encode()
+    if isinstance(values, pa.ChunkedArray):
+        values = values.unify_dictionaries().combine_chunks()
+    return values

@@ -14,7 +14,14 @@ from isthmus.errors import DataError, SchemaError
 from isthmus.results.disclosure import Disclosure
 from isthmus.sources.base import Source, countable
 from isthmus.sources.tables.encoding import Column, column_of_array, column_of_series
-from isthmus.sources.tables.kinds import Shape, check_choice, check_kinds, chosen_kind
+from isthmus.sources.tables.kinds import (
+    CellType,
+    as_kind,
+    check_choice,
+    check_kinds,
+    chosen_kind,
+)
+from isthmus.sources.tables.names import as_narwhals, check_names
 from isthmus.statistics import CodedRows, Counts, Kind, Moments, Plan, Schema, Variable
 from isthmus.statistics.checks import refuse_empty, refuse_missing
 from isthmus.statistics.coded import as_codes
@@ -30,8 +37,9 @@ class Frame(Source):
         A pandas, Polars or PyArrow table, anything else eager that narwhals knows, a dictionary
         of arrays, or a NumPy array (two-dimensional, or with named fields).
     kinds
-        How to read some columns. By default floats are continuous; text, categories and booleans
-        are discrete; integers are discrete when they have at most 20 distinct values.
+        How to read some columns. By default floats are continuous; text, categories and Booleans
+        are discrete; integers are discrete when they have at most 20 distinct values that repeat,
+        or lie within ten of each other.
     integers
         How to read integers that ``kinds`` does not name, whatever their number of values.
     schema
@@ -45,15 +53,15 @@ class Frame(Source):
         self,
         data: object,
         *,
-        kinds: Mapping[str, Kind] | None = None,
-        integers: Kind | None = None,
+        kinds: Mapping[str, Kind | str] | None = None,
+        integers: Kind | str | None = None,
         schema: Schema | None = None,
         names: Sequence[str] | None = None,
     ) -> None:
         check_choice(kinds, schema)
         self._data = _columns(data, names)
         self._given = check_kinds(kinds, self._data)
-        self._integers = integers
+        self._integers = None if integers is None else as_kind(integers, "integers")
         self._wanted = schema
         self._moments: Moments | None = None
         if schema is not None:
@@ -81,13 +89,13 @@ class Frame(Source):
     def _read(self, column: Column) -> tuple[Variable, NDArray[Any]]:
         wanted = None if self._wanted is None else self._wanted[column.name]
         given = self._given.get(column.name) if wanted is None else wanted.kind
-        if given is None and column.shape is Shape.WHOLE:
+        if given is None and column.cells is CellType.INTEGER:
             given = self._integers
-        few = given is None and column.few()
-        kind = chosen_kind(column.name, column.shape, given, few=few)
+        few = given is None and column.looks_discrete()
+        kind = chosen_kind(column.name, column.cells, given, few=few)
         if kind is Kind.CONTINUOUS:
             values = column.values
-            if column.shape is Shape.TRUTH:
+            if column.cells is CellType.BOOLEAN:
                 values = values.astype(np.uint8)
             return wanted or Variable(column.name, kind), values
         codes, levels = column.encode(None if wanted is None else wanted.levels)
@@ -144,16 +152,15 @@ def _column(name: str, data: Any) -> Column:
 
 
 def _columns(data: object, names: Sequence[str] | None) -> dict[str, Any]:
-    """Columns by name, not yet looked at."""
+    """Columns by name, not read yet."""
     if isinstance(data, np.ndarray):
         return _columns_of_array(data, names)
     if names is not None:
-        raise SchemaError("names are for NumPy arrays; this table has names of its own.")
+        raise SchemaError("Give names for NumPy arrays only; this table has its own.")
     if isinstance(data, Mapping):
         if not data:
             raise DataError("The table has no columns.")
-        for name in data:
-            _check_name(name)
+        check_names(data)
         return dict(data)
     return _columns_of_frame(data)
 
@@ -166,29 +173,18 @@ def _columns_of_array(data: NDArray[Any], names: Sequence[str] | None) -> dict[s
             f"The array has the shape {data.shape}; (rows, columns) is needed, "
             "with at least one column."
         )
-    found = [f"x{i}" for i in range(data.shape[1])] if names is None else list(names)
-    if len(found) != data.shape[1] or len(set(found)) != len(found):
-        raise SchemaError(
-            f"{len(found)} names ({len(set(found))} different ones) were given "
-            f"for {data.shape[1]} columns."
-        )
-    for name in found:
-        _check_name(name)
+    columns = [f"x{i}" for i in range(data.shape[1])] if names is None else check_names(names)
+    if len(columns) != data.shape[1]:
+        raise SchemaError(f"{len(columns)} names were given for {data.shape[1]} columns.")
     if data.dtype.itemsize <= 2:
         data = np.asfortranarray(data)  # codes are cheap to copy, and columns slow to read apart
-    return {n: data[:, i] for i, n in enumerate(found)}
+    return {n: data[:, i] for i, n in enumerate(columns)}
 
 
 def _columns_of_frame(data: Any) -> dict[str, Any]:
     import narwhals as nw
 
-    try:
-        frame = nw.from_native(data, pass_through=True)
-        held = list(frame.columns) if isinstance(frame, nw.DataFrame) else []
-    except (ValueError, TypeError) as error:
-        raise SchemaError(f"The names of the columns cannot be used: {error}") from error
-    for name in held:
-        _check_name(name)
+    frame = as_narwhals(data)
     if isinstance(frame, nw.LazyFrame):
         raise DataError(
             f"A {type(data).__name__} is not in memory. Give it to Lazy, which lets its engine "
@@ -199,14 +195,7 @@ def _columns_of_frame(data: Any) -> dict[str, Any]:
             f"A {type(data).__name__} is not a table. Give a pandas, Polars or PyArrow table, a "
             "dictionary of arrays, or a two-dimensional NumPy array with names."
         )
-    if not held:
+    names = check_names(frame.columns)
+    if not names:
         raise DataError("The table has no columns.")
-    return {n: frame.get_column(n) for n in held}
-
-
-def _check_name(name: object) -> None:
-    if not isinstance(name, str) or not name:
-        raise SchemaError(
-            f"A column is named {name!r}. Names are non-empty strings: rename it, in pandas for "
-            "instance with df.columns = df.columns.astype(str)."
-        )
+    return {n: frame.get_column(n) for n in names}

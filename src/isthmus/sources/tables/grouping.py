@@ -1,4 +1,4 @@
-"""What a GROUP BY brings over: distinct rows of codes, each with its number."""
+"""Distinct rows and how often they occur, from one GROUP BY in the engine."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from isthmus.sources.tables.encoding import Column, column_of_series
-from isthmus.sources.tables.kinds import FEW, Shape
+from isthmus.sources.tables.kinds import CellType
 from isthmus.statistics import CodedRows, Level
 from isthmus.statistics.blocks import Positions
 from isthmus.statistics.checks import refuse_empty, refuse_missing
@@ -25,6 +25,9 @@ PACK = 2**18
 LOOK_BACK = 200
 """How many packs a set is tried with."""
 
+NUMBER = "n"
+"""Name of the column of group sizes; the columns of the table are named c0, c1 and so on."""
+
 
 @final
 @dataclass(frozen=True)
@@ -38,9 +41,9 @@ class Grouped:
     rows
         Codes and weights.
     turned
-        Integer columns that had too many values to be discrete; they are not in `levels`.
+        Integer columns that turned out to be continuous; they are not in `levels`.
     size
-        How many numbers came over.
+        How many numbers the engine sent.
     """
 
     levels: Mapping[str, tuple[Level, ...]]
@@ -60,7 +63,7 @@ class Grouped:
 
 def group(
     frame: nw.LazyFrame[Any],
-    names: Sequence[str],
+    columns: Mapping[str, str],
     *,
     levels: Mapping[str, Sequence[Level]],
     uncertain: Collection[str],
@@ -71,51 +74,44 @@ def group(
     ----------
     frame
         The table.
-    names
-        Columns to group by.
+    columns
+        Names of the variables to group by, and of their columns in the table.
     levels
-        Levels that are known; of the other columns they are those that occur.
+        Levels that are known; those of the other variables are the values that occur.
     uncertain
-        Integer columns that are only discrete when they turn out to have few values.
+        Integer variables that are discrete only if their values look like categories.
     """
     import narwhals as nw
 
-    number = "isthmus_n"
-    while number in names:
-        number += "_"
-    found = frame.group_by(*names).agg(nw.len().alias(number)).collect()
-    weights = np.asarray(found.get_column(number).to_numpy(), dtype=np.int64)
-    columns = [column_of_series(n, found.get_column(n)) for n in names]
+    table = frame.group_by(*columns.values()).agg(nw.len().alias(NUMBER)).collect()
+    weights = np.asarray(table.get_column(NUMBER).to_numpy(), dtype=np.int64)
+    n = int(weights.sum())
+    read = [column_of_series(name, table.get_column(c)) for name, c in columns.items()]
     refuse_missing(
-        {c.name: _missing(found.get_column(c.name), c, weights) for c in columns},
-        int(weights.sum()),
+        {c.name: _missing(table.get_column(columns[c.name]), c, weights) for c in read}, n
     )
-    refuse_empty(int(weights.sum()))
-    turned = tuple(c.name for c in columns if c.name in uncertain and _is_many(c))
-    coded = {c.name: c.encode(levels.get(c.name)) for c in columns if c.name not in turned}
-    sizes = np.array([len(known) for _, known in coded.values()], dtype=np.int64)
+    refuse_empty(n)
+    turned = tuple(c.name for c in read if c.name in uncertain and not c.looks_discrete(n))
+    coded = {c.name: c.encode(levels.get(c.name)) for c in read if c.name not in turned}
+    sizes = np.array([len(own) for _, own in coded.values()], dtype=np.int64)
     codes = np.empty((len(coded), len(weights)), dtype=as_codes(np.empty(0), sizes).dtype)
     for i, (places, _) in enumerate(coded.values()):
         codes[i] = places
     return Grouped(
-        {name: known for name, (_, known) in coded.items()},
+        {name: own for name, (_, own) in coded.items()},
         CodedRows(codes, weights),
         turned,
-        weights.size * (len(names) + 1),
+        weights.size * (len(columns) + 1),
     )
 
 
-def _is_many(column: Column) -> bool:
-    return column.shape is Shape.WHOLE and len(np.unique(column.values)) > FEW
-
-
 def _missing(series: nw.Series[Any], column: Column, weights: Integers) -> int:
-    """Rows with an empty cell: groups count as often as they were seen."""
+    """Number of rows with an empty cell: each group counts with its weight."""
     if not column.missing:
         return 0
     empty = series.is_null().to_numpy().astype(bool)
-    if column.shape is Shape.REAL:
-        # NaN is no null, and comes after nulls became something in NumPy.
+    if column.cells is CellType.FLOAT:
+        # NaN is not null for all engines.
         empty |= series.is_nan().fill_null(value=True).to_numpy().astype(bool)
     return int(weights[empty].sum())
 

@@ -13,17 +13,19 @@ from numpy.typing import NDArray
 from isthmus.errors import DataError, MismatchError, SchemaError
 from isthmus.results.disclosure import Disclosure, Release
 from isthmus.sources.base import Source, countable
-from isthmus.sources.tables.engines.base import Engine
-from isthmus.sources.tables.grouping import Grouped, group, pack
+from isthmus.sources.tables.engines.base import Engine, plain_names
+from isthmus.sources.tables.grouping import NUMBER, Grouped, group, pack
 from isthmus.sources.tables.kinds import (
     FEW,
-    Shape,
+    CellType,
+    as_kind,
+    cell_type_of,
     check_choice,
     check_kinds,
     chosen_kind,
     refused_type,
-    shape_of,
 )
+from isthmus.sources.tables.names import as_narwhals, check_names, repeated_names_refused
 from isthmus.statistics import CodedRows, Counts, Kind, Moments, Plan, Schema, Variable
 from isthmus.statistics.blocks import Block, Positions, count_set, planned_sets
 
@@ -31,29 +33,31 @@ if TYPE_CHECKING:
     import narwhals as nw
 
 HEAD = 10_000
-"""Rows at the top of the table from which it is guessed what a query will cost."""
+"""Number of rows at the top of the table from which the cost of a query is estimated."""
 
 SMALL = 2**22
-"""A joint table of so many distinct rows is fetched at once."""
+"""A joint table of at most this many distinct rows is fetched at once."""
 
 
 @final
 class Lazy(Source):
-    """A table of an engine. The engine computes; only statistics come over.
+    """A table of an engine. The engine computes the statistics; rows stay where they are.
 
-    What has been computed is kept, so nothing is asked of the engine twice.
+    Results are cached, so that the engine computes nothing twice. Any column names work: the engine
+    is asked for columns by position.
 
     Parameters
     ----------
     table
         A Polars lazy frame, a DuckDB relation, a PySpark dataframe or an Ibis table.
     kinds
-        How to read some columns. By default floats are continuous; text, categories and booleans
-        are discrete; integers are discrete when they have at most 20 distinct values.
+        How to read some columns. By default floats are continuous; text, categories and Booleans
+        are discrete; integers are discrete when they have at most 20 distinct values that repeat,
+        or lie within ten of each other.
     integers
         How to read integers that ``kinds`` does not name, whatever their number of values.
     schema
-        What the columns are, where that is known beforehand. It also chooses the columns and
+        What the columns are, where that is known beforehand. It also selects the columns and
         their order, and saves the query for the levels.
     """
 
@@ -61,24 +65,26 @@ class Lazy(Source):
         self,
         table: object,
         *,
-        kinds: Mapping[str, Kind] | None = None,
-        integers: Kind | None = None,
+        kinds: Mapping[str, Kind | str] | None = None,
+        integers: Kind | str | None = None,
         schema: Schema | None = None,
     ) -> None:
         import narwhals as nw
 
         check_choice(kinds, schema)
-        frame: Any = nw.from_native(table, pass_through=True)
+        frame = as_narwhals(table)
         if not isinstance(frame, nw.LazyFrame):
             raise DataError(
                 f"A {type(table).__name__} is not a table of an engine. Give tables in memory to "
                 "Frame; Lazy takes a Polars lazy frame, a DuckDB relation, a PySpark dataframe "
                 "or an Ibis table."
             )
-        self._frame: nw.LazyFrame[Any] = frame
-        self._engine = engine_of(frame)
-        self._kinds = kinds
-        self._integers = integers
+        names = check_names(_names(frame))
+        self._engine = engine_of(frame, names)
+        self._frame: nw.LazyFrame[Any] = nw.from_native(self._engine.table)
+        self._columns = dict(zip(names, plain_names(names), strict=True))
+        self._kinds = check_kinds(kinds, names)
+        self._integers = None if integers is None else as_kind(integers, "integers")
         self._schema = schema
         self._moments: Moments | None = None
         self._groups: list[Grouped] = []
@@ -86,20 +92,21 @@ class Lazy(Source):
         self._releases: list[Release] = []
 
     @cached_property
-    def _shapes(self) -> dict[str, Shape]:
+    def _cells(self) -> dict[str, CellType]:
         """What the cells of each column are; no data are read for this."""
         types = self._frame.collect_schema()
-        names = tuple(types) if self._schema is None else self._schema.names
-        lacking = [n for n in names if n not in types]
+        names = tuple(self._columns) if self._schema is None else self._schema.names
+        lacking = [n for n in names if n not in self._columns]
         if lacking or not names:
             raise SchemaError(
-                f"The table lacks the columns {lacking} of the schema. It has: {list(types)[:20]}."
+                f"The table lacks the columns {lacking} of the schema. "
+                f"It has: {list(self._columns)[:20]}."
             )
-        found = {n: shape_of(n, types[n]) for n in names}
-        for name, shape in found.items():
-            if shape is Shape.EMPTY:
-                raise refused_type(name, str(types[name]), temporal=False)
-        return found
+        cells = {n: cell_type_of(n, types[self._columns[n]]) for n in names}
+        for name, own in cells.items():
+            if own is CellType.EMPTY:
+                raise refused_type(name, str(types[self._columns[name]]), temporal=False)
+        return cells
 
     def schema(self) -> Schema:
         """Names, kinds and levels of the variables.
@@ -107,39 +114,39 @@ class Lazy(Source):
         Continuous columns are known from their types. Levels need one pass over the discrete ones,
         which gives their counts as well where the joint table is small.
         """
-        shapes = self._shapes
+        cells = self._cells
         if self._schema is None:
             self._schema = self._inferred()
         for v in self._schema.variables:
-            chosen_kind(v.name, shapes[v.name], v.kind, few=False)
+            chosen_kind(v.name, cells[v.name], v.kind, few=False)
         return self._schema
 
     def _inferred(self) -> Schema:
-        shapes = self._shapes
-        given = check_kinds(self._kinds, shapes)
+        cells = self._cells
+        given = self._kinds
+        integers = {n for n, own in cells.items() if own is CellType.INTEGER}
         if self._integers is not None:
-            whole = {n: self._integers for n, s in shapes.items() if s is Shape.WHOLE}
-            given = whole | given
-        open_ = {n for n, s in shapes.items() if s is Shape.WHOLE and n not in given}
+            given = dict.fromkeys(integers, self._integers) | given
+        uncertain = integers - given.keys()
         kinds = {
-            n: chosen_kind(n, s, given.get(n), few=n in open_ and self._in_head[n] <= FEW)
-            for n, s in shapes.items()
+            n: chosen_kind(n, own, given.get(n), few=n in uncertain and self._in_head[n] <= FEW)
+            for n, own in cells.items()
         }
         discrete = [n for n, k in kinds.items() if k is Kind.DISCRETE]
         if discrete:
-            self._find_levels(discrete, open_)
-        levels = {n: known for g in self._groups for n, known in g.levels.items()}
+            self._find_levels(discrete, uncertain)
+        levels = {n: own for g in self._groups for n, own in g.levels.items()}
         return Schema(
             tuple(
                 Variable(n, Kind.DISCRETE, levels[n])
                 if n in levels
                 else Variable(n, Kind.CONTINUOUS)
-                for n in shapes
+                for n in cells
             )
         )
 
     def _find_levels(self, names: list[str], uncertain: set[str]) -> None:
-        """Group by all discrete columns at once, or by a few at a time where that is too much."""
+        """Group by all discrete columns at once, or by a few at a time where that is too large."""
         if self._is_small(names):
             self._group(names, uncertain)
             return
@@ -150,17 +157,16 @@ class Lazy(Source):
     @cached_property
     def _in_head(self) -> dict[str, int]:
         """Distinct values of each column that may be discrete, in the first rows."""
-        given = self._kinds or {}
         names = [
             n
-            for n, s in self._shapes.items()
-            if s is not Shape.REAL or given.get(n) is Kind.DISCRETE
+            for n, own in self._cells.items()
+            if own is not CellType.FLOAT or self._kinds.get(n) is Kind.DISCRETE
         ]
         if not names:
             return {}
-        found = self._engine.distinct(names, HEAD)
+        distinct = self._engine.distinct([self._columns[n] for n in names], HEAD)
         self._release(f"number of distinct values of {len(names)} columns, first rows", len(names))
-        return dict(zip(names, found, strict=True))
+        return dict(zip(names, distinct, strict=True))
 
     def _is_small(self, names: Sequence[str]) -> bool:
         """Whether the joint table of these columns has few distinct rows, as far as can be told."""
@@ -178,38 +184,37 @@ class Lazy(Source):
         return self._small[key]
 
     def _looks_small(self, names: Sequence[str]) -> bool:
-        """Judge by the first rows, and then by the number of rows."""
+        """Estimate from the first rows, and then from the number of rows."""
         import narwhals as nw
 
-        number = "isthmus_n"
-        while number in names:
-            number += "_"
-        groups = self._frame.head(HEAD).group_by(*names).agg(nw.len().alias(number))
-        found = groups.select(
-            nw.len().cast(nw.Int64).alias("groups"), nw.col(number).sum().alias("rows")
+        columns = [self._columns[n] for n in names]
+        groups = self._frame.head(HEAD).group_by(*columns).agg(nw.len().alias(NUMBER))
+        sizes = groups.select(
+            nw.len().cast(nw.Int64).alias("groups"), nw.col(NUMBER).sum().alias("rows")
         ).collect()
         self._release("number of distinct rows among the first rows", 2)
-        different, rows = (int(found.get_column(c).to_list()[0] or 0) for c in ("groups", "rows"))
+        different, rows = (int(sizes.get_column(c).to_list()[0] or 0) for c in ("groups", "rows"))
         # Among m draws from D equal cells about m²/2D meet one drawn before.
         if rows < HEAD or rows * rows / (2 * max(rows - different, 0.5)) <= SMALL:
             return True
-        found = self._frame.select(nw.len().cast(nw.Int64).alias("rows")).collect()
+        total = self._frame.select(nw.len().cast(nw.Int64).alias("rows")).collect()
         self._release("number of rows", 1)
-        return int(found.get_column("rows").to_list()[0]) <= SMALL
+        return int(total.get_column("rows").to_list()[0]) <= SMALL
 
     def _group(self, names: Sequence[str], uncertain: set[str] | None = None) -> Grouped:
-        known = {} if self._schema is None else {n: self._schema[n].levels for n in names}
-        found = group(self._frame, names, levels=known, uncertain=uncertain or set())
-        self._groups.append(found)
-        rows = found.rows.codes.shape[1]
-        self._release(f"counts of {rows} distinct rows of {len(names)} variables", found.size)
-        return found
+        levels = {} if self._schema is None else {n: self._schema[n].levels for n in names}
+        columns = {n: self._columns[n] for n in names}
+        grouped = group(self._frame, columns, levels=levels, uncertain=uncertain or set())
+        self._groups.append(grouped)
+        rows = grouped.rows.codes.shape[1]
+        self._release(f"counts of {rows} distinct rows of {len(names)} variables", grouped.size)
+        return grouped
 
     def _joint(self, names: Sequence[str]) -> CodedRows:
-        """Distinct rows of these variables, from what is at hand if possible."""
-        for held in self._groups:
-            if set(names) <= held.levels.keys():
-                return held.take(names)
+        """Distinct rows of these variables, from earlier results if possible."""
+        for grouped in self._groups:
+            if set(names) <= grouped.levels.keys():
+                return grouped.take(names)
         return self._group(names).take(names)
 
     def moments(self, names: Sequence[str] | None = None) -> Moments:
@@ -220,14 +225,14 @@ class Lazy(Source):
         wanted = schema if names is None else schema.subset(names)
         if not wanted.of_kind(Kind.CONTINUOUS) and self._is_small(wanted.names):
             rows = self._joint(wanted.names)
-            found = Moments.from_columns(wanted, list(rows.codes), weights=rows.weights)
+            moments = Moments.from_columns(wanted, list(rows.codes), weights=rows.weights)
         else:
-            computed = self._engine.moments(wanted)
+            computed = self._engine.moments(wanted, [self._columns[n] for n in wanted.names])
             self._release(computed.what, computed.size)
-            found = computed.moments
+            moments = computed.moments
         if names is None:
-            self._moments = found
-        return found
+            self._moments = moments
+        return moments
 
     def counts(self, plan: Plan) -> Counts:
         """Counts over the planned sets of discrete variables."""
@@ -258,14 +263,22 @@ class Lazy(Source):
         Parameters
         ----------
         columns
-            Narwhals expressions with names.
+            Narwhals expressions with names, over `columns`.
         schema
             Of the new table.
         """
-        return Lazy(self._frame.with_columns(*columns).to_native(), schema=schema)
+        import narwhals as nw
+
+        values = [nw.col(column).alias(name) for name, column in self._columns.items()]
+        return Lazy(self._frame.select(*values, *columns).to_native(), schema=schema)
+
+    @property
+    def columns(self) -> Mapping[str, str]:
+        """The column of each variable in the table that the engine sees."""
+        return self._columns
 
     def disclosure(self) -> Disclosure:
-        """What came over from the engine so far."""
+        """What the engine has sent so far."""
         return Disclosure(tuple(self._releases))
 
     def _release(self, what: str, size: int) -> None:
@@ -275,32 +288,40 @@ class Lazy(Source):
         return f"Lazy({self._engine.site})"
 
 
+def _names(frame: nw.LazyFrame[Any]) -> Sequence[str]:
+    """Names of the columns, repeated ones included: a narwhals schema would drop those."""
+    if frame.implementation.is_polars():
+        with repeated_names_refused():
+            return frame.collect_schema().names()
+    return list(frame.to_native().columns)
+
+
 def is_lazy(data: object) -> bool:
     """Whether this is a table of an engine."""
     import narwhals as nw
 
-    return isinstance(nw.from_native(data, pass_through=True), nw.LazyFrame)
+    return isinstance(as_narwhals(data), nw.LazyFrame)
 
 
-def engine_of(frame: nw.LazyFrame[Any]) -> Engine:
-    """The adapter for the engine behind a table."""
+def engine_of(frame: nw.LazyFrame[Any], names: Sequence[str]) -> Engine:
+    """The adapter for the engine behind a table, with its columns renamed to c0, c1 and so on."""
     native, kind = frame.to_native(), frame.implementation
     if kind.is_duckdb():
         from isthmus.sources.tables.engines.duckdb import DuckDBEngine
 
-        return DuckDBEngine(native)
+        return DuckDBEngine.renamed(native, names)
     if kind.is_polars():
         from isthmus.sources.tables.engines.polars import PolarsEngine
 
-        return PolarsEngine(native)
+        return PolarsEngine.renamed(native, names)
     if kind.is_pyspark() or kind.is_pyspark_connect():
         from isthmus.sources.tables.engines.spark import SparkEngine
 
-        return SparkEngine(native)
+        return SparkEngine.renamed(native, names)
     if kind.is_ibis():
         from isthmus.sources.tables.engines.ibis import IbisEngine
 
-        return IbisEngine(native)
+        return IbisEngine.renamed(native, names)
     raise DataError(
         f"Tables of {kind} are not supported. Give a Polars lazy frame, a DuckDB relation, "
         "a PySpark dataframe or an Ibis table, or collect the table first."

@@ -13,6 +13,7 @@ from isthmus.graphs.lags import lagged_name, split_lag
 from isthmus.results.disclosure import Disclosure
 from isthmus.sources.base import Source
 from isthmus.sources.tables.frame import Frame
+from isthmus.sources.tables.names import as_narwhals
 from isthmus.statistics import Counts, Kind, Moments, Plan, Schema
 
 Floats = NDArray[np.float64]
@@ -149,7 +150,7 @@ def _columns(table: object) -> Columns:
         return {f"x{i}": table[:, i] for i in range(table.shape[1])}
     import narwhals as nw
 
-    frame: Any = nw.from_native(table, pass_through=True)
+    frame = as_narwhals(table)
     if not isinstance(frame, nw.DataFrame):
         raise DataError(
             f"A {type(table).__name__} is not a table in memory. Let its engine add the columns "

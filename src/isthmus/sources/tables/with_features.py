@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
@@ -47,7 +47,7 @@ class Expanded(Source):
         if isinstance(self._source, Federation):
             return self._source.expanded(self.expansion)
         if isinstance(self._source, Lazy):
-            return self._source.derive(_expressions(self.expansion), schema)
+            return self._source.derive(_expressions(self.expansion, self._source.columns), schema)
         at = self._source.schema().indices(self.expansion.names)
         values = self.expansion.apply(self._source.rows()[:, list(at)])
         return Frame(values, names=schema.names, schema=schema)
@@ -78,7 +78,7 @@ class Expanded(Source):
         return f"Expanded({self._source!r}, {self.expansion.basis!r})"
 
 
-def _expressions(expansion: Expansion) -> list[nw.Expr]:
+def _expressions(expansion: Expansion, columns_of: Mapping[str, str]) -> list[nw.Expr]:
     """The feature columns in the language of the engine."""
     import narwhals as nw
 
@@ -86,7 +86,7 @@ def _expressions(expansion: Expansion) -> list[nw.Expr]:
     found: list[nw.Expr] = []
     columns = zip(expansion.names, expansion.centres, expansion.scales, strict=True)
     for name, centre, scale in columns:
-        u: Any = (nw.col(name).cast(nw.Float64) - centre) / (radius * scale)
+        u: Any = (nw.col(columns_of[name]).cast(nw.Float64) - centre) / (radius * scale)
         u = u.clip(-1.0, 1.0)
         for k, coefficients in enumerate(expansion.basis.polynomials(), start=1):
             value = u * coefficients[-1]

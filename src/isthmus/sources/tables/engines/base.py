@@ -1,4 +1,4 @@
-"""What an engine must do that narwhals does not: moments in one pass."""
+"""The interface of an engine: what narwhals cannot do, above all moments in one pass."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from isthmus.statistics import Level, Moments, Schema
 @final
 @dataclass(frozen=True)
 class Computed:
-    """Moments, and what came over from the engine to make them."""
+    """Moments, and what the engine sent to compute them."""
 
     moments: Moments
     what: str
@@ -22,14 +22,25 @@ class Computed:
 
     @classmethod
     def there(cls, moments: Moments) -> Computed:
-        """Made by the engine, or beside it in one process: only the moments came over."""
+        """Computed by the engine, or next to it in this process: it sent the moments only."""
         p = len(moments.columns)
         what = f"n, sums and products of {p} columns of {len(moments.schema)} variables"
         return cls(moments, what, 1 + p + p * (p + 1) // 2)
 
 
 class Engine(ABC):
-    """What is done in a way of its own by one engine."""
+    """The adapter of one engine.
+
+    The columns of its table are named c0, c1 and so on. Engines quote, fold and expand names
+    differently (``*``, ``a.b``, ``A`` and ``a``), so the user's names never reach a query.
+
+    Attributes
+    ----------
+    table
+        The table with plain column names.
+    """
+
+    table: Any
 
     @property
     @abstractmethod
@@ -37,22 +48,34 @@ class Engine(ABC):
         """Name of the engine, for the disclosure."""
 
     @abstractmethod
-    def distinct(self, names: Sequence[str], rows: int) -> list[int]:
+    def distinct(self, columns: Sequence[str], rows: int) -> list[int]:
         """Number of distinct values of these columns in the first `rows` rows."""
 
     @abstractmethod
-    def moments(self, schema: Schema) -> Computed:
-        """Moments of the variables of `schema`, refusing missing and infinite cells."""
+    def moments(self, schema: Schema, columns: Sequence[str]) -> Computed:
+        """Moments of the variables of `schema`, refusing missing and infinite cells.
+
+        Parameters
+        ----------
+        schema
+            The variables.
+        columns
+            The column of each variable.
+        """
 
 
-def distinct_by_narwhals(table: Any, names: Sequence[str], rows: int) -> list[int]:
+def plain_names(names: Sequence[str]) -> list[str]:
+    """The plain column names that stand for these names."""
+    return [f"c{i}" for i in range(len(names))]
+
+
+def distinct_by_narwhals(table: Any, columns: Sequence[str], rows: int) -> list[int]:
     """Number of distinct values, in one query that narwhals writes."""
     import narwhals as nw
 
-    # Names of our own: an engine may fold those of the table, or they may clash.
-    wanted = [nw.col(n).n_unique().alias(f"c{i}") for i, n in enumerate(names)]
-    found = nw.from_native(table).head(rows).select(*wanted).collect()
-    return [int(found.get_column(f"c{i}").to_list()[0] or 0) for i in range(len(names))]
+    wanted = [nw.col(c).n_unique().alias(c) for c in columns]
+    answer = nw.from_native(table).head(rows).select(*wanted).collect()
+    return [int(answer.get_column(c).to_list()[0] or 0) for c in columns]
 
 
 def batch_rows(columns: int) -> int:

@@ -1,4 +1,4 @@
-"""DuckDB: batches of Arrow stream past in this process; nothing is kept of them."""
+"""DuckDB: Arrow batches are streamed through this process and not kept."""
 
 from __future__ import annotations
 
@@ -7,7 +7,13 @@ from dataclasses import dataclass
 from typing import Any, final
 
 from isthmus.sources.tables.engines.arrow import moments_of_batches
-from isthmus.sources.tables.engines.base import Computed, Engine, batch_rows, distinct_by_narwhals
+from isthmus.sources.tables.engines.base import (
+    Computed,
+    Engine,
+    batch_rows,
+    distinct_by_narwhals,
+    plain_names,
+)
 from isthmus.statistics import Kind, Schema
 
 
@@ -16,26 +22,31 @@ from isthmus.statistics import Kind, Schema
 class DuckDBEngine(Engine):
     """A DuckDB relation."""
 
-    relation: Any
+    table: Any
+
+    @classmethod
+    def renamed(cls, relation: Any, names: Sequence[str]) -> DuckDBEngine:
+        """Make the adapter of a relation; columns are found by position, as names ignore case."""
+        plain = plain_names(names)
+        chosen = ", ".join(f"#{i} AS {column}" for i, column in enumerate(plain, start=1))
+        return cls(relation.project(chosen))
 
     @property
     def site(self) -> str:
         """Name of the engine."""
         return "DuckDB"
 
-    def distinct(self, names: Sequence[str], rows: int) -> list[int]:
+    def distinct(self, columns: Sequence[str], rows: int) -> list[int]:
         """Number of distinct values of these columns in the first rows."""
-        return distinct_by_narwhals(self.relation, names, rows)
+        return distinct_by_narwhals(self.table, columns, rows)
 
-    def moments(self, schema: Schema) -> Computed:
-        """Stream the columns and add up their products: quicker than SQL from ten columns on."""
-        chosen = []
-        for v in schema.variables:
-            name = '"' + v.name.replace('"', '""') + '"'
-            chosen.append(
-                f"CAST({name} AS DOUBLE) AS {name}" if v.kind is Kind.CONTINUOUS else name
-            )
-        selected = self.relation.project(", ".join(chosen))
+    def moments(self, schema: Schema, columns: Sequence[str]) -> Computed:
+        """Stream the columns and add up their products: faster than SQL from ten columns on."""
+        chosen = [
+            f"CAST({column} AS DOUBLE) AS {column}" if v.kind is Kind.CONTINUOUS else column
+            for v, column in zip(schema.variables, columns, strict=True)
+        ]
+        selected = self.table.project(", ".join(chosen))
         rows = batch_rows(len(schema))
         # Older versions call the same thing by another name.
         open_reader = getattr(selected, "to_arrow_reader", None) or selected.fetch_record_batch

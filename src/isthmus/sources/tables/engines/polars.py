@@ -1,4 +1,4 @@
-"""Polars: the streaming engine hands over batches in this process; nothing is kept of them."""
+"""Polars: batches of the streaming engine pass through this process and are not kept."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from isthmus.sources.tables.engines.base import (
     Engine,
     batch_rows,
     distinct_by_narwhals,
+    plain_names,
     unknown_level,
 )
 from isthmus.statistics import Kind, MomentsBuilder, Schema, Variable
@@ -26,23 +27,31 @@ MISSING, UNKNOWN = -2, -1
 class PolarsEngine(Engine):
     """A Polars lazy frame."""
 
-    frame: Any
+    table: Any
+
+    @classmethod
+    def renamed(cls, frame: Any, names: Sequence[str]) -> PolarsEngine:
+        """Make the adapter of a lazy frame; by position, as Polars reads some names as patterns."""
+        import polars as pl
+
+        return cls(frame.select(pl.nth(i).alias(c) for i, c in enumerate(plain_names(names))))
 
     @property
     def site(self) -> str:
         """Name of the engine."""
         return "Polars"
 
-    def distinct(self, names: Sequence[str], rows: int) -> list[int]:
+    def distinct(self, columns: Sequence[str], rows: int) -> list[int]:
         """Number of distinct values of these columns in the first rows."""
-        return distinct_by_narwhals(self.frame, names, rows)
+        return distinct_by_narwhals(self.table, columns, rows)
 
-    def moments(self, schema: Schema) -> Computed:
+    def moments(self, schema: Schema, columns: Sequence[str]) -> Computed:
         """Stream numbers and codes and add up their products."""
-        selected = self.frame.select(*map(_expression, schema.variables))
+        pairs = list(zip(schema.variables, columns, strict=True))
+        selected = self.table.select(_expression(v, column) for v, column in pairs)
         builder = MomentsBuilder(schema)
         for batch in _batches(selected, batch_rows(len(schema))):
-            builder.update([_column(v, batch[v.name], builder) for v in schema.variables])
+            builder.update([_column(v, batch[column], builder) for v, column in pairs])
         return Computed.there(builder.finish())
 
 
@@ -55,10 +64,10 @@ def _batches(selected: Any, rows: int) -> Iterator[Any]:
         yield from selected.collect(engine="streaming").iter_slices(rows)
 
 
-def _expression(variable: Variable) -> Any:
+def _expression(variable: Variable, column: str) -> Any:
     import polars as pl
 
-    cells = pl.col(variable.name)
+    cells = pl.col(column)
     if variable.kind is Kind.CONTINUOUS:
         return cells.cast(pl.Float64)
     if all(isinstance(level, str) for level in variable.levels):
@@ -69,9 +78,7 @@ def _expression(variable: Variable) -> Any:
         default=UNKNOWN,
         return_dtype=pl.Int32,
     )
-    return (
-        pl.when(cells.is_null()).then(MISSING).otherwise(codes).cast(pl.Int32).alias(variable.name)
-    )
+    return pl.when(cells.is_null()).then(MISSING).otherwise(codes).cast(pl.Int32).alias(column)
 
 
 def _column(variable: Variable, series: Any, builder: MomentsBuilder) -> NDArray[Any]:

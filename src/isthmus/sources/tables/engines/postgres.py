@@ -1,8 +1,8 @@
-"""PostgreSQL with very many columns: rows stream over as binary COPY, and none are kept."""
+"""PostgreSQL with very many columns: rows are streamed by a binary COPY and not kept."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,9 +16,9 @@ PREFIX, SUFFIX = 19, 2
 """Bytes before the first row and after the last one of a binary COPY without extensions."""
 
 
-def moments_by_copy(backend: Any, table: Any, schema: Schema) -> Computed:
+def moments_by_copy(backend: Any, table: Any, schema: Schema, columns: Sequence[str]) -> Computed:
     """Stream all cells as doubles: every row then has the same number of bytes."""
-    writer = Writer(backend, table)
+    writer = Writer(backend, table, dict(zip(schema.names, columns, strict=True)))
     cells = [_cell(writer, v) for v in schema.variables]
     query = f"COPY (SELECT {', '.join(cells)} FROM ({backend.compile(table)}) AS isthmus_rows) "
     query += "TO STDOUT (FORMAT BINARY)"
@@ -33,8 +33,8 @@ def moments_by_copy(backend: Any, table: Any, schema: Schema) -> Computed:
 
 
 def _cell(writer: Writer, variable: Variable) -> str:
-    """A double; NaN for null, minus one for what is no level."""
-    name = writer.name(variable.name)
+    """A double: NaN for null, minus one for a value that is not a level."""
+    name = writer.column(variable.name)
     if variable.kind is Kind.CONTINUOUS:
         text = name
     else:

@@ -1,4 +1,4 @@
-"""Spark: the workers add up their partitions; one row of sums comes over from each."""
+"""Spark: the workers add up their partitions, and each sends one row of sums."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from isthmus.sources.tables.engines.base import (
     Computed,
     Engine,
     distinct_by_narwhals,
+    plain_names,
     unknown_level,
 )
 from isthmus.statistics import Kind, Moments, Schema
@@ -28,26 +29,31 @@ SAMPLE = 10_000
 class SparkEngine(Engine):
     """A PySpark dataframe."""
 
-    frame: Any
+    table: Any
+
+    @classmethod
+    def renamed(cls, frame: Any, names: Sequence[str]) -> SparkEngine:
+        """Make the adapter of a dataframe."""
+        return cls(frame.toDF(*plain_names(names)))
 
     @property
     def site(self) -> str:
         """Name of the engine."""
         return "Spark"
 
-    def distinct(self, names: Sequence[str], rows: int) -> list[int]:
+    def distinct(self, columns: Sequence[str], rows: int) -> list[int]:
         """Number of distinct values of these columns in the first rows."""
-        return distinct_by_narwhals(self.frame, names, rows)
+        return distinct_by_narwhals(self.table, columns, rows)
 
-    def moments(self, schema: Schema) -> Computed:
+    def moments(self, schema: Schema, columns: Sequence[str]) -> Computed:
         """Let each worker add up its partition."""
         from pyspark.sql import functions as F  # noqa: N812
 
-        chosen = []
-        for v in schema.variables:
-            cells = F.col("`" + v.name.replace("`", "``") + "`")
-            chosen.append(cells.cast("double") if v.kind is Kind.CONTINUOUS else cells)
-        selected = self.frame.select(*[c.alias(f"c{i}") for i, c in enumerate(chosen)])
+        chosen = [
+            F.col(column).cast("double") if v.kind is Kind.CONTINUOUS else F.col(column)
+            for v, column in zip(schema.variables, columns, strict=True)
+        ]
+        selected = self.table.select(*[c.alias(f"c{i}") for i, c in enumerate(chosen)])
         shift = self._shift(selected, schema)
         levels = [v.levels if v.kind is Kind.DISCRETE else None for v in schema.variables]
         with warnings.catch_warnings():

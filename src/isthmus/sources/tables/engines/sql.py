@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -18,13 +18,13 @@ CHUNK = 1_600
 """Expressions in one query: PostgreSQL gives at most 1,664 columns back."""
 
 QUERIES = 4
-"""Scans of the table that are worth it before rows are streamed instead."""
+"""With more scans of the table than this, streaming its rows is faster."""
 
 SAMPLE = 10_000
 
 
 def expressions(schema: Schema) -> int:
-    """How many sums the moments of these variables need."""
+    """Number of sums that the moments of these variables need."""
     p = len(schema.columns)
     return p * (p + 1) // 2 + p + len(schema)
 
@@ -32,25 +32,26 @@ def expressions(schema: Schema) -> int:
 class Writer:
     """Writes SQL in the dialect of one database over one table."""
 
-    def __init__(self, backend: Any, table: Any) -> None:
+    def __init__(self, backend: Any, table: Any, columns: Mapping[str, str]) -> None:
         self._backend = backend
+        self._columns = columns
         self._text = backend.compile(table)
         self._dialect = backend.dialect
         self._cast = self._cast_text()
 
     def _cast_text(self) -> tuple[str, str]:
-        """What stands before and after a text to cast it: writing each anew would be slow."""
+        """The text before and after a cell to cast it: to write each cast anew would be slow."""
         from sqlglot import expressions as sge
 
         double = sge.Cast(this=sge.Var(this="isthmus_cell"), to=sge.DataType.build("double"))
         before, _, after = double.sql(self._dialect).partition("isthmus_cell")
         return before, after
 
-    def name(self, text: str) -> str:
-        """A quoted name."""
+    def column(self, name: str) -> str:
+        """The quoted column of a variable."""
         import sqlglot as sg
 
-        return str(sg.to_identifier(text, quoted=True).sql(self._dialect))
+        return str(sg.to_identifier(self._columns[name], quoted=True).sql(self._dialect))
 
     def real(self, text: str) -> str:
         """A cast to double precision."""
@@ -98,12 +99,12 @@ def _overflow_refused(backend: str) -> Iterator[None]:
         raise DataError(OVERFLOW) from error
 
 
-def sums_by_sql(backend: Any, table: Any, schema: Schema) -> Computed:
-    """Moments by queries that give one row each."""
-    writer = Writer(backend, table)
+def sums_by_sql(backend: Any, table: Any, schema: Schema, columns: Sequence[str]) -> Computed:
+    """Moments by queries that return one row each."""
+    writer = Writer(backend, table, dict(zip(schema.names, columns, strict=True)))
     shift = _shift(writer, schema)
     z = features(writer, schema, shift)
-    wanted = [f"COUNT({writer.name(n)})" for n in schema.names]
+    wanted = [f"COUNT({writer.column(n)})" for n in schema.names]
     wanted += [f"SUM({a})" for a in z]
     pairs = [(i, j) for i in range(len(z)) for j in range(i, len(z))]
     wanted += [f"SUM({z[i]} * {z[j]})" for i, j in pairs]
@@ -121,8 +122,8 @@ def sums_by_sql(backend: Any, table: Any, schema: Schema) -> Computed:
     seen = dict(zip(schema.names, found[:d].astype(np.int64).tolist(), strict=True))
     _refuse(writer, schema, {k: n - v for k, v in seen.items()}, found[d:], n)
     gram = np.zeros((p, p))
-    rows, columns = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
-    gram[rows, columns] = gram[columns, rows] = found[d + p :]
+    i, j = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
+    gram[i, j] = gram[j, i] = found[d + p :]
     moments = Moments(schema, n, shift, found[d : d + p], gram)
     there = Computed.there(moments)
     return Computed(moments, there.what, there.size + d)
@@ -132,7 +133,7 @@ def features(writer: Writer, schema: Schema, shift: NDArray[np.float64]) -> list
     """The feature columns, shifted, as SQL."""
     found = []
     for v, (start, _) in zip(schema.variables, schema.blocks, strict=True):
-        name = writer.name(v.name)
+        name = writer.column(v.name)
         if v.kind is Kind.CONTINUOUS:
             found.append(f"({writer.real(name)} - ({writer.real(repr(float(shift[start])))}))")
         else:
@@ -147,7 +148,7 @@ def _shift(writer: Writer, schema: Schema) -> NDArray[np.float64]:
     shift = np.zeros(len(schema.columns))
     names = schema.of_kind(Kind.CONTINUOUS)
     if names:
-        means = writer.ask([f"AVG({writer.real(writer.name(n))})" for n in names], limit=SAMPLE)
+        means = writer.ask([f"AVG({writer.real(writer.column(n))})" for n in names], limit=SAMPLE)
         at = [schema.blocks[schema.index(n)][0] for n in names]
         shift[at] = np.where(np.isfinite(means), means, 0.0)
     return shift
@@ -156,13 +157,13 @@ def _shift(writer: Writer, schema: Schema) -> NDArray[np.float64]:
 def _refuse(
     writer: Writer, schema: Schema, missing: dict[str, int], sums: NDArray[np.float64], n: int
 ) -> None:
-    """Refuse nulls, which were counted, and what made sums not finite, which is counted now."""
+    """Refuse nulls, which were counted, and infinite sums, whose reason is counted now."""
     names = schema.of_kind(Kind.CONTINUOUS)
     infinite: dict[str, int] = {}
     finite = bool(np.isfinite(sums).all())
     if not finite and names:
         nan, inf = (writer.real(f"'{text}'") for text in ("NaN", "Infinity"))
-        cells = [writer.real(writer.name(name)) for name in names]
+        cells = [writer.real(writer.column(name)) for name in names]
         tests = [f"{c} = {nan}" for c in cells]
         tests += [f"({c} = {inf} OR {c} = -{inf})" for c in cells]
         counted = writer.ask([f"SUM(CASE WHEN {t} THEN 1 ELSE 0 END)" for t in tests])
@@ -183,7 +184,7 @@ def _refuse_unknown(writer: Writer, schema: Schema) -> None:
     tests = []
     for v in discrete:
         known = ", ".join(writer.value(level) for level in v.levels)
-        tests.append(f"SUM(CASE WHEN {writer.name(v.name)} IN ({known}) THEN 0 ELSE 1 END)")
+        tests.append(f"SUM(CASE WHEN {writer.column(v.name)} IN ({known}) THEN 0 ELSE 1 END)")
     for v, strange in zip(discrete, writer.ask(tests), strict=True):
         if strange:
             raise unknown_level(v.name, v.levels)

@@ -1,7 +1,8 @@
-"""Tables in files, for those who have no table library at hand in their program."""
+"""Tables in files, for programs that have no table library at hand."""
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Sequence
 from importlib.util import find_spec
 from os import PathLike
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from isthmus.errors import DataError, MissingExtraError, SchemaError
+from isthmus.sources.tables.names import check_unique, repeated_names_refused
 
 _READERS = {".csv": "read_csv", ".tsv": "read_csv", ".parquet": "read_parquet"}
 _LIBRARIES = ("polars", "pandas", "pyarrow")
@@ -20,7 +22,7 @@ def read_table(path: str | PathLike[str], *, drop: Sequence[str] = ()) -> Any:
     Parameters
     ----------
     path
-        Its ending says what it is.
+        The file; its extension tells the format.
     drop
         Columns to leave out.
 
@@ -34,7 +36,7 @@ def read_table(path: str | PathLike[str], *, drop: Sequence[str] = ()) -> Any:
     if ending not in _READERS:
         raise DataError(
             f"{path.name!r} does not end in {', '.join(_READERS)}. Convert it, or read it in "
-            "Python with the library that knows it and give the table to isthmus.learn."
+            "Python with a library for its format and give the table to isthmus.learn."
         )
     if not path.is_file():
         raise FileNotFoundError(f"There is no file {str(path)!r}.")
@@ -43,9 +45,16 @@ def read_table(path: str | PathLike[str], *, drop: Sequence[str] = ()) -> Any:
         raise MissingExtraError("polars", "cli", f"Reading {path.name!r}")
     import narwhals as nw
 
-    options = {"separator": "\t"} if ending == ".tsv" else {}
+    separator = "\t" if ending == ".tsv" else ","
+    if ending != ".parquet":
+        # The libraries rename repeated columns (a_duplicated_0, a.1) without saying so.
+        check_unique(_first_line(path, separator))
+    options = {"separator": separator} if ending == ".tsv" else {}
     try:
-        table = getattr(nw, _READERS[ending])(str(path), backend=library, **options)
+        with repeated_names_refused():
+            table = getattr(nw, _READERS[ending])(str(path), backend=library, **options)
+    except SchemaError:
+        raise
     except Exception as error:
         kind = type(error).__name__
         raise DataError(f"{path.name!r} cannot be read as a table ({kind}: {error}).") from error
@@ -53,3 +62,8 @@ def read_table(path: str | PathLike[str], *, drop: Sequence[str] = ()) -> Any:
     if unknown:
         raise SchemaError(f"{path.name!r} has no columns {unknown}; it has {table.columns}.")
     return table.drop(drop).to_native()
+
+
+def _first_line(path: Path, separator: str) -> list[str]:
+    with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+        return next(csv.reader(file, delimiter=separator), [])

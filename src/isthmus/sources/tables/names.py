@@ -1,0 +1,56 @@
+"""Names of columns, checked in one place: every source refuses the same in the same words."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from isthmus.errors import SchemaError
+
+
+def check_names(names: Iterable[object]) -> tuple[str, ...]:
+    """Return the names of the columns; refuse empty, repeated and non-string ones."""
+    given = tuple(names)
+    for name in given:
+        if not isinstance(name, str) or not name:
+            raise SchemaError(
+                f"A column is named {name!r}. Column names are non-empty strings: rename it, in "
+                "pandas for instance with df.columns = df.columns.astype(str)."
+            )
+    check_unique(given)
+    return tuple(str(name) for name in given)
+
+
+def check_unique(names: Iterable[object]) -> None:
+    """Refuse names that occur more than once."""
+    repeated = [name for name, count in Counter(names).items() if count > 1]
+    if repeated:
+        raise SchemaError(
+            f"Column names must be unique; these occur more than once: {repeated[:10]}. "
+            "Rename the columns, or leave the copies out."
+        )
+
+
+def as_narwhals(data: Any) -> Any:
+    """Return a narwhals frame of a dataframe, a lazy table or a series; anything else as it is."""
+    import narwhals as nw
+
+    with repeated_names_refused():
+        return nw.from_native(data, pass_through=True)
+
+
+@contextmanager
+def repeated_names_refused() -> Iterator[None]:
+    """Raise the library's own error where narwhals or Polars refuse repeated names."""
+    try:
+        yield
+    except Exception as error:
+        if type(error).__name__ != "DuplicateError":
+            raise
+        # Narwhals writes "'a' 2 times", Polars "column with name 'a' has more than one occurrence".
+        names = re.findall(r"'(.+)' (?:\d+ times|has more than one)", str(error))
+        check_unique([name for name in names for _ in range(2)])
+        raise SchemaError(f"Column names must be unique: {error}") from error
