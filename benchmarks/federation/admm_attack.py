@@ -16,7 +16,7 @@ import sys
 import numpy as np
 from scipy.linalg import eig, svd
 
-from isthmus.federated.admm.consensus import LinearClient
+from isthmus.federated.admm.clients import LinearClient
 from isthmus.federated.admm.learn import LinearADMM
 from isthmus.federated.admm.steps import Pull
 

@@ -2,9 +2,9 @@
 
 Three ways, the same numbers, three sites on this machine, TLS and authenticated nodes:
 
-    python benchmarks/federation/round_cost.py bare 5      # Flower as it is: a process a message
+    python benchmarks/federation/round_cost.py bare 5      # Flower: one process per message
     python benchmarks/federation/round_cost.py thin 5      # our frames through such processes
-    python benchmarks/federation/round_cost.py stays 5     # our frames through a process that stays
+    python benchmarks/federation/round_cost.py stays 5     # our frames through a permanent process
 
 It prints CPU seconds of all processes together, from when all nodes are connected.
 """
@@ -21,16 +21,17 @@ from pathlib import Path
 import numpy as np
 
 from isthmus.federated import AskConsensus
-from isthmus.parties import FileJournal, Identity, Member, Method, Policy, Signature, Study
+from isthmus.parties import FileJournal, Identity, Member, Policy, Signature, Study
 from isthmus.parties.certificates import Authority, node_key, write_private
 from isthmus.parties.transport.base import Timeouts
-from isthmus.parties.transport.children import free_port
-from isthmus.parties.transport.flower.flower import Flower
-from isthmus.parties.transport.flower.flower_link import Link
-from isthmus.parties.transport.flower.flower_node import Node
+from isthmus.parties.transport.flower.flower_transport import FlowerTransport
+from isthmus.parties.transport.flower.programs import flower_environment, flower_program
+from isthmus.parties.transport.flower.superlink import FlowerSuperLink
+from isthmus.parties.transport.flower.supernode import FlowerSuperNode
+from isthmus.parties.transport.supervised_process import SupervisedProcess, free_port
 from isthmus.sources import Federation
-from isthmus.sources.horizontal import Message
-from isthmus.sources.horizontal.host import Host
+from isthmus.sources.horizontal import SecureSums
+from isthmus.sources.horizontal.site_service import SiteService
 from isthmus.statistics import Schema
 
 SITES, D = 3, 50
@@ -142,13 +143,28 @@ class Parties:
             write_private(home / "node.pem", private)
             self.nodes[f"s{k}"] = public.decode()
 
-    def node(self, name: str, socket: Path, *, stays: bool) -> Node:
+    def node(
+        self, name: str, socket: Path, *, permanent: bool
+    ) -> FlowerSuperNode | SupervisedProcess:
+        """Our SuperNode, or Flower's own, which starts one process per message."""
         home = self.folder / name
-        address = f"127.0.0.1:{self.port}"
-        return Node(home, socket, address, self.files[0], home / "node.pem", stays=stays)
+        address, key = f"127.0.0.1:{self.port}", home / "node.pem"
+        if permanent:
+            return FlowerSuperNode(home, socket, address, self.files[0], key)
+        command = [
+            flower_program("flower-supernode"),
+            *("--superlink", address, "--root-certificates", str(self.files[0])),
+            *("--auth-supernode-private-key", str(key)),
+            *("--host", "127.0.0.1", "--port", str(free_port())),
+            *("--node-config", f'socket="{socket}"'),
+        ]
+        (home / "flower").mkdir()
+        return SupervisedProcess(
+            command, flower_environment(home / "flower"), home / "flower.log", delay=5.0
+        )
 
 
-def hosted(folder: Path) -> tuple[Study, list[Signature], Identity, dict[str, Host]]:
+def hosted(folder: Path) -> tuple[Study, list[Signature], Identity, dict[str, SiteService]]:
     """A study of ADMM, and its sites as services."""
     rng = np.random.default_rng(0)
     names = [f"x{i}" for i in range(D)]
@@ -162,33 +178,42 @@ def hosted(folder: Path) -> tuple[Study, list[Signature], Identity, dict[str, Ho
         members=[Member(n, n, key.public) for n, key in keys.items()],
         schema=Schema.continuous(names),
         bounds=dict.fromkeys(names, (-10.0, 10.0)),
-        method=Method.ADMM,
-        messages=[Message.CONSENSUS],
+        protocol=SecureSums(),
+        requests=[AskConsensus.name],
         rounds=10**4,
     )
     signatures = [study.sign(author), *(study.sign(key, n) for n, key in keys.items())]
     policy = Policy(
-        1, 1, 3, ("*",), tuple(Method), tuple(Message), 10**4, 10**4, 10**4, folder / "STOP"
+        minimum_cohort=1,
+        minimum_cell=1,
+        minimum_organisations=3,
+        variables=("*",),
+        protocols=(SecureSums.name,),
+        requests=(AskConsensus.name,),
+        rounds_per_study=10**4,
+        rounds_per_year=10**4,
+        queries_per_year=10**4,
+        stop_file=folder / "STOP",
     )
     hosts = {}
     for name, key in keys.items():
         table = dict(zip(names, rng.normal(size=(200, D)).T, strict=True))
-        hosts[name] = Host(folder / name, study, signatures, key, table, policy)
+        hosts[name] = SiteService(folder / name, study, signatures, key, table, policy)
         hosts[name].service.start()
     return study, signatures, boss, hosts
 
 
-def ours(folder: Path, rounds: int, *, stays: bool) -> tuple[float, float]:
+def ours(folder: Path, rounds: int, *, permanent: bool) -> tuple[float, float]:
     """CPU and wall seconds of so many steps of ADMM: masks, ledgers and journals and all."""
     parties = Parties(folder)
     study, signatures, boss, hosts = hosted(folder)
-    link = Link(folder / "lead", "127.0.0.1", parties.port, parties.files, parties.nodes)
-    nodes = [parties.node(n, host.path, stays=stays) for n, host in hosts.items()]
+    link = FlowerSuperLink(folder / "lead", "127.0.0.1", parties.port, parties.files, parties.nodes)
+    nodes = [parties.node(n, host.path, permanent=permanent) for n, host in hosts.items()]
     try:
-        link.tend()
+        link.ensure_running()
         for node in nodes:
-            node.tend()
-        transport = Flower(link, Timeouts(120.0, 300.0, 0.0))
+            node.ensure_running()
+        transport = FlowerTransport(link, Timeouts(120.0, 300.0, 0.0))
         transport.gather(hosts)
         journal = FileJournal(folder / "lead" / "journal")
         federation = Federation(study, signatures, boss, transport, journal=journal)
@@ -205,7 +230,7 @@ def ours(folder: Path, rounds: int, *, stays: bool) -> tuple[float, float]:
 
 def ask(federation: Federation, step: int) -> None:
     rows = tuple(map(tuple, np.full((D, D), 0.01 * step).tolist()))
-    federation.consensus(AskConsensus(federation.schema().names, step, 600, 0.1, rows, None))
+    federation.ask(AskConsensus(federation.schema().names, step, 600, 0.1, rows, None))
 
 
 def bare(folder: Path, rounds: int) -> tuple[float, float]:
@@ -221,18 +246,18 @@ def bare(folder: Path, rounds: int) -> tuple[float, float]:
     ):
         (app / name).write_text(text)
     done = folder / "done"
-    link = Link(folder / "lead", "127.0.0.1", parties.port, parties.files, parties.nodes)
+    link = FlowerSuperLink(folder / "lead", "127.0.0.1", parties.port, parties.files, parties.nodes)
     link._run = lambda: None  # type: ignore[method-assign]  # noqa: SLF001 - another app
-    command = link._child._command  # noqa: SLF001 - Flower's own way to run an app
+    command = link._server._command  # noqa: SLF001 - Flower's own way to run an app
     at = command.index("--isolation")
     del command[at : at + 4]
-    nodes = [parties.node(n, folder / "none", stays=False) for n in parties.nodes]
+    nodes = [parties.node(n, folder / "none", permanent=False) for n in parties.nodes]
     try:
-        link.tend()
+        link.ensure_running()
         config = f'rounds={rounds} d={D} done="{done}"'
         link._flwr("run", str(app), "--run-config", config)  # noqa: SLF001
         for node in nodes:
-            node.tend()
+            node.ensure_running()
         await_file(folder / "done.ready")
         cpu, wall = cpu_of_tree(os.getpid()), time.perf_counter()
         (folder / "done.go").touch()
@@ -258,7 +283,7 @@ def main(way: str, rounds: int) -> None:
         if way == "bare":
             cpu, wall = bare(folder, rounds)
         else:
-            cpu, wall = ours(folder, rounds, stays=way == "stays")
+            cpu, wall = ours(folder, rounds, permanent=way == "stays")
     found = {"way": way, "sites": SITES, "numbers": D * D, "rounds": rounds}
     print(
         json.dumps(found | {"cpu a round": round(cpu / rounds, 2), "wall": round(wall / rounds, 1)})

@@ -1,5 +1,6 @@
 """Learn Bayesian networks from data that cannot be brought together."""
 
+from isthmus import federated as federated  # makes the requests of its methods known to studies
 from isthmus.compose.learn import learn, solve
 from isthmus.compose.parent_sets import parent_sets
 from isthmus.compose.score import score, summarise

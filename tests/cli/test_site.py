@@ -13,7 +13,7 @@ from isthmus.cli.board import Board, RunState
 from isthmus.cli.strategies import admm_from
 from isthmus.errors import MissingExtraError
 from isthmus.federated import DynamicADMM, LinearADMM, PerceptronADMM, Stiffness
-from isthmus.federated.admm.choice import model_of
+from isthmus.federated.admm.model_choice import model_of
 from isthmus.numerics import perceptron
 from isthmus.parties import FileLedger, Identity, Study
 from isthmus.parties.agreement.cards import Card, Folder
@@ -90,7 +90,7 @@ def test_a_draft_is_signed_and_complete(drafted: Callable[..., Path]) -> None:
     study.require(shared.signatures(), ["author"])
     assert shared.address() == "example.org:9092"
     assert list(shared.cards()) == ["north", "east", "south"]
-    assert {m.value for m in study.messages} == {"moments"}
+    assert study.requests == {"moments"}
     other = Card.read(folder / "north" / "card.toml")
     Card(other.member, other.node).write(folder / "study" / "cards" / "001.toml")
     with pytest.raises(Exception, match="are not those of the study"):
@@ -99,7 +99,7 @@ def test_a_draft_is_signed_and_complete(drafted: Callable[..., Path]) -> None:
 
 def test_drafts_for_categories_and_for_admm(drafted: Callable[..., Path]) -> None:
     study = Study.read(drafted(LEVELS, "--parents", 1) / "study" / "study.toml")
-    assert {m.value for m in study.messages} == {"counts"}
+    assert study.requests == {"counts"}
     assert study.plan is not None
     assert study.plan.limit == 2
 
@@ -107,13 +107,13 @@ def test_drafts_for_categories_and_for_admm(drafted: Callable[..., Path]) -> Non
 def test_a_draft_for_admm(drafted: Callable[..., Path]) -> None:
     study = Study.read(drafted(VARIABLES, "--method", "admm") / "study" / "study.toml")
     assert study.rounds == 300
-    assert {m.value for m in study.messages} == {"totals", "consensus"}
+    assert study.requests == {"totals", "consensus"}
 
 
 def test_drafts_name_the_model_of_admm(drafted: Callable[..., Path]) -> None:
     folder = drafted(VARIABLES, "--method", "admm", "--networks")
     study = Folder(folder / "study").study()
-    assert {m.value for m in study.messages} == {"totals", "networks"}
+    assert study.requests == {"totals", "networks"}
     assert isinstance(model_of(study), PerceptronADMM)
     again = ["coordinator", "draft", folder / "lead"]
     texts = ["--title", "T", "--purpose", "P", "--variables", folder / "variables.toml"]
@@ -125,7 +125,7 @@ def test_drafts_name_the_model_of_admm(drafted: Callable[..., Path]) -> None:
     assert study.schema.names == tuple(
         f"{name}{lag}" for lag in ("", "@1", "@2") for name in ("age", "pressure")
     )
-    assert study.grid.bounds["pressure@2"] == (0.0, 300.0)
+    assert study.bounds["pressure@2"] == (0.0, 300.0)
     assert isinstance(model_of(study), DynamicADMM)
     wrong = folder / "wrong"
     assert run(*again, wrong, *texts, *series, "--networks") == ExitCode.STUDY
@@ -145,11 +145,11 @@ def test_a_dry_run_shows_a_step_of_admm(
     data = table(folder / "east.csv")
     assert run("site", "policy", home, study) == 0
     assert run("site", "sign", home, study) == 0
-    assert "can tell few sites apart" in capsys.readouterr().out  # before one signs
+    assert "reveal the statistics of single sites" in capsys.readouterr().out  # before one signs
     assert run("site", "dry-run", home, study, "--data", data) == 0
     said = capsys.readouterr().out
-    assert "It would send 3 numbers" in said
-    assert "It would send 4 numbers" in said
+    assert "The site would send 3 numbers" in said
+    assert "The site would send 4 numbers" in said
     assert "sums of age, pressure" in said
     assert "products" not in said  # they do not leave
     assert "Up to 40 such steps" in said
@@ -188,7 +188,7 @@ def test_a_dry_run_of_a_series(
     assert run("site", "dry-run", home, study, "--data", data, "--time", "hour") == 0
     said = capsys.readouterr().out
     assert "rows: 59" in said
-    assert "It would send 8 numbers" in said
+    assert "The site would send 8 numbers" in said
     assert run("site", "dry-run", home, study, "--data", data, "--by", "ward") == ExitCode.SCHEMA
     data.write_text(data.read_text().replace("159,59", "1590,59"))  # beyond the bounds
     assert run("site", "dry-run", home, study, "--data", data, "--time", "hour") == ExitCode.REFUSED
@@ -211,7 +211,8 @@ def test_sums_take_no_options_of_admm(drafted: Callable[..., Path]) -> None:
     folder = drafted()
     command = ["coordinator", "run", folder / "lead", folder / "study"]
     assert run(*command, "--admm", "LinearADMM") == ExitCode.MISMATCH
-    assert run(*command, "--anew") == ExitCode.MISMATCH
+    assert run(*command, "--restart") == ExitCode.MISMATCH
+    assert run(*command, "--anew") == ExitCode.MISMATCH  # the earlier spelling
 
 
 def test_from_policy_to_dry_run(
@@ -223,9 +224,9 @@ def test_from_policy_to_dry_run(
     assert run("site", "dry-run", home, study, "--data", data) == ExitCode.FILE  # no policy
     assert run("site", "policy", home, study) == 0
     assert run("site", "policy", home, study) == 0
-    assert "has nothing against" in capsys.readouterr().out
+    assert "allows the study" in capsys.readouterr().out
     assert run("site", "dry-run", home, study, "--data", data) == 0
-    assert "It would send 6 numbers" in capsys.readouterr().out
+    assert "The site would send 6 numbers" in capsys.readouterr().out
     assert not (study / "east.signature").exists()  # one looks before one signs
     assert not (home / "ledger.jsonl").exists()
     assert run("site", "sign", home, study) == 0
@@ -283,7 +284,7 @@ def test_a_coordinator_needs_all_signatures(
 ) -> None:
     folder = drafted()
     assert run("coordinator", "status", folder / "lead", folder / "study") == 0
-    assert "never run" in capsys.readouterr().out
+    assert "never been run" in capsys.readouterr().out
     Identity.load(folder / "lead" / "identity.pem")
     code = run("coordinator", "run", folder / "lead", folder / "study", "--listen", "127.0.0.1")
     assert code == ExitCode.STUDY

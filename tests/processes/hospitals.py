@@ -20,10 +20,10 @@ from isthmus.cli import main
 from isthmus.parties import Identity, InProcess, MemoryLedger, Policy, Signature, Study
 from isthmus.parties.agreement.cards import Folder
 from isthmus.parties.transport.base import Timeouts
-from isthmus.parties.transport.children import free_port
 from isthmus.parties.transport.sockets import PING, Sockets, ask
+from isthmus.parties.transport.supervised_process import free_port
 from isthmus.sources import Federation
-from isthmus.sources.horizontal import Station
+from isthmus.sources.horizontal import SiteController
 from isthmus.sources.horizontal.secure_sum.frames import LARGEST, size_of
 from isthmus.sources.horizontal.series import as_studied
 from isthmus.sources.tables.read_table import read_table
@@ -139,7 +139,7 @@ class Hospitals:
             identity = Identity.load(self.home(name) / "identity.pem")
             policy = Policy.read(self.home(name) / "policy.toml")
             data = as_studied(read_table(self.data(name)), study.schema)
-            station = Station(study, signatures, identity, data, policy, MemoryLedger())
+            station = SiteController(study, signatures, identity, data, policy, MemoryLedger())
             handlers[name] = station.site().handle
         return Federation(study, signatures, self.boss, InProcess(handlers))
 

@@ -19,7 +19,7 @@ from tests.processes.hospitals import Hospitals, run
 import isthmus as ist
 from isthmus.cli.strategies import admm_from
 from isthmus.federated import learn_admm
-from isthmus.federated.admm.choice import model_of
+from isthmus.federated.admm.model_choice import model_of
 from isthmus.io import read_edge_list
 from isthmus.parties import verify
 from isthmus.parties.transport.flower import flower_node
@@ -64,15 +64,15 @@ def test_admm_over_tls_with_a_killed_coordinator(
     assert graph == ist.DAG(tuple("abc"), [("b", "a"), ("b", "c")])  # so far: it was cut short
     said, page = world.log("coordinator"), (world.folder / "network.html").read_text()
     for text in (said, page):  # what it tells stands in each result
-        assert "can tell few sites apart" in text
+        assert "can reveal single sites" in text
         assert "3 × parameters of ADMM for 3 variables" in text
-        assert "may not have come to rest" in text
+        assert "may not have converged" in text
     for name in world.names:
         steps = [e for e in verify(world.home(name) / "ledger.jsonl") if e["event"] == "single"]
         assert [e["request"]["step"] for e in steps] == [1, 2, 3]
         assert steps[0]["sites"] == world.names
         run("site", "ledger", world.home(name))
-        assert "3 × parameters of ADMM for 3 variables; sums over" in capsys.readouterr().out
+        assert "3 × parameters of ADMM for 3 variables; sums of" in capsys.readouterr().out
 
 
 def relayed(name: str, monkeypatch: pytest.MonkeyPatch) -> Any:
@@ -168,8 +168,8 @@ def test_networks_over_tls(hospitals: Callable[..., Hospitals]) -> None:
 @LONG
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
-def test_other_options_begin_anew(hospitals: Callable[..., Hospitals]) -> None:
-    """A journal is not taken up with other options; one begins anew, and what was told counts."""
+def test_other_options_restart(hospitals: Callable[..., Hospitals]) -> None:
+    """A run is not resumed with other options; a restart is possible, and earlier rounds count."""
     world = hospitals(60, 80, 70, method="admm")
     for name in world.names:
         world.start(name)
@@ -177,8 +177,8 @@ def test_other_options_begin_anew(hospitals: Callable[..., Hospitals]) -> None:
     assert world.coordinate(*TIMES, "--admm", "LinearADMM(rounds=2)", *out).wait(300) == 0
     other = (*TIMES, "--admm", QUICK, *out)
     assert world.coordinate(*other).wait(300) == 20
-    assert "--anew" in world.log("coordinator")
-    assert world.coordinate("--anew", *other).wait(300) == 0, world.log("coordinator")
+    assert "--restart" in world.log("coordinator")
+    assert world.coordinate("--restart", *other).wait(300) == 0, world.log("coordinator")
     require_equal(world, QUICK)
     entries = verify(world.home("s0") / "ledger.jsonl")
     assert [e["event"] for e in entries].count("single") == 2 + 3

@@ -22,9 +22,10 @@ from isthmus.parties import Transport, verify
 from isthmus.parties.transport.base import drive
 from isthmus.parties.transport.sockets import PING, ask, receive, send
 from isthmus.sources import Federation
-from isthmus.sources.horizontal import AskTotals, FrameKind, Opening, Refusal
+from isthmus.sources.horizontal import AskTotals, FrameKind, Grid, Opening, Refusal
 from isthmus.sources.horizontal.secure_sum.frames import COORDINATOR, pack, parse, read_refusal
-from isthmus.sources.horizontal.secure_sum.gathering import KeyRound, SingleRound
+from isthmus.sources.horizontal.secure_sum.one_message_coordinator import KeyRound, OneMessageRound
+from isthmus.sources.horizontal.study_terms import terms_of
 
 FUZZING = 10.0
 """Seconds; a longer run is made by hand with ISTHMUS_FUZZ=frames."""
@@ -166,14 +167,14 @@ def test_two_weights_for_one_round(hospitals: Callable[..., Hospitals]) -> None:
     world.serve(*world.names)
     study, transport = world.study, world.transport()
     everyone = frozenset(range(3))
-    agreed = KeyRound(study.terms, world.boss, 1, everyone)
+    agreed = KeyRound(terms_of(study), world.boss, 1, everyone)
     drive(agreed, transport)
 
     def question(value: float) -> dict[str, bytes]:
         weights = ((0.0, value, 0.0), (0.0,) * 3, (0.0,) * 3)
         request = AskConsensus(NAMES, 1, 210, 0.1, weights, None)
-        opening = Opening(2, request.to_bytes(), request.size(study.grid), request.limbs)
-        return SingleRound(study.terms, world.boss, opening, everyone, agreed.keys).begin()
+        opening = Opening(2, request.to_bytes(), request.size(Grid.of(study)), request.limbs)
+        return OneMessageRound(terms_of(study), world.boss, opening, everyone, agreed.keys).begin()
 
     first = question(0.0)["s0"]
     answer = ask(world.socket("s0"), first, 10**6, 20.0)
@@ -254,9 +255,9 @@ def test_questions_beyond_the_study(hospitals: Callable[..., Hospitals]) -> None
     world = hospitals(30, 40, 20)
     world.serve("s0", "s1", "s2")
     request = AskTotals(NAMES)
-    size = request.size(world.study.grid)
+    size = request.size(Grid.of(world.study))
     opening = Opening(1, request.to_bytes(), size, request.limbs)
-    frame = pack(FrameKind.OPEN, world.study.terms, 1, COORDINATOR, opening.body(), world.boss)
+    frame = pack(FrameKind.OPEN, terms_of(world.study), 1, COORDINATOR, opening.body(), world.boss)
     assert said(world, "s0", frame) is Refusal.POLICY
     with pytest.raises(AbortedError, match="policy"):
         learn_admm(federation(world, first=2), LinearADMM(rounds=1))

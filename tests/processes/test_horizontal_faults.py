@@ -21,11 +21,12 @@ from tests.processes.hospitals import COMMAND, NAMES, PATIENCE, Hospitals, envir
 
 from isthmus.errors import AbortedError
 from isthmus.federated import LinearADMM, learn_admm
-from isthmus.parties import Transport, run_round, verify
+from isthmus.parties import Transport, verify
 from isthmus.parties.transport.base import SiteState, Timeouts
 from isthmus.parties.transport.sockets import PING, Sockets, ask
 from isthmus.sources import Federation, Frame
-from isthmus.sources.horizontal import AskMoments, Coordinator, Opening
+from isthmus.sources.horizontal import AskMoments, Coordinator, Grid, Opening, run_round
+from isthmus.sources.horizontal.study_terms import terms_of
 from isthmus.testing.source import check_moments
 
 STAGES = ("keys", "shares", "masked", "consent", "reveal")
@@ -59,14 +60,16 @@ def test_a_site_killed_at_any_stage(hospitals: Callable[..., Hospitals]) -> None
     study, boss, number = world.study, world.boss, count(1)
     request = AskMoments(NAMES)
     for i, (name, stage) in enumerate(product(world.names, range(len(STAGES)))):
-        opening = Opening(next(number), request.to_bytes(), request.size(study.grid), request.limbs)
-        led = Coordinator(study.terms, boss, opening)
+        opening = Opening(
+            next(number), request.to_bytes(), request.size(Grid.of(study)), request.limbs
+        )
+        led = Coordinator(terms_of(study), boss, opening)
         words = run_round(led, Killer(world, name, stage, after=bool(i % 2)))
         summed = stage > STAGES.index("masked")  # its numbers had arrived
         survivors = [n for n in world.names if summed or n != name]
         assert list(led.active) == survivors, (name, STAGES[stage])
         pooled = Frame(world.pooled(survivors), names=NAMES).moments()
-        check_moments(request.decode(words, study.grid), pooled, 1e-9)
+        check_moments(request.decode(words, Grid.of(study)), pooled, 1e-9)
         world.serve(name)
     for name in world.names:
         verify(world.home(name) / "ledger.jsonl")
@@ -78,8 +81,8 @@ def test_too_few_survivors_reveal_nothing(hospitals: Callable[..., Hospitals]) -
     study = world.study
     request = AskMoments(NAMES)
     for number, stage in enumerate(range(len(STAGES)), start=1):
-        opening = Opening(number, request.to_bytes(), request.size(study.grid), request.limbs)
-        led = Coordinator(study.terms, world.boss, opening)
+        opening = Opening(number, request.to_bytes(), request.size(Grid.of(study)), request.limbs)
+        led = Coordinator(terms_of(study), world.boss, opening)
         with pytest.raises(AbortedError, match=r"Silent: \['s1'\]") as caught:
             run_round(led, Killer(world, "s1", stage, after=False))
         assert caught.value.silent == ("s1",)
@@ -286,10 +289,12 @@ def test_a_full_disk(hospitals: Callable[..., Hospitals], small_disk: Path) -> N
 SHIFTED = """
 import sys
 from datetime import UTC, datetime, timedelta
-from isthmus.sources.horizontal.station import Station
+from isthmus.sources.horizontal.site_controller import SiteController
 shift = timedelta(hours=float(sys.argv.pop(1)))
-Station.__init__.__kwdefaults__["clock"] = lambda: datetime.now(UTC) + shift
+SiteController.__init__.__kwdefaults__["clock"] = lambda: datetime.now(UTC) + shift
 from isthmus.cli import main
+from isthmus.sources.horizontal import Grid
+from isthmus.sources.horizontal.study_terms import terms_of
 raise SystemExit(main())
 """
 

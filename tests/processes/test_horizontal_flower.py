@@ -19,16 +19,13 @@ import isthmus as ist
 from isthmus.errors import FederationError
 from isthmus.io import read_edge_list
 from isthmus.parties.certificates import Authority, node_key, write_private
-from isthmus.parties.transport.children import (
-    flower_environment,
-    flower_program,
-    free_port,
-)
-from isthmus.parties.transport.flower.flower_link import Link
-from isthmus.parties.transport.flower.flower_node import Node
+from isthmus.parties.transport.flower.programs import flower_environment, flower_program
+from isthmus.parties.transport.flower.superlink import FlowerSuperLink
+from isthmus.parties.transport.flower.supernode import FlowerSuperNode
+from isthmus.parties.transport.supervised_process import free_port
 from isthmus.sources import Frame
-from isthmus.sources.horizontal import AskMoments
-from isthmus.sources.horizontal.secure_sum.words import Accumulator, from_bytes
+from isthmus.sources.horizontal import AskMoments, Grid
+from isthmus.sources.horizontal.secure_sum.limbs import Accumulator, from_bytes
 from isthmus.testing.source import check_moments
 
 pytest.importorskip("flwr")
@@ -40,7 +37,7 @@ TIMES = ("--gather", "240", "--answer", "120", "--pause", "300")
 
 def require_pooled(world: Hospitals) -> None:
     """The sum that arrived is that of the sites' numbers to the last bit; the graph is pooled."""
-    request, grid = AskMoments(NAMES), world.study.grid
+    request, grid = AskMoments(NAMES), Grid.of(world.study)
     (record,) = [r for r in world.records() if r["event"] == "sum"]
     words = from_bytes(base64.b64decode(record["sum"]), request.limbs)
     total = Accumulator(*words.shape)
@@ -56,11 +53,11 @@ def require_pooled(world: Hospitals) -> None:
 
 
 @contextmanager
-def stranger(world: Hospitals, name: str, key: Path, authority: Path) -> Iterator[Node]:
+def stranger(world: Hospitals, name: str, key: Path, authority: Path) -> Iterator[FlowerSuperNode]:
     """A node that should not get in."""
     state = world.folder / name
     state.mkdir()
-    node = Node(state, state / "socket", f"127.0.0.1:{world.port}", authority, key)
+    node = FlowerSuperNode(state, state / "socket", f"127.0.0.1:{world.port}", authority, key)
     try:
         yield node
     finally:
@@ -129,8 +126,8 @@ def test_three_sites_over_tls_and_strangers(hospitals: Callable[..., Hospitals])
     ):
         tried, mark = False, world.folder / "mark"
         while running.poll() is None:
-            first.tend()
-            second.tend()
+            first.ensure_running()
+            second.ensure_running()
             time.sleep(0.5)
             if not tried and " running" in world.log("coordinator"):
                 hand_in(world, mark)
@@ -156,10 +153,10 @@ def test_an_expired_certificate_is_refused(folder: Path) -> None:
     for path, data in zip(files, (authority.text, certificate, key), strict=True):
         path.write_bytes(data)
     nodes = {"s0": node_key()[1].decode()}
-    link = Link(folder / "state", "127.0.0.1", free_port(), files, nodes)
+    link = FlowerSuperLink(folder / "state", "127.0.0.1", free_port(), files, nodes)
     try:
         with pytest.raises(FederationError, match="certificate has expired"):
-            link.tend()
+            link.ensure_running()
     finally:
         link.stop()
 

@@ -1,4 +1,4 @@
-"""Actions of the commands that work in a folder of their own."""
+"""Actions of the commands that have a private folder."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ def add_action(
     *,
     study: bool = True,
 ) -> argparse.ArgumentParser:
-    """Describe an action on HOME, the folder of ``whose`` it is, and on the folder of a study."""
-    found: argparse.ArgumentParser = actions.add_parser(name, help=meaning, description=meaning)
-    found.add_argument("home", type=Path, metavar="HOME", help=f"the {whose}'s own folder")
+    """Describe an action on HOME, the private folder of ``whose``, and on the folder of a study."""
+    action: argparse.ArgumentParser = actions.add_parser(name, help=meaning, description=meaning)
+    action.add_argument("home", type=Path, metavar="HOME", help=f"private folder of the {whose}")
     if study:
-        found.add_argument("study", type=Path, metavar="STUDY", help="the study's folder")
-    found.set_defaults(run=run)
-    return found
+        action.add_argument("study", type=Path, metavar="STUDY", help="shared folder of the study")
+    action.set_defaults(run=run)
+    return action

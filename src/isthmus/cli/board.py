@@ -1,4 +1,4 @@
-"""How a run stands: for the one who watches, and in a file for the one who comes later."""
+"""The state of a run, on the terminal and in a file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from isthmus.parties.transport.base import SiteState
 
 
 class RunState(StrEnum):
-    """How a run stands. All but the first three are ends."""
+    """The state of a run. All but the first three are final."""
 
     GATHERING = "gathering"
     RUNNING = "running"
@@ -29,14 +29,14 @@ class RunState(StrEnum):
 
 @final
 class Board:
-    """Shows each site's state on a terminal as a table that stays, elsewhere line by line.
+    """Shows the state of each site: on a terminal as a live table, elsewhere line by line.
 
     Parameters
     ----------
     path
-        The file of JSON that always tells how the run stands.
+        A JSON file that always holds the current state of the run.
     sites
-        Their names.
+        Names of the sites.
     """
 
     def __init__(self, path: Path, sites: Sequence[str]) -> None:
@@ -72,7 +72,7 @@ class Board:
             self._live.stop()
 
     def watch(self, site: str, state: SiteState) -> None:
-        """Take what a transport tells of a site."""
+        """Update the state of a site."""
         self._sites[site] = state
         self._answers[site] += state is SiteState.ANSWERED
         if self._run is not RunState.GATHERING:
@@ -82,24 +82,24 @@ class Board:
         self._show(None if quiet else f"{site}: {state.value}")
 
     def state(self, run: RunState) -> None:
-        """The run goes on to something else."""
+        """Update the state of the run."""
         self._run = run
         self._show(run.value)
 
     def say(self, line: str) -> None:
-        """Tell something that is no state."""
+        """Show a message that is not a state."""
         if self._live is None:
             self._show(line)
         else:
             self._live.console.print(line)
 
     def step(self, number: int, most: int) -> None:
-        """A method of many steps begins one; from now on, what each site does is not told."""
+        """Show that a step begins. From then on, the answers of single sites are not shown."""
         self._step = (number, most)
         self._show(f"step {number} of at most {most}")
 
     def end(self, run: RunState, why: str) -> None:
-        """The run ends like this."""
+        """Show and save how the run ended."""
         self._run, self._why = run, why
         self._show(run.value)
 

@@ -19,32 +19,35 @@ from isthmus.cli.strategies import admm_from, score_from, search_from
 from isthmus.errors import AbortedError, FormatError, IsthmusError, MismatchError
 
 PORT = 9092
+ADMM = "admm"
+ROUNDS = 10
+ADMM_ROUNDS = 300
 
 
 def add(commands: Any) -> None:
     """Describe the command."""
     command: argparse.ArgumentParser = commands.add_parser(
         "coordinator",
-        help="lead a federation",
-        description="What a coordinator does. HOME is its own folder: it holds private keys and "
-        "the journal. STUDY is the folder that the parties share.",
+        help="coordinate a federation",
+        description="What a coordinator does. HOME is its private folder: it holds private keys "
+        "and the journal. STUDY is the folder that all parties share.",
     )
     actions = command.add_subparsers(title="actions", metavar="ACTION", required=True)
     action = partial(add_action, actions, "coordinator")
-    new = action("new", "make keys and certificates", _new, study=False)
+    new = action("new", "create keys and certificates", _new, study=False)
     new.add_argument(
         "--host",
         action="append",
         required=True,
-        help="name or address of this machine, as the sites reach it; may be repeated",
+        help="name or address under which the sites reach this machine; may be repeated",
     )
     _draft_options(action("draft", "write a study and sign it as its author", _draft))
-    run = action("run", "wait for the sites, learn, write the result", _run)
+    run = action("run", "wait for the sites, learn, and write the result", _run)
     run.add_argument(
         "--listen",
         default="0.0.0.0",
         metavar="ADDRESS",
-        help="address of this machine to listen at; without it, all it has",
+        help="network address to listen on; by default all addresses of this machine",
     )
     run.add_argument(
         "-o",
@@ -53,42 +56,49 @@ def add(commands: Any) -> None:
         default=[],
         type=Path,
         metavar="FILE",
-        help="where to write the result, as for isthmus learn; may be repeated",
+        help="output file, as for isthmus learn; may be repeated",
     )
-    run.add_argument("--score", type=score_from, help="what is good; chosen by default")
-    run.add_argument("--search", type=search_from, help="how to look; chosen by default")
+    run.add_argument(
+        "--score",
+        type=score_from,
+        help="score to optimise; by default chosen from the column types",
+    )
+    run.add_argument(
+        "--search", type=search_from, help="search algorithm; by default chosen from the data"
+    )
     run.add_argument(
         "--admm",
         type=admm_from,
         metavar="MODEL",
-        help="for studies by ADMM: LinearADMM, DynamicADMM or PerceptronADMM with its options, as "
-        "'LinearADMM(penalty=0.05)'; what the study is for by default",
+        help="for studies that use ADMM: LinearADMM, DynamicADMM or PerceptronADMM with options, "
+        "for instance 'LinearADMM(penalty=0.05)'; by default the model of the study",
     )
     run.add_argument(
-        "--anew",
+        "--restart",
         action="store_true",
-        help="ask again for all that was summed before, to learn with other options of ADMM; what "
-        "was opened counts towards the rounds of the study",
+        help="discard the sums of earlier runs and request them again, to use other options of "
+        "ADMM; earlier rounds still count towards the limit of the study",
     )
-    run.add_argument("--seed", type=int, default=0, help="of all random choices")
+    run.add_argument("--anew", dest="restart", action="store_true", help=argparse.SUPPRESS)
+    run.add_argument("--seed", type=int, default=0, help="random seed")
     for name, meaning in (
         ("answer", "for the answer of a site to one message"),
-        ("gather", "for all sites to come at the beginning"),
-        ("pause", "for silent sites to come back, where nothing goes on without them"),
+        ("gather", "for all sites to connect at the beginning"),
+        ("pause", "for silent sites to come back, where a round needs them"),
     ):
-        run.add_argument(f"--{name}", type=float, metavar="SECONDS", help=f"time {meaning}")
-    action("status", "print how a run stands", _status)
+        run.add_argument(f"--{name}", type=float, metavar="SECONDS", help=f"waiting time {meaning}")
+    action("status", "print the state of a run", _status)
 
 
 def _draft_options(draft: argparse.ArgumentParser) -> None:
-    draft.add_argument("--title", required=True, help="for people")
-    draft.add_argument("--purpose", required=True, help="for people, and for their officers")
+    draft.add_argument("--title", required=True, help="title of the study")
+    draft.add_argument("--purpose", required=True, help="purpose of the study")
     draft.add_argument(
         "--variables",
         type=Path,
         required=True,
         metavar="FILE",
-        help="TOML with [[variables]]: name, kind, and levels, or low and high",
+        help="TOML file with [[variables]]: name, kind, and either levels or low and high",
     )
     draft.add_argument(
         "--card",
@@ -96,36 +106,39 @@ def _draft_options(draft: argparse.ArgumentParser) -> None:
         type=Path,
         required=True,
         metavar="FILE",
-        help="the card of a site; repeat it for each",
+        help="card of a site; repeat for each site",
     )
     draft.add_argument(
         "--method",
         default="secure sums",
-        choices=["secure sums", "admm"],
-        help="how the sites work together; admm tells more, and is for neural networks above all",
+        choices=["secure sums", ADMM],
+        help="secure sums of statistics, or ADMM, which reveals more and is mainly useful for "
+        "neural networks",
     )
     draft.add_argument(
-        "--networks", action="store_true", help="admm: a small neural network a variable, no lines"
+        "--networks",
+        action="store_true",
+        help="ADMM: one small neural network per variable instead of linear models",
     )
     draft.add_argument(
         "--lags",
         type=int,
         default=0,
         metavar="NUMBER",
-        help="time series: with so many earlier steps of each variable",
+        help="time series: number of lags of each variable",
     )
     draft.add_argument(
         "--parents",
         type=int,
         default=2,
         metavar="NUMBER",
-        help="discrete variables: plan tables for so many parents",
+        help="discrete variables: plan tables for this many parents",
     )
     draft.add_argument(
-        "--rounds", type=int, help="the most rounds of questions; 10 by default, 300 for admm"
+        "--rounds", type=int, help="maximum number of rounds; by default 10, for ADMM 300"
     )
     draft.add_argument(
-        "--address", metavar="HOST:PORT", help=f"of this machine; port {PORT} by default"
+        "--address", metavar="HOST:PORT", help=f"address of this machine; by default port {PORT}"
     )
 
 
@@ -145,33 +158,36 @@ def _new(options: argparse.Namespace) -> ExitCode:
     (home / "server.crt").write_bytes(certificate)
     write_private(home / "server.pem", key)
     (home / "host").write_text(options.host[0], encoding="utf-8")
-    say(f"Made the coordinator's keys and certificates in {home}. Private keys stay there.")
-    say(f"Its public key is {key_text(identity.public)}")
+    say(f"Created keys and certificates in {home}. The private keys never leave this folder.")
+    say(f"Public key: {key_text(identity.public)}")
     return ExitCode.DONE
 
 
 def _draft(options: argparse.Namespace) -> ExitCode:
-    from isthmus.federated.admm.choice import model_of
+    from isthmus.federated.admm.model_choice import model_of
+    from isthmus.federated.admm.requests import AskConsensus, AskNetworks
     from isthmus.parties.agreement.cards import Card, Folder
-    from isthmus.parties.agreement.study import Method, Study, read_variables
+    from isthmus.parties.agreement.study import Study
+    from isthmus.parties.agreement.variables import read_variables
     from isthmus.parties.identity import Identity
-    from isthmus.sources.horizontal.requests.sums import Message
+    from isthmus.sources.horizontal.requests.statistics import AskCounts, AskMoments, AskTotals
+    from isthmus.sources.horizontal.secure_sum.protocol import SecureSums
     from isthmus.sources.horizontal.series import lagged_variables
     from isthmus.statistics import Kind, Plan
 
     schema, bounds = read_variables(options.variables)
     if options.lags:
         schema, bounds = lagged_variables(schema, bounds, options.lags)
-    method = Method(options.method)
-    discrete = schema.of_kind(Kind.DISCRETE)
-    messages = [Message.MOMENTS]
+    by_admm = options.method == ADMM
+    requests = [AskMoments.name]
     plan = None
-    if method is Method.ADMM:
-        messages = [Message.TOTALS, Message.NETWORKS if options.networks else Message.CONSENSUS]
+    if by_admm:
+        step = AskNetworks if options.networks else AskConsensus
+        requests = [AskTotals.name, step.name]
     elif options.networks:
-        raise FormatError("Neural networks are learned by --method admm; secure sums have none.")
-    elif len(discrete) == len(schema):
-        messages, plan = [Message.COUNTS], Plan.up_to(options.parents + 1)
+        raise FormatError("Neural networks need --method admm; secure sums cannot learn them.")
+    elif len(schema.of_kind(Kind.DISCRETE)) == len(schema):
+        requests, plan = [AskCounts.name], Plan.up_to(options.parents + 1)
     author = Identity.load(options.home / "author.pem")
     cards = [Card.read(path) for path in options.card]
     study = Study.draft(
@@ -182,20 +198,20 @@ def _draft(options: argparse.Namespace) -> ExitCode:
         members=[card.member for card in cards],
         schema=schema,
         bounds=bounds,
-        method=method,
-        messages=messages,
+        protocol=SecureSums(),
+        requests=requests,
         plan=plan,
-        rounds=options.rounds or (300 if method is Method.ADMM else 10),
+        rounds=options.rounds or (ADMM_ROUNDS if by_admm else ROUNDS),
     )
-    if method is Method.ADMM:
-        model_of(study)  # before anybody signs it
+    if by_admm:
+        model_of(study)  # raises an error before anyone signs
     host = (options.home / "host").read_text(encoding="utf-8")
     folder = Folder(options.study)
     address = options.address or f"{host}:{PORT}"
     folder.write(study, cards, (options.home / "ca.crt").read_bytes(), address)
     folder.sign(study.sign(author))
     say(described(study))
-    say(f"Send the folder {options.study} to the sites: they read study.toml and sign it.")
+    say(f"Send the folder {options.study} to the sites, which read study.toml and sign it.")
     return ExitCode.DONE
 
 
@@ -208,69 +224,73 @@ def _state(options: argparse.Namespace) -> Path:
 
 def _status(options: argparse.Namespace) -> ExitCode:
     path = _state(options) / "status.json"
-    say(path.read_text(encoding="utf-8") if path.exists() else "This study was never run here.")
+    say(
+        path.read_text(encoding="utf-8") if path.exists() else "This study has never been run here."
+    )
     return ExitCode.DONE
 
 
 def _run(options: argparse.Namespace) -> ExitCode:
+    from isthmus.federated.admm.model_choice import uses_admm
     from isthmus.parties.agreement.cards import Folder
-    from isthmus.parties.agreement.study import Method
 
     study = Folder(options.study).study()
-    _require_fitting(options, by_admm=study.method is Method.ADMM)
+    _require_fitting(options, by_admm=uses_admm(study))
     state = _state(options)
     state.mkdir(mode=0o700, parents=True, exist_ok=True)
-    same = "the same command" + (" without --anew" if options.anew else "")
+    same = "the same command" + (" without --restart" if options.restart else "")
     say(described(study))
     with Board(state / "status.json", [m.name for m in study.members]) as board:
         signal.signal(signal.SIGTERM, _interrupted)
         try:
-            found = _learned(options, state, board)
+            solution = _learned(options, state, board)
         except AbortedError as error:
             paused = bool(error.silent)
             board.end(RunState.PAUSED if paused else RunState.ABORTED, str(error))
             if not paused:
                 raise
-            say(f"PAUSED: {error}\nRun {same} again when they are back: it goes on.")
+            say(f"PAUSED: {error}\nTo resume, run {same} again when the sites are back.")
             return ExitCode.PAUSED
         except KeyboardInterrupt:
-            board.end(RunState.INTERRUPTED, f"run {same} again to go on")
+            board.end(RunState.INTERRUPTED, f"run {same} again to resume")
             raise
         except (IsthmusError, OSError) as error:
             board.end(RunState.FAILED, str(error))
             raise
         board.end(RunState.DONE, "")
-    say(f"DONE: {found}")
-    for a, b in found.dag.edges:
+    say(f"DONE: {solution}")
+    for a, b in solution.dag.edges:
         say(f"{a} → {b}")
-    say(f"What left the sites:\n{found.disclosure}")
+    say(f"Data released by the sites:\n{solution.disclosure}")
     for path in options.output:
-        _write(found, path)
+        _write(solution, path)
         say(f"Wrote {path}")
     return ExitCode.DONE
 
 
 def _require_fitting(options: argparse.Namespace, *, by_admm: bool) -> None:
-    """Refuse options that mean nothing to the method of the study, before anybody is asked."""
+    """Reject options that have no effect for this study, before any site is asked."""
     for path in options.output:
         writer(path)
         if by_admm and path.suffix == ".bif":
-            raise FormatError("ADMM gives weights, and BIF holds tables: write .json, or .html.")
+            raise FormatError(
+                "ADMM learns weights, and BIF files hold tables. Write a .json or .html file."
+            )
     others = ("score", "search") if by_admm else ("admm",)
-    wrong = [f"--{name}" for name in others if getattr(options, name) is not None]
-    wrong += ["--anew"] if options.anew and not by_admm else []
-    if wrong:
-        method = "ADMM, which takes --admm" if by_admm else "secure sums, not by ADMM"
-        raise MismatchError(f"{wrong[0]} does nothing here: the study is by {method}.")
+    unused = [f"--{name}" for name in others if getattr(options, name) is not None]
+    unused += ["--restart"] if options.restart and not by_admm else []
+    if unused:
+        method = "uses ADMM; set its options with --admm" if by_admm else "does not use ADMM"
+        raise MismatchError(f"{unused[0]} has no effect here: the study {method}.")
 
 
-def _write(found: Any, path: Path) -> None:
-    from isthmus.federated.admm.agreed import Agreed
+def _write(solution: Any, path: Path) -> None:
+    from isthmus.federated.admm.result import ADMMResult
 
-    if isinstance(found, Agreed) and path.suffix == ".json":
-        path.write_text(json.dumps(found.to_dict(), indent=1) + "\n", encoding="utf-8")
+    if isinstance(solution, ADMMResult) and path.suffix == ".json":
+        path.write_text(json.dumps(solution.to_dict(), indent=1) + "\n", encoding="utf-8")
     else:
-        writer(path)(found, path)
+        writer(path)(solution, path)
 
 
 def _interrupted(*_: object) -> None:
@@ -278,39 +298,38 @@ def _interrupted(*_: object) -> None:
 
 
 def _learned(options: argparse.Namespace, state: Path, board: Board) -> Any:
-    """Start all, learn, and stop all."""
-    from isthmus.federated.admm.choice import model_of
+    """Start all processes, learn, and stop them."""
+    from isthmus.federated.admm.model_choice import model_of, uses_admm
     from isthmus.parties.agreement.cards import Folder
-    from isthmus.parties.agreement.study import Method
     from isthmus.parties.identity import Identity
     from isthmus.parties.records.journal import FileJournal
     from isthmus.parties.transport.base import Timeouts
-    from isthmus.parties.transport.flower.flower import Flower
-    from isthmus.parties.transport.flower.flower_link import Link
+    from isthmus.parties.transport.flower.flower_transport import FlowerTransport
+    from isthmus.parties.transport.flower.superlink import FlowerSuperLink
     from isthmus.sources.horizontal.federation import Federation
-    from isthmus.sources.horizontal.leader import begin_anew
+    from isthmus.sources.horizontal.round_scheduler import restart
 
     folder, home = Folder(options.study), options.home
     study, cards = folder.study(), folder.cards()
     given = {n: getattr(options, n) for n in ("answer", "gather", "pause")}
     timeouts = replace(Timeouts(), **{n: v for n, v in given.items() if v is not None})
     identity = Identity.load(home / "identity.pem")
-    link = Link(
+    link = FlowerSuperLink(
         state,
         options.listen,
         _port(folder.address()),
         (home / "ca.crt", home / "server.crt", home / "server.pem"),
         {name: card.node for name, card in cards.items()},
     )
-    transport = Flower(link, timeouts, board.watch)
+    transport = FlowerTransport(link, timeouts, board.watch)
     journal = FileJournal(state / "journal")
     try:
-        if options.anew:
-            begin_anew(journal, study)
+        if options.restart:
+            restart(journal, study)
         federation = Federation(study, folder.signatures(), identity, transport, journal=journal)
-        model = model_of(study, options.admm) if study.method is Method.ADMM else None
+        model = model_of(study, options.admm) if uses_admm(study) else None
         if federation.kept:
-            board.say(f"{federation.kept} sums of the last run are kept, and not asked for again")
+            board.say(f"resumed: {federation.kept} sums of the last run are not requested again")
         transport.gather(m.name for m in study.members)
         board.state(RunState.RUNNING)
         return _solved(federation, model, options, board)
@@ -337,5 +356,5 @@ def _solved(federation: Any, model: Any, options: argparse.Namespace, board: Boa
 def _port(address: str) -> int:
     _, _, port = address.rpartition(":")
     if not port.isdigit():
-        raise FormatError(f"{address!r} is not HOST:PORT.")
+        raise FormatError(f"The address {address!r} must have the form HOST:PORT.")
     return int(port)

@@ -1,4 +1,4 @@
-"""`isthmus site`: all that a site of a federation does, from its keys to its ledger."""
+"""`isthmus site`: what a site of a federation does, from its keys to its ledger."""
 
 from __future__ import annotations
 
@@ -18,6 +18,13 @@ from isthmus.errors import FormatError, StudyError
 from isthmus.sources.tables.read_table import read_table
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+SHOWN_VARIABLES = 12
+MINIMUM_COHORT = 50
+MINIMUM_CELL = 5
+"""Limits of a drafted policy, which the site is expected to edit."""
+
+STUDIES_PER_YEAR = 10
+"""A drafted policy allows as many rounds per year as this many studies like the first one."""
 
 
 def add(commands: Any) -> None:
@@ -25,36 +32,46 @@ def add(commands: Any) -> None:
     command: argparse.ArgumentParser = commands.add_parser(
         "site",
         help="take part in a federation",
-        description="What a site of a federation does. HOME is the site's own folder: it holds "
-        "private keys and the ledger. STUDY is the folder that the parties share.",
+        description="What a site of a federation does. HOME is the site's private folder: it "
+        "holds private keys and the ledger. STUDY is the folder that all parties share.",
     )
     actions = command.add_subparsers(title="actions", metavar="ACTION", required=True)
     action = partial(add_action, actions, "site")
-    new = action("new", "make keys and a card to hand out", _new, study=False)
-    new.add_argument("--name", required=True, help="of the site, in studies")
-    new.add_argument("--organisation", required=True, help="the legal person behind it")
-    action("policy", "draft the site's own rules, or hold a study against them", _policy)
+    new = action("new", "create keys and a card to give to others", _new, study=False)
+    new.add_argument("--name", required=True, help="name of the site in studies")
+    new.add_argument("--organisation", required=True, help="legal entity that operates the site")
+    action("policy", "draft the policy of the site, or check a study against it", _policy)
     action("sign", "countersign a study", _sign)
-    dry = action("dry-run", "print what would leave; opens no connection", _dry_run)
-    join = action("join", "answer the coordinator, until stopped", _join)
+    dry = action("dry-run", "print what would leave the site; opens no connection", _dry_run)
+    join = action("join", "answer the coordinator until stopped", _join)
     for each in (dry, join):
-        each.add_argument("--data", type=Path, required=True, metavar="FILE", help="the table")
         each.add_argument(
-            "--time", metavar="COLUMN", help="time series: column to sort by, and to find gaps"
+            "--data", type=Path, required=True, metavar="FILE", help="table of the site"
         )
         each.add_argument(
-            "--by", metavar="COLUMN", help="time series: column that tells realisations apart"
+            "--time", metavar="COLUMN", help="time series: column to sort by and to detect gaps"
         )
-    join.add_argument("--coordinator", metavar="HOST:PORT", help="if not as the study folder says")
+        each.add_argument(
+            "--by", metavar="COLUMN", help="time series: column that identifies a realisation"
+        )
     join.add_argument(
-        "--socket-only", action="store_true", help="serve the socket in HOME and start no Flower"
+        "--coordinator",
+        metavar="HOST:PORT",
+        help="address of the coordinator; by default as in the study folder",
     )
-    ledger = action("ledger", "check the ledger and print it", _ledger, study=False)
-    ledger.add_argument("--head", metavar="HASH", help="of an entry that must be in it")
+    join.add_argument(
+        "--socket-only",
+        action="store_true",
+        help="serve only the socket in HOME, without starting Flower",
+    )
+    ledger = action("ledger", "verify the ledger and print it", _ledger, study=False)
+    ledger.add_argument(
+        "--head", metavar="HASH", help="hash of an entry that the ledger must contain"
+    )
 
 
 def say(text: str) -> None:
-    """Print a line at once."""
+    """Print a line immediately."""
     sys.stdout.write(text + "\n")
     sys.stdout.flush()
 
@@ -66,7 +83,9 @@ def _new(options: argparse.Namespace) -> ExitCode:
     from isthmus.parties.identity import Identity, key_text
 
     if not NAME.fullmatch(options.name):
-        raise FormatError(f"{options.name!r} is no name for a site: letters, digits, '-', '_', '.'")
+        raise FormatError(
+            f"{options.name!r} cannot be the name of a site. Use letters, digits, '-', '_' and '.'."
+        )
     home: Path = options.home
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     identity = Identity.generate()
@@ -75,9 +94,9 @@ def _new(options: argparse.Namespace) -> ExitCode:
     write_private(home / "node.pem", private)
     member = Member(options.name, options.organisation, identity.public)
     Card(member, public.decode()).write(home / "card.toml")
-    say(f"Made the site {options.name!r} in {home}. Private keys stay there.")
-    say(f"Its public key is {key_text(identity.public)}")
-    say(f"Hand out {home / 'card.toml'}, and tell the key by another way too.")
+    say(f"Created the site {options.name!r} in {home}. Its private keys never leave this folder.")
+    say(f"Public key: {key_text(identity.public)}")
+    say(f"Send {home / 'card.toml'} to the coordinator, and confirm the key by another channel.")
     return ExitCode.DONE
 
 
@@ -87,30 +106,30 @@ def _policy(options: argparse.Namespace) -> ExitCode:
 
     study, path = Folder(options.study).study(), options.home / "policy.toml"
     if not path.exists():
-        drafted = Policy(
-            minimum_cohort=50,
-            minimum_cell=5,
-            minimum_organisations=3,
+        draft = Policy(
+            minimum_cohort=MINIMUM_COHORT,
+            minimum_cell=MINIMUM_CELL,
+            minimum_organisations=study.protocol.minimum_parties,
             variables=study.schema.names,
-            methods=(study.method,),
-            messages=tuple(sorted(study.messages)),
+            protocols=(study.protocol.name,),
+            requests=tuple(sorted(study.requests)),
             rounds_per_study=study.rounds,
-            rounds_per_year=10 * study.rounds,
-            queries_per_year=10 * study.rounds,
+            rounds_per_year=STUDIES_PER_YEAR * study.rounds,
+            queries_per_year=STUDIES_PER_YEAR * study.rounds,
             stop_file=(options.home / "STOP").resolve(),
         )
-        path.write_text(drafted.to_toml(), encoding="utf-8")
-        say(f"Drafted {path} for this study. Whoever answers for the data should read and edit it:")
-        say(drafted.to_toml())
+        path.write_text(draft.to_toml(), encoding="utf-8")
+        say(f"Drafted {path} for this study. Whoever is responsible for the data should edit it:")
+        say(draft.to_toml())
         return ExitCode.DONE
     Policy.read(path).require(study)
-    say(f"The policy {path} has nothing against the study {study.title!r}.")
+    say(f"The policy {path} allows the study {study.title!r}.")
     return ExitCode.DONE
 
 
 def _sign(options: argparse.Namespace) -> ExitCode:
     from isthmus.parties.agreement.cards import Folder
-    from isthmus.parties.agreement.study import AUTHOR
+    from isthmus.parties.agreement.signatures import AUTHOR
     from isthmus.parties.identity import Identity
 
     folder = Folder(options.study)
@@ -120,7 +139,7 @@ def _sign(options: argparse.Namespace) -> ExitCode:
     names = [m.name for m in study.members if m.key == identity.public]
     if not names:
         raise StudyError(
-            "This site is not in the roster of the study. Send its card to the author."
+            "This site is not in the roster of the study. Send its card to the author of the study."
         )
     say(described(study))
     say(f"Signed as {names[0]!r}: {folder.sign(study.sign(identity, names[0]))}")
@@ -128,67 +147,69 @@ def _sign(options: argparse.Namespace) -> ExitCode:
 
 
 def described(study: Any) -> str:
-    """A study in a few lines, for people."""
-    from isthmus.federated.admm.agreed import TELLS
-    from isthmus.parties.agreement.study import Method
+    """Return a short description of a study, for people."""
+    from isthmus.parties.requests import registered_request
 
-    names = ", ".join(study.schema.names[:12]) + (" …" if len(study.schema) > 12 else "")
+    names = study.schema.names
+    shown = ", ".join(names[:SHOWN_VARIABLES]) + (" …" if len(names) > SHOWN_VARIABLES else "")
+    requests = sorted(study.requests)
+    cautions = dict.fromkeys(registered_request(name).caution for name in requests)
     lines = [
         f"Study {study.title!r}: {study.purpose}",
         f"  SHA-256    {study.identity.hex()}",
-        f"  variables  {len(study.schema)}: {names}",
-        f"  method     {study.method.value}; messages: {', '.join(sorted(study.messages))}",
-        f"  rounds     {study.rounds} at most, until {study.expires:%Y-%m-%d %H:%M} UTC",
-        f"  sums over  {study.threshold} sites and {study.organisations} organisations at least",
-        *([f"  tells      {TELLS}"] if study.method is Method.ADMM else []),
+        f"  variables  {len(names)}: {shown}",
+        f"  protocol   {study.protocol.describe(study.roster)}",
+        f"  requests   {', '.join(requests)}",
+        *(f"  caution    {caution}" for caution in cautions if caution),
+        f"  rounds     at most {study.rounds}, until {study.expires:%Y-%m-%d %H:%M} UTC",
         *(f"  site       {m.name} ({m.organisation})" for m in study.members),
     ]
     return "\n".join(lines)
 
 
 def _dry_run(options: argparse.Namespace) -> ExitCode:
-    from isthmus.federated.admm.choice import model_of
+    from isthmus.federated.admm.model_choice import model_of, uses_admm
     from isthmus.parties.agreement.cards import Folder
     from isthmus.parties.agreement.policy import Policy
-    from isthmus.parties.agreement.study import Method
     from isthmus.parties.identity import Identity
     from isthmus.parties.records.ledger import FileLedger, MemoryLedger
-    from isthmus.sources.horizontal.station import Station
+    from isthmus.sources.horizontal.site_controller import SiteController
 
     folder, ledger = Folder(options.study), options.home / "ledger.jsonl"
     study = folder.study()
     identity = Identity.load(options.home / "identity.pem")
-    # One looks before one signs: this signature ends with the command.
-    mine = [study.sign(identity, m.name) for m in study.members if m.key == identity.public]
-    station = Station(
+    # A dry run is possible before signing: this signature is discarded afterwards.
+    own = [study.sign(identity, m.name) for m in study.members if m.key == identity.public]
+    controller = SiteController(
         study,
-        [*folder.signatures(), *mine],
+        [*folder.signatures(), *own],
         identity,
         _table(options, study),
         Policy.read(options.home / "policy.toml"),
         FileLedger(ledger) if ledger.exists() else MemoryLedger(),
     )
-    shown = [station.dry_run(request) for request in planned(study)]
-    if study.method is Method.ADMM and not any(found.against for found in shown):
-        shown.append(station.dry_run(_first_step(study, shown[0].statistics)))
-    for found in shown:
-        say(f"{found}\n")
-    if study.method is Method.ADMM:
-        say(f"Up to {model_of(study).rounds} such steps follow each other. In this one the site's")
-        say("own rows and means stand in for those of all sites, which are not known before.")
-    return ExitCode.REFUSED if any(found.against for found in shown) else ExitCode.DONE
+    runs = [controller.dry_run(request) for request in planned(study)]
+    by_admm = uses_admm(study)
+    if by_admm and not any(run.violations for run in runs):
+        runs.append(controller.dry_run(_first_step(study, runs[0].contribution)))
+    for run in runs:
+        say(f"{run}\n")
+    if by_admm:
+        say(f"Up to {model_of(study).rounds} such steps follow. This preview uses the site's own")
+        say("number of rows and means, because those of all sites are not known yet.")
+    return ExitCode.REFUSED if any(run.violations for run in runs) else ExitCode.DONE
 
 
 def _table(options: argparse.Namespace, study: Any) -> object:
-    """The site's table, as the study reads it."""
+    """Return the site's table as the study reads it."""
     from isthmus.sources.horizontal.series import as_studied
 
     return as_studied(read_table(options.data), study.schema, by=options.by, time=options.time)
 
 
 def _first_step(study: Any, totals: Any) -> Any:
-    """The first step of ADMM, as it would be if this site were all sites."""
-    from isthmus.federated.admm.choice import model_of
+    """Return the first step of ADMM, as it would be if this were the only site."""
+    from isthmus.federated.admm.model_choice import model_of
     from isthmus.federated.admm.steps import Turn
 
     model, names = model_of(study), study.schema.names
@@ -198,19 +219,19 @@ def _first_step(study: Any, totals: Any) -> Any:
 
 
 def planned(study: Any) -> list[Any]:
-    """What a coordinator will ask in a study of these messages, as far as it is known before."""
-    from isthmus.sources.horizontal.requests.sums import AskCounts, AskMoments, AskTotals, Message
+    """Return the requests that a coordinator will send, as far as they are known beforehand."""
+    from isthmus.sources.horizontal.requests.statistics import AskCounts, AskMoments, AskTotals
     from isthmus.statistics import Kind
 
     names = study.schema.names
-    found: list[Any] = []
-    if Message.MOMENTS in study.messages:
-        found.append(AskMoments(names))
-    if Message.TOTALS in study.messages:
-        found.append(AskTotals(study.schema.of_kind(Kind.CONTINUOUS)))
-    if Message.COUNTS in study.messages and study.plan is not None:
-        found.append(AskCounts(study.schema.of_kind(Kind.DISCRETE), study.plan))
-    return found
+    requests: list[Any] = []
+    if AskMoments.name in study.requests:
+        requests.append(AskMoments(names))
+    if AskTotals.name in study.requests:
+        requests.append(AskTotals(study.schema.of_kind(Kind.CONTINUOUS)))
+    if AskCounts.name in study.requests and study.plan is not None:
+        requests.append(AskCounts(study.schema.of_kind(Kind.DISCRETE), study.plan))
+    return requests
 
 
 def _join(options: argparse.Namespace) -> ExitCode:
@@ -218,12 +239,12 @@ def _join(options: argparse.Namespace) -> ExitCode:
     from isthmus.parties.agreement.policy import Policy
     from isthmus.parties.identity import Identity
     from isthmus.parties.records.ledger import readable
-    from isthmus.parties.transport.flower.flower_node import Node
-    from isthmus.sources.horizontal.host import Host
+    from isthmus.parties.transport.flower.supernode import FlowerSuperNode
+    from isthmus.sources.horizontal.site_service import SiteService
 
     folder, home = Folder(options.study), options.home
     study = folder.study()
-    host = Host(
+    site = SiteService(
         home,
         study,
         folder.signatures(),
@@ -232,30 +253,30 @@ def _join(options: argparse.Namespace) -> ExitCode:
         Policy.read(home / "policy.toml"),
         watch=lambda entry: say(readable([entry])),
     )
-    ended: list[int] = []
+    signals: list[int] = []
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda number, _: ended.append(number))
+        signal.signal(number, lambda number, _: signals.append(number))
 
-    def over() -> bool:
-        return bool(ended) or datetime.now(UTC) >= study.expires
+    def is_over() -> bool:
+        return bool(signals) or datetime.now(UTC) >= study.expires
 
-    host.service.start()
-    say(f"{host.station.name} is ready for {study.title!r}; Ctrl-C ends it, and so does its")
-    say(f"stop file. What leaves is written to {host.state / 'ledger.jsonl'} before it does:")
+    site.service.start()
+    say(f"{site.controller.name} is ready for {study.title!r}. Ctrl-C or the stop file ends it.")
+    say(f"Everything that leaves is first written to {site.state / 'ledger.jsonl'}:")
     try:
         if options.socket_only:
-            say(f"socket {host.path}")
-            while not over():
+            say(f"socket {site.path}")
+            while not is_over():
                 time.sleep(0.2)
         else:
             address = options.coordinator or folder.address()
-            node = Node(home, host.path, address, folder.authority, home / "node.pem")
+            node = FlowerSuperNode(home, site.path, address, folder.authority, home / "node.pem")
             try:
-                node.run(over)
+                node.run(is_over)
             finally:
                 node.stop()
     finally:
-        host.close()
+        site.close()
     return ExitCode.DONE
 
 
@@ -265,9 +286,10 @@ def _ledger(options: argparse.Namespace) -> ExitCode:
     path = options.home / "ledger.jsonl"
     entries = verify(path, head=options.head)
     say(readable(entries))
-    if left := summary(entries):
-        say(f"What left:\n{left}")
-    say(f"{len(entries)} entries, and each follows from the one before it.")
+    if released := summary(entries):
+        say(f"Data released:\n{released}")
+    say(f"The ledger has {len(entries)} entries and is intact.")
     if entries:
-        say(f"Note this elsewhere, to find out later if the end is cut off: {entries[-1]['hash']}")
+        say("Note this hash elsewhere, to detect later whether the end was removed: ")
+        say(str(entries[-1]["hash"]))
     return ExitCode.DONE

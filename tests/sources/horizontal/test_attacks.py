@@ -11,16 +11,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.sources.horizontal.parties import LIMBS, Open, Party, ints
+from tests.sources.horizontal.rosters import LIMBS, Open, Party, ints
 
 from isthmus.errors import AbortedError, FederationError
-from isthmus.parties import Identity, run_round
+from isthmus.parties import Identity
 from isthmus.parties.identity import Agreement, Secret, stream
-from isthmus.sources.horizontal import BrokenFrameError, FrameKind, Refusal, Site
+from isthmus.sources.horizontal import BrokenFrameError, FrameKind, Refusal, Site, run_round
 from isthmus.sources.horizontal.secure_sum import frames as fr
 from isthmus.sources.horizontal.secure_sum import shamir
-from isthmus.sources.horizontal.secure_sum.masks import Bound, expand
-from isthmus.sources.horizontal.secure_sum.words import from_bytes
+from isthmus.sources.horizontal.secure_sum.limbs import from_bytes
+from isthmus.sources.horizontal.secure_sum.masks import RoundKeys, expand
 
 KINDS = [FrameKind.OPEN, FrameKind.KEYS, FrameKind.INBOX, FrameKind.ACTIVE, FrameKind.UNMASK]
 
@@ -285,7 +285,7 @@ def test_wrong_shares_are_found_out() -> None:
             body[2] ^= 1
             answer = fr.pack(FrameKind.REVEAL, party.terms, 1, 1, bytes(body), party.identities[1])
         coordinator.receive(answer)
-    with pytest.raises(AbortedError, match="wrong one"):
+    with pytest.raises(AbortedError, match="wrong share"):
         coordinator.advance()
     with pytest.raises(AbortedError):
         _ = coordinator.total
@@ -435,7 +435,7 @@ def test_masks_stand_up_to_a_search_over_small_seeds() -> None:
 def test_keys_have_their_full_length() -> None:
     """Bits of keys are balanced and independent: no short seed is stretched over them."""
     keys = [Secret.fresh().reveal() for _ in range(2000)]
-    bound = Bound(bytes(32), bytes(32))
+    bound = RoundKeys(bytes(32), bytes(32))
     a, b = Agreement(), Agreement()
     assert (
         bound.pair_mask(a, 0, b.public, 1).reveal() == bound.pair_mask(b, 1, a.public, 0).reveal()
@@ -451,7 +451,7 @@ def test_keys_differ_by_study_round_pair_and_direction() -> None:
     a, b = Agreement(), Agreement()
     found = set()
     for context, keys in product((b"1" * 32, b"2" * 32), repeat=2):
-        bound = Bound(context, keys)
+        bound = RoundKeys(context, keys)
         for i, j in ((0, 1), (0, 2), (1, 2)):
             found.add(bound.pair_mask(a, i, b.public, j).reveal())
             found |= {k.reveal() for k in bound.channels(a, i, b.public, j)}

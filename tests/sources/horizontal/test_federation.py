@@ -22,8 +22,8 @@ from isthmus.errors import (
 from isthmus.parties import Identity, InProcess
 from isthmus.sources import Federation, Frame, Lazy
 from isthmus.sources.horizontal import Grid
-from isthmus.sources.horizontal.requests.sums import AskMoments
-from isthmus.sources.horizontal.secure_sum.words import Accumulator, to_ints
+from isthmus.sources.horizontal.requests.statistics import AskMoments
+from isthmus.sources.horizontal.secure_sum.limbs import Accumulator, to_ints
 from isthmus.statistics import Kind, Moments, Plan, Schema
 from isthmus.testing.source import check_moments, check_source
 
@@ -74,7 +74,7 @@ def test_sums_are_exact_on_the_grid() -> None:
     """The secure sum is the sum of what the sites would have said, to the last bit."""
     parts = split(numbers(), 10)
     federation = Federation.simulate(parts)
-    grid = federation.study.grid
+    grid = Grid.of(federation.study)
     request = AskMoments(grid.schema.names)
     total = Accumulator(request.size(grid), request.limbs)
     for part in parts.values():

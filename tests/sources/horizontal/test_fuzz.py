@@ -9,10 +9,9 @@ import os
 import random
 
 import pytest
-from tests.sources.horizontal.parties import Party, ints
+from tests.sources.horizontal.rosters import Party, ints
 
-from isthmus.parties import run_round
-from isthmus.sources.horizontal import BrokenFrameError, FrameKind
+from isthmus.sources.horizontal import BrokenFrameError, FrameKind, run_round
 from isthmus.sources.horizontal.secure_sum import frames as fr
 
 FRAMES = int(os.environ.get("ISTHMUS_FUZZ_FRAMES", "20000"))

@@ -24,7 +24,6 @@ from isthmus.parties import (
     Ledger,
     Member,
     MemoryLedger,
-    Method,
     Policy,
     Study,
     code_hash,
@@ -39,13 +38,14 @@ from isthmus.sources.horizontal import (
     AskCounts,
     AskMoments,
     FrameKind,
-    Message,
     Opening,
     Refusal,
-    Station,
+    SecureSums,
+    SiteController,
 )
 from isthmus.sources.horizontal.requests.grid import counts_size
 from isthmus.sources.horizontal.secure_sum.frames import COORDINATOR, pack, parse
+from isthmus.sources.horizontal.study_terms import terms_of
 from isthmus.statistics import Kind, Moments, Plan, Schema, Variable
 from isthmus.testing.source import check_source
 
@@ -84,7 +84,8 @@ class Consortium:
             "members": [Member(n, f"{n} hospital", k.public) for n, k in self.keys.items()],
             "schema": SCHEMA,
             "bounds": {"age": (0, 120), "dose": (0, 10)},
-            "messages": [Message.MOMENTS, Message.COUNTS],
+            "protocol": SecureSums(),
+            "requests": ["moments", "counts"],
             "plan": Plan.sets([["ward", "ill"]]),
         }
         self.study = Study.draft("Dose and illness", **(terms | changes))
@@ -96,8 +97,8 @@ class Consortium:
         self.clock: Callable[[], datetime] = lambda: datetime.now(UTC)
         self.code = code_hash()
 
-    def station(self, name: str) -> Station:
-        return Station(
+    def station(self, name: str) -> SiteController:
+        return SiteController(
             self.study,
             self.signatures,
             self.keys[name],
@@ -128,8 +129,8 @@ def policy(folder: Path) -> Policy:
         minimum_cell=2,
         minimum_organisations=3,
         variables=("age", "dose", "ward", "ill", "others"),
-        methods=(Method.SECURE_SUMS,),
-        messages=(Message.MOMENTS, Message.COUNTS),
+        protocols=("secure sums",),
+        requests=("moments", "counts"),
         rounds_per_study=10,
         rounds_per_year=20,
         queries_per_year=20,
@@ -209,13 +210,13 @@ def test_signatures_cannot_be_swapped(four: Consortium, role: str) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        (b'format = "isthmus-study/1"', b'format = "x"', "format"),
+        (b'format = "isthmus-study/2"', b'format = "x"', "format"),
         (b"rounds = 10\n", b"", "rounds is missing"),
         (b"rounds = 10\n", b'rounds = "ten"\n', "rounds is a str"),
         (b"rounds = 10\n", b"rounds = 0\n", "at least 1"),
-        (b"rounds = 10\n", b"rounds = 10\nwhatever = 1\n", "whatever is not known"),
+        (b"rounds = 10\n", b"rounds = 10\nwhatever = 1\n", "whatever is not a known key"),
         (b"organisations = 3", b"organisations = 2", "organisations"),
-        (b'"moments"', b'"everything"', "messages"),
+        (b'"moments"', b'"everything"', "requests"),
         (b"high = 120.0\n", b"", "high is missing"),
         (b"high = 120.0\n", b"high = -1.0\n", "ascending"),
         (b"high = 120.0\n", b"high = inf\n", "finite"),
@@ -240,7 +241,9 @@ def test_mistakes_in_a_study_are_named(
 
 def test_all_mistakes_are_named_at_once(four: Consortium) -> None:
     text = four.study.text.replace(b"rounds = 10\n", b"").replace(b"title =", b"name =")
-    with pytest.raises(StudyError, match=r"title is missing.*rounds is missing.*name is not known"):
+    with pytest.raises(
+        StudyError, match=r"title is missing.*rounds is missing.*name is not a known key"
+    ):
         Study.parse(text)
 
 
@@ -254,7 +257,7 @@ def test_expiry_needs_a_zone(four: Consortium) -> None:
 @given(st.text(max_size=20), st.floats(allow_nan=False, allow_infinity=False), st.booleans())
 def test_what_is_written_is_read(text: str, number: float, truth: bool) -> None:
     made = document({"a b": text, "n": number, "t": truth}, {"x": [{"k": [text, 1, number]}]})
-    top = Reader.of(made.encode(errors="surrogatepass"), "test")
+    top = Reader.parse(made.encode(errors="surrogatepass"), "test")
     assert (top.take("a b", str), top.take("n", float), top.take("t", bool)) == (
         text,
         number,
@@ -298,7 +301,7 @@ def test_a_missing_key_refuses(tmp_path: Path, line: int) -> None:
 
 
 def test_a_policy_cannot_allow_two_organisations(tmp_path: Path) -> None:
-    with pytest.raises(StudyError, match="2 organisations"):
+    with pytest.raises(StudyError, match="minimum_organisations is 2"):
         replace(policy(tmp_path), minimum_organisations=2)
     text = policy(tmp_path).to_toml().replace("organisations = 3", "organisations = 2")
     with pytest.raises(StudyError, match="at least 3"):
@@ -309,8 +312,8 @@ def test_a_policy_cannot_allow_two_organisations(tmp_path: Path) -> None:
     ("change", "message"),
     [
         ({"variables": ("age", "dose", "ward")}, "ill"),
-        ({"methods": ()}, "method"),
-        ({"messages": (Message.COUNTS,)}, "moments"),
+        ({"protocols": ()}, "protocol"),
+        ({"requests": ("counts",)}, "moments"),
         ({"minimum_organisations": 5}, "organisations"),
     ],
 )
@@ -370,11 +373,11 @@ def test_a_year_is_a_year(four: Consortium) -> None:
         federation.moments(["dose"])
     four.study = replace(four.study, expires=four.study.expires + timedelta(days=800))
     four.clock = lambda: datetime.now(UTC) + timedelta(days=366)
-    assert four.station("north")._rules(AskMoments(("dose",))) == []
+    assert four.station("north")._rules.violations(AskMoments(("dose",))) == []
 
 
 def test_requests_beyond_the_study(tmp_path: Path) -> None:
-    four = Consortium(tmp_path, messages=[Message.MOMENTS])
+    four = Consortium(tmp_path, requests=["moments"])
     with pytest.raises(AbortedError, match="policy"):
         four.federation().counts(Plan.sets([["ward"]]))
 
@@ -429,7 +432,7 @@ def test_strange_data_are_refused_and_not_told(
     assert federation.moments().n == 180
     assert four.why("east") == ["data"]
     with pytest.raises(RefusedError) as error:
-        station._gathered(AskMoments(SCHEMA.names))
+        station._contribution(AskMoments(SCHEMA.names))
     assert error.value.__context__ is None
     text = (four.folder / "east.jsonl").read_text() + str(error.value) + caplog.text + shown
     for secret in (str(value), "Miller", "120.5"):
@@ -477,14 +480,14 @@ def test_a_dry_run_opens_no_socket_and_writes_nothing(
     monkeypatch.setattr(socket, "socket", refuse)
     station = four.station("north")
     run = station.dry_run(AskMoments(SCHEMA.names))
-    assert run.against == ()
-    assert run.statistics == Frame(four.data["north"], schema=SCHEMA).moments()
+    assert run.violations == ()
+    assert run.contribution == Frame(four.data["north"], schema=SCHEMA).moments()
     assert run.numbers == 21
     text = str(run)
     assert "21 numbers" in text
     assert "rows: 60" in text
-    assert isinstance(run.statistics, Moments)
-    assert str(run.statistics.sums)[1:9] in text
+    assert isinstance(run.contribution, Moments)
+    assert str(run.contribution.sums)[1:9] in text
     counts = str(station.dry_run(AskCounts(("ward", "ill"), Plan.sets([["ward", "ill"]]))))
     assert "ward × ill" in counts
     assert four.events("north") == []
@@ -594,7 +597,7 @@ def test_nor_can_the_coordinator(four: Consortium) -> None:
     four.ledgers["north"] = MemoryLedger()
     federation = four.federation()
     old = Opening(0, b"", 1, 1)
-    frame = pack(FrameKind.OPEN, four.study.terms, 0, COORDINATOR, old.body(), four.boss)
+    frame = pack(FrameKind.OPEN, terms_of(four.study), 0, COORDINATOR, old.body(), four.boss)
     for _ in range(300):
         four.sites["north"].handle(frame)
     entries = four.ledgers["north"].entries()
@@ -626,7 +629,7 @@ def test_nor_can_the_coordinator(four: Consortium) -> None:
 def test_strange_requests_are_refused(four: Consortium, request_: bytes) -> None:
     site = four.station("north").site()
     opening = Opening(1, request_, 3, 4)
-    frame = pack(FrameKind.OPEN, four.study.terms, 1, COORDINATOR, opening.body(), four.boss)
+    frame = pack(FrameKind.OPEN, terms_of(four.study), 1, COORDINATOR, opening.body(), four.boss)
     assert parse(site.handle(frame)).kind is FrameKind.REFUSE
     assert four.why("north") == ["bad_request"]
 

@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.sources.horizontal.parties import LIMBS, STUDY, Party, ints
+from tests.sources.horizontal.rosters import LIMBS, STUDY, Party, ints
 
 from isthmus.errors import AbortedError, DataError, StudyError
-from isthmus.parties import run_round
-from isthmus.parties.agreement.roster import Member, Terms
-from isthmus.sources.horizontal import FrameKind, Stage
+from isthmus.parties import Member, Roster
+from isthmus.sources.horizontal import FrameKind, Stage, Terms, run_round
 from isthmus.sources.horizontal.secure_sum import shamir
-from isthmus.sources.horizontal.secure_sum.words import (
+from isthmus.sources.horizontal.secure_sum.limbs import (
     Accumulator,
     from_int64,
     from_ints,
@@ -150,9 +149,9 @@ def test_organisations_count_not_sites() -> None:
     keys = [bytes([i]) * 32 for i in range(5)]
     two = tuple(Member(f"s{i}", f"o{i % 2}", keys[i]) for i in range(4))
     with pytest.raises(StudyError, match="organisations"):
-        Terms(STUDY, two, keys[4])
+        Terms(Roster(STUDY, two, keys[4]))
     three = tuple(Member(f"s{i}", f"o{min(i, 2)}", keys[i]) for i in range(4))
-    terms = Terms(STUDY, three, keys[4])
+    terms = Terms(Roster(STUDY, three, keys[4]))
     assert terms.enough(frozenset({0, 1, 2}))
     assert not terms.enough(frozenset({0, 2, 3}))
 
@@ -161,4 +160,4 @@ def test_organisations_count_not_sites() -> None:
 def test_thresholds_that_would_expose_a_site_are_refused(sites: int, threshold: int) -> None:
     members = tuple(Member(f"s{i}", f"o{i}", bytes([i]) * 32) for i in range(sites))
     with pytest.raises(StudyError):
-        Terms(STUDY, members, bytes([99]) * 32, threshold)
+        Terms(Roster(STUDY, members, bytes([99]) * 32), threshold)

@@ -1,1 +1,1 @@
-"""Federated structure learning by ADMM over model parameters."""
+"""Structure learning across sites by ADMM on model parameters (Ng and Zhang 2022)."""

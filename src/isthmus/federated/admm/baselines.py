@@ -1,8 +1,8 @@
-"""What sites could do without a protocol: learn alone, and put the graphs together.
+"""Baselines without a protocol: each site learns alone, and the graphs are combined.
 
-For comparison. Each site's graph leaves it bare, and where sites have few rows little is left of
-the truth: one secure sum of moments tells less of a site and learns more (Ng and Zhang 2022,
-section 6; our own figures are in the documentation).
+They are for comparison. Each site releases its graph unprotected, and sites with few rows find few
+of the true edges. One secure sum of moments reveals less about a site and learns more (Ng and Zhang
+2022, section 6; our own figures are in the documentation).
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from isthmus.graphs import DAG
 
 
 def vote(graphs: Sequence[DAG], share: float = 0.5) -> DAG:
-    """The edges that more than a share of the sites found.
+    """Return the edges that more than a share of the sites found (Na and Yang 2010).
 
-    After Na and Yang 2010. Where these close a cycle, those with the fewest votes are left out.
+    If these form a cycle, the edges with the fewest votes are left out.
 
     Parameters
     ----------
     graphs
         The graph of each site, over the same nodes.
     share
-        More than this share of the graphs must have an edge.
+        An edge must be in more than this share of the graphs.
 
     Raises
     ------
@@ -35,9 +35,11 @@ def vote(graphs: Sequence[DAG], share: float = 0.5) -> DAG:
         The graphs have different nodes, or there are none.
     """
     if not 0.0 <= share < 1.0:
-        raise DataError(f"share must be from 0 up to, but not, 1; {share} was given.")
+        raise DataError(f"share must be at least 0 and less than 1; {share} was given.")
     if not graphs or any(g.nodes != graphs[0].nodes for g in graphs):
-        raise GraphError("Give at least one graph, all of them over the same nodes in one order.")
+        raise GraphError(
+            "Give at least one graph; all graphs must have the same nodes in the same order."
+        )
     votes = np.mean([g.adjacency() for g in graphs], axis=0)
     return DAG.from_adjacency(graphs[0].nodes, acyclic(votes, share))
 
@@ -45,9 +47,9 @@ def vote(graphs: Sequence[DAG], share: float = 0.5) -> DAG:
 def average(
     names: Sequence[str], weights: Sequence[NDArray[np.float64]], threshold: float = 0.3
 ) -> DAG:
-    """The edges whose weight, on average over the sites, is above a threshold.
+    """Return the edges whose mean weight over the sites is above a threshold.
 
-    Where these close a cycle, the weakest are left out.
+    If these form a cycle, the weakest edges are left out.
 
     Parameters
     ----------
@@ -61,5 +63,5 @@ def average(
     """
     d = len(names)
     if not weights or any(np.shape(w) != (d, d) for w in weights):
-        raise DataError(f"Give at least one array of weights, all of the shape {(d, d)}.")
+        raise DataError(f"Give at least one array of weights; all must have the shape {(d, d)}.")
     return DAG.from_adjacency(names, acyclic(np.mean(weights, axis=0), threshold))

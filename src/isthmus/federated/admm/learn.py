@@ -1,9 +1,10 @@
 """ADMM over a federation (Ng and Zhang 2022): linear models, time series, neural networks.
 
-The coordinator's step is taken from secure sums, so it never sees the parameters of a site. That
-does not make ADMM harmless: for linear models sums over many rounds, together with what the
-coordinator sent, determine ``Σ_k (S_k + ρ I)⁻¹`` for every ρ of the schedule, from which few sites
-can be told apart. Where moments add up, one secure sum of moments tells less and learns better.
+The coordinator's step uses only secure sums, so the coordinator never sees the parameters of a
+site. This does not make ADMM harmless. For linear models, the sums of many rounds together with
+what the coordinator sent determine ``Σ_k (S_k + ρ I)⁻¹`` for every ρ of the schedule, from which
+the statistics of few sites can be separated. Where moments add up, one secure sum of moments
+reveals less and learns better.
 """
 
 from __future__ import annotations
@@ -11,14 +12,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias, final
+from typing import TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.errors import DataError, SchemaError
-from isthmus.federated.admm.agreed import Agreed
 from isthmus.federated.admm.requests import AskConsensus, AskNetworks
+from isthmus.federated.admm.result import ADMMResult
 from isthmus.federated.admm.steps import (
     ADMM,
     Centring,
@@ -34,12 +35,10 @@ from isthmus.federated.admm.steps import (
 )
 from isthmus.graphs import DAG
 from isthmus.graphs.lags import lagged_name, split_lag
-from isthmus.sources.horizontal.requests.sums import AskTotals
+from isthmus.sources.horizontal.federation import Federation
+from isthmus.sources.horizontal.requests.statistics import AskTotals
 from isthmus.sources.horizontal.secure_sum.frames import REQUEST
 from isthmus.statistics import Kind
-
-if TYPE_CHECKING:
-    from isthmus.sources.horizontal.federation import Federation
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -47,42 +46,42 @@ Floats: TypeAlias = NDArray[np.float64]
 @final
 @dataclass(frozen=True)
 class LinearADMM(ADMM):
-    """ADMM for linear models; the defaults are the paper's, but for the centring.
+    """ADMM for linear models. The defaults are those of the paper, except for the centring.
 
     For the parameters see `ADMM`.
     """
 
     def start(self, names: tuple[str, ...]) -> Floats:
-        """Zero."""
+        """Return zeros."""
         return np.zeros((len(names), len(names)))
 
     def request(self, turn: Turn) -> AskConsensus:
-        """The question to the sites in one step."""
+        """Return the request to the sites for one step."""
         return turn.linear()
 
     def join(self, target: Floats, common: Floats, pull: Pull) -> Floats:
-        """The coordinator's step."""
+        """Compute the coordinator's step."""
         return joint_step(target, common, pull, self.penalty)
 
     def weights(self, common: Floats) -> Floats:
-        """The parameters are the weights."""
+        """Return the parameters, which are the weights."""
         return common
 
 
 @final
 @dataclass(frozen=True)
 class DynamicADMM(ADMM):
-    """ADMM for time series: edges within a step and from earlier steps, after section 5.2.
+    """ADMM for time series: contemporaneous and lagged edges, after section 5.2.
 
-    The columns of earlier steps are named ``x@1``, ``x@2`` …, as `Series` makes them. Only edges
-    within a step can close a cycle.
+    Lagged columns are named ``x@1``, ``x@2`` …, as `Series` names them. Only contemporaneous edges
+    can form a cycle.
 
     Parameters
     ----------
     lagged_penalty
-        Weight of the ℓ1 norm of weights from earlier steps.
+        Coefficient of the ℓ1 norm of lagged weights.
     lagged_threshold
-        Weights from earlier steps below are dropped.
+        Smaller lagged weights are dropped.
 
     Notes
     -----
@@ -93,34 +92,34 @@ class DynamicADMM(ADMM):
     lagged_threshold: float = 0.1
 
     def start(self, names: tuple[str, ...]) -> Floats:
-        """Zero; a column for each variable of the present."""
+        """Return zeros, with one column per contemporaneous variable."""
         now = [n for n in names if split_lag(n)[1] == 0]
         lags, left = divmod(len(names), max(len(now), 1))
         wanted = tuple(lagged_name(n, lag) for lag in range(lags) for n in now)
         if left or lags < 2 or wanted != names:
             raise SchemaError(
-                "ADMM for time series needs the columns of all variables now, then one step "
-                f"earlier, and so on: x, y, x@1, y@1 …; given are {list(names)[:8]}. Give "
+                "ADMM for time series needs the columns of all variables, then all of them one "
+                f"step earlier, and so on: x, y, x@1, y@1 …; {list(names)[:8]} were given. Pass "
                 "Series(table, lags=2) for each site."
             )
         return np.zeros((len(names), len(now)))
 
     def request(self, turn: Turn) -> AskConsensus:
-        """The question to the sites in one step."""
+        """Return the request to the sites for one step."""
         return turn.linear()
 
     def join(self, target: Floats, common: Floats, pull: Pull) -> Floats:
-        """The coordinator's step; weights from earlier steps need no constraint."""
+        """Compute the coordinator's step; lagged weights need no acyclicity constraint."""
         d = target.shape[1]
         now = joint_step(target[:d], common[:d], pull, self.penalty)
         return np.concatenate([now, soft(target[d:], self.lagged_penalty / pull.weight)])
 
     def weights(self, common: Floats) -> Floats:
-        """The parameters are the weights."""
+        """Return the parameters, which are the weights."""
         return common
 
     def edges(self, common: Floats) -> NDArray[np.bool_]:
-        """The edges above the thresholds."""
+        """Return the edges above the thresholds."""
         d = common.shape[1]
         now = acyclic(common[:d], self.threshold)
         return np.concatenate([now, np.abs(common[d:]) > self.lagged_threshold])
@@ -129,18 +128,18 @@ class DynamicADMM(ADMM):
 @final
 @dataclass(frozen=True)
 class PerceptronADMM(ADMM):
-    """ADMM for one small neural network a node (`Perceptrons`).
+    """ADMM for one small neural network per variable (`Perceptrons`).
 
-    Needs JAX at every site: the extra ``numerics``. The weight of an edge is the norm of what
-    leads from the cause into the hidden layer of the effect. The paper's schedule is ``penalty =
-    0.001``, ``rho1 = rho2 = 0.1`` and `Stiffness.EACH`; with many sites it stops to learn early.
+    Needs JAX at every site (the extra ``numerics``). The weight of an edge is the norm of the
+    weights from the cause to the hidden layer of the effect. The paper's schedule is ``penalty =
+    0.001``, ``rho1 = rho2 = 0.1`` and `Stiffness.EACH`; with many sites it stops learning early.
 
     Parameters
     ----------
     hidden
         Units in the hidden layer of each network.
     seed
-        Draws the first parameters, from which all sites start.
+        Random seed of the initial parameters, which are the same for all sites.
 
     Notes
     -----
@@ -159,7 +158,7 @@ class PerceptronADMM(ADMM):
             raise DataError(f"hidden must be at least 1; {self.hidden} was given.")
 
     def start(self, names: tuple[str, ...]) -> Floats:
-        """Drawn, but no network reads the variable that it predicts."""
+        """Draw the initial parameters; no network uses the variable that it predicts."""
         from isthmus.numerics import perceptron
 
         most = 3 * REQUEST // 32 - sum(map(len, names)) - 1000  # base64 of 8 bytes each
@@ -167,21 +166,21 @@ class PerceptronADMM(ADMM):
             raise DataError(
                 f"Networks of {self.hidden} units for {len(names)} variables have "
                 f"{perceptron.size(len(names), self.hidden):,} parameters; about {most:,} fit into "
-                "a request. Take fewer units or variables."
+                "a request. Use fewer hidden units or fewer variables."
             )
-        found = perceptron.drawn(len(names), self.hidden, np.random.default_rng(self.seed))
-        self._first(found, len(names))[np.diag_indices(len(names))] = 0.0
-        return found
+        drawn = perceptron.drawn(len(names), self.hidden, np.random.default_rng(self.seed))
+        self._first(drawn, len(names))[np.diag_indices(len(names))] = 0.0
+        return drawn
 
     def request(self, turn: Turn) -> AskNetworks:
-        """The question to the sites in one step."""
+        """Return the request to the sites for one step."""
         sent = turn.common.astype("<f8").tobytes()
         return AskNetworks(
             turn.names, self.hidden, turn.step, turn.rows, turn.rho, sent, turn.centre
         )
 
     def join(self, target: Floats, common: Floats, pull: Pull) -> Floats:
-        """The coordinator's step: only the first layers are penalised and make cycles."""
+        """Compute the coordinator's step; only first layers are penalised and can form cycles."""
         d = self._nodes(target)
         new = target.copy()
         first = soft(self._first(target, d), self.penalty / pull.weight)
@@ -193,18 +192,18 @@ class PerceptronADMM(ADMM):
         return new
 
     def weights(self, common: Floats) -> Floats:
-        """Norms of what leads from a cause into the hidden layer of an effect."""
+        """Return the norms of the weights from a cause to the hidden layer of an effect."""
         first = self._first(common, self._nodes(common))
-        found: Floats = np.sqrt((first * first).sum(axis=2))
-        return found
+        norms: Floats = np.sqrt((first * first).sum(axis=2))
+        return norms
 
     def _nodes(self, common: Floats) -> int:
-        """The number of nodes, of which the number of parameters is h d² + (2 h + 1) d."""
+        """Return the number of variables d, given h d² + (2 h + 1) d parameters."""
         h, b = self.hidden, 2 * self.hidden + 1
         return round((math.sqrt(b * b + 4 * h * len(common)) - b) / (2 * h))
 
     def _first(self, common: Floats, d: int) -> Floats:
-        """A view of the first layers: [cause, effect, unit]."""
+        """Return a view of the first layers: [cause, effect, unit]."""
         return common[: d * d * self.hidden].reshape(d, d, self.hidden)
 
 
@@ -213,39 +212,40 @@ def learn_admm(
     options: ADMM = LinearADMM(),
     *,
     watch: Callable[[int], None] = lambda _step: None,
-) -> Agreed:
-    """Learn a network by ADMM, every round a secure sum.
+) -> ADMMResult:
+    """Learn a network by ADMM, with one secure sum per round.
 
     Parameters
     ----------
     federation
-        The sites; the method of their study must be `Method.ADMM`.
+        The sites. Their study must allow the requests of ADMM.
     options
         `LinearADMM`, `DynamicADMM` for `Series`, or `PerceptronADMM`.
     watch
-        Is told the number of each step before it is asked of the sites.
+        Called with the number of each step before it is sent to the sites.
 
     Raises
     ------
     AbortedError
-        A site is gone. ADMM needs all sites in every round: open the study again when it is back.
+        A site does not answer. ADMM needs all sites in every round: run it again when the site is
+        back.
     """
     schema = federation.schema()
     schema.require(Kind.CONTINUOUS, "ADMM")
     start = options.start(schema.names)
-    n, means = federation.totals(AskTotals(schema.names))
-    centre = tuple(means.tolist()) if options.centring is Centring.POOLED else None
+    totals = federation.ask(AskTotals(schema.names))
+    centre = tuple(totals.mean().tolist()) if options.centring is Centring.POOLED else None
 
     def ask(step: int, common: Floats, rho: float) -> Floats:
         watch(step)
-        turn = Turn(schema.names, n, centre, step, rho, common)
-        return federation.consensus(options.request(turn))
+        turn = Turn(schema.names, totals.n, centre, step, rho, common)
+        return federation.ask(options.request(turn))
 
     common, rounds = iterate(ask, start, len(federation.study.members), options)
     weights, edges = options.weights(common), options.edges(common)
     square = np.zeros((len(schema), len(schema)), dtype=bool)
     square[:, : edges.shape[1]] = edges
-    return Agreed(
+    return ADMMResult(
         DAG.from_adjacency(schema.names, square),
         weights,
         common,

@@ -1,11 +1,12 @@
-"""The coordinator's side of ADMM: from sums over sites to common parameters without cycles.
+"""The coordinator's side of ADMM: from sums over sites to common acyclic parameters.
 
-The coordinator's step minimises ``K ρ₂/2 |W - T|² + λ |W|₁ + α h(W) + ρ₁/2 h(W)²``, T the mean of
-what the sites gave. The ℓ1 norm need not be met with a subgradient, at whose corners rounding
-chooses where to stop. Because h reads only the squares of weights, and rises with each, at every
-stationary point a weight is ``v κ / (κ + 2 c)``, with κ = K ρ₂, v = T moved towards zero by λ/κ,
-and c the slope of the terms of h, the same for all parameters of one edge. So it is enough to
-minimise the smooth ``κ/2 |A - |v||² + α h(A) + ρ₁/2 h(A)²`` over one number A an edge.
+The coordinator's step minimises ``K ρ₂/2 |W - T|² + λ |W|₁ + α h(W) + ρ₁/2 h(W)²``, where T is the
+mean of the sites' contributions. No subgradient of the ℓ1 norm is needed, which would make the
+result depend on rounding at its kinks. Because h depends only on the squares of the weights and
+increases with each, every stationary point has weights ``v κ / (κ + 2 c)``, with κ = K ρ₂, v the
+soft threshold of T by λ/κ, and c the slope of the terms of h, the same for all parameters of one
+edge. It is therefore enough to minimise the smooth ``κ/2 |A - |v||² + α h(A) + ρ₁/2 h(A)²`` over
+one number A per edge.
 """
 
 from __future__ import annotations
@@ -19,27 +20,27 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from isthmus.federated.admm.requests import AskConsensus, Step
+from isthmus.federated.admm.requests import AskConsensus, StepOfADMM
 from isthmus.numerics.acyclicity import exponential
 
 Floats: TypeAlias = NDArray[np.float64]
-Truths: TypeAlias = NDArray[np.bool_]
+Bools: TypeAlias = NDArray[np.bool_]
 Ask: TypeAlias = Callable[[int, Floats, float], Floats]
-"""From step, common parameters and penalty to the sum over sites of ``B + β/ρ``."""
+"""Returns the sum over sites of ``B + β/ρ``, given step, common parameters and penalty."""
 
 MOST = 1e16
-"""Penalties do not grow beyond this."""
+"""Upper limit of the penalties."""
 
 
 class Centring(StrEnum):
-    """Which means a site takes off its rows."""
+    """Which means a site subtracts from its rows."""
 
     POOLED = "pooled"
     LOCAL = "local"
 
 
 class Stiffness(StrEnum):
-    """Whose penalty on disagreement ``rho2`` is at first."""
+    """Whether ``rho2`` is the penalty of each site or of all sites together."""
 
     EACH = "each"
     TOGETHER = "together"
@@ -47,7 +48,7 @@ class Stiffness(StrEnum):
 
 @dataclass(frozen=True)
 class Pull:
-    """What holds the common parameters: the sites, by ``weight``, and the terms of cycles."""
+    """The terms of the coordinator's step: the weight of the sites, and of the acyclicity terms."""
 
     weight: float
     alpha: float
@@ -56,7 +57,7 @@ class Pull:
 
 @dataclass(frozen=True, eq=False)
 class Turn:
-    """One step, before it is asked of the sites.
+    """One step, before it is sent to the sites.
 
     Attributes
     ----------
@@ -65,7 +66,7 @@ class Turn:
     rows
         Number of rows of all sites.
     centre
-        What sites take off their rows; ``None`` for each site's own means.
+        What sites subtract from their rows; ``None`` for the means of each site.
     step, rho, common
         Number of the step, penalty on disagreement, and the common parameters.
     """
@@ -78,7 +79,7 @@ class Turn:
     common: Floats
 
     def linear(self) -> AskConsensus:
-        """The question to sites that fit lines."""
+        """Return the request to sites that fit linear models."""
         weights = tuple(map(tuple, self.common.tolist()))
         return AskConsensus(self.names, self.step, self.rows, self.rho, weights, self.centre)
 
@@ -90,25 +91,25 @@ class ADMM(ABC):
     Parameters
     ----------
     penalty
-        Weight of the ℓ1 norm.
+        Coefficient of the ℓ1 norm.
     rho1, rho2
-        First penalties on cycles and on disagreement.
+        Initial penalties on cycles and on disagreement.
     growth1, growth2
-        Factors by which they grow every round.
+        Factors by which they grow in each round.
     rounds
-        The most rounds.
+        Maximum number of rounds.
     tolerance
-        Ends early when, five rounds in a row, the parameters moved less than this, and the measure
-        of cycles and the distance to what the sites want on average are below a hundred times
-        it; zero never ends early.
+        Stop early if, in five consecutive rounds, the parameters moved less than this, and both the
+        acyclicity measure and the distance to the mean of the sites are below a hundred times this.
+        Zero never stops early.
     threshold
-        Weights below are dropped; then the weakest until no cycle is left.
+        Smaller weights are dropped; then the weakest edges until there is no cycle.
     centring
-        Take off the pooled means, or each site's own, as in the paper, which costs a degree of
-        freedom for each site.
+        Subtract the pooled means, or the means of each site as in the paper, which costs one degree
+        of freedom per site.
     stiffness
-        Whether ``rho2`` is for each site, as in the paper, or for all together: then the common
-        parameters move as far in a round, however many sites there are.
+        Whether ``rho2`` is the penalty of each site, as in the paper, or of all sites together.
+        Then the size of a step does not depend on the number of sites.
     """
 
     penalty: float = 0.01
@@ -124,27 +125,27 @@ class ADMM(ABC):
 
     @abstractmethod
     def start(self, names: tuple[str, ...]) -> Floats:
-        """The first common parameters."""
+        """Return the initial common parameters."""
 
     @abstractmethod
-    def request(self, turn: Turn) -> Step:
-        """The question to the sites in one step."""
+    def request(self, turn: Turn) -> StepOfADMM:
+        """Return the request to the sites for one step."""
 
     @abstractmethod
     def join(self, target: Floats, common: Floats, pull: Pull) -> Floats:
-        """The coordinator's step, from the mean of what the sites gave."""
+        """Compute the coordinator's step from the mean of the sites' contributions."""
 
     @abstractmethod
     def weights(self, common: Floats) -> Floats:
-        """Weights ``[cause, effect]`` of edges; where there are more causes, effects come first."""
+        """Return the edge weights ``[cause, effect]``. Effects come first among the causes."""
 
-    def edges(self, common: Floats) -> Truths:
-        """The edges above the threshold, without a cycle."""
+    def edges(self, common: Floats) -> Bools:
+        """Return the edges above the threshold, without cycles."""
         return acyclic(self.weights(common), self.threshold)
 
 
 def iterate(ask: Ask, start: Floats, sites: int, options: ADMM) -> tuple[Floats, int]:
-    """Give the common parameters and the number of rounds."""
+    """Run ADMM; return the common parameters and the number of rounds."""
     common = start
     alpha, rho1, rho2 = 0.0, options.rho1, options.rho2
     if options.stiffness is Stiffness.TOGETHER:
@@ -158,7 +159,7 @@ def iterate(ask: Ask, start: Floats, sites: int, options: ADMM) -> tuple[Floats,
         moved = float(np.abs(new - common).max())
         apart = float(np.abs(new - target).max())
         common = new
-        # In the first rounds the penalty holds all weights at zero, far from what sites want.
+        # In the first rounds the penalty keeps all weights at zero, far from the mean of the sites.
         still = max(moved, 0.01 * h, 0.01 * apart) < options.tolerance
         quiet = quiet + 1 if still else 0
         if quiet == 5:
@@ -169,12 +170,12 @@ def iterate(ask: Ask, start: Floats, sites: int, options: ADMM) -> tuple[Floats,
 
 
 def cycles(weights: Floats) -> float:
-    """The measure of cycles among the effects."""
+    """Return the acyclicity measure of the contemporaneous weights."""
     return exponential(weights[: weights.shape[1]])[0]
 
 
 def soft(values: Floats, by: float) -> Floats:
-    """Move values towards zero."""
+    """Apply a soft threshold."""
     found: Floats = np.sign(values) * np.maximum(np.abs(values) - by, 0.0)
     return found
 
@@ -209,24 +210,24 @@ def without_cycles(wanted: Floats, start: Floats, pull: Pull) -> Floats:
 
 
 def joint_step(target: Floats, start: Floats, pull: Pull, penalty: float) -> Floats:
-    """The coordinator's step for one weight an edge; the diagonal is held at zero."""
+    """Compute the coordinator's step for one weight per edge; the diagonal stays zero."""
     wanted = soft(target, penalty / pull.weight)
     np.fill_diagonal(wanted, 0.0)
     return without_cycles(wanted, start, pull)
 
 
-def acyclic(weights: Floats, threshold: float) -> Truths:
-    """The edges above a threshold, which rises until there is no cycle."""
+def acyclic(weights: Floats, threshold: float) -> Bools:
+    """Return the edges above a threshold, which is raised until there is no cycle."""
     size = np.abs(weights)
     for least in [threshold, *np.sort(size[size > threshold]).tolist()]:
-        edges: Truths = size > least
+        edges: Bools = size > least
         if not cyclic(edges):
             return edges
     return np.zeros_like(size, dtype=bool)
 
 
-def cyclic(edges: Truths) -> bool:
-    """Whether a graph has a cycle."""
+def cyclic(edges: Bools) -> bool:
+    """Return whether a graph has a cycle."""
     left = np.ones(len(edges), dtype=bool)
     while left.any():
         roots = left & ~(edges[left].any(axis=0))

@@ -1,1 +1,1 @@
-"""What the parties of a study agree on, and who they are."""
+"""What the parties of a study agree on: study, protocol, roster, policy, signatures."""

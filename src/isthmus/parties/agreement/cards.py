@@ -1,37 +1,35 @@
-"""The card of a site, and the folder of a study: what parties hand to each other."""
+"""What parties give to each other: the card of a site, and the folder of a study."""
 
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import final
 
 from isthmus.errors import StudyError
 from isthmus.parties.agreement.roster import Member
-from isthmus.parties.agreement.study import (
-    Signature,
-    Study,
-    read_signatures,
-    write_signatures,
-)
+from isthmus.parties.agreement.signatures import Signature, read_signatures, write_signatures
+from isthmus.parties.agreement.study import Study
 from isthmus.parties.agreement.toml import Reader, document
 from isthmus.parties.identity import key_bytes, key_text
 
 FORMAT = "isthmus-card/1"
+SHARED_FILE_NAME = re.compile(r"[A-Za-z0-9._-]*[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 @final
 @dataclass(frozen=True)
 class Card:
-    """What a site tells of itself; nothing of it is secret.
+    """The public description of a site. It contains no secret.
 
     Attributes
     ----------
     member
         Name, organisation and public key.
     node
-        The public key by which the transport knows the site, in OpenSSH's form.
+        The public key by which the transport identifies the site, in OpenSSH format.
     """
 
     member: Member
@@ -39,18 +37,18 @@ class Card:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Card:
-        """Read what `write` wrote."""
-        top = Reader.of(Path(path).read_bytes(), "card")
+        """Read a file that `write` wrote."""
+        top = Reader.parse(Path(path).read_bytes(), "card")
         if top.take("format", str) != FORMAT:
-            top.wrong.append(f"format must be {FORMAT!r}")
-        name, behind = top.take("name", str), top.take("organisation", str)
-        key, node = top.tried("key", key_bytes), top.take("node", str)
+            top.problems.append(f"format must be {FORMAT!r}")
+        name, organisation = top.take("name", str), top.take("organisation", str)
+        key, node = top.convert("key", key_bytes), top.take("node", str)
         top.finish()
         assert key is not None
-        return cls(Member(name, behind, key), node)
+        return cls(Member(name, organisation, key), node)
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Write a file of TOML."""
+        """Write a TOML file."""
         text = document(
             {
                 "format": FORMAT,
@@ -66,12 +64,12 @@ class Card:
 
 @final
 class Folder:
-    """A study, its signatures, and how to connect: one folder that all parties share.
+    """The folder that all parties of a study share: the study, its signatures, how to connect.
 
     Parameters
     ----------
     path
-        The folder: ``study.toml``, ``NAME.signature`` of each who signed, ``ca.crt``,
+        The folder, with ``study.toml``, one ``NAME.signature`` per signature, ``ca.crt``,
         ``connect.toml``, and the ``cards`` of the sites.
     """
 
@@ -80,47 +78,49 @@ class Folder:
 
     @property
     def authority(self) -> Path:
-        """The certificate that the coordinator's must be signed by."""
+        """The certificate of the authority that signed the coordinator's certificate."""
         return self.path / "ca.crt"
 
     def study(self) -> Study:
-        """The study."""
+        """Read the study."""
         return Study.read(self.path / "study.toml")
 
     def signatures(self) -> list[Signature]:
-        """All signatures that are there."""
+        """Read all signatures in the folder."""
         files = sorted(self.path.glob("*.signature"))
         return [signature for file in files for signature in read_signatures(file)]
 
     def sign(self, signature: Signature) -> Path:
-        """Put a signature into the folder."""
-        if not signature.role.replace("-", "").replace("_", "").replace(".", "").isalnum():
-            raise StudyError(f"{signature.role!r} is no name for a file.")
+        """Write a signature into the folder and return its path."""
+        if not SHARED_FILE_NAME.fullmatch(signature.role):
+            raise StudyError(
+                f"{signature.role!r} cannot be used as the name of a file. Use letters, digits, "
+                "'-', '_' and '.' in the names of sites."
+            )
         path = self.path / f"{signature.role}.signature"
         write_signatures(path, [signature])
         return path
 
     def cards(self) -> dict[str, Card]:
-        """The cards of the sites; they must be those of the study."""
+        """Read the cards of the sites, which must be those of the study."""
         study = self.study()
-        found = [Card.read(p) for p in sorted((self.path / "cards").glob("*.toml"))]
-        cards = {c.member.name: c for c in found}
-        if {c.member for c in found} != set(study.members):
+        cards = [Card.read(p) for p in sorted((self.path / "cards").glob("*.toml"))]
+        if {c.member for c in cards} != set(study.members):
             raise StudyError(
                 f"The cards in {self.path / 'cards'} are not those of the study. "
                 "Draft the study again with the cards that the sites gave you."
             )
-        return cards
+        return {c.member.name: c for c in cards}
 
     def address(self) -> str:
-        """Host and port of the coordinator."""
-        top = Reader.of((self.path / "connect.toml").read_bytes(), "file connect.toml")
-        found = top.take("address", str)
+        """Read host and port of the coordinator."""
+        top = Reader.parse((self.path / "connect.toml").read_bytes(), "file connect.toml")
+        address = top.take("address", str)
         top.finish()
-        return found
+        return address
 
     def write(self, study: Study, cards: list[Card], authority: bytes, address: str) -> None:
-        """Put all but the signatures into a new folder."""
+        """Create the folder with everything except the signatures."""
         (self.path / "cards").mkdir(parents=True)
         study.write(self.path / "study.toml")
         for i, card in enumerate(cards):

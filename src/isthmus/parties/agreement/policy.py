@@ -1,4 +1,4 @@
-"""The policy of a site: its own rules, which no study can loosen."""
+"""The policy of a site: its own rules, which no study can relax."""
 
 from __future__ import annotations
 
@@ -8,62 +8,72 @@ from pathlib import Path
 from typing import final
 
 from isthmus.errors import RefusedError, StudyError
-from isthmus.parties.agreement.roster import FEWEST
-from isthmus.parties.agreement.study import Method, Study
-from isthmus.parties.agreement.toml import Reader, document
-from isthmus.sources.horizontal.requests.sums import Message
+from isthmus.parties.agreement.earlier_formats import policy_from_format_1
+from isthmus.parties.agreement.protocol import protocol_named, protocol_names, request_names
+from isthmus.parties.agreement.study import Study
+from isthmus.parties.agreement.toml import Reader, document, parse_toml
 
-FORMAT = "isthmus-policy/1"
+FORMAT = "isthmus-policy/2"
+FORMAT_1 = "isthmus-policy/1"
 ANY = "*"
 
 
 @final
 @dataclass(frozen=True)
 class Policy:
-    """What a site allows. Where a study asks for more, the site refuses.
+    """The rules of a site. Where a study asks for more, the site refuses.
 
-    Every key must be there: what nobody decided is not allowed.
+    Every key is required: what nobody has decided is not allowed.
 
     Parameters
     ----------
     minimum_cohort
-        Rows that the site must have for it to take part.
+        Number of rows that the site must have to take part.
     minimum_cell
-        Smallest number of rows that a filled cell of a table of the site may have. When all sites
-        keep to it, no cell of the sum is smaller. 1 allows all cells.
+        Smallest number of rows in a non-empty cell of a table of the site. If all sites use the
+        same number, no non-empty cell of a sum over the sites is smaller. 1 allows all cells.
     minimum_organisations
-        Organisations that must be behind every sum; at least three.
+        Number of organisations that must take part in every result. At least the minimum of each
+        allowed protocol holds in any case.
     variables
-        Names that may be used; ``"*"`` for all.
-    methods, messages
-        What studies may do and ask for.
+        Names of the variables that may be used; ``"*"`` for all.
+    protocols
+        Names of the protocols that studies may use.
+    requests
+        Names of the requests that the site answers.
     rounds_per_study
-        Rounds that are answered in one study.
+        Number of rounds that are answered in one study.
     rounds_per_year, queries_per_year
-        Rounds that are opened, and statistics that are sent, over all studies in 365 days.
+        Number of rounds that are opened, and of statistics that are sent, over all studies in 365
+        days.
     stop_file
-        Where this file exists, the site answers nothing: the kill switch.
+        While this file exists, the site answers nothing.
     """
 
     minimum_cohort: int
     minimum_cell: int
     minimum_organisations: int
     variables: tuple[str, ...]
-    methods: tuple[Method, ...]
-    messages: tuple[Message, ...]
+    protocols: tuple[str, ...]
+    requests: tuple[str, ...]
     rounds_per_study: int
     rounds_per_year: int
     queries_per_year: int
     stop_file: Path
 
     def __post_init__(self) -> None:
-        if self.minimum_organisations < FEWEST:
-            raise StudyError(
-                f"A policy allows sums over {self.minimum_organisations} organisations; with fewer "
-                f"than {FEWEST} one learns the numbers of another."
-            )
         if self.minimum_cohort < 1 or self.minimum_cell < 1:
-            raise StudyError("The smallest cohort and the smallest cell are at least 1.")
+            raise StudyError(
+                f"minimum_cohort is {self.minimum_cohort} and minimum_cell is {self.minimum_cell}; "
+                "both must be at least 1."
+            )
+        least = _least_organisations(self.protocols)
+        if self.minimum_organisations < least:
+            raise StudyError(
+                f"minimum_organisations is {self.minimum_organisations}; it must be at least "
+                f"{least} for the protocols {list(self.protocols)}. With fewer, one organisation "
+                "learns the numbers of another."
+            )
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Policy:
@@ -72,40 +82,48 @@ class Policy:
 
     @classmethod
     def parse(cls, data: bytes) -> Policy:
-        """Read the bytes of a policy file; `StudyError` names all mistakes and missing keys."""
-        top = Reader.of(data, "policy")
+        """Read the bytes of a policy file.
+
+        Raises
+        ------
+        StudyError
+            The message names all mistakes and all missing keys.
+        """
+        table = parse_toml(data, "policy")
+        if table.get("format") == FORMAT_1:
+            table = policy_from_format_1(table) | {"format": FORMAT}
+        top = Reader(table, "policy")
         if top.take("format", str) != FORMAT:
-            top.wrong.append(f"format must be {FORMAT!r}")
+            top.problems.append(f"format must be {FORMAT!r} (or {FORMAT_1!r})")
+        protocols = top.strings("protocols", protocol_names())
+        known = tuple(name for protocol in protocol_names() for name in request_names(protocol))
+        requests = top.strings("requests", known)
         numbers = {
-            key: top.whole(key, least)
-            for key, least in (
+            key: top.integer(key, minimum)
+            for key, minimum in (
                 ("minimum_cohort", 1),
                 ("minimum_cell", 1),
-                ("minimum_organisations", FEWEST),
+                ("minimum_organisations", 1),
                 ("rounds_per_study", 0),
                 ("rounds_per_year", 0),
                 ("queries_per_year", 0),
             )
         }
-        variables = top.words("variables")
-        words = {key: top.words(key) for key in ("methods", "messages")}
-        stop = top.take("stop_file", str)
-        for key, kind in (("methods", Method), ("messages", Message)):
-            known = {str(m) for m in kind}
-            top.wrong += [f"{key}: {w!r} is not known" for w in words[key] if w not in known]
-        if not stop:
-            top.wrong.append("stop_file must name a file")
+        variables = top.strings("variables")
+        stop_file = top.take("stop_file", str)
+        if not stop_file:
+            top.problems.append("stop_file must name a file")
         top.finish()
         return cls(
             **numbers,
             variables=variables,
-            methods=tuple(map(Method, words["methods"])),
-            messages=tuple(map(Message, words["messages"])),
-            stop_file=Path(stop),
+            protocols=protocols,
+            requests=requests,
+            stop_file=Path(stop_file),
         )
 
     def to_toml(self) -> str:
-        """As a file."""
+        """Return the text of the policy file."""
         return document(
             {
                 "format": FORMAT,
@@ -113,8 +131,8 @@ class Policy:
                 "minimum_cell": self.minimum_cell,
                 "minimum_organisations": self.minimum_organisations,
                 "variables": list(self.variables),
-                "methods": [m.value for m in self.methods],
-                "messages": [m.value for m in self.messages],
+                "protocols": list(self.protocols),
+                "requests": list(self.requests),
                 "rounds_per_study": self.rounds_per_study,
                 "rounds_per_year": self.rounds_per_year,
                 "queries_per_year": self.queries_per_year,
@@ -123,29 +141,38 @@ class Policy:
             {},
         )
 
-    def against(self, study: Study) -> list[str]:
-        """Sentences that say what of a study this policy does not allow."""
-        found = []
+    def violations(self, study: Study) -> list[str]:
+        """Return a phrase for each rule of this policy that a study breaks."""
+        broken = []
         if ANY not in self.variables:
             others = [n for n in study.schema.names if n not in self.variables]
             if others:
-                found.append(f"it uses the variables {others[:10]}, which are not allowed")
-        if study.method not in self.methods:
-            found.append(f"its method {study.method.value!r} is not allowed")
-        wrong = sorted(m.value for m in study.messages if m not in self.messages)
-        if wrong:
-            found.append(f"its messages {wrong} are not allowed")
-        behind = len({m.organisation for m in study.members})
-        if behind < self.minimum_organisations:
-            found.append(f"{behind} organisations take part, not {self.minimum_organisations}")
-        return found
+                broken.append(f"it uses the variables {others[:10]}, which are not allowed")
+        if study.protocol.name not in self.protocols:
+            broken.append(f"its protocol {study.protocol.name!r} is not allowed")
+        others = sorted(study.requests.difference(self.requests))
+        if others:
+            broken.append(f"its requests {others} are not allowed")
+        organisations = len({m.organisation for m in study.members})
+        if organisations < self.minimum_organisations:
+            broken.append(
+                f"{organisations} organisations take part; at least {self.minimum_organisations} "
+                "are required"
+            )
+        return broken
 
     def require(self, study: Study) -> None:
-        """Raise `RefusedError` unless the study is within this policy."""
-        against = self.against(study)
-        if against:
+        """Raise `RefusedError` unless this policy allows the study."""
+        broken = self.violations(study)
+        if broken:
             raise RefusedError(
-                f"The policy of this site stands against the study {study.title!r}: "
-                + "; ".join(against)
-                + ". The study or the policy must be changed by those who answer for it."
+                f"The policy of this site does not allow the study {study.title!r}: "
+                + "; ".join(broken)
+                + ". Whoever is responsible for the study or for the policy must change one of "
+                "them."
             )
+
+
+def _least_organisations(protocols: tuple[str, ...]) -> int:
+    """Return the smallest number that could make sense for any of these protocols."""
+    return min((protocol_named(name).minimum_parties for name in protocols), default=1)

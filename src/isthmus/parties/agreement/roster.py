@@ -1,4 +1,4 @@
-"""Who takes part: sites, their organisations and pinned keys, and how many must stay."""
+"""The roster of a study: its parties, their organisations and their pinned keys."""
 
 from __future__ import annotations
 
@@ -7,24 +7,20 @@ from functools import cached_property
 from typing import final
 
 from isthmus.errors import StudyError
-from isthmus.parties.identity import KEY, digest
-from isthmus.sources.horizontal.secure_sum.shamir import MOST
-
-FEWEST = 3
-"""With two, each learns the other's statistics from the sum."""
+from isthmus.parties.identity import KEY
 
 
 @final
 @dataclass(frozen=True)
 class Member:
-    """A site of the roster.
+    """A party of a study.
 
     Attributes
     ----------
     name
         Name of the site.
     organisation
-        The legal person behind it; several sites may belong to one.
+        The legal entity that operates it. Several sites may belong to one organisation.
     key
         Its Ed25519 public key, 32 bytes.
     """
@@ -36,90 +32,62 @@ class Member:
 
 @final
 @dataclass(frozen=True)
-class Terms:
-    """What all parties of a study agreed on before any message.
+class Roster:
+    """The parties of a study.
 
     Parameters
     ----------
     study
         SHA-256 of the study file.
     members
-        The sites, in the order of the study.
+        The parties, in the order of the study.
     coordinator
         The Ed25519 public key of the coordinator.
-    threshold
-        How many sites must answer at every stage; by default more than two thirds.
-    organisations
-        How many organisations must be behind them, at least three.
     """
 
     study: bytes
     members: tuple[Member, ...]
     coordinator: bytes
-    threshold: int = 0
-    organisations: int = FEWEST
 
     def __post_init__(self) -> None:
-        k = len(self.members)
-        if self.threshold == 0:
-            object.__setattr__(self, "threshold", max(default_threshold(k), FEWEST))
-        wrong = []
-        if not FEWEST <= k <= MOST:
-            wrong.append(f"{k} sites were given; from {FEWEST} to {MOST} are allowed")
-        if not max(FEWEST, k // 2 + 1) <= self.threshold <= max(k, FEWEST):
-            wrong.append(
-                f"the threshold is {self.threshold}; with {k} sites it must lie between "
-                f"{max(FEWEST, k // 2 + 1)} and {k}"
-            )
-        if self.organisations < FEWEST:
-            wrong.append(f"at least {FEWEST} organisations are needed, not {self.organisations}")
-        if len({m.organisation for m in self.members}) < self.organisations:
-            wrong.append(f"fewer than {self.organisations} organisations are behind the sites")
-        wrong += [
-            f"two sites have the same {what}"
-            for what in ("name", "key")
-            if len({getattr(m, what) for m in self.members}) != k
+        problems = [
+            f"two sites have the same {field}"
+            for field in ("name", "key")
+            if len({getattr(m, field) for m in self.members}) != len(self.members)
         ]
-        keys = [m.key for m in self.members] + [self.coordinator]
-        if any(len(key) != KEY for key in keys) or len(self.study) != KEY:
-            wrong.append("keys and the study's hash have 32 bytes")
-        if self.coordinator in keys[:-1]:
-            wrong.append("the coordinator must not have the key of a site")
-        if wrong:
-            raise StudyError("The roster cannot be used: " + "; ".join(wrong) + ".")
+        keys = [m.key for m in self.members]
+        if any(len(key) != KEY for key in (*keys, self.coordinator, self.study)):
+            problems.append("keys and the hash of the study must have 32 bytes")
+        if self.coordinator in keys:
+            problems.append("the coordinator must not use the key of a site")
+        if problems:
+            raise StudyError("The roster cannot be used: " + "; ".join(problems) + ".")
 
-    @cached_property
-    def digest(self) -> bytes:
-        """All of it in 32 bytes."""
-        parts = [p for m in self.members for p in (m.name.encode(), m.organisation.encode(), m.key)]
-        numbers = b"%d of %d" % (self.threshold, self.organisations)
-        return digest(b"isthmus terms 1", self.study, numbers, self.coordinator, *parts)
-
-    @property
-    def tolerated(self) -> int:
-        """How many sites may collude with the coordinator without a single one being exposed.
-
-        Two different active sets would each need `threshold` signatures.
-        """
-        return 2 * self.threshold - len(self.members) - 1
+    def __len__(self) -> int:
+        return len(self.members)
 
     def position(self, name: str) -> int:
-        """Position of a site in the roster."""
+        """Return the position of a party in the roster."""
         try:
             return self._positions[name]
         except KeyError:
-            raise StudyError(f"There is no site {name!r} in the study.") from None
+            raise StudyError(
+                f"The study has no site {name!r}; its sites are {[m.name for m in self.members]}."
+            ) from None
 
     @cached_property
     def _positions(self) -> dict[str, int]:
         return {m.name: i for i, m in enumerate(self.members)}
 
-    def enough(self, sites: frozenset[int]) -> bool:
-        """Whether these sites may form a sum."""
-        behind = {self.members[i].organisation for i in sites}
-        return len(sites) >= self.threshold and len(behind) >= self.organisations
+    def names(self, positions: frozenset[int]) -> list[str]:
+        """Return the names of the parties at these positions, in the order of the roster."""
+        return [self.members[i].name for i in sorted(positions)]
 
+    def organisations(self, positions: frozenset[int]) -> set[str]:
+        """Return the organisations behind the parties at these positions."""
+        return {self.members[i].organisation for i in positions}
 
-def default_threshold(sites: int) -> int:
-    """More than two thirds of the sites."""
-    return 2 * sites // 3 + 1
+    @property
+    def everyone(self) -> frozenset[int]:
+        """The positions of all parties."""
+        return frozenset(range(len(self.members)))

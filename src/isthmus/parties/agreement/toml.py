@@ -1,4 +1,4 @@
-"""Reading TOML strictly, with all mistakes at once; and writing the little we write."""
+"""Strict reading of TOML that reports all problems at once, and a small TOML writer."""
 
 from __future__ import annotations
 
@@ -13,143 +13,182 @@ from isthmus.errors import StudyError
 
 T = TypeVar("T")
 
+SHOWN = 20
+"""An error message lists at most this many problems."""
+
 
 @final
 class Reader:
-    """Takes the keys of a table one by one, and collects what is wrong.
+    """Takes the keys of a table one by one and collects every problem.
 
     Parameters
     ----------
     table
-        What was read.
-    what
-        Name of the document, for messages.
+        The table.
+    document
+        Name of the document, for error messages.
     path
-        Where the table stands in it.
-    wrong
-        The list of mistakes of the table around it.
+        Position of the table in the document, for error messages.
+    problems
+        The list of problems of the document.
     """
 
     def __init__(
-        self, table: Mapping[str, Any], what: str, path: str = "", wrong: list[str] | None = None
+        self,
+        table: Mapping[str, Any],
+        document: str,
+        path: str = "",
+        problems: list[str] | None = None,
     ) -> None:
         self._table = dict(table)
-        self._what = what
+        self._document = document
         self._path = path
-        self.wrong: list[str] = [] if wrong is None else wrong
+        self.problems: list[str] = [] if problems is None else problems
 
     @classmethod
-    def of(cls, data: bytes, what: str) -> Reader:
+    def parse(cls, data: bytes, document: str) -> Reader:
         """Read a document."""
-        try:
-            return cls(tomllib.loads(data.decode()), what)
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise StudyError(f"The {what} is not TOML: {error}.") from error
+        return cls(parse_toml(data, document), document)
 
     def take(self, key: str, kind: type[T], default: T | None = None) -> T:
-        """The value of a key that must be there, unless there is a default."""
+        """Return the value of a key, which is required unless there is a default."""
         where = self._path + key
         if key not in self._table:
             if default is None:
-                self.wrong.append(f"{where} is missing")
+                self.problems.append(f"{where} is missing")
                 return _empty(kind)
             return default
         value: Any = self._table.pop(key)
         if kind is float and type(value) is int:
             value = float(value)
         if type(value) is not kind:
-            self.wrong.append(f"{where} is a {type(value).__name__}, not a {kind.__name__}")
+            self.problems.append(f"{where} is a {type(value).__name__}, not a {kind.__name__}")
             return _empty(kind)
-        found: T = value
-        return found
+        taken: T = value
+        return taken
 
-    def whole(self, key: str, least: int) -> int:
-        """A whole number of at least this."""
-        value = self.take(key, int)
-        if value < least:
-            self.wrong.append(f"{self._path}{key} is {value}; it must be at least {least}")
-        return max(value, least)
+    def integer(self, key: str, minimum: int, default: int | None = None) -> int:
+        """Return an integer that is at least ``minimum``."""
+        value = self.take(key, int, default)
+        if value < minimum:
+            self.problems.append(f"{self._path}{key} is {value}; it must be at least {minimum}")
+        return max(value, minimum)
 
-    def words(self, key: str, default: list[str] | None = None) -> tuple[str, ...]:
-        """A list of strings."""
-        value: list[Any] = self.take(key, list, default)
+    def strings(
+        self, key: str, allowed: Mapping[str, Any] | tuple[str, ...] | None = None
+    ) -> tuple[str, ...]:
+        """Return a list of strings, each of which must be allowed."""
+        value: list[Any] = self.take(key, list)
         if not all(isinstance(v, str) for v in value):
-            self.wrong.append(f"{self._path}{key} must hold strings only")
+            self.problems.append(f"{self._path}{key} must hold only strings")
             return ()
+        if allowed is not None:
+            self.problems += [
+                f"{self._path}{key}: {v!r} is not one of {list(allowed)}"
+                for v in value
+                if v not in allowed
+            ]
         return tuple(value)
 
-    def tried(self, key: str, make: Callable[[str], T]) -> T | None:
-        """A string that stands for something else."""
+    def convert(self, key: str, make: Callable[[str], T]) -> T | None:
+        """Return the object that a string stands for, or ``None`` after a problem."""
         text = self.take(key, str)
         try:
             return make(text) if text else None
         except ValueError as error:
-            self.wrong.append(f"{self._path}{key}: {str(error).rstrip('.')}")
+            self.problems.append(f"{self._path}{key}: {str(error).rstrip('.')}")
             return None
 
-    def inner(self, key: str) -> list[Reader]:
-        """A list of tables."""
+    def table(self, key: str) -> Reader:
+        """Return a required table."""
+        value: dict[str, Any] = self.take(key, dict)
+        return Reader(value, self._document, f"{self._path}{key}.", self.problems)
+
+    def tables(self, key: str) -> list[Reader]:
+        """Return a list of tables, which must not be empty."""
         value: list[Any] = self.take(key, list, None if key in self._table else [])
         if not value:
-            self.wrong.append(f"{self._path}{key} is missing or empty")
-        found = []
+            self.problems.append(f"{self._path}{key} is missing or empty")
+        readers = []
         for i, table in enumerate(value):
             path = f"{self._path}{key}[{i}]."
             if isinstance(table, Mapping):
-                found.append(Reader(table, self._what, path, self.wrong))
+                readers.append(Reader(table, self._document, path, self.problems))
             else:
-                self.wrong.append(f"{path[:-1]} is not a table")
-        return found
+                self.problems.append(f"{path[:-1]} is not a table")
+        return readers
 
-    def left(self, key: str) -> Any:
-        """A value of any type, or ``None``."""
+    def optional(self, key: str) -> Any:
+        """Return a value of any type, or ``None``."""
         return self._table.pop(key, None)
 
-    def close(self) -> None:
-        """Complain about keys that nobody took."""
-        self.wrong += [f"{self._path}{key} is not known" for key in self._table]
+    def reject_other_keys(self) -> None:
+        """Report every key that was not taken."""
+        self.problems += [f"{self._path}{key} is not a known key" for key in self._table]
 
     def finish(self) -> None:
-        """Raise `StudyError` with all mistakes, if there are any."""
-        self.close()
-        if self.wrong:
-            shown = "; ".join(self.wrong[:20]) + (" …" if len(self.wrong) > 20 else "")
-            raise StudyError(f"The {self._what} cannot be used: {shown}.")
+        """Raise `StudyError` with all problems, if there are any."""
+        self.reject_other_keys()
+        if self.problems:
+            shown = "; ".join(self.problems[:SHOWN])
+            more = " …" if len(self.problems) > SHOWN else ""
+            raise StudyError(f"The {self._document} cannot be used: {shown}{more}.")
+
+
+def parse_toml(data: bytes, document: str) -> dict[str, Any]:
+    """Read TOML; `StudyError` names the document and the position of a mistake."""
+    try:
+        return tomllib.loads(data.decode())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise StudyError(f"The {document} is not TOML: {error}.") from error
 
 
 def _empty(kind: type[T]) -> T:
     made: Any = datetime.min if kind is datetime else kind()
-    found: T = made
-    return found
+    empty: T = made
+    return empty
 
 
-def written(value: object) -> str:
-    """A value as TOML."""
+def to_toml(value: object) -> str:
+    """Write one value."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     if isinstance(value, float) and not math.isfinite(value):
-        raise StudyError("Infinite numbers are not written.")
+        raise StudyError(f"{value} cannot be written to a file; give a finite number.")
     if isinstance(value, (int, float)):
         return repr(value)
     if isinstance(value, datetime):
         return value.isoformat(timespec="seconds").replace("+00:00", "Z")
     if isinstance(value, (list, tuple, set, frozenset)):
-        return "[" + ", ".join(map(written, value)) + "]"
+        return "[" + ", ".join(map(to_toml, value)) + "]"
     if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{_key(k)} = {written(v)}" for k, v in value.items()) + " }"
-    raise StudyError(f"A {type(value).__name__} is not written as TOML.")
+        return "{ " + ", ".join(f"{_key(k)} = {to_toml(v)}" for k, v in value.items()) + " }"
+    raise StudyError(f"A value of type {type(value).__name__} cannot be written to a file.")
 
 
-def document(table: Mapping[str, object], lists: Mapping[str, list[dict[str, object]]]) -> str:
-    """Keys and values, then lists of tables."""
-    lines = [f"{_key(k)} = {written(v)}" for k, v in table.items()]
+Table = Mapping[str, object]
+
+
+def document(
+    keys: Table,
+    lists: Mapping[str, list[dict[str, object]]],
+    tables: Mapping[str, Table] | None = None,
+) -> str:
+    """Write a document: keys and values, then tables, then lists of tables."""
+    lines = _lines(keys)
+    for name, table in (tables or {}).items():
+        lines += ["", f"[{name}]", *_lines(table)]
     for name, entries in lists.items():
         for entry in entries:
-            lines += ["", f"[[{name}]]", *(f"{_key(k)} = {written(v)}" for k, v in entry.items())]
+            lines += ["", f"[[{name}]]", *_lines(entry)]
     return "\n".join(lines) + "\n"
 
 
+def _lines(table: Table) -> list[str]:
+    return [f"{_key(k)} = {to_toml(v)}" for k, v in table.items()]
+
+
 def _key(name: object) -> str:
-    return written(str(name)) if not str(name).replace("_", "").isalnum() else str(name)
+    return to_toml(str(name)) if not str(name).replace("_", "").isalnum() else str(name)

@@ -1,1 +1,1 @@
-"""What may leave a site."""
+"""The rules that decide what may leave a site."""

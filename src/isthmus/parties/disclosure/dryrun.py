@@ -1,84 +1,55 @@
-"""What would leave a site."""
+"""A preview of what would leave a site."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import final
 
-import numpy as np
-
-from isthmus.sources.horizontal.requests.base import Matrix
-from isthmus.statistics import Counts, Moments
-
 
 @final
 @dataclass(frozen=True, eq=False)
 class DryRun:
-    """What would leave a site, and what stands against it. Nothing has left.
+    """What would leave a site, and which rules do not allow it. Nothing has left.
 
     Attributes
     ----------
     site
-        Who would answer.
+        Name of the site.
     request
-        What was asked.
-    statistics
-        The statistics before they are masked. They never leave in this form.
+        What was requested, in a phrase.
+    contribution
+        What the site would contribute, before it is protected; ``None`` if it has nothing to
+        contribute. It never leaves in this form.
+    lines
+        The same, for people.
     numbers
         How many numbers would be sent.
     size
-        The bytes of the frame.
-    against
+        The size of the message in bytes.
+    protection
+        How the numbers are protected, in a phrase.
+    violations
         Why the site would refuse; empty if it would not.
-    totals
-        Whether of moments only number of rows and sums would be sent.
     """
 
     site: str
     request: str
-    statistics: Moments | Counts | Matrix | None = field(repr=False)
+    contribution: object = field(repr=False)
+    lines: tuple[str, ...] = field(repr=False)
     numbers: int
     size: int
-    against: tuple[str, ...]
-    totals: bool = False
+    protection: str
+    violations: tuple[str, ...]
 
     def __str__(self) -> str:
-        lines = [f"Site {self.site} was asked for: {self.request}."]
-        if self.against:
-            lines += ["It would refuse:", *(f"  - {reason}" for reason in self.against)]
+        lines = [f"Request to site {self.site}: {self.request}."]
+        if self.violations:
+            lines += ["The site would refuse:", *(f"  - {reason}" for reason in self.violations)]
         else:
             lines.append(
-                f"It would send {self.numbers} numbers ({self.size:,} bytes), each hidden under "
-                "a mask; the coordinator learns only the sum over all sites."
+                f"The site would send {self.numbers} numbers ({self.size:,} bytes), "
+                f"{self.protection}."
             )
-        lines += ["", "The numbers before masking, which stay here:", *self._printed()]
+        lines += ["", "The numbers before protection, which stay at the site:"]
+        lines += self.lines or ("  (none, because the site would refuse)",)
         return "\n".join(lines)
-
-    def _printed(self) -> list[str]:
-        found = self.statistics
-        if found is None:
-            return ["  (none: see above)"]
-        with np.printoptions(threshold=2**31, linewidth=100):
-            if isinstance(found, np.ndarray):
-                return [str(found)]
-            if isinstance(found, Moments) and self.totals:
-                names = ", ".join(found.columns)
-                return [f"  rows: {found.n}", f"  sums of {names}:", str(found.n * found.mean())]
-            return _listed(found)
-
-
-def _listed(found: Moments | Counts) -> list[str]:
-    if isinstance(found, Counts):
-        lines = [f"  rows: {found.n}"]
-        for positions in found.tables:
-            names = [found.schema.names[i] for i in positions]
-            lines += [f"  {' × '.join(names)}:", str(found.table(names))]
-        return lines
-    return [
-        f"  rows: {found.n}",
-        f"  columns: {', '.join(found.columns)}",
-        f"  sums about {found.shift.tolist()}:",
-        str(found.sums),
-        "  products:",
-        str(found.gram),
-    ]

@@ -1,1 +1,1 @@
-"""What happened: the ledger and the journal."""
+"""What is written down: the ledger of a site, and journals that survive a crash."""

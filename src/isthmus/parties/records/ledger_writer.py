@@ -1,155 +1,197 @@
-"""What a site writes into its ledger, before anything leaves."""
+"""Writes the ledger entries of one study, before anything leaves the site."""
 
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, final
 
 from isthmus.errors import LedgerError
 from isthmus.parties.agreement.policy import Policy
+from isthmus.parties.agreement.protocol import known_event
 from isthmus.parties.agreement.study import Study
-from isthmus.parties.identity import KEY, digest
+from isthmus.parties.disclosure.denial import Denial, DeniedError
+from isthmus.parties.identity import digest
+from isthmus.parties.records.events import REFUSED, REPEATED, Event
 from isthmus.parties.records.ledger import Entry, Ledger
-from isthmus.sources.horizontal.requests.sums import read_request
-from isthmus.sources.horizontal.secure_sum.frames import (
-    BrokenFrameError,
-    FrameKind,
-    Opening,
-    Refusal,
-    size_of,
-)
+from isthmus.parties.requests import Request
 
-EVENTS = {
-    FrameKind.ADVERT: "opened",
-    FrameKind.SHARES: "shares",
-    FrameKind.MASKED: "sent",
-    FrameKind.CONSENT: "agreed",
-    FrameKind.REVEAL: "unmasked",
-    FrameKind.SUMMAND: "single",
-}
-OPENINGS = frozenset({"opened", "keys", "single"})
-"""Events that are the first of a round."""
+WRITTEN_IN_FULL = 100
+"""Of each kind of refusal, this many are all written; later ones are thinned out."""
 
-SENDINGS = frozenset({"sent", "single"})
-"""Events at which a statistic leaves."""
-
-SUMS = frozenset({"unmasked", "single"})
-"""Events after which a sum over `sites` is known."""
-
-STRANGE = frozenset({Refusal.MALFORMED, Refusal.OTHER_STUDY, Refusal.BAD_SIGNATURE})
-"""Refusals of frames that may come from anyone."""
-
-PATIENCE = 100
-"""So many refusals of one kind are all written down."""
-
-LONG = 4096
-"""Of a request that is longer, the hash is written down."""
+LONGEST_REQUEST = 4096
+"""Of a longer request, in bytes, only the hash is written."""
 
 
 @final
-class Book:
-    """Writes entries for a site.
+@dataclass(frozen=True)
+class Sent:
+    """A statistic that is about to leave.
+
+    Attributes
+    ----------
+    numbers
+        How many numbers it has.
+    size
+        Size of the message in bytes.
+    form
+        How the numbers are protected.
+    fingerprint
+        Keyed fingerprint of the data that the statistic was computed from.
+    """
+
+    numbers: int
+    size: int
+    form: str
+    fingerprint: str
+
+
+@final
+class LedgerWriter:
+    """Writes the entries of one study into the ledger of a site.
 
     Parameters
     ----------
     study, policy
-        Whose rules hold.
+        The study that the entries belong to, and the policy of the site.
     ledger
-        Where to write.
+        The ledger of the site, which may hold entries of other studies.
+    fixed_membership
+        Whether all results of the study must be over the same parties, so that nobody can subtract
+        one from another.
     """
 
-    def __init__(self, study: Study, policy: Policy, ledger: Ledger) -> None:
+    def __init__(
+        self, study: Study, policy: Policy, ledger: Ledger, *, fixed_membership: bool
+    ) -> None:
         self._study = study
         self._policy = policy
         self._ledger = ledger
-        self._often: Counter[str] = Counter()
+        self._fixed_membership = fixed_membership
+        self._repetitions: Counter[str] = Counter()
 
     def past(self) -> list[Entry]:
-        """All entries of this study."""
-        mine = self._study.identity.hex()
-        return [e for e in self._ledger.entries() if e.get("study") == mine]
+        """Return all entries of this study."""
+        study = self._study.identity.hex()
+        return [e for e in self._ledger.entries() if e.get("study") == study]
 
     def last_round(self) -> int:
-        """The highest round ever opened in this study."""
-        return max((e["round"] for e in self.past() if e["event"] in OPENINGS), default=0)
+        """Return the highest round ever opened in this study, or zero."""
+        openings = (e["round"] for e in self.past() if known_event(e["event"]).opens_round)
+        return max(openings, default=0)
+
+    def rounds_opened(self) -> int:
+        """Return the number of rounds that were opened in this study."""
+        return sum(known_event(e["event"]).opens_round for e in self.past())
+
+    def count_since(self, time: datetime) -> tuple[int, int]:
+        """Return how many rounds were opened and statistics sent since then, in all studies."""
+        since = time.isoformat()
+        recent = Counter(e["event"] for e in self._ledger.entries() if e["time"] >= since)
+        events = {known_event(name): number for name, number in recent.items()}
+        return (
+            sum(number for event, number in events.items() if event.opens_round),
+            sum(number for event, number in events.items() if event.sends_statistic),
+        )
+
+    def fingerprints(self) -> set[str]:
+        """Return the fingerprints of the data that earlier answers in this study were from."""
+        return {e["data"] for e in self.past() if "data" in e}
 
     def record(
         self,
-        kind: FrameKind,
-        opening: Opening,
-        active: frozenset[int] | None,
-        fingerprint: str | None,
+        event: Event,
+        number: int,
+        *,
+        request: Request | None = None,
+        description: str | None = None,
+        sent: Sent | None = None,
+        parties: frozenset[int] | None = None,
     ) -> None:
-        """Write down what is about to leave, or refuse it."""
-        details: dict[str, Any] = {}
-        if kind in (FrameKind.ADVERT, FrameKind.SUMMAND):
-            details |= self._asked(opening)
-        if fingerprint is not None:
-            details |= {
-                "numbers": opening.size,
-                "bytes": size_of(KEY + 4 * opening.size * opening.limbs),
-                "form": "secure sum",
-                "data": fingerprint,
-            }
-        if kind in (FrameKind.CONSENT, FrameKind.REVEAL, FrameKind.SUMMAND) and active is not None:
-            details["sites"] = self._agreed(active)
-        self._append(EVENTS[kind], opening.number, details)
+        """Write an entry, or raise `DeniedError` if it cannot be written or is not allowed.
 
-    def _asked(self, opening: Opening) -> dict[str, Any]:
-        request = read_request(opening.request, self._study.grid)
-        short = len(opening.request) <= LONG
-        plain = request.to_dict() if short else {"sha256": digest(opening.request).hex()}
-        return {"request": plain, "what": str(request)}
-
-    def record_keys(self, number: int, sites: frozenset[int]) -> None:
-        """Write down that a key is about to leave; nothing of the data does."""
-        what = "a key, for sums of one message each"
-        self._append("keys", number, {"what": what, "sites": self._agreed(sites)})
-
-    def record_again(self, number: int) -> None:
-        """Write down that the same bytes leave once more."""
-        details: dict[str, Any] = {}
-        if self._worth("again", details):
-            self._append("again", number, details)
-
-    def _append(self, event: str, number: int, details: dict[str, Any]) -> None:
-        mine = self._study.identity.hex()
-        try:
-            self._ledger.append(event, study=mine, round=number, **details)
-        except LedgerError:
-            raise BrokenFrameError(Refusal.LEDGER) from None
-
-    def _agreed(self, active: frozenset[int]) -> list[str]:
-        """The names of the sites in a sum; refuses sums that could be subtracted."""
-        members = [self._study.members[i] for i in sorted(active)]
-        if len({m.organisation for m in members}) < self._policy.minimum_organisations:
-            raise BrokenFrameError(Refusal.POLICY)
-        names = [m.name for m in members]
-        if self._study.fixed_membership:
-            before = [e["sites"] for e in self.past() if e["event"] in SUMS]
-            if any(sites != names for sites in before):
-                raise BrokenFrameError(Refusal.MEMBERSHIP)
-        return names
-
-    def refused(self, why: Refusal, number: int) -> None:
-        """Write down that a frame was not answered.
-
-        Nobody can fill the disk: of frames that are not authentic, which anyone can send, and of
-        others after the first hundred, only every one whose number is a power of two is written,
-        with that number.
+        Parameters
+        ----------
+        event
+            The kind of entry.
+        number
+            Number of the round.
+        request, description
+            What was requested; or a phrase where there is no request.
+        sent
+            The statistic that is about to leave.
+        parties
+            Positions of the parties that the result of the round is over.
         """
-        details: dict[str, Any] = {"why": why.name.lower()}
-        if self._worth(details["why"], details, strange=why in STRANGE):
+        details: dict[str, Any] = {}
+        if request is not None:
+            details |= {"request": _plain(request), "what": str(request)}
+        if description is not None:
+            details["what"] = description
+        if sent is not None:
+            details |= {
+                "numbers": sent.numbers,
+                "bytes": sent.size,
+                "form": sent.form,
+                "data": sent.fingerprint,
+            }
+        if parties is not None:
+            details["sites"] = self._allowed_names(parties)
+        self._append(event, number, details)
+
+    def record_repetition(self, number: int) -> None:
+        """Write that the same bytes are about to leave once more."""
+        details: dict[str, Any] = {}
+        if self._is_worth_writing(REPEATED.name, details):
+            self._append(REPEATED, number, details)
+
+    def record_refusal(self, reason: str, number: int, *, authentic: bool) -> None:
+        """Write that a message was not answered.
+
+        Nobody can fill the disk with refusals. Of messages that are not authentic, which anyone can
+        send, and of other messages after the first hundred with the same reason, only those are
+        written whose count is a power of two, together with that count.
+        """
+        details: dict[str, Any] = {"why": reason}
+        if self._is_worth_writing(reason, details, authentic=authentic):
             try:
-                self._append("refused", number, details)
-            except BrokenFrameError:
-                # Nothing left the site; there is nobody to tell where the ledger is gone.
+                self._append(REFUSED, number, details)
+            except DeniedError:
+                # The ledger cannot be written. Nothing has left the site, so nothing is lost.
                 return
 
-    def _worth(self, what: str, details: dict[str, Any], *, strange: bool = False) -> bool:
-        self._often[what] += 1
-        often = self._often[what]
-        if strange or often > PATIENCE:
-            details["frames"] = often
-            return not often & (often - 1)
+    def _append(self, event: Event, number: int, details: dict[str, Any]) -> None:
+        study = self._study.identity.hex()
+        try:
+            self._ledger.append(event.name, study=study, round=number, **details)
+        except LedgerError:
+            raise DeniedError(Denial.LEDGER) from None
+
+    def _allowed_names(self, parties: frozenset[int]) -> list[str]:
+        """Return the names of the parties of a result; refuse results that can be subtracted."""
+        roster = self._study.roster
+        if len(roster.organisations(parties)) < self._policy.minimum_organisations:
+            raise DeniedError(Denial.POLICY)
+        names = roster.names(parties)
+        if self._fixed_membership:
+            results = [e["sites"] for e in self.past() if known_event(e["event"]).reveals_result]
+            if any(earlier != names for earlier in results):
+                raise DeniedError(Denial.MEMBERSHIP)
+        return names
+
+    def _is_worth_writing(
+        self, what: str, details: dict[str, Any], *, authentic: bool = True
+    ) -> bool:
+        self._repetitions[what] += 1
+        count = self._repetitions[what]
+        if not authentic or count > WRITTEN_IN_FULL:
+            details["frames"] = count
+            return not count & (count - 1)
         return True
+
+
+def _plain(request: Request) -> dict[str, Any]:
+    data = request.to_bytes()
+    short = len(data) <= LONGEST_REQUEST
+    return request.to_dict() if short else {"sha256": digest(data).hex()}

@@ -1,1 +1,1 @@
-"""Carriers of messages between parties."""
+"""Transports: they carry messages between the parties, and need not be trusted."""

@@ -1,4 +1,4 @@
-"""How frames reach the sites; and within one process, for research and tests."""
+"""The interface of transports, and the transport within one process for research and tests."""
 
 from __future__ import annotations
 
@@ -9,45 +9,58 @@ from enum import StrEnum
 from typing import Protocol, TypeAlias, final
 
 from isthmus.errors import AbortedError
-from isthmus.sources.horizontal.secure_sum.coordinator import Coordinator
-from isthmus.sources.horizontal.secure_sum.frames import BrokenFrameError, Refusal
-from isthmus.sources.horizontal.secure_sum.gathering import SingleRound
-from isthmus.sources.horizontal.secure_sum.words import Words
+
+
+class RejectedMessageError(Exception):
+    """A message that cannot be accepted. It carries nothing of the message's content.
+
+    Parameters
+    ----------
+    reason
+        A short name of the reason.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason.replace("_", " "))
+        self.reason = reason
 
 
 class Round(Protocol):
-    """What drives the frames of one round: `Coordinator`, `KeyRound`, `SingleRound`."""
+    """The coordinator's side of one round of a protocol, as transports see it."""
 
     @property
     def waiting(self) -> tuple[str, ...]:
         """The sites that have not answered yet."""
 
     def begin(self) -> dict[str, bytes]:
-        """The first frame for each site."""
+        """Return the first message to each site."""
 
     def receive(self, data: bytes) -> None:
-        """Take a frame of a site. One that cannot be accepted raises and changes nothing."""
+        """Take a message of a site, or raise `RejectedMessageError` and change nothing."""
 
     def advance(self) -> dict[str, bytes]:
-        """Go on with the sites that answered, or raise `AbortedError`."""
+        """Return the next messages, given the sites that answered; or raise `AbortedError`.
+
+        No more messages means that the round is complete.
+        """
 
     def again(self) -> dict[str, bytes]:
-        """Frames that may be sent once more to sites that are silent; mostly none."""
+        """Return messages that may be sent once more to silent sites; often there are none."""
 
 
 @final
 @dataclass(frozen=True)
 class Timeouts:
-    """How long to wait, in seconds. There are no others.
+    """How long a coordinator waits, in seconds. There are no other time limits.
 
     Attributes
     ----------
     answer
         For the answer of a site to one message. A site that takes longer is silent.
     gather
-        For all sites to come at the beginning.
+        For all sites to connect at the beginning.
     pause
-        For silent sites to come back, where a round cannot go on without them.
+        For silent sites to come back, where a round cannot continue without them.
     """
 
     answer: float = 300.0
@@ -56,7 +69,7 @@ class Timeouts:
 
 
 class SiteState(StrEnum):
-    """What a coordinator knows of a site."""
+    """What a coordinator knows about a site."""
 
     AWAITED = "awaited"
     ASKED = "asked"
@@ -65,18 +78,18 @@ class SiteState(StrEnum):
 
 
 Watcher: TypeAlias = Callable[[str, SiteState], None]
-"""Is told of every site whose state changes."""
+"""Called with the name of each site whose state changes."""
 
 
 class Transport(ABC):
-    """Carries a frame to each of some sites, and brings back what they answer."""
+    """Delivers a message to each of some sites and returns their answers."""
 
     @abstractmethod
     def exchange(self, outgoing: Mapping[str, bytes]) -> Iterable[bytes]:
-        """Deliver, and give the answers that came in time, in any order."""
+        """Deliver the messages and return the answers that arrive in time, in any order."""
 
     def wait(self, silent: tuple[str, ...]) -> bool:
-        """Wait until silent sites may be back; ``False`` means that it is no use to wait."""
+        """Wait until silent sites may be back; ``False`` if waiting is of no use."""
         return False
 
 
@@ -87,12 +100,12 @@ class InProcess(Transport):
     Parameters
     ----------
     sites
-        What handles the frames of each site.
+        A function per site that answers its messages.
     lost
         Deliveries that fail: pairs of a site and the number of the exchange, counted from zero.
-        The site does not get the frame.
+        The site does not receive the message, nor any later one.
     muted
-        As above, but the site gets the frame and its answer is lost.
+        The same, but the site receives the message and its answer is lost.
     """
 
     def __init__(
@@ -111,62 +124,44 @@ class InProcess(Transport):
         self.received = 0
 
     def exchange(self, outgoing: Mapping[str, bytes]) -> Iterable[bytes]:
-        """Deliver one by one."""
-        at, self.exchanges = self.exchanges, self.exchanges + 1
-        for name, frame in outgoing.items():
-            if (name, at) in self._lost:
+        number, self.exchanges = self.exchanges, self.exchanges + 1
+        for name, message in outgoing.items():
+            if (name, number) in self._lost:
                 self._dead.add(name)
             if name in self._dead:
                 continue
-            self.sent += len(frame)
-            answer = self._sites[name](frame)
-            if (name, at) in self._muted:
+            self.sent += len(message)
+            answer = self._sites[name](message)
+            if (name, number) in self._muted:
                 self._dead.add(name)
                 continue
             self.received += len(answer)
             yield answer
 
 
-def drive(led: Round, transport: Transport) -> None:
+def drive(round_: Round, transport: Transport) -> None:
     """Drive a round to its end.
 
     Raises
     ------
     AbortedError
-        Too few sites were left; nothing but the names of the silent ones is known.
+        Too few sites were left. Only the names of the silent ones are known.
     """
-    outgoing = led.begin()
-    rejected: list[Refusal] = []
+    outgoing = round_.begin()
+    rejected: list[str] = []
     while outgoing:
         for answer in transport.exchange(outgoing):
             try:
-                led.receive(answer)
-            except BrokenFrameError as broken:
-                rejected.append(broken.why)
-        outgoing = led.again()
-        if outgoing and transport.wait(led.waiting):
+                round_.receive(answer)
+            except RejectedMessageError as error:
+                rejected.append(error.reason)
+        outgoing = round_.again()
+        if outgoing and transport.wait(round_.waiting):
             continue
         try:
-            outgoing = led.advance()
+            outgoing = round_.advance()
         except AbortedError as error:
             if rejected:
-                kinds = sorted({why.name.lower() for why in rejected})
-                error.add_note(f"{len(rejected)} frames were rejected: {kinds}.")
+                reasons = sorted(set(rejected))
+                error.add_note(f"{len(rejected)} messages were rejected: {reasons}.")
             raise
-
-
-def run_round(coordinator: Coordinator | SingleRound, transport: Transport) -> Words:
-    """Drive a round to its end.
-
-    Returns
-    -------
-    Words
-        The sum over the coordinator's `active` sites.
-
-    Raises
-    ------
-    AbortedError
-        Too few sites were left; nothing but the names of the silent ones is known.
-    """
-    drive(coordinator, transport)
-    return coordinator.total

@@ -1,8 +1,8 @@
-"""Frames over sockets of the file system: to a site's service, and from whoever relays to it.
+"""Messages over Unix domain sockets, between a site's process and whatever relays to it.
 
-Only processes of the same user can open the socket: it lies in a folder of mode 0700 and has
-itself mode 0600. A message is its length in four bytes, then the bytes. An empty message asks
-whether anybody is there, and an empty one is the answer.
+Only processes of the same user can open the socket: its folder has mode 0700, and the socket itself
+has mode 0600. A message is sent as its length in four bytes, then its bytes. An empty message asks
+whether the site is running, and the answer is empty too.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from isthmus.parties.transport.base import SiteState, Timeouts, Transport, Watch
 
 LENGTH = struct.Struct("<I")
 IDLE = 30.0
-"""Seconds in which who opened a connection must send a whole message."""
+"""Seconds in which a client must send a complete message."""
 
 MANY = 32
-"""Connections at a time; further ones wait."""
+"""Maximum number of connections at a time; further ones wait."""
 
 LONGEST = 100
-"""Bytes of a path that every system takes for a socket."""
+"""Longest path, in bytes, that every system accepts for a socket."""
 
 PING = b""
 
 
 def socket_path(folder: Path) -> Path:
-    """Where the socket of a folder lies: in it, or in a folder of its own if that is too long."""
-    found = folder / "socket"
-    if len(os.fsencode(found)) <= LONGEST:
-        return found
+    """Return the path of a folder's socket; outside of the folder if that path is too long."""
+    path = folder / "socket"
+    if len(os.fsencode(path)) <= LONGEST:
+        return path
     return Path(tempfile.mkdtemp(prefix="isthmus-")) / "socket"
 
 
@@ -48,13 +48,13 @@ def send(to: socket.socket, data: bytes) -> None:
 
 
 def receive(source: socket.socket, limit: int) -> bytes | None:
-    """Receive a message; ``None`` when the other end is gone; `ValueError` for one too long."""
+    """Receive a message; ``None`` if the connection is closed, `ValueError` if it is too long."""
     head = _exactly(source, LENGTH.size)
     if head is None:
         return None
     (size,) = LENGTH.unpack(head)
     if size > limit:
-        raise ValueError(f"a message of {size} bytes; {limit} are allowed")
+        raise ValueError(f"the message has {size} bytes; at most {limit} are allowed")
     return _exactly(source, size)
 
 
@@ -70,18 +70,18 @@ def _exactly(source: socket.socket, size: int) -> bytes | None:
 
 @final
 class Service:
-    """Answers messages on a socket, until it is closed.
+    """Answers messages on a socket until it is closed.
 
     Parameters
     ----------
     path
-        The socket; a left-over of a killed process is replaced.
+        The socket. A socket that a killed process left behind is replaced.
     handle
-        Gives the answer to a message. It is called by one thread at a time.
+        Returns the answer to a message. It is called by one thread at a time.
     limit
-        Bytes of the longest message.
-    strange
-        Is told when somebody sends what is not a message.
+        Length of the longest message, in bytes.
+    reject
+        Called when a client sends something that is not a message.
     """
 
     def __init__(
@@ -89,12 +89,12 @@ class Service:
         path: Path,
         handle: Callable[[bytes], bytes],
         limit: int,
-        strange: Callable[[], None] = lambda: None,
+        reject: Callable[[], None] = lambda: None,
     ) -> None:
         self._path = path
         self._handle = handle
         self._limit = limit
-        self._strange = strange
+        self._reject = reject
         self._one = threading.Lock()
         self._free = threading.Semaphore(MANY)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -115,12 +115,12 @@ class Service:
                 self._free.release()
                 if self._closed:
                     return
-                time.sleep(0.1)  # too many open files, perhaps: somebody will go
+                time.sleep(0.1)  # too many open files, perhaps; some client will disconnect
                 continue
             threading.Thread(target=self._talk, args=(connection,), daemon=True).start()
 
     def start(self) -> None:
-        """Answer in a thread of its own."""
+        """Answer in a separate thread."""
         threading.Thread(target=self.serve, daemon=True).start()
 
     def _talk(self, connection: socket.socket) -> None:
@@ -136,16 +136,16 @@ class Service:
                     send(connection, answer)
         except ValueError:
             with self._one:
-                self._strange()
+                self._reject()
         except OSError:
-            return  # who asked is gone, or was silent for too long
+            return  # the client disconnected, or was silent for too long
         finally:
             self._free.release()
 
     def close(self) -> None:
-        """Answer no more."""
+        """Stop answering."""
         self._closed = True
-        # Wakes a thread that waits for a connection, which closing alone does not.
+        # Wakes the thread that waits for a connection; closing the listener does not.
         self._listener.close()
         try:
             with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as last:
@@ -156,7 +156,7 @@ class Service:
 
 
 def ask(path: Path, data: bytes, limit: int, seconds: float) -> bytes | None:
-    """The answer of a service, or ``None`` if there is none in time."""
+    """Return the answer of a service, or ``None`` if there is none in time."""
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
             connection.settimeout(seconds)
@@ -169,18 +169,18 @@ def ask(path: Path, data: bytes, limit: int, seconds: float) -> bytes | None:
 
 @final
 class Sockets(Transport):
-    """Sites as services on this machine: for tests, and for several sites of one computer.
+    """Sites as services on this machine: for tests, and for several sites on one computer.
 
     Parameters
     ----------
     paths
         The socket of each site.
     limit
-        Bytes of the longest answer.
+        Length of the longest answer, in bytes.
     timeouts
         How long to wait.
     watch
-        Is told what becomes of each site.
+        Called when the state of a site changes.
     """
 
     def __init__(
@@ -197,13 +197,15 @@ class Sockets(Transport):
         self._deadline: float | None = None
 
     def exchange(self, outgoing: Mapping[str, bytes]) -> Iterable[bytes]:
-        """Ask all at once."""
         return self._exchange(outgoing)
 
     def _exchange(self, outgoing: Mapping[str, bytes]) -> Iterator[bytes]:
         unknown = outgoing.keys() - self._paths.keys()
         if unknown:
-            raise FederationError(f"There is no socket for the sites {sorted(unknown)}.")
+            raise FederationError(
+                f"No socket was given for the sites {sorted(unknown)}; there are sockets for "
+                f"{sorted(self._paths)}."
+            )
         answered = 0
         with ThreadPoolExecutor(max_workers=max(len(outgoing), 1)) as pool:
             waiting = {}
@@ -221,7 +223,6 @@ class Sockets(Transport):
             self._deadline = None
 
     def wait(self, silent: tuple[str, ...]) -> bool:
-        """Wait until all of these say that they are there."""
         if self._deadline is None:
             self._deadline = time.monotonic() + self._timeouts.pause
         for name in silent:

@@ -1,57 +1,35 @@
-"""Many sites with the same columns: secure sums of their statistics.
-
-The protocol is imported when one of its names is used: most programs federate nothing.
-"""
+"""Many sites with the same columns: secure sums of their statistics."""
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from isthmus.sources.horizontal.host import Host
-    from isthmus.sources.horizontal.requests.grid import Grid
-    from isthmus.sources.horizontal.requests.sums import (
-        AskCounts,
-        AskFeatures,
-        AskMoments,
-        AskTotals,
-        Message,
-        Request,
-    )
-    from isthmus.sources.horizontal.secure_sum.coordinator import Coordinator, Stage
-    from isthmus.sources.horizontal.secure_sum.frames import (
-        BrokenFrameError,
-        FrameKind,
-        Opening,
-        Refusal,
-    )
-    from isthmus.sources.horizontal.secure_sum.gathering import KeyRound, SingleRound
-    from isthmus.sources.horizontal.secure_sum.keeper import Keeper
-    from isthmus.sources.horizontal.secure_sum.site import Site
-    from isthmus.sources.horizontal.station import Station
-
-_HOMES = {
-    "AskCounts": "isthmus.sources.horizontal.requests.sums",
-    "AskFeatures": "isthmus.sources.horizontal.requests.sums",
-    "AskMoments": "isthmus.sources.horizontal.requests.sums",
-    "AskTotals": "isthmus.sources.horizontal.requests.sums",
-    "BrokenFrameError": "isthmus.sources.horizontal.secure_sum.frames",
-    "Coordinator": "isthmus.sources.horizontal.secure_sum.coordinator",
-    "FrameKind": "isthmus.sources.horizontal.secure_sum.frames",
-    "Grid": "isthmus.sources.horizontal.requests.grid",
-    "Host": "isthmus.sources.horizontal.host",
-    "Keeper": "isthmus.sources.horizontal.secure_sum.keeper",
-    "KeyRound": "isthmus.sources.horizontal.secure_sum.gathering",
-    "Message": "isthmus.sources.horizontal.requests.sums",
-    "Opening": "isthmus.sources.horizontal.secure_sum.frames",
-    "Refusal": "isthmus.sources.horizontal.secure_sum.frames",
-    "Request": "isthmus.sources.horizontal.requests.sums",
-    "SingleRound": "isthmus.sources.horizontal.secure_sum.gathering",
-    "Site": "isthmus.sources.horizontal.secure_sum.site",
-    "Stage": "isthmus.sources.horizontal.secure_sum.coordinator",
-    "Station": "isthmus.sources.horizontal.station",
-}
+from isthmus.sources.horizontal.federation import Federation
+from isthmus.sources.horizontal.requests.base import (
+    Contribution,
+    MethodState,
+    StatisticRequest,
+    SumRequest,
+)
+from isthmus.sources.horizontal.requests.grid import Grid
+from isthmus.sources.horizontal.requests.statistics import (
+    AskCounts,
+    AskFeatures,
+    AskMoments,
+    AskTotals,
+)
+from isthmus.sources.horizontal.secure_sum.coordinator import Coordinator, Stage
+from isthmus.sources.horizontal.secure_sum.frames import (
+    BrokenFrameError,
+    FrameKind,
+    Opening,
+    Refusal,
+)
+from isthmus.sources.horizontal.secure_sum.one_message_coordinator import KeyRound, OneMessageRound
+from isthmus.sources.horizontal.secure_sum.protocol import SecureSums
+from isthmus.sources.horizontal.secure_sum.release_gate import ReleaseGate
+from isthmus.sources.horizontal.secure_sum.running import run_round
+from isthmus.sources.horizontal.secure_sum.site import Site
+from isthmus.sources.horizontal.secure_sum.terms import Terms
+from isthmus.sources.horizontal.site_controller import SiteController
 
 __all__ = [
     "AskCounts",
@@ -59,24 +37,23 @@ __all__ = [
     "AskMoments",
     "AskTotals",
     "BrokenFrameError",
+    "Contribution",
     "Coordinator",
+    "Federation",
     "FrameKind",
     "Grid",
-    "Host",
-    "Keeper",
     "KeyRound",
-    "Message",
+    "MethodState",
+    "OneMessageRound",
     "Opening",
     "Refusal",
-    "Request",
-    "SingleRound",
+    "ReleaseGate",
+    "SecureSums",
     "Site",
+    "SiteController",
     "Stage",
-    "Station",
+    "StatisticRequest",
+    "SumRequest",
+    "Terms",
+    "run_round",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(import_module(_HOMES[name]), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,66 +1,63 @@
-"""Many sites with the same columns, as one source."""
+"""Many sites with the same columns and different rows, as one source."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
-from typing import TYPE_CHECKING, final
+from typing import TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.errors import DataError, FederationError, MismatchError
+from isthmus.parties.agreement.signatures import AUTHOR, Signature
+from isthmus.parties.agreement.study import Study
+from isthmus.parties.identity import Identity, Verifier
+from isthmus.parties.records.journal import Journal
+from isthmus.parties.records.ledger import Ledger
+from isthmus.parties.transport.base import Transport
 from isthmus.results.disclosure import Disclosure, Release
 from isthmus.sources.base import Source, countable
 from isthmus.sources.dispatch import as_source
+from isthmus.sources.horizontal.requests.base import SumRequest
+from isthmus.sources.horizontal.requests.grid import Grid
+from isthmus.sources.horizontal.requests.statistics import AskCounts, AskFeatures, AskMoments
+from isthmus.sources.horizontal.round_scheduler import RoundScheduler
 from isthmus.statistics import Chebyshev, Counts, Expansion, Kind, Moments, Plan, Schema
 from isthmus.statistics.schema import union_levels
 
-if TYPE_CHECKING:
-    # The protocol is imported where it is used: most programs federate nothing.
-    from isthmus.federated import Step
-    from isthmus.parties import (
-        Identity,
-        Journal,
-        Ledger,
-        Method,
-        Signature,
-        Study,
-        Transport,
-        Verifier,
-    )
-    from isthmus.sources.horizontal import AskTotals, Request
+T = TypeVar("T")
 
-PLENTY = 10
-"""Pooled rows for each column of basis functions; with fewer, products tell of single rows."""
+ROWS_PER_COLUMN = 10
+"""Pooled rows required per column of basis functions; with fewer, products reveal single rows."""
 
 
 @final
 class Federation(Source):
     """Sites that hold different rows of the same variables.
 
-    Every statistic is one secure sum over all sites: the coordinator, where this object lives,
-    learns the sum and nothing of a single site. What was summed is kept and not asked for again.
+    Every statistic is one secure sum over all sites. The coordinator, which owns this object,
+    learns the sum and nothing about a single site. A sum is kept and not requested again.
 
-    For research, `simulate` makes a federation within this process.
+    For research, `simulate` creates a federation within this process.
 
     Parameters
     ----------
     study
-        What the sites agreed on.
+        The study that the sites agreed on.
     signatures
-        The author's, and a countersignature of every site.
+        The author's signature, and a countersignature of every site.
     identity
         The coordinator's key, which the study names.
     transport
-        Carries frames to the sites.
+        Carries messages to the sites.
     verifier
-        Checks signatures; sites in the same process may share it.
+        Checks signatures. Sites in the same process may share it.
     first_round
-        Number of the first round; rounds that were opened before are not opened again.
+        Number of the first round. Rounds that were opened before cannot be opened again.
     journal
-        Where to keep what was opened and what was summed. A federation with the journal of one
-        that was killed goes on where that one was, and comes to the same result.
+        Records rounds and sums. A federation with the journal of one that was killed resumes its
+        run and comes to the same result.
     """
 
     def __init__(
@@ -74,15 +71,14 @@ class Federation(Source):
         first_round: int = 1,
         journal: Journal | None = None,
     ) -> None:
-        from isthmus.parties.agreement.study import AUTHOR
-        from isthmus.sources.horizontal.leader import Leader
-
         if identity.public != study.coordinator:
-            raise FederationError("The study names another coordinator: load its identity.")
+            raise FederationError(
+                "The study names another coordinator. Load the identity of that coordinator."
+            )
         study.require(signatures, [AUTHOR, *(m.name for m in study.members)])
         self._study = study
-        self._transport = transport
-        self._leader = Leader(study, identity, transport, verifier, journal, first_round)
+        self._grid = Grid.of(study)
+        self._scheduler = RoundScheduler(study, identity, transport, verifier, journal, first_round)
         self._moments: list[Moments] = []
         self._counts: list[Counts] = []
         self._releases: list[Release] = []
@@ -96,154 +92,133 @@ class Federation(Source):
         kinds: Mapping[str, Kind] | None = None,
         bounds: Mapping[str, tuple[float, float]] | None = None,
         plan: Plan | None = None,
-        method: Method | None = None,
+        requests: Iterable[str] | None = None,
         ledgers: Mapping[str, Ledger] | None = None,
         lost: Iterable[tuple[str, int]] = (),
     ) -> Federation:
-        """Make a federation of tables that are all here: the whole protocol, without a network.
+        """Create a federation of tables in this process: the whole protocol, without a network.
 
         Parameters
         ----------
         tables
-            The table of each site, by its name; each counts as an organisation of its own.
+            The table of each site, by its name. Each site is an organisation of its own.
         schema
-            The common variables; by default those of the tables, with the levels of all.
+            The common variables; by default those of the tables, with the levels of all tables.
         kinds
-            How to read some columns.
+            The kinds of some columns.
         bounds
             Bounds of continuous variables; by default taken from the tables, which is possible
-            only because they are all here.
+            only because they are all in this process.
         plan
-            The tables that may be asked for; by default every set.
-        method
-            How the sites work together; by default by secure sums.
+            The tables of counts that may be requested; by default every set.
+        requests
+            Names of the requests that the study allows; by default all that are known.
         ledgers
-            Where each site writes what leaves it; by default into memory.
+            The ledger of each site; by default in memory.
         lost
-            Sites that fail: their names, with the number of the exchange (five a round; in ADMM
-            two for keys, then one a step).
+            Sites that fail: their names, with the number of the exchange, counted from zero. A
+            round has five exchanges; one-message rounds have two for keys and then one each.
         """
         from isthmus.sources.horizontal.simulation import simulated
 
         if schema is None:
-            found = [as_source(t, kinds=kinds).schema() for t in tables.values()]
-            schema = reduce(union_levels, found)
-        return cls(*simulated(tables, schema, bounds, plan, method, ledgers, lost))
+            schemas = [as_source(t, kinds=kinds).schema() for t in tables.values()]
+            schema = reduce(union_levels, schemas)
+        return cls(*simulated(tables, schema, bounds, plan, requests, ledgers, lost))
 
     @property
     def study(self) -> Study:
-        """What the sites agreed on."""
+        """The study that the sites agreed on."""
         return self._study
 
     @property
     def active(self) -> tuple[str, ...] | None:
-        """The sites whose numbers are in the sums; ``None`` before the first."""
-        return self._leader.active
+        """Names of the sites whose numbers are in the sums; ``None`` before the first sum."""
+        return self._scheduler.active
 
     @property
     def kept(self) -> int:
-        """How many sums the journal holds: a run that is taken up does not ask for them again."""
-        return self._leader.kept
+        """Number of sums in the journal, which a resumed run does not request again."""
+        return self._scheduler.kept
 
     def schema(self) -> Schema:
-        """Names, kinds and levels of the variables, as the study states them."""
+        """Return names, kinds and levels of the variables, as stated in the study."""
         return self._study.schema
 
     def moments(self, names: Sequence[str] | None = None) -> Moments:
-        """Moments over all sites, in one secure sum."""
+        """Compute moments over all sites with one secure sum."""
         asked = self.schema().names if names is None else tuple(names)
         self.schema().indices(asked)
-        for held in self._moments:
-            if all(n in held.schema for n in asked):
-                return held if held.schema.names == asked else held.select(asked)
-        from isthmus.sources.horizontal.requests.sums import AskMoments
-
-        found = self._ask(AskMoments(asked))
-        assert isinstance(found, Moments)
-        self._moments.append(found)
-        return found
+        for known in self._moments:
+            if all(n in known.schema for n in asked):
+                return known if known.schema.names == asked else known.select(asked)
+        moments = self.ask(AskMoments(asked))
+        self._moments.append(moments)
+        return moments
 
     def counts(self, plan: Plan) -> Counts:
-        """Counts over all sites, in one secure sum.
+        """Compute counts over all sites with one secure sum.
 
-        `Plan.everything` gives all that the study plans: a table that it does not plan is an
-        `UnplannedError` when it is asked for.
+        `Plan.everything` returns all tables that the study plans. Access to any other table then
+        raises `UnplannedError`.
         """
         study = self._study.plan
         if plan.is_everything and study is not None:
             plan = study
         schema = countable(self.schema(), plan)
-        for held in self._counts:
-            if held.plan == plan:
-                return held
-        from isthmus.sources.horizontal.requests.sums import AskCounts
-
-        found = self._ask(AskCounts(schema.names, plan))
-        assert isinstance(found, Counts)
-        self._counts.append(found)
-        return found
+        for known in self._counts:
+            if known.plan == plan:
+                return known
+        counts = self.ask(AskCounts(schema.names, plan))
+        self._counts.append(counts)
+        return counts
 
     def expanded(self, basis: Chebyshev | Expansion = Chebyshev()) -> Source:
-        """Continuous columns with basis functions beside them; standardised with pooled moments.
+        """Return the columns with basis functions, standardised with pooled moments.
 
         Raises
         ------
         DataError
-            There are too few rows for so many columns: their products would tell of single rows.
+            There are too few rows for so many columns: their products would reveal single rows.
         """
         if isinstance(basis, Chebyshev):
             basis = basis.standardised(self.moments())
         columns, n = len(basis.schema()), self.moments(basis.names).n
-        if n < PLENTY * columns:
+        if n < ROWS_PER_COLUMN * columns:
             raise DataError(
-                f"{columns} columns of basis functions need at least {PLENTY * columns} rows over "
-                f"all sites, there are {n}: with fewer the sums would tell of single rows. "
-                "Take a basis with fewer terms, or fewer variables."
+                f"{columns} columns of basis functions need at least {ROWS_PER_COLUMN * columns} "
+                f"rows over all sites; there are {n}. With fewer rows the sums would reveal single "
+                "rows. Use a basis with fewer terms, or fewer variables."
             )
-        return _Widened(self, basis)
+        return _WithFeatures(self, basis)
 
     def features(self, expansion: Expansion) -> Moments:
-        """Moments of basis functions over all sites, in one secure sum."""
-        from isthmus.sources.horizontal.requests.sums import AskFeatures
+        """Compute moments of basis functions over all sites with one secure sum."""
+        return self.ask(AskFeatures(expansion))
 
-        found = self._ask(AskFeatures(expansion))
-        assert isinstance(found, Moments)
-        return found
-
-    def totals(self, request: AskTotals) -> tuple[int, NDArray[np.float64]]:
-        """Number of rows and means over all sites, in one secure sum."""
-        found = self._ask(request)
-        assert isinstance(found, Moments)
-        return found.n, found.mean()
-
-    def consensus(self, request: Step) -> NDArray[np.float64]:
-        """Sum over all sites of the parameters of one step of ADMM."""
-        found = self._ask(request)
-        assert isinstance(found, np.ndarray)
-        return found
-
-    def _ask(self, request: Request) -> Moments | Counts | NDArray[np.float64]:
-        words, active = self._leader.ask(request)
+    def ask(self, request: SumRequest[T]) -> T:
+        """Send a request to all sites and return the sum of their answers."""
+        total, active = self._scheduler.ask(request)
         what = f"{request}, hidden in the sum over {len(active)} sites"
-        self._releases += [Release(s, what, "secure sum", len(words)) for s in active]
-        return request.decode(words, self._study.grid)
+        self._releases += [Release(s, what, "secure sum", len(total)) for s in active]
+        return request.decode(total, self._grid)
 
     def rows(self) -> NDArray[np.float64]:
-        """Not here, and nowhere together."""
+        """Raise `MismatchError`: rows never leave the sites."""
         raise MismatchError(
-            "The rows of a federation stay at its sites. Choose a score that needs moments or "
-            "counts; for curves give federation.expanded(basis)."
+            "The rows of a federation stay at its sites. Use a score that needs moments or counts; "
+            "for nonlinear effects pass federation.expanded(basis)."
         )
 
     def disclosure(self) -> Disclosure:
-        """What left which site, so far; the same kind of sum from one site as one entry."""
-        found: dict[tuple[str, str, str], list[int]] = {}
+        """Return what each site has released so far, with one entry per kind of sum."""
+        sizes_of: dict[tuple[str, str, str], list[int]] = {}
         for r in self._releases:
-            found.setdefault((r.site, r.what, r.form), []).append(r.size)
+            sizes_of.setdefault((r.site, r.what, r.form), []).append(r.size)
         entries = []
-        for (site, what, form), sizes in found.items():
-            often = what if len(sizes) == 1 else f"{len(sizes)} × {what}"
-            entries.append(Release(site, often, form, sum(sizes)))
+        for (site, what, form), sizes in sizes_of.items():
+            repeated = what if len(sizes) == 1 else f"{len(sizes)} × {what}"
+            entries.append(Release(site, repeated, form, sum(sizes)))
         return Disclosure(tuple(entries))
 
     def __repr__(self) -> str:
@@ -251,7 +226,7 @@ class Federation(Source):
 
 
 @final
-class _Widened(Source):
+class _WithFeatures(Source):
     """A federation with basis functions of its columns."""
 
     def __init__(self, federation: Federation, expansion: Expansion) -> None:
@@ -260,26 +235,28 @@ class _Widened(Source):
         self._moments: Moments | None = None
 
     def schema(self) -> Schema:
-        """The columns themselves, then the feature columns of each."""
+        """Return the columns themselves, then the feature columns of each."""
         return self._expansion.schema()
 
     def moments(self, names: Sequence[str] | None = None) -> Moments:
-        """Moments of these columns, in the order asked; of all if not given."""
+        """Compute moments of these columns, by default of all."""
         if self._moments is None:
             self._moments = self._federation.features(self._expansion)
         return self._moments if names is None else self._moments.select(names)
 
     def counts(self, plan: Plan) -> Counts:
-        """Not of continuous columns; the error says so."""
+        """Raise an error: basis functions are continuous and cannot be counted."""
         countable(self.schema(), plan)
-        raise MismatchError("Basis functions are continuous and have no tables.")
+        raise MismatchError(
+            "Basis functions are continuous and cannot be counted. Use a score that needs moments."
+        )
 
     def rows(self) -> NDArray[np.float64]:
-        """Not here."""
+        """Raise `MismatchError`: rows never leave the sites."""
         return self._federation.rows()
 
     def disclosure(self) -> Disclosure:
-        """What left for the standardisation, and then for the features."""
+        """Return what was released for the standardisation and for the features."""
         return self._federation.disclosure()
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""Studies of time series: their variables, and a site's table as the series they are about."""
+"""Studies of time series: their variables, and how a site's table becomes a series."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from isthmus.statistics import Kind, Schema
 def lagged_variables(
     schema: Schema, bounds: Mapping[str, tuple[float, float]], lags: int
 ) -> tuple[Schema, dict[str, tuple[float, float]]]:
-    """Variables now, then one step earlier, and so on, each within the bounds it has now."""
+    """Return the variables at the present step, then one step earlier, and so on, with bounds."""
     if lags < 0:
-        raise SchemaError(f"A study has 0 or more earlier steps; {lags} was given.")
+        raise SchemaError(f"The number of lags must be 0 or more; {lags} was given.")
     schema.require(Kind.CONTINUOUS, "A study of time series")
-    found = {lagged_name(n, lag): bounds[n] for lag in range(lags + 1) for n in schema.names}
-    return Schema.continuous(list(found)), found
+    lagged = {lagged_name(n, lag): bounds[n] for lag in range(lags + 1) for n in schema.names}
+    return Schema.continuous(list(lagged)), lagged
 
 
 def as_studied(
     table: object, schema: Schema, *, by: str | None = None, time: str | None = None
 ) -> object:
-    """The table, with earlier steps as columns where the study has such variables.
+    """Return the table, with lagged columns if the study has lagged variables.
 
     Parameters
     ----------
     table
-        A table in memory. If it has the columns of earlier steps, it is given back as it is.
+        A table in memory. If it already has the lagged columns, it is returned unchanged.
     schema
         The variables of the study: ``x, y, x@1, y@1`` and so on.
     by, time
@@ -42,8 +42,8 @@ def as_studied(
     lags = max((lag for _, lag in places), default=0)
     if not lags and (by or time):
         raise SchemaError(
-            "The study is not about time series: no variable is named like x@1. Leave out the "
-            "columns of time and realisation."
+            "The study is not about time series: it has no variable such as x@1. Leave out the "
+            "columns for time and realisation."
         )
     frame: Any = nw.from_native(table, eager_only=True)
     if not lags or all(name in frame.columns for name in schema.names):
@@ -52,5 +52,7 @@ def as_studied(
     wanted = [*now, *(key for key in (by, time) if key is not None)]
     lacking = [name for name in wanted if name not in frame.columns]
     if lacking:
-        raise SchemaError(f"There is no column {lacking}. There are: {frame.columns[:20]}.")
+        raise SchemaError(
+            f"The table has no column {lacking}. Its columns are {frame.columns[:20]}."
+        )
     return Series(frame.select(wanted).to_native(), lags=lags, by=by, time=time)

@@ -11,15 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.parties.agreement.policy import ANY, Policy
-from isthmus.parties.agreement.roster import FEWEST, Member
-from isthmus.parties.agreement.study import Method, Signature, Study
+from isthmus.parties.agreement.protocol import request_names
+from isthmus.parties.agreement.roster import Member
+from isthmus.parties.agreement.signatures import Signature
+from isthmus.parties.agreement.study import Study
 from isthmus.parties.identity import Identity, Verifier
 from isthmus.parties.records.ledger import Ledger, MemoryLedger
 from isthmus.parties.transport.base import InProcess
 from isthmus.sources.base import Source
-from isthmus.sources.horizontal.requests.sums import Message
-from isthmus.sources.horizontal.station import Station, local_source
+from isthmus.sources.horizontal.secure_sum.protocol import SecureSums
+from isthmus.sources.horizontal.site_controller import SiteController, local_source
 from isthmus.statistics import Kind, Plan, Schema
+
+UNLIMITED = 10**6
 
 
 def simulated(
@@ -27,65 +31,65 @@ def simulated(
     schema: Schema,
     bounds: Mapping[str, tuple[float, float]] | None,
     plan: Plan | None,
-    method: Method | None,
+    requests: Iterable[str] | None,
     ledgers: Mapping[str, Ledger] | None,
     lost: Iterable[tuple[str, int]],
 ) -> tuple[Study, list[Signature], Identity, InProcess, Verifier]:
-    """What `Federation` takes, for tables that are all here."""
+    """Return the arguments of `Federation` for tables that are all in this process."""
     sources = {name: local_source(t, schema) for name, t in tables.items()}
     if bounds is None:
         bounds = _bounds(sources.values(), schema)
     keys = {name: Identity.generate() for name in tables}
-    boss, author = Identity.generate(), Identity.generate()
+    coordinator, author = Identity.generate(), Identity.generate()
     study = Study.draft(
         "Simulation",
         purpose="research within one process",
         author=author.public,
-        coordinator=boss.public,
+        coordinator=coordinator.public,
         members=[Member(n, n, key.public) for n, key in keys.items()],
         schema=schema,
         bounds=bounds,
-        method=Method.SECURE_SUMS if method is None else method,
-        messages=list(Message),
+        protocol=SecureSums(),
+        requests=request_names(SecureSums.name) if requests is None else requests,
         plan=Plan.everything() if plan is None else plan,
-        rounds=10**6,
+        rounds=UNLIMITED,
     )
     signatures = [study.sign(author), *(study.sign(key, n) for n, key in keys.items())]
     verifier = Verifier()
     handlers = {}
     for name, key in keys.items():
         ledger = MemoryLedger() if ledgers is None else ledgers[name]
-        station = Station(study, signatures, key, sources[name], _lenient(), ledger)
-        handlers[name] = station.site(verifier).handle
+        site = SiteController(study, signatures, key, sources[name], _lenient_policy(), ledger)
+        handlers[name] = site.site(verifier).handle
     transport = InProcess(handlers, lost=lost)
-    return study, signatures, boss, transport, verifier
+    return study, signatures, coordinator, transport, verifier
 
 
 def _bounds(sources: Iterable[Source], schema: Schema) -> dict[str, tuple[float, float]]:
-    """Bounds of tables that are all here."""
+    """Return bounds that contain the values of all tables."""
     names = schema.of_kind(Kind.CONTINUOUS)
     if not names:
         return {}
-    at = list(schema.indices(names))
-    values: list[NDArray[Any]] = [source.rows()[:, at] for source in sources]
+    columns = list(schema.indices(names))
+    values: list[NDArray[Any]] = [source.rows()[:, columns] for source in sources]
     low = np.min([v.min(axis=0) for v in values], axis=0)
     high = np.max([v.max(axis=0) for v in values], axis=0)
-    flat = low == high
-    low, high = low - flat, high + flat
+    constant = low == high
+    low, high = low - constant, high + constant
     return dict(zip(names, zip(low.tolist(), high.tolist(), strict=True), strict=True))
 
 
-def _lenient() -> Policy:
-    """What a simulated site allows."""
+def _lenient_policy() -> Policy:
+    """Return a policy that allows whatever the protocol allows."""
     return Policy(
         minimum_cohort=1,
         minimum_cell=1,
-        minimum_organisations=FEWEST,
+        minimum_organisations=SecureSums.minimum_parties,
         variables=(ANY,),
-        methods=tuple(Method),
-        messages=tuple(Message),
-        rounds_per_study=10**6,
-        rounds_per_year=10**6,
-        queries_per_year=10**6,
-        stop_file=Path(os.devnull, "stop"),  # never there
+        protocols=(SecureSums.name,),
+        requests=request_names(SecureSums.name),
+        rounds_per_study=UNLIMITED,
+        rounds_per_year=UNLIMITED,
+        queries_per_year=UNLIMITED,
+        stop_file=Path(os.devnull, "stop"),  # cannot exist
     )

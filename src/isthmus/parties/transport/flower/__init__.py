@@ -1,1 +1,1 @@
-"""Messages carried by Flower."""
+"""The transport between machines, based on Flower."""

@@ -1,1 +1,1 @@
-"""What can be asked of the sites, and statistics as integers on a grid."""
+"""Requests for sums of statistics over the sites."""

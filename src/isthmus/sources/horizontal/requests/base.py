@@ -1,75 +1,104 @@
-"""What a question to the sites is."""
+"""The interface of requests that secure sums answer."""
 
 from __future__ import annotations
 
-import json
 from abc import ABC, abstractmethod
-from enum import StrEnum
-from typing import Any, TypeAlias
+from dataclasses import dataclass
+from typing import ClassVar, Generic, Self, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
+from isthmus.parties.requests import Request
 from isthmus.sources.base import Source
 from isthmus.sources.horizontal.requests.grid import Grid
-from isthmus.sources.horizontal.secure_sum.words import Words
+from isthmus.sources.horizontal.secure_sum.limbs import LimbArray
+from isthmus.sources.horizontal.secure_sum.protocol import NAME
 from isthmus.statistics import Counts, Moments
 
-Matrix: TypeAlias = NDArray[np.float64]
+T = TypeVar("T")
 
 
-class Message(StrEnum):
-    """The kinds of statistics that a study may allow."""
+@dataclass(frozen=True, eq=False)
+class Contribution(Generic[T]):
+    """What one site contributes to a sum.
 
-    MOMENTS = "moments"
-    COUNTS = "counts"
-    FEATURES = "features"
-    TOTALS = "totals"
-    CONSENSUS = "consensus"
-    NETWORKS = "networks"
+    Attributes
+    ----------
+    statistic
+        The statistic that it was computed from. The site's rules on cohorts and small cells are
+        applied to it.
+    value
+        What is added to the sum.
+    """
+
+    statistic: Moments | Counts
+    value: T
 
 
-class Request(ABC):
-    """A question to all sites, answered by one secure sum."""
-
-    @property
-    @abstractmethod
-    def message(self) -> Message:
-        """What kind of statistic it asks for."""
-
-    @property
-    @abstractmethod
-    def names(self) -> tuple[str, ...]:
-        """The variables it is about."""
-
-    @property
-    @abstractmethod
-    def limbs(self) -> int:
-        """Length of a number in 32-bit limbs."""
+class MethodState(ABC):
+    """What a method keeps at a site between its requests."""
 
     @abstractmethod
-    def size(self, common: Grid) -> int:
-        """How many numbers the answer is."""
+    def copy(self) -> Self:
+        """Return a copy for a dry run, which must not change the original."""
 
     @abstractmethod
-    def gather(self, source: Source) -> Moments | Counts:
-        """Compute the statistic of one site."""
-
-    @abstractmethod
-    def encode(self, found: Moments | Counts | Matrix, common: Grid) -> Words:
-        """Put the statistic of one site on the grid."""
-
-    @abstractmethod
-    def decode(self, words: Words, common: Grid) -> Moments | Counts | Matrix:
-        """Read the statistic of all sites."""
-
-    @abstractmethod
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON."""
-
-    @abstractmethod
-    def __str__(self) -> str: ...
-
     def to_bytes(self) -> bytes:
-        """As it travels: JSON without spaces."""
-        return json.dumps(self.to_dict(), separators=(",", ":"), allow_nan=False).encode()
+        """Return the state, to be kept over a restart."""
+
+    @abstractmethod
+    def restore(self, data: bytes) -> None:
+        """Continue from what `to_bytes` returned."""
+
+
+class SumRequest(Request, Generic[T]):
+    """A request to all sites that is answered by one secure sum.
+
+    ``T`` is the type of a site's contribution, and of the sum.
+
+    Attributes
+    ----------
+    limbs
+        Length of each number in limbs of 32 bits.
+    needs_all_sites
+        Whether it is one of many requests that all need the same sites. The sites then agree on
+        keys once, and each request takes one message per site.
+    method
+        Name of the method whose state at the site the answer depends on, or nothing. Requests of
+        one method share the state.
+    """
+
+    protocol: ClassVar[str] = NAME
+    limbs: ClassVar[int]
+    needs_all_sites: ClassVar[bool] = False
+    method: ClassVar[str] = ""
+
+    @abstractmethod
+    def size(self, grid: Grid) -> int:
+        """Return how many numbers the answer has; `DataError` if it does not fit the study."""
+
+    @abstractmethod
+    def contribute(self, source: Source, state: MethodState | None) -> Contribution[T]:
+        """Compute what one site contributes."""
+
+    @abstractmethod
+    def new_state(self) -> MethodState | None:
+        """Return the state of the method before its first request; ``None`` if it keeps none."""
+
+    @abstractmethod
+    def encode(self, value: T, grid: Grid) -> LimbArray:
+        """Return a site's contribution as integers."""
+
+    @abstractmethod
+    def decode(self, total: LimbArray, grid: Grid) -> T:
+        """Read the sum over all sites."""
+
+    @abstractmethod
+    def show(self, value: T) -> list[str]:
+        """Return a site's contribution in lines for people."""
+
+
+class StatisticRequest(SumRequest[T], Generic[T]):
+    """A request for a statistic of the data, whatever was requested before."""
+
+    def new_state(self) -> None:
+        """Return ``None``: no state is kept."""
+        return

@@ -1,8 +1,9 @@
-"""Statistics as integers on a grid so fine that no score sees it.
+"""Statistics as integers on a grid that is finer than any score can notice.
 
-Sites compute their moments about a shift of their own, near their means, in floating point. What
-follows is integer arithmetic: moving them to the common shift, adding them up under masks, and
-moving the sums to the pooled mean. So nothing cancels, whatever the bounds of the study are.
+Each site computes its moments in floating point about a shift of its own, near its means. All later
+steps use integer arithmetic: moving the moments to the common shift, adding them under masks, and
+moving the sums to the pooled mean. Therefore nothing is lost to cancellation, however wide the
+bounds of the study are.
 """
 
 from __future__ import annotations
@@ -18,24 +19,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.errors import DataError, StudyError
-from isthmus.sources.horizontal.secure_sum.words import (
-    Words,
+from isthmus.parties.agreement.study import Study
+from isthmus.parties.agreement.variables import require_bounds
+from isthmus.sources.horizontal.secure_sum.limbs import (
+    LimbArray,
     from_int64,
     from_ints,
     to_int64,
     to_ints,
 )
+from isthmus.sources.horizontal.secure_sum.protocol import secure_sums
 from isthmus.statistics import CodedRows, Counts, Kind, Moments, Plan, Schema
 from isthmus.statistics.blocks import DENSE, planned_sets
 
 LIMBS = 4
-"""Moments travel in words of 128 bits."""
+"""Moments are sent as integers of 128 bits."""
 
 GUARD = 32
-"""Further bits in which the shifts are held."""
+"""Additional bits in which the shifts are stored."""
 
 NUMBERS = 2**22
-"""No more numbers than this are summed in one round."""
+"""Largest number of numbers in one round."""
 
 Objects = NDArray[Any]
 
@@ -52,9 +56,9 @@ class Grid:
     bounds
         Lowest and highest value of each continuous variable.
     rows
-        The most rows a site may have.
+        The largest number of rows of a site.
     sites
-        The most sites that are added up.
+        The largest number of sites in a sum.
     """
 
     schema: Schema
@@ -63,38 +67,32 @@ class Grid:
     sites: int
 
     def __post_init__(self) -> None:
-        lacking = [n for n in self.schema.of_kind(Kind.CONTINUOUS) if n not in self.bounds]
-        if lacking:
-            raise StudyError(
-                f"The variables {lacking[:10]} are continuous and have no bounds. State the lowest "
-                "and highest value that can occur, from what the variable is and not from data."
-            )
-        wrong = [
-            n
-            for n, (low, high) in self.bounds.items()
-            if not (math.isfinite(low) and math.isfinite(high) and low < high)
-        ]
-        if wrong:
-            raise StudyError(f"The bounds of {wrong[:10]} are not two finite, ascending numbers.")
+        require_bounds(self.schema, self.bounds)
         if self.rows < 1 or self.fraction < 64:
             raise StudyError(
-                f"{self.rows} rows a site at {self.sites} sites leave no room on the grid. "
-                "State the most rows that a site can have."
+                f"{self.rows} rows per site at {self.sites} sites are too many to be summed. "
+                "State the largest number of rows that a site can have."
             )
+
+    @classmethod
+    def of(cls, study: Study) -> Grid:
+        """Return the grid of a study."""
+        protocol = secure_sums(study.protocol)
+        return cls(study.schema, study.bounds, protocol.rows, len(study.members))
 
     @property
     def fraction(self) -> int:
-        """Binary digits after the point, in units of the bounds; two digits are left free."""
+        """Binary digits after the point, in units of the bounds. Two digits are left free."""
         return 32 * LIMBS - 2 - (self.rows * self.sites).bit_length()
 
     @cached_property
     def shift(self) -> tuple[float, ...]:
-        """The middle of the bounds of each feature column; zero for a level."""
+        """The centre of the bounds of each feature column; zero for a level."""
         return tuple(low / 2 + high / 2 for low, high in self._ranges)
 
     @cached_property
     def exponents(self) -> NDArray[np.int64]:
-        """The unit of each feature column is two to this power, and no value is further off."""
+        """The unit of each feature column as a power of two; no value is farther from the shift."""
         spans = (
             max(high - s, s - low) for (low, high), s in zip(self._ranges, self.shift, strict=True)
         )
@@ -102,35 +100,35 @@ class Grid:
 
     @cached_property
     def _ranges(self) -> list[tuple[float, float]]:
-        found: list[tuple[float, float]] = []
+        ranges: list[tuple[float, float]] = []
         for v in self.schema.variables:
-            one = self.bounds[v.name] if v.kind is Kind.CONTINUOUS else (-1.0, 1.0)
-            found += [one] * v.width
-        return found
+            own = self.bounds[v.name] if v.kind is Kind.CONTINUOUS else (-1.0, 1.0)
+            ranges += [own] * v.width
+        return ranges
 
     @cached_property
     def pairs(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """The upper triangle."""
+        """Row and column indices of the upper triangle."""
         return np.triu_indices(len(self.schema.columns))
 
     @property
     def size(self) -> int:
-        """How many numbers the moments are: n, the sums, half the products."""
+        """How many numbers the moments have: n, the sums, the upper triangle of the products."""
         p = len(self.schema.columns)
         return 1 + p + p * (p + 1) // 2
 
-    def encode(self, moments: Moments) -> Words:
-        """The moments of one site on the grid.
+    def encode(self, moments: Moments) -> LimbArray:
+        """Return the moments of one site as integers.
 
         Raises
         ------
         DataError
-            They lie outside of the bounds of the study. The message holds no value.
+            Values lie outside of the bounds of the study. The message contains no value.
         """
         if moments.schema != self.schema:
-            raise DataError("The moments are not of the variables of the study.")
+            raise DataError("The moments do not have the variables of the study.")
         if moments.n > self.rows:
-            raise DataError("There are more rows than the study allows.")
+            raise DataError("The site has more rows than the study allows.")
         self._check(moments)
         n, wide = moments.n, self.fraction + GUARD
         units = [Fraction(2) ** (wide - int(e)) for e in self.exponents]
@@ -142,16 +140,16 @@ class Grid:
         scaled = np.ldexp(moments.gram[i, j], 2 * wide - self.exponents[i] - self.exponents[j])
         gram = _objects(int(v) for v in scaled.tolist())
         gram = gram + sums[i] * offset[j] + offset[i] * sums[j] + n * (offset[i] * offset[j])
-        found = [_rounded(v, GUARD) for v in sums + n * offset]
-        found += [_rounded(v, 2 * wide - self.fraction) for v in gram]
+        numbers = [_rounded(v, GUARD) for v in sums + n * offset]
+        numbers += [_rounded(v, 2 * wide - self.fraction) for v in gram]
         limit = (n << self.fraction) + (n << (self.fraction - 30))
-        if any(abs(v) > limit for v in found):
+        if any(abs(v) > limit for v in numbers):
             raise self._outside(moments)
-        return from_ints([n, *found], LIMBS)
+        return from_ints([n, *numbers], LIMBS)
 
-    def decode(self, words: Words) -> Moments:
-        """The moments of all sites, about their common mean."""
-        n, *rest = to_ints(words)
+    def decode(self, total: LimbArray) -> Moments:
+        """Read the moments of all sites, about their pooled mean."""
+        n, *rest = to_ints(total)
         p = len(self.schema.columns)
         wide = self.fraction + GUARD
         sums = _objects(v << GUARD for v in rest[:p])
@@ -169,7 +167,7 @@ class Grid:
         square = np.zeros((p, p))
         one = 1 << (2 * wide)
         square[i, j] = [v / one for v in gram]
-        # Each site rounds to half a unit: what is smaller than that is zero, and a constant is one.
+        # Each site rounds to half a unit. Anything smaller is zero, so a constant stays constant.
         noise = math.ldexp(2 * self.sites + 2, -self.fraction)
         still = square.diagonal() <= noise
         square[still, :] = square[:, still] = 0.0
@@ -184,14 +182,14 @@ class Grid:
         )
 
     def _offsets(self, shift: NDArray[np.float64], wide: int) -> Objects:
-        """How far this shift is from the common one, in fine units."""
+        """Return the distance of a shift from the common one, in fine units."""
         return _objects(
             round((Fraction(a) - Fraction(b)) * Fraction(2) ** (wide - int(e)))
             for a, b, e in zip(shift.tolist(), self.shift, self.exponents, strict=True)
         )
 
     def _check(self, moments: Moments) -> None:
-        """Refuse what would leave the range of floating point before integers can be made."""
+        """Raise `DataError` for values too large to be converted to integers."""
         room = np.ldexp(4.0 * moments.n, 2 * self.exponents) * (1 + 2**-20)
         if (moments.gram.diagonal() > room).any():
             raise self._outside(moments)
@@ -208,19 +206,19 @@ class Grid:
         )
         return DataError(
             f"Values lie outside of the bounds of the study, in {named[:10] or 'some variables'}. "
-            "Correct them at the site, or ask the author for wider bounds."
+            "Correct them at the site, or ask the author of the study for wider bounds."
         )
 
 
 def _objects(values: Any) -> Objects:
-    found = list(values)
-    array = np.empty(len(found), dtype=object)
-    array[:] = found
+    items = list(values)
+    array = np.empty(len(items), dtype=object)
+    array[:] = items
     return array
 
 
 def _rounded(value: int, digits: int) -> int:
-    """Drop binary digits, to the nearest."""
+    """Round to the nearest integer after dropping binary digits."""
     return (value + (1 << (digits - 1))) >> digits
 
 
@@ -228,30 +226,30 @@ def _rounded(value: int, digits: int) -> int:
 
 
 def counts_size(schema: Schema, plan: Plan) -> int:
-    """How many numbers the planned tables are: n, then every cell.
+    """Return how many numbers the planned tables have: n, then every cell.
 
     Raises
     ------
     DataError
-        They are too many to be summed cell by cell.
+        There are too many cells to sum them one by one.
     """
     sizes = schema.cardinalities
     number = plan.size(schema.names)
-    if number <= NUMBERS:  # more sets than that are not even listed
+    if number <= NUMBERS:  # do not even list more sets than that
         cells = [math.prod(int(sizes[i]) for i in s) for s in planned_sets(schema, plan)]
         if max(cells) <= DENSE and sum(cells) <= NUMBERS:
             return 1 + sum(cells)
     raise DataError(
-        f"The plan of {plan} has {number:,} tables with too many cells; {NUMBERS:,} can be summed "
-        f"in a round, and {DENSE:,} in one table. Plan smaller sets, for instance Plan.up_to(3) "
-        "for a search with at most two parents."
+        f"The plan of {plan} has {number:,} tables with too many cells. At most {NUMBERS:,} cells "
+        f"can be summed per round, and {DENSE:,} per table. Plan smaller sets, for instance "
+        "Plan.up_to(3) for a search with at most two parents."
     )
 
 
-def encode_counts(counts: Counts, rows: int) -> Words:
-    """The tables of one site, cell by cell."""
+def encode_counts(counts: Counts, rows: int) -> LimbArray:
+    """Return the tables of one site as integers, cell by cell."""
     if counts.n > rows:
-        raise DataError("There are more rows than the study allows.")
+        raise DataError("The site has more rows than the study allows.")
     parts = [np.array([counts.n], dtype=np.int64)]
     for positions in planned_sets(counts.schema, counts.plan):
         block = counts.tables[positions]
@@ -261,9 +259,9 @@ def encode_counts(counts: Counts, rows: int) -> Words:
     return from_int64(np.concatenate(parts))
 
 
-def decode_counts(words: Words, schema: Schema, plan: Plan) -> Counts:
-    """The tables of all sites."""
-    values = to_int64(words)
+def decode_counts(total: LimbArray, schema: Schema, plan: Plan) -> Counts:
+    """Read the tables of all sites."""
+    values = to_int64(total)
     held: dict[tuple[int, ...], Any] = {}
     at = 1
     for positions in planned_sets(schema, plan):

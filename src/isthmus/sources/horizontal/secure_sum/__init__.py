@@ -1,1 +1,1 @@
-"""The protocol of secure sums: it knows bytes, not data."""
+"""The protocol of secure sums. It handles bytes and does not know what is summed."""

@@ -1,4 +1,4 @@
-"""The coordinator's side of a secure sum: it carries frames, and learns the sum."""
+"""The coordinator's side of a secure sum that tolerates failing sites."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import final
 import numpy as np
 
 from isthmus.errors import AbortedError
-from isthmus.parties.agreement.roster import Terms
 from isthmus.parties.identity import (
     KEY,
     Agreement,
@@ -28,12 +27,13 @@ from isthmus.sources.horizontal.secure_sum.frames import (
     Opening,
     Refusal,
 )
-from isthmus.sources.horizontal.secure_sum.masks import Bound, commitment, expand, sign_of
-from isthmus.sources.horizontal.secure_sum.words import LIMB, Accumulator, Words, from_bytes
+from isthmus.sources.horizontal.secure_sum.limbs import LIMB, Accumulator, LimbArray, from_bytes
+from isthmus.sources.horizontal.secure_sum.masks import RoundKeys, commitment, expand, sign_of
+from isthmus.sources.horizontal.secure_sum.terms import Terms
 
 
 class Stage(StrEnum):
-    """What the coordinator waits for."""
+    """The stages of a round, named by what the coordinator waits for."""
 
     ADVERTS = "keys"
     SHARES = "shares"
@@ -52,29 +52,29 @@ AWAITED = {
 }
 
 SUMMED = (Stage.ADVERTS, Stage.SHARES, Stage.MASKED)
-"""Who answers here is in the sum; later a site may die and its numbers still count."""
+"""A site that answers at these stages is in the sum; its numbers count if it fails later."""
 
 
 @final
 class Coordinator:
     """One round of a secure sum.
 
-    Call `begin`, hand the frames to the sites, give each answer to `receive`, and call `advance`
-    when all have answered or you will not wait longer; until `advance` gives no more frames. Then
-    `total` is the sum over `active`.
+    Call `begin`, deliver the frames to the sites, pass each answer to `receive`, and call `advance`
+    when all sites have answered or the waiting time is over. Repeat until `advance` returns no
+    more frames. Then `total` is the sum over the `active` sites.
 
     Parameters
     ----------
     terms
-        What was agreed on.
+        The sites, and how many of them must answer.
     identity
-        The coordinator's key, pinned in the study.
+        The coordinator's key, which the study names.
     opening
-        What is asked for.
+        The request.
     asked
-        The sites to ask; all if not given.
+        Names of the sites to ask; all by default.
     complete
-        Whether the sum must be over all that are asked; otherwise over those that answer.
+        Whether the sum must be over all sites that are asked, and not only over those that answer.
     verifier
         Checks signatures.
     """
@@ -94,7 +94,7 @@ class Coordinator:
         self.opening = opening
         self._verifier = Verifier() if verifier is None else verifier
         self._context = opening.context(terms)
-        self._bound = Bound(self._context, b"")
+        self._round_keys = RoundKeys(self._context, b"")
         self.stage = Stage.ADVERTS
         names = [m.name for m in terms.members] if asked is None else asked
         self._asked = frozenset(terms.position(name) for name in names)
@@ -105,37 +105,39 @@ class Coordinator:
         self._sharing: frozenset[int] = frozenset()
         self._active: frozenset[int] = frozenset()
         self._sum = Accumulator(opening.size, opening.limbs)
-        self._total: Words | None = None
+        self._total: LimbArray | None = None
 
     @property
     def active(self) -> tuple[str, ...]:
-        """The sites whose numbers are in the sum."""
+        """Names of the sites whose numbers are in the sum."""
         return tuple(self._terms.members[i].name for i in sorted(self._active))
 
     @property
     def waiting(self) -> tuple[str, ...]:
-        """The sites that have not answered yet."""
+        """Names of the sites that have not answered yet."""
         left = self._asked - self._got.keys()
         names = (self._terms.members[i].name for i in sorted(left))
         return tuple(n for n in names if n not in self.refusals)
 
     @property
-    def total(self) -> Words:
-        """The sum, when the round is done."""
+    def total(self) -> LimbArray:
+        """The sum, once the round is complete."""
         if self._total is None:
-            raise AbortedError(f"The sum is not there yet: waiting for {self.stage.value}.")
+            raise AbortedError(
+                f"The sum is not complete yet: the round waits for {self.stage.value}."
+            )
         return self._total
 
     def begin(self) -> dict[str, bytes]:
-        """The first frame for each site."""
+        """Return the first frame for each site."""
         return self._to_all(FrameKind.OPEN, self.opening.body())
 
     def again(self) -> dict[str, bytes]:
-        """Nothing is sent twice in such a round."""
+        """Return nothing: frames of such a round are never sent twice."""
         return {}
 
     def receive(self, data: bytes) -> None:
-        """Take a frame of a site. One that cannot be accepted raises and changes nothing."""
+        """Take a frame of a site, or raise `BrokenFrameError` and change nothing."""
         frame = frames.opened(data, self._terms, self._verifier)
         if frame.round != self.opening.number:
             raise BrokenFrameError(Refusal.REPLAY)
@@ -157,7 +159,7 @@ class Coordinator:
         elif frame.kind is FrameKind.SHARES:
             peers = self._keys.keys() - {frame.sender}
             entries = frames.read_entries(body[KEY:], frames.SEALED, sites)
-            right = body[:KEY] == self._bound.keys and entries.keys() == peers
+            right = body[:KEY] == self._round_keys.keys and entries.keys() == peers
         elif frame.kind is FrameKind.MASKED:
             expected = KEY + 4 * self.opening.size * self.opening.limbs
             right = len(body) == expected and body[:KEY] == self._context
@@ -169,12 +171,12 @@ class Coordinator:
             raise BrokenFrameError(Refusal.MALFORMED, frame.sender)
 
     def advance(self) -> dict[str, bytes]:
-        """Go on with the sites that answered; nothing to send means that the sum is there.
+        """Continue with the sites that answered; no frames means that the sum is complete.
 
         Raises
         ------
         AbortedError
-            Too few answered. No sum is formed, now or later.
+            Too few sites answered. No sum is formed, now or later.
         """
         got, self._got = self._got, {}
         lacking = self._complete and self.stage in SUMMED and got.keys() != self._asked
@@ -199,22 +201,25 @@ class Coordinator:
         silent = [self._terms.members[i].name for i in sorted(self._asked - answered)]
         said = {n: self.refusals[n].name.lower() for n in silent if n in self.refusals}
         quiet = [n for n in silent if n not in said]
-        needed = f"{self._terms.threshold} of {self._terms.organisations} organisations are needed"
+        needed = (
+            f"{self._terms.threshold} sites of {self._terms.organisations} organisations are "
+            "required"
+        )
         if self._complete:
-            needed = "all sites of the earlier sums are needed"
+            needed = "all sites of the earlier sums are required"
         self._asked = frozenset()
         self.stage, at = Stage.DONE, self.stage
         return AbortedError(
-            f"Round {self.opening.number} ended while waiting for {at.value}: "
+            f"Round {self.opening.number} was aborted while waiting for {at.value}: "
             f"{len(answered)} sites answered, {needed}. Silent: {quiet}. Refused: {said}. "
-            "No sum was formed; open a new round when the sites are back.",
+            "No sum was formed; run again when the sites are available.",
             silent=tuple(quiet),
         )
 
     def _send_keys(self, got: dict[int, Frame]) -> dict[str, bytes]:
         self._keys = {i: Advert.read(f) for i, f in got.items()}
         body = b"".join(f.raw for _, f in sorted(got.items()))
-        self._bound = Bound(self._context, hashed(body))
+        self._round_keys = RoundKeys(self._context, hashed(body))
         self.stage = Stage.SHARES
         return self._to_all(FrameKind.KEYS, body)
 
@@ -239,7 +244,7 @@ class Coordinator:
         return self._to_all(FrameKind.ACTIVE, frames.write_set(self._active))
 
     def _agreed(self) -> bytes:
-        return frames.agreed(self._context, self._bound.keys, self._sharing, self._active)
+        return frames.agreed(self._context, self._round_keys.keys, self._sharing, self._active)
 
     def _unmask(self, got: dict[int, Frame]) -> None:
         positions = sorted(got)[: self._terms.threshold]
@@ -266,24 +271,24 @@ class Coordinator:
     def _take_self_mask(self, j: int, seed: Secret) -> None:
         if commitment(seed, j, self._context) != self._keys[j].commitment:
             raise self._wrong_shares()
-        self._sum.add(self._expanded(self._bound.self_mask(seed, j)), -1)
+        self._sum.add(self._expanded(self._round_keys.self_mask(seed, j)), -1)
 
     def _take_pair_masks(self, j: int, secret: Secret) -> None:
         mask = Agreement.from_secret(secret)
         if mask.public != self._keys[j].mask:
             raise self._wrong_shares()
         for i in self._active:
-            key = self._bound.pair_mask(mask, j, self._keys[i].mask, i)
+            key = self._round_keys.pair_mask(mask, j, self._keys[i].mask, i)
             self._sum.add(self._expanded(key), -sign_of(i, j))
 
-    def _expanded(self, key: Secret) -> Words:
+    def _expanded(self, key: Secret) -> LimbArray:
         return expand(key, self.opening.size, self.opening.limbs)
 
     def _wrong_shares(self) -> AbortedError:
         self.stage = Stage.DONE
         return AbortedError(
-            f"Round {self.opening.number} ended: the shares do not give the secrets that the sites "
-            "committed to, so one of them sent a wrong one. No sum was formed."
+            f"Round {self.opening.number} was aborted: the shares do not match the secrets that "
+            "the sites committed to, so one of the sites sent a wrong share. No sum was formed."
         )
 
     def _to_all(self, kind: FrameKind, body: bytes) -> dict[str, bytes]:

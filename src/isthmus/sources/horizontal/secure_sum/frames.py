@@ -1,7 +1,7 @@
-"""Messages as bytes: a fixed header, a body of fixed layout, a signature.
+"""Messages of secure sums as bytes: a fixed header, a body of fixed layout, a signature.
 
-The layout stands in the reference ("messages of a secure sum"). Nothing is evaluated, nothing is
-guessed: a frame that is one byte too long is not a frame.
+The layout is documented in the reference ("Messages of a secure sum"). Reading is strict: a frame
+with one byte too many is rejected.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import final
 
-from isthmus.parties.agreement.roster import Terms
 from isthmus.parties.identity import (
     KEY,
     SIGNATURE,
@@ -21,20 +20,22 @@ from isthmus.parties.identity import (
     Verifier,
     digest,
 )
+from isthmus.parties.transport.base import RejectedMessageError
 from isthmus.sources.horizontal.secure_sum.shamir import PIECES
+from isthmus.sources.horizontal.secure_sum.terms import Terms
 
 MAGIC = b"ISTH"
 VERSION = 1
 HEADER = struct.Struct("<4sBB32sIHI")
-"""Magic, version, kind, study, round, sender, length of the body."""
+"""Magic number, version, kind, study, round, sender, length of the body."""
 
 COORDINATOR = 0xFFFF
 NOBODY = 0xFFFF
 LARGEST = 2**28
-"""No body is longer than this."""
+"""Longest body, in bytes."""
 
 REQUEST = 2**20
-"""No request is longer than this."""
+"""Longest request, in bytes."""
 
 SHARE = 4 * PIECES
 SEALED = 2 * SHARE + TAG
@@ -44,7 +45,7 @@ _REFUSAL = struct.Struct("<HH")
 
 
 class FrameKind(IntEnum):
-    """What a frame is; odd ones come from the coordinator, even ones from a site."""
+    """The kind of a frame. The coordinator sends odd kinds, sites send even ones."""
 
     OPEN = 1
     ADVERT = 2
@@ -66,7 +67,7 @@ class FrameKind(IntEnum):
 
 
 class Refusal(IntEnum):
-    """Why a frame was not answered. The numbers are stable and have a page each."""
+    """Why a site did not answer a frame. The numbers are stable; the reference explains each."""
 
     MALFORMED = 1
     OTHER_STUDY = 2
@@ -91,11 +92,24 @@ class Refusal(IntEnum):
     NO_KEYS = 21
 
 
-class BrokenFrameError(Exception):
-    """A frame that cannot be accepted; carries no content of it."""
+UNAUTHENTICATED = frozenset({Refusal.MALFORMED, Refusal.OTHER_STUDY, Refusal.BAD_SIGNATURE})
+"""Refusals of frames that anyone could have sent."""
+
+
+@final
+class BrokenFrameError(RejectedMessageError):
+    """A frame that cannot be accepted.
+
+    Parameters
+    ----------
+    why
+        The reason.
+    blamed
+        Position of the site that caused it, if that is known.
+    """
 
     def __init__(self, why: Refusal, blamed: int = NOBODY) -> None:
-        super().__init__(why.name.lower().replace("_", " "))
+        super().__init__(why.name.lower())
         self.why = why
         self.blamed = blamed
 
@@ -103,7 +117,7 @@ class BrokenFrameError(Exception):
 @final
 @dataclass(frozen=True)
 class Frame:
-    """A frame whose form is right; `opened` also checks who signed it."""
+    """A frame with a valid layout. `opened` also checks who signed it."""
 
     kind: FrameKind
     study: bytes
@@ -116,33 +130,33 @@ class Frame:
 def pack(
     kind: FrameKind, terms: Terms, number: int, sender: int, body: bytes, identity: Identity
 ) -> bytes:
-    """Make and sign a frame."""
+    """Return a signed frame."""
     head = HEADER.pack(MAGIC, VERSION, kind, terms.study, number, sender, len(body))
     return head + body + identity.sign(_signed(head, body))
 
 
 def size_of(body: int) -> int:
-    """Length of a frame with a body of this length."""
+    """Return the length of a frame with a body of this length."""
     return HEADER.size + body + SIGNATURE
 
 
 def parse(data: bytes) -> Frame:
-    """Read the form of a frame; `BrokenFrameError` for anything else."""
+    """Read the layout of a frame; `BrokenFrameError` for anything else."""
     if not HEADER.size + SIGNATURE <= len(data) <= size_of(LARGEST):
         raise BrokenFrameError(Refusal.MALFORMED)
     magic, version, kind, study, number, sender, length = HEADER.unpack_from(data)
     if magic != MAGIC or version != VERSION or len(data) != size_of(length):
         raise BrokenFrameError(Refusal.MALFORMED)
     try:
-        found = FrameKind(kind)
+        frame_kind = FrameKind(kind)
     except ValueError:
         raise BrokenFrameError(Refusal.MALFORMED) from None
     body = bytes(data[HEADER.size : HEADER.size + length])
-    return Frame(found, study, number, sender, body, bytes(data))
+    return Frame(frame_kind, study, number, sender, body, bytes(data))
 
 
 def opened(data: bytes, terms: Terms, verifier: Verifier) -> Frame:
-    """Read a frame and check study, sender and signature."""
+    """Read a frame and check its study, sender and signature."""
     frame = parse(data)
     if frame.study != terms.study:
         raise BrokenFrameError(Refusal.OTHER_STUDY)
@@ -170,14 +184,14 @@ def _signed(head: bytes, body: bytes) -> bytes:
 @final
 @dataclass(frozen=True)
 class Opening:
-    """What a round is about.
+    """The request of a round.
 
     Attributes
     ----------
     number
-        Number of the round; it only ever grows.
+        Number of the round, larger than that of every earlier round.
     request
-        What is asked for.
+        The request, as bytes.
     size
         How many numbers will be summed.
     limbs
@@ -190,12 +204,12 @@ class Opening:
     limbs: int
 
     def context(self, terms: Terms) -> bytes:
-        """What every key and every signature of the round is bound to."""
+        """Return the hash that every key and every signature of the round is bound to."""
         about = _OPENING.pack(self.size, self.limbs) + self.number.to_bytes(8, "little")
         return digest(b"isthmus secure sum 1", terms.digest, about, self.request)
 
     def body(self) -> bytes:
-        """As it travels."""
+        """Return the body of its frame."""
         return _OPENING.pack(self.size, self.limbs) + self.request
 
     @classmethod
@@ -212,7 +226,7 @@ class Opening:
 @final
 @dataclass(frozen=True)
 class Advert:
-    """The keys a site made for a round."""
+    """The public keys of a site for one round."""
 
     context: bytes
     channel: bytes
@@ -222,7 +236,7 @@ class Advert:
     SIZE = 4 * KEY
 
     def body(self) -> bytes:
-        """As it travels."""
+        """Return the body of its frame."""
         return self.context + self.channel + self.mask + self.commitment
 
     @classmethod
@@ -236,7 +250,7 @@ class Advert:
 @final
 @dataclass(frozen=True)
 class Standing:
-    """The key a site made for all sums of one message each."""
+    """The public key of a site for all one-message rounds."""
 
     context: bytes
     mask: bytes
@@ -244,7 +258,7 @@ class Standing:
     SIZE = 2 * KEY
 
     def body(self) -> bytes:
-        """As it travels."""
+        """Return the body of its frame."""
         return self.context + self.mask
 
     @classmethod
@@ -256,28 +270,28 @@ class Standing:
 
 
 def write_entries(entries: Iterable[tuple[int, bytes]]) -> bytes:
-    """Blobs of one size by site, ascending."""
+    """Write one blob per site, all of the same size, in ascending order of sites."""
     return b"".join(_ENTRY.pack(i) + blob for i, blob in sorted(entries))
 
 
 def read_entries(body: bytes, size: int, sites: int) -> dict[int, bytes]:
-    """Read what `write_entries` wrote, of blobs of this size."""
+    """Read what `write_entries` wrote, for blobs of this size."""
     step = _ENTRY.size + size
     if len(body) % step or len(body) // step > sites:
         raise BrokenFrameError(Refusal.MALFORMED)
-    found: dict[int, bytes] = {}
+    entries: dict[int, bytes] = {}
     last = -1
     for at in range(0, len(body), step):
         (i,) = _ENTRY.unpack_from(body, at)
         if not last < i < sites:
             raise BrokenFrameError(Refusal.MALFORMED)
-        found[i] = body[at + _ENTRY.size : at + step]
+        entries[i] = body[at + _ENTRY.size : at + step]
         last = i
-    return found
+    return entries
 
 
 def read_frames(body: bytes, size: int, sites: int) -> list[bytes]:
-    """Whole frames of one size, one after the other."""
+    """Split a body that consists of complete frames of the same size."""
     step = size_of(size)
     if len(body) % step or len(body) // step > sites:
         raise BrokenFrameError(Refusal.MALFORMED)
@@ -285,7 +299,7 @@ def read_frames(body: bytes, size: int, sites: int) -> list[bytes]:
 
 
 def write_set(members: Iterable[int]) -> bytes:
-    """A set of sites."""
+    """Write a set of sites."""
     return write_entries((i, b"") for i in members)
 
 
@@ -295,7 +309,7 @@ def read_set(body: bytes, sites: int) -> frozenset[int]:
 
 
 def write_refusal(why: Refusal, blamed: int = NOBODY) -> bytes:
-    """Why a site does not answer, and whom it holds to be the cause."""
+    """Write why a site does not answer, and which site it blames."""
     return _REFUSAL.pack(why, blamed)
 
 
@@ -311,18 +325,18 @@ def read_refusal(body: bytes) -> tuple[Refusal, int]:
 
 
 def standing_context(terms: Terms, number: int, members: frozenset[int]) -> bytes:
-    """What the keys for sums of one message each are bound to."""
+    """Return the hash that the keys for one-message rounds are bound to."""
     about = number.to_bytes(8, "little") + write_set(members)
     return digest(b"isthmus standing keys 1", terms.digest, about)
 
 
 def single_context(terms: Terms, opening: Opening) -> bytes:
-    """What the masks of a sum of one message are bound to: the whole question, too."""
+    """Return the hash that the masks of a one-message round are bound to: the whole request."""
     return digest(b"isthmus single sum 1", opening.context(terms))
 
 
-def longest_question(terms: Terms) -> int:
-    """No frame of the coordinator is longer than this."""
+def longest_request_frame(terms: Terms) -> int:
+    """Return the length of the longest frame that a coordinator sends."""
     sites = len(terms.members)
     lists = sites * (size_of(Advert.SIZE) + _ENTRY.size + SEALED)
     return size_of(KEY + _OPENING.size + REQUEST + lists)
@@ -331,5 +345,5 @@ def longest_question(terms: Terms) -> int:
 def agreed(
     context: bytes, keys: bytes, sharing: Sequence[int] | frozenset[int], active: frozenset[int]
 ) -> bytes:
-    """What survivors sign before anything is unmasked."""
+    """Return what the active sites sign before anything is unmasked."""
     return digest(b"isthmus active set", context, keys, write_set(sharing), write_set(active))

@@ -1,4 +1,4 @@
-"""The masks of a round, and the keys they come from: the same code at both ends."""
+"""The masks of a round and the keys that they are derived from, for sites and coordinator."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from isthmus.parties.identity import (
     digest,
     stream,
 )
-from isthmus.sources.horizontal.secure_sum.words import Words, from_bytes
+from isthmus.sources.horizontal.secure_sum.limbs import LimbArray, from_bytes
 
 
 @final
 @dataclass(frozen=True)
-class Bound:
-    """What the keys of one round are bound to.
+class RoundKeys:
+    """Derives the keys of one round, all bound to what the round is about.
 
     Attributes
     ----------
     context
-        Study, roster, round and request.
+        Hash of study, roster, round and request.
     keys
         Hash of the public keys that all sites were shown.
     """
@@ -34,47 +34,47 @@ class Bound:
 
     @property
     def salt(self) -> bytes:
-        """Both."""
+        """The salt of every key: context and keys."""
         return self.context + self.keys
 
     def pair_mask(self, mine: Agreement, i: int, theirs: bytes, j: int) -> Secret:
-        """The key of the mask between two sites; the same from either end."""
+        """Return the key of the mask between two sites; both sites derive the same."""
         low, high = sorted((i, j))
         return derive(mine.shared(theirs), self.salt, _info(b"pair mask", low, high))
 
     def standing_mask(self, shared: Secret, i: int, j: int) -> Secret:
-        """The same, from a secret that two sites share for a whole study."""
+        """Return the same, from a secret that two sites share for the whole study."""
         low, high = sorted((i, j))
         return derive(shared, self.salt, _info(b"standing mask", low, high))
 
     def self_mask(self, seed: Secret, i: int) -> Secret:
-        """The key of a site's own mask."""
+        """Return the key of a site's own mask."""
         return derive(seed, self.salt, _info(b"self mask", i, i))
 
     def channels(self, mine: Agreement, i: int, theirs: bytes, j: int) -> tuple[Secret, Secret]:
-        """The keys for what `i` sends to `j`, and for what it receives from `j`."""
+        """Return the keys for messages from `i` to `j` and from `j` to `i`."""
         low, high = sorted((i, j))
         both = derive(mine.shared(theirs), self.salt, _info(b"channel", low, high), 2 * KEY)
         up, down = Secret(both.reveal()[:KEY]), Secret(both.reveal()[KEY:])
         return (up, down) if i < j else (down, up)
 
     def envelope(self, sender: int, receiver: int) -> bytes:
-        """What a sealed share is bound to."""
+        """Return the bytes that an encrypted share is bound to."""
         return self.salt + _info(b"share", sender, receiver)
 
 
 def commitment(seed: Secret, site: int, context: bytes) -> bytes:
-    """Fixes a seed of 256 random bits without showing it."""
+    """Commit to a seed of 256 random bits without revealing it."""
     return digest(b"isthmus seed", context, site.to_bytes(2, "little"), seed.reveal())
 
 
-def expand(key: Secret, size: int, limbs: int) -> Words:
-    """A mask of this many words."""
+def expand(key: Secret, size: int, limbs: int) -> LimbArray:
+    """Return a mask of this many numbers."""
     return from_bytes(stream(key, 4 * size * limbs), limbs)
 
 
 def sign_of(i: int, j: int) -> int:
-    """The site that comes first in the roster adds the mask of a pair, the other takes it away."""
+    """Return the sign of a pair's mask: the first site adds it, the second subtracts it."""
     return 1 if i < j else -1
 
 

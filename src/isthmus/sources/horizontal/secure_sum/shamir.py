@@ -1,8 +1,8 @@
-"""Secrets in shares: any `threshold` of them give it back, fewer say nothing (Shamir 1979).
+"""Secret sharing (Shamir 1979): any `threshold` shares determine the secret, fewer reveal nothing.
 
-A secret of 32 bytes is cut into pieces of 20 bits, each shared over its own polynomial in a small
-prime field. The field is small so that floating-point matrix products are exact, which makes a
-thousand sites feasible; the secrecy of the shares does not depend on the size of the field.
+A secret of 32 bytes is split into pieces of 20 bits, and each piece is shared with a polynomial of
+its own over a small prime field. The field is small so that floating-point matrix products are
+exact, which makes a thousand sites feasible. Secrecy does not depend on the size of the field.
 """
 
 from __future__ import annotations
@@ -14,22 +14,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 PRIME = 1_048_583
-"""The smallest prime above two to the power of twenty."""
+"""The smallest prime above 2^20."""
 
 BITS = 20
 SECRET = 32
 PIECES = -(-8 * SECRET // BITS)
 MOST = 4096
-"""With at most this many terms below 2^41 each, a float64 sum is exact."""
+"""Largest number of recipients: a float64 sum of this many terms below 2^41 is exact."""
 
 Shares = NDArray[np.uint32]
-"""One row a recipient, one column a piece."""
+"""One row per recipient, one column per piece."""
 
 
 def split(secret: bytes, threshold: int, recipients: int) -> Shares:
-    """Make shares; the one of recipient ``i`` is the polynomials' value at ``i + 1``."""
+    """Return the shares; that of recipient ``i`` is the value of the polynomials at ``i + 1``."""
     if len(secret) != SECRET or not 1 <= threshold <= recipients <= MOST:
-        raise ValueError(f"{threshold} of {recipients} shares of a secret of {len(secret)} bytes")
+        raise ValueError(
+            f"cannot make {threshold} of {recipients} shares of a secret of {len(secret)} bytes"
+        )
     coefficients = np.empty((threshold, PIECES))
     coefficients[0] = _pieces(secret)
     coefficients[1:] = _uniform((threshold - 1) * PIECES).reshape(-1, PIECES)
@@ -37,7 +39,7 @@ def split(secret: bytes, threshold: int, recipients: int) -> Shares:
 
 
 def join(positions: Sequence[int], shares: NDArray[np.uint32]) -> bytes:
-    """Give the secret back.
+    """Return the secret.
 
     Parameters
     ----------
@@ -55,7 +57,7 @@ def join(positions: Sequence[int], shares: NDArray[np.uint32]) -> bytes:
 
 
 def join_many(positions: Sequence[int], shares: NDArray[np.uint32]) -> list[bytes]:
-    """Give many secrets back; `shares` has the shape (recipients, secrets, pieces)."""
+    """Return many secrets; `shares` has the shape (recipients, secrets, pieces)."""
     weights = np.array(_weights([i + 1 for i in positions]), dtype=np.float64)
     flat = shares.reshape(len(positions), -1).astype(np.float64)
     pieces = np.mod(weights @ flat, PRIME).astype(np.int64).reshape(shares.shape[1:])
@@ -63,36 +65,36 @@ def join_many(positions: Sequence[int], shares: NDArray[np.uint32]) -> list[byte
 
 
 def _weights(points: list[int]) -> list[int]:
-    """Lagrange's coefficients at zero."""
+    """Return the Lagrange coefficients at zero."""
     if len(set(points)) != len(points):
         raise ValueError("a recipient's share was given twice")
-    found = []
+    weights = []
     for x in points:
         above = below = 1
         for y in points:
             if y != x:
                 above = above * y % PRIME
                 below = below * (y - x) % PRIME
-        found.append(above * pow(below, -1, PRIME) % PRIME)
-    return found
+        weights.append(above * pow(below, -1, PRIME) % PRIME)
+    return weights
 
 
 def _powers(recipients: int, threshold: int) -> NDArray[np.float64]:
     x = np.arange(1, recipients + 1, dtype=np.float64)
-    found = np.ones((recipients, threshold))
+    powers = np.ones((recipients, threshold))
     for k in range(1, threshold):
-        found[:, k] = np.mod(found[:, k - 1] * x, PRIME)
-    return found
+        powers[:, k] = np.mod(powers[:, k - 1] * x, PRIME)
+    return powers
 
 
 def _uniform(count: int) -> NDArray[np.float64]:
-    """Uniform elements of the field from the system's generator, without bias."""
+    """Draw uniform elements of the field from the operating system, without bias."""
     limit = 2**32 // PRIME * PRIME
-    found = np.empty(0, dtype=np.uint32)
-    while len(found) < count:
-        drawn = np.frombuffer(secrets.token_bytes(4 * (count - len(found)) + 64), "<u4")
-        found = np.concatenate([found, drawn[drawn < limit]])
-    return np.mod(found[:count], PRIME).astype(np.float64)
+    elements = np.empty(0, dtype=np.uint32)
+    while len(elements) < count:
+        drawn = np.frombuffer(secrets.token_bytes(4 * (count - len(elements)) + 64), "<u4")
+        elements = np.concatenate([elements, drawn[drawn < limit]])
+    return np.mod(elements[:count], PRIME).astype(np.float64)
 
 
 def _pieces(secret: bytes) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""The site's side of a secure sum: a frame in, a frame out."""
+"""The site's side of secure sums: it answers each frame with a frame."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import final
 import numpy as np
 
 from isthmus.errors import FederationError
-from isthmus.parties.agreement.roster import Terms
 from isthmus.parties.identity import (
     Agreement,
     Identity,
@@ -28,10 +27,14 @@ from isthmus.sources.horizontal.secure_sum.frames import (
     Opening,
     Refusal,
 )
-from isthmus.sources.horizontal.secure_sum.keeper import Keeper
-from isthmus.sources.horizontal.secure_sum.masks import Bound, commitment, expand, sign_of
-from isthmus.sources.horizontal.secure_sum.singles import SINGLES, Singles
-from isthmus.sources.horizontal.secure_sum.words import Accumulator, Words, to_bytes
+from isthmus.sources.horizontal.secure_sum.limbs import Accumulator, LimbArray, to_bytes
+from isthmus.sources.horizontal.secure_sum.masks import RoundKeys, commitment, expand, sign_of
+from isthmus.sources.horizontal.secure_sum.one_message_site import (
+    ONE_MESSAGE_FRAMES,
+    OneMessageSite,
+)
+from isthmus.sources.horizontal.secure_sum.release_gate import ReleaseGate
+from isthmus.sources.horizontal.secure_sum.terms import Terms
 
 
 @final
@@ -39,68 +42,70 @@ class Site:
     """One site of a study.
 
     Frames that are not authentic change nothing. An authentic frame that breaks the protocol ends
-    the round at this site, and its secrets are forgotten.
+    the round at this site, which then deletes the secrets of the round.
 
     Parameters
     ----------
     terms
-        What was agreed on.
+        The sites, and how many of them must answer.
     identity
         The site's own key, which must be in the roster.
-    keeper
-        Who decides what leaves.
+    gate
+        Decides what leaves the site.
     verifier
-        Checks signatures; sites in one process may share one.
+        Checks signatures. Sites in one process may share one.
     slot
-        Keeps over a restart what sums of one message each need.
+        Keeps what one-message rounds need over a restart.
     """
 
     def __init__(
         self,
         terms: Terms,
         identity: Identity,
-        keeper: Keeper,
+        gate: ReleaseGate,
         *,
         verifier: Verifier | None = None,
         slot: Slot | None = None,
     ) -> None:
         self._terms = terms
         self._identity = identity
-        self._keeper = keeper
+        self._gate = gate
         self._verifier = Verifier() if verifier is None else verifier
         keys = [m.key for m in terms.members]
         if identity.public not in keys:
             raise FederationError(
                 "This identity is not in the roster of the study. "
-                "Ask its author to enter your public key, or load the right identity."
+                "Load the identity that the study names, or ask its author to add your public key."
             )
         self.position = keys.index(identity.public)
         self._round: _Round | None = None
         slot = MemorySlot() if slot is None else slot
-        self._singles = Singles(terms, identity, self.position, keeper, self._verifier, slot)
+        self._one_message = OneMessageSite(
+            terms, identity, self.position, gate, self._verifier, slot
+        )
 
     @property
     def name(self) -> str:
-        """Name of the site in the roster."""
+        """The name of the site in the roster."""
         return self._terms.members[self.position].name
 
     def handle(self, data: bytes) -> bytes:
-        """Answer a frame of the coordinator; a refusal is an answer too. Never raises on input."""
+        """Answer a frame of the coordinator, possibly with a refusal. No input makes it raise."""
         number = 0
         try:
             frame = frames.opened(data, self._terms, self._verifier)
             number = frame.round
             return self._answer(frame)
         except BrokenFrameError as broken:
-            self._keeper.refused(broken.why, number)
+            self._gate.refused(broken.why, number)
             body = frames.write_refusal(broken.why, broken.blamed)
             return self._pack(FrameKind.REFUSE, number, body)
 
     def _answer(self, frame: Frame) -> bytes:
         if frame.kind is FrameKind.OPEN:
             return self._open(frame)
-        if frame.kind in SINGLES:
-            return self._singles.answer(frame)
+        if frame.kind in ONE_MESSAGE_FRAMES:
+            return self._one_message.answer(frame)
         active = self._round
         if active is None or frame.round != active.opening.number:
             raise BrokenFrameError(Refusal.REPLAY)
@@ -108,27 +113,27 @@ class Site:
             raise BrokenFrameError(Refusal.OUT_OF_ORDER)
         try:
             kind, body = active.step(frame)
-            self._keeper.record(kind, active.opening, active.active)
+            self._gate.record(kind, active.opening, active.active)
         except BrokenFrameError:
-            self._round = None  # forgets the secrets of the round
+            self._round = None  # deletes the secrets of the round
             raise
         if kind is FrameKind.REVEAL:
             self._round = None
         return self._pack(kind, frame.round, body)
 
     def _open(self, frame: Frame) -> bytes:
-        last = max(self._keeper.last_round(), self._singles.last)
+        last = max(self._gate.last_round(), self._one_message.last)
         if self._round is not None:
             last = max(last, self._round.opening.number)
         if frame.round <= last:
             raise BrokenFrameError(Refusal.REPLAY)
         self._round = None
         opening = Opening.read(frame.round, frame.body)
-        values = self._keeper.answer(opening)
+        values = self._gate.answer(opening)
         if values.shape != (opening.size, opening.limbs):
             raise BrokenFrameError(Refusal.BAD_REQUEST)
         started = _Round(self._terms, self.position, opening, values, self._verifier)
-        self._keeper.record(FrameKind.ADVERT, opening, None)
+        self._gate.record(FrameKind.ADVERT, opening, None)
         self._round = started
         return self._pack(FrameKind.ADVERT, frame.round, started.advert.body())
 
@@ -140,10 +145,10 @@ class Site:
 
 
 class _Round:
-    """What a site holds while a round lasts."""
+    """The state of a site during one round."""
 
     def __init__(
-        self, terms: Terms, position: int, opening: Opening, values: Words, verifier: Verifier
+        self, terms: Terms, position: int, opening: Opening, values: LimbArray, verifier: Verifier
     ) -> None:
         self._terms = terms
         self._me = position
@@ -156,7 +161,7 @@ class _Round:
         self._mask = Agreement()
         self._seed = Secret.fresh()
         context = opening.context(terms)
-        self._bound = Bound(context, b"")
+        self._keys = RoundKeys(context, b"")
         self.advert = Advert(
             context,
             self._channel.public,
@@ -170,7 +175,7 @@ class _Round:
         self._own = Secret(b"")
 
     def step(self, frame: Frame) -> tuple[FrameKind, bytes]:
-        """Take the next frame and give the body of the answer."""
+        """Take the next frame and return the kind and the body of the answer."""
         steps: dict[FrameKind, Callable[[Frame], tuple[FrameKind, bytes]]] = {
             FrameKind.KEYS: self._share,
             FrameKind.INBOX: self._masked,
@@ -180,7 +185,7 @@ class _Round:
         return steps[frame.kind](frame)
 
     def _share(self, frame: Frame) -> tuple[FrameKind, bytes]:
-        """Check the keys of all sites, and send each a share of both secrets."""
+        """Check the keys of all sites, and send each site a share of both secrets."""
         count = len(self._terms.members)
         peers: dict[int, Advert] = {}
         for raw in frames.read_frames(frame.body, Advert.SIZE, count):
@@ -195,7 +200,7 @@ class _Round:
         if not self._terms.enough(frozenset(peers)):
             raise BrokenFrameError(Refusal.TOO_FEW)
         self._masks = {j: advert.mask for j, advert in peers.items()}
-        self._bound = Bound(self.advert.context, hashed(frame.body))
+        self._keys = RoundKeys(self.advert.context, hashed(frame.body))
         shares = np.concatenate(
             [
                 shamir.split(secret.reveal(), self._terms.threshold, count)
@@ -208,19 +213,19 @@ class _Round:
         for j, advert in peers.items():
             if j != self._me:
                 outward, self._inward[j] = self._channels(j, advert)
-                blob = seal(outward, shares[j].tobytes(), self._bound.envelope(self._me, j))
+                blob = seal(outward, shares[j].tobytes(), self._keys.envelope(self._me, j))
                 sealed.append((j, blob))
         self.expected = FrameKind.INBOX
-        return FrameKind.SHARES, self._bound.keys + frames.write_entries(sealed)
+        return FrameKind.SHARES, self._keys.keys + frames.write_entries(sealed)
 
     def _channels(self, j: int, advert: Advert) -> tuple[Secret, Secret]:
         try:
-            return self._bound.channels(self._channel, self._me, advert.channel, j)
+            return self._keys.channels(self._channel, self._me, advert.channel, j)
         except ValueError:  # a key of small order
             raise BrokenFrameError(Refusal.KEYS_CHANGED, j) from None
 
     def _masked(self, frame: Frame) -> tuple[FrameKind, bytes]:
-        """Take the shares of the others, and send the masked numbers."""
+        """Take the shares of the other sites, and send the masked numbers."""
         inbox = frames.read_entries(frame.body, frames.SEALED, len(self._terms.members))
         if not inbox.keys() <= self._inward.keys():
             raise BrokenFrameError(Refusal.BAD_SHARES)
@@ -228,7 +233,7 @@ class _Round:
         if not self._terms.enough(self._sharing):
             raise BrokenFrameError(Refusal.TOO_FEW)
         for j, sealed in inbox.items():
-            share = unseal(self._inward[j], sealed, self._bound.envelope(j, self._me))
+            share = unseal(self._inward[j], sealed, self._keys.envelope(j, self._me))
             if share is None:
                 raise BrokenFrameError(Refusal.BAD_SHARES, j)
             self._shares[j] = Secret(share)
@@ -236,21 +241,21 @@ class _Round:
         self._inward.clear()
         total = Accumulator(self.opening.size, self.opening.limbs)
         total.add(self._values)
-        total.add(self._expanded(self._bound.self_mask(self._seed, self._me)))
+        total.add(self._expanded(self._keys.self_mask(self._seed, self._me)))
         for j in inbox:
             try:
-                key = self._bound.pair_mask(self._mask, self._me, self._masks[j], j)
+                key = self._keys.pair_mask(self._mask, self._me, self._masks[j], j)
             except ValueError:
                 raise BrokenFrameError(Refusal.KEYS_CHANGED, j) from None
             total.add(self._expanded(key), sign_of(self._me, j))
         self.expected = FrameKind.ACTIVE
-        return FrameKind.MASKED, self._bound.context + to_bytes(total.total())
+        return FrameKind.MASKED, self._keys.context + to_bytes(total.total())
 
-    def _expanded(self, key: Secret) -> Words:
+    def _expanded(self, key: Secret) -> LimbArray:
         return expand(key, self.opening.size, self.opening.limbs)
 
     def _consent(self, frame: Frame) -> tuple[FrameKind, bytes]:
-        """Sign the one set of survivors that this site will ever unmask in this round."""
+        """Sign the only active set that this site will unmask in this round."""
         active = frames.read_set(frame.body, len(self._terms.members))
         if self._me not in active or not active <= self._sharing:
             raise BrokenFrameError(Refusal.BAD_ACTIVE_SET)
@@ -261,12 +266,12 @@ class _Round:
         return FrameKind.CONSENT, self._agreed(active)
 
     def _agreed(self, active: frozenset[int]) -> bytes:
-        return frames.agreed(self._bound.context, self._bound.keys, self._sharing, active)
+        return frames.agreed(self._keys.context, self._keys.keys, self._sharing, active)
 
     def _reveal(self, frame: Frame) -> tuple[FrameKind, bytes]:
-        """Give one share a site: of its own mask if it is active, else of its pair masks.
+        """Send one share per site: of its own mask if it is active, else of its pair masks.
 
-        Which of the two is decided here, by the signed set; nobody can ask for the other.
+        The signed active set decides which of the two; nobody can request the other.
         """
         assert self.active is not None
         agreed = self._agreed(self.active)

@@ -1,4 +1,4 @@
-"""What ADMM found, and what can be done with it."""
+"""The result of ADMM."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any, TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
+from isthmus.federated.admm.requests import CAUTION
 from isthmus.federated.admm.steps import ADMM
 from isthmus.graphs import DAG
 from isthmus.results.disclosure import Disclosure
@@ -19,20 +20,16 @@ from isthmus.results.disclosure import Disclosure
 Floats: TypeAlias = NDArray[np.float64]
 
 FORMAT = "isthmus-admm/1"
-TELLS = (
-    "ADMM tells more than one secure sum: the sums of many rounds can tell few sites apart. "
-    "See 'What ADMM tells' in the documentation."
-)
 SCALES = (
-    "Least squares reads the scales of columns: in other units the graph may be another one. "
-    "The study should name units in which the variables are alike."
+    "Least squares depends on the scale of the columns: in other units the graph may be different. "
+    "The study should use units in which the variables have similar variances."
 )
 
 
 @final
 @dataclass(frozen=True, eq=False)
-class Agreed:
-    """What ADMM found.
+class ADMMResult:
+    """The network that ADMM learned.
 
     Attributes
     ----------
@@ -40,17 +37,17 @@ class Agreed:
         The graph of the weights above the threshold.
     weights
         The common weights ``[cause, effect]``, before the threshold. For time series there are
-        more causes than effects; for networks they are norms.
+        more causes than effects; for neural networks they are norms.
     parameters
-        The common parameters: the weights, or those of the networks.
+        The common parameters: the weights, or the parameters of the networks.
     rounds
-        How many rounds it took.
+        Number of rounds.
     cycles
-        The measure of cycles of the weights at the end.
+        Acyclicity measure of the final weights; zero for an acyclic graph.
     disclosure
-        What left which site.
+        What each site released.
     options
-        The model, and the schedule by which it was found.
+        The model and the schedule of ADMM.
     """
 
     dag: DAG
@@ -69,16 +66,14 @@ class Agreed:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What deserves a look."""
-        found = [TELLS, SCALES]
+        """Remarks on the result."""
+        notes = [CAUTION, SCALES]
         if self.rounds == self.options.rounds:
-            found.append(
-                f"All {self.rounds} rounds were used: the weights may not have come to rest."
-            )
-        return tuple(found)
+            notes.append(f"All {self.rounds} rounds were used: the weights may not have converged.")
+        return tuple(notes)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON: all of it, and every number to its last digit."""
+        """Return the complete result as plain data for JSON, with all digits of every number."""
         return {
             "format": FORMAT,
             "model": type(self.options).__name__,
@@ -93,13 +88,13 @@ class Agreed:
         }
 
     def plot(self, **options: Any) -> Any:
-        """Draw the graph; options are those of ``isthmus.plots.plot_graph``."""
+        """Draw the graph. The options are those of ``isthmus.plots.plot_graph``."""
         from isthmus.plots import plot_graph
 
         return plot_graph(self.dag, **options)
 
-    def report(self, path: str | PathLike[str], *, title: str = "Network by ADMM") -> None:
-        """Write one HTML page: picture, edges, weights, and what left which site."""
+    def report(self, path: str | PathLike[str], *, title: str = "Network learned by ADMM") -> None:
+        """Write an HTML page with the graph, its edges and weights, and the data released."""
         from isthmus.plots.svg import svg_graph
         from isthmus.report import EdgeRow, Page, render
 
@@ -111,15 +106,15 @@ class Agreed:
             summary=(self._summary(),),
             notes=self.notes,
             edges=tuple(EdgeRow(a, b, directed=True) for a, b in self.dag.edges),
-            network=f"Common weights of the edges. {weights or 'There are none'}.",
+            network=f"Common weights of the edges. {weights or 'There are no edges'}.",
             releases=tuple((r.site, r.what, r.form, r.size) for r in self.disclosure.entries),
         )
         Path(path).write_text(render(page), encoding="utf-8")
 
     def _summary(self) -> str:
         return (
-            f"{len(self.dag.edges)} edges, {len(self.dag.nodes)} variables, by "
-            f"{type(self.options).__name__} in {self.rounds} rounds; measure of cycles "
+            f"{len(self.dag.edges)} edges, {len(self.dag.nodes)} variables, learned by "
+            f"{type(self.options).__name__} in {self.rounds} rounds; acyclicity measure "
             f"{self.cycles:.2g}."
         )
 

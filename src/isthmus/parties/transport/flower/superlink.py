@@ -1,4 +1,4 @@
-"""The coordinator's end of Flower: a SuperLink, and the app that carries frames."""
+"""The coordinator's side of Flower: the SuperLink, and the app that relays messages."""
 
 from __future__ import annotations
 
@@ -16,33 +16,34 @@ from typing import Any, final
 
 from isthmus.errors import FederationError
 from isthmus.parties.certificates import write_private
-from isthmus.parties.transport.children import Child, flower_environment, flower_program
+from isthmus.parties.transport.flower.programs import flower_environment, flower_program
 from isthmus.parties.transport.sockets import LENGTH, socket_path
+from isthmus.parties.transport.supervised_process import SupervisedProcess
 
 NAME = "isthmus"
 STARTUP = 60.0
-"""Seconds that Flower's programs have to start."""
+"""Seconds for Flower's programs to start."""
 
 PIECE = 2**20
 
 
 @final
-class Link:
-    """Runs ``flower-superlink`` with TLS and authentication of nodes, and the app on it.
+class FlowerSuperLink:
+    """Runs ``flower-superlink`` with TLS and authenticated nodes, and the relay app on it.
 
-    What ended is started again: nodes stay registered, and the app is run anew. Frames that were
-    under way are lost; the protocol knows how to live with that.
+    A process that ended is restarted. Nodes stay registered, and the app is started again. Messages
+    in transit are lost, which the protocol tolerates.
 
     Parameters
     ----------
     state
-        A folder for Flower's database, keys of nodes and logs.
+        A folder for Flower's database, the keys of nodes, and logs.
     host, port
-        Where to listen.
+        The address to listen on.
     certificates
-        Files of the authority's certificate, the server's, and its private key.
+        Files of the authority's certificate, the server's certificate, and its private key.
     nodes
-        The public key of each site's node, in OpenSSH's form.
+        The public key of each site's node, in OpenSSH format.
     """
 
     def __init__(
@@ -63,8 +64,8 @@ class Link:
         self._secret = state / "secret"
         self._secret.unlink(missing_ok=True)
         write_private(self._secret, secrets.token_bytes(32))
-        self._leader: Child | None = None
-        self._child = Child(
+        self._relay: SupervisedProcess | None = None
+        self._server = SupervisedProcess(
             [
                 flower_program("flower-superlink"),
                 *("--isolation", "process"),
@@ -91,54 +92,54 @@ class Link:
         self._retry = 0.0
 
     def _known(self) -> dict[str, str]:
-        """The numbers of nodes that were registered; without all of them, all begins anew."""
+        """Return the ids of registered nodes; unless all are known, clear the database."""
         file, database = self._state / "nodes.json", self._state / "superlink.db"
         if file.exists() and database.exists():
-            found: dict[str, dict[str, str]] = json.loads(file.read_text(encoding="utf-8"))
-            if {n: v["key"] for n, v in found.items()} == self._keys:
-                return {n: v["node"] for n, v in found.items()}
+            registered: dict[str, dict[str, str]] = json.loads(file.read_text(encoding="utf-8"))
+            if {n: v["key"] for n, v in registered.items()} == self._keys:
+                return {n: v["node"] for n, v in registered.items()}
         for path in (file, database):
             path.unlink(missing_ok=True)
         return {}
 
     # --- processes ----------------------------------------------------------------------------
 
-    def tend(self) -> None:
-        """Start what is not there: the SuperLink, and the app on it."""
+    def ensure_running(self) -> None:
+        """Start the SuperLink and the app on it, if they are not running."""
         self._accept()
-        fresh = self._child.tend()
+        fresh = self._server.ensure_running()
         if fresh:
             self._drop()
             self._await_port()
             if not self.nodes:
                 self._register()
             self._retry = 0.0
-        if self._child.running and self._connection is None and time.monotonic() > self._retry:
+        if self._server.running and self._connection is None and time.monotonic() > self._retry:
             self._retry = time.monotonic() + STARTUP
             self._run()
 
     def _await_port(self) -> None:
         end = time.monotonic() + STARTUP
         while time.monotonic() < end:
-            if not self._child.running:
+            if not self._server.running:
                 break
             try:
                 self._greet()
                 return
             except ssl.SSLCertVerificationError as error:
                 raise FederationError(
-                    f"The certificate of this coordinator cannot be used: {error.verify_message}. "
-                    "Make new ones with 'isthmus coordinator new', and send the sites ca.crt."
+                    f"The certificate of this coordinator is not valid: {error.verify_message}. "
+                    "Create new ones with 'isthmus coordinator new', and send ca.crt to the sites."
                 ) from error
             except OSError:
                 time.sleep(0.2)
         raise FederationError(
-            f"The program flower-superlink did not start (it ended with {self._child.code}). "
-            f"Its log is {self._state / 'superlink.log'}; is the port {self._port} free?"
+            f"The program flower-superlink did not start (exit code {self._server.code}). Check "
+            f"that the port {self._port} is free, and read {self._state / 'superlink.log'}."
         )
 
     def _greet(self) -> None:
-        """Connect as a site does, and see that the certificate is good."""
+        """Connect as a site does, to verify the certificate."""
         context = ssl.create_default_context(cafile=str(self._authority))
         with (
             socket.create_connection(("127.0.0.1", self._port), 5.0) as plain,
@@ -147,7 +148,7 @@ class Link:
             return
 
     def _flwr(self, *arguments: str) -> dict[str, Any]:
-        """Run Flower's command line and read what it says."""
+        """Run a command of Flower and return its output."""
         home = self._state / "flower"
         home.mkdir(exist_ok=True)
         address = f"127.0.0.1:{self._port}"
@@ -166,25 +167,25 @@ class Link:
             check=False,
         )
         try:
-            found: dict[str, Any] = json.loads(done.stdout)
+            output: dict[str, Any] = json.loads(done.stdout)
         except ValueError:
-            found = {}
-        if not found.get("success"):
-            said = (done.stdout + done.stderr).decode(errors="replace")[-500:]
-            raise FederationError(f"Flower's command {arguments[0]!r} failed: {said}")
-        return found
+            output = {}
+        if not output.get("success"):
+            text = (done.stdout + done.stderr).decode(errors="replace")[-500:]
+            raise FederationError(f"The command 'flwr {arguments[0]}' failed: {text}")
+        return output
 
     def _register(self) -> None:
-        found = {}
+        registered = {}
         for name, key in self._keys.items():
             file = self._state / "node.pub"
             file.write_text(key + "\n", encoding="utf-8")
             node = self._flwr("supernode", "register", str(file))["node-id"]
-            found[name] = {"key": key, "node": str(node)}
+            registered[name] = {"key": key, "node": str(node)}
         beside = self._state / "nodes.new"
-        beside.write_text(json.dumps(found), encoding="utf-8")
+        beside.write_text(json.dumps(registered), encoding="utf-8")
         beside.replace(self._state / "nodes.json")
-        self.nodes = {n: v["node"] for n, v in found.items()}
+        self.nodes = {n: v["node"] for n, v in registered.items()}
 
     def _run(self) -> None:
         app = self._state / "app"
@@ -193,39 +194,44 @@ class Link:
             Path(__file__).parent / "relay", app, ignore=shutil.ignore_patterns("__pycache__")
         )
         number = self._flwr("run", str(app))["run-id"]
-        if self._leader is not None:
-            self._leader.stop()
+        if self._relay is not None:
+            self._relay.stop()
         beside = self._environment | {"PYTHONPATH": str(Path(__file__).parent / "relay")}
-        command = [sys.executable, "-m", "isthmus_relay.leader", f"127.0.0.1:{self._port}"]
+        command = [
+            sys.executable,
+            "-m",
+            "isthmus_relay.coordinator_runner",
+            f"127.0.0.1:{self._port}",
+        ]
         command += [str(self._authority), str(self._secret), str(self._path), str(number)]
-        self._leader = Child(command, beside, self._state / "leader.log")
-        self._leader.tend()
+        self._relay = SupervisedProcess(command, beside, self._state / "relay.log")
+        self._relay.ensure_running()
 
     def stop(self) -> None:
-        """End all."""
+        """Stop all processes."""
         if self._connection is not None:
-            self.say({"stop": True})
+            self.send({"stop": True})
         self._drop()
-        if self._leader is not None:
-            self._leader.stop()
+        if self._relay is not None:
+            self._relay.stop()
         self._listener.close()
         self._path.unlink(missing_ok=True)
-        self._child.stop()
+        self._server.stop()
 
-    # --- the app's connection -------------------------------------------------------------------
+    # --- the connection of the relay app ------------------------------------------------------
 
     @property
     def connected(self) -> bool:
-        """Whether the app is there."""
+        """Whether the relay app is connected."""
         return self._connection is not None
 
     def _accept(self) -> None:
         try:
-            found, _ = self._listener.accept()
+            connection, _ = self._listener.accept()
         except (BlockingIOError, TimeoutError):
             return
         self._drop()
-        self._connection = found
+        self._connection = connection
 
     def _drop(self) -> None:
         if self._connection is not None:
@@ -233,8 +239,8 @@ class Link:
         self._connection = None
         self._buffer.clear()
 
-    def say(self, head: Mapping[str, object], data: bytes = b"") -> bool:
-        """Tell the app; whether it was there."""
+    def send(self, head: Mapping[str, object], data: bytes = b"") -> bool:
+        """Send a message to the relay app; return whether it is connected."""
         if self._connection is None:
             return False
         text = json.dumps(head).encode()
@@ -246,8 +252,8 @@ class Link:
             return False
         return True
 
-    def hear(self, seconds: float) -> Sequence[tuple[dict[str, Any], bytes]]:
-        """What the app says within so many seconds, or earlier as soon as it says something."""
+    def receive(self, seconds: float) -> Sequence[tuple[dict[str, Any], bytes]]:
+        """Return messages of the relay app, as soon as there are any or after so many seconds."""
         self._accept()
         if self._connection is None:
             time.sleep(min(seconds, 0.2))
@@ -265,7 +271,7 @@ class Link:
         return self._items()
 
     def _items(self) -> list[tuple[dict[str, Any], bytes]]:
-        found = []
+        items = []
         start = 2 * LENGTH.size
         while len(self._buffer) >= start:
             head, body = (LENGTH.unpack_from(self._buffer, at)[0] for at in (0, LENGTH.size))
@@ -273,6 +279,6 @@ class Link:
             if len(self._buffer) < end:
                 break
             plain = json.loads(self._buffer[start : start + head])
-            found.append((plain, bytes(self._buffer[start + head : end])))
+            items.append((plain, bytes(self._buffer[start + head : end])))
             del self._buffer[:end]
-        return found
+        return items

@@ -1,7 +1,7 @@
-"""ADMM at a site: fit its own parameters near the common ones, and remember the multipliers.
+"""The clients of ADMM at the sites: they fit parameters of their own near the common ones.
 
-After Ng and Zhang 2022, section 5. A site gives ``B + β/ρ`` into a sum; the coordinator's step
-needs no more than that sum.
+After Ng and Zhang 2022, section 5. A site contributes ``B + β/ρ`` to a sum, and the coordinator's
+step needs only that sum.
 """
 
 from __future__ import annotations
@@ -21,15 +21,14 @@ Floats: TypeAlias = NDArray[np.float64]
 class Client(ABC):
     """The state of one site in ADMM.
 
-    A step may be asked for again with the same parameters, for a round may fail after the site
-    has answered; it is final when the next step is asked for. Other parameters for the same step
-    are refused. All attributes are numbers, bytes and arrays, so that a site can keep them over a
-    restart.
+    A step may be requested again with the same parameters, because a round may fail after the site
+    has answered. It becomes final when the next step is requested. Other parameters for the same
+    step are refused. All attributes are numbers, bytes and arrays, so that they can be saved.
 
     Parameters
     ----------
     shape
-        Of the parameters.
+        Shape of the parameters.
     """
 
     def __init__(self, shape: tuple[int, ...]) -> None:
@@ -47,34 +46,38 @@ class Client(ABC):
 
     @abstractmethod
     def _fit(self, common: Floats, rho: float) -> Floats:
-        """Minimise the site's loss, ``β · (B - W)`` and ``ρ/2 |B - W|²``."""
+        """Minimise the site's loss plus ``β · (B - W) + ρ/2 |B - W|²``."""
 
     def answer(self, step: int, common: Floats, rho: float) -> Floats:
-        """``B + β/ρ`` for these common parameters."""
+        """Return ``B + β/ρ`` for these common parameters."""
         if not (np.isfinite(common).all() and np.isfinite(rho) and rho > 0):
-            raise RefusedError("Parameters and penalty of a step must be finite.")
+            raise RefusedError(
+                "The parameters and the penalty of a step must be finite, and the penalty positive."
+            )
         if common.shape != self._shape:
-            raise RefusedError(f"The step is for parameters of the shape {common.shape}.")
+            raise RefusedError(
+                f"The step has parameters of shape {common.shape}; this site expects {self._shape}."
+            )
         asked = hashlib.sha256(common.tobytes() + np.float64(rho).tobytes()).digest()
         if step == self._step + 1:
             if step > 1:
-                # The common parameters tell how the last step ended; only now is it final.
+                # The new common parameters show that the last step succeeded; only now it is final.
                 self._multipliers = self._multipliers + self._rho * (self._own - common)
             self._step, self._asked, self._rho = step, asked, rho
             self._own = self._fit(common, rho)
         elif step != self._step or asked != self._asked:
             raise RefusedError(
-                f"Step {step} was asked for after step {self._step}. Steps follow each other, "
-                "and a step has one set of weights."
+                f"Step {step} was requested after step {self._step}. Steps must follow each other, "
+                "and each step has only one set of parameters."
             )
-        found: Floats = self._own + self._multipliers / rho
-        return found
+        contribution: Floats = self._own + self._multipliers / rho
+        return contribution
 
     def published(self) -> Floats:
-        """What a site sends in the protocol as published: its own parameters, bare.
+        """Return what a site sends in the published protocol: its own parameters, unprotected.
 
-        Not used by the library: for linear models a coordinator that sees them computes the
-        site's second moments. It is here for the test that shows it.
+        The library does not use it. For linear models, a coordinator that sees these parameters
+        can compute the site's second moments; a test demonstrates this.
         """
         return self._own.copy()
 
@@ -89,8 +92,8 @@ class LinearClient(Client):
         Second moments of the site's rows about the centre, divided by the number of rows of *all*
         sites.
     targets
-        The first so many variables are effects, the others only causes (such as earlier steps);
-        by default all are effects.
+        Number of effects. The first variables are effects, the others are only causes (such as
+        lagged variables). By default all variables are effects.
     """
 
     def __init__(self, second: Floats, targets: int | None = None) -> None:
@@ -106,18 +109,18 @@ class LinearClient(Client):
 
 @final
 class NetworkClient(Client):
-    """A site in ADMM for one small neural network a node. Needs JAX.
+    """A site in ADMM for one small neural network per variable. Needs JAX.
 
     Parameters
     ----------
     values
         The site's rows.
     hidden
-        Units in the hidden layer of each node.
+        Units in the hidden layer of each network.
     rows
         Number of rows of *all* sites.
     iterations
-        The most iterations of L-BFGS in a step; in early steps exact minima are wasted work.
+        Maximum number of L-BFGS iterations per step. Exact minima in early steps are not useful.
     """
 
     def __init__(self, values: Floats, hidden: int, rows: int, iterations: int = 30) -> None:
@@ -129,7 +132,7 @@ class NetworkClient(Client):
         self._hidden = hidden
         self._share = n / rows
         self._iterations = iterations
-        # No network reads the variable that it predicts.
+        # No network uses the variable that it predicts.
         own = np.repeat(np.eye(d, dtype=bool).ravel(), hidden)
         self._held = np.zeros(self._shape, dtype=bool)
         self._held[: len(own)] = own
@@ -140,7 +143,7 @@ class NetworkClient(Client):
         from isthmus.numerics import perceptron
 
         loss = perceptron.value_and_gradient(self._values, self._hidden, 0.0)
-        # Divided by ρ, so that tolerances mean the same in early and in late steps.
+        # Divided by ρ, so that tolerances have the same meaning in early and late steps.
         pull, share = self._multipliers / rho, self._share / rho
 
         def objective(parameters: Floats) -> tuple[float, Floats]:

@@ -1,12 +1,12 @@
-"""Sums of one message each, for rounds that need all sites: the site's side.
+"""One-message rounds, which need all sites: the site's side.
 
-Keys are agreed on once. Then a question brings one answer, hidden under masks that cancel in the
-sum over all these sites and in no other. Nothing is ever unmasked, so there are no shares: when a
-site is missing, there is no sum.
+The sites agree on keys once. Each request then takes one answer per site, hidden under masks that
+cancel in the sum over all these sites and in no other sum. Nothing is ever unmasked, so there are
+no shares: if a site is missing, there is no sum.
 
-A mask must not hide two different answers. Three things see to that: masks are bound to the
-whole question; a site pins a question on its disk before it computes, and answers the same
-question with the same bytes; and it refuses another question of the same number.
+A mask must never hide two different answers. Three measures ensure this: masks are bound to the
+whole request; a site saves a request to disk before it computes, and answers the same request with
+the same bytes; and it refuses another request with the same number.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from enum import StrEnum
 from typing import Any, final
 
 from isthmus.errors import LedgerError
-from isthmus.parties.agreement.roster import Terms
 from isthmus.parties.identity import (
     KEY,
     Agreement,
@@ -37,15 +36,16 @@ from isthmus.sources.horizontal.secure_sum.frames import (
     Refusal,
     Standing,
 )
-from isthmus.sources.horizontal.secure_sum.keeper import Keeper
-from isthmus.sources.horizontal.secure_sum.masks import Bound, expand, sign_of
-from isthmus.sources.horizontal.secure_sum.words import Accumulator, to_bytes
+from isthmus.sources.horizontal.secure_sum.limbs import Accumulator, to_bytes
+from isthmus.sources.horizontal.secure_sum.masks import RoundKeys, expand, sign_of
+from isthmus.sources.horizontal.secure_sum.release_gate import ReleaseGate
+from isthmus.sources.horizontal.secure_sum.terms import Terms
 
-SINGLES = frozenset({FrameKind.AGREE, FrameKind.SETTLE, FrameKind.SINGLE})
+ONE_MESSAGE_FRAMES = frozenset({FrameKind.AGREE, FrameKind.SETTLE, FrameKind.SINGLE})
 
 
 class Progress(StrEnum):
-    """How far a site is with a question. It is committed when the next one comes."""
+    """How far a site has processed a request. The next request commits it."""
 
     NONE = "none"
     PREPARED = "prepared"
@@ -54,8 +54,8 @@ class Progress(StrEnum):
 
 @final
 @dataclass(frozen=True)
-class _Held:
-    """What a site must not forget."""
+class _Saved:
+    """What a site must keep over a restart."""
 
     number: int = 0
     members: frozenset[int] = frozenset()
@@ -63,7 +63,7 @@ class _Held:
     publics: dict[int, bytes] = field(default_factory=dict)
     keys: bytes = b""
     pinned: int = 0
-    question: bytes = b""
+    request: bytes = b""
     progress: Progress = Progress.NONE
     sent: bytes = b""
     state: bytes = b""
@@ -76,7 +76,7 @@ class _Held:
             "publics": {str(i): p.hex() for i, p in self.publics.items()},
             "keys": self.keys.hex(),
             "pinned": self.pinned,
-            "question": self.question.hex(),
+            "request": self.request.hex(),
             "progress": self.progress.value,
             "sent": self.sent.hex(),
         }
@@ -84,7 +84,7 @@ class _Held:
         return len(head).to_bytes(8, "little") + head + self.state
 
     @classmethod
-    def read(cls, data: bytes) -> _Held:
+    def read(cls, data: bytes) -> _Saved:
         end = 8 + int.from_bytes(data[:8], "little")
         plain: dict[str, Any] = json.loads(data[8:end])
         return cls(
@@ -94,7 +94,7 @@ class _Held:
             {int(i): bytes.fromhex(p) for i, p in plain["publics"].items()},
             bytes.fromhex(plain["keys"]),
             plain["pinned"],
-            bytes.fromhex(plain["question"]),
+            bytes.fromhex(plain["request"]),
             Progress(plain["progress"]),
             bytes.fromhex(plain["sent"]),
             data[end:],
@@ -102,21 +102,21 @@ class _Held:
 
 
 @final
-class Singles:
-    """A site's part in sums of one message each.
+class OneMessageSite:
+    """A site in one-message rounds.
 
     Parameters
     ----------
     terms
-        What was agreed on.
+        The sites, and how many of them must answer.
     identity, position
-        The site's key, and its place in the roster.
-    keeper
-        Who decides what leaves.
+        The site's key, and its position in the roster.
+    gate
+        Decides what leaves the site.
     verifier
         Checks signatures.
     slot
-        Where all of this is kept.
+        Keeps the state over a restart.
     """
 
     def __init__(
@@ -124,26 +124,26 @@ class Singles:
         terms: Terms,
         identity: Identity,
         position: int,
-        keeper: Keeper,
+        gate: ReleaseGate,
         verifier: Verifier,
         slot: Slot,
     ) -> None:
         self._terms = terms
         self._identity = identity
         self._me = position
-        self._keeper = keeper
+        self._gate = gate
         self._verifier = verifier
         self._slot = slot
-        kept = slot.read()
-        self._held = _Held() if kept is None else _Held.read(kept)
+        data = slot.read()
+        self._saved = _Saved() if data is None else _Saved.read(data)
         self._shared: dict[int, Secret] = {}
-        if self._held.state:
-            keeper.restore(self._held.state)
+        if self._saved.state:
+            gate.restore(self._saved.state)
 
     @property
     def last(self) -> int:
-        """The highest number that was pinned or agreed on."""
-        return max(self._held.number, self._held.pinned)
+        """The highest round in which a request was saved or a key was made."""
+        return max(self._saved.number, self._saved.pinned)
 
     def answer(self, frame: Frame) -> bytes:
         """Answer a frame of the coordinator, or raise `BrokenFrameError`."""
@@ -155,8 +155,8 @@ class Singles:
         return steps[frame.kind](frame)
 
     def _agree(self, frame: Frame) -> bytes:
-        """Make a key for these sites, and keep it."""
-        if frame.round <= max(self._keeper.last_round(), self.last):
+        """Make a key for these sites, and save it."""
+        if frame.round <= max(self._gate.last_round(), self.last):
             raise BrokenFrameError(Refusal.REPLAY)
         members = frames.read_set(frame.body, len(self._terms.members))
         if self._me not in members:
@@ -164,10 +164,10 @@ class Singles:
         if not self._terms.enough(members):
             raise BrokenFrameError(Refusal.TOO_FEW)
         key = Agreement()
-        self._keeper.record_keys(frame.round, members)
-        self._keep(
+        self._gate.record_keys(frame.round, members)
+        self._save(
             replace(
-                self._held,
+                self._saved,
                 number=frame.round,
                 members=members,
                 private=key.secret(),
@@ -180,93 +180,92 @@ class Singles:
         return self._pack(FrameKind.STANDING, frame.round, body)
 
     def _settle(self, frame: Frame) -> bytes:
-        """Check the keys of all, and pin them."""
-        held = self._held
-        if not held.number or frame.round != held.number:
+        """Check the keys of all sites, and save them."""
+        saved = self._saved
+        if not saved.number or frame.round != saved.number:
             raise BrokenFrameError(Refusal.REPLAY)
         keys = hashed(frame.body)
-        if held.keys and held.keys != keys:
+        if saved.keys and saved.keys != keys:
             raise BrokenFrameError(Refusal.KEYS_CHANGED)
-        context = frames.standing_context(self._terms, held.number, held.members)
+        context = frames.standing_context(self._terms, saved.number, saved.members)
         publics: dict[int, bytes] = {}
         for raw in frames.read_frames(frame.body, Standing.SIZE, len(self._terms.members)):
             sent = frames.opened(raw, self._terms, self._verifier)
-            found = Standing.read(sent)
-            same = found.context == context and sent.round == held.number
+            standing = Standing.read(sent)
+            same = standing.context == context and sent.round == saved.number
             if not same or sent.sender in publics:
                 raise BrokenFrameError(Refusal.KEYS_CHANGED, sent.sender)
-            publics[sent.sender] = found.mask
-        if publics.get(self._me) != Agreement.from_secret(held.private).public:
+            publics[sent.sender] = standing.mask
+        if publics.get(self._me) != Agreement.from_secret(saved.private).public:
             raise BrokenFrameError(Refusal.KEYS_CHANGED, self._me)
-        if publics.keys() != held.members:
+        if publics.keys() != saved.members:
             raise BrokenFrameError(Refusal.BAD_ACTIVE_SET)
-        self._secrets(held.private, publics)
-        self._keep(replace(held, publics=publics, keys=keys))
+        self._secrets(saved.private, publics)
+        self._save(replace(saved, publics=publics, keys=keys))
         return self._pack(FrameKind.SETTLED, frame.round, keys)
 
     def _secrets(self, private: Secret, publics: dict[int, bytes]) -> dict[int, Secret]:
-        """What this site shares with each other one."""
+        """Return the secret that this site shares with each other site."""
         mine = Agreement.from_secret(private)
-        found = {}
+        secrets = {}
         for j, public in publics.items():
             if j != self._me:
                 try:
-                    found[j] = mine.shared(public)
+                    secrets[j] = mine.shared(public)
                 except ValueError:  # a key of small order
                     raise BrokenFrameError(Refusal.KEYS_CHANGED, j) from None
-        self._shared = found
-        return found
+        self._shared = secrets
+        return secrets
 
     def _single(self, frame: Frame) -> bytes:
-        """Answer a question; the same one with the same bytes."""
-        held, question = self._held, hashed(frame.body)
-        if not held.keys or frame.body[:KEY] != held.keys:
+        """Answer a request; the same request gets the same bytes."""
+        saved, request = self._saved, hashed(frame.body)
+        if not saved.keys or frame.body[:KEY] != saved.keys:
             raise BrokenFrameError(Refusal.NO_KEYS)
         opening = Opening.read(frame.round, frame.body[KEY:])
-        again = bool(held.pinned) and frame.round == held.pinned
-        if again and held.question != question:
+        again = bool(saved.pinned) and frame.round == saved.pinned
+        if again and saved.request != request:
             raise BrokenFrameError(Refusal.TWO_OPENINGS)
-        if again and held.progress is Progress.SENT:
-            self._keeper.record_again(frame.round)
-            return held.sent
+        if again and saved.progress is Progress.SENT:
+            self._gate.record_again(frame.round)
+            return saved.sent
         if not again:
-            if frame.round <= max(self._keeper.last_round(), self.last):
+            if frame.round <= max(self._gate.last_round(), self.last):
                 raise BrokenFrameError(Refusal.REPLAY)
-            # Whatever follows, and whatever is lost with a crash: no other question gets a mask
-            # of this number.
-            self._keep(
+            # Whatever happens next, even a crash: no other request gets a mask of this number.
+            self._save(
                 replace(
-                    held,
+                    saved,
                     pinned=frame.round,
-                    question=question,
+                    request=request,
                     progress=Progress.PREPARED,
                     sent=b"",
                 )
             )
-        values = self._keeper.answer(opening)
+        values = self._gate.answer(opening)
         if values.shape != (opening.size, opening.limbs):
             raise BrokenFrameError(Refusal.BAD_REQUEST)
         context = frames.single_context(self._terms, opening)
         total = Accumulator(opening.size, opening.limbs)
         total.add(values)
-        bound = Bound(context, held.keys)
-        shared = self._shared or self._secrets(held.private, held.publics)
+        round_keys = RoundKeys(context, saved.keys)
+        shared = self._shared or self._secrets(saved.private, saved.publics)
         for j, secret in shared.items():
-            key = bound.standing_mask(secret, self._me, j)
+            key = round_keys.standing_mask(secret, self._me, j)
             total.add(expand(key, opening.size, opening.limbs), sign_of(self._me, j))
-        self._keeper.record(FrameKind.SUMMAND, opening, held.members)
+        self._gate.record(FrameKind.SUMMAND, opening, saved.members)
         body = context + to_bytes(total.total())
         answer = self._pack(FrameKind.SUMMAND, frame.round, body)
-        state = self._keeper.state()
-        self._keep(replace(self._held, progress=Progress.SENT, sent=answer, state=state))
+        state = self._gate.state()
+        self._save(replace(self._saved, progress=Progress.SENT, sent=answer, state=state))
         return answer
 
-    def _keep(self, held: _Held) -> None:
+    def _save(self, saved: _Saved) -> None:
         try:
-            self._slot.write(held.to_bytes())
+            self._slot.write(saved.to_bytes())
         except LedgerError:
             raise BrokenFrameError(Refusal.LEDGER) from None
-        self._held = held
+        self._saved = saved
 
     def _pack(self, kind: FrameKind, number: int, body: bytes) -> bytes:
         return frames.pack(kind, self._terms, number, self._me, body, self._identity)

@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 
 from isthmus.errors import MismatchError, SchemaError, StudyError
-from isthmus.federated import Agreed, DynamicADMM, LinearADMM, PerceptronADMM, learn_admm
-from isthmus.federated.admm.choice import SPARE, model_of
-from isthmus.parties import MemoryLedger, Method, readable
+from isthmus.federated import ADMMResult, DynamicADMM, LinearADMM, PerceptronADMM, learn_admm
+from isthmus.federated.admm.model_choice import SPARE, model_of
+from isthmus.parties import MemoryLedger, readable
 from isthmus.parties.records.ledger import summary
 from isthmus.sources import Federation, Frame, Series
-from isthmus.sources.horizontal import Message
 from isthmus.sources.horizontal.series import as_studied
 from isthmus.statistics import Schema
 
@@ -25,19 +24,19 @@ def chain(ledgers: dict[str, MemoryLedger] | None = None) -> Federation:
     rows = rng.normal(size=(90, 3))
     rows[:, 1] += 1.5 * rows[:, 0]
     tables = {f"s{k}": dict(zip("abc", rows[k::3].T, strict=True)) for k in range(3)}
-    return Federation.simulate(tables, method=Method.ADMM, ledgers=ledgers)
+    return Federation.simulate(tables, ledgers=ledgers)
 
 
 def test_a_result_says_what_it_is_and_what_it_told(tmp_path: Path) -> None:
     steps: list[int] = []
     found = learn_admm(chain(), watch=steps.append)
     assert steps == list(range(1, found.rounds + 1))
-    assert isinstance(found, Agreed)
+    assert isinstance(found, ADMMResult)
     assert found.dag.edges == (("a", "b"),)
     text = str(found)
-    assert "1 edges, 3 variables, by LinearADMM" in text
-    assert "can tell few sites apart" in text
-    assert "come to rest" not in text
+    assert "1 edges, 3 variables, learned by LinearADMM" in text
+    assert "reveal the statistics of single sites" in text
+    assert "converged" not in text
     assert found.edge_weights == {("a", "b"): found.weights[0, 1]}
     plain = json.loads(json.dumps(found.to_dict()))
     assert np.array(plain["parameters"]).tobytes() == found.parameters.tobytes()
@@ -46,7 +45,7 @@ def test_a_result_says_what_it_is_and_what_it_told(tmp_path: Path) -> None:
     found.report(tmp_path / "network.html")
     page = (tmp_path / "network.html").read_text()
     assert "strength" not in page.split("<h2>Edges</h2>")[1].split("<h2>")[0].lower()
-    assert "can tell few sites apart" in page
+    assert "reveal the statistics of single sites" in page
     assert f"a → b: {found.weights[0, 1]:.4g}" in page
     assert len(found.plot().figure.axes) == 1
 
@@ -60,7 +59,7 @@ def test_the_model_follows_from_the_study() -> None:
     assert model_of(study) == LinearADMM()
     given = PerceptronADMM(rounds=3)
     assert model_of(study, given) == given
-    networks = replace(study, messages=frozenset({Message.TOTALS, Message.NETWORKS}))
+    networks = replace(study, requests=frozenset({"totals", "networks"}))
     assert model_of(networks) == PerceptronADMM()
     with pytest.raises(MismatchError, match="is for PerceptronADMM; LinearADMM was given"):
         model_of(networks, LinearADMM())
@@ -68,14 +67,14 @@ def test_the_model_follows_from_the_study() -> None:
         model_of(study, DynamicADMM())
     short = replace(study, rounds=SPARE + 5)
     assert model_of(short) == LinearADMM(rounds=5)
-    with pytest.raises(StudyError, match="5 steps, not 6"):
+    with pytest.raises(StudyError, match="5 steps for ADMM; 6 were requested"):
         model_of(short, LinearADMM(rounds=6))
     with pytest.raises(StudyError, match="0 steps"):
         model_of(replace(study, rounds=SPARE))
     with pytest.raises(StudyError, match="'totals'"):
-        model_of(replace(study, messages=frozenset({Message.CONSENSUS})))
+        model_of(replace(study, requests=frozenset({"consensus"})))
     with pytest.raises(StudyError, match="'consensus'"):
-        model_of(replace(study, messages=frozenset({Message.TOTALS})))
+        model_of(replace(study, requests=frozenset({"totals"})))
 
 
 def test_a_table_becomes_the_series_of_a_study() -> None:
@@ -105,7 +104,7 @@ def test_a_ledger_of_many_steps_can_be_read() -> None:
     assert all(len(line) < 600 for line in readable(entries).splitlines())
     first, second = summary(entries).splitlines()
     assert first.startswith("1 × number of rows and sums of 3 variables; 4 numbers in all")
-    assert second.startswith("4 × parameters of ADMM for 3 variables; sums over many rounds")
+    assert second.startswith("4 × parameters of ADMM for 3 variables; sums of many rounds")
     assert "36 numbers in all" in second
     assert federation.study.identity.hex()[:16] in second
     assert summary([]) == ""

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 import pytest
-from tests.sources.horizontal.parties import LIMBS, Party, ints
+from tests.sources.horizontal.rosters import LIMBS, Party, ints
 
 from isthmus.errors import AbortedError, FederationError, LedgerError
-from isthmus.federated import LinearADMM, learn_admm
+from isthmus.federated import AskConsensus, LinearADMM, learn_admm
 from isthmus.parties import (
     FileJournal,
     FileSlot,
@@ -19,18 +19,25 @@ from isthmus.parties import (
     MemoryJournal,
     MemoryLedger,
     MemorySlot,
-    Method,
     Policy,
     Signature,
     Slot,
     Study,
-    run_round,
 )
 from isthmus.parties.records.journal import Record
 from isthmus.parties.transport.base import drive
 from isthmus.sources import Federation
-from isthmus.sources.horizontal import FrameKind, Message, Opening, Refusal, Site, Station
-from isthmus.sources.horizontal.leader import begin_anew
+from isthmus.sources.horizontal import (
+    AskTotals,
+    FrameKind,
+    Opening,
+    Refusal,
+    SecureSums,
+    Site,
+    SiteController,
+    run_round,
+)
+from isthmus.sources.horizontal.round_scheduler import restart
 from isthmus.sources.horizontal.secure_sum.frames import (
     COORDINATOR,
     Standing,
@@ -40,7 +47,7 @@ from isthmus.sources.horizontal.secure_sum.frames import (
     standing_context,
     write_set,
 )
-from isthmus.sources.horizontal.secure_sum.gathering import KeyRound, SingleRound
+from isthmus.sources.horizontal.secure_sum.one_message_coordinator import KeyRound, OneMessageRound
 from isthmus.sources.horizontal.simulation import simulated
 from isthmus.statistics import Schema
 
@@ -59,9 +66,9 @@ def settled(party: Party, number: int = 1) -> bytes:
     return led.keys
 
 
-def single(party: Party, keys: bytes, number: int = 2, request: bytes = b"x") -> SingleRound:
+def single(party: Party, keys: bytes, number: int = 2, request: bytes = b"x") -> OneMessageRound:
     opening = Opening(number, request, party.size, LIMBS)
-    return SingleRound(party.terms, party.boss, opening, members(party), keys, party.verifier)
+    return OneMessageRound(party.terms, party.boss, opening, members(party), keys, party.verifier)
 
 
 def why(answer: bytes) -> Refusal:
@@ -88,7 +95,7 @@ def test_without_a_site_there_is_no_sum() -> None:
     with pytest.raises(AbortedError, match=r"Silent: \['s2'\]") as caught:
         run_round(led, party.transport(lost=[("s2", 0)]))
     assert caught.value.silent == ("s2",)
-    with pytest.raises(AbortedError, match="not there"):
+    with pytest.raises(AbortedError, match="not complete"):
         _ = led.total
     # What did arrive does not add up to anything that anyone sent.
     got = [ints(np.frombuffer(f.body[32:], "<u4").reshape(-1, LIMBS)) for f in led._got.values()]
@@ -361,7 +368,7 @@ class World:
         }
         self.ledgers = {name: MemoryLedger() for name in self.tables}
         schema = Schema.continuous("abc")
-        made = simulated(self.tables, schema, None, None, Method.ADMM, self.ledgers, ())
+        made = simulated(self.tables, schema, None, None, None, self.ledgers, ())
         self.study: Study = made[0]
         self.signatures: list[Signature] = made[1]
         self.boss = made[2]
@@ -389,19 +396,19 @@ def test_a_coordinator_killed_after_any_write_comes_to_the_same_result() -> None
         assert found.weights.tobytes() == expected, last
 
 
-def test_other_options_begin_anew() -> None:
+def test_other_options_restart() -> None:
     """Sums are asked for again with higher numbers, over the same sites and with the same keys."""
     world, journal = World(), MemoryJournal()
     learn_admm(world.federation(journal), LinearADMM(rounds=2))
     other = LinearADMM(rounds=3, rho1=1.0, rho2=0.5)
-    with pytest.raises(FederationError, match="anew"):
+    with pytest.raises(FederationError, match="--restart"):
         learn_admm(world.federation(journal), other)
-    begin_anew(journal, world.study)
+    restart(journal, world.study)
     found = learn_admm(world.federation(journal), other).weights.tobytes()
     assert found == learn_admm(World().federation(MemoryJournal()), other).weights.tobytes()
     assert found == learn_admm(world.federation(journal), other).weights.tobytes()
     events = [r["event"] for r in journal.records()]
-    assert (events.count("keys"), events.count("anew")) == (1, 1)
+    assert (events.count("keys"), events.count("restart")) == (1, 1)
     numbers = [r["round"] for r in journal.records() if r["event"] == "sum"]
     assert numbers == sorted(set(numbers))
     assert len(numbers) == 3 + 4
@@ -414,7 +421,7 @@ def test_a_journal_is_of_one_study_and_one_computation() -> None:
     assert asked.kept == 0
     asked.moments(["a"])
     assert world.federation(journal).kept == 1
-    with pytest.raises(FederationError, match=r"another question.*uses up rounds"):
+    with pytest.raises(FederationError, match=r"another request.*uses up rounds"):
         world.federation(journal).moments(["b"])
     with pytest.raises(FederationError, match="another study"):
         World().federation(journal)
@@ -474,9 +481,9 @@ def with_identity(world: World, name: str, identity: Identity) -> World:
         coordinator=boss.public,
         members=[Member(n, n, keys[n].public) for n in names],
         schema=world.study.schema,
-        bounds=world.study.grid.bounds,
-        method=Method.ADMM,
-        messages=[Message.TOTALS, Message.CONSENSUS],
+        bounds=world.study.bounds,
+        protocol=SecureSums(),
+        requests=[AskTotals.name, AskConsensus.name],
         rounds=10**6,
     )
     world.study = study
@@ -491,18 +498,18 @@ def started_again(world: World, name: str, identity: Identity, slot: Slot) -> Si
     policy = Policy.parse(POLICY)
     tables: Mapping[str, object] = world.tables
     ledger = world.ledgers[name]
-    station = Station(world.study, world.signatures, identity, tables[name], policy, ledger)
+    station = SiteController(world.study, world.signatures, identity, tables[name], policy, ledger)
     return station.site(world.verifier, slot=slot)
 
 
 POLICY = b"""
-format = "isthmus-policy/1"
+format = "isthmus-policy/2"
 minimum_cohort = 1
 minimum_cell = 1
 minimum_organisations = 3
 variables = ["*"]
-methods = ["secure sums", "admm"]
-messages = ["totals", "consensus"]
+protocols = ["secure sums"]
+requests = ["totals", "consensus"]
 rounds_per_study = 1000
 rounds_per_year = 1000
 queries_per_year = 1000

@@ -17,9 +17,9 @@ from isthmus.federated.admm.steps import (
     iterate,
     joint_step,
 )
-from isthmus.parties import Method
 from isthmus.sources import Federation, Frame
-from isthmus.sources.horizontal.secure_sum.words import Accumulator
+from isthmus.sources.horizontal import Grid
+from isthmus.sources.horizontal.secure_sum.limbs import Accumulator
 
 Floats = NDArray[np.float64]
 
@@ -94,10 +94,10 @@ def test_secure_sums_change_nothing() -> None:
     _, rows = linear(4, 60, 4)
     data = tables(rows, 3)
     options = LinearADMM(rounds=12, rho2=0.05)
-    federation = Federation.simulate(data, method=Method.ADMM)
+    federation = Federation.simulate(data)
     found = learn_admm(federation, options)
     assert found.rounds == 12
-    grid = federation.study.grid
+    grid = Grid.of(federation.study)
     moments = [Frame(t).moments() for t in data.values()]
     n, means = len(rows), Federation.simulate(data).moments().mean()
     plain: list[LinearClient] = []
@@ -118,12 +118,12 @@ def test_secure_sums_change_nothing() -> None:
 
 def test_what_left_is_written_down() -> None:
     _, rows = linear(3, 60, 5)
-    federation = Federation.simulate(tables(rows, 3), method=Method.ADMM)
+    federation = Federation.simulate(tables(rows, 3))
     found = learn_admm(federation, LinearADMM(rounds=3, centring=Centring.LOCAL))
     assert len(found.disclosure.entries) == 6
     text = str(found.disclosure)
     assert "3 × parameters of ADMM" in text
-    assert "tell few sites apart" in text
+    assert "reveal single sites" in text
     assert found.disclosure.entries[-1].size == 27
 
 
@@ -181,7 +181,7 @@ def test_a_step_has_one_set_of_weights() -> None:
     first = client.answer(1, w, 0.1)
     np.testing.assert_array_equal(client.answer(1, w, 0.1), first)
     for step, weights, rho in ((1, w + 1, 0.1), (1, w, 0.2), (3, w, 0.1), (0, w, 0.1)):
-        with pytest.raises(RefusedError, match="one set of weights"):
+        with pytest.raises(RefusedError, match="one set of parameters"):
             client.answer(step, weights, rho)
     with pytest.raises(RefusedError, match="finite"):
         client.answer(2, w * np.nan, 0.1)
@@ -190,34 +190,35 @@ def test_a_step_has_one_set_of_weights() -> None:
 
 def test_two_different_weights_for_one_round_are_refused_by_the_sites() -> None:
     _, rows = linear(3, 60, 8)
-    federation = Federation.simulate(tables(rows, 3), method=Method.ADMM)
+    federation = Federation.simulate(tables(rows, 3))
     names = federation.schema().names
     zero = ((0.0,) * 3,) * 3
-    first = federation.consensus(AskConsensus(names, 1, 60, 0.1, zero, None))
-    again = federation.consensus(AskConsensus(names, 1, 60, 0.1, zero, None))
+    first = federation.ask(AskConsensus(names, 1, 60, 0.1, zero, None))
+    again = federation.ask(AskConsensus(names, 1, 60, 0.1, zero, None))
     np.testing.assert_array_equal(first, again)
     other = ((0.0, 0.1, 0.0), (0.0,) * 3, (0.0,) * 3)
     with pytest.raises(AbortedError, match="data"):
-        federation.consensus(AskConsensus(names, 1, 60, 0.1, other, None))
+        federation.ask(AskConsensus(names, 1, 60, 0.1, other, None))
 
 
 def test_a_site_that_is_gone_is_named() -> None:
     _, rows = linear(3, 80, 9)
-    federation = Federation.simulate(tables(rows, 4), method=Method.ADMM, lost=[("s2", 9)])
+    federation = Federation.simulate(tables(rows, 4), lost=[("s2", 9)])
     with pytest.raises(AbortedError, match=r"all sites .* Silent: \['s2'\]"):
         learn_admm(federation, LinearADMM(rounds=5))
 
 
-def test_only_studies_of_this_method_take_steps() -> None:
+def test_a_study_must_allow_steps() -> None:
     _, rows = linear(3, 60, 10)
+    federation = Federation.simulate(tables(rows, 3), requests=["totals", "moments"])
     with pytest.raises(AbortedError, match="policy"):
-        learn_admm(Federation.simulate(tables(rows, 3)))
+        learn_admm(federation)
 
 
 def test_only_continuous_variables() -> None:
     data = {f"s{k}": {"a": np.array(["x", "y"] * 5)} for k in range(3)}
     with pytest.raises(SchemaError, match="continuous"):
-        learn_admm(Federation.simulate(data, method=Method.ADMM))
+        learn_admm(Federation.simulate(data))
 
 
 @pytest.mark.filterwarnings("ignore:Variance grows")

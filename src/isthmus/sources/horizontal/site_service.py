@@ -1,4 +1,4 @@
-"""A site's station as a service that lives as long as the study: data, keys, policy, ledger."""
+"""The process of a site: it serves the site's controller on a socket."""
 
 from __future__ import annotations
 
@@ -9,31 +9,33 @@ from typing import final
 
 from isthmus.errors import FederationError
 from isthmus.parties.agreement.policy import Policy
-from isthmus.parties.agreement.study import Signature, Study
+from isthmus.parties.agreement.signatures import Signature
+from isthmus.parties.agreement.study import Study
 from isthmus.parties.identity import Identity
 from isthmus.parties.records.journal import FileSlot
 from isthmus.parties.records.ledger import Entry, FileLedger
 from isthmus.parties.transport.sockets import Service, socket_path
-from isthmus.sources.horizontal.secure_sum.frames import Refusal, longest_question
-from isthmus.sources.horizontal.station import Station
+from isthmus.sources.horizontal.secure_sum.frames import Refusal, longest_request_frame
+from isthmus.sources.horizontal.site_controller import SiteController
+from isthmus.sources.horizontal.study_terms import terms_of
 
 
 @final
-class Host:
-    """Serves the station of one site on a socket of the file system.
+class SiteService:
+    """Serves one site on a Unix domain socket.
 
-    The process that holds it is the only one that sees data and keys. What relays frames to it
-    (a Flower client, a test) sees what the coordinator sees.
+    Only the process that runs this service sees the data and the keys. Whatever relays frames to
+    the socket (a Flower client, a test) sees no more than the coordinator.
 
     Parameters
     ----------
     state
-        A folder for the ledger, for what must survive a kill, and for the socket. One process may
-        use it at a time.
+        A folder for the ledger, for the state that must survive a crash, and for the socket. Only
+        one process may use it at a time.
     study, signatures, identity, data, policy
-        As for `Station`.
+        As for `SiteController`.
     watch
-        Is shown each entry of the ledger when it is written.
+        Called with each entry of the ledger when it is written.
     """
 
     def __init__(
@@ -52,17 +54,17 @@ class Host:
         self.state.chmod(0o700)
         self._lock = self._locked()
         self.ledger = FileLedger(self.state / "ledger.jsonl")
-        self.station = Station(study, signatures, identity, data, policy, self.ledger)
+        self.controller = SiteController(study, signatures, identity, data, policy, self.ledger)
         slot = FileSlot(self.state / f"study-{study.identity.hex()[:16]}")
-        self._site = self.station.site(slot=slot)
+        self._site = self.controller.site(slot=slot)
         self.path = socket_path(self.state)
-        limit = longest_question(study.terms)
+        limit = longest_request_frame(terms_of(study))
         self._watch = watch
         self._seen = len(self.ledger.entries())
-        self.service = Service(self.path, self._handle, limit, self._strange)
+        self.service = Service(self.path, self._handle, limit, self._reject)
 
     def _locked(self) -> int:
-        import fcntl  # not on every system, and needed only where a site is served
+        import fcntl  # not available on every system
 
         handle = os.open(self.state / "lock", os.O_RDWR | os.O_CREAT, 0o600)
         try:
@@ -70,29 +72,30 @@ class Host:
         except OSError as error:
             os.close(handle)
             raise FederationError(
-                f"Another process serves the site in {self.state}. A site has one."
+                f"Another process serves the site in {self.state}. Stop it first: a site has "
+                "only one process."
             ) from error
         return handle
 
     def _handle(self, data: bytes) -> bytes:
         answer = self._site.handle(data)
-        self._tell()
+        self._notify()
         return answer
 
-    def _strange(self) -> None:
-        self.station.refused(Refusal.MALFORMED, 0)
-        self._tell()
+    def _reject(self) -> None:
+        self.controller.refused(Refusal.MALFORMED, 0)
+        self._notify()
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         entries = self.ledger.entries()
         try:
             for entry in entries[self._seen :]:
                 self._watch(entry)
         except OSError:
-            pass  # a terminal that is gone keeps nobody from answering
+            pass  # a closed terminal must not stop the site from answering
         self._seen = len(entries)
 
     def close(self) -> None:
-        """Answer no more."""
+        """Stop answering."""
         self.service.close()
         os.close(self._lock)

@@ -4,7 +4,7 @@ Whoever reaches a SuperLink can hand it an app, and Flower's own way would run t
 this machine. This program stands in its place (``flower-superlink --isolation process``): it
 takes the task of one run, and runs no code that came with it.
 
-    python -m isthmus_relay.leader HOST:PORT CA-FILE SECRET-FILE SOCKET RUN
+    python -m isthmus_relay.coordinator_runner HOST:PORT CA-FILE SECRET-FILE SOCKET RUN
 """
 
 from __future__ import annotations

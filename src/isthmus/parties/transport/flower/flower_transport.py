@@ -1,4 +1,4 @@
-"""Frames over Flower: the transport of real sites."""
+"""The transport between machines: messages over Flower."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import final
 
 from isthmus.errors import AbortedError
 from isthmus.parties.transport.base import SiteState, Timeouts, Transport, Watcher
-from isthmus.parties.transport.flower.flower_link import Link
+from isthmus.parties.transport.flower.superlink import FlowerSuperLink
 from isthmus.parties.transport.sockets import PING
 
 LOOK = 0.5
-"""Seconds between two looks after Flower's processes."""
+"""Seconds between two checks of Flower's processes."""
 
 PROBE = 60.0
-"""Seconds for a site to say that it is there."""
+"""Seconds for a site to answer whether it is running."""
 
 
 @final
-class Flower(Transport):
-    """Sites as SuperNodes of Flower.
+class FlowerTransport(Transport):
+    """Sites that run Flower's SuperNode.
 
     Parameters
     ----------
@@ -30,12 +30,12 @@ class Flower(Transport):
     timeouts
         How long to wait.
     watch
-        Is told what becomes of each site.
+        Called when the state of a site changes.
     """
 
     def __init__(
         self,
-        link: Link,
+        link: FlowerSuperLink,
         timeouts: Timeouts = Timeouts(),
         watch: Watcher = lambda _site, _state: None,
     ) -> None:
@@ -51,7 +51,7 @@ class Flower(Transport):
         Raises
         ------
         AbortedError
-            Some did not come in time; the message names them.
+            Some sites did not connect in time; the message names them.
         """
         missing = set(names)
         for name in sorted(missing):
@@ -66,25 +66,24 @@ class Flower(Transport):
                 time.sleep(LOOK)
         if missing:
             raise AbortedError(
-                f"The sites {sorted(missing)} did not come within {self._timeouts.gather:.0f} "
-                "seconds. Nothing was asked of anyone; start again when they can.",
+                f"The sites {sorted(missing)} did not connect within {self._timeouts.gather:.0f} "
+                "seconds. No request was sent; run again when they can connect.",
                 silent=tuple(sorted(missing)),
             )
 
     def _online(self) -> set[str]:
-        self._link.tend()
-        if not self._link.say({"nodes": True}):
+        self._link.ensure_running()
+        if not self._link.send({"nodes": True}):
             return set()
         end = time.monotonic() + 10.0
         while time.monotonic() < end:
-            for head, _ in self._link.hear(LOOK):
+            for head, _ in self._link.receive(LOOK):
                 if "nodes" in head:
                     here = set(head["nodes"])
                     return {name for name, node in self._link.nodes.items() if node in here}
         return set()
 
     def exchange(self, outgoing: Mapping[str, bytes]) -> Iterable[bytes]:
-        """Ask all at once."""
         return self._exchange(outgoing, self._timeouts.answer, self._watch)
 
     def _exchange(
@@ -92,20 +91,20 @@ class Flower(Transport):
     ) -> Iterator[bytes]:
         end = time.monotonic() + seconds
         waiting: dict[int, str] = {}
-        self._link.tend()
+        self._link.ensure_running()
         while not self._link.connected and time.monotonic() < end:
-            self._link.tend()
-            self._link.hear(LOOK)
+            self._link.ensure_running()
+            self._link.receive(LOOK)
         for name, data in outgoing.items():
             number, node = next(self._ids), self._link.nodes[name]
             watch(name, SiteState.ASKED)
-            if self._link.say({"id": number, "node": node, "seconds": seconds}, data):
+            if self._link.send({"id": number, "node": node, "seconds": seconds}, data):
                 waiting[number] = name
             else:
                 watch(name, SiteState.SILENT)
         whole = len(waiting) == len(outgoing)
         while waiting and self._link.connected and time.monotonic() < end:
-            for head, data in self._link.hear(LOOK):
+            for head, data in self._link.receive(LOOK):
                 name = waiting.pop(head.get("id", 0), "")
                 if name and head["there"]:
                     watch(name, SiteState.ANSWERED)
@@ -113,25 +112,24 @@ class Flower(Transport):
                 elif name:
                     whole = False
                     watch(name, SiteState.SILENT)
-            self._link.tend()
+            self._link.ensure_running()
         for name in waiting.values():
             watch(name, SiteState.SILENT)
         if whole and not waiting:
             self._deadline = None
 
     def wait(self, silent: tuple[str, ...]) -> bool:
-        """Wait until all of these say that they are there."""
         if self._deadline is None:
             self._deadline = time.monotonic() + self._timeouts.pause
-        held = self._deadline
+        deadline = self._deadline
         for name in silent:
             self._watch(name, SiteState.AWAITED)
-        while (left := held - time.monotonic()) > 0:
+        while (left := deadline - time.monotonic()) > 0:
             if set(silent) <= self._online():
                 pings = dict.fromkeys(silent, PING)
-                found = list(self._exchange(pings, min(PROBE, left), lambda _site, _state: None))
-                self._deadline = held  # an answer to this is no answer yet
-                if found == [PING] * len(silent):
+                answers = list(self._exchange(pings, min(PROBE, left), lambda _site, _state: None))
+                self._deadline = deadline  # this answer does not count as an answer to a request
+                if answers == [PING] * len(silent):
                     return True
             time.sleep(min(LOOK, max(left, 0.0)))
         return False

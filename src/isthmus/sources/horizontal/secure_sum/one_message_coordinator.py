@@ -1,4 +1,4 @@
-"""Sums of one message each: the coordinator's side."""
+"""One-message rounds, which need all sites: the coordinator's side."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from abc import ABC, abstractmethod
 from typing import final
 
 from isthmus.errors import AbortedError
-from isthmus.parties.agreement.roster import Terms
 from isthmus.parties.identity import KEY, Identity, Verifier
 from isthmus.parties.identity import digest as hashed
 from isthmus.sources.horizontal.secure_sum import frames
@@ -19,11 +18,12 @@ from isthmus.sources.horizontal.secure_sum.frames import (
     Refusal,
     Standing,
 )
-from isthmus.sources.horizontal.secure_sum.words import Accumulator, Words, from_bytes
+from isthmus.sources.horizontal.secure_sum.limbs import Accumulator, LimbArray, from_bytes
+from isthmus.sources.horizontal.secure_sum.terms import Terms
 
 
-class _Complete(ABC):
-    """A round that needs an answer of each of its sites."""
+class AllSitesRound(ABC):
+    """A round that needs an answer from every one of its sites."""
 
     def __init__(
         self,
@@ -45,18 +45,18 @@ class _Complete(ABC):
 
     @property
     def active(self) -> tuple[str, ...]:
-        """The sites of the round."""
+        """Names of the sites of the round."""
         return tuple(self._terms.members[i].name for i in sorted(self._members))
 
     @property
     def waiting(self) -> tuple[str, ...]:
-        """The sites that have not answered yet."""
+        """Names of the sites that have not answered yet."""
         left = sorted(self._members - self._got.keys())
         names = (self._terms.members[i].name for i in left)
         return tuple(n for n in names if n not in self.refusals)
 
     def receive(self, data: bytes) -> None:
-        """Take a frame of a site. One that cannot be accepted raises and changes nothing."""
+        """Take a frame of a site, or raise `BrokenFrameError` and change nothing."""
         frame = frames.opened(data, self._terms, self._verifier)
         if frame.round != self._number:
             raise BrokenFrameError(Refusal.REPLAY)
@@ -68,13 +68,13 @@ class _Complete(ABC):
             raise BrokenFrameError(Refusal.OUT_OF_ORDER, frame.sender)
         if frame.sender not in self._members or frame.sender in self._got:
             raise BrokenFrameError(Refusal.REPLAY, frame.sender)
-        if not self._right(frame):
+        if not self._is_answer(frame):
             raise BrokenFrameError(Refusal.MALFORMED, frame.sender)
         self._got[frame.sender] = frame
 
     @abstractmethod
-    def _right(self, frame: Frame) -> bool:
-        """Whether this is an answer to what was asked."""
+    def _is_answer(self, frame: Frame) -> bool:
+        """Return whether this is an answer to the current frame."""
 
     def _send(self, kind: FrameKind, body: bytes, awaited: FrameKind) -> dict[str, bytes]:
         self._awaited, self._got = awaited, {}
@@ -84,7 +84,7 @@ class _Complete(ABC):
         return dict.fromkeys(self.active, self._frame)
 
     def again(self) -> dict[str, bytes]:
-        """The same frame, for those that are silent: they give the same answer."""
+        """Return the same frame for the silent sites, which answer it with the same bytes."""
         return dict.fromkeys(self.waiting, self._frame)
 
     def _require_all(self) -> None:
@@ -92,16 +92,16 @@ class _Complete(ABC):
             return
         said = {n: why.name.lower() for n, why in self.refusals.items()}
         raise AbortedError(
-            f"Round {self._number} ended: {len(self._got)} sites answered, all sites of the "
-            f"earlier sums are needed. Silent: {list(self.waiting)}. Refused: {said}. No sum was "
-            "formed; the answers that came tell nothing without the others.",
+            f"Round {self._number} was aborted: {len(self._got)} sites answered, and all sites of "
+            f"the earlier sums are required. Silent: {list(self.waiting)}. Refused: {said}. No sum "
+            "was formed; the answers that arrived reveal nothing without the others.",
             silent=self.waiting,
         )
 
 
 @final
-class KeyRound(_Complete):
-    """Agrees on keys for sums of one message each.
+class KeyRound(AllSitesRound):
+    """Agrees on keys for one-message rounds.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ class KeyRound(_Complete):
     number
         Number of the round.
     members
-        The sites that all these sums will be over.
+        Positions of the sites that all these sums will be over.
     """
 
     def __init__(
@@ -126,16 +126,16 @@ class KeyRound(_Complete):
         self.keys = b""
 
     def begin(self) -> dict[str, bytes]:
-        """The first frame for each site."""
+        """Return the first frame for each site."""
         return self._send(FrameKind.AGREE, frames.write_set(self._members), FrameKind.STANDING)
 
-    def _right(self, frame: Frame) -> bool:
+    def _is_answer(self, frame: Frame) -> bool:
         if frame.kind is FrameKind.STANDING:
             return Standing.read(frame).context == self._context
         return frame.body == self.keys
 
     def advance(self) -> dict[str, bytes]:
-        """Show all keys to all; then there is nothing more to send."""
+        """Return all keys for every site; after the sites confirmed them, return nothing."""
         self._require_all()
         if self._awaited is FrameKind.SETTLED:
             return {}
@@ -144,24 +144,24 @@ class KeyRound(_Complete):
         return self._send(FrameKind.SETTLE, body, FrameKind.SETTLED)
 
     def again(self) -> dict[str, bytes]:
-        """Only the second frame: a key is made once."""
+        """Return the second frame for silent sites; the first is never sent twice."""
         return super().again() if self._awaited is FrameKind.SETTLED else {}
 
 
 @final
-class SingleRound(_Complete):
-    """A sum of one message each.
+class OneMessageRound(AllSitesRound):
+    """A secure sum with one message per site.
 
     Parameters
     ----------
     terms, identity, verifier
         As for `Coordinator`.
     opening
-        What is asked for.
+        The request.
     members
-        The sites that agreed on keys.
+        Positions of the sites that agreed on keys.
     keys
-        What they agreed on: `KeyRound.keys`.
+        The hash of the keys, `KeyRound.keys`.
     """
 
     def __init__(
@@ -177,25 +177,25 @@ class SingleRound(_Complete):
         self.opening = opening
         self._keys = keys
         self._context = frames.single_context(terms, opening)
-        self._total: Words | None = None
+        self._total: LimbArray | None = None
 
     @property
-    def total(self) -> Words:
-        """The sum, when the round is done."""
+    def total(self) -> LimbArray:
+        """The sum, once the round is complete."""
         if self._total is None:
-            raise AbortedError("The sum is not there yet.")
+            raise AbortedError("The sum is not complete yet: some sites have not answered.")
         return self._total
 
     def begin(self) -> dict[str, bytes]:
-        """The only frame for each site."""
+        """Return the only frame for each site."""
         return self._send(FrameKind.SINGLE, self._keys + self.opening.body(), FrameKind.SUMMAND)
 
-    def _right(self, frame: Frame) -> bool:
+    def _is_answer(self, frame: Frame) -> bool:
         expected = KEY + 4 * self.opening.size * self.opening.limbs
         return len(frame.body) == expected and frame.body[:KEY] == self._context
 
     def advance(self) -> dict[str, bytes]:
-        """Add up; masks cancel because all are there."""
+        """Compute the sum; the masks cancel because all sites answered."""
         self._require_all()
         total = Accumulator(self.opening.size, self.opening.limbs)
         for frame in self._got.values():

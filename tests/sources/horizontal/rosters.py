@@ -8,20 +8,28 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from isthmus.parties import Identity, InProcess, Member, Terms, Verifier
-from isthmus.sources.horizontal import Coordinator, FrameKind, Keeper, Opening, Refusal, Site
+from isthmus.parties import Identity, InProcess, Member, Roster, Verifier
+from isthmus.sources.horizontal import (
+    Coordinator,
+    FrameKind,
+    Opening,
+    Refusal,
+    ReleaseGate,
+    Site,
+    Terms,
+)
 from isthmus.sources.horizontal.secure_sum.frames import COORDINATOR, pack
-from isthmus.sources.horizontal.secure_sum.words import Words, from_ints, to_ints
+from isthmus.sources.horizontal.secure_sum.limbs import LimbArray, from_ints, to_ints
 
 STUDY = bytes(range(32))
 LIMBS = 4
 
 
 @dataclass
-class Open(Keeper):
+class Open(ReleaseGate):
     """Lets everything leave."""
 
-    values: Words
+    values: LimbArray
     last: int = 0
     recorded: list[FrameKind] = field(default_factory=list)
     refusals: list[Refusal] = field(default_factory=list)
@@ -29,7 +37,7 @@ class Open(Keeper):
     def last_round(self) -> int:
         return self.last
 
-    def answer(self, opening: Opening) -> Words:
+    def answer(self, opening: Opening) -> LimbArray:
         return self.values
 
     def record(self, kind: FrameKind, opening: Opening, active: frozenset[int] | None) -> None:
@@ -58,7 +66,7 @@ class Party:
             Member(f"s{i}", f"organisation {i}", key.public)
             for i, key in enumerate(self.identities)
         )
-        self.terms = Terms(study, members, self.boss.public)
+        self.terms = Terms(Roster(study, members, self.boss.public))
         self.numbers = [
             [int.from_bytes(rng.bytes(14), "little") - 2**111 for _ in range(size)]
             for _ in range(sites)

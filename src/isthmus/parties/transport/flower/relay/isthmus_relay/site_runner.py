@@ -4,7 +4,7 @@ Flower's own way starts a process for every message and runs in it the code that
 sent. This program stands in its place (``flower-supernode --isolation process``): it hands frames
 to the site's own process, and runs no code of anybody.
 
-    python -m isthmus_relay.runner HOST:PORT SECRET-FILE SOCKET
+    python -m isthmus_relay.site_runner HOST:PORT SECRET-FILE SOCKET
 """
 
 from __future__ import annotations

@@ -1,0 +1,38 @@
+"""The kinds of entries that a protocol writes into a ledger."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+
+@final
+@dataclass(frozen=True)
+class Event:
+    """A kind of ledger entry.
+
+    Attributes
+    ----------
+    name
+        Name in the ledger, the same in all protocols that use it.
+    opens_round
+        Whether it is the first entry of a round. Such entries count towards the limits on rounds.
+    sends_statistic
+        Whether a statistic leaves the site at this entry. Such entries count towards the limits on
+        queries.
+    reveals_result
+        Whether a result over the parties named in the entry is known afterwards.
+    """
+
+    name: str
+    opens_round: bool = False
+    sends_statistic: bool = False
+    reveals_result: bool = False
+
+
+REFUSED = Event("refused")
+REPEATED = Event("again")
+"""The same bytes were sent once more."""
+
+COMMON = (REFUSED, REPEATED)
+"""Entries of every protocol."""

@@ -1,0 +1,213 @@
+"""Schedules the rounds of a study one after another, and can resume after a crash."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+from typing import Any, TypeVar, final
+
+from isthmus.errors import AbortedError, FederationError
+from isthmus.parties.agreement.study import Study
+from isthmus.parties.identity import Identity, Verifier, digest
+from isthmus.parties.records.journal import Journal, MemoryJournal, Record
+from isthmus.parties.transport.base import Transport, drive
+from isthmus.sources.horizontal.requests.base import SumRequest
+from isthmus.sources.horizontal.requests.grid import Grid
+from isthmus.sources.horizontal.secure_sum.coordinator import Coordinator
+from isthmus.sources.horizontal.secure_sum.frames import Opening
+from isthmus.sources.horizontal.secure_sum.limbs import LimbArray, from_bytes, to_bytes
+from isthmus.sources.horizontal.secure_sum.one_message_coordinator import KeyRound, OneMessageRound
+from isthmus.sources.horizontal.secure_sum.protocol import secure_sums
+from isthmus.sources.horizontal.secure_sum.running import run_round
+from isthmus.sources.horizontal.study_terms import terms_of
+
+T = TypeVar("T")
+
+RESTART = "restart"
+EARLIER_RESTART = "anew"
+"""The name of the same record in journals of earlier versions."""
+
+OTHER_OPTIONS = (
+    "A run can only be resumed with the same method and the same options. To use others, start "
+    "again with --restart: the sites are then asked again, which uses up rounds of the study."
+)
+
+
+def restart(journal: Journal, study: Study) -> None:
+    """Discard the sums in a journal. The numbers of rounds, the keys and the sites are kept."""
+    journal.append({"event": RESTART, "study": study.identity.hex(), "round": 0})
+
+
+@final
+class RoundScheduler:
+    """Runs the rounds of a study one by one, and keeps the sums in a journal.
+
+    A scheduler with the journal of one that was killed resumes its run: the same requests in the
+    same order return the same sums, and sums in the journal are not requested again. An
+    interrupted round of several exchanges is abandoned and repeated with a higher number. The
+    request of an interrupted one-message round is sent again, and the sites give the same answers.
+
+    Parameters
+    ----------
+    study, identity, transport, verifier
+        As for `Federation`.
+    journal
+        Records rounds and sums; in memory by default.
+    first_round
+        Number of the first round.
+    """
+
+    def __init__(
+        self,
+        study: Study,
+        identity: Identity,
+        transport: Transport,
+        verifier: Verifier | None = None,
+        journal: Journal | None = None,
+        first_round: int = 1,
+    ) -> None:
+        self._study = study
+        self._fixed_membership = secure_sums(study.protocol).fixed_membership
+        self._terms = terms_of(study)
+        self._grid = Grid.of(study)
+        self._identity = identity
+        self._transport = transport
+        self._verifier = verifier
+        self._journal = MemoryJournal() if journal is None else journal
+        self._next = first_round
+        self._keys: tuple[bytes, tuple[str, ...]] | None = None
+        self._open: Record | None = None
+        self._sums: list[Record] = []
+        self._before: tuple[str, ...] | None = None
+        self._position = 0
+        self.active: tuple[str, ...] | None = None
+        for record in self._journal.records():
+            self._take(record)
+
+    @property
+    def kept(self) -> int:
+        """Number of sums in the journal, which are not requested again."""
+        return len(self._sums)
+
+    def _take(self, record: Record) -> None:
+        """Update the state with a record of the journal."""
+        if record["study"] != self._study.identity.hex():
+            raise FederationError(
+                "The journal belongs to another study. Use one journal per study."
+            )
+        self._next = max(self._next, record["round"] + 1)
+        event = record["event"]
+        if event == "keys":
+            self._keys = bytes.fromhex(record["keys"]), tuple(record["sites"])
+        elif event == "single":
+            self._open = record
+        elif event == "sum":
+            self._sums.append(record)
+            self._before = tuple(record["sites"])
+            self._open = None
+        elif event in (RESTART, EARLIER_RESTART):
+            self._sums.clear()
+            self._open = None
+
+    def _write(self, event: str, number: int, **details: Any) -> None:
+        mine = self._study.identity.hex()
+        record = {"event": event, "study": mine, "round": number, **details}
+        self._journal.append(record)
+        self._take(record)
+
+    def ask(self, request: SumRequest[Any]) -> tuple[LimbArray, tuple[str, ...]]:
+        """Return the sum for a request, and the names of the sites in it.
+
+        Raises
+        ------
+        AbortedError
+            No sum was formed. The message names the sites that are silent or refused.
+        """
+        asked = digest(request.to_bytes()).hex()
+        if self._position == len(self._sums):
+            self._form(request, asked)
+        record = self._sums[self._position]
+        if record["request"] != asked:
+            raise FederationError(
+                f"Sum {self._position + 1} in the journal belongs to another request. "
+                + OTHER_OPTIONS
+            )
+        self._position += 1
+        self.active = tuple(record["sites"])
+        return from_bytes(base64.b64decode(record["sum"]), request.limbs), self.active
+
+    def _form(self, request: SumRequest[Any], asked: str) -> None:
+        """Send the request until there is a sum, or until waiting is of no use."""
+        if request.needs_all_sites and self._fixed_membership:
+            total, active, number = self._one_message(request, asked)
+        else:
+            total, active, number = self._with_waiting(lambda: self._fault_tolerant(request))
+        data = base64.b64encode(to_bytes(total)).decode()
+        self._write("sum", number, request=asked, sites=list(active), sum=data)
+
+    def _with_waiting(self, attempt: Callable[[], T]) -> T:
+        """Start a new round when silent sites are back."""
+        while True:
+            try:
+                return attempt()
+            except AbortedError as error:
+                if not error.silent or not self._transport.wait(error.silent):
+                    raise
+
+    def _opening(self, request: SumRequest[Any], number: int) -> Opening:
+        return Opening(number, request.to_bytes(), request.size(self._grid), request.limbs)
+
+    def _fault_tolerant(self, request: SumRequest[Any]) -> tuple[LimbArray, tuple[str, ...], int]:
+        """Run a round of five exchanges, which tolerates failing sites."""
+        number, fixed = self._next, self._fixed_membership
+        self._write("open", number)
+        active = self._before
+        round_ = Coordinator(
+            self._terms,
+            self._identity,
+            self._opening(request, number),
+            asked=active if fixed else None,
+            complete=fixed and active is not None,
+            verifier=self._verifier,
+        )
+        return run_round(round_, self._transport), round_.active, number
+
+    def _one_message(
+        self, request: SumRequest[Any], asked: str
+    ) -> tuple[LimbArray, tuple[str, ...], int]:
+        """Run a round of one exchange, which needs all sites."""
+        keys, sites = self._agreed()
+        if self._open is None:
+            self._write("single", self._next, request=asked)
+        assert self._open is not None
+        if self._open["request"] != asked:
+            raise FederationError(f"The journal ends with another request. {OTHER_OPTIONS}")
+        number = self._open["round"]
+        members = self._positions(sites)
+        opening = self._opening(request, number)
+        round_ = OneMessageRound(
+            self._terms, self._identity, opening, members, keys, self._verifier
+        )
+        return run_round(round_, self._transport), round_.active, number
+
+    def _agreed(self) -> tuple[bytes, tuple[str, ...]]:
+        """Return the keys of the sites of the earlier sums, or of all sites; agree on them once."""
+        sites = self._before or self._names()
+        if self._keys is None or self._keys[1] != sites:
+            self._with_waiting(lambda: self._agree(sites))
+        assert self._keys is not None
+        return self._keys
+
+    def _agree(self, sites: tuple[str, ...]) -> None:
+        number = self._next
+        self._write("open", number)
+        members = self._positions(sites)
+        round_ = KeyRound(self._terms, self._identity, number, members, self._verifier)
+        drive(round_, self._transport)
+        self._write("keys", number, keys=round_.keys.hex(), sites=list(sites))
+
+    def _names(self) -> tuple[str, ...]:
+        return tuple(m.name for m in self._study.members)
+
+    def _positions(self, sites: tuple[str, ...]) -> frozenset[int]:
+        return frozenset(self._terms.position(name) for name in sites)

@@ -1,0 +1,107 @@
+"""Secure sums as the protocol of a study."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Self, final
+
+from isthmus.errors import StudyError
+from isthmus.parties.agreement.protocol import Protocol, register_protocol
+from isthmus.parties.agreement.roster import Roster
+from isthmus.parties.agreement.toml import Reader
+from isthmus.parties.records.events import Event
+from isthmus.sources.horizontal.secure_sum.terms import (
+    FEWEST,
+    Terms,
+    default_threshold,
+    problems,
+)
+
+NAME = "secure sums"
+LARGEST_TOTAL = 2**62
+"""Rows of all sites together. Beyond this, sums of 128 bits leave too few digits for fractions."""
+
+OPENED = Event("opened", opens_round=True)
+SHARES = Event("shares")
+SENT = Event("sent", sends_statistic=True)
+AGREED = Event("agreed")
+UNMASKED = Event("unmasked", reveals_result=True)
+KEYS = Event("keys", opens_round=True)
+SINGLE = Event("single", opens_round=True, sends_statistic=True, reveals_result=True)
+
+
+@final
+@register_protocol
+@dataclass(frozen=True)
+class SecureSums(Protocol):
+    """Sums over sites whose terms nobody sees (Bonawitz et al. 2017).
+
+    Parameters
+    ----------
+    threshold
+        How many sites must answer at every stage. By default more than two thirds; at least three
+        and more than half.
+    organisations
+        How many organisations must be behind every sum; at least three.
+    fixed_membership
+        Whether all sums of the study must be over the same sites, so that nobody can subtract one
+        from another.
+    rows
+        The largest number of rows that a site may have.
+    """
+
+    threshold: int = 0
+    organisations: int = FEWEST
+    fixed_membership: bool = True
+    rows: int = 2**24
+
+    name: ClassVar[str] = NAME
+    minimum_parties: ClassVar[int] = FEWEST
+    events: ClassVar[tuple[Event, ...]] = (OPENED, SHARES, SENT, AGREED, UNMASKED, KEYS, SINGLE)
+
+    @classmethod
+    def read(cls, section: Reader) -> Self:
+        return cls(
+            threshold=section.take("threshold", int, 0),
+            organisations=section.integer("organisations", FEWEST),
+            fixed_membership=section.take("fixed_membership", bool, default=True),
+            rows=section.integer("rows", 1),
+        )
+
+    def to_dict(self, parties: int) -> dict[str, object]:
+        return {
+            "rows": self.rows,
+            "threshold": self.threshold or default_threshold(parties),
+            "organisations": self.organisations,
+            "fixed_membership": self.fixed_membership,
+        }
+
+    def problems(self, roster: Roster) -> list[str]:
+        threshold = self.threshold or default_threshold(len(roster))
+        broken = problems(roster, threshold, self.organisations)
+        if self.rows < 1 or self.rows * len(roster) >= LARGEST_TOTAL:
+            broken.append(
+                f"rows is {self.rows} with {len(roster)} sites, which is too many to be summed; "
+                "state the largest number of rows that a site can have"
+            )
+        return broken
+
+    def describe(self, roster: Roster) -> str:
+        terms = self.terms(roster)
+        return (
+            f"{self.name} over at least {terms.threshold} of {len(roster)} sites and "
+            f"{terms.organisations} organisations"
+        )
+
+    def terms(self, roster: Roster) -> Terms:
+        """Return what the sites and the coordinator need to form sums."""
+        return Terms(roster, self.threshold, self.organisations)
+
+
+def secure_sums(protocol: Protocol) -> SecureSums:
+    """Return the protocol of a study, which must be secure sums."""
+    if not isinstance(protocol, SecureSums):
+        raise StudyError(
+            f"The study uses the protocol {protocol.name!r}; a federation needs {NAME!r}."
+        )
+    return protocol

@@ -1,0 +1,44 @@
+"""The gate through which everything leaves a site, as the protocol sees it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from isthmus.sources.horizontal.secure_sum.frames import FrameKind, Opening, Refusal
+from isthmus.sources.horizontal.secure_sum.limbs import LimbArray
+
+
+class ReleaseGate(ABC):
+    """Decides what leaves a site, and writes it to the ledger before it does."""
+
+    @abstractmethod
+    def last_round(self) -> int:
+        """Return the highest round ever opened in this study, or zero; restarts count too."""
+
+    @abstractmethod
+    def answer(self, opening: Opening) -> LimbArray:
+        """Return the numbers to be summed, or raise `BrokenFrameError` to refuse the request."""
+
+    @abstractmethod
+    def record(self, kind: FrameKind, opening: Opening, active: frozenset[int] | None) -> None:
+        """Record that a frame of this kind is about to leave, or raise to refuse it."""
+
+    @abstractmethod
+    def record_keys(self, number: int, sites: frozenset[int]) -> None:
+        """Record that a key for one-message rounds is about to leave, or raise to refuse it."""
+
+    @abstractmethod
+    def record_again(self, number: int) -> None:
+        """Record that the same answer is about to leave once more, or raise to refuse it."""
+
+    @abstractmethod
+    def refused(self, why: Refusal, number: int) -> None:
+        """Record that a frame was not answered."""
+
+    def state(self) -> bytes:
+        """Return what later answers depend on besides the data, to be kept over a restart."""
+        return b""
+
+    def restore(self, state: bytes) -> None:
+        """Continue from what `state` returned."""
+        assert not state
