@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from tests.scores import slow
 
-from isthmus.errors import MismatchError, UnplannedError
+from isthmus.errors import ArgumentError, UnplannedError
 from isthmus.objectives import LocalScore
 from isthmus.scores import AIC, BIC, K2, BDeu, Score
 from isthmus.statistics import Counts, Plan, Schema
@@ -150,5 +150,5 @@ def test_unplanned_families_are_refused() -> None:
 
 
 def test_bdeu_refuses_an_empty_prior() -> None:
-    with pytest.raises(MismatchError, match="above 0"):
+    with pytest.raises(ArgumentError, match="above 0"):
         BDeu(0.0)

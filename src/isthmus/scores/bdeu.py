@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, final
 
-from isthmus.errors import MismatchError
 from isthmus.objectives import LocalScore
+from isthmus.options import require_number
 from isthmus.scores.base import Score
 from isthmus.scores.ceilings import dirichlet_ceiling
 from isthmus.scores.tables import Integers, bind_counts, log_dirichlet
@@ -33,8 +33,7 @@ class BDeu(Score[Counts, LocalScore]):
     kind: ClassVar[Kind] = Kind.DISCRETE
 
     def __post_init__(self) -> None:
-        if not self.ess > 0:
-            raise MismatchError(f"BDeu was given ess={self.ess}; it must be above 0.")
+        require_number(self, "ess", above=0)
 
     def bind(self, statistics: Counts) -> LocalScore:
         """Give the objective that a search sees."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from isthmus.errors import MismatchError
 from isthmus.objectives import LocalScore
+from isthmus.options import require_number
 from isthmus.scores.base import Score
 from isthmus.scores.gaussian import bind_matrix
 from isthmus.statistics import Kind, Moments
@@ -47,6 +48,10 @@ class BGe(Score[Moments, LocalScore]):
     prior_mean: PriorMean = PriorMean.SAMPLE
     needs: ClassVar[type[Moments]] = Moments
     kind: ClassVar[Kind] = Kind.CONTINUOUS
+
+    def __post_init__(self) -> None:
+        require_number(self, "alpha_mu", above=0)
+        require_number(self, "alpha_w", above=0, optional=True)
 
     def bind(self, statistics: Moments) -> LocalScore:
         """Give the objective that a search sees."""

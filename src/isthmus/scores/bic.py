@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, final
 import numpy as np
 
 from isthmus.objectives import LocalScore
+from isthmus.options import require_number
 from isthmus.scores.base import Score
 from isthmus.scores.ceilings import likelihood_ceiling
 from isthmus.scores.tables import Integers, bind_counts, free_parameters, log_likelihood
@@ -33,6 +34,9 @@ class BIC(Score[Counts, LocalScore]):
     penalty: float = 1.0
     needs: ClassVar[type[Counts]] = Counts
     kind: ClassVar[Kind] = Kind.DISCRETE
+
+    def __post_init__(self) -> None:
+        require_number(self, "penalty", least=0)
 
     def bind(self, statistics: Counts) -> LocalScore:
         """Give the objective that a search sees."""

@@ -8,6 +8,7 @@ from typing import ClassVar, final
 import numpy as np
 
 from isthmus.objectives import CompiledLocalScore, LocalScore
+from isthmus.options import require_number
 from isthmus.scores.base import Score
 from isthmus.scores.ceilings import block_ceiling
 from isthmus.scores.extended import extended, small_sample_prices
@@ -38,6 +39,10 @@ class DegenerateGaussian(Score[Moments, LocalScore]):
     gamma: float = 0.0
     needs: ClassVar[type[Moments]] = Moments
     kind: ClassVar[None] = None
+
+    def __post_init__(self) -> None:
+        require_number(self, "penalty", least=0)
+        require_number(self, "gamma", least=0)
 
     def bind(self, statistics: Moments) -> LocalScore:
         """Give the objective that a search sees."""

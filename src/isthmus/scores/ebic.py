@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, final
 
 from isthmus.objectives import LocalScore
+from isthmus.options import require_number
 from isthmus.scores.base import Score
 from isthmus.scores.bic import BIC
 from isthmus.scores.extended import edge_prices, extended
@@ -31,6 +32,9 @@ class EBIC(Score[Counts, LocalScore]):
     gamma: float = 0.5
     needs: ClassVar[type[Counts]] = Counts
     kind: ClassVar[Kind] = Kind.DISCRETE
+
+    def __post_init__(self) -> None:
+        require_number(self, "gamma", least=0)
 
     def bind(self, statistics: Counts) -> LocalScore:
         """Bind the score to statistics."""

@@ -8,6 +8,7 @@ from typing import ClassVar, final
 import numpy as np
 
 from isthmus.objectives import LocalScore
+from isthmus.options import require_number
 from isthmus.scores.base import Score
 from isthmus.scores.gaussian import bind_likelihood
 from isthmus.statistics import Kind, Moments
@@ -31,6 +32,9 @@ class GaussianBIC(Score[Moments, LocalScore]):
     penalty: float = 1.0
     needs: ClassVar[type[Moments]] = Moments
     kind: ClassVar[Kind] = Kind.CONTINUOUS
+
+    def __post_init__(self) -> None:
+        require_number(self, "penalty", least=0)
 
     def bind(self, statistics: Moments) -> LocalScore:
         """Give the objective that a search sees."""

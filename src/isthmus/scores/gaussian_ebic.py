@@ -8,6 +8,7 @@ from typing import ClassVar, final
 import numpy as np
 
 from isthmus.objectives import LocalScore
+from isthmus.options import require_number
 from isthmus.scores.base import Score
 from isthmus.scores.extended import edge_prices, small_sample_prices
 from isthmus.scores.gaussian import bind_likelihood
@@ -37,6 +38,9 @@ class GaussianEBIC(Score[Moments, LocalScore]):
     small_sample: bool = True
     needs: ClassVar[type[Moments]] = Moments
     kind: ClassVar[Kind] = Kind.CONTINUOUS
+
+    def __post_init__(self) -> None:
+        require_number(self, "gamma", least=0)
 
     def bind(self, statistics: Moments) -> LocalScore:
         """Bind the score to statistics."""

@@ -13,7 +13,7 @@ import pytest
 from tests.objectives.problems import discrete_score
 from tests.searches.exact.test_exact import solve, tied_table
 
-from isthmus.errors import MismatchError
+from isthmus.errors import ArgumentError, MismatchError
 from isthmus.graphs import DAG, Knowledge
 from isthmus.objectives import LocalScore, PythonLocalScore, ScoreTable, list_parent_sets
 from isthmus.results.status import Ending
@@ -296,5 +296,5 @@ def test_out_of_states_before_the_next_best_are_known() -> None:
 @pytest.mark.parametrize("make", [AStar, ILP])
 @pytest.mark.parametrize("wrong", [{"networks": 0}, {"networks": 2, "bayes_factor": 0.5}])
 def test_numbers_below_one(make: Any, wrong: dict[str, Any]) -> None:
-    with pytest.raises(MismatchError, match=f"{make.__name__}.*at least 1"):
+    with pytest.raises(ArgumentError, match=f"{make.__name__}.*at least 1"):
         make(**wrong)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tests.objectives.problems import discrete_rows, gaussian_score
 
 import isthmus as ist
-from isthmus.errors import KnowledgeError, MismatchError
+from isthmus.errors import ArgumentError, KnowledgeError, MismatchError
 from isthmus.graphs import DAG, Knowledge
 from isthmus.objectives import list_parent_sets
 from isthmus.results import Ending
@@ -158,7 +158,7 @@ def test_orders_that_are_none() -> None:
         ist.learn(rows, score=ist.K2(), search=KnownOrder([*names, "nobody"]), kinds=kinds)
     with pytest.raises(MismatchError, match="list of names"):
         KnownOrder("abc")
-    with pytest.raises(MismatchError, match="max_parents"):
+    with pytest.raises(ArgumentError, match="max_parents"):
         KnownOrder(names, max_parents=-1)
 
 

@@ -11,7 +11,7 @@ import pytest
 from tests.objectives.problems import discrete_rows, discrete_score, gaussian_score
 
 import isthmus as ist
-from isthmus.errors import KnowledgeError, MismatchError
+from isthmus.errors import ArgumentError, KnowledgeError
 from isthmus.graphs import DAG, Knowledge
 from isthmus.numerics import order_moves
 from isthmus.objectives import LocalScore, ScoreTable, TableBuilder, list_parent_sets
@@ -246,10 +246,10 @@ def test_a_quota_gives_the_same_table_every_time_and_the_whole_one_where_it_suff
 
 def test_options_that_make_no_sense() -> None:
     for options in ({"starts": 0}, {"tabu": -1}, {"patience": -1}):
-        with pytest.raises(MismatchError, match="OBS was given"):
+        with pytest.raises(ArgumentError, match="OBS was given"):
             OBS(**options)
     for options in ({"starts": 0}, {"window": 0}, {"kicks": -1}):
-        with pytest.raises(MismatchError, match="ASOBS was given"):
+        with pytest.raises(ArgumentError, match="ASOBS was given"):
             ASOBS(**options)
 
 

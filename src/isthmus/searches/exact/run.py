@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from isthmus.errors import MismatchError
 from isthmus.graphs import DAG, BoundKnowledge
 from isthmus.objectives import PARENT_SETS, LocalScore, ScoreTable
+from isthmus.options import require_integer, require_number
 from isthmus.results.details import ExactDetails
 from isthmus.searches.base import Run, SearchResult
 from isthmus.searches.exact.components import (
@@ -51,12 +52,10 @@ Opener = Callable[[Component, list[int], float, float | None], PartSearch]
 
 
 def check_wanted(options: Wanted) -> None:
-    """Refuse numbers of graphs and Bayes factors below one."""
-    if options.networks < 1 or (options.bayes_factor is not None and options.bayes_factor < 1.0):
-        raise MismatchError(
-            f"{type(options).__name__} was given networks={options.networks} and "
-            f"bayes_factor={options.bayes_factor}; both must be at least 1."
-        )
+    """Raise `ArgumentError` unless the options of an exact search make sense."""
+    require_integer(options, "max_parents", least=0, optional=True)
+    require_integer(options, "networks", least=1)
+    require_number(options, "bayes_factor", least=1, optional=True)
 
 
 @final

@@ -10,6 +10,7 @@ import numpy as np
 from isthmus.errors import MismatchError
 from isthmus.graphs import BoundKnowledge
 from isthmus.objectives import LOCAL_SCORES, PARENT_SETS, LocalScore, ScoreTable
+from isthmus.options import require_integer
 from isthmus.results.details import ExactDetails
 from isthmus.searches.base import Accepts, Run, Search, SearchResult
 from isthmus.searches.exact.components import TablePhase, first_graph, parents_of
@@ -34,6 +35,9 @@ class SubsetDP(Search[LocalScore]):
 
     max_parents: int | None = None
     accepts: ClassVar[Accepts] = (LOCAL_SCORES, PARENT_SETS)
+
+    def __post_init__(self) -> None:
+        require_integer(self, "max_parents", least=0, optional=True)
 
     def begin(
         self,

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from isthmus.graphs import BoundKnowledge
 from isthmus.objectives import LOCAL_SCORES, LocalScore
+from isthmus.options import require_integer
 from isthmus.searches.base import Accepts, Run, Search, SearchResult
 
 _TOLERANCE = 1e-9
@@ -34,6 +35,11 @@ class HillClimb(Search[LocalScore]):
     patience: int | None = None
     max_parents: int | None = None
     accepts: ClassVar[Accepts] = (LOCAL_SCORES,)
+
+    def __post_init__(self) -> None:
+        require_integer(self, "tabu", least=0)
+        require_integer(self, "patience", least=0, optional=True)
+        require_integer(self, "max_parents", least=0, optional=True)
 
     def begin(
         self, objective: LocalScore, knowledge: BoundKnowledge, rng: np.random.Generator

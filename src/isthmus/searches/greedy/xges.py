@@ -18,6 +18,7 @@ from isthmus.graphs import DAG, BoundKnowledge
 from isthmus.graphs.bits import bits
 from isthmus.graphs.orientation import Mixed, consistent_extension
 from isthmus.objectives import LOCAL_SCORES, LocalScore
+from isthmus.options import require_integer
 from isthmus.searches.base import Accepts, Run, Search, SearchResult
 
 _CHUNK = 2000  # evaluations after which the driver gets to look
@@ -43,6 +44,9 @@ class XGES(Search[LocalScore]):
     extended: bool = True
     max_parents: int | None = None
     accepts: ClassVar[Accepts] = (LOCAL_SCORES,)
+
+    def __post_init__(self) -> None:
+        require_integer(self, "max_parents", least=0, optional=True)
 
     def begin(
         self, objective: LocalScore, knowledge: BoundKnowledge, rng: np.random.Generator

@@ -8,9 +8,9 @@ from typing import ClassVar, final
 
 import numpy as np
 
-from isthmus.errors import MismatchError
 from isthmus.graphs import BoundKnowledge
 from isthmus.objectives import LOCAL_SCORES, PARENT_SETS, LocalScore, ScoreTable
+from isthmus.options import require_integer
 from isthmus.searches.base import Accepts, Run, Search, SearchResult
 from isthmus.searches.orders.table_orders import Integers, TableOrders
 
@@ -57,11 +57,11 @@ class ASOBS(Search[LocalScore]):
     accepts: ClassVar[Accepts] = (LOCAL_SCORES, PARENT_SETS)
 
     def __post_init__(self) -> None:
-        if self.starts < 1 or self.window < 1 or self.kicks < 0:
-            raise MismatchError(
-                f"ASOBS was given starts={self.starts}, window={self.window} and "
-                f"kicks={self.kicks}; the first two must be 1 or more, kicks 0 or more."
-            )
+        require_integer(self, "starts", least=1)
+        require_integer(self, "window", least=1)
+        require_integer(self, "kicks", least=0)
+        require_integer(self, "max_parents", least=0, optional=True)
+        require_integer(self, "sets", least=1, optional=True)
 
     def begin(
         self,

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from isthmus.graphs import BoundKnowledge
 from isthmus.objectives import LOCAL_SCORES, PARENT_SETS, LocalScore, ScoreTable
+from isthmus.options import require_integer
 from isthmus.searches.base import Accepts, Run, Search, SearchResult
 from isthmus.searches.orders.boss_tables import BossTableRun
 from isthmus.searches.orders.table_orders import TableOrders
@@ -40,6 +41,10 @@ class Boss(Search[LocalScore]):
     starts: int = 4
     max_parents: int | None = None
     accepts: ClassVar[Accepts] = (LOCAL_SCORES, PARENT_SETS)
+
+    def __post_init__(self) -> None:
+        require_integer(self, "starts", least=1)
+        require_integer(self, "max_parents", least=0, optional=True)
 
     def begin(
         self,

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from isthmus.errors import KnowledgeError, MismatchError
 from isthmus.graphs import BoundKnowledge
 from isthmus.objectives import LOCAL_SCORES, PARENT_SETS, LocalScore, ScoreTable, TableBuilder
+from isthmus.options import require_integer
 from isthmus.results.details import ExactDetails
 from isthmus.searches.base import Accepts, Run, Search, SearchResult
 
@@ -48,10 +49,7 @@ class KnownOrder(Search[LocalScore]):
         if isinstance(self.order, str):
             raise MismatchError(f"The order must be a list of names, not the text {self.order!r}.")
         object.__setattr__(self, "order", tuple(self.order))
-        if self.max_parents is not None and self.max_parents < 0:
-            raise MismatchError(
-                f"KnownOrder was given max_parents={self.max_parents}; give 0 or more, or None."
-            )
+        require_integer(self, "max_parents", least=0, optional=True)
 
     def begin(
         self,

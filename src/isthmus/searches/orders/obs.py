@@ -7,9 +7,9 @@ from typing import ClassVar, final
 
 import numpy as np
 
-from isthmus.errors import MismatchError
 from isthmus.graphs import BoundKnowledge
 from isthmus.objectives import LOCAL_SCORES, PARENT_SETS, LocalScore, ScoreTable
+from isthmus.options import require_integer
 from isthmus.searches.base import Accepts, Run, Search, SearchResult
 from isthmus.searches.orders.table_orders import Swaps, TableOrders
 
@@ -49,11 +49,11 @@ class OBS(Search[LocalScore]):
     accepts: ClassVar[Accepts] = (LOCAL_SCORES, PARENT_SETS)
 
     def __post_init__(self) -> None:
-        if self.starts < 1 or self.tabu < 0 or (self.patience is not None and self.patience < 0):
-            raise MismatchError(
-                f"OBS was given starts={self.starts}, tabu={self.tabu} and "
-                f"patience={self.patience}; starts must be 1 or more, the others 0 or more."
-            )
+        require_integer(self, "starts", least=1)
+        require_integer(self, "tabu", least=0)
+        require_integer(self, "patience", least=0, optional=True)
+        require_integer(self, "max_parents", least=0, optional=True)
+        require_integer(self, "sets", least=1, optional=True)
 
     def begin(
         self,
