@@ -33,6 +33,12 @@ class AdditiveLoss(Objective):
         How many nodes are explained.
     owner
         For each row of the coefficients the node it belongs to, -1 for a constant.
+    sample_size
+        Number of observations behind the loss; None if it is not known. Criteria that weigh fit
+        against the number of edges need it.
+    likelihood
+        Whether the loss is minus a mean log-likelihood, in nats per observation. Otherwise it is
+        half a mean square, in squared units of the targets.
     """
 
     sense: ClassVar[Sense] = Sense.MINIMISE
@@ -40,6 +46,8 @@ class AdditiveLoss(Objective):
     equivalent = False
     targets: int
     owner: Integers
+    sample_size: int | None = None
+    likelihood: bool = False
 
     @abstractmethod
     def value_and_gradient(self, coefficients: Floats) -> tuple[float, Floats]:
@@ -81,6 +89,8 @@ class QuadraticAdditiveLoss(AdditiveLoss):
         Second moments of the targets.
     profiled
         Which of the two.
+    sample_size
+        Number of observations behind the moments, if known.
     """
 
     def __init__(
@@ -92,6 +102,7 @@ class QuadraticAdditiveLoss(AdditiveLoss):
         variances: Floats,
         *,
         profiled: bool = False,
+        sample_size: int | None = None,
     ) -> None:
         self.nodes = tuple(nodes)
         self.targets = cross.shape[1]
@@ -101,7 +112,8 @@ class QuadraticAdditiveLoss(AdditiveLoss):
         self.features = features
         self.cross = cross
         self.variances = variances
-        self.profiled = profiled
+        self.profiled = self.likelihood = profiled
+        self.sample_size = sample_size
         # What is explained to the last digit must not make the likelihood infinite.
         self._least = 1e-12 * np.maximum(variances, 1e-300)
 

@@ -96,6 +96,7 @@ class GeneralisedLinearLoss(AdditiveLoss):
         self.nodes = tuple(nodes)
         self.targets = d
         self.owner = np.append(np.arange(d), -1)
+        self.sample_size, self.likelihood = n, True
         self._inputs = np.column_stack([inputs, np.ones(n)])
         self._seen = seen
         self._family = family

@@ -156,11 +156,16 @@ class ModelDetails(SearchDetails):
     removed_edges
         Number of edges that were set to zero because they were weak or closed a cycle.
     kkt_residual
-        Largest violation of the optimality conditions.
+        Largest violation of the optimality conditions, in units of the noise.
     evaluations
         Number of evaluations of the loss.
     network
         The fitted dynamic network, for time series.
+    criterion
+        Value of the criterion that chose penalty and parents, in nats; None if both were given.
+    path
+        One row per penalty that was tried: its share of what noise alone reaches, the number of
+        edges, and the criterion.
     """
 
     weights: NDArray[np.float64]
@@ -169,3 +174,5 @@ class ModelDetails(SearchDetails):
     kkt_residual: float
     evaluations: int
     network: DynamicNetwork | None = None
+    criterion: float | None = None
+    path: tuple[Mapping[str, object], ...] = ()

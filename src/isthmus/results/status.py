@@ -11,6 +11,7 @@ class Ending(StrEnum):
 
     CONVERGED = "converged"
     OPTIMAL = "optimal"
+    NOT_CONVERGED = "not converged"
     TIME_LIMIT = "time limit"
     INTERRUPTED = "interrupted"
 

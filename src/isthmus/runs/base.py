@@ -11,8 +11,13 @@ class Result(Protocol):
     """What a run returns.
 
     ``gap`` is an upper bound on how much better the best possible answer can be: 0 is a proof that
-    the answer is optimal, None means that nothing is proven.
+    the answer is optimal, None means that nothing is proven. ``converged`` is False if the run came
+    to its end at an answer that is not optimal, not even locally.
     """
+
+    @property
+    def converged(self) -> bool:
+        """Whether the answer meets the conditions of a local optimum."""
 
     @property
     def gap(self) -> float | None:

@@ -57,6 +57,8 @@ def drive(
     seconds = time.monotonic() - start
     if ending is Ending.CONVERGED and result.gap == 0.0:
         ending = Ending.OPTIMAL
+    elif ending is Ending.CONVERGED and not result.converged:
+        ending = Ending.NOT_CONVERGED
     return result, Status(ending, _message(ending, run, result.gap), steps, seconds)
 
 

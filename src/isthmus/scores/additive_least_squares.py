@@ -65,6 +65,7 @@ class AdditiveLeastSquares(Score[Moments, AdditiveLoss]):
             mapping.T @ covariance[:, targets],
             covariance[targets, targets],
             profiled=not self.equal_variances,
+            sample_size=statistics.n,
         )
 
 

@@ -54,4 +54,5 @@ class LaggedLeastSquares(Score[Moments, AdditiveLoss]):
             covariance,
             covariance[:, :d].copy(),
             covariance.diagonal()[:d].copy(),
+            sample_size=statistics.n,
         )

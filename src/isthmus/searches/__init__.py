@@ -2,6 +2,7 @@
 
 from isthmus.searches.base import Progress, Run, Search, SearchResult, drive
 from isthmus.searches.continuous.dynotears import Dynotears
+from isthmus.searches.continuous.family_criterion import FamilyEBIC
 from isthmus.searches.continuous.notears import Notears
 from isthmus.searches.continuous.notears_additive import NotearsAdditive
 from isthmus.searches.continuous.notears_mlp import NotearsMLP
@@ -30,6 +31,7 @@ __all__ = [
     "Dynotears",
     "EqualNoiseEBIC",
     "Exponential",
+    "FamilyEBIC",
     "HillClimb",
     "KnownOrder",
     "LogDet",

@@ -39,12 +39,15 @@ class SearchResult:
     gap
         Upper bound on how much better the optimal graph can be: 0 is a proof of optimality, None
         means that nothing is proven.
+    converged
+        Whether the result meets the conditions of a local optimum.
     """
 
     parents: tuple[tuple[int, ...], ...]
     score: float
     details: Any = field(default_factory=SearchDetails)
     gap: float | None = None
+    converged: bool = True
 
 
 class Search(ABC, Generic[ObjectiveT_contra]):

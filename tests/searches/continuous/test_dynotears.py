@@ -49,6 +49,7 @@ class FromRows(AdditiveLoss):
         self.nodes, self.targets = names, targets
         self.owner = np.arange(len(names))
         self.x = rows - rows.mean(axis=0)
+        self.sample_size = len(rows)
 
     def value_and_gradient(self, coefficients: Floats) -> tuple[float, Floats]:
         residual = self.x @ coefficients - self.x[:, : self.targets]

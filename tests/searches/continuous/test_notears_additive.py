@@ -57,7 +57,7 @@ class FromRows(AdditiveLoss):
     def __init__(self, names: tuple[str, ...], blocks: list[Floats], seen: Floats) -> None:
         self.nodes, self.targets = names, seen.shape[1]
         self.owner = np.repeat(np.arange(len(blocks)), [b.shape[1] for b in blocks])
-        n = len(seen)
+        n = self.sample_size = len(seen)
         self.features = np.concatenate(
             [np.linalg.qr(b - b.mean(axis=0))[0] * np.sqrt(n) for b in blocks], axis=1
         )

@@ -1,19 +1,22 @@
-"""What the searches over additive losses share: along the central path, then exact.
+"""The run that searches over additive losses share.
 
-The path gives an order of the nodes. For a given order the penalised loss is convex, and is
-minimised to machine precision, node by node: so the answer does not hang on how the path was
-followed, and its residual from optimality can be stated. Then nodes move in the order as long as
-that lowers the minimum.
+All numbers are in units of the noise (`normalise`). The central path gives an order of the nodes.
+For a given order the penalised loss is convex, and is minimised to machine precision, node by node:
+so the answer does not depend on how the path was followed, and its distance from optimality can be
+stated. Then nodes move in the order as long as that lowers the minimum. Parents are finally chosen
+along the order by a criterion, or by a threshold on the weights if one is given.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass
 from typing import TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from isthmus.errors import MismatchError
 from isthmus.graphs import BoundKnowledge
 from isthmus.objectives import AdditiveLoss
 from isthmus.results.details import ModelDetails
@@ -26,11 +29,60 @@ from isthmus.searches.continuous.central_path import (
     allowed_edges,
     order_of,
 )
+from isthmus.searches.continuous.families import Families
+from isthmus.searches.continuous.family_criterion import FamilyEBIC
+from isthmus.searches.continuous.normalisation import normalise
 from isthmus.searches.continuous.order_descent import OrderDescent
+from isthmus.searches.continuous.refinement import ancestors_of
 
 Floats: TypeAlias = NDArray[np.float64]
-Truths: TypeAlias = NDArray[np.bool_]
-NetworkOf: TypeAlias = Callable[[Truths, Floats], DynamicNetwork]
+Booleans: TypeAlias = NDArray[np.bool_]
+NetworkOf: TypeAlias = Callable[[Booleans, Floats], DynamicNetwork]
+
+_SHARES = (1.0, 0.5, 0.25)
+"""Penalties to try where none is given, in units of what noise alone reaches."""
+_RELAXED = 0.35
+"""The penalty along the central path, in the same unit."""
+_SCREENED = 40
+"""With more targets the central path leaves out edges that look like noise on their own."""
+RESIDUAL = 1e-6
+"""Largest violation of optimality, in units of the noise, of a search that has converged."""
+_NOISE = 0.6
+"""Gradients below this share of what noise reaches at most look like noise."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class AdditiveOptions:
+    """What a search over additive losses is asked for.
+
+    Attributes
+    ----------
+    penalties, thresholds
+        One for each node as a cause, in the unit of the data; None to let the criterion choose.
+    sweeps
+        How often, at most, every node is moved to its best place in the order.
+    criterion
+        Chooses among penalties and parents.
+    """
+
+    penalties: Floats | None
+    thresholds: Floats | None
+    sweeps: int
+    criterion: FamilyEBIC
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _Candidate:
+    """The solution for one penalty, and the graph that was chosen along its order."""
+
+    share: float
+    penalties: Floats
+    descent: OrderDescent
+    graph: Booleans
+    criterion: float | None
+    moved: bool
 
 
 @final
@@ -43,12 +95,8 @@ class AdditiveRun(Run[SearchResult]):
         The loss.
     knowledge
         What must and must not be in the graph.
-    penalties
-        Of each cause, one for each node of the objective.
-    thresholds
-        Of each cause: weights up to this are cut off.
-    sweeps
-        How often, at most, every node is moved to its best place in the order.
+    options
+        Penalties, thresholds, and who chooses them.
     network_of
         Makes the dynamic network of a graph and its coefficients, for time series.
     """
@@ -57,151 +105,309 @@ class AdditiveRun(Run[SearchResult]):
         self,
         objective: AdditiveLoss,
         knowledge: BoundKnowledge,
-        penalties: Floats,
-        thresholds: Floats,
-        sweeps: int,
+        options: AdditiveOptions,
         network_of: NetworkOf | None = None,
     ) -> None:
-        self._loss = objective
-        self._thresholds = thresholds[:, None]
-        self._network_of = network_of
-        nodes, targets = len(objective.nodes), objective.targets
+        automatic = options.penalties is None or options.thresholds is None
+        if automatic and objective.sample_size is None:
+            raise MismatchError(
+                "The objective does not know its sample size, so no criterion can choose: give a "
+                "penalty and a threshold."
+            )
+        self._options, self._network_of = options, network_of
+        self._normalised = normalise(objective)
+        self._loss = self._normalised.loss
+        targets = objective.targets
         self._required = knowledge.required[:, :targets]
         self._allowed = allowed_edges(knowledge, targets) | self._required
-        self._penalties = np.where(self._required, 0.0, penalties[:, None])
-        rows = len(objective.owner)
-        edge = objective.owner[:, None] * targets + np.arange(targets)
-        edge[objective.owner < 0] = -1
-        self._problem = Problem(
-            self._flat,
-            np.zeros(rows * targets),
-            edge.ravel(),
-            nodes,
+        if options.penalties is None:
+            penalties = self._normalised.universal_penalties()
+        else:
+            given = self._normalised.penalties(options.penalties)
+            penalties = np.broadcast_to(given, self._required.shape)
+        self._penalties = np.where(self._required, 0.0, penalties)
+        self._shares = _SHARES if options.penalties is None else (1.0,)
+        relaxed = _RELAXED if options.penalties is None else 1.0
+        self._path_penalties = relaxed * self._penalties
+        self._open = self._path_parameters()
+        self._path = self._central_path()
+        self._families: Families | None = None
+        if automatic:
+            self._families = Families(self._loss, options.criterion, self._allowed, self._required)
+        self._descent: OrderDescent | None = None
+        self._candidates: list[_Candidate] = []
+        self._finished = False
+        self._text = "central path"
+        self._work = self._stages()
+
+    def _path_parameters(self) -> NDArray[np.int64]:
+        """Return the flat places of the coefficients that are optimised along the path."""
+        loss = self._loss
+        owned = loss.owner >= 0
+        edges = self._allowed
+        if loss.targets > _SCREENED and self._options.penalties is None:
+            edges = edges & (self._required | self._stands_out())
+        open_ = np.ones((len(loss.owner), loss.targets), dtype=np.bool_)
+        open_[owned] = edges[loss.owner[owned]]
+        return np.flatnonzero(open_)
+
+    def _stands_out(self) -> Booleans:
+        """Return for each edge whether its gradient without any edge is more than likely noise."""
+        _, gradient = self._loss.value_and_gradient(
+            np.zeros((len(self._loss.owner), self._loss.targets))
+        )
+        owned = self._loss.owner >= 0
+        squares = np.zeros(self._penalties.shape)
+        np.add.at(squares, self._loss.owner[owned], gradient[owned] ** 2)
+        spread = (
+            np.sqrt(np.maximum(2.0 * self._null_losses(), 1e-300))
+            if not self._loss.likelihood
+            else 1.0
+        )
+        found: Booleans = np.sqrt(squares) > _NOISE * self._penalties * spread
+        return found
+
+    def _null_losses(self) -> Floats:
+        none = np.empty(0, dtype=np.int64)
+        return np.array(
+            [self._loss.column(j, none, np.empty(0))[0] for j in range(self._loss.targets)]
+        )
+
+    def _central_path(self) -> CentralPath:
+        loss, targets = self._loss, self._loss.targets
+        rows, columns = np.divmod(self._open, targets)
+        owner = loss.owner[rows]
+        edge = np.where(owner < 0, -1, owner * targets + columns)
+        problem = Problem(
+            self._value_and_gradient,
+            np.zeros(len(self._open)),
+            edge,
+            len(loss.nodes),
             targets,
             self._allowed,
-            self._penalties,
+            self._path_penalties,
             grouped=True,
         )
-        self._path = CentralPath(self._problem)
-        self._descent: OrderDescent | None = None
-        self._settled = 0
-        self._queue: list[int] = []
-        self._sweeps_left = sweeps
-        self._moved = True
-        self._searching = True
-        self._finished = 0
+        return CentralPath(problem)
 
-    def _flat(self, parameters: Floats) -> tuple[float, Floats]:
-        value, gradient = self._loss.value_and_gradient(parameters.reshape(-1, self._loss.targets))
-        return value, gradient.ravel()
+    def _value_and_gradient(self, parameters: Floats) -> tuple[float, Floats]:
+        value, gradient = self._loss.value_and_gradient(self._matrix(parameters))
+        return value, gradient.ravel()[self._open]
+
+    def _matrix(self, parameters: Floats) -> Floats:
+        """Return the parameters of the path as coefficients, shape (rows, targets)."""
+        coefficients = np.zeros(len(self._loss.owner) * self._loss.targets)
+        coefficients[self._open] = parameters
+        return coefficients.reshape(-1, self._loss.targets)
 
     def step(self) -> bool:
-        """Go along the path; then solve one node exactly, or move one in the order."""
-        if self._descent is None:
-            if self._path.step():
-                self._descent = self._begin_descent()
-            return False
-        if self._settled < self._loss.targets:
-            self._descent.settle(self._settled)
-            self._settled += 1
-            return False
-        if self._searching:
-            self._searching = self._move()
-            return False
-        self._descent.finish(self._finished)
-        self._finished += 1
-        return self._finished == self._loss.targets
+        """Advance to the next point at which the run can be stopped."""
+        return next(self._work, None) is None
 
-    def _move(self) -> bool:
-        """Move one node; return whether to go on."""
-        assert self._descent is not None
-        if not self._queue:
-            if not self._moved or self._sweeps_left == 0:
+    def _stages(self) -> Iterator[bool]:
+        while not self._path.step():
+            self._text = self._path.describe()
+            yield True
+        targets = self._loss.targets
+        coefficients = self._matrix(self._path.parameters)
+        weights = self._weights(coefficients)
+        order = order_of(acyclic_part(weights[:targets], self._required[:targets], 1e-3))
+        for share in self._shares:
+            penalties = share * self._penalties
+            descent = OrderDescent(
+                self._loss, self._allowed, self._required, penalties, order, coefficients
+            )
+            moved = yield from self._descend(descent)
+            self._candidates.append(self._candidate(share, penalties, descent, moved=moved))
+            if not self._promising():
+                break
+            order, coefficients = list(descent.order), descent.coefficients
+            yield True
+        best = self._best()
+        for target in range(targets):
+            best.descent.finish(target)
+            yield True
+        self._finished = True
+
+    def _descend(self, descent: OrderDescent) -> Generator[bool, None, bool]:
+        """Solve all nodes along an order, then move them; return whether the last sweep did."""
+        targets = self._loss.targets
+        for target in range(targets):
+            descent.settle(target)
+            self._text = f"exact solution: {target + 1} of {targets} nodes"
+            yield True
+        self._descent = descent
+        moved = True
+        for sweep in range(self._options.sweeps):
+            if not moved:
+                break
+            moved = False
+            for left, node in enumerate(reversed(descent.order.copy())):
+                moved |= descent.move(node)
+                self._text = f"sweep {sweep + 1}: {left + 1} of {targets} nodes moved"
+                yield True
+        return moved
+
+    def _promising(self) -> bool:
+        """Return whether a smaller penalty may give a better graph.
+
+        Not if the last one did not, nor if no single further edge, whatever the order, would.
+        """
+        last = self._candidates[-1]
+        if last.criterion is None or self._families is None:
+            return True
+        if len(self._candidates) > 1:
+            before = self._candidates[-2].criterion
+            if before is not None and last.criterion >= before:
                 return False
-            self._sweeps_left -= 1
-            self._queue = list(self._descent.order)
-            self._moved = False
-        self._moved |= self._descent.move(self._queue.pop())
-        return True
+        return self._families.lacks_an_edge(last.graph)
 
-    def _begin_descent(self) -> OrderDescent:
-        d = self._loss.targets
-        weights = self._problem.weights(self._path.parameters)[:d]
-        order = order_of(acyclic_part(weights, self._required[:d], 1e-3))
-        return OrderDescent(
-            self._loss,
-            self._allowed,
-            self._required,
-            self._penalties,
-            order,
-            self._path.parameters.reshape(-1, d),
-        )
+    def _weights(self, coefficients: Floats) -> Floats:
+        """Return the norm of the coefficients of each edge, shape (nodes, targets)."""
+        owned = self._loss.owner >= 0
+        squares = np.zeros(self._penalties.shape)
+        np.add.at(squares, self._loss.owner[owned], coefficients[owned] ** 2)
+        found: Floats = np.sqrt(squares)
+        return found
+
+    def _candidate(
+        self, share: float, penalties: Floats, descent: OrderDescent, *, moved: bool
+    ) -> _Candidate:
+        weights = self._weights(descent.coefficients)
+        if self._options.thresholds is not None or self._families is None:
+            graph = self._cut(weights)
+        else:
+            graph = self._chosen(descent)
+        return _Candidate(share, penalties, descent, graph, self._judged(graph), moved)
+
+    def _cut(self, weights: Floats) -> Booleans:
+        """Keep the edges above the threshold; never a cycle."""
+        thresholds = self._options.thresholds
+        if thresholds is None:
+            heavy = np.where(weights > self._penalties, weights, 0.0)
+        else:
+            in_data = self._normalised.weights(weights)
+            heavy = np.where(in_data > thresholds[:, None], weights, 0.0)
+        targets = self._loss.targets
+        graph = self._required | (heavy > 0.0)
+        graph[:targets] = acyclic_part(heavy[:targets], self._required[:targets], 0.0)
+        return graph
+
+    def _chosen(self, descent: OrderDescent) -> Booleans:
+        """Choose the parents of each target along the order by the criterion."""
+        assert self._families is not None
+        graph = self._required.copy()
+        for target in range(self._loss.targets):
+            parents = self._families.choose(target, descent.fits[target].coefficients)
+            graph[list(parents), target] = True
+        return graph
+
+    def _judged(self, graph: Booleans) -> float | None:
+        if self._families is None:
+            return None
+        families = {
+            j: frozenset(np.flatnonzero(graph[:, j]).tolist()) for j in range(graph.shape[1])
+        }
+        return self._families.total(families)
+
+    def _best(self) -> _Candidate:
+        """Return the candidate that the criterion prefers; of equal ones the first."""
+        return min(self._candidates, key=lambda c: np.inf if c.criterion is None else c.criterion)
 
     def best(self) -> SearchResult:
-        """Return the graph of the weights above the threshold; never one with a cycle."""
-        d = self._loss.targets
-        exact = self._descent if self._settled == d else None
-        ended = exact is not None and self._finished == d
-        found = self._path.parameters.reshape(-1, d) if exact is None else exact.coefficients
-        weights = self._problem.weights(found.ravel())
-        heavy = np.where(weights > self._thresholds, weights, 0.0)
-        graph = self._required | (heavy > 0.0)
-        graph[:d] = acyclic_part(heavy[:d], self._required[:d], 0.0)
-        kept = graph[self._loss.owner] | (self._loss.owner[:, None] < 0)
-        cut = np.where(kept, found, 0.0)
-        value, _ = self._loss.value_and_gradient(cut)
-        value += float((self._penalties * np.where(graph, weights, 0.0)).sum())
-        details = ModelDetails(
-            weights=np.where(graph, weights, 0.0),
-            coefficients=cut,
-            removed_edges=int(((weights > 1e-9) & ~graph).sum()),
-            kkt_residual=(
-                exact.residual if exact is not None and ended else self._violation(cut, graph)
-            ),
-            evaluations=self._path.evaluations,
-            network=None if self._network_of is None else self._network_of(graph, cut),
-        )
-        parents = [tuple(np.flatnonzero(graph[:, j]).tolist()) for j in range(d)]
-        parents += [()] * (len(self._loss.nodes) - d)
-        return SearchResult(tuple(parents), value, details)
+        """Return the graph chosen so far; before there is one, the one that the weights show."""
+        if not self._candidates:
+            exact = self._descent
+            coefficients = (
+                self._matrix(self._path.parameters) if exact is None else exact.coefficients
+            )
+            graph = self._cut(self._weights(coefficients))
+            return self._penalised(coefficients, graph, self._path_penalties)
+        best = self._best()
+        if self._options.thresholds is not None or self._families is None:
+            return self._penalised(best.descent.coefficients, best.graph, best.penalties)
+        coefficients, residual = self._families.refit(best.graph)
+        if self._finished:
+            residual = max(residual, best.descent.residual)
+        else:
+            lasso = np.where(self._rows_of(best.graph), best.descent.coefficients, 0.0)
+            residual = self._violation(lasso, best.graph, best.penalties)
+        value, _ = self._loss.value_and_gradient(coefficients)
+        found = best.descent.coefficients
+        cut = int(((self._weights(found) > 1e-9) & ~best.graph).sum())
+        return self._result(coefficients, best.graph, value, residual, cut)
 
-    def _violation(self, coefficients: Floats, graph: Truths) -> float:
-        """How far coefficients along a graph are from optimal, for edges that close no cycle."""
-        loss, d = self._loss, self._loss.targets
+    def _rows_of(self, graph: Booleans) -> Booleans:
+        """Return which coefficients belong to edges of a graph, or to none."""
+        kept: Booleans = graph[self._loss.owner] | (self._loss.owner[:, None] < 0)
+        return kept
+
+    def _penalised(self, coefficients: Floats, graph: Booleans, penalties: Floats) -> SearchResult:
+        """Return a graph with the weights of the penalised problem."""
+        weights = self._weights(coefficients)
+        kept = np.where(self._rows_of(graph), coefficients, 0.0)
+        value, _ = self._loss.value_and_gradient(kept)
+        value += float((penalties * np.where(graph, weights, 0.0)).sum())
+        if self._finished:
+            residual = self._best().descent.residual
+        else:
+            residual = self._violation(kept, graph, penalties)
+        cut = int(((weights > 1e-9) & ~graph).sum())
+        return self._result(kept, graph, value, residual, cut)
+
+    def _result(
+        self, coefficients: Floats, graph: Booleans, value: float, residual: float, removed: int
+    ) -> SearchResult:
+        normalised, loss = self._normalised, self._loss
+        in_data = coefficients * normalised.factors[:, None]
+        details = ModelDetails(
+            weights=normalised.weights(self._weights(coefficients)),
+            coefficients=in_data,
+            removed_edges=removed,
+            kkt_residual=residual,
+            evaluations=self._path.evaluations,
+            network=None if self._network_of is None else self._network_of(graph, in_data),
+            criterion=self._best().criterion if self._candidates else None,
+            path=tuple(
+                {"share": c.share, "edges": int(c.graph.sum()), "criterion": c.criterion}
+                for c in self._candidates
+            ),
+        )
+        parents = [tuple(np.flatnonzero(column).tolist()) for column in graph.T]
+        parents += [()] * (len(loss.nodes) - loss.targets)
+        return SearchResult(
+            tuple(parents),
+            value * normalised.unit**2,
+            details,
+            converged=residual <= RESIDUAL,
+        )
+
+    def _violation(self, coefficients: Floats, graph: Booleans, penalties: Floats) -> float:
+        """Return how far coefficients along a graph are from optimal, in units of the noise."""
+        loss, targets = self._loss, self._loss.targets
         _, gradient = loss.value_and_gradient(coefficients)
         free = loss.owner < 0
         wrong = float(np.abs(gradient[free]).max(initial=0.0))
-        weights = self._problem.weights(coefficients.ravel())
-        pull = np.divide(self._penalties, weights, out=np.zeros_like(weights), where=weights > 0.0)
-        slope = gradient + pull[loss.owner] * coefficients
-        steep = np.sqrt(_by_node(slope[~free] ** 2, loss.owner[~free], len(loss.nodes)))
-        reach = graph.copy()
-        for k in range(d):
-            reach |= np.outer(reach[:, k], reach[k])
+        weights = self._weights(coefficients)
+        pull = np.divide(penalties, weights, out=np.zeros_like(weights), where=weights > 0.0)
+        steep = self._weights(gradient + pull[loss.owner] * coefficients)
         closed = np.zeros_like(graph)
-        closed[:d] = reach[:d].T | np.eye(d, dtype=np.bool_)
-        entering = np.where(self._allowed & ~closed, np.maximum(steep - self._penalties, 0.0), 0.0)
+        closed[:targets] = ancestors_of(graph[:targets]).T | np.eye(targets, dtype=np.bool_)
+        entering = np.where(self._allowed & ~closed, np.maximum(steep - penalties, 0.0), 0.0)
         return max(wrong, float(np.where(weights > 0.0, steep, entering).max(initial=0.0)))
 
     def describe(self) -> tuple[str, float, float | None]:
-        """Say where on the path this is."""
-        if self._descent is None:
-            return self._path.describe(), np.nan, None
-        if self._settled < self._loss.targets:
-            text = f"exact solution: {self._settled} of {self._loss.targets} nodes"
-            return text, np.nan, None
-        left = f"{len(self._queue)} nodes left to move in this sweep"
-        return left, self._descent.value, None
+        """Say where the run stands."""
+        value = np.nan if self._descent is None else self._descent.value * self._normalised.unit**2
+        return self._text, value, None
 
     def conclusion(self) -> str:
-        """Say what the end means."""
-        residual = 0.0 if self._descent is None else self._descent.residual
-        still = "many sweeps over the order were made" if self._moved else "no node wants to move"
-        return f"{still}; for this order of the nodes the weights are optimal up to {residual:.1e}."
-
-
-def _by_node(values: Floats, owner: NDArray[np.int64], nodes: int) -> Floats:
-    """Sum rows by the node they belong to."""
-    found = np.zeros((nodes, values.shape[1]))
-    np.add.at(found, owner, values)
-    return found
+        """Explain why the search stopped."""
+        best = self._best()
+        reason = (
+            f"stopped after {self._options.sweeps} sweeps over the order"
+            if best.moved
+            else "no node can be moved in the order so that the objective falls"
+        )
+        residual = best.descent.residual
+        return f"{reason}; for this order the weights are optimal up to {residual:.1e}."

@@ -130,10 +130,8 @@ class CentralPath:
         self._penalties = np.append(problem.penalties.ravel(), 0.0)
         self._stages = stages
         self._at = -1
-        self._fell = np.inf
         self.evaluations = 0
         self.parameters = np.where(self._open, problem.start, 0.0)
-        self.cyclicity = np.inf
         self._solver = self._next(self.parameters)
 
     def _next(self, start: Floats) -> LBFGS:

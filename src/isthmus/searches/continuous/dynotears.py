@@ -14,42 +14,45 @@ from isthmus.graphs.lags import split_lag
 from isthmus.objectives import LAGGED_MODEL, AdditiveLoss
 from isthmus.results.dynamic import DynamicEdge, DynamicNetwork
 from isthmus.searches.base import Accepts, Run, Search, SearchResult
-from isthmus.searches.continuous.additive_run import AdditiveRun
+from isthmus.searches.continuous.additive_run import AdditiveOptions, AdditiveRun
+from isthmus.searches.continuous.family_criterion import FamilyEBIC
 
 Floats = NDArray[np.float64]
-Truths = NDArray[np.bool_]
+Booleans = NDArray[np.bool_]
 
 
 @final
 @dataclass(frozen=True)
 class Dynotears(Search[AdditiveLoss]):
-    """A vector autoregression with a graph within each step, by continuous optimisation.
+    """Learn a vector autoregression with a graph within each step, by continuous optimisation.
 
     Give `learn` a `Series`. The graph of the solution is over ``x`` and ``x@1``, ``x@2`` …; the
     detail ``network`` is the same as a :class:`~isthmus.results.DynamicNetwork`, with its weights
     and a plot of time. Edges from earlier steps cannot close a cycle, so only those within a step
-    are kept from it. Like all least squares it reads the units of the columns.
+    are kept from it. A common unit of all columns does not matter; like all least squares the search
+    depends on their relative scales.
 
     Parameters
     ----------
-    penalty
-        Weight of the sum of the absolute weights within a step.
-    lagged_penalty
-        The same for weights from earlier steps.
-    threshold
-        Edges within a step of a weight up to this are cut off.
-    lagged_threshold
-        The same for edges from earlier steps.
+    penalty, lagged_penalty
+        Weight of the sum of the absolute weights within a step, and from earlier steps, in the unit
+        of the data. By default the criterion chooses, in units of what noise alone reaches.
+    threshold, lagged_threshold
+        Remove edges within a step, and from earlier steps, of a weight up to this. By default the
+        criterion chooses the parents.
     sweeps
         How often, at most, every node is moved to its best place in the order that the optimisation
         ended in.
+    criterion
+        Chooses penalties and parents where they are not given.
     """
 
-    penalty: float = 0.05
-    lagged_penalty: float = 0.05
-    threshold: float = 0.2
-    lagged_threshold: float = 0.1
+    penalty: float | None = None
+    lagged_penalty: float | None = None
+    threshold: float | None = None
+    lagged_threshold: float | None = None
     sweeps: int = 10
+    criterion: FamilyEBIC = FamilyEBIC()
     accepts: ClassVar[Accepts] = (LAGGED_MODEL,)
 
     def begin(
@@ -68,21 +71,28 @@ class Dynotears(Search[AdditiveLoss]):
                 "Knowledge requires an edge into an earlier step; edges end in the present."
             )
 
-        def network_of(graph: Truths, coefficients: Floats) -> DynamicNetwork:
+        def network_of(graph: Booleans, coefficients: Floats) -> DynamicNetwork:
             return _network(nodes, d, graph, coefficients)
 
-        return AdditiveRun(
-            objective,
-            knowledge,
-            np.where(past, self.lagged_penalty, self.penalty),
-            np.where(past, self.lagged_threshold, self.threshold),
+        options = AdditiveOptions(
+            _each(past, self.penalty, self.lagged_penalty),
+            _each(past, self.threshold, self.lagged_threshold),
             self.sweeps,
-            network_of,
+            self.criterion,
         )
+        return AdditiveRun(objective, knowledge, options, network_of)
+
+
+def _each(past: Booleans, now: float | None, lagged: float | None) -> Floats | None:
+    """Return one number for each node; one of the two stands for both if only one is given."""
+    if now is None and lagged is None:
+        return None
+    given = [x for x in (now, lagged) if x is not None]
+    return np.where(past, given[-1], given[0])
 
 
 def _network(
-    nodes: tuple[str, ...], targets: int, graph: Truths, coefficients: Floats
+    nodes: tuple[str, ...], targets: int, graph: Booleans, coefficients: Floats
 ) -> DynamicNetwork:
     weights = {}
     for i, j in np.argwhere(graph).tolist():

@@ -10,7 +10,8 @@ import numpy as np
 from isthmus.graphs import BoundKnowledge
 from isthmus.objectives import ADDITIVE_MODEL, AdditiveLoss
 from isthmus.searches.base import Accepts, Run, Search, SearchResult
-from isthmus.searches.continuous.additive_run import AdditiveRun
+from isthmus.searches.continuous.additive_run import AdditiveOptions, AdditiveRun
+from isthmus.searches.continuous.family_criterion import FamilyEBIC
 
 
 @final
@@ -25,17 +26,22 @@ class NotearsAdditive(Search[AdditiveLoss]):
     Parameters
     ----------
     penalty
-        Weight of the sum of all edges' weights.
+        Weight of the sum of all edges' weights, in the unit of the data. By default the criterion
+        chooses among three, in units of what noise alone reaches.
     threshold
-        Edges of a weight up to this are cut off.
+        Remove edges with a weight up to this, in the unit of the data. By default the criterion
+        chooses the parents.
     sweeps
         How often, at most, every node is moved to its best place in the order that the optimisation
         ended in.
+    criterion
+        Chooses the penalty and the parents where they are not given.
     """
 
-    penalty: float = 0.05
-    threshold: float = 0.2
+    penalty: float | None = None
+    threshold: float | None = None
     sweeps: int = 10
+    criterion: FamilyEBIC = FamilyEBIC()
     accepts: ClassVar[Accepts] = (ADDITIVE_MODEL,)
 
     def begin(
@@ -43,6 +49,10 @@ class NotearsAdditive(Search[AdditiveLoss]):
     ) -> Run[SearchResult]:
         """Start a run; nothing in it is random."""
         each = np.ones(len(objective.nodes))
-        return AdditiveRun(
-            objective, knowledge, self.penalty * each, self.threshold * each, self.sweeps
+        options = AdditiveOptions(
+            None if self.penalty is None else self.penalty * each,
+            None if self.threshold is None else self.threshold * each,
+            self.sweeps,
+            self.criterion,
         )
+        return AdditiveRun(objective, knowledge, options)
