@@ -145,7 +145,7 @@ def test_tables_without_a_past_are_told_what_to_do() -> None:
     x = np.random.default_rng(0).normal(size=(50, 3))
     with pytest.raises(MismatchError, match=r"Series\(table, lags=2\)"):
         ist.learn(x, search=ist.Dynotears())
-    with pytest.raises(MismatchError, match="earlier steps"):
+    with pytest.raises(MismatchError, match="lagged effects"):
         ist.learn(x, score=ist.AdditiveLeastSquares(), search=ist.Dynotears())
 
 

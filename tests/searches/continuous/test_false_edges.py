@@ -25,6 +25,7 @@ def test_additive_search_finds_next_to_nothing_in_noise(d: int, n: int) -> None:
     assert np.mean(edges) <= 0.1 * d
 
 
+@pytest.mark.filterwarnings("ignore:48 rows:isthmus.errors.DataWarning")
 @pytest.mark.parametrize(("d", "n"), [*CASES, (20, 50)])
 def test_dynamic_search_finds_next_to_nothing_in_noise(d: int, n: int) -> None:
     edges = [
@@ -41,14 +42,17 @@ def test_columns_in_other_units_bring_no_false_edges() -> None:
     assert len(ist.learn(table, search=ist.NotearsAdditive()).dag.edges) <= 1
 
 
-@pytest.mark.parametrize("score", [ist.Logistic(), ist.Poisson()])
-def test_generalised_linear_search_finds_next_to_nothing_in_noise(score: object) -> None:
+def test_logistic_search_finds_next_to_nothing_in_noise() -> None:
     rng = np.random.default_rng(0)
-    columns = rng.poisson(2.0, size=(8, 300)) if isinstance(score, ist.Poisson) else None
-    if columns is None:
-        columns = rng.random((8, 300)) < 0.4
-    table = {f"x{i}": x for i, x in enumerate(columns)}
-    found = ist.learn(table, score=score, search=ist.NotearsAdditive())  # type: ignore[arg-type]
+    table = {f"x{i}": rng.random(300) < 0.4 for i in range(8)}
+    found = ist.learn(table, score=ist.Logistic(), search=ist.NotearsAdditive())
+    assert len(found.dag.edges) <= 1
+
+
+def test_poisson_search_finds_next_to_nothing_in_noise() -> None:
+    rng = np.random.default_rng(0)
+    table = {f"x{i}": rng.poisson(2.0, size=300) for i in range(8)}
+    found = ist.learn(table, score=ist.Poisson(), search=ist.NotearsAdditive())
     assert len(found.dag.edges) <= 1
 
 

@@ -29,8 +29,8 @@ class Dynotears(Search[AdditiveLoss]):
     Give `learn` a `Series`. The graph of the solution is over ``x`` and ``x@1``, ``x@2`` …; the
     detail ``network`` is the same as a :class:`~isthmus.results.DynamicNetwork`, with its weights
     and a plot of time. Edges from earlier steps cannot close a cycle, so only those within a step
-    are kept from it. A common unit of all columns does not matter; like all least squares the search
-    depends on their relative scales.
+    are kept from it. A common unit of all columns does not matter; like all least squares
+    the search depends on their relative scales.
 
     Parameters
     ----------
