@@ -1,0 +1,72 @@
+"""Policies: what a site allows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.parties.consortium import policy
+
+from isthmus.errors import StudyError
+from isthmus.parties import (
+    Policy,
+)
+
+
+def test_a_policy_is_read_as_written(tmp_path: Path) -> None:
+    made = policy(tmp_path)
+    (tmp_path / "policy.toml").write_text(made.to_toml(), encoding="utf-8")
+    assert Policy.read(tmp_path / "policy.toml") == made
+
+
+@pytest.mark.parametrize("line", range(11))
+def test_a_missing_key_refuses(tmp_path: Path, line: int) -> None:
+    lines = policy(tmp_path).to_toml().splitlines()
+    assert len(lines) == 11
+    gone = lines.pop(line)
+    key = gone.partition(" ")[0]
+    with pytest.raises(StudyError, match=key):
+        Policy.parse("\n".join(lines).encode())
+
+
+def test_a_policy_cannot_allow_two_organisations(tmp_path: Path) -> None:
+    with pytest.raises(StudyError, match="minimum_organisations is 2"):
+        replace(policy(tmp_path), minimum_organisations=2)
+    text = policy(tmp_path).to_toml().replace("organisations = 3", "organisations = 2")
+    with pytest.raises(StudyError, match="at least 3"):
+        Policy.parse(text.encode())
+
+
+def of_format_1(folder: Path, methods: str, messages: str) -> bytes:
+    """A policy as it was written before studies had a protocol."""
+    lines = policy(folder).to_toml().splitlines()
+    kept = [line for line in lines if not line.startswith(("format", "protocols", "requests"))]
+    head = ['format = "isthmus-policy/1"', f"methods = {methods}", f"messages = {messages}"]
+    return "\n".join([*head, *kept]).encode()
+
+
+def test_policies_of_format_1_still_load(tmp_path: Path) -> None:
+    data = of_format_1(tmp_path, '["secure sums"]', '["moments", "counts"]')
+    assert Policy.parse(data) == policy(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("methods", "allowed"),
+    [
+        ('["secure sums"]', ("moments", "totals")),
+        ('["admm"]', ("totals", "consensus")),
+        ('["secure sums", "admm"]', ("moments", "totals", "consensus")),
+        ("[]", ()),
+    ],
+)
+def test_a_policy_of_format_1_allows_no_more_than_before(
+    tmp_path: Path, methods: str, allowed: tuple[str, ...]
+) -> None:
+    data = of_format_1(tmp_path, methods, '["moments", "totals", "consensus"]')
+    assert Policy.parse(data).requests == allowed
+
+
+def test_mistakes_in_a_policy_of_format_1_are_named(tmp_path: Path) -> None:
+    with pytest.raises(StudyError, match="requests is missing"):
+        Policy.parse(of_format_1(tmp_path, '["magic"]', '["moments"]'))
