@@ -57,15 +57,15 @@ class MissingExtraError(IsthmusError, ImportError):
 
 
 class FederationError(IsthmusError, RuntimeError):
-    """A joint computation of several sites did not come about; nothing of a site was shown."""
+    """A joint computation of several parties failed. No data of a single party were revealed."""
 
 
 class RefusedError(FederationError):
-    """A site does not answer; the message says which rule of whom stands against it."""
+    """A site refuses to answer. The message names the rule that does not allow it."""
 
 
 class AbortedError(FederationError):
-    """Too few sites were left, or one broke the protocol; no sum was formed.
+    """Too few parties were left, or one broke the protocol. No result was computed.
 
     Attributes
     ----------
@@ -83,7 +83,7 @@ class StudyError(FederationError, ValueError):
 
 
 class LedgerError(FederationError):
-    """A ledger was changed, cut or cannot be written."""
+    """A ledger or a journal was changed, or cannot be written."""
 
 
 class IsthmusWarning(UserWarning):

@@ -103,8 +103,8 @@ def test_a_ledger_of_many_steps_can_be_read() -> None:
     entries = ledgers["s0"].entries()
     assert all(len(line) < 600 for line in readable(entries).splitlines())
     first, second = summary(entries).splitlines()
-    assert first.startswith("1 × number of rows and sums of 3 variables; 4 numbers in all")
+    assert first.startswith("1 × number of rows and sums of 3 variables; 4 numbers in total")
     assert second.startswith("4 × parameters of ADMM for 3 variables; sums of many rounds")
-    assert "36 numbers in all" in second
+    assert "36 numbers in total" in second
     assert federation.study.identity.hex()[:16] in second
     assert summary([]) == ""

@@ -22,7 +22,7 @@ from isthmus.federated import learn_admm
 from isthmus.federated.admm.model_choice import model_of
 from isthmus.io import read_edge_list
 from isthmus.parties import verify
-from isthmus.parties.transport.flower import flower_node
+from isthmus.parties.transport.flower import supernode
 
 pytest.importorskip("flwr")
 LONG = pytest.mark.skipif(
@@ -77,7 +77,7 @@ def test_admm_over_tls_with_a_killed_coordinator(
 
 def relayed(name: str, monkeypatch: pytest.MonkeyPatch) -> Any:
     """A module of the programs that stand beside Flower's."""
-    monkeypatch.syspath_prepend(str(Path(flower_node.__file__).parent / "relay"))
+    monkeypatch.syspath_prepend(str(Path(supernode.__file__).parent / "relay"))
     return importlib.import_module(f"isthmus_relay.{name}")
 
 
@@ -115,7 +115,7 @@ def test_a_reply_does_not_wait_for_the_next_message(monkeypatch: pytest.MonkeyPa
 
 def test_half_a_message_does_not_block_a_site(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a killed coordinator did not send in full is given up, and other tasks are taken."""
-    runner = relayed("runner", monkeypatch)
+    runner = relayed("site_runner", monkeypatch)
     asked: list[bool] = []
 
     class Flaky:

@@ -1,7 +1,7 @@
-"""Certificates and keys for the transport: a small authority of one's own.
+"""Certificates and keys of the transport, signed by a small certificate authority.
 
-They protect the way. What is said is signed by the identities that a study names, whatever
-happens to these.
+They protect the connection only. Every message is also signed by the identities that a study names,
+which does not depend on these certificates.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 DAY = timedelta(days=1)
 CLOCKS = timedelta(hours=2)
-"""A certificate holds from this long ago, for clocks that are slow."""
+"""Certificates are valid from this long ago, for machines with slow clocks."""
 
 
 def write_private(path: Path, data: bytes) -> None:
-    """Write a new file that only its owner may read."""
+    """Write a new file that only its owner can read."""
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(handle, "wb") as file:
         file.write(data)
@@ -34,10 +34,10 @@ def write_private(path: Path, data: bytes) -> None:
 
 @final
 class Authority:
-    """Signs the certificate of a server, once.
+    """A certificate authority that signs the certificate of one server.
 
-    Its key is forgotten with this object: whoever needs another certificate makes another
-    authority, and tells the sites.
+    Its private key is never saved. For another certificate, create another authority and send its
+    certificate to the sites.
     """
 
     def __init__(self, name: str, *, days: int = 825) -> None:
@@ -72,7 +72,7 @@ class Authority:
     def _started(
         self, name: str, key: EllipticCurvePrivateKey, until: datetime | None = None
     ) -> Any:
-        """A certificate without what sets it apart."""
+        """Return a certificate builder with the fields that all certificates have."""
         from cryptography import x509
 
         end = self._until if until is None else until
@@ -94,14 +94,14 @@ class Authority:
 
     @property
     def text(self) -> bytes:
-        """The certificate of the authority, which sites need."""
+        """The certificate of the authority, which the sites need."""
         from cryptography.hazmat.primitives.serialization import Encoding
 
-        found: bytes = self._certificate.public_bytes(Encoding.PEM)
-        return found
+        text: bytes = self._certificate.public_bytes(Encoding.PEM)
+        return text
 
     def server(self, hosts: Sequence[str], *, until: datetime | None = None) -> tuple[bytes, bytes]:
-        """A certificate and its private key for a server with these names and addresses."""
+        """Return a certificate and its private key for a server with these names and addresses."""
         from cryptography import x509
         from cryptography.hazmat.primitives.hashes import SHA384
         from cryptography.hazmat.primitives.serialization import Encoding
@@ -119,7 +119,7 @@ class Authority:
 
 
 def node_key() -> tuple[bytes, bytes]:
-    """A key by which the transport knows a site: private in OpenSSH's form, and public."""
+    """Return the private and public key that identify a site to the transport, for OpenSSH."""
     from cryptography.hazmat.primitives.serialization import (
         Encoding,
         NoEncryption,

@@ -1,6 +1,7 @@
-"""The cryptographic primitives, all from `cryptography`, in the few forms that we use.
+"""Identities and the cryptographic primitives, all from the library `cryptography`.
 
-The library is imported where it is used: a bare install must import this module.
+The library is imported in the functions that use it, so that this module can be imported without
+it.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ KEY = 32
 SIGNATURE = 64
 TAG = 16
 REMEMBERED = 2**20
-"""So many good signatures are remembered."""
+"""Number of valid signatures that a verifier remembers."""
 
 _PREFIX = "ed25519:"
 
 
 def require() -> None:
-    """Raise `MissingExtraError` where `cryptography` is not installed."""
+    """Raise `MissingExtraError` if `cryptography` is not installed."""
     try:
         import cryptography  # noqa: F401
     except ImportError as error:
@@ -35,17 +36,17 @@ def require() -> None:
 
 
 def digest(*parts: bytes) -> bytes:
-    """SHA-256 over parts, each with its length before it, so that no two lists run together."""
-    found = hashlib.sha256()
+    """Return the SHA-256 of several parts, each preceded by its length to make it unambiguous."""
+    sha256 = hashlib.sha256()
     for part in parts:
-        found.update(len(part).to_bytes(8, "little"))
-        found.update(part)
-    return found.digest()
+        sha256.update(len(part).to_bytes(8, "little"))
+        sha256.update(part)
+    return sha256.digest()
 
 
 @final
 class Secret:
-    """Bytes that no representation, log or copy to disk shows."""
+    """Bytes that are not shown in representations and logs, and cannot be pickled."""
 
     __slots__ = ("_value",)
 
@@ -54,23 +55,23 @@ class Secret:
 
     @classmethod
     def fresh(cls) -> Secret:
-        """256 bits from the system's generator."""
+        """Return 256 random bits from the operating system."""
         return cls(secrets.token_bytes(KEY))
 
     def reveal(self) -> bytes:
-        """The bytes."""
+        """Return the bytes."""
         return self._value
 
     def __repr__(self) -> str:
         return "Secret(hidden)"
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("A secret is not written to disk or sent.")
+        raise TypeError("A secret cannot be pickled: it must not be written to disk or sent.")
 
 
 @final
 class Agreement:
-    """One X25519 key pair, for one round."""
+    """An X25519 key pair to agree on secrets with others."""
 
     def __init__(self, private: X25519PrivateKey | None = None) -> None:
         require()
@@ -81,18 +82,18 @@ class Agreement:
 
     @classmethod
     def from_secret(cls, secret: Secret) -> Agreement:
-        """The key pair of these private bytes."""
+        """Return the key pair with these private bytes."""
         require()
         from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
         return cls(X25519PrivateKey.from_private_bytes(secret.reveal()))
 
     def secret(self) -> Secret:
-        """The private bytes."""
+        """Return the private bytes."""
         return Secret(self._private.private_bytes_raw())
 
     def shared(self, public: bytes) -> Secret:
-        """What both ends know; `ValueError` for a public key of small order."""
+        """Return the secret shared with another key; `ValueError` for a key of small order."""
         from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PublicKey
 
         return Secret(self._private.exchange(X25519PublicKey.from_public_bytes(public)))
@@ -102,7 +103,7 @@ class Agreement:
 
 
 def derive(secret: Secret, salt: bytes, info: bytes, length: int = KEY) -> Secret:
-    """HKDF with SHA-256."""
+    """Derive a key with HKDF-SHA256."""
     from cryptography.hazmat.primitives.hashes import SHA256
     from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
@@ -110,23 +111,23 @@ def derive(secret: Secret, salt: bytes, info: bytes, length: int = KEY) -> Secre
 
 
 def stream(key: Secret, length: int) -> bytes:
-    """A ChaCha20 key stream. The key is used once, so the nonce may be fixed."""
+    """Return a ChaCha20 key stream. Each key is used only once, so the nonce is fixed."""
     from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
 
     cipher: Any = Cipher(algorithms.ChaCha20(key.reveal(), bytes(16)), mode=None)
-    found: bytes = cipher.encryptor().update(bytes(length))
-    return found
+    key_stream: bytes = cipher.encryptor().update(bytes(length))
+    return key_stream
 
 
 def seal(key: Secret, message: bytes, bound: bytes) -> bytes:
-    """Encrypt and authenticate with ChaCha20-Poly1305. The key is used once."""
+    """Encrypt and authenticate with ChaCha20-Poly1305. Each key is used only once."""
     from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
     return ChaCha20Poly1305(key.reveal()).encrypt(bytes(12), message, bound)
 
 
 def unseal(key: Secret, sealed: bytes, bound: bytes) -> bytes | None:
-    """Decrypt; ``None`` when a byte was changed or the key is another."""
+    """Decrypt; ``None`` if a byte was changed or the key is wrong."""
     from cryptography.exceptions import InvalidTag
     from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
@@ -138,16 +139,16 @@ def unseal(key: Secret, sealed: bytes, bound: bytes) -> bytes | None:
 
 @final
 class Verifier:
-    """Checks signatures and remembers which were good.
+    """Checks signatures and remembers which were valid.
 
-    Sites simulated in one process share one, because they all check the same signatures.
+    Sites that are simulated in one process share one, because they check the same signatures.
     """
 
     def __init__(self) -> None:
         self._good: set[bytes] = set()
 
     def verify(self, public: bytes, signature: bytes, message: bytes) -> bool:
-        """Whether the signature is of this message, by this key."""
+        """Return whether this key signed this message."""
         from cryptography.exceptions import InvalidSignature
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
@@ -166,7 +167,7 @@ class Verifier:
 
 @final
 class Identity:
-    """The long-lived Ed25519 key of a site, a coordinator or an author."""
+    """The long-term Ed25519 key of a site, a coordinator or an author."""
 
     def __init__(self, private: Ed25519PrivateKey) -> None:
         self._private = private
@@ -174,7 +175,7 @@ class Identity:
 
     @classmethod
     def generate(cls) -> Identity:
-        """Make a new identity from the system's generator."""
+        """Create a new identity."""
         require()
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
@@ -182,7 +183,7 @@ class Identity:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Identity:
-        """Read what `save` wrote."""
+        """Read a file that `save` wrote."""
         require()
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
         from cryptography.hazmat.primitives.serialization import load_pem_private_key
@@ -190,13 +191,13 @@ class Identity:
         try:
             key = load_pem_private_key(Path(path).read_bytes(), password=None)
         except (ValueError, TypeError) as error:
-            raise FormatError(f"{path} does not hold a private key in PEM form.") from error
+            raise FormatError(f"{path} does not contain a private key in PEM format.") from error
         if not isinstance(key, Ed25519PrivateKey):
-            raise FormatError(f"{path} holds a key of another kind; an Ed25519 key is needed.")
+            raise FormatError(f"{path} contains a key of another type; it must be an Ed25519 key.")
         return cls(key)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write to a new file (PKCS #8, PEM) that only its owner may read."""
+        """Write to a new file (PKCS #8, PEM) that only its owner can read."""
         from cryptography.hazmat.primitives.serialization import (
             Encoding,
             NoEncryption,
@@ -215,7 +216,7 @@ class Identity:
         return self._private.sign(message)
 
     def fingerprint_key(self, purpose: bytes) -> Secret:
-        """A key that only this identity has, for what must be recognised again and not shown."""
+        """Derive a key for fingerprints that only this identity can compute."""
         return derive(Secret(self._private.private_bytes_raw()), b"isthmus identity", purpose)
 
     def __repr__(self) -> str:
@@ -223,18 +224,18 @@ class Identity:
 
 
 def key_text(public: bytes) -> str:
-    """A public key as it stands in files."""
+    """Return a public key as text, as it is written in files."""
     return _PREFIX + public.hex()
 
 
 def key_bytes(text: str) -> bytes:
-    """Read what `key_text` wrote."""
+    """Read what `key_text` returned."""
     try:
-        found = bytes.fromhex(text.removeprefix(_PREFIX))
+        key = bytes.fromhex(text.removeprefix(_PREFIX))
     except ValueError:
-        found = b""
-    if not text.startswith(_PREFIX) or len(found) != KEY:
+        key = b""
+    if not text.startswith(_PREFIX) or len(key) != KEY:
         raise FormatError(
-            f"{text!r} is not a public key; {_PREFIX} and 64 hexadecimal digits are needed."
+            f"{text!r} is not a public key, which is {_PREFIX!r} followed by 64 hexadecimal digits."
         )
-    return found
+    return key

@@ -58,6 +58,6 @@ def test_a_ledger_goes_on_where_it_ended(tmp_path: Path) -> None:
 def test_two_writers_notice_each_other(tmp_path: Path) -> None:
     one, two = FileLedger(tmp_path / "ledger"), FileLedger(tmp_path / "ledger")
     one.append("sent")
-    with pytest.raises(LedgerError, match="someone else"):
+    with pytest.raises(LedgerError, match="Another process changed"):
         two.append("sent")
     assert len(verify(tmp_path / "ledger")) == 1

@@ -1,6 +1,7 @@
-"""What survives a kill: one slot of a site, and the list of what a coordinator did.
+"""State that survives a crash: the slot of a site, and the journal of a coordinator.
 
-A ledger says what left; a journal says where to go on. Both are synced before anything is sent.
+The ledger records what left a site; the journal records where to resume. Both are synchronised to
+disk before anything is sent.
 """
 
 from __future__ import annotations
@@ -18,71 +19,69 @@ from isthmus.errors import LedgerError
 Record: TypeAlias = Mapping[str, Any]
 """Plain data for JSON."""
 
-SUM = 64
-"""Hexadecimal digits of the hash before each line."""
+CHECKSUM = 64
+"""Length of the checksum before each line, in hexadecimal digits."""
 
 
 class Slot(ABC):
-    """Holds one value; a new one takes the place of the old one as a whole, or not at all."""
+    """Holds one value, which is replaced completely or not at all."""
 
     @abstractmethod
     def read(self) -> bytes | None:
-        """The value, or ``None`` before the first."""
+        """Return the value, or ``None`` if none was written."""
 
     @abstractmethod
     def write(self, value: bytes) -> None:
-        """Put a value; when this returns, it is on the disk."""
+        """Replace the value. When this returns, it is on disk."""
 
 
 @final
 class MemorySlot(Slot):
-    """A slot that ends with the process, for simulations."""
+    """A slot in memory, for simulations."""
 
     def __init__(self) -> None:
         self._value: bytes | None = None
 
     def read(self) -> bytes | None:
-        """The value."""
         return self._value
 
     def write(self, value: bytes) -> None:
-        """Put a value."""
         self._value = value
 
 
 @final
 class FileSlot(Slot):
-    """A slot in a file that only its owner may read.
+    """A slot in a file that only its owner can read.
 
     Parameters
     ----------
     path
-        The file. A file beside it takes the new value before it takes the old one's place.
+        The file. A new value is written to a temporary file first.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._path = Path(path)
 
     def read(self) -> bytes | None:
-        """The value; `LedgerError` when the file was changed."""
+        """Return the value, or raise `LedgerError` if the file was changed."""
         if not self._path.exists():
             return None
         data = self._path.read_bytes()
-        found = data[SUM:]
-        if data[:SUM] != _sum(found):
+        value = data[CHECKSUM:]
+        if data[:CHECKSUM] != _checksum(value):
             raise LedgerError(
-                f"The file {self._path} was changed. Without it this site cannot go on with its "
-                "sums of one message each: put back what was there, or begin a new study."
+                f"The file {self._path} was changed. Without it this site cannot continue its "
+                "one-message rounds: restore the file, or start a new study."
             )
-        return found
+        return value
 
     def write(self, value: bytes) -> None:
-        """Put a value; `LedgerError` when it cannot be written."""
+        """Replace the value, or raise `LedgerError` if it cannot be written."""
         beside = self._path.with_name(self._path.name + ".new")
         try:
             handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
             try:
-                _write(handle, _sum(value) + value)
+                _write(handle, _checksum(value) + value)
             finally:
                 os.close(handle)
             beside.replace(self._path)
@@ -92,42 +91,41 @@ class FileSlot(Slot):
 
 
 class Journal(ABC):
-    """Records that are only ever added."""
+    """A list of records to which records can only be added."""
 
     @abstractmethod
     def append(self, record: Record) -> None:
-        """Add a record; when this returns, it is written."""
+        """Add a record. When this returns, it is on disk."""
 
     @abstractmethod
     def records(self) -> tuple[Record, ...]:
-        """All records, oldest first."""
+        """Return all records, oldest first."""
 
 
 @final
 class MemoryJournal(Journal):
-    """A journal that ends with the process."""
+    """A journal in memory."""
 
     def __init__(self) -> None:
         self._records: list[Record] = []
 
     def append(self, record: Record) -> None:
-        """Add a record."""
         self._records.append(record)
 
     def records(self) -> tuple[Record, ...]:
-        """All records, oldest first."""
+        """Return all records, oldest first."""
         return tuple(self._records)
 
 
 @final
 class FileJournal(Journal):
-    """A journal in a file of lines: a hash, a space, a record as JSON.
+    """A journal in a file, one line per record: a checksum, a space, and the record as JSON.
 
     Parameters
     ----------
     path
-        The file; made if it is not there. A line that was cut off by a crash at its end is
-        dropped: what it told of was not done yet.
+        The file, which is created if it does not exist. An incomplete last line, left by a crash,
+        is dropped: what it describes was not done yet.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -142,51 +140,53 @@ class FileJournal(Journal):
         os.fsync(self._handle)
 
     def _lock(self) -> None:
-        import fcntl  # not on every system, and needed only where a journal is kept
+        import fcntl  # not available on every system
 
         try:
             fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             os.close(self._handle)
             raise LedgerError(
-                f"Another process works with the journal {self._path}. Wait for it, or end it."
+                f"Another process uses the journal {self._path}. Wait until it ends, or stop it."
             ) from error
 
     def _read(self) -> tuple[list[Record], int]:
         lines = self._path.read_bytes().split(b"\n")
-        found: list[Record] = []
+        records: list[Record] = []
         size = 0
         for number, line in enumerate(lines[:-1], start=1):
-            if line[:SUM] != _sum(line[SUM + 1 :]):
+            if line[:CHECKSUM] != _checksum(line[CHECKSUM + 1 :]):
                 if number == len(lines) - 1:
                     break
-                raise LedgerError(f"The journal {self._path} was changed in line {number}.")
-            found.append(json.loads(line[SUM + 1 :]))
+                raise LedgerError(
+                    f"The journal {self._path} was changed in line {number}. Restore the file."
+                )
+            records.append(json.loads(line[CHECKSUM + 1 :]))
             size += len(line) + 1
-        return found, size
+        return records, size
 
     def append(self, record: Record) -> None:
-        """Add a record; `LedgerError` when it cannot be written."""
+        """Add a record, or raise `LedgerError` if it cannot be written."""
         text = json.dumps(dict(record), separators=(",", ":"), allow_nan=False).encode()
         before = os.fstat(self._handle).st_size
         try:
-            _write(self._handle, _sum(text) + b" " + text + b"\n")
+            _write(self._handle, _checksum(text) + b" " + text + b"\n")
         except OSError as error:
             os.ftruncate(self._handle, before)
             raise _unwritable(self._path, error) from error
         self._records.append(record)
 
     def records(self) -> tuple[Record, ...]:
-        """All records, oldest first."""
+        """Return all records, oldest first."""
         return tuple(self._records)
 
     def close(self) -> None:
-        """Let another process work with it."""
+        """Close the file, so that another process can use it."""
         os.close(self._handle)
 
 
 def sync_folder(folder: Path) -> None:
-    """Make sure that a new name in a folder is on the disk."""
+    """Synchronise a folder to disk, so that a new file in it survives a crash."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -201,12 +201,12 @@ def _write(handle: int, data: bytes) -> None:
     os.fsync(handle)
 
 
-def _sum(data: bytes) -> bytes:
+def _checksum(data: bytes) -> bytes:
     return hashlib.sha256(data).hexdigest().encode()
 
 
 def _unwritable(path: Path, error: OSError) -> LedgerError:
     return LedgerError(
         f"The file {path} cannot be written ({error.strerror or error}), so nothing is sent. "
-        "Make room, or repair the file system."
+        "Free some disk space, or repair the file system."
     )

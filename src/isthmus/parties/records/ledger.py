@@ -1,4 +1,4 @@
-"""The ledger: what left a site, each entry chained to the one before."""
+"""The ledger of a site: what left it, with each entry chained to the one before."""
 
 from __future__ import annotations
 
@@ -12,53 +12,53 @@ from pathlib import Path
 from typing import Any, TypeAlias, final
 
 from isthmus.errors import LedgerError
+from isthmus.parties.records.journal import sync_folder
 
 FORMAT = "isthmus-ledger/1"
 START = "0" * 64
 CUT = {"study": 16, "data": 16, "request": 120}
-"""So much of these is shown to people; the file holds all."""
+"""Number of characters of these values that are shown to people; the file holds all."""
 
 Entry: TypeAlias = Mapping[str, Any]
 
 
 class Ledger(ABC):
-    """Entries that are only ever added."""
+    """A list of entries to which entries can only be added."""
 
     @abstractmethod
     def append(self, event: str, **details: Any) -> Entry:
-        """Add an entry; when this returns, it is written."""
+        """Add an entry. When this returns, it is on disk."""
 
     @abstractmethod
     def entries(self) -> tuple[Entry, ...]:
-        """All entries, oldest first."""
+        """Return all entries, oldest first."""
 
 
 @final
 class MemoryLedger(Ledger):
-    """A ledger that ends with the process, for simulations."""
+    """A ledger in memory, for simulations."""
 
     def __init__(self) -> None:
         self._entries: list[Entry] = []
 
     def append(self, event: str, **details: Any) -> Entry:
-        """Add an entry."""
-        found = _chained(self._entries[-1] if self._entries else None, event, details)
-        self._entries.append(found)
-        return found
+        entry = _chained(self._entries[-1] if self._entries else None, event, details)
+        self._entries.append(entry)
+        return entry
 
     def entries(self) -> tuple[Entry, ...]:
-        """All entries, oldest first."""
+        """Return all entries, oldest first."""
         return tuple(self._entries)
 
 
 @final
 class FileLedger(Ledger):
-    """A ledger in a file of JSON lines, synced to disk before anything is sent.
+    """A ledger in a file of JSON lines, synchronised to disk before anything is sent.
 
     Parameters
     ----------
     path
-        The file; made if it is not there. It is checked when it is opened.
+        The file, which is created if it does not exist. It is verified when it is opened.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -67,15 +67,18 @@ class FileLedger(Ledger):
             handle = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             os.fsync(handle)
             os.close(handle)
-            _sync_folder(self._path.parent)
+            sync_folder(self._path.parent)
         self._entries = list(verify(self._path))
 
     def append(self, event: str, **details: Any) -> Entry:
-        """Add an entry; `LedgerError` when it cannot be written, or another process wrote."""
-        import fcntl  # not on every system, and needed only where a ledger is written
+        """Add an entry, or raise `LedgerError` if it cannot be written.
 
-        found = _chained(self._entries[-1] if self._entries else None, event, details)
-        line = _canonical(found) + b"\n"
+        An entry cannot be written after another process has written to the file.
+        """
+        import fcntl  # not available on every system
+
+        entry = _chained(self._entries[-1] if self._entries else None, event, details)
+        line = _canonical(entry) + b"\n"
         try:
             handle = os.open(self._path, os.O_RDWR | os.O_APPEND)
             try:
@@ -87,17 +90,17 @@ class FileLedger(Ledger):
                         raise OSError("the disk is full")
                     os.fsync(handle)
                 except OSError:
-                    os.ftruncate(handle, before)  # half an entry would break the chain
+                    os.ftruncate(handle, before)  # an incomplete entry would break the chain
                     raise
             finally:
                 os.close(handle)
         except OSError as error:
             raise LedgerError(
                 f"The ledger {self._path} cannot be written ({error.strerror or error}), so "
-                "nothing is sent. Make room, or repair the file system."
+                "nothing is sent. Free some disk space, or repair the file system."
             ) from error
-        self._entries.append(found)
-        return found
+        self._entries.append(entry)
+        return entry
 
     def _require_own(self, handle: int) -> None:
         expected = sum(len(_canonical(e)) + 1 for e in self._entries[-1:])
@@ -106,25 +109,25 @@ class FileLedger(Ledger):
         last = _canonical(self._entries[-1]) + b"\n" if self._entries else b""
         if tail != last or (not self._entries and size):
             raise LedgerError(
-                f"The ledger {self._path} was changed by someone else while it was open. "
-                "Only one process of a site may write to it; open it again to go on."
+                f"Another process changed the ledger {self._path} while it was open. Only one "
+                "process may write to it; stop the other process and open the ledger again."
             )
 
     def entries(self) -> tuple[Entry, ...]:
-        """All entries, oldest first."""
+        """Return all entries, oldest first."""
         return tuple(self._entries)
 
 
 def verify(path: str | os.PathLike[str], *, head: str | None = None) -> tuple[Entry, ...]:
-    """Check a ledger from its first entry to its last.
+    """Verify all entries of a ledger.
 
     Parameters
     ----------
     path
         The file.
     head
-        The hash of an entry that must be in it, as noted elsewhere earlier: a chain alone cannot
-        show that its end was cut off.
+        The hash of an entry that the ledger must contain, noted elsewhere earlier. A chain alone
+        cannot show that entries were removed from its end.
 
     Returns
     -------
@@ -134,18 +137,21 @@ def verify(path: str | os.PathLike[str], *, head: str | None = None) -> tuple[En
     Raises
     ------
     LedgerError
-        The line at which the chain breaks.
+        The ledger was changed. The message names the first line that is wrong.
     """
     data = Path(path).read_bytes()
     lines = data.split(b"\n")
     if lines.pop() != b"":
-        raise LedgerError(f"The ledger {path} ends in the middle of line {len(lines) + 1}.")
-    found: list[Entry] = []
+        raise LedgerError(
+            f"The ledger {path} ends in the middle of line {len(lines) + 1}: it was cut off. Keep "
+            "the file as it is, and find out who had access to it."
+        )
+    entries: list[Entry] = []
     before = START
     for number, line in enumerate(lines, start=1):
         try:
             entry = json.loads(line)
-            right = (
+            valid = (
                 entry["previous"] == before
                 and entry["number"] == number
                 and entry["format"] == FORMAT
@@ -153,24 +159,24 @@ def verify(path: str | os.PathLike[str], *, head: str | None = None) -> tuple[En
                 and _canonical(entry) == line
             )
         except (ValueError, KeyError, TypeError, RecursionError):
-            right = False
-        if not right:
+            valid = False
+        if not valid:
             raise LedgerError(
                 f"The ledger {path} was changed: line {number} does not follow from the ones "
-                "before it. Keep the file as it is, and ask who had access to it."
+                "before it. Keep the file as it is, and find out who had access to it."
             )
         before = entry["hash"]
-        found.append(entry)
-    if head is not None and head != START and all(e["hash"] != head for e in found):
+        entries.append(entry)
+    if head is not None and head != START and all(e["hash"] != head for e in entries):
         raise LedgerError(
-            f"The ledger {path} lacks the entry {head[:16]}… that was noted earlier: its end was "
-            "cut off, or it is another ledger."
+            f"The ledger {path} does not contain the entry {head[:16]}… that was noted earlier: "
+            "its end was cut off, or it is another ledger."
         )
-    return tuple(found)
+    return tuple(entries)
 
 
 def readable(entries: Iterable[Entry]) -> str:
-    """A line for each entry, for people; what only programs need is cut short."""
+    """Return one line per entry, for people; values that only programs need are shortened."""
     hidden = {"format", "number", "time", "event", "previous", "hash"}
     lines = []
     for e in entries:
@@ -180,19 +186,20 @@ def readable(entries: Iterable[Entry]) -> str:
 
 
 def summary(entries: Iterable[Entry]) -> str:
-    """A line for each kind of statistic that left in each study: how often, how many numbers."""
+    """Return one line per kind of statistic and study: how often it left, how many numbers."""
     asked: dict[tuple[str, int], str] = {}
-    found: dict[tuple[str, str], list[int]] = {}
+    sent: dict[tuple[str, str, str], list[int]] = {}
     for e in entries:
         place = e.get("study", ""), e.get("round", 0)
         if "request" in e:
             asked[place] = e["what"]
         if "numbers" in e:
-            found.setdefault((place[0], asked.get(place, "?")), []).append(e["numbers"])
+            key = place[0], asked.get(place, "unknown request"), e.get("form", "plain")
+            sent.setdefault(key, []).append(e["numbers"])
     return "\n".join(
-        f"{len(sizes)} × {what}; {sum(sizes):,} numbers in all, hidden in sums "
+        f"{len(sizes)} × {what}; {sum(sizes):,} numbers in total, protected by {form} "
         f"(study {_short('study', study)})"
-        for (study, what), sizes in found.items()
+        for (study, what, form), sizes in sent.items()
     )
 
 
@@ -221,11 +228,3 @@ def _hash(entry: Entry) -> str:
 
 def _canonical(entry: Entry) -> bytes:
     return json.dumps(dict(entry), ensure_ascii=True, separators=(",", ":")).encode()
-
-
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

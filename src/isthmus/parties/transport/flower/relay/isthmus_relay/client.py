@@ -1,7 +1,7 @@
-"""At a site: hands a frame to the site's own process, and its answer back.
+"""At a site: passes a message to the site's own process, and returns its answer.
 
-Flower starts a process for every message. This one imports Flower and a socket, and nothing that
-takes long; data and keys stay in the process at the other end of the socket.
+By default Flower starts one process per message. This module therefore imports only what it needs.
+The data and the keys stay in the process at the other end of the socket.
 """
 
 from __future__ import annotations
@@ -20,37 +20,37 @@ app = ClientApp()
 
 @app.query("frame")
 def relay(message: Message, context: Context) -> Message:
-    """Give the answer of the site, or say that nobody is there."""
+    """Return the answer of the site, or that the site is not running."""
     sent = message.content.config_records["frame"]
     data, seconds = sent["data"], sent["seconds"]
-    found: dict[str, bytes | bool] = {"there": False, "data": b""}
+    reply: dict[str, bytes | bool] = {"there": False, "data": b""}
     if isinstance(data, bytes) and isinstance(seconds, float):
         try:
             answer = ask(str(context.node_config["socket"]), data, seconds)
-            found = {"there": True, "data": answer}
+            reply = {"there": True, "data": answer}
         except (OSError, ValueError):
             pass
-    return Message(content=RecordDict({"frame": ConfigRecord(dict(found))}), reply_to=message)
+    return Message(content=RecordDict({"frame": ConfigRecord(dict(reply))}), reply_to=message)
 
 
 def ask(path: str, data: bytes, seconds: float) -> bytes:
-    """Send a message with its length before it, and receive one."""
+    """Send a message with its length, and return the answer."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(seconds)
         connection.connect(path)
         connection.sendall(LENGTH.pack(len(data)) + data)
         (size,) = LENGTH.unpack(exactly(connection, LENGTH.size))
         if size > LONGEST:
-            raise ValueError("the answer is too long")
+            raise ValueError(f"the answer has {size} bytes; at most {LONGEST} are allowed")
         return exactly(connection, size)
 
 
 def exactly(source: socket.socket, size: int) -> bytes:
-    """Receive so many bytes."""
-    found = bytearray()
-    while len(found) < size:
-        part = source.recv(min(size - len(found), 2**20))
+    """Receive exactly this many bytes."""
+    data = bytearray()
+    while len(data) < size:
+        part = source.recv(min(size - len(data), 2**20))
         if not part:
-            raise OSError("the other end is gone")
-        found += part
-    return bytes(found)
+            raise OSError("the connection was closed")
+        data += part
+    return bytes(data)

@@ -1,8 +1,8 @@
-"""At the coordinator: takes the one task of its own run from the SuperLink, and carries frames.
+"""At the coordinator: takes the task of its own run from the SuperLink, and relays messages.
 
-Whoever reaches a SuperLink can hand it an app, and Flower's own way would run that app's code on
-this machine. This program stands in its place (``flower-superlink --isolation process``): it
-takes the task of one run, and runs no code that came with it.
+Anyone who can connect to a SuperLink can submit an app, and by default Flower would run its code on
+this machine. This program replaces that (``flower-superlink --isolation process``): it takes the
+task of one run only, and does not run the code that came with it.
 
     python -m isthmus_relay.coordinator_runner HOST:PORT CA-FILE SECRET-FILE SOCKET RUN
 """
@@ -32,16 +32,16 @@ from flwr.supercore.runtime import RuntimeHttpClient
 from flwr.supercore.task_identity import TaskIdentity
 from flwr.superlink.grid import HttpGrid
 
-from isthmus_relay.server import Pump
+from isthmus_relay.server import Relay
 
 PAUSE = 0.2
-"""Seconds between two looks for the task."""
+"""Seconds between two requests for the task."""
 
 ACQUIRE = "/flwr.proto.Runtime/AcquireTask"
 
 
 def token_of(address: str, authority: bytes, secret: bytes, run: int) -> str:
-    """Wait for the task of this run; those of others are left to expire."""
+    """Wait for the task of this run; tasks of other runs are left to expire."""
     client = RuntimeHttpClient.from_server_address(
         server_address=address,
         insecure=False,
@@ -66,12 +66,12 @@ def token_of(address: str, authority: bytes, secret: bytes, run: int) -> str:
         client.close()
 
 
-def lead(address: str, authority: bytes, token: str, path: str) -> None:
-    """Carry frames until the coordinator's process is gone or says stop."""
+def relay_messages(address: str, authority: bytes, token: str, path: str) -> None:
+    """Relay messages until the coordinator's process ends or sends a stop message."""
     grid = HttpGrid(
         runtime_api_address=address, insecure=False, root_certificates=authority, token=token
     )
-    client = grid._runtime_client  # noqa: SLF001 - there is no other way to the task
+    client = grid._runtime_client  # noqa: SLF001 - Flower offers no other access to the task
     beats = HeartbeatSender(make_task_heartbeat_fn_http(client))
     beats.start()
     status = SubStatus.FAILED
@@ -82,7 +82,7 @@ def lead(address: str, authority: bytes, token: str, path: str) -> None:
         grid.set_run(run_from_proto(task.run))
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
             connection.connect(path)
-            Pump(grid, connection).run()
+            Relay(grid, connection).run()
         status = SubStatus.COMPLETED
     finally:
         client.PushTaskOutput(PushTaskOutputRequest(sub_status=status, details=""))
@@ -93,4 +93,6 @@ def lead(address: str, authority: bytes, token: str, path: str) -> None:
 if __name__ == "__main__":
     where, root, hidden, to, number = sys.argv[1:]
     trusted = Path(root).read_bytes()
-    lead(where, trusted, token_of(where, trusted, Path(hidden).read_bytes(), int(number)), to)
+    relay_messages(
+        where, trusted, token_of(where, trusted, Path(hidden).read_bytes(), int(number)), to
+    )

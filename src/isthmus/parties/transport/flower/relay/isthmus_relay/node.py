@@ -1,10 +1,11 @@
-"""At a site: Flower's SuperNode, changed in two things.
+"""At a site: Flower's SuperNode with two changes.
 
-After each message its loop waits for a reply, and takes any. If a coordinator was killed while a
-site worked, the reply to its last message is taken for that to the next; from then on every reply
-would lie there until another message comes. Here what is left over is sent before the next look.
+After each message Flower's loop waits for a reply, and accepts any. If a coordinator was killed
+while a site was working, the reply to its last message is mistaken for the reply to the next one,
+and from then on every reply would be delayed until another message arrives. Here, replies that are
+left over are sent before the next message is taken.
 
-And it looks for messages more often: in a method of many rounds that is most of the time.
+It also looks for messages more often, which is most of the time in methods with many rounds.
 
     python -m isthmus_relay.node OPTIONS-OF-FLOWER-SUPERNODE
 """
@@ -19,27 +20,27 @@ from flwr.supernode import start_client_internal as inner
 from flwr.supernode.cli import flower_supernode
 
 PAUSE = 1.0
-"""Most seconds between two looks for messages."""
+"""Longest time between two requests for messages, in seconds."""
 
 
-class Brief:
-    """Stands for the module `time` in Flower's loop."""
+class ShortSleep:
+    """Replaces the module `time` in Flower's loop."""
 
     @staticmethod
     def sleep(seconds: float) -> None:
-        """Sleep, but not long."""
+        """Sleep, but not longer than `PAUSE`."""
         time.sleep(min(seconds, PAUSE))
 
 
-class Handed:
-    """A state of a node from which these replies are taken, and no others."""
+class WithReplies:
+    """The state of a node that contains exactly these replies."""
 
     def __init__(self, state: Any, replies: Sequence[Any]) -> None:
         self._state = state
         self._replies = replies
 
     def get_messages_legacy(self, **_: Any) -> Sequence[Any]:
-        """The replies."""
+        """Return the replies."""
         return self._replies
 
     def __getattr__(self, name: str) -> Any:
@@ -47,26 +48,26 @@ class Handed:
 
 
 class Loop:
-    """Flower's two steps, with what is left over sent before the first."""
+    """Flower's two steps, with left-over replies sent before the first."""
 
     def __init__(self, pull: Callable[..., int | None], push: Callable[..., None]) -> None:
         self._pull = pull
         self._push = push
-        self._how: dict[str, Any] | None = None
+        self._options: dict[str, Any] | None = None
 
     def pull(self, *, state: Any, **rest: Any) -> int | None:
-        """Take a message, if there is one."""
-        if self._how is not None and (left := state.get_messages_legacy(is_reply=True)):
-            self._push(state=Handed(state, left), **self._how)
+        """Take a message if there is one."""
+        if self._options is not None and (left := state.get_messages_legacy(is_reply=True)):
+            self._push(state=WithReplies(state, left), **self._options)
         return self._pull(state=state, **rest)
 
-    def push(self, *, state: Any, **how: Any) -> None:
-        """Wait for replies, and send them."""
-        self._how = how
-        self._push(state=state, **how)
+    def push(self, *, state: Any, **options: Any) -> None:
+        """Wait for replies and send them."""
+        self._options = options
+        self._push(state=state, **options)
 
 
 if __name__ == "__main__":
-    loop = Loop(inner._pull_and_store_message, inner._push_messages)  # noqa: SLF001 - no other way
-    vars(inner).update(_pull_and_store_message=loop.pull, _push_messages=loop.push, time=Brief)
+    loop = Loop(inner._pull_and_store_message, inner._push_messages)  # noqa: SLF001 - Flower has no other hook
+    vars(inner).update(_pull_and_store_message=loop.pull, _push_messages=loop.push, time=ShortSleep)
     flower_supernode()

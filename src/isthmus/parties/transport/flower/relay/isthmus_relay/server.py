@@ -1,7 +1,7 @@
-"""At the coordinator: carries what its own process says to the nodes, and their answers back.
+"""At the coordinator: relays messages of the coordinator's process to the nodes, and back.
 
-It connects to the coordinator's socket and gets messages as JSON heads with bytes behind them:
-``{"id", "node", "size"}`` to send, ``{"nodes"}`` to ask who is there, ``{"stop"}`` to end.
+It connects to the coordinator's socket and receives messages, each a JSON header followed by bytes:
+``{"id", "node", "seconds"}`` to send, ``{"nodes"}`` to list connected nodes, ``{"stop"}`` to end.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from flwr.serverapp import Grid, ServerApp
 
 LENGTH = struct.Struct("<I")
 PAUSE = 0.1
-"""Seconds between two looks for answers."""
+"""Seconds between two requests for answers."""
 
 app = ServerApp()
 
 
 @app.main()
 def main(grid: Grid, context: Context) -> None:
-    """Nothing: an app must have this, and the coordinator's own process does its work."""
+    """Do nothing: Flower requires this function, the coordinator's own process does the work."""
 
 
-class Pump:
-    """Carries messages both ways."""
+class Relay:
+    """Relays messages in both directions."""
 
     def __init__(self, grid: Grid, connection: socket.socket) -> None:
         self._grid = grid
@@ -36,7 +36,7 @@ class Pump:
         self._buffer = bytearray()
 
     def run(self) -> None:
-        """Look at the socket, then at the grid, and again."""
+        """Read from the socket and from the grid, in turns."""
         self._connection.settimeout(PAUSE)
         while True:
             try:
@@ -52,7 +52,7 @@ class Pump:
             self._pull()
 
     def _item(self) -> tuple[dict[str, object], bytes] | None:
-        """A whole head with its bytes, if they are there."""
+        """Return a complete header with its bytes, or ``None``."""
         if len(self._buffer) < 2 * LENGTH.size:
             return None
         head, body = (LENGTH.unpack_from(self._buffer, at)[0] for at in (0, LENGTH.size))
@@ -68,7 +68,7 @@ class Pump:
         if "stop" in head:
             return False
         if "nodes" in head:
-            self._say({"nodes": [str(n) for n in self._grid.get_node_ids()]}, b"")
+            self._send({"nodes": [str(n) for n in self._grid.get_node_ids()]}, b"")
             return True
         seconds = float(str(head["seconds"]))
         content = RecordDict({"frame": ConfigRecord({"data": data, "seconds": seconds})})
@@ -83,14 +83,14 @@ class Pump:
             if sent:
                 self._waiting[sent] = number
             else:
-                self._say({"id": number, "there": False}, b"")
+                self._send({"id": number, "there": False}, b"")
         return True
 
     def _pull(self) -> None:
         if not self._waiting:
             return
         for reply in self._grid.pull_messages(list(self._waiting)):
-            # An error does not name its node; what it answers is the same.
+            # An error does not name its node; the answer is the same.
             number = self._waiting.pop(reply.metadata.reply_to_message_id, None)
             if number is None:
                 continue
@@ -100,10 +100,10 @@ class Pump:
                 found = frame["data"]
                 there = bool(frame["there"])
                 data = found if isinstance(found, bytes) else b""
-            self._say({"id": number, "there": there}, data)
+            self._send({"id": number, "there": there}, data)
         time.sleep(0)
 
-    def _say(self, head: dict[str, object], data: bytes) -> None:
+    def _send(self, head: dict[str, object], data: bytes) -> None:
         text = json.dumps(head).encode()
         self._connection.settimeout(None)
         self._connection.sendall(LENGTH.pack(len(text)) + LENGTH.pack(len(data)) + text + data)

@@ -1,8 +1,8 @@
-"""At a site: takes Flower's tasks one after another in one process that stays.
+"""At a site: processes Flower's tasks one after another in one permanent process.
 
-Flower's own way starts a process for every message and runs in it the code that the coordinator
-sent. This program stands in its place (``flower-supernode --isolation process``): it hands frames
-to the site's own process, and runs no code of anybody.
+By default Flower starts one process per message and runs the code that the coordinator sent in it.
+This program replaces that (``flower-supernode --isolation process``): it passes messages to the
+site's own process, and runs no foreign code.
 
     python -m isthmus_relay.site_runner HOST:PORT SECRET-FILE SOCKET
 """
@@ -32,19 +32,19 @@ from flwr.supernode.runtime.run_clientapp import pull_task_input, push_message, 
 from isthmus_relay.client import relay
 
 PAUSE = 0.3
-"""Seconds between two looks for a task."""
+"""Seconds between two requests for a task."""
 
 PATIENCE = 30.0
-"""Seconds for the parts of a message, each after the one before, to come to this machine."""
+"""Seconds to wait for the next part of a message."""
 
 ACQUIRE = "/flwr.proto.Runtime/AcquireTask"
 
 
 class Impatient:
-    """A client that gives up on a message whose parts do not come.
+    """A client that gives up on a message whose parts do not arrive.
 
-    When a coordinator is killed while it sends, the rest of its message never comes. Flower would
-    look for it for more than an hour, and take no other task meanwhile.
+    If a coordinator is killed while it sends a message, the rest of the message never arrives.
+    Flower would wait for it for more than an hour, and take no other task in the meantime.
     """
 
     def __init__(self, client: RuntimeHttpClient, seconds: float = PATIENCE) -> None:
@@ -56,17 +56,17 @@ class Impatient:
         return getattr(self._client, name)
 
     def PullObject(self, request: PullObjectRequest) -> PullObjectResponse:  # noqa: N802 - Flower's
-        """Pull a part, or raise `TimeoutError` when none came for too long."""
+        """Pull a part, or raise `TimeoutError` if none arrived for too long."""
         found: PullObjectResponse = self._client.PullObject(request)
         if found.object_available:
             self._end = time.monotonic() + self._seconds
         elif time.monotonic() > self._end:
-            raise TimeoutError("a message did not come in full")
+            raise TimeoutError("a message did not arrive completely")
         return found
 
 
 class Runner:
-    """Takes tasks from a SuperNode on this machine."""
+    """Processes the tasks of a SuperNode on this machine."""
 
     def __init__(self, address: str, secret: bytes, socket: str) -> None:
         self._address = address
@@ -85,7 +85,7 @@ class Runner:
         )
 
     def run(self) -> None:
-        """Take tasks until the process is ended."""
+        """Process tasks until this process is stopped."""
         wanted = AcquireTaskRequest(supported_task_types=[TaskType.CLIENT_APP])
         while True:
             found = self._client.AcquireTask(wanted)
@@ -109,7 +109,7 @@ class Runner:
         context, status = None, SubStatus.FAILED
         beats.start()
         try:
-            # The code that came with the task is not even written down.
+            # The code that came with the task is not even saved.
             impatient: Any = Impatient(client)
             message, context, _, _ = pull_task_input(impatient)
             push_message(client, self._answer(message, context), context)
