@@ -153,7 +153,7 @@ class Solution:
         if self.equivalent:
             directed, undirected = len(self.cpdag.directed), len(self.cpdag.undirected)
             lines.append(
-                f"The score cannot tell Markov-equivalent graphs apart: {directed} directions "
-                f"are learned, {undirected} edges could point either way (see .cpdag)."
+                f"The score cannot distinguish Markov-equivalent graphs: {directed} edge directions "
+                f"are learned, {undirected} edges can point either way (see .cpdag)."
             )
         return "\n".join((*lines, *self.notes))

@@ -223,8 +223,11 @@ class _XGESRun(Run[SearchResult]):
     def conclusion(self) -> str:
         """Say what the end means."""
         if self._extended:
-            return "no change of the class gains, nor does a search that starts by a deletion."
-        return "no deletion, turn or insertion of an edge gains."
+            return (
+                "no edge insertion, deletion or reversal improves the score, even after forcing a "
+                "deletion."
+            )
+        return "no edge insertion, deletion or reversal improves the score."
 
 
 def _pack(sets: NDArray[np.bool_]) -> NDArray[np.uint64]:
