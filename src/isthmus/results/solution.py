@@ -153,7 +153,7 @@ class Solution:
         if self.equivalent:
             directed, undirected = len(self.cpdag.directed), len(self.cpdag.undirected)
             lines.append(
-                f"The score cannot distinguish Markov-equivalent graphs: {directed} edge directions "
-                f"are learned, {undirected} edges can point either way (see .cpdag)."
+                f"The score cannot distinguish Markov-equivalent graphs: {directed} edge "
+                f"directions are learned, {undirected} edges can point either way (see .cpdag)."
             )
         return "\n".join((*lines, *self.notes))
