@@ -90,5 +90,9 @@ class IsthmusWarning(UserWarning):
     """Base of the library's warnings."""
 
 
+class ModelWarning(IsthmusWarning):
+    """A fitted network is simpler than the model that its graph was learned with."""
+
+
 class DataWarning(IsthmusWarning):
     """The data can be used, but something in them deserves a look."""

@@ -76,7 +76,7 @@ def test_unicode_names() -> None:
     [
         (["a", "a"], [], "unique.*'a'"),
         (["a", 1], [], "strings"),
-        ("ab", [], "single string"),
+        ("ab", [], "collection of names"),
         (["a"], [("a", "a")], "itself"),
         (["alpha", "b"], [("alpa", "b")], "Did you mean 'alpha'"),
         (["a", "b"], ["ab"], "pair"),

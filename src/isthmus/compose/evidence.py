@@ -8,40 +8,64 @@ from typing import final
 
 import numpy as np
 
+from isthmus.compose.prepare import Problem
 from isthmus.errors import MismatchError
 from isthmus.fitting import fit_gaussian, fit_tables
 from isthmus.graphs import DAG
 from isthmus.models import DiscreteNetwork, GaussianNetwork
-from isthmus.objectives import LOCAL_SCORES, Objective
+from isthmus.objectives import LOCAL_SCORES, LocalScore
 from isthmus.results import Solution
-from isthmus.statistics import Counts, Kind, Moments
+from isthmus.statistics import Counts, Kind, Moments, Rows
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class LearnedFrom:
-    """The statistics and the objective behind a solution.
+    """The statistics and the local score behind a solution.
 
     Attributes
     ----------
     statistics
-        What the score was bound to.
-    objective
-        The bound score.
+        Statistics of the data.
+    nodes
+        Names of the variables of the graph.
+    local
+        The local score, or None if the graph was learned with a loss. A loss is not kept: it may
+        hold rows.
     learn_again
         Learns from other moments with the same score, search, knowledge and seed.
+    fit_caveat
+        How the network of `fit` differs from the learned model; None if it does not.
     """
 
     statistics: Moments | Counts
-    objective: Objective
+    nodes: tuple[str, ...]
+    local: LocalScore | None
     learn_again: Callable[[Moments], Solution]
+    fit_caveat: str | None = None
+
+    @classmethod
+    def of(cls, problem: Problem, learn_again: Callable[[Moments], Solution]) -> LearnedFrom:
+        """Keep what a solution needs of the problem that was solved."""
+        statistics, score = problem.statistics, problem.score
+        nonlinear = score.basis is not None or score.needs is Rows
+        return cls(
+            statistics.moments() if isinstance(statistics, Rows) else statistics,
+            problem.objective.nodes,
+            LOCAL_SCORES.of(problem.objective),
+            learn_again,
+            f"The graph was learned with {score!r}, and its parameters are those of a linear "
+            "Gaussian network: effects that are not linear are not in it."
+            if nonlinear
+            else None,
+        )
 
     def standardised(self) -> Solution:
         """Learn again in the same way, from columns of variance one."""
         moments = self.statistics
         if not isinstance(moments, Moments):
             raise MismatchError("Only continuous columns can be standardised; these are counts.")
-        if len(moments.schema.of_kind(Kind.CONTINUOUS)) != len(self.objective.nodes):
+        if len(moments.schema.of_kind(Kind.CONTINUOUS)) != len(self.nodes):
             raise MismatchError("Only tables of plain continuous columns can be standardised.")
         scatter = moments.scatter()
         deviation = np.sqrt(np.diagonal(scatter) / moments.n)
@@ -58,7 +82,7 @@ class LearnedFrom:
 
     def strengths(self, dag: DAG) -> dict[tuple[str, str], float]:
         """Return for each edge how much the score falls without it."""
-        local = LOCAL_SCORES.of(self.objective)
+        local = self.local
         if local is None:
             raise MismatchError(
                 "Edge strengths are differences of a local score, and this graph was learned with "

@@ -27,7 +27,7 @@ from isthmus.objectives import PARENT_SETS, Objective, ScoreTable
 from isthmus.results import Disclosure, Solution, Status
 from isthmus.runs import Progress, drive
 from isthmus.searches import AStar, SearchResult
-from isthmus.statistics import Kind, Rows
+from isthmus.statistics import Kind
 
 
 def learn(
@@ -98,9 +98,7 @@ def learn(
         knowledge=knowledge,
         notes=diagnose(objective, statistics, dag),
         details=result.details,
-        evidence=LearnedFrom(
-            statistics.moments() if isinstance(statistics, Rows) else statistics, objective, again
-        ),
+        evidence=LearnedFrom.of(problem, again),
     )
 
 

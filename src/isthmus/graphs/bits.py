@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from operator import index as index_of
 from typing import TYPE_CHECKING
 
+from isthmus.errors import GraphError
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
+
+__all__ = ["bits", "check_masks", "index_of", "mask_of", "transpose"]
 
 
 def bits(mask: int) -> Iterator[int]:
@@ -14,6 +19,21 @@ def bits(mask: int) -> Iterator[int]:
         low = mask & -mask
         yield low.bit_length() - 1
         mask ^= low
+
+
+def check_masks(masks: Sequence[int], size: int) -> list[int]:
+    """Return bitsets as Python integers; refuse members that are not among `size` nodes."""
+    try:
+        checked = [index_of(mask) for mask in masks]
+    except TypeError:
+        raise GraphError(f"Bitsets are integers, one per node; {masks!r} was given.") from None
+    for mask in checked:
+        # A negative integer has infinitely many bits.
+        if mask < 0 or mask >> size:
+            raise GraphError(
+                f"A bitset over {size} nodes lies between 0 and {2**size - 1}; {mask} was given."
+            )
+    return checked
 
 
 def mask_of(members: Iterable[int]) -> int:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, final, overload
 
 import numpy as np
 
 from isthmus.errors import GraphError
-from isthmus.graphs.bits import bits, mask_of, transpose
-from isthmus.graphs.names import check_nodes, listed, pair_of, position
+from isthmus.graphs.bits import bits, check_masks, index_of, mask_of, transpose
+from isthmus.graphs.names import check_nodes, edges_of, listed, position
 from isthmus.graphs.order import checked_order, reach
 from isthmus.graphs.orientation import compelled_parents
 from isthmus.graphs.separation import connected
 from isthmus.graphs.undirected import UndirectedGraph
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
@@ -63,8 +64,7 @@ class DAG:
     def __init__(self, nodes: Iterable[str], edges: Iterable[tuple[str, str]] = ()) -> None:
         names, index = check_nodes(nodes)
         masks = [0] * len(names)
-        for edge in edges:
-            a, b = pair_of(edge)
+        for a, b in edges_of(edges):
             start, end = position(index, a), position(index, b)
             if start == end:
                 raise GraphError(f"Node {a!r} has an edge to itself; a DAG has no self loops.")
@@ -84,11 +84,17 @@ class DAG:
             ``parents[i]`` holds the positions in `nodes` of the parents of node ``i``.
         """
         names, index = check_nodes(nodes)
-        if len(parents) != len(names):
+        try:
+            own = [tuple(index_of(p) for p in group) for group in parents]
+        except TypeError:
             raise GraphError(
-                f"There are {len(names)} nodes but parents for {len(parents)}; give one each."
+                "parents must hold, for each node, the positions of its parents as integers; "
+                f"{parents!r} was given."
+            ) from None
+        if len(own) != len(names):
+            raise GraphError(
+                f"There are {len(names)} nodes but parents for {len(own)}; give one each."
             )
-        own = [tuple(int(p) for p in group) for group in parents]
         for i, group in enumerate(own):
             for p in group:
                 if not 0 <= p < len(names):
@@ -108,20 +114,30 @@ class DAG:
     @classmethod
     def from_adjacency(cls, nodes: Sequence[str], matrix: ArrayLike) -> DAG:
         """Build a DAG from a matrix: ``matrix[i, j] != 0`` means node ``i`` -> node ``j``."""
-        array = np.asarray(matrix)
-        if array.shape != (len(nodes), len(nodes)):
+        names, _ = check_nodes(nodes)
+        try:
+            array = np.asarray(matrix)
+        except ValueError as error:
+            raise GraphError(f"The adjacency matrix cannot be read: {error}.") from None
+        d = len(names)
+        if array.shape != (d, d):
             raise GraphError(
-                f"For {len(nodes)} nodes the adjacency matrix must have shape "
-                f"{(len(nodes), len(nodes))}, got {array.shape}."
+                f"For {d} nodes the adjacency matrix must have shape {(d, d)}, got {array.shape}."
+            )
+        if array.dtype.kind not in "biuf":
+            raise GraphError(
+                f"The adjacency matrix has the type {array.dtype}; Booleans or numbers are needed."
             )
         if array.dtype.kind == "f" and np.isnan(array).any():
             raise GraphError("The adjacency matrix holds NaN; use 0 where there is no edge.")
-        return cls.from_parents(nodes, [np.flatnonzero(array[:, j]) for j in range(len(nodes))])
+        return cls.from_parents(names, [np.flatnonzero(array[:, j]) for j in range(d)])
 
     @classmethod
     def from_masks(cls, nodes: Sequence[str], masks: Sequence[int]) -> DAG:
         """Build a DAG from bitsets: bit ``p`` of ``masks[i]`` means node ``p`` -> node ``i``."""
-        return cls.from_parents(nodes, [tuple(bits(mask)) for mask in masks])
+        names, _ = check_nodes(nodes)
+        masks = check_masks(masks, len(names))
+        return cls.from_parents(names, [tuple(bits(mask)) for mask in masks])
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError("Graphs are immutable; build a new one.")
@@ -190,7 +206,7 @@ class DAG:
 
     def reorder(self, nodes: Iterable[str]) -> DAG:
         """Return the same graph with its nodes in another order."""
-        names = tuple(nodes)
+        names, _ = check_nodes(nodes)
         if len(names) != len(self._nodes) or set(names) != set(self._nodes):
             raise GraphError(
                 f"A new order must hold the same {len(self._nodes)} nodes, got {listed(names)}."
@@ -252,8 +268,11 @@ class DAG:
             If given, only the equivalent DAGs that agree with it: the answer is then the
             maximally oriented `PDAG` (Meek's rules). This DAG itself must agree with it.
         """
+        from isthmus.graphs.knowledge import require_knowledge
         from isthmus.graphs.partial import CPDAG
 
+        if knowledge is not None:
+            require_knowledge(knowledge)
         compelled = compelled_parents(self._parents, self._order)
         free = [own & ~forced for own, forced in zip(self._parents, compelled, strict=True)]
         neighbours = [a | b for a, b in zip(free, transpose(free, len(free)), strict=True)]
@@ -262,6 +281,11 @@ class DAG:
 
     def equivalent(self, other: DAG) -> bool:
         """Tell whether two DAGs imply the same independences (Verma and Pearl)."""
+        if not isinstance(other, DAG):
+            raise GraphError(
+                f"equivalent compares two DAGs, got a {type(other).__name__}. "
+                "Compare equivalence classes with ==."
+            )
         if set(self._nodes) != set(other._nodes):
             return False
         return self.cpdag() == other.reorder(self._nodes).cpdag()
@@ -270,7 +294,7 @@ class DAG:
         return tuple(self._nodes[i] for i in bits(mask))
 
     def _set_of(self, names: str | Iterable[str]) -> int:
-        if isinstance(names, str):
+        if isinstance(names, str) or not isinstance(names, Iterable):
             return 1 << self.index(names)
         return mask_of(self.index(name) for name in names)
 

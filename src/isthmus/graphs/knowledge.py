@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -9,13 +10,13 @@ import numpy as np
 
 from isthmus.errors import GraphError, KnowledgeError
 from isthmus.graphs.bits import bits
-from isthmus.graphs.names import check_nodes, listed, pair_of
+from isthmus.graphs.names import check_nodes, check_strings, edges_of, listed
 from isthmus.graphs.order import checked_order
 from isthmus.graphs.orientation import Mixed
 from isthmus.graphs.partial import CPDAG, PDAG
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
@@ -49,8 +50,9 @@ class Knowledge:
     forbidden
         Pairs (from, to) that must not be edges; the other direction stays open.
     tiers
-        Groups of names, earliest first: a later tier never causes an earlier one. Nodes in no
-        tier are free.
+        Groups of names, earliest first. There are no edges from a later tier to an earlier one.
+        Nodes in no tier are unconstrained: a directed path through them may still lead from a later
+        tier to an earlier one. To exclude such paths, put every node into a tier.
     roots
         Nodes without parents.
 
@@ -72,7 +74,7 @@ class Knowledge:
         put = object.__setattr__
         put(self, "required", _pairs(self.required, "required"))
         put(self, "forbidden", _pairs(self.forbidden, "forbidden"))
-        put(self, "tiers", tuple(_names(tier, "a tier") for tier in self.tiers))
+        put(self, "tiers", tuple(_names(tier, "A tier") for tier in _tiers(self.tiers)))
         put(self, "roots", _names(self.roots, "roots"))
         put(self, "_tier", {name: i for i, tier in enumerate(self.tiers) for name in tier})
 
@@ -103,12 +105,14 @@ class Knowledge:
 
     def permits(self, a: str, b: str) -> bool:
         """Tell whether the edge a -> b is not forbidden."""
+        check_strings((a, b))
         late, early = self._tier.get(a), self._tier.get(b)
         backwards = late is not None and early is not None and late > early
         return not (backwards or b in self.roots or (a, b) in self.forbidden)
 
     def allows(self, dag: DAG) -> bool:
         """Tell whether a DAG has every required edge and no forbidden one."""
+        _require_dag(dag, "allows")
         self._check_names(dag.nodes)
         forbidden, roots, tier = set(self.forbidden), set(self.roots), self._tier
         edges = dag.edges
@@ -129,6 +133,11 @@ class Knowledge:
         member
             A DAG of the class that agrees with the knowledge.
         """
+        if not isinstance(pattern, CPDAG):
+            raise KnowledgeError(
+                f"Knowledge.apply takes a CPDAG and a DAG of its class, got a "
+                f"{type(pattern).__name__}."
+            )
         if not self.allows(member):
             raise KnowledgeError(
                 f"The graph does not agree with the knowledge: {self._complaint(member)}."
@@ -189,14 +198,44 @@ class Knowledge:
             raise KnowledgeError(f"The required edges cannot all hold. {error}") from None
 
 
+def require_knowledge(knowledge: object) -> None:
+    """Refuse anything that is not `Knowledge`."""
+    if not isinstance(knowledge, Knowledge):
+        raise KnowledgeError(
+            f"A {type(knowledge).__name__} was given as knowledge. Give Knowledge(required=…, "
+            "forbidden=…, tiers=…, roots=…)."
+        )
+
+
+def _require_dag(dag: object, method: str) -> None:
+    from isthmus.graphs.dag import DAG
+
+    if not isinstance(dag, DAG):
+        raise KnowledgeError(f"Knowledge.{method} takes a DAG, got a {type(dag).__name__}.")
+
+
 def _pairs(pairs: Iterable[tuple[str, str]], what: str) -> tuple[tuple[str, str], ...]:
     try:
-        return tuple(dict.fromkeys(pair_of(pair) for pair in pairs))
+        edges = edges_of(pairs, what)
+        check_strings(name for edge in edges for name in edge)
+        return tuple(dict.fromkeys(edges))
     except GraphError as error:
         raise KnowledgeError(f"In {what}: {error}") from None
 
 
+def _tiers(tiers: Iterable[Iterable[str]]) -> list[Iterable[str]]:
+    if isinstance(tiers, (str, Mapping)) or not isinstance(tiers, Iterable):
+        raise KnowledgeError(
+            "tiers must be a list of groups of names, earliest first, such as "
+            f"[['a'], ['b', 'c']]; {tiers!r} was given."
+        )
+    return list(tiers)
+
+
 def _names(names: Iterable[str], what: str) -> tuple[str, ...]:
-    if isinstance(names, str):
-        raise KnowledgeError(f"{what} must be a collection of names, not the string {names!r}.")
-    return tuple(dict.fromkeys(names))
+    if isinstance(names, (str, Mapping)) or not isinstance(names, Iterable):
+        raise KnowledgeError(f"{what} must be a collection of names; {names!r} was given.")
+    try:
+        return tuple(dict.fromkeys(check_strings(names)))
+    except GraphError as error:
+        raise KnowledgeError(f"{what}: {error}") from None

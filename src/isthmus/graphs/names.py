@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
 
 from isthmus.errors import GraphError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
 
 SHOWN = 6
 
 
 def check_nodes(nodes: Iterable[str]) -> tuple[tuple[str, ...], dict[str, int]]:
     """Return the names as a tuple and their positions; refuse duplicates and non-strings."""
-    if isinstance(nodes, str):
-        raise GraphError(f"nodes must be a collection of names, not the single string {nodes!r}.")
-    names = tuple(nodes)
-    for name in names:
-        if not isinstance(name, str):
-            raise GraphError(
-                f"Node names must be strings, got {name!r} of type {type(name).__name__}. "
-                "Convert it with str() first."
-            )
+    if isinstance(nodes, str) or not isinstance(nodes, Iterable):
+        raise GraphError(
+            f"nodes must be a collection of names such as ['a', 'b']; {nodes!r} was given."
+        )
+    names = check_strings(nodes)
     index = {name: i for i, name in enumerate(names)}
     if len(index) != len(names):
         doubles = sorted({name for name in names if names.count(name) > 1})
@@ -31,6 +24,18 @@ def check_nodes(nodes: Iterable[str]) -> tuple[tuple[str, ...], dict[str, int]]:
             f"Node names must be unique; these come more than once: {listed(doubles)}."
         )
     return names, index
+
+
+def check_strings(names: Iterable[str]) -> tuple[str, ...]:
+    """Return names as a tuple; refuse anything but strings."""
+    given = tuple(names)
+    for name in given:
+        if not isinstance(name, str):
+            raise GraphError(
+                f"Node names must be strings, got {name!r} of type {type(name).__name__}. "
+                "Convert it with str() first."
+            )
+    return given
 
 
 def position(index: Mapping[str, int], name: str) -> int:
@@ -60,6 +65,16 @@ def same_nodes(a: Sequence[str], b: Sequence[str], what: str) -> None:
             f"{listed(n for n in a if n not in right)}; only in the second: "
             f"{listed(n for n in b if n not in left)}."
         )
+
+
+def edges_of(edges: Iterable[tuple[str, str]], what: str = "edges") -> list[tuple[str, str]]:
+    """Return edges as pairs; refuse anything that is not a collection of pairs."""
+    if isinstance(edges, (str, Mapping)) or not isinstance(edges, Iterable):
+        raise GraphError(
+            f"{what} must be a collection of pairs (from, to) such as [('a', 'b')]; "
+            f"{edges!r} was given."
+        )
+    return [pair_of(edge) for edge in edges]
 
 
 def pair_of(edge: tuple[str, str]) -> tuple[str, str]:

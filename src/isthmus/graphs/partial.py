@@ -10,7 +10,7 @@ import numpy as np
 from isthmus.errors import GraphError
 from isthmus.graphs.bits import bits, transpose
 from isthmus.graphs.dag import DAG
-from isthmus.graphs.names import check_nodes, listed, pair_of, position
+from isthmus.graphs.names import check_nodes, edges_of, listed, position
 from isthmus.graphs.order import checked_order
 from isthmus.graphs.orientation import Mixed, consistent_extension, extensions
 from isthmus.graphs.undirected import UndirectedGraph
@@ -40,10 +40,10 @@ class PartialGraph(ABC):
     ) -> None:
         names, index = check_nodes(nodes)
         parents, neighbours = [0] * len(names), [0] * len(names)
-        for edge in directed:
+        for edge in edges_of(directed, "directed"):
             a, b = _ends(index, edge)
             parents[b] |= 1 << a
-        for edge in undirected:
+        for edge in edges_of(undirected, "undirected"):
             a, b = _ends(index, edge)
             neighbours[a] |= 1 << b
             neighbours[b] |= 1 << a
@@ -159,7 +159,7 @@ class PartialGraph(ABC):
 
     def reorder(self, nodes: Iterable[str]) -> Self:
         """Return the same graph with its nodes in another order."""
-        names = tuple(nodes)
+        names, _ = check_nodes(nodes)
         if names == self._nodes:
             return self
         if len(names) != len(self._nodes) or set(names) != set(self._nodes):
@@ -251,7 +251,7 @@ class CPDAG(PartialGraph):
 
 
 def _ends(index: dict[str, int], edge: tuple[str, str]) -> tuple[int, int]:
-    a, b = pair_of(edge)
+    a, b = edge
     start, end = position(index, a), position(index, b)
     if start == end:
         raise GraphError(f"Node {a!r} has an edge to itself.")

@@ -8,7 +8,7 @@ import numpy as np
 
 from isthmus.errors import GraphError
 from isthmus.graphs.bits import bits
-from isthmus.graphs.names import check_nodes, pair_of, position
+from isthmus.graphs.names import check_nodes, edges_of, position
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -37,8 +37,8 @@ class UndirectedGraph:
     def __init__(self, nodes: Iterable[str], edges: Iterable[tuple[str, str]] = ()) -> None:
         names, index = check_nodes(nodes)
         masks = [0] * len(names)
-        for edge in edges:
-            a, b = (position(index, name) for name in pair_of(edge))
+        for edge in edges_of(edges):
+            a, b = (position(index, name) for name in edge)
             if a == b:
                 raise GraphError(f"Node {names[a]!r} has an edge to itself.")
             masks[a] |= 1 << b

@@ -24,7 +24,13 @@ def shd(a: DAG | CPDAG | PDAG, b: DAG | CPDAG | PDAG) -> int:
     GraphError
         If the nodes differ, or one is a DAG and the other is not. `shd_cpdag` compares classes.
     """
-    if isinstance(a, DAG) != isinstance(b, DAG) or not isinstance(a, DAG | CPDAG | PDAG):
+    for graph in (a, b):
+        if not isinstance(graph, DAG | CPDAG | PDAG):
+            raise GraphError(
+                f"shd compares two DAGs, CPDAGs or PDAGs, got a {type(graph).__name__}. "
+                "Give for instance solution.dag, or DAG(nodes, edges)."
+            )
+    if isinstance(a, DAG) != isinstance(b, DAG):
         raise GraphError(
             f"shd compares like with like, got {type(a).__name__} and {type(b).__name__}. "
             "To compare equivalence classes use shd_cpdag, which turns a DAG into its CPDAG."

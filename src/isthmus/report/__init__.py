@@ -1,5 +1,6 @@
-"""A result as one page that opens in a browser, without a network."""
+"""A result as one HTML page that opens offline in a browser."""
 
+from isthmus.report.build import Reportable, build_page
 from isthmus.report.page import EdgeRow, Page, render
 
-__all__ = ["EdgeRow", "Page", "render"]
+__all__ = ["EdgeRow", "Page", "Reportable", "build_page", "render"]

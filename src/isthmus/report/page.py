@@ -1,4 +1,4 @@
-"""One HTML file: the picture, the edges, the parameters, and what left which site."""
+"""One HTML file: the picture, the edges, the parameters, and the data that were released."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from importlib.resources import files
 from typing import TypeAlias
 
 from isthmus.models import DiscreteNetwork, GaussianNetwork
+from isthmus.report.html_table import table
 from isthmus.report.parameters import parameters
-from isthmus.report.tables import table
 
 Network: TypeAlias = DiscreteNetwork | GaussianNetwork
 
@@ -27,9 +27,9 @@ class EdgeRow:
     parent, child
         Its ends.
     directed
-        Whether the data tell the direction.
+        Whether the data determine the direction.
     strength
-        What the score loses without the edge; ``None`` where that is not known.
+        How much the score falls without the edge; ``None`` if that is not known.
     """
 
     parent: str
@@ -51,15 +51,15 @@ class Page:
     nodes
         Names of the variables, in the order of the picture.
     summary
-        Sentences on what was found and how.
+        Sentences on what was learned and how.
     notes
-        What deserves a look.
+        Warnings for the reader.
     edges
         All edges.
     network
         The fitted network, or a sentence that says why there is none.
     releases
-        What left: site, what, form, how many numbers.
+        The data that were released: site, what, form, how many numbers.
     """
 
     title: str
@@ -85,13 +85,13 @@ def render(page: Page) -> str:
         _controls(strong),
         f'<figure id="picture">{page.picture}</figure>',
         f'<p class="hint">{hint}</p>',
-        "<h2>What was found</h2>",
+        "<h2>Summary</h2>",
         *(f"<p>{escape(line)}</p>" for line in page.summary),
         "<h2>Edges</h2>",
         _edges(page.edges),
         "<h2>Parameters</h2>",
         *_parameters(page),
-        "<h2>What left the place where the data live</h2>",
+        "<h2>Data released</h2>",
         _releases(page.releases),
         f"<footer>Isthmus {escape(version('isthmus'))}</footer>",
     ]
@@ -119,7 +119,7 @@ def _controls(strengths: Sequence[float]) -> str:
 
 def _edges(edges: Sequence[EdgeRow]) -> str:
     if not edges:
-        return "<p>None: the variables look independent.</p>"
+        return "<p>There are none: the variables look independent.</p>"
     ordered = sorted(edges, key=lambda e: (-(e.strength or 0.0), e.parent, e.child))
     rows = [
         (
@@ -135,7 +135,7 @@ def _edges(edges: Sequence[EdgeRow]) -> str:
     if all(e.strength is None for e in edges):
         return table(heads[:-1], (row[:-1] for row in rows))
     return table(heads, rows) + (
-        '<p class="hint">Strength is what the score loses when the edge is taken away.</p>'
+        '<p class="hint">Strength is how much the score falls without the edge.</p>'
     )
 
 
@@ -151,6 +151,6 @@ def _parameters(page: Page) -> Iterable[str]:
 
 def _releases(releases: Sequence[tuple[str, str, str, int]]) -> str:
     if not releases:
-        return "<p>Nothing.</p>"
+        return "<p>None: the data stayed where they are.</p>"
     rows = ((escape(s), escape(w), escape(f), f"{n:,}") for s, w, f, n in releases)
     return table(("site", "what", "form", "numbers"), rows)

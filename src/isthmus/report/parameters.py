@@ -7,7 +7,7 @@ from html import escape
 from math import sqrt
 
 from isthmus.models import DiscreteNetwork, GaussianNetwork
-from isthmus.report.tables import table
+from isthmus.report.html_table import table
 
 _CELLS = 400
 """Larger tables are not for reading."""

@@ -1,4 +1,4 @@
-"""What comes out: solutions, how they came about, and what left which place."""
+"""Results: solutions, how they were found, and which data were released for them."""
 
 from isthmus.results.details import (
     ExactDetails,
@@ -10,8 +10,7 @@ from isthmus.results.details import (
 )
 from isthmus.results.disclosure import Disclosure, Release
 from isthmus.results.dynamic import DynamicEdge, DynamicNetwork
-from isthmus.results.refit import Refit
-from isthmus.results.solution import Evidence, Solution
+from isthmus.results.solution import Evidence, Refit, Solution
 from isthmus.results.status import Ending, Status
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""What left which site, in what form: carried by every result."""
+"""The data that sites released for a result, and in which form."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Release:
-    """One thing that left one place.
+    """One item of data that one site released.
 
     Attributes
     ----------
     site
         Who released it.
     what
-        What it was, in a sentence an officer can read.
+        What it was, in a sentence for a data protection officer.
     form
-        How it travelled: ``"plain"``, ``"secure sum"`` and so on.
+        How it was sent: ``"plain"``, ``"secure sum"`` and so on.
     size
         How many numbers were in it.
     """
@@ -29,7 +29,7 @@ class Release:
 
 @dataclass(frozen=True)
 class Disclosure:
-    """All releases behind one result, in the order in which they happened."""
+    """All releases for one result, in chronological order."""
 
     entries: tuple[Release, ...] = ()
 

@@ -1,33 +1,40 @@
-"""The result of a search: a graph, how good it is, and what can be done with it."""
+"""The result of a search: a graph, its score, and what can be done with it."""
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, final
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, final
 
-from isthmus.errors import MismatchError
+from isthmus.errors import MismatchError, ModelWarning
 from isthmus.graphs import CPDAG, DAG, PDAG, Knowledge
 from isthmus.models import DiscreteNetwork, GaussianNetwork
 from isthmus.results.details import SearchDetails
 from isthmus.results.disclosure import Disclosure
-from isthmus.results.refit import Refit
 from isthmus.results.status import Sense, Status
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+Edges: TypeAlias = tuple[tuple[str, str], ...]
+
+
 class Evidence(Protocol):
-    """What a solution still knows of the data: statistics, never rows."""
+    """What a solution keeps of the data it was learned from: statistics, never rows."""
+
+    @property
+    def fit_caveat(self) -> str | None:
+        """How the network of `fit` differs from the learned model; None if it does not."""
 
     def fit(self, dag: DAG) -> DiscreteNetwork | GaussianNetwork:
-        """Estimate parameters."""
+        """Estimate the parameters of a network with this graph."""
 
     def strengths(self, dag: DAG) -> dict[tuple[str, str], float]:
-        """Return what the score loses when one edge is taken away."""
+        """Return for each edge how much the score falls without it."""
 
     def standardised(self) -> Solution:
         """Learn again in the same way, from columns of variance one."""
@@ -41,14 +48,14 @@ class Solution:
     Attributes
     ----------
     dag
-        The graph found. Where ``equivalent`` is true it is one member of its class: data cannot
-        tell it from the others, and only what ``cpdag`` directs is learned.
+        The learned graph. If ``equivalent`` is true it is one member of its equivalence class: the
+        data cannot tell it from the others, and only the directions in ``cpdag`` are learned.
     score
         Value of the objective.
     status
         How the search ended.
     disclosure
-        What left the place where the data live.
+        The data that were released to learn it.
     choice
         Which score and which search were used, and why.
     equivalent
@@ -56,9 +63,9 @@ class Solution:
     sense
         Whether larger or smaller scores are better.
     knowledge
-        What was demanded of the graph.
+        The background knowledge that the graph agrees with.
     notes
-        What deserves a look: constants, duplicates, a choice the data do not support well.
+        Warnings: constant columns, duplicates, a choice that the data do not support well.
     details
         What else the search reports: a record such as `~isthmus.results.WeightDetails` or
         `~isthmus.results.ExactDetails`, depending on the search.
@@ -78,24 +85,32 @@ class Solution:
 
     @cached_property
     def cpdag(self) -> CPDAG | PDAG:
-        """The equivalence class of the graph: a CPDAG; with knowledge, a PDAG directed further."""
+        """The equivalence class of the graph: a CPDAG, or a PDAG if there is knowledge."""
         if self.knowledge is None:
             return self.dag.cpdag()
         return self.dag.cpdag(self.knowledge)
 
     def fit(self) -> DiscreteNetwork | GaussianNetwork:
-        """Estimate parameters for the graph from the statistics it was learned from."""
-        return self._evidence().fit(self.dag)
+        """Estimate parameters for the graph from the statistics it was learned from.
+
+        A graph of continuous variables gets a linear Gaussian network. If it was learned with a
+        nonlinear model, a `ModelWarning` says so.
+        """
+        evidence = self._evidence()
+        network = evidence.fit(self.dag)
+        if evidence.fit_caveat is not None:
+            warnings.warn(evidence.fit_caveat, ModelWarning, stacklevel=2)
+        return network
 
     def strengths(self) -> dict[tuple[str, str], float]:
-        """Return for each edge what the score loses without it."""
+        """Return for each edge how much the score falls without it."""
         return self._evidence().strengths(self.dag)
 
     def standardised_refit(self) -> Refit:
         """Learn again from standardised columns, and compare.
 
-        What differs was read from the scales of the columns. Only the statistics are used, so
-        nothing more is asked of the source.
+        Edges that differ depend on the scales of the columns. Only the statistics are used: nothing
+        more is requested from the source.
         """
         return Refit(self.dag, self._evidence().standardised())
 
@@ -112,7 +127,7 @@ class Solution:
         write_bif(network, path)
 
     def plot(self, ax: Axes | None = None, **options: Any) -> Axes:
-        """Draw what was learned: the equivalence class, or the graph if the score tells them apart.
+        """Draw the equivalence class, or the graph if the score distinguishes its members.
 
         Parameters
         ----------
@@ -126,34 +141,97 @@ class Solution:
         return plot_graph(self.cpdag if self.equivalent else self.dag, ax=ax, **options)
 
     def report(self, path: str | PathLike[str], *, title: str = "Learned network") -> None:
-        """Write one HTML page: picture, edges, parameters, and what left which site.
+        """Write one HTML page: picture, edges, parameters, and the data that were released.
 
-        It opens without a network and loads nothing.
+        The page is self-contained: it opens offline and loads nothing.
         """
-        from isthmus.report import render
-        from isthmus.results.pages import page_of
+        from isthmus.plots.svg import svg_graph
+        from isthmus.report import build_page, render
 
-        Path(path).write_text(render(page_of(self, title)), encoding="utf-8")
+        page = build_page(self, lambda graph, s: svg_graph(graph, strengths=s or None), title)
+        Path(path).write_text(render(page), encoding="utf-8")
 
     def _evidence(self) -> Evidence:
         if self.evidence is None:
             raise MismatchError(
-                "This solution was made without statistics, so it has nothing to fit or weigh. "
-                "Get one from isthmus.learn."
+                "This solution has no statistics, so it cannot fit parameters or compute edge "
+                "strengths. Solutions of isthmus.learn have them."
             )
         return self.evidence
 
     def __str__(self) -> str:
-        edges, nodes = len(self.dag.edges), len(self.dag.nodes)
+        edges = _counted(len(self.dag.edges), "edge")
+        variables = _counted(len(self.dag.nodes), "variable")
         lines = [
-            f"{edges} edges, {nodes} variables, score {self.score:.6g} ({self.sense})",
+            f"{edges}, {variables}, score {self.score:.6g} ({self.sense})",
             self.choice,
             str(self.status),
         ]
         if self.equivalent:
-            directed, undirected = len(self.cpdag.directed), len(self.cpdag.undirected)
+            directed = _counted(len(self.cpdag.directed), "edge direction")
+            undirected = _counted(len(self.cpdag.undirected), "edge")
+            verb = "is" if len(self.cpdag.directed) == 1 else "are"
             lines.append(
-                f"The score cannot distinguish Markov-equivalent graphs: {directed} edge "
-                f"directions are learned, {undirected} edges can point either way (see .cpdag)."
+                "The score cannot distinguish Markov-equivalent graphs: "
+                f"{directed} {verb} learned, {undirected} can point either way (see .cpdag)."
             )
         return "\n".join((*lines, *self.notes))
+
+
+@final
+@dataclass(frozen=True)
+class Refit:
+    """A graph beside the one learned by the same score and search from standardised columns.
+
+    Edges that are reversed or missing depend on the scales of the columns. If the scales carry
+    information, for example because all columns have the same unit, so do these edges; if the
+    units are arbitrary, they are artefacts.
+
+    Attributes
+    ----------
+    dag
+        The graph learned first.
+    standardised
+        The solution on standardised columns.
+    """
+
+    dag: DAG
+    standardised: Solution
+
+    @property
+    def kept(self) -> Edges:
+        """Edges of both graphs."""
+        return tuple(e for e in self.dag.edges if self.standardised.dag.has_edge(*e))
+
+    @property
+    def turned(self) -> Edges:
+        """Edges that point the other way on standardised columns."""
+        return tuple((a, b) for a, b in self.dag.edges if self.standardised.dag.has_edge(b, a))
+
+    @property
+    def gone(self) -> Edges:
+        """Edges between nodes that are not adjacent on standardised columns."""
+        other = self.standardised.dag
+        return tuple(
+            (a, b) for a, b in self.dag.edges if not (other.has_edge(a, b) or other.has_edge(b, a))
+        )
+
+    @property
+    def new(self) -> Edges:
+        """Edges of the standardised graph between nodes that were not adjacent."""
+        return tuple(
+            (a, b)
+            for a, b in self.standardised.dag.edges
+            if not (self.dag.has_edge(a, b) or self.dag.has_edge(b, a))
+        )
+
+    def __str__(self) -> str:
+        return (
+            f"On standardised columns {len(self.kept)} of {_counted(len(self.dag.edges), 'edge')} "
+            f"stay the same, {len(self.turned)} point the other way, {len(self.gone)} are gone, "
+            f"{len(self.new)} are new."
+        )
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

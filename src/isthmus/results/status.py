@@ -1,4 +1,4 @@
-"""How a run ended, with a sentence that says what to do."""
+"""How a run ended, with a sentence that explains it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Status:
     ending
         The kind of ending.
     message
-        A sentence for people.
+        Why the run stopped, and what to do if it should go on.
     steps
         How many steps the search took.
     seconds

@@ -16,6 +16,7 @@ from isthmus.objectives import PARENT_SETS, LocalScore, ScoreTable
 from isthmus.options import require_integer, require_number
 from isthmus.results.details import ExactDetails
 from isthmus.searches.base import Run, SearchResult
+from isthmus.searches.claims import best_graph
 from isthmus.searches.exact.components import (
     Choice,
     Component,
@@ -100,6 +101,7 @@ class ExactRun(Run[SearchResult]):
             self._slack = _FIRST_SLACK
         self._phase = TablePhase(objective, knowledge, options.max_parents, self._slack)
         self._rng = rng
+        self._knowledge = knowledge
         self._nodes = objective.nodes
         self._proven: SearchResult | None = None
         self._begin()
@@ -267,16 +269,13 @@ class ExactRun(Run[SearchResult]):
         return text + proven, float(self._table.scores[self._lines].sum()), None
 
     def conclusion(self) -> str:
-        """Say what the end means."""
-        limit = self._options.max_parents
-        most = "" if limit is None else f" with at most {limit} parents a node"
+        """Explain why the search stopped."""
         if self._solved_gap > 0.0:
             return self._gave_up
-        if not self._table.complete:
-            return f"no graph of the listed parent sets scores more{most}."
-        if self._several and self._listed is None:
-            return f"no graph scores more{most}; the next best are not known: {self._gave_up}"
-        return f"no graph scores more{most}."
+        claim = best_graph(self._knowledge, self._options.max_parents, self._table)
+        if self._several and self._listed is None and self._table.complete:
+            return f"{claim}; the next best graphs are not known: {self._gave_up}"
+        return f"{claim}."
 
 
 def _listed(found: SearchResult) -> int:

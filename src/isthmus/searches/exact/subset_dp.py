@@ -13,6 +13,7 @@ from isthmus.objectives import LOCAL_SCORES, PARENT_SETS, LocalScore, ScoreTable
 from isthmus.options import require_integer
 from isthmus.results.details import ExactDetails
 from isthmus.searches.base import Accepts, Run, Search, SearchResult
+from isthmus.searches.claims import best_graph
 from isthmus.searches.exact.components import TablePhase, first_graph, parents_of
 
 _MOST = 28
@@ -65,6 +66,8 @@ class _Run(Run[SearchResult]):
         rng: np.random.Generator,
     ) -> None:
         self._phase = TablePhase(objective, knowledge, options.max_parents)
+        self._knowledge = knowledge
+        self._max_parents = options.max_parents
         self._rng = rng
         self._d = len(objective.nodes)
         self._at = 0
@@ -120,5 +123,6 @@ class _Run(Run[SearchResult]):
         return f"{self._at} of {2**self._d} subsets", self._first[1], part
 
     def conclusion(self) -> str:
-        """Say what the end means."""
-        return "no graph scores more: every subset was solved."
+        """Explain why the search stopped."""
+        claim = best_graph(self._knowledge, self._max_parents, self._phase.table)
+        return f"{claim}: every subset was solved."

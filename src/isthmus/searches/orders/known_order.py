@@ -15,6 +15,7 @@ from isthmus.objectives import LOCAL_SCORES, PARENT_SETS, LocalScore, ScoreTable
 from isthmus.options import require_integer
 from isthmus.results.details import ExactDetails
 from isthmus.searches.base import Accepts, Run, Search, SearchResult
+from isthmus.searches.claims import best_graph
 
 _NOISE = 1e-12
 """Relative to the score: a constant column gains nothing, but for rounding."""
@@ -62,7 +63,7 @@ class KnownOrder(Search[LocalScore]):
         bound = _after(knowledge, places, objective.nodes)
         table = PARENT_SETS.of(objective)
         if table is not None:
-            return _TableRun(table.restrict(bound, self.max_parents))
+            return _TableRun(table.restrict(bound, self.max_parents), bound, self.max_parents)
         local = LOCAL_SCORES.require(objective)
         if self.exact:
             return _ExactRun(local, bound, self.max_parents)
@@ -167,6 +168,7 @@ class _ExactRun(Run[SearchResult]):
         self, objective: LocalScore, knowledge: BoundKnowledge, max_parents: int | None
     ) -> None:
         self._most = max_parents
+        self._knowledge = knowledge
         self._builder = TableBuilder(objective, max_parents=max_parents, knowledge=knowledge)
 
     def step(self) -> bool:
@@ -182,17 +184,20 @@ class _ExactRun(Run[SearchResult]):
         return f"{self._builder.scored} sets scored", -np.inf, self._builder.done
 
     def conclusion(self) -> str:
-        """Say what the end means."""
-        limit = "" if self._most is None else f" of at most {self._most} parents"
-        return f"no graph{limit} that agrees with the order scores more."
+        """Explain why the search stopped."""
+        return best_graph(self._knowledge, self._most, ordered=True) + "."
 
 
 @final
 class _TableRun(Run[SearchResult]):
     """A table without the sets that the order forbids: the first line of each node is left."""
 
-    def __init__(self, table: ScoreTable) -> None:
+    def __init__(
+        self, table: ScoreTable, knowledge: BoundKnowledge, max_parents: int | None
+    ) -> None:
         self._table = table
+        self._knowledge = knowledge
+        self._most = max_parents
 
     def step(self) -> bool:
         """Nothing is left to do."""
@@ -207,10 +212,8 @@ class _TableRun(Run[SearchResult]):
         return "reading the table", -np.inf, None
 
     def conclusion(self) -> str:
-        """Say what the end means."""
-        if not self._table.complete:
-            return "no graph of the listed parent sets that agrees with the order scores more."
-        return "no graph that agrees with the order scores more."
+        """Explain why the search stopped."""
+        return best_graph(self._knowledge, self._most, self._table, ordered=True) + "."
 
 
 def _first_lines(table: ScoreTable) -> SearchResult:

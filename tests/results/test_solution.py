@@ -1,0 +1,66 @@
+"""What a solution says about itself."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import isthmus as ist
+from isthmus.errors import MismatchError, ModelWarning
+from isthmus.models import GaussianNetwork
+from isthmus.results import Disclosure, Ending, Solution, Status
+
+
+def solution(nodes: list[str], edges: list[tuple[str, str]]) -> Solution:
+    status = Status(Ending.CONVERGED, "done.", 1, 0.0)
+    return Solution(ist.DAG(nodes, edges), 1.0, status, Disclosure.none(), "Chosen.")
+
+
+def test_plurals_are_right() -> None:
+    assert str(solution(["a"], [])).startswith("0 edges, 1 variable, score 1")
+    text = str(solution(["a", "b"], [("a", "b")]))
+    assert text.startswith("1 edge, 2 variables")
+    assert "0 edge directions are learned, 1 edge can point either way" in text
+    collider = str(solution(["a", "b", "c"], [("a", "c"), ("b", "c")]))
+    assert "2 edge directions are learned, 0 edges" in collider
+
+
+def test_a_solution_without_statistics_says_what_it_cannot_do() -> None:
+    for method in (Solution.fit, Solution.strengths, Solution.standardised_refit):
+        with pytest.raises(MismatchError, match="cannot fit parameters"):
+            method(solution(["a"], []))
+
+
+def curves() -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(0)
+    a = rng.normal(size=300)
+    b = np.sin(2 * a) + 0.3 * rng.normal(size=300)
+    return {"a": a, "b": b}
+
+
+def test_fitting_a_graph_of_curves_warns_that_the_network_is_linear(tmp_path: Path) -> None:
+    learned = ist.learn(curves(), search=ist.NotearsAdditive(), progress=False)
+    with pytest.warns(ModelWarning, match="linear Gaussian network"):
+        assert isinstance(learned.fit(), GaussianNetwork)
+    path = tmp_path / "report.html"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        learned.report(path)
+    assert "effects that are not linear are not in it" in path.read_text(encoding="utf-8")
+
+
+def test_fitting_a_graph_of_neural_networks_warns() -> None:
+    pytest.importorskip("jax")
+    learned = ist.learn(curves(), search=ist.NotearsMLP(), progress=False, time_limit=5)
+    with pytest.warns(ModelWarning, match="learned with Perceptrons"):
+        learned.fit()
+
+
+def test_fitting_a_linear_graph_does_not_warn() -> None:
+    learned = ist.learn(curves(), search=ist.Notears(), progress=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ModelWarning)
+        learned.fit()
