@@ -225,7 +225,7 @@ def mlp_all(parts, _):
 def curves(parts, _):
     """What a secure sum of moments of a few basis functions gives: additive curves, no networks."""
     rows = ist.Frame(np.concatenate(parts))
-    wide = ist.Expanded(rows, ist.Chebyshev(2).standardised(rows.moments()))
+    wide = ist.WithFeatures(rows, ist.Chebyshev(2))
     found = ist.learn(wide, score=ist.AdditiveLeastSquares(), search=ist.NotearsAdditive())
     return {"curves": (found.dag.adjacency(), 0)}
 

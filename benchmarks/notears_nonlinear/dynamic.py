@@ -38,7 +38,7 @@ def boss(source: ist.Series) -> DynamicNetwork:
     past = names[d:]
     # Between earlier steps nothing is to be learned again, so no edge may go there.
     known = ist.Knowledge(tiers=[past, names[:d]], roots=past)
-    return DynamicNetwork.from_dag(ist.learn(source, knowledge=known).dag)
+    return DynamicNetwork.from_dag(ist.learn(source, knowledge=known).dag, source.schema().lag_of)
 
 
 def main() -> None:

@@ -42,8 +42,8 @@ from isthmus.searches import (
     RBNets,
     SubsetDP,
 )
-from isthmus.sources import Expanded, Federation, Frame, Lazy, Series
-from isthmus.statistics import Chebyshev, Counts, Kind, Moments, Plan
+from isthmus.sources import Federation, Frame, Lazy, Series, WithFeatures
+from isthmus.statistics import Basis, Chebyshev, Counts, Expansion, Kind, Moments, Plan, Schema
 
 __all__ = [
     "AIC",
@@ -61,13 +61,14 @@ __all__ = [
     "AdditiveLeastSquares",
     "BDeu",
     "BGe",
+    "Basis",
     "Boss",
     "Chebyshev",
     "Counts",
     "DegenerateGaussian",
     "Disclosure",
     "Dynotears",
-    "Expanded",
+    "Expansion",
     "Federation",
     "Frame",
     "GaussianBIC",
@@ -90,10 +91,12 @@ __all__ = [
     "Poisson",
     "PriorMean",
     "RBNets",
+    "Schema",
     "Series",
     "Solution",
     "Status",
     "SubsetDP",
+    "WithFeatures",
     "learn",
     "parent_sets",
     "score",

@@ -35,6 +35,7 @@ from isthmus.parties.requests import read_request
 from isthmus.sources import Federation
 from isthmus.sources.horizontal import Grid
 from isthmus.sources.horizontal.secure_sum.limbs import Accumulator
+from isthmus.statistics import Schema
 
 Floats = NDArray[np.float64]
 
@@ -59,7 +60,7 @@ def plain(sites: Sequence[Client], options: ADMM, names: Sequence[str]) -> tuple
     def ask(step: int, common: Floats, rho: float) -> Floats:
         return sum((c.answer(step, common, rho) for c in sites), np.zeros_like(common))
 
-    return iterate(ask, options.start(tuple(names)), len(sites), options)
+    return iterate(ask, options.start(Schema.continuous(tuple(names))), len(sites), options)
 
 
 # --- the coordinator's step --------------------------------------------------------------------
@@ -72,7 +73,7 @@ def test_the_joint_step_is_stationary_for_the_whole_problem(hidden: int) -> None
     d, pull, penalty = 5, Pull(3.0, 0.2, 4.0), 0.6
     options = PerceptronADMM(penalty=penalty, hidden=hidden)
     target = rng.normal(size=perceptron.size(d, hidden))
-    found = options.join(target, options.start(tuple("abcde")), pull)
+    found = options.join(target, options.start(Schema.continuous(tuple("abcde"))), pull)
     first = found[: d * d * hidden].reshape(d, d, hidden)
     wanted = target[: d * d * hidden].reshape(d, d, hidden)
     weights = options.weights(found)
@@ -161,7 +162,7 @@ def test_secure_sums_of_networks_change_nothing() -> None:
             total.add(request.encode(client.answer(step, common, rho), grid))
         return request.decode(total.total(), grid)
 
-    expected, _ = iterate(ask, options.start(names), 3, options)
+    expected, _ = iterate(ask, options.start(Schema.continuous(names)), 3, options)
     np.testing.assert_array_equal(found.parameters, expected)
     again = [NetworkClient(p - p.mean(axis=0), 3, len(rows)) for p in parts]
     np.testing.assert_allclose(found.parameters, plain(again, options, names)[0], atol=1e-9)
@@ -184,7 +185,7 @@ def test_the_same_seed_gives_the_same_networks() -> None:
 def test_a_site_goes_on_after_a_restart() -> None:
     """The same bits as without one."""
     rows = curved(20, 10)
-    start = PerceptronADMM(hidden=2).start(("a", "b", "c"))
+    start = PerceptronADMM(hidden=2).start(Schema.continuous(("a", "b", "c")))
     steady, before, after = (NetworkClient(rows, 2, 60) for _ in range(3))
     for step, common in ((1, start), (2, 0.9 * start)):
         steady.answer(step, common, 0.1 * step)
@@ -210,7 +211,7 @@ def test_published_networks_give_a_single_row_away() -> None:
     row = curved(1, 7)
     d, hidden, rho = 3, 4, PerceptronADMM().rho2
     options = PerceptronADMM(hidden=hidden)
-    common = options.start(("a", "b", "c"))
+    common = options.start(Schema.continuous(("a", "b", "c")))
     site = NetworkClient(row, hidden, 100)
     site.answer(1, common, rho)
     moved = site.published() - common
@@ -255,8 +256,8 @@ def test_a_step_for_another_model_is_refused() -> None:
         PerceptronADMM(hidden=0)
     names = tuple(f"x{i}" for i in range(98))
     with pytest.raises(DataError, match="fit into"):
-        PerceptronADMM().start(names)
-    start = PerceptronADMM().start(names[:96])
+        PerceptronADMM().start(Schema.continuous(names))
+    start = PerceptronADMM().start(Schema.continuous(names[:96]))
     request = PerceptronADMM().request(Turn(names[:96], 100, (-1.0 / 3,) * 96, 1, 0.1, start))
     assert len(request.to_bytes()) < 2**20
 
@@ -301,12 +302,15 @@ def test_only_the_present_is_kept_from_cycles() -> None:
     np.testing.assert_array_equal(found[3:], past)
 
 
-@pytest.mark.parametrize(
-    "names", [("x", "y"), ("x", "x@1", "y", "y@1"), ("x", "y", "x@1"), ("x@1",)]
-)
+@pytest.mark.parametrize("names", [("x", "y"), ("x", "x@1", "y", "y@1"), ("x", "y", "x@1")])
 def test_series_have_their_columns_in_order(names: tuple[str, ...]) -> None:
     with pytest.raises(SchemaError, match="Series"):
-        DynamicADMM().start(names)
+        DynamicADMM().start(Schema.continuous(names))
+    lagged = Schema.continuous(["x", "y"]).with_lags(1)
+    if len(names) > 2:
+        with pytest.raises(SchemaError, match="Series"):
+            DynamicADMM().start(lagged.subset(names))
+    assert DynamicADMM().start(lagged).shape == (4, 2)
 
 
 def test_networks_need_a_study_that_allows_them() -> None:

@@ -78,7 +78,7 @@ def test_the_model_follows_from_the_study() -> None:
 
 
 def test_a_table_becomes_the_series_of_a_study() -> None:
-    schema = Schema.continuous(["x", "y", "x@1", "y@1"])
+    schema = Schema.continuous(["x", "y"]).with_lags(1)
     polars = pytest.importorskip("polars")
     table = polars.DataFrame({"t": [2, 0, 1, 9], "y": [5.0, 3, 4, 7], "x": [2.0, 0, 1, 8]})
     found = as_studied(table, schema, time="t")

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from isthmus.sources import Frame, Lazy, Summary, as_source
+from isthmus.sources import Frame, Lazy, Precomputed, as_source
 from isthmus.statistics import Counts, Kind, Moments, Plan, Schema
 from isthmus.testing.source import check_counts, check_moments, check_source
 
@@ -141,7 +141,7 @@ def test_statistics_survive_a_file(data: Table) -> None:
 @given(discrete_tables())
 def test_a_summary_is_its_source(data: Table) -> None:
     frame = Frame(data, kinds=dict.fromkeys(data, Kind.DISCRETE))
-    check_source(Summary(frame.counts(Plan.everything())), frame)
+    check_source(Precomputed(frame.counts(Plan.everything())), frame)
 
 
 def engine_tables(draw: st.DrawFn) -> Table:

@@ -5,7 +5,7 @@ import pytest
 
 from isthmus.errors import GraphError
 from isthmus.graphs import DAG
-from isthmus.graphs.lags import lagged_name, split_lag
+from isthmus.graphs.lags import Lag, lagged_names, temporal_tiers
 from isthmus.results import DynamicEdge, DynamicNetwork
 
 NETWORK = DynamicNetwork(
@@ -28,17 +28,27 @@ def test_unrolled_and_folded_again() -> None:
     dag = NETWORK.unrolled()
     assert set(dag.edges) == {("a", "b"), ("a@1", "a"), ("b@2", "a")}
     weights = {("a", "b"): 0.5, ("a@1", "a"): 0.9, ("b@2", "a"): -1.0}
-    assert DynamicNetwork.from_dag(dag, weights) == NETWORK
+    assert DynamicNetwork.from_dag(dag, NETWORK.lag_of, weights) == NETWORK
     # What happens between earlier steps is the same story again.
     more = DAG(dag.nodes, [*dag.edges, ("a@1", "b@1"), ("a@2", "a@1")])
-    assert DynamicNetwork.from_dag(more, weights) == NETWORK
+    assert DynamicNetwork.from_dag(more, NETWORK.lag_of, weights) == NETWORK
 
 
-def test_names() -> None:
-    assert lagged_name("x", 0) == "x"
-    assert split_lag(lagged_name("mail@home", 3)) == ("mail@home", 3)
-    assert split_lag("mail@home") == ("mail@home", 0)
-    assert split_lag("x@0") == ("x@0", 0)
+def test_names_of_earlier_steps_never_clash_with_names_of_variables() -> None:
+    assert lagged_names(["x"], 2) == {"x": Lag("x", 0), "x@1": Lag("x", 1), "x@2": Lag("x", 2)}
+    assert lagged_names(["x", "x@1"], 1) == {
+        "x": Lag("x", 0),
+        "x@1": Lag("x@1", 0),
+        "x@@1": Lag("x", 1),
+        "x@1@1": Lag("x@1", 1),
+    }
+    with pytest.raises(GraphError, match="0 or more"):
+        lagged_names(["x"], -1)
+
+
+def test_tiers_are_the_time_steps_earliest_first() -> None:
+    assert temporal_tiers(lagged_names(["x", "y"], 1)) == (("x@1", "y@1"), ("x", "y"))
+    assert temporal_tiers(lagged_names(["x", "y@3"], 0)) == ()
 
 
 def test_refusals() -> None:
@@ -51,4 +61,6 @@ def test_refusals() -> None:
     with pytest.raises(GraphError, match="not among"):
         DynamicNetwork(("a",), 1, {DynamicEdge("a", "z", 1): 1.0})
     with pytest.raises(GraphError, match="back in time"):
-        DynamicNetwork.from_dag(DAG(["a", "a@1"], [("a", "a@1")]))
+        DynamicNetwork.from_dag(DAG(["a", "a@1"], [("a", "a@1")]), lagged_names(["a"], 1))
+    with pytest.raises(GraphError, match="does not have the nodes"):
+        DynamicNetwork.from_dag(DAG(["a", "a@1"], []), lagged_names(["a"], 0))

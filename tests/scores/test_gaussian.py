@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from isthmus.errors import MismatchError
+import isthmus as ist
+from isthmus.errors import DataWarning, MismatchError
 from isthmus.objectives import LocalScore
 from isthmus.scores import BGe, DegenerateGaussian, GaussianBIC, GaussianEBIC, PriorMean
 from isthmus.scores.base import Score
@@ -192,3 +193,14 @@ def test_fewer_rows_than_variables() -> None:
 def test_one_row() -> None:
     local = GaussianBIC().bind(moments(table(4, 1)))
     assert all(math.isfinite(local.local(c, p)) for c, p in every_family(5))
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e-3, 1e-9])
+@pytest.mark.parametrize("prior_mean", list(ist.PriorMean))
+def test_bge_gives_a_constant_no_edges_in_any_unit(unit: float, prior_mean: ist.PriorMean) -> None:
+    rng = np.random.default_rng(0)
+    x, y = unit * rng.normal(size=(2, 300))
+    table = {"x": x, "y": y, "c": np.full(300, 0.1)}
+    with pytest.warns(DataWarning, match="Constant"):
+        solution = ist.learn(table, score=ist.BGe(prior_mean=prior_mean), search=ist.HillClimb())
+    assert all("c" not in edge for edge in solution.dag.edges)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from isthmus.results.disclosure import Disclosure
 from isthmus.sources import Frame, Source
-from isthmus.statistics import Counts, Moments, Plan, Schema
+from isthmus.statistics import Counts, Expansion, Moments, Plan, Schema
 from isthmus.testing.source import check_source
 
 RNG = np.random.default_rng(0)
@@ -54,6 +54,9 @@ class Faulty(Source):
 
     def rows(self) -> NDArray[np.float64]:
         return self._frame.rows()
+
+    def with_features(self, expansion: Expansion) -> Source:
+        return self._frame.with_features(expansion)
 
     def disclosure(self) -> Disclosure:
         return Disclosure.none()

@@ -12,7 +12,9 @@ import pytest
 
 from isthmus.errors import DataError, FormatError, MissingValuesError, SchemaError
 from isthmus.statistics import (
+    Chebyshev,
     Counts,
+    Features,
     Kind,
     Moments,
     MomentsBuilder,
@@ -93,7 +95,7 @@ def test_drifting_stream_keeps_its_digits() -> None:
 
 def test_one_hot_blocks() -> None:
     schema = mixed_schema()
-    assert schema.columns == ("x", "c=b", "c=d", "y", "b=True")
+    assert schema.column_names == ("x", "c=b", "c=d", "y", "b=True")
     assert schema.blocks == ((0, 1), (1, 3), (3, 4), (4, 5))
     rng = RNG(4)
     codes = rng.integers(0, [3, 2], size=(1000, 2))
@@ -277,7 +279,7 @@ def test_save_and_load(tmp_path: Path) -> None:
 def test_load_refuses_other_files(tmp_path: Path) -> None:
     path = tmp_path / "f.npz"
     Counts.from_codes(Schema.discrete({"a": "xy"}), [[0, 1]]).save(path)
-    with pytest.raises(FormatError, match=r"isthmus-counts/1.*isthmus-moments/1"):
+    with pytest.raises(FormatError, match=r"isthmus-counts/1.*isthmus-moments/2"):
         Moments.load(path)
     for content in (b"", b"hello", pickle.dumps({"a": 1})):
         path.write_bytes(content)
@@ -323,3 +325,53 @@ def test_duplicates_of_many_levels_are_found_quickly() -> None:
     begin = time.process_time()
     assert moments.duplicates() == (("v3", "v7"),)
     assert time.process_time() - begin < 1.0
+
+
+def test_two_values_one_ulp_apart_are_not_constant() -> None:
+    rng = np.random.default_rng(0)
+    for value in (1.0, 0.1, -3e5, 1e-300):
+        two = np.where(rng.random(50) < 0.5, value, np.nextafter(value, np.inf))
+        one = np.full(50, value)
+        moments = Moments.from_array(Schema.continuous(["one", "two"]), np.column_stack([one, two]))
+        expected = ("one",) if value > 1e-100 or value < 0 else ("one", "two")
+        assert moments.constants() == expected  # squares of 1e-316 are zero
+        assert (moments + moments).constants() == expected
+
+
+def test_a_constant_is_one_whatever_the_shift() -> None:
+    column = np.full((1000, 1), 0.1)
+    gram, sums = column.T @ column, column.sum(axis=0)
+    moments = Moments(Schema.continuous(["c"]), 1000, np.zeros(1), sums, gram)
+    assert moments.constants() == ("c",)
+    assert moments.shifted([7.3]).constants() == ("c",)
+
+
+def test_moments_do_not_depend_on_the_size_of_the_batches() -> None:
+    rng = np.random.default_rng(0)
+    schema = Schema(
+        (
+            Variable("x", Kind.CONTINUOUS),
+            Variable("c", Kind.DISCRETE, ("a", "b", "d")),
+            Variable("y", Kind.CONTINUOUS, features=Features(Chebyshev(3), 0.0, 1.0)),
+        )
+    )
+    columns = [rng.normal(1e3, 1.0, 50_000), rng.integers(0, 3, 50_000), rng.normal(size=50_000)]
+    whole = Moments.from_columns(schema, columns)
+    for size in (7_000, 16_384, 49_999):
+        builder = MomentsBuilder(schema)
+        for start in range(0, 50_000, size):
+            builder.update([c[start : start + size] for c in columns])
+        assert builder.finish() == whole
+
+
+def test_weighted_and_unweighted_rows_can_be_mixed() -> None:
+    rng = np.random.default_rng(0)
+    schema = Schema.continuous(["x", "y"])
+    x = rng.normal(size=(30, 2))
+    builder = MomentsBuilder(schema)
+    builder.update(list(x[:10].T))
+    builder.update(list(x[10:].T), np.full(20, 3))
+    expected = Moments.from_array(schema, np.concatenate([x[:10], *[x[10:]] * 3]))
+    found = builder.finish()
+    assert found.n == 70
+    np.testing.assert_allclose(found.covariance(), expected.covariance(), rtol=1e-12)

@@ -213,7 +213,7 @@ def _first_step(study: Any, totals: Any) -> Any:
     from isthmus.federated.admm.steps import Turn
 
     model, names = model_of(study), study.schema.names
-    start = model.start(names)
+    start = model.start(study.schema)
     centre = tuple(totals.mean().tolist())
     return model.request(Turn(names, totals.n, centre, 1, model.rho2, start))
 

@@ -24,7 +24,7 @@ def diagnose(
 ) -> tuple[str, ...]:
     """Return notes about degenerate columns, few rows and scales, and issue them as warnings."""
     notes = (
-        *_degenerate_columns(objective, statistics),
+        *_degenerate_columns(statistics),
         *_few_rows(objective, statistics),
         *_varsortable(objective, dag),
     )
@@ -33,12 +33,8 @@ def diagnose(
     return notes
 
 
-def _degenerate_columns(
-    objective: Objective, statistics: Moments | Counts | Rows
-) -> tuple[str, ...]:
+def _degenerate_columns(statistics: Moments | Counts | Rows) -> tuple[str, ...]:
     """Name constant and duplicate columns."""
-    if isinstance(statistics, Moments) and len(objective.nodes) < len(statistics.schema):
-        statistics = statistics.select(objective.nodes)  # without basis functions
     notes = []
     constants = statistics.constants()
     if constants:

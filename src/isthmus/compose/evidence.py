@@ -65,7 +65,7 @@ class LearnedFrom:
         moments = self.statistics
         if not isinstance(moments, Moments):
             raise MismatchError("Only continuous columns can be standardised; these are counts.")
-        if len(moments.schema.of_kind(Kind.CONTINUOUS)) != len(self.nodes):
+        if moments.schema.has_features or moments.schema.of_kind(Kind.DISCRETE):
             raise MismatchError("Only tables of plain continuous columns can be standardised.")
         scatter = moments.scatter()
         deviation = np.sqrt(np.diagonal(scatter) / moments.n)

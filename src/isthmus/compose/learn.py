@@ -95,7 +95,7 @@ def learn(
         choice=f"Score {problem.score!r} ({problem.score_reason}); search {search!r} ({reason}).",
         equivalent=objective.equivalent,
         sense=objective.sense,
-        knowledge=knowledge,
+        knowledge=knowledge if problem.knowledge == Knowledge() else problem.knowledge,
         notes=diagnose(objective, statistics, dag),
         details=result.details,
         evidence=LearnedFrom.of(problem, again),

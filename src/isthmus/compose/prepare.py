@@ -24,9 +24,8 @@ from isthmus.errors import MismatchError
 from isthmus.graphs import DAG, BoundKnowledge, Knowledge
 from isthmus.objectives import LOCAL_SCORES, Objective
 from isthmus.searches.base import Accepts
-from isthmus.sources import Expanded, Source, Summary, as_source
+from isthmus.sources import Precomputed, Source, WithFeatures, as_source
 from isthmus.statistics import Counts, Kind, Moments, Plan, Rows, Schema
-from isthmus.statistics.basis import features_of
 
 Statistics: TypeAlias = Moments | Counts | Rows
 
@@ -49,7 +48,7 @@ class Problem:
     objective
         The score bound to the statistics.
     knowledge
-        Background knowledge, as the user gave it.
+        Background knowledge as the user gave it, and that time does not run backwards.
     """
 
     source: Source
@@ -117,6 +116,7 @@ def prepare(
     statistics = _gather(source, chosen, dag)
     objective: Objective = chosen.bind(statistics)
     require_capability(chosen, objective.capabilities, accepts, search)
+    known = known.with_time({n: lag for n, lag in schema.lag_of.items() if n in objective.nodes})
     return Problem(source, schema, chosen, reason, statistics, objective, known)
 
 
@@ -156,17 +156,15 @@ def _require_kind(score: AnyScore, schema: Schema) -> None:
 
 def _with_features(source: Source, score: AnyScore) -> Source:
     """Add the basis functions that the score needs, unless the source has them already."""
-    if score.basis is None:
+    if score.basis is None or source.schema().has_features:
         return source
-    if any(features_of(source.schema().names).values()):
-        return source
-    return Expanded(source, score.basis)
+    return WithFeatures(source, score.basis)
 
 
 def _gather(source: Source, score: AnyScore, dag: DAG | None) -> Statistics:
     """Ask the source for the statistics that the score needs."""
     if score.needs is Counts:
-        if isinstance(source, Summary) and isinstance(source.statistics, Counts):
+        if isinstance(source, Precomputed) and isinstance(source.statistics, Counts):
             # Counts that were made by a plan are all there is: a search that asks for more is told.
             return source.statistics
         return source.counts(Plan.everything() if dag is None else Plan.families(dag))

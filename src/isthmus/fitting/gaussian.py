@@ -21,6 +21,7 @@ def fit_gaussian(moments: Moments, dag: DAG) -> GaussianNetwork:
             f"A linear Gaussian network has continuous variables only; {discrete[:5]} are "
             "discrete. Fit the discrete ones from counts, or leave them out."
         )
+    moments = moments.without_features()
     index = {name: moments.schema.index(name) for name in dag.nodes}
     covariance, mean = moments.covariance(), moments.mean()
     intercepts, coefficients, variances = {}, {}, {}

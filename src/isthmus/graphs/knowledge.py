@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from isthmus.errors import GraphError, KnowledgeError
 from isthmus.graphs.bits import bits
+from isthmus.graphs.lags import Lag, temporal_tiers
 from isthmus.graphs.names import check_nodes, check_strings, edges_of, listed
 from isthmus.graphs.order import checked_order
 from isthmus.graphs.orientation import Mixed
@@ -102,6 +103,29 @@ class Knowledge:
             forbidden[:, index[name]] = True
         required.flags.writeable = forbidden.flags.writeable = False
         return BoundKnowledge(required, forbidden)
+
+    def with_time(self, lag_of: Mapping[str, Lag]) -> Knowledge:
+        """Forbid edges that go back in time as well.
+
+        Parameters
+        ----------
+        lag_of
+            For each node, the variable it is and how many time steps earlier, as in
+            `Schema.lag_of`. If all are of the present, nothing changes.
+        """
+        tiers = temporal_tiers(lag_of)
+        if not tiers or tiers == self.tiers:
+            return self
+        if not self.tiers:
+            return replace(self, tiers=tiers)
+        backwards = [
+            (late, early)
+            for i, earlier in enumerate(tiers)
+            for later in tiers[i + 1 :]
+            for late in later
+            for early in earlier
+        ]
+        return replace(self, forbidden=(*self.forbidden, *backwards))
 
     def permits(self, a: str, b: str) -> bool:
         """Tell whether the edge a -> b is not forbidden."""

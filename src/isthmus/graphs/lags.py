@@ -1,22 +1,55 @@
-"""Names of variables at earlier steps: ``x`` now, ``x@1`` one step before, ``x@2`` two before."""
+"""Variables at earlier time steps, and how their names are printed.
+
+What a variable is follows from its `Lag`, never from the spelling of its name: ``x@1`` is only how
+the value of ``x`` one step earlier is printed.
+"""
 
 from __future__ import annotations
 
-import re
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from isthmus.errors import GraphError
 
-_LAGGED = re.compile(r"(.+)@([1-9][0-9]*)", re.DOTALL)
+
+class Lag(NamedTuple):
+    """The variable of a series, and how many time steps earlier it is taken; 0 is the present."""
+
+    variable: str
+    steps: int
 
 
-def lagged_name(name: str, lag: int) -> str:
-    """Name of a variable so many steps before; ``lag`` 0 is now."""
-    if lag < 0:
-        raise GraphError(f"A lag is 0 or more; {lag} was given.")
-    return name if lag == 0 else f"{name}@{lag}"
+def lagged_names(names: Sequence[str], lags: int) -> dict[str, Lag]:
+    """Name every variable at every time step: the present first, then one step earlier, and so on.
+
+    The value of ``x`` one step earlier is called ``x@1``; if a variable already has that name,
+    ``x@@1``, and so on.
+
+    Parameters
+    ----------
+    names
+        The variables of the series.
+    lags
+        How many earlier time steps to name.
+    """
+    if lags < 0:
+        raise GraphError(f"The number of lags must be 0 or more; {lags} was given.")
+    lag_of = {name: Lag(name, 0) for name in names}
+    for steps in range(1, lags + 1):
+        for name in names:
+            separator = "@"
+            while (printed := f"{name}{separator}{steps}") in lag_of:
+                separator += "@"
+            lag_of[printed] = Lag(name, steps)
+    return lag_of
 
 
-def split_lag(column: str) -> tuple[str, int]:
-    """The variable and the lag that a name stands for."""
-    found = _LAGGED.fullmatch(column)
-    return (column, 0) if found is None else (found.group(1), int(found.group(2)))
+def temporal_tiers(lag_of: Mapping[str, Lag]) -> tuple[tuple[str, ...], ...]:
+    """Group nodes by time step, the earliest first; no groups if all are of the present.
+
+    Given as the tiers of `Knowledge`, they forbid edges that go back in time.
+    """
+    steps = sorted({lag.steps for lag in lag_of.values()}, reverse=True)
+    if steps in ([], [0]):
+        return ()
+    return tuple(tuple(n for n, lag in lag_of.items() if lag.steps == s) for s in steps)

@@ -15,6 +15,7 @@ from typing import ClassVar, final
 import numpy as np
 from numpy.typing import NDArray
 
+from isthmus.graphs.lags import Lag
 from isthmus.objectives.base import ADDITIVE_MODEL, LAGGED_MODEL, Capabilities, Objective, Sense
 
 Floats = NDArray[np.float64]
@@ -39,6 +40,9 @@ class AdditiveLoss(Objective):
     likelihood
         Whether the loss is minus a mean log-likelihood, in nats per observation. Otherwise it is
         half a mean square, in squared units of the targets.
+    lags
+        For each node, the variable it is and how many time steps earlier; empty where the model
+        knows no time.
     """
 
     sense: ClassVar[Sense] = Sense.MINIMISE
@@ -48,6 +52,7 @@ class AdditiveLoss(Objective):
     owner: Integers
     sample_size: int | None = None
     likelihood: bool = False
+    lags: tuple[Lag, ...] = ()
 
     @abstractmethod
     def value_and_gradient(self, coefficients: Floats) -> tuple[float, Floats]:
@@ -91,6 +96,8 @@ class QuadraticAdditiveLoss(AdditiveLoss):
         Which of the two.
     sample_size
         Number of observations behind the moments, if known.
+    lags
+        As above.
     """
 
     def __init__(
@@ -103,6 +110,7 @@ class QuadraticAdditiveLoss(AdditiveLoss):
         *,
         profiled: bool = False,
         sample_size: int | None = None,
+        lags: Sequence[Lag] = (),
     ) -> None:
         self.nodes = tuple(nodes)
         self.targets = cross.shape[1]
@@ -114,6 +122,7 @@ class QuadraticAdditiveLoss(AdditiveLoss):
         self.variances = variances
         self.profiled = self.likelihood = profiled
         self.sample_size = sample_size
+        self.lags = tuple(lags)
         # What is explained to the last digit must not make the likelihood infinite.
         self._least = 1e-12 * np.maximum(variances, 1e-300)
 

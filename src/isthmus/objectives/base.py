@@ -113,7 +113,7 @@ ADDITIVE_MODEL: Capability[AdditiveLoss] = Capability("a loss of additive models
 """A loss that is linear in the coefficients of each cause; see `AdditiveLoss`."""
 
 LAGGED_MODEL: Capability[AdditiveLoss] = Capability("a loss with lagged effects")
-"""An additive loss whose last nodes are earlier time steps of the first ones."""
+"""An additive loss whose last nodes are earlier time steps of the first ones, as `lags` states."""
 
 PARAMETRIC_MODEL: Capability[ParametricLoss] = Capability("a loss of parametric models")
 """A loss of a vector of parameters, such as those of neural networks; see `ParametricLoss`."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from isthmus.errors import GraphError
 from isthmus.graphs import DAG
-from isthmus.graphs.lags import lagged_name, split_lag
+from isthmus.graphs.lags import Lag, lagged_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -65,33 +65,45 @@ class DynamicNetwork:
 
     @classmethod
     def from_dag(
-        cls, dag: DAG, weights: Mapping[tuple[str, str], float] | None = None
+        cls,
+        dag: DAG,
+        lag_of: Mapping[str, Lag],
+        weights: Mapping[tuple[str, str], float] | None = None,
     ) -> DynamicNetwork:
-        """Fold a graph over ``x``, ``x@1``, ``x@2`` … of any search into a dynamic network.
+        """Fold a graph over variables now and at earlier time steps into a dynamic network.
 
-        Edges between earlier steps only say what holds at all times, and are left out.
+        Edges between earlier steps only repeat what holds at all times, and are left out.
 
         Parameters
         ----------
         dag
-            The graph.
+            The graph, from any search.
+        lag_of
+            For each node, the variable it is and how many time steps earlier: ``series.schema()``
+            has it as ``lag_of``.
         weights
-            Of its edges; 1 where not given.
+            Weights of the edges; 1 where not given.
         """
-        places = {name: split_lag(name) for name in dag.nodes}
-        nodes = tuple(name for name in dag.nodes if places[name][1] == 0)
-        lags = max((lag for _, lag in places.values()), default=0)
-        found = {}
+        unknown = [name for name in dag.nodes if name not in lag_of]
+        if unknown:
+            raise GraphError(
+                f"lag_of does not have the nodes {unknown[:5]}. Give the lag_of of the schema of "
+                "the series that the graph was learned from."
+            )
+        nodes = tuple(name for name in dag.nodes if lag_of[name].steps == 0)
+        lags = max((lag_of[name].steps for name in dag.nodes), default=0)
+        edges = {}
         for a, b in dag.edges:
-            (source, lag), (target, now) = places[a], places[b]
-            if now == 0:
-                found[DynamicEdge(source, target, lag)] = (weights or {}).get((a, b), 1.0)
-            elif lag < now:
+            cause, effect = lag_of[a], lag_of[b]
+            if effect.steps == 0:
+                edge = DynamicEdge(cause.variable, effect.variable, cause.steps)
+                edges[edge] = (weights or {}).get((a, b), 1.0)
+            elif cause.steps < effect.steps:
                 raise GraphError(
-                    f"{a!r} -> {b!r} goes back in time. Forbid such edges: give the columns as "
-                    "tiers of Knowledge, the oldest first."
+                    f"{a!r} -> {b!r} goes back in time. Forbid such edges: give the variables as "
+                    "tiers of Knowledge, the earliest first."
                 )
-        return cls(nodes, lags, found)
+        return cls(nodes, lags, edges)
 
     @property
     def edges(self) -> tuple[DynamicEdge, ...]:
@@ -116,10 +128,18 @@ class DynamicNetwork:
             found[edge.lag, position[edge.source], position[edge.target]] = weight
         return found
 
+    @property
+    def lag_of(self) -> Mapping[str, Lag]:
+        """For each node of the unrolled graph, the variable and how many time steps earlier."""
+        return lagged_names(self.nodes, self.lags)
+
     def unrolled(self) -> DAG:
-        """The graph over ``x``, ``x@1`` … of the edges that end now."""
-        names = [lagged_name(n, lag) for lag in range(self.lags + 1) for n in self.nodes]
-        return DAG(names, [(lagged_name(e.source, e.lag), e.target) for e in self.edges])
+        """The graph over the variables now and at earlier steps, of the edges that end now."""
+        name_of = {lag: name for name, lag in self.lag_of.items()}
+        return DAG(
+            list(name_of.values()),
+            [(name_of[Lag(e.source, e.lag)], e.target) for e in self.edges],
+        )
 
     def plot(self, ax: Axes | None = None, **options: Any) -> Axes:
         """Draw it with one column a step; options as in ``isthmus.plots.plot_dynamic``."""

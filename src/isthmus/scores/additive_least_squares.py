@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from isthmus.errors import MismatchError
 from isthmus.objectives import ADDITIVE_MODEL, AdditiveLoss, Capabilities, QuadraticAdditiveLoss
 from isthmus.scores.base import Score
-from isthmus.statistics import Chebyshev, Kind, Moments
-from isthmus.statistics.basis import features_of
+from isthmus.statistics import Basis, Chebyshev, Kind, Moments
 
 _DEPENDENT = 1e-8
 
@@ -28,38 +27,37 @@ class AdditiveLeastSquares(Score[Moments, AdditiveLoss]):
     Parameters
     ----------
     basis
-        The functions; `learn` adds them to the table as columns if they are not there.
+        The basis functions; `learn` adds them to the table if it has none.
     equal_variances
         Whether to add up squares as they are, which is right where all noise has the same
         variance; otherwise their logarithms, the likelihood of noise of any variance, which does
         not depend on units.
     """
 
-    basis: Chebyshev = Chebyshev()
+    basis: Basis = Chebyshev()
     equal_variances: bool = True
     needs: ClassVar[type[Moments]] = Moments
     kind: ClassVar[Kind] = Kind.CONTINUOUS
     gives: ClassVar[Capabilities] = frozenset({ADDITIVE_MODEL})
 
     def bind(self, statistics: Moments) -> AdditiveLoss:
-        """Give the objective that a search sees."""
-        features = features_of(statistics.schema.names)
-        bare = [n for n, own in features.items() if not own]
+        """Bind the score to the moments of variables with basis functions."""
+        schema = statistics.schema
+        bare = [v.name for v in schema.variables if v.features is None]
         if bare:
             raise MismatchError(
-                f"{self!r} needs basis functions of every column; {bare[:5]} have none. "
-                "Give Expanded(table, basis), or the moments of such a table."
+                f"{self!r} needs basis functions of every variable; {bare[:5]} have none. "
+                "Give WithFeatures(table, basis), or the moments of such a table."
             )
         covariance = statistics.covariance()
+        targets = [start for start, _ in schema.blocks]
         if not self.equal_variances:
-            covariance = _standardised(covariance, statistics.schema.indices(features))
-        targets = list(statistics.schema.indices(features))
-        mapping, owner = _whitened(
-            covariance, [list(statistics.schema.indices(own)) for own in features.values()]
-        )
+            covariance = _standardised(covariance, targets)
+        blocks = [list(range(start + 1, stop)) for start, stop in schema.blocks]
+        mapping, owner = _whitened(covariance, blocks)
         inner = mapping.T @ covariance @ mapping
         return QuadraticAdditiveLoss(
-            tuple(features),
+            schema.names,
             owner,
             (inner + inner.T) / 2,
             mapping.T @ covariance[:, targets],
@@ -69,11 +67,11 @@ class AdditiveLeastSquares(Score[Moments, AdditiveLoss]):
         )
 
 
-def _standardised(covariance: NDArray[np.float64], targets: tuple[int, ...]) -> NDArray[np.float64]:
+def _standardised(covariance: NDArray[np.float64], targets: list[int]) -> NDArray[np.float64]:
     """Give the targets unit variance, and the features the scale they have."""
     scale = np.ones(len(covariance))
-    spread = np.sqrt(covariance.diagonal()[list(targets)])
-    scale[list(targets)] = np.where(spread > 0, spread, 1.0)
+    spread = np.sqrt(covariance.diagonal()[targets])
+    scale[targets] = np.where(spread > 0, spread, 1.0)
     found: NDArray[np.float64] = covariance / scale[:, None] / scale
     return found
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from isthmus.objectives import LOCAL_SCORES, Capabilities, Objective
 from isthmus.objectives.local import Recipe
-from isthmus.statistics import Chebyshev, Counts, Kind, Moments, Rows
+from isthmus.statistics import Basis, Counts, Kind, Moments, Rows
 
 StatisticsT = TypeVar("StatisticsT", Moments, Counts, Rows)
 ObjectiveT_co = TypeVar("ObjectiveT_co", bound=Objective, covariant=True)
@@ -33,7 +33,7 @@ class Score(ABC, Generic[StatisticsT, ObjectiveT_co]):
     needs: ClassVar[type[Moments] | type[Counts] | type[Rows]]
     kind: ClassVar[Kind | None]
     gives: ClassVar[Capabilities] = frozenset({LOCAL_SCORES})
-    basis: Chebyshev | None = None
+    basis: Basis | None = None
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)

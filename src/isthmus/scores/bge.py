@@ -57,6 +57,7 @@ class BGe(Score[Moments, LocalScore]):
         """Give the objective that a search sees."""
         from scipy.special import gammaln
 
+        statistics = statistics.numeric(self)
         n, d = statistics.n, len(statistics.schema)
         alpha_w = d + 2.0 if self.alpha_w is None else self.alpha_w
         if alpha_w <= d + 1 or self.alpha_mu <= 0:
@@ -69,6 +70,12 @@ class BGe(Score[Moments, LocalScore]):
         if self.prior_mean is PriorMean.ZERO:
             mean = statistics.mean()
             posterior = posterior + n * self.alpha_mu / (n + self.alpha_mu) * np.outer(mean, mean)
+        # A constant fits the prior whatever its parents are, so that any edge would pay in small
+        # units. With this variance none does: a constant has no edges.
+        constants = list(statistics.schema.indices(statistics.constants()))
+        if len(constants) < d:
+            posterior[constants, :] = posterior[:, constants] = 0.0
+            posterior[constants, constants] = t * (1.0 + n) ** 4
         k = np.arange(d + 1, dtype=np.float64)
         free = alpha_w - d + k + 1.0
         constant = (

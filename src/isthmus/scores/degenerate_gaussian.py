@@ -12,8 +12,9 @@ from isthmus.options import require_number
 from isthmus.scores.base import Score
 from isthmus.scores.ceilings import block_ceiling
 from isthmus.scores.extended import extended, small_sample_prices
-from isthmus.scores.gaussian import TOLERANCE, correlate
+from isthmus.scores.gaussian import TOLERANCE
 from isthmus.statistics import Moments
+from isthmus.statistics.moments import correlate
 
 
 @final
@@ -45,11 +46,12 @@ class DegenerateGaussian(Score[Moments, LocalScore]):
         require_number(self, "gamma", least=0)
 
     def bind(self, statistics: Moments) -> LocalScore:
-        """Give the objective that a search sees."""
+        """Bind the score to moments."""
         from isthmus.numerics import gaussian
 
+        statistics = statistics.without_features()
         n = statistics.n
-        starts = np.array([start for start, _ in statistics.blocks] + [len(statistics.columns)])
+        starts = np.array([start for start, _ in statistics.blocks] + [statistics.schema.width])
         sizes = np.diff(starts)
         correlation, scale = correlate(statistics.covariance())
         each = self.penalty * 0.5 * np.log(n)

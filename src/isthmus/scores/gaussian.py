@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from isthmus.objectives import CompiledLocalScore
 from isthmus.scores.ceilings import gaussian_ceiling
 from isthmus.statistics import Moments
+from isthmus.statistics.moments import correlate
 
 TOLERANCE = 1e-10
 """Share of a column's variance below which the rest of it counts as determined by the others."""
@@ -44,20 +45,3 @@ def bind_matrix(
         equivalent=True,
         ceiling=lambda: gaussian_ceiling(correlation, np.log(scale), tables, TOLERANCE),
     )
-
-
-def correlate(matrix: Floats) -> tuple[Floats, Floats]:
-    """Split a covariance into correlations and variances; a constant gets the variance 1.
-
-    A constant has no likelihood of its own; with this rule it has the same score whatever its
-    parents, so it gets none, and as it explains nothing it is nobody's parent.
-    """
-    variance = np.diagonal(matrix).copy()
-    constant = variance <= 0.0
-    variance[constant] = 1.0
-    spread = np.sqrt(variance)
-    correlation = np.clip(matrix / spread[:, None] / spread[None, :], -1.0, 1.0)
-    correlation[constant, :] = 0.0
-    correlation[:, constant] = 0.0
-    np.fill_diagonal(correlation, 1.0)
-    return correlation, variance

@@ -40,4 +40,4 @@ class GaussianBIC(Score[Moments, LocalScore]):
         """Give the objective that a search sees."""
         parents = np.arange(len(statistics.schema) + 1)
         penalties = self.penalty * 0.5 * np.log(statistics.n) * (parents + 2)
-        return bind_likelihood(statistics, penalties)
+        return bind_likelihood(statistics.numeric(self), penalties)

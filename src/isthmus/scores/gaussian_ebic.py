@@ -50,4 +50,4 @@ class GaussianEBIC(Score[Moments, LocalScore]):
         else:
             edges = 0.5 * np.log(n) * np.arange(d + 1) + edge_prices(d, self.gamma)
         penalties = np.log(n) + edges
-        return bind_likelihood(statistics, penalties)
+        return bind_likelihood(statistics.numeric(self), penalties)

@@ -8,7 +8,7 @@ from typing import ClassVar, final
 import numpy as np
 
 from isthmus.errors import MismatchError
-from isthmus.graphs.lags import lagged_name, split_lag
+from isthmus.graphs.lags import Lag
 from isthmus.objectives import (
     ADDITIVE_MODEL,
     LAGGED_MODEL,
@@ -25,8 +25,8 @@ from isthmus.statistics import Kind, Moments
 class LaggedLeastSquares(Score[Moments, AdditiveLoss]):
     """``|x_t - x_t W - Σ_k x_{t-k} A_k|² / 2n`` on centred columns.
 
-    The columns of earlier steps are named ``x@1``, ``x@2`` …, as `Series` makes them; only
-    their moments are needed, so realisations may lie at many sites.
+    The schema states which variables are of earlier time steps, as that of a `Series` does; only
+    moments are needed, so realisations may lie at many sites.
     """
 
     needs: ClassVar[type[Moments]] = Moments
@@ -34,25 +34,28 @@ class LaggedLeastSquares(Score[Moments, AdditiveLoss]):
     gives: ClassVar[Capabilities] = frozenset({ADDITIVE_MODEL, LAGGED_MODEL})
 
     def bind(self, statistics: Moments) -> AdditiveLoss:
-        """Give the objective that a search sees."""
-        places = [split_lag(n) for n in statistics.schema.names]
-        now = [name for name, lag in places if lag == 0]
-        lags = max((lag for _, lag in places), default=0)
-        wanted = [lagged_name(n, lag) for lag in range(lags + 1) for n in now]
-        lacking = [n for n in wanted if n not in statistics.schema]
-        if lags == 0 or lacking or len(wanted) != len(places):
+        """Bind the score to the moments of a series."""
+        lag_of = statistics.schema.lag_of
+        name_of = {lag: name for name, lag in lag_of.items()}
+        now = [name for name, lag in lag_of.items() if lag.steps == 0]
+        lags = statistics.schema.lags
+        wanted = [Lag(name, steps) for steps in range(lags + 1) for name in now]
+        lacking = [lag for lag in wanted if lag not in name_of]
+        if lags == 0 or lacking or len(wanted) != len(lag_of):
             raise MismatchError(
-                f"{self!r} needs the columns x@1, x@2 … of earlier steps for every variable; "
-                + (f"{lacking[:5]} are not there." if lacking else "there are none.")
-                + " Give Series(table, lags=2), or the moments of such a table."
+                f"{self!r} needs every variable at every earlier time step; "
+                + (f"{tuple(lacking[0])} is not there." if lacking else "there are none.")
+                + " Give Series(table, lags=2), or a schema made by Schema.with_lags."
             )
-        covariance = statistics.select(wanted).covariance()
+        nodes = [name_of[lag] for lag in wanted]
+        covariance = statistics.numeric(self).select(nodes).covariance()
         d = len(now)
         return QuadraticAdditiveLoss(
-            wanted,
-            np.arange(len(wanted)),
+            nodes,
+            np.arange(len(nodes)),
             covariance,
             covariance[:, :d].copy(),
             covariance.diagonal()[:d].copy(),
             sample_size=statistics.n,
+            lags=wanted,
         )

@@ -25,4 +25,5 @@ class LeastSquares(Score[Moments, SmoothLoss]):
 
     def bind(self, statistics: Moments) -> SmoothLoss:
         """Give the objective that a search sees."""
-        return QuadraticLoss(statistics.schema.names, statistics.covariance(), statistics.n)
+        moments = statistics.numeric(self)
+        return QuadraticLoss(moments.schema.names, moments.covariance(), moments.n)

@@ -28,4 +28,5 @@ class LinearLikelihood(Score[Moments, SmoothLoss]):
 
     def bind(self, statistics: Moments) -> SmoothLoss:
         """Give the objective that a search sees."""
-        return LikelihoodLoss(statistics.schema.names, statistics.covariance(), statistics.n)
+        moments = statistics.numeric(self)
+        return LikelihoodLoss(moments.schema.names, moments.covariance(), moments.n)

@@ -7,8 +7,17 @@ from isthmus.sources.dispatch import as_source
 from isthmus.sources.horizontal.federation import Federation
 from isthmus.sources.tables.frame import Frame
 from isthmus.sources.tables.lazy import Lazy
-from isthmus.sources.tables.precomputed import Summary
+from isthmus.sources.tables.precomputed import Precomputed
 from isthmus.sources.tables.series import Series
-from isthmus.sources.tables.with_features import Expanded
+from isthmus.sources.tables.with_features import WithFeatures
 
-__all__ = ["Expanded", "Federation", "Frame", "Lazy", "Series", "Source", "Summary", "as_source"]
+__all__ = [
+    "Federation",
+    "Frame",
+    "Lazy",
+    "Precomputed",
+    "Series",
+    "Source",
+    "WithFeatures",
+    "as_source",
+]

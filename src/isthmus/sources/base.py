@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.results.disclosure import Disclosure
-from isthmus.statistics import Counts, Kind, Moments, Plan, Schema
+from isthmus.statistics import Counts, Expansion, Kind, Moments, Plan, Schema
 
 
 class Source(ABC):
@@ -33,6 +33,15 @@ class Source(ABC):
     @abstractmethod
     def rows(self) -> NDArray[np.float64]:
         """All rows, shape (n, d), levels as codes; `MismatchError` where rows are not at hand."""
+
+    @abstractmethod
+    def with_features(self, expansion: Expansion) -> Source:
+        """The same data, with basis functions as further columns of its variables.
+
+        The source has the variables of the expansion only. A source with rows at hand can give
+        ``Frame(self.rows(), names=self.schema().names).with_features(expansion)``; one that cannot
+        compute basis functions raises `MismatchError`.
+        """
 
     @abstractmethod
     def disclosure(self) -> Disclosure:

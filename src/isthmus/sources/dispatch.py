@@ -10,7 +10,7 @@ import numpy as np
 from isthmus.errors import DataError, SchemaError
 from isthmus.sources.base import Source
 from isthmus.sources.tables.frame import Frame
-from isthmus.sources.tables.precomputed import Summary
+from isthmus.sources.tables.precomputed import Precomputed
 from isthmus.statistics import Counts, Kind, Moments
 
 
@@ -25,7 +25,7 @@ def as_source(
     Parameters
     ----------
     data
-        A table in memory (`Frame`), a table of an engine (`Lazy`), statistics (`Summary`), or a
+        A table in memory (`Frame`), a table of an engine (`Lazy`), statistics (`Precomputed`), or a
         source.
     kinds
         How to read some columns of a table.
@@ -35,7 +35,7 @@ def as_source(
     if isinstance(data, (Source, Moments, Counts)):
         if kinds is not None:
             raise SchemaError("kinds are for tables; a source and statistics know their kinds.")
-        return data if isinstance(data, Source) else Summary(data)
+        return data if isinstance(data, Source) else Precomputed(data)
     if isinstance(data, (str, os.PathLike)):
         raise _is_path(os.fspath(data))
     if isinstance(data, (np.ndarray, Mapping)):

@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 from isthmus.statistics.align import align_levels
-from isthmus.statistics.basis import Chebyshev, Expansion
 from isthmus.statistics.builder import MomentsBuilder
 from isthmus.statistics.coded import CodedRows
 from isthmus.statistics.counts import Counts
+from isthmus.statistics.expansion import Expansion
+from isthmus.statistics.features import Basis, Chebyshev, Features, register_basis
 from isthmus.statistics.moments import Moments
 from isthmus.statistics.plan import Plan
 from isthmus.statistics.rows import Rows
-from isthmus.statistics.schema import Kind, Level, Schema, Variable
+from isthmus.statistics.schema import Column, Kind, Level, Role, Schema, Variable
 
 __all__ = [
+    "Basis",
     "Chebyshev",
     "CodedRows",
+    "Column",
     "Counts",
     "Expansion",
+    "Features",
     "Kind",
     "Level",
     "Moments",
     "MomentsBuilder",
     "Plan",
+    "Role",
     "Rows",
     "Schema",
     "Variable",
     "align_levels",
+    "register_basis",
 ]

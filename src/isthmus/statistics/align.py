@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from isthmus.errors import SchemaError
 from isthmus.statistics.counts import Counts
 from isthmus.statistics.moments import Moments
-from isthmus.statistics.schema import Variable, union_levels
+from isthmus.statistics.schema import union_levels
 
 Statistic = TypeVar("Statistic", Moments, Counts)
 
@@ -24,22 +23,5 @@ def align_levels(first: Statistic, second: Statistic) -> tuple[Statistic, Statis
     SchemaError
         If names or kinds differ, or levels differ only in being text or not.
     """
-    for a, b in zip(first.schema.variables, second.schema.variables, strict=False):
-        _refuse_text_twins(a, b)
     schema = union_levels(first.schema, second.schema)
     return first.with_schema(schema), second.with_schema(schema)
-
-
-def _refuse_text_twins(a: Variable, b: Variable) -> None:
-    for one, other in ((a, b), (b, a)):
-        texts = {level for level in one.levels if isinstance(level, str)}
-        twin = next(
-            (v for v in other.levels if not isinstance(v, str) and str(v) in texts),
-            None,
-        )
-        if twin is not None:
-            raise SchemaError(
-                f"Variable {a.name!r} has the level {twin!r} in one table and the text "
-                f"{str(twin)!r} in the other. Convert one of the tables, so that both have text or "
-                "both have numbers."
-            )

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.statistics.coded import CodedRows
-
-if TYPE_CHECKING:
-    from isthmus.statistics.moments import Moments
+from isthmus.statistics.schema import Schema
 
 TOLERANCE = 1e-12
 """A squared correlation within this distance of 1 is a duplicate: rounding errors are smaller."""
@@ -54,19 +53,33 @@ def _first_occurrences(codes: NDArray[Any], levels: int) -> NDArray[np.int64]:
     return occurrences
 
 
-def same_blocks(moments: Moments) -> tuple[tuple[str, ...], ...]:
-    """Groups of variables whose feature columns span the same space."""
-    if moments.n < 3:
+def same_blocks(
+    schema: Schema,
+    n: int,
+    mean: NDArray[np.float64],
+    scatter: NDArray[np.float64],
+    constants: Collection[str],
+) -> tuple[tuple[str, ...], ...]:
+    """Groups of variables whose columns span the same space.
+
+    Parameters
+    ----------
+    schema
+        The variables, without basis functions.
+    n, mean, scatter
+        Number of rows, means and centred products of the columns.
+    constants
+        Names of variables to leave out.
+    """
+    if n < 3:
         return ()
-    constant = set(moments.constants())
-    schema, scatter = moments.schema, moments.scatter()
-    varying = [i for i, name in enumerate(schema.names) if name not in constant]
-    single = [i for i in varying if schema.blocks[i][1] - schema.blocks[i][0] == 1]
-    several = [i for i in varying if schema.blocks[i][1] - schema.blocks[i][0] > 1]
-    return group_pairs(
-        _single_pairs(scatter, schema.blocks, single) + _several_pairs(moments, several),
-        schema.names,
-    )
+    varying = [i for i, name in enumerate(schema.names) if name not in constants]
+    single = [i for i in varying if schema.variables[i].width == 1]
+    several = [slice(*schema.blocks[i]) for i in varying if schema.variables[i].width > 1]
+    positions = [i for i in varying if schema.variables[i].width > 1]
+    pairs = _single_pairs(scatter, schema.blocks, single)
+    pairs += [(positions[i], positions[j]) for i, j in _several_pairs(n, mean, scatter, several)]
+    return group_pairs(pairs, schema.names)
 
 
 def _single_pairs(
@@ -84,13 +97,13 @@ def _single_pairs(
     return pairs
 
 
-def _several_pairs(moments: Moments, several: list[int]) -> list[tuple[int, int]]:
+def _several_pairs(
+    n: int, mean: NDArray[np.float64], scatter: NDArray[np.float64], blocks: list[slice]
+) -> list[tuple[int, int]]:
     """Pairs of discrete variables with several columns whose contingency table is one-to-one."""
-    blocks, mean = moments.blocks, moments.mean()
     candidates: dict[tuple[int, ...], list[int]] = {}
-    for i in several:  # duplicates have the same frequencies: most pairs are never compared
-        shown = np.rint(mean[slice(*blocks[i])] * moments.n).astype(np.int64)
-        frequencies = _with_first_level(shown, moments.n)
+    for i, block in enumerate(blocks):  # duplicates have the same frequencies: compare only those
+        frequencies = _with_first_level(np.rint(mean[block] * n).astype(np.int64), n)
         key = tuple(sorted(frequencies[frequencies > 0].tolist()))
         candidates.setdefault(key, []).append(i)
     return [
@@ -98,14 +111,15 @@ def _several_pairs(moments: Moments, several: list[int]) -> list[tuple[int, int]
         for members in candidates.values()
         for k, i in enumerate(members)
         for j in members[k + 1 :]
-        if _one_to_one_blocks(moments, slice(*blocks[i]), slice(*blocks[j]))
+        if _one_to_one_blocks(n, mean, scatter, blocks[i], blocks[j])
     ]
 
 
-def _one_to_one_blocks(moments: Moments, a: slice, b: slice) -> bool:
+def _one_to_one_blocks(
+    n: int, mean: NDArray[np.float64], scatter: NDArray[np.float64], a: slice, b: slice
+) -> bool:
     """Whether each level of one variable occurs with one level of the other only."""
-    n, mean = moments.n, moments.mean()
-    shown = np.rint(moments.scatter()[a, b] + n * np.outer(mean[a], mean[b]))
+    shown = np.rint(scatter[a, b] + n * np.outer(mean[a], mean[b]))
     # The first level of each variable has no column: it has the rows that the others leave.
     rows = np.vstack([np.rint(n * mean[b]) - shown.sum(axis=0), shown])
     totals = _with_first_level(np.rint(n * mean[a]), n)

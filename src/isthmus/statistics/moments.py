@@ -1,4 +1,4 @@
-"""Moments: n, sums and the Gram matrix of feature columns, in one block a variable."""
+"""Moments: number of rows, sums and Gram matrix of columns, in one block per variable."""
 
 from __future__ import annotations
 
@@ -10,32 +10,35 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from isthmus.errors import DataError, SchemaError
+from isthmus.errors import DataError, MismatchError, SchemaError
 from isthmus.statistics import archive
+from isthmus.statistics.accumulator import Accumulator
 from isthmus.statistics.checks import refuse_empty
-from isthmus.statistics.schema import Kind, Schema
+from isthmus.statistics.duplicates import same_blocks
+from isthmus.statistics.schema import Kind, Role, Schema, Variable
+from isthmus.statistics.versions import FIRST_MOMENTS, schema_of_first_version
 
-FORMAT = "isthmus-moments/1"
+FORMAT = "isthmus-moments/2"
 
 Floats = NDArray[np.float64]
 
 
-def frozen(values: ArrayLike) -> Floats:
+def _frozen(values: ArrayLike) -> Floats:
     """A read-only copy in float64."""
-    found = np.array(values, dtype=np.float64, order="C")
-    found.flags.writeable = False
-    return found
+    array = np.array(values, dtype=np.float64, order="C")
+    array.flags.writeable = False
+    return array
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """First and second moments of the feature columns, kept so that they add up.
+    """First and second moments of the columns of all variables, kept so that they add up.
 
-    A continuous variable is one feature column; a discrete one has a one-hot column for each level
-    but the first. With ``s`` the shift, the sums are ``Σ (x - s)`` and the Gram matrix is
-    ``Σ (x - s)(x - s)ᵀ``. The shift is near the mean, so nothing is lost where the mean is
-    large against the spread.
+    Each variable has a block of columns (see `Schema`): a continuous one its value and its basis
+    functions, a discrete one an indicator per level but the first. With ``s`` the shift, the sums
+    are ``Σ (x - s)`` and the Gram matrix is ``Σ (x - s)(x - s)ᵀ``. The shift is near the mean, so
+    nothing is lost where the mean is large compared with the spread.
 
     Parameters
     ----------
@@ -57,13 +60,13 @@ class Moments:
     regime: str | None = None
 
     def __post_init__(self) -> None:
-        p = len(self.schema.columns)
+        p = self.schema.width
         refuse_empty(self.n)
         for name, shape in (("shift", (p,)), ("sums", (p,)), ("gram", (p, p))):
-            values = frozen(getattr(self, name))
+            values = _frozen(getattr(self, name))
             if values.shape != shape:
                 raise SchemaError(
-                    f"{name} has the shape {values.shape}; the schema has {p} feature columns, "
+                    f"{name} has the shape {values.shape}; the schema has {p} columns, "
                     f"so {shape} is needed."
                 )
             if not np.isfinite(values).all():
@@ -79,7 +82,7 @@ class Moments:
         weights: ArrayLike | None = None,
         regime: str | None = None,
     ) -> Moments:
-        """Compute moments of an array of one column a variable.
+        """Compute moments of an array with one column per variable.
 
         Parameters
         ----------
@@ -112,35 +115,33 @@ class Moments:
         regime: str | None = None,
     ) -> Moments:
         """Compute moments of columns, given one by one as in `from_array`."""
-        from isthmus.statistics.builder import MomentsBuilder
-
-        builder = MomentsBuilder(schema)
-        builder.update(columns, None if weights is None else np.asarray(weights))
-        return builder.finish(regime=regime)
+        accumulator = Accumulator(schema)
+        accumulator.update(columns, None if weights is None else np.asarray(weights))
+        return cls(schema, *accumulator.finish(), regime)
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Names of the feature columns."""
-        return self.schema.columns
+        """How the columns are printed; `schema.columns` states what they are."""
+        return self.schema.column_names
 
     @property
     def blocks(self) -> tuple[tuple[int, int], ...]:
-        """Start and stop of the feature columns of each variable."""
+        """Start and stop of the columns of each variable."""
         return self.schema.blocks
 
     def mean(self) -> Floats:
-        """Mean of each feature column."""
-        found: Floats = self.shift + self.sums / self.n
-        return found
+        """Mean of each column."""
+        mean: Floats = self.shift + self.sums / self.n
+        return mean
 
     @cached_property
     def _scatter(self) -> Floats:
-        found = self.gram - np.outer(self.sums, self.sums / self.n)
-        found = (found + found.T) / 2
+        scatter = self.gram - np.outer(self.sums, self.sums / self.n)
+        scatter = (scatter + scatter.T) / 2
         # Rounding must not leave a negative sum of squares.
-        np.fill_diagonal(found, np.maximum(found.diagonal(), 0.0))
-        found.flags.writeable = False
-        return found
+        np.fill_diagonal(scatter, np.maximum(scatter.diagonal(), 0.0))
+        scatter.flags.writeable = False
+        return scatter
 
     def scatter(self) -> Floats:
         """Centred Gram matrix: ``Σ (x - mean)(x - mean)ᵀ`` (read-only)."""
@@ -155,12 +156,8 @@ class Moments:
         return self._scatter / (self.n - ddof)
 
     def correlation(self) -> Floats:
-        """Correlations of the feature columns; zero with a constant one, one with itself."""
-        spread = np.sqrt(self._scatter.diagonal())
-        scale = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > 0)
-        found: Floats = np.clip(self._scatter * scale[:, None] * scale, -1.0, 1.0)
-        np.fill_diagonal(found, 1.0)
-        return found
+        """Correlations of the columns; zero with a constant one, one with itself."""
+        return correlate(self._scatter)[0]
 
     def shifted(self, shift: ArrayLike) -> Moments:
         """The same moments about another shift."""
@@ -194,14 +191,46 @@ class Moments:
         return replace(self, n=n, shift=centre, sums=a.sums + b.sums, gram=a.gram + b.gram)
 
     def select(self, names: Iterable[str]) -> Moments:
-        """Moments of some variables, in the order asked."""
+        """Moments of some variables with all their columns, in the order asked."""
         positions = self.schema.indices(names)
         keep = np.concatenate(
             [np.arange(*self.blocks[i]) for i in positions] or [np.arange(0)]
         ).astype(np.intp)
+        return self._take(Schema(tuple(self.schema.variables[i] for i in positions)), keep)
+
+    def without_features(self) -> Moments:
+        """Moments of the same variables without their basis functions."""
+        if not self.schema.has_features:
+            return self
+        columns = enumerate(self.schema.columns)
+        keep = np.array([i for i, c in columns if c.role is not Role.FEATURE], dtype=np.intp)
+        return self._take(self.schema.without_features(), keep)
+
+    def numeric(self, asker: object) -> Moments:
+        """Moments of the values alone, for methods that read one column per variable.
+
+        Parameters
+        ----------
+        asker
+            What needs them, for the error message.
+
+        Raises
+        ------
+        MismatchError
+            Some variables are discrete.
+        """
+        discrete = self.schema.of_kind(Kind.DISCRETE)
+        if discrete:
+            raise MismatchError(
+                f"{asker!r} needs continuous variables; {list(discrete[:5])} are discrete. "
+                "Use DegenerateGaussian for mixed tables, or leave them out."
+            )
+        return self.without_features()
+
+    def _take(self, schema: Schema, keep: NDArray[np.intp]) -> Moments:
         return replace(
             self,
-            schema=Schema(tuple(self.schema.variables[i] for i in positions)),
+            schema=schema,
             shift=self.shift[keep],
             sums=self.sums[keep],
             gram=self.gram[np.ix_(keep, keep)],
@@ -216,10 +245,9 @@ class Moments:
 
     def constants(self) -> tuple[str, ...]:
         """Names of the variables that have the same value in all rows."""
-        mean, square = self.mean(), self._scatter.diagonal()
-        # The shift itself is rounded: a constant leaves squares of a few units in the last place.
-        limit = self.n * (8 * np.finfo(np.float64).eps * np.abs(mean)) ** 2
-        still = square <= limit
+        # The squares of a constant cancel up to the rounding of the sums they are taken from.
+        limit = 64 * np.finfo(np.float64).eps * self.gram.diagonal()
+        still = self._scatter.diagonal() <= limit
         return tuple(
             v.name
             for v, (start, stop) in zip(self.schema.variables, self.blocks, strict=True)
@@ -231,9 +259,10 @@ class Moments:
 
         With fewer than three rows all are, so none are named. Constants are left out.
         """
-        from isthmus.statistics.duplicates import same_blocks
-
-        return same_blocks(self)
+        values = self.without_features()
+        return same_blocks(
+            values.schema, values.n, values.mean(), values.scatter(), values.constants()
+        )
 
     def save(self, path: archive.FilePath) -> None:
         """Write to a file (see the reference on the file format)."""
@@ -255,11 +284,12 @@ class Moments:
         FormatError
             If the file is damaged, or holds something that no rows can have.
         """
-        header, arrays = archive.read(path, FORMAT)
+        header, arrays = archive.read(path, FORMAT, FIRST_MOMENTS)
         with archive.damage_reported(path):
             archive.require_arrays(arrays, ("shift", "sums", "gram"))
+            first = header["format"] == FIRST_MOMENTS
             moments = cls(
-                Schema.from_dict(header["schema"]),
+                (schema_of_first_version if first else Schema.from_dict)(header["schema"]),
                 archive.whole_number(header["n"], "n"),
                 archive.real(arrays["shift"], "shift"),
                 archive.real(arrays["sums"], "sums"),
@@ -284,7 +314,7 @@ class Moments:
 
     def __repr__(self) -> str:
         regime = "" if self.regime is None else f", regime={self.regime!r}"
-        sizes = f"variables={len(self.schema)}, columns={len(self.columns)}"
+        sizes = f"variables={len(self.schema)}, columns={self.schema.width}"
         return f"Moments(n={self.n}, {sizes}{regime})"
 
 
@@ -293,25 +323,53 @@ def _difference(a: Schema, b: Schema) -> str:
         return f"names {list(a.names)[:10]} and {list(b.names)[:10]}"
     for u, v in zip(a.variables, b.variables, strict=True):
         if u != v:
-            return f"{u.name!r} is {u.kind} {u.levels!r} and {v.kind} {v.levels!r}"
+            return (
+                f"{u.name!r} is {u.kind} {_described(u)} in one and {v.kind} {_described(v)} in "
+                "the other"
+            )
     return "they are equal"
 
 
+def _described(variable: Variable) -> str:
+    """What may differ between two variables of one name."""
+    parts = [repr(variable.levels)] if variable.levels else []
+    parts += [repr(part) for part in (variable.lag, variable.features) if part is not None]
+    return ", ".join(parts)
+
+
+def correlate(covariance: Floats) -> tuple[Floats, Floats]:
+    """Split a covariance into correlations and variances; a constant gets the variance 1.
+
+    A constant has the correlation zero with all other columns, and one with itself.
+    """
+    variance = np.diagonal(covariance).copy()
+    constant = variance <= 0.0
+    variance[constant] = 1.0
+    spread = np.sqrt(variance)
+    correlation: Floats = np.clip(covariance / spread[:, None] / spread[None, :], -1.0, 1.0)
+    correlation[constant, :] = 0.0
+    correlation[:, constant] = 0.0
+    np.fill_diagonal(correlation, 1.0)
+    return correlation, variance
+
+
 def _recoding(old: Schema, new: Schema) -> tuple[Floats, Floats]:
-    """The affine map from the feature columns of `old` to those of `new`."""
+    """The affine map from the columns of `old` to those of `new`."""
     if old.names != new.names or any(
-        a.kind is not b.kind or not set(a.levels) <= set(b.levels)
+        (a.kind, a.features) != (b.kind, b.features) or not set(a.levels) <= set(b.levels)
         for a, b in zip(old.variables, new.variables, strict=True)
     ):
         raise SchemaError(
-            "The new schema must have the same names and kinds, and at least the same levels."
+            "The new schema must have the same names, kinds and basis functions, and at least the "
+            "same levels."
         )
-    mapping = np.zeros((len(new.columns), len(old.columns)))
-    offset = np.zeros(len(new.columns))
+    mapping = np.zeros((new.width, old.width))
+    offset = np.zeros(new.width)
     for i, (a, b) in enumerate(zip(old.variables, new.variables, strict=True)):
         at, to = old.blocks[i][0], new.blocks[i][0]
         if a.kind is Kind.CONTINUOUS:
-            mapping[to, at] = 1.0
+            same = np.arange(a.width)
+            mapping[to + same, at + same] = 1.0
             continue
         for j, level in enumerate(b.levels[1:]):
             if level == a.levels[0]:  # the level that had no column: one less all others

@@ -1,4 +1,10 @@
-"""What the columns are: names, kinds, levels, units of time."""
+"""The variables of a table, and the columns that belong to each of them.
+
+A variable is what becomes a node of a graph. It has one or more columns of numbers, its block: the
+value itself, one indicator per level of a category, basis functions of the value. A variable may be
+another one at an earlier time step. All of this is stated here; nothing is read from the spelling
+of a name.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +13,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
-from typing import Any, TypeAlias, final
+from typing import Any, NamedTuple, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.errors import FormatError, SchemaError
+from isthmus.graphs.lags import Lag, lagged_names
+from isthmus.statistics.features.base import Features
 
 Level: TypeAlias = str | int | float | bool
 """A value of a discrete variable."""
@@ -26,6 +34,39 @@ class Kind(StrEnum):
 
     CONTINUOUS = "continuous"
     DISCRETE = "discrete"
+
+
+class Role(StrEnum):
+    """What the numbers of a column are."""
+
+    VALUE = "value"
+    LAG = "lag"
+    LEVEL = "level"
+    FEATURE = "basis function"
+
+
+class Column(NamedTuple):
+    """One column of numbers.
+
+    Attributes
+    ----------
+    owner
+        Name of the variable that the column belongs to.
+    role
+        The value of the variable (now, or at an earlier time step), the indicator of a level, or a
+        basis function.
+    number
+        Number of the level or of the basis function, counted from 1; number of time steps for a
+        lag; 0 for a value.
+    name
+        How the column is printed: ``x``, ``x=level``, ``x~1``, ``x@1``. Nothing is read from it,
+        and a variable may have the same name.
+    """
+
+    owner: str
+    role: Role
+    number: int
+    name: str
 
 
 def plain_level(value: object, name: str) -> Level:
@@ -43,12 +84,12 @@ def plain_level(value: object, name: str) -> Level:
 
 
 def sort_levels(values: Iterable[Level]) -> tuple[Level, ...]:
-    """Sort levels; those of mixed types go by the name of their type first."""
-    found = list(values)
+    """Sort levels; levels of mixed types are sorted by the name of their type first."""
+    levels = list(values)
     try:
-        return tuple(sorted(found))
+        return tuple(sorted(levels))
     except TypeError:
-        return tuple(sorted(found, key=lambda v: (type(v).__name__, v)))
+        return tuple(sorted(levels, key=lambda v: (type(v).__name__, v)))
 
 
 @final
@@ -59,19 +100,26 @@ class Variable:
     Parameters
     ----------
     name
-        Name of the column.
+        Its name, and that of its column in a table.
     kind
         Continuous or discrete.
     levels
         The values of a discrete variable, in the order of their codes; empty for a continuous one.
     time_unit
         Unit of time where the variable is one (``"day"``), otherwise ``None``.
+    lag
+        The variable of which this is an earlier time step, and how many steps; ``None`` for a
+        variable of the present.
+    features
+        Basis functions of a continuous variable, which are further columns; ``None`` for none.
     """
 
     name: str
     kind: Kind
     levels: tuple[Level, ...] = ()
     time_unit: str | None = None
+    lag: Lag | None = None
+    features: Features | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
@@ -89,6 +137,19 @@ class Variable:
             )
         if self.kind is Kind.DISCRETE:
             self._check_levels()
+        if self.kind is Kind.DISCRETE and self.features is not None:
+            raise SchemaError(
+                f"Variable {self.name!r} is discrete and cannot have basis functions. "
+                "Read it as continuous, or leave them out."
+            )
+        if self.lag is not None:
+            lag = Lag(*self.lag)
+            if not isinstance(lag.steps, int) or lag.steps < 1 or lag.variable == self.name:
+                raise SchemaError(
+                    f"Variable {self.name!r} is said to be {lag.variable!r} {lag.steps} time steps "
+                    "earlier. The number of steps must be 1 or more, of another variable."
+                )
+            object.__setattr__(self, "lag", lag)
 
     def _check_levels(self) -> None:
         count = len(self.levels)
@@ -108,8 +169,25 @@ class Variable:
 
     @property
     def width(self) -> int:
-        """Number of feature columns: one, or a one-hot column for each level but the first."""
-        return 1 if self.kind is Kind.CONTINUOUS else len(self.levels) - 1
+        """Number of columns: one and the basis functions, or one per level but the first."""
+        if self.kind is Kind.DISCRETE:
+            return len(self.levels) - 1
+        return 1 if self.features is None else 1 + self.features.size
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The columns that belong to the variable, in order."""
+        if self.kind is Kind.DISCRETE:
+            return tuple(
+                Column(self.name, Role.LEVEL, i, f"{self.name}={level}")
+                for i, level in enumerate(self.levels[1:], start=1)
+            )
+        if self.lag is None:
+            value = Column(self.name, Role.VALUE, 0, self.name)
+        else:
+            value = Column(self.name, Role.LAG, self.lag.steps, self.name)
+        functions = range(1, self.width)
+        return value, *(Column(self.name, Role.FEATURE, k, f"{self.name}~{k}") for k in functions)
 
 
 @final
@@ -166,10 +244,10 @@ class Schema:
 
     def indices(self, names: Iterable[str]) -> tuple[int, ...]:
         """Positions of several different variables."""
-        found = tuple(self.index(n) for n in names)
-        if len(set(found)) != len(found):
-            raise SchemaError(f"A variable was asked for twice: {[self.names[i] for i in found]}.")
-        return found
+        places = tuple(self.index(n) for n in names)
+        if len(set(places)) != len(places):
+            raise SchemaError(f"A variable was asked for twice: {[self.names[i] for i in places]}.")
+        return places
 
     def of_kind(self, kind: Kind) -> tuple[str, ...]:
         """Names of the variables of one kind."""
@@ -185,19 +263,39 @@ class Schema:
 
     @cached_property
     def blocks(self) -> tuple[tuple[int, int], ...]:
-        """Start and stop of the feature columns of each variable."""
+        """Start and stop of the columns of each variable."""
         stops = np.cumsum([v.width for v in self.variables]).tolist()
         return tuple(zip([0, *stops[:-1]], stops, strict=True))
 
+    @property
+    def width(self) -> int:
+        """Number of columns of all variables."""
+        return self.blocks[-1][1]
+
     @cached_property
-    def columns(self) -> tuple[str, ...]:
-        """Names of the feature columns: ``name``, or ``name=level`` for levels but the first."""
-        found: list[str] = []
-        for v in self.variables:
-            found += (
-                [v.name] if v.kind is Kind.CONTINUOUS else [f"{v.name}={x}" for x in v.levels[1:]]
-            )
-        return tuple(found)
+    def columns(self) -> tuple[Column, ...]:
+        """The columns of all variables, block by block."""
+        return tuple(column for v in self.variables for column in v.columns)
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        """How the columns are printed."""
+        return tuple(column.name for column in self.columns)
+
+    @cached_property
+    def lag_of(self) -> Mapping[str, Lag]:
+        """For each variable, which one it is and how many time steps earlier; 0 is the present."""
+        return {v.name: Lag(v.name, 0) if v.lag is None else v.lag for v in self.variables}
+
+    @property
+    def lags(self) -> int:
+        """Number of earlier time steps; 0 where all variables are of the present."""
+        return max(lag.steps for lag in self.lag_of.values())
+
+    @property
+    def has_features(self) -> bool:
+        """Whether any variable has basis functions."""
+        return any(v.features is not None for v in self.variables)
 
     def require(self, kind: Kind, what: str) -> None:
         """Raise `SchemaError` unless all variables are of this kind."""
@@ -225,47 +323,111 @@ class Schema:
             )
         )
 
+    def with_lags(self, lags: int) -> Schema:
+        """The variables now, then all of them one time step earlier, and so on.
+
+        Parameters
+        ----------
+        lags
+            Number of earlier time steps.
+        """
+        if self.lags:
+            raise SchemaError("The schema has earlier time steps already.")
+        return Schema(
+            tuple(
+                replace(self[lag.variable], name=name, lag=lag if lag.steps else None)
+                for name, lag in lagged_names(self.names, lags).items()
+            )
+        )
+
+    def with_features(self, features: Mapping[str, Features]) -> Schema:
+        """Add basis functions to some variables, which must not have any."""
+        taken = [n for n in features if self[n].features is not None]
+        if taken:
+            raise SchemaError(
+                f"The variables {taken[:5]} have basis functions already. "
+                "Give the table without them."
+            )
+        return Schema(
+            tuple(
+                replace(v, features=features[v.name]) if v.name in features else v
+                for v in self.variables
+            )
+        )
+
+    def without_features(self) -> Schema:
+        """The same variables without their basis functions."""
+        if not self.has_features:
+            return self
+        return Schema(tuple(replace(v, features=None) for v in self.variables))
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON."""
-        found: list[dict[str, Any]] = []
+        entries: list[dict[str, Any]] = []
         for v in self.variables:
             entry: dict[str, Any] = {"name": v.name, "kind": v.kind.value}
             if v.levels:
                 entry["levels"] = list(v.levels)
             if v.time_unit is not None:
                 entry["time_unit"] = v.time_unit
-            found.append(entry)
-        return {"variables": found}
+            if v.lag is not None:
+                entry["lag"] = list(v.lag)
+            if v.features is not None:
+                entry["features"] = v.features.to_dict()
+            entries.append(entry)
+        return {"variables": entries}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Schema:
         """Read what `to_dict` wrote."""
         try:
-            return cls(
-                tuple(
-                    Variable(
-                        e["name"], Kind(e["kind"]), tuple(e.get("levels", ())), e.get("time_unit")
-                    )
-                    for e in data["variables"]
-                )
-            )
+            return cls(tuple(_variable(entry) for entry in data["variables"]))
+        except FormatError:
+            raise
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise FormatError(f"This is not a schema: {error}.") from error
 
 
+def _variable(entry: Mapping[str, Any]) -> Variable:
+    features = entry.get("features")
+    return Variable(
+        entry["name"],
+        Kind(entry["kind"]),
+        tuple(entry.get("levels", ())),
+        entry.get("time_unit"),
+        None if entry.get("lag") is None else Lag(*entry["lag"]),
+        None if features is None else Features.from_dict(features),
+    )
+
+
 def union_levels(first: Schema, second: Schema) -> Schema:
     """The schema of `first` with the levels that either has, sorted where they differ."""
+    pairs = list(zip(first.variables, second.variables, strict=False))
     if first.names != second.names or any(
-        a.kind is not b.kind for a, b in zip(first.variables, second.variables, strict=True)
+        (a.kind, a.lag, a.features) != (b.kind, b.lag, b.features) for a, b in pairs
     ):
         raise SchemaError(
             "Levels can only be aligned between tables of the same names and kinds "
             "in the same order; "
             f"got {list(first.names)} and {list(second.names)}."
         )
-    joined = {
-        a.name: sort_levels(set(a.levels) | set(b.levels))
-        for a, b in zip(first.variables, second.variables, strict=True)
-        if a.levels != b.levels
-    }
-    return first.with_levels(joined)
+    differing = [(a, b) for a, b in pairs if a.levels != b.levels]
+    for a, b in differing:
+        _refuse_text_twins(a, b)
+    return first.with_levels({a.name: sort_levels({*a.levels, *b.levels}) for a, b in differing})
+
+
+def _refuse_text_twins(a: Variable, b: Variable) -> None:
+    """Refuse 0 in one table and "0" in the other: nothing tells whether they mean the same."""
+    for one, other in ((a, b), (b, a)):
+        texts = {level for level in one.levels if isinstance(level, str)}
+        twin = next(
+            (v for v in other.levels if not isinstance(v, str) and str(v) in texts),
+            None,
+        )
+        if twin is not None:
+            raise SchemaError(
+                f"Variable {a.name!r} has the level {twin!r} in one table and the text "
+                f"{str(twin)!r} in the other. Convert one of the tables, so that both have text or "
+                "both have numbers."
+            )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +14,9 @@ from numpy.typing import NDArray
 
 import isthmus as ist
 from isthmus import simulate
-from isthmus.errors import MismatchError
+from isthmus.errors import KnowledgeError, MismatchError
 from isthmus.graphs import DAG, Knowledge
+from isthmus.graphs.lags import Lag
 from isthmus.objectives import AdditiveLoss
 from isthmus.results import DynamicNetwork, Ending
 from isthmus.searches import drive
@@ -45,9 +47,10 @@ def f1(found: set[tuple[str, str, int]], truth: set[tuple[str, str, int]]) -> fl
 class FromRows(AdditiveLoss):
     """Least squares over time, from residuals of rows."""
 
-    def __init__(self, names: tuple[str, ...], rows: Floats, targets: int) -> None:
-        self.nodes, self.targets = names, targets
-        self.owner = np.arange(len(names))
+    def __init__(self, lag_of: Mapping[str, Lag], rows: Floats, targets: int) -> None:
+        self.nodes, self.targets = tuple(lag_of), targets
+        self.lags = tuple(lag_of.values())
+        self.owner = np.arange(len(lag_of))
         self.x = rows - rows.mean(axis=0)
         self.sample_size = len(rows)
 
@@ -91,7 +94,7 @@ def test_moments_give_the_solution_of_rows(seed: int) -> None:
     source = ist.Series(series(seed, d=6).series, lags=2)
     search = ist.Dynotears()
     whole = ist.learn(source.moments(), search=search)
-    loss = FromRows(source.schema().names, source.rows(), 6)
+    loss = FromRows(source.schema().lag_of, source.rows(), 6)
     run = search.begin(loss, Knowledge().bind(loss.nodes), np.random.default_rng(0))
     found, _ = drive(run, "slow")
     assert DAG.from_parents(loss.nodes, found.parents) == whole.dag
@@ -124,8 +127,10 @@ def test_knowledge_holds_within_and_between_steps() -> None:
     solution = ist.learn(source, search=ist.Dynotears(), knowledge=knowledge)
     assert knowledge.allows(solution.dag)
     assert ("x0", "x5", 2) in network_of(solution).weights
-    with pytest.raises(MismatchError, match="earlier step"):
+    with pytest.raises(KnowledgeError, match="later tier"):
         ist.learn(source, search=ist.Dynotears(), knowledge=Knowledge(required=[("x0", "x1@1")]))
+    with pytest.raises(MismatchError, match="earlier step"):
+        ist.learn(source, search=ist.Dynotears(), knowledge=Knowledge(required=[("x0@2", "x1@1")]))
 
 
 def test_any_search_can_look_back_with_tiers() -> None:
@@ -134,7 +139,7 @@ def test_any_search_can_look_back_with_tiers() -> None:
     names = source.schema().names
     knowledge = Knowledge(tiers=[names[4:], names[:4]])
     solution = ist.learn(source, knowledge=knowledge)
-    network = DynamicNetwork.from_dag(solution.dag)
+    network = DynamicNetwork.from_dag(solution.dag, source.schema().lag_of)
     assert network.nodes == names[:4]
     # An edge within a step that is turned round can take a lagged one with it.
     past = {(e.source, e.target, e.lag) for e in truth.lagged_edges}

@@ -145,9 +145,10 @@ def test_two_sites_that_share_sums_learn_what_one_would() -> None:
     table, _ = curves(3)
     sites = [{n: x[:200] for n, x in table.items()}, {n: x[200:] for n, x in table.items()}]
     raw = ist.Frame(sites[0]).moments() + ist.Frame(sites[1]).moments()
-    expansion = ist.Chebyshev(5).standardised(raw)
+    expansion = ist.Expansion.standardised(ist.Chebyshev(5), raw)
     pooled = (
-        ist.Expanded(sites[0], expansion).moments() + ist.Expanded(sites[1], expansion).moments()
+        ist.WithFeatures(sites[0], expansion).moments()
+        + ist.WithFeatures(sites[1], expansion).moments()
     )
     score, search = ist.AdditiveLeastSquares(ist.Chebyshev(5)), ist.NotearsAdditive()
     found = ist.learn(pooled, score=score, search=search)
@@ -228,7 +229,7 @@ def test_rows_that_are_not_at_hand() -> None:
     moments = ist.Frame(curves(0)[0]).moments()
     with pytest.raises(MismatchError, match="only statistics"):
         ist.learn(moments, search=ist.NotearsAdditive())
-    with pytest.raises(MismatchError, match=r"Expanded"):
+    with pytest.raises(MismatchError, match=r"WithFeatures"):
         ist.AdditiveLeastSquares().bind(moments)
 
 
@@ -259,9 +260,9 @@ def test_constant_column_and_two_equal_ones() -> None:
 
 def test_schema_is_not_needed_for_moments_in_another_order() -> None:
     table, _ = curves(5)
-    moments = ist.Expanded(table, ist.Chebyshev(4)).moments()
+    moments = ist.WithFeatures(table, ist.Chebyshev(4)).moments()
     names = list(moments.schema.names)
-    assert Schema.continuous(names) == moments.schema
+    assert Schema.continuous(names) == moments.schema.without_features()
     turned = moments.select(names[::-1])
     search = ist.NotearsAdditive()
     score = ist.AdditiveLeastSquares(ist.Chebyshev(4))

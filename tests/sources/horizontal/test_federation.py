@@ -157,18 +157,18 @@ def test_basis_functions() -> None:
     data = {"a": a, "b": np.sin(2 * a) + 0.3 * rng.normal(size=1500)}
     basis = ist.Chebyshev(terms=4)
     federation = Federation.simulate(split(data, 5))
-    wide = federation.expanded(basis)
-    check_moments(wide.moments(), ist.Expanded(Frame(data), basis).moments())
+    wide = ist.WithFeatures(federation, basis)
+    check_moments(wide.moments(), ist.WithFeatures(Frame(data), wide.expansion).moments())
     # Columns and features, two rounds.
     assert len(wide.disclosure().entries) == 10
-    again = ist.Expanded(Federation.simulate(split(data, 5)), basis)
+    again = ist.WithFeatures(Federation.simulate(split(data, 5)), basis)
     check_moments(again.moments(), wide.moments(), 1e-9)
     assert len(again.disclosure().entries) == 10
     found = ist.learn(wide, score=ist.AdditiveLeastSquares(basis), search=ist.NotearsAdditive())
     assert found.dag.edges == (("a", "b"),)
     small = Federation.simulate(split({n: x[:60] for n, x in data.items()}, 3))
     with pytest.raises(DataError, match="single rows"):
-        small.expanded(basis)
+        ist.WithFeatures(small, basis)
 
 
 def test_nothing_is_asked_twice() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -181,3 +182,14 @@ def test_spark_partitions_without_rows(make_pyspark: Constructor) -> None:
     told = [e for e in source.disclosure().entries if "partitions" in e.what]
     assert len(told) == 1
     assert source.schema()["c"].kind is Kind.DISCRETE
+
+
+def test_moments_of_a_scanned_file_are_the_same_in_every_run(tmp_path: Path) -> None:
+    polars = pytest.importorskip("polars")
+    rng = np.random.default_rng(0)
+    path = tmp_path / "table.parquet"
+    table = polars.DataFrame({f"v{i}": rng.normal(size=200_000) for i in range(4)})
+    table.write_parquet(path, row_group_size=5_000)
+    first = Lazy(polars.scan_parquet(path)).moments()
+    assert all(Lazy(polars.scan_parquet(path)).moments() == first for _ in range(5))
+    assert Frame(table).moments() == first

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from isthmus.errors import DataError, MismatchError, SchemaError, UnplannedError
-from isthmus.sources import Frame, Lazy, Summary, as_source
+from isthmus.sources import Frame, Lazy, Precomputed, as_source
 from isthmus.sources.tables.grouping import pack
 from isthmus.statistics import Kind, Plan, Schema
 
@@ -128,7 +128,7 @@ def test_summaries() -> None:
     data = {"a": np.array([0, 1, 1, 0]), "b": np.array([0, 1, 0, 1]), "c": np.array([0, 0, 0, 1])}
     frame = Frame(data)
     moments = as_source(frame.moments())
-    assert isinstance(moments, Summary)
+    assert isinstance(moments, Precomputed)
     assert moments.moments(["b"]).columns == ("b=1",)
     assert moments.disclosure().entries == ()
     with pytest.raises(MismatchError, match="GaussianBIC"):

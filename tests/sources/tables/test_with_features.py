@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import isthmus as ist
-from isthmus.errors import DataError, SchemaError
+from isthmus.errors import DataError, MismatchError, SchemaError
 from isthmus.sources import Frame, Lazy
 from isthmus.statistics import Expansion
 from isthmus.testing.source import check_moments
@@ -21,14 +21,15 @@ def table(seed: int = 0, n: int = 500) -> dict[str, np.ndarray[tuple[int], np.dt
 
 def test_features_are_chebyshev_polynomials() -> None:
     data = table()
-    expanded = ist.Expanded(data, ist.Chebyshev(5, radius=2.0))
-    assert expanded.schema().names[:5] == ("x", "y", "z", "x~1", "x~2")
-    rows = expanded.rows()
-    for name, x in data.items():
+    wide = ist.WithFeatures(data, ist.Chebyshev(5, radius=2.0))
+    assert wide.schema().names == ("x", "y", "z")
+    columns = []
+    for x in data.values():
         u = np.clip((x - x.mean()) / (2.0 * x.std()), -1.0, 1.0)
-        for k in range(1, 6):
-            found = rows[:, expanded.schema().index(f"{name}~{k}")]
-            np.testing.assert_allclose(found, np.cos(k * np.arccos(u)), atol=1e-12)
+        columns += [x, *(np.cos(k * np.arccos(u)) for k in range(1, 6))]
+    expected = np.cov(columns, bias=True)
+    np.testing.assert_allclose(wide.moments().covariance(), expected, atol=1e-12, rtol=1e-12)
+    np.testing.assert_allclose(wide.moments().mean(), np.mean(columns, axis=1), atol=1e-13)
 
 
 @pytest.mark.parametrize("engine", ["polars", "duckdb"])
@@ -40,14 +41,15 @@ def test_engine_computes_the_same(engine: str) -> None:
     else:
         duckdb = pytest.importorskip("duckdb")
         lazy = duckdb.sql("select * from frame")
-    source = ist.Expanded(Lazy(lazy), ist.Chebyshev(6))
-    here = ist.Expanded(Frame(frame), ist.Chebyshev(6))
+    source = ist.WithFeatures(Lazy(lazy), ist.Chebyshev(6))
+    here = ist.WithFeatures(Frame(frame), ist.Chebyshev(6))
     check_moments(source.moments(), here.moments(), tolerance=1e-9)
+    check_moments(source.moments(["z", "x"]), here.moments(["z", "x"]), tolerance=1e-9)
     assert source.disclosure().entries
 
 
 def test_expansion_travels_as_json() -> None:
-    expansion = ist.Chebyshev(4).standardised(Frame(table()).moments())
+    expansion = Expansion.standardised(ist.Chebyshev(4), Frame(table()).moments())
     text = json.dumps(expansion.to_dict())
     assert Expansion.from_dict(json.loads(text)) == expansion
 
@@ -55,7 +57,7 @@ def test_expansion_travels_as_json() -> None:
 def test_refusals() -> None:
     with pytest.raises(DataError, match="terms"):
         ist.Chebyshev(0)
-    with pytest.raises(SchemaError, match="names of feature columns"):
-        ist.Expanded({"x~1": np.arange(5.0) + 0.5})
     with pytest.raises(SchemaError, match="continuous"):
-        ist.Expanded({"x": ["a", "b", "a"]})
+        ist.WithFeatures({"x": ["a", "b", "a"]})
+    with pytest.raises(MismatchError, match="only statistics"):
+        ist.WithFeatures(Frame(table()).moments())

@@ -34,11 +34,11 @@ from isthmus.federated.admm.steps import (
     without_cycles,
 )
 from isthmus.graphs import DAG
-from isthmus.graphs.lags import lagged_name, split_lag
+from isthmus.graphs.lags import Lag
 from isthmus.sources.horizontal.federation import Federation
 from isthmus.sources.horizontal.requests.statistics import AskTotals
 from isthmus.sources.horizontal.secure_sum.frames import REQUEST
-from isthmus.statistics import Kind
+from isthmus.statistics import Kind, Schema
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -51,9 +51,9 @@ class LinearADMM(ADMM):
     For the parameters see `ADMM`.
     """
 
-    def start(self, names: tuple[str, ...]) -> Floats:
+    def start(self, schema: Schema) -> Floats:
         """Return zeros."""
-        return np.zeros((len(names), len(names)))
+        return np.zeros((len(schema), len(schema)))
 
     def request(self, turn: Turn) -> AskConsensus:
         """Return the request to the sites for one step."""
@@ -73,8 +73,8 @@ class LinearADMM(ADMM):
 class DynamicADMM(ADMM):
     """ADMM for time series: contemporaneous and lagged edges, after section 5.2.
 
-    Lagged columns are named ``x@1``, ``x@2`` …, as `Series` names them. Only contemporaneous edges
-    can form a cycle.
+    The schema states which variables are lagged, as that of a `Series` does. Only contemporaneous
+    edges can form a cycle.
 
     Parameters
     ----------
@@ -91,18 +91,18 @@ class DynamicADMM(ADMM):
     lagged_penalty: float = 0.01
     lagged_threshold: float = 0.1
 
-    def start(self, names: tuple[str, ...]) -> Floats:
+    def start(self, schema: Schema) -> Floats:
         """Return zeros, with one column per contemporaneous variable."""
-        now = [n for n in names if split_lag(n)[1] == 0]
-        lags, left = divmod(len(names), max(len(now), 1))
-        wanted = tuple(lagged_name(n, lag) for lag in range(lags) for n in now)
-        if left or lags < 2 or wanted != names:
+        given = list(schema.lag_of.values())
+        now = [lag.variable for lag in given if lag.steps == 0]
+        wanted = [Lag(name, steps) for steps in range(schema.lags + 1) for name in now]
+        if schema.lags == 0 or wanted != given:
             raise SchemaError(
-                "ADMM for time series needs the columns of all variables, then all of them one "
-                f"step earlier, and so on: x, y, x@1, y@1 …; {list(names)[:8]} were given. Pass "
-                "Series(table, lags=2) for each site."
+                "ADMM for time series needs all variables, then all of them one time step "
+                f"earlier, and so on; {list(schema.names)[:8]} were given, with {schema.lags} "
+                "earlier steps. Pass Series(table, lags=2) for each site."
             )
-        return np.zeros((len(names), len(now)))
+        return np.zeros((len(schema), len(now)))
 
     def request(self, turn: Turn) -> AskConsensus:
         """Return the request to the sites for one step."""
@@ -157,10 +157,11 @@ class PerceptronADMM(ADMM):
         if self.hidden < 1:
             raise DataError(f"hidden must be at least 1; {self.hidden} was given.")
 
-    def start(self, names: tuple[str, ...]) -> Floats:
+    def start(self, schema: Schema) -> Floats:
         """Draw the initial parameters; no network uses the variable that it predicts."""
         from isthmus.numerics import perceptron
 
+        names = schema.names
         most = 3 * REQUEST // 32 - sum(map(len, names)) - 1000  # base64 of 8 bytes each
         if perceptron.size(len(names), self.hidden) > most:
             raise DataError(
@@ -232,7 +233,7 @@ def learn_admm(
     """
     schema = federation.schema()
     schema.require(Kind.CONTINUOUS, "ADMM")
-    start = options.start(schema.names)
+    start = options.start(schema)
     totals = federation.ask(AskTotals(schema.names))
     centre = tuple(totals.mean().tolist()) if options.centring is Centring.POOLED else None
 

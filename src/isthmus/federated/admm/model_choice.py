@@ -8,7 +8,6 @@ from isthmus.errors import MismatchError, StudyError
 from isthmus.federated.admm.learn import DynamicADMM, LinearADMM, PerceptronADMM
 from isthmus.federated.admm.requests import AskConsensus, AskNetworks
 from isthmus.federated.admm.steps import ADMM
-from isthmus.graphs.lags import split_lag
 from isthmus.parties.agreement.study import Study
 from isthmus.sources.horizontal.requests.statistics import AskTotals
 from isthmus.statistics import Kind
@@ -26,7 +25,7 @@ def model_of(study: Study, given: ADMM | None = None) -> ADMM:
     """Return the model that a study allows, or the given one, with at most the allowed rounds.
 
     A study that allows requests for networks is for `PerceptronADMM`, one with lagged variables
-    (``x@1``) for `DynamicADMM`, and any other for `LinearADMM`.
+    for `DynamicADMM`, and any other for `LinearADMM`.
 
     Raises
     ------
@@ -36,7 +35,7 @@ def model_of(study: Study, given: ADMM | None = None) -> ADMM:
         The study is for another model.
     """
     study.schema.require(Kind.CONTINUOUS, "ADMM")
-    lagged = any(split_lag(name)[1] for name in study.schema.names)
+    lagged = study.schema.lags > 0
     kinds: list[type[ADMM]] = []
     if AskConsensus.name in study.requests:
         kinds.append(DynamicADMM if lagged else LinearADMM)
@@ -51,7 +50,7 @@ def model_of(study: Study, given: ADMM | None = None) -> ADMM:
         names = " or ".join(kind.__name__ for kind in kinds)
         raise MismatchError(
             f"The study is for {names}; {type(given).__name__} was given. The requests of a study "
-            "and the names of its variables determine its model."
+            "and the time steps of its variables determine its model."
         )
     model, most = given or kinds[0](), study.rounds - SPARE
     if most < 1 or (given is not None and given.rounds > most):
@@ -60,5 +59,5 @@ def model_of(study: Study, given: ADMM | None = None) -> ADMM:
             f"sum, for keys, and for rounds that must be repeated. This leaves {max(most, 0)} "
             "steps for ADMM" + ("." if given is None else f"; {given.rounds} were requested.")
         )
-    model.start(study.schema.names)  # raises an error for variables that do not fit
+    model.start(study.schema)  # raises an error for variables that do not fit
     return replace(model, rounds=min(model.rounds, most))

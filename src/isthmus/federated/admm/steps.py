@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from isthmus.federated.admm.requests import AskConsensus, StepOfADMM
 from isthmus.numerics.acyclicity import exponential
+from isthmus.statistics import Schema
 
 Floats: TypeAlias = NDArray[np.float64]
 Bools: TypeAlias = NDArray[np.bool_]
@@ -124,8 +125,8 @@ class ADMM(ABC):
     stiffness: Stiffness = Stiffness.EACH
 
     @abstractmethod
-    def start(self, names: tuple[str, ...]) -> Floats:
-        """Return the initial common parameters."""
+    def start(self, schema: Schema) -> Floats:
+        """Return the initial common parameters; refuse variables that the model is not for."""
 
     @abstractmethod
     def request(self, turn: Turn) -> StepOfADMM:

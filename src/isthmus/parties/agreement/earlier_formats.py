@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Container
 from typing import Any
 
+from isthmus.statistics.versions import lags_by_name
+
 PROTOCOL = "secure sums"
 SECTION = ("rows", "threshold", "organisations", "fixed_membership")
 """Keys of a study that are in the section of its protocol since format 2."""
@@ -32,7 +34,21 @@ def study_from_format_1(table: dict[str, Any]) -> dict[str, Any]:
         unused = STEPS if new["method"] == PROTOCOL else frozenset()
         del new["method"], new["messages"]
         new["requests"] = [m for m in messages if m not in unused]
+    if isinstance(new.get("variables"), list):
+        new["variables"] = _with_lags(new["variables"])
     return new | {"protocol": section}
+
+
+def _with_lags(variables: list[Any]) -> list[Any]:
+    """State which variables are of earlier time steps, which format 1 knew by their names."""
+    names = tuple(str(v.get("name")) if isinstance(v, dict) else "" for v in variables)
+    lag_of = lags_by_name(names)
+    return [
+        {**v, "lag_of": lag_of[name].variable, "lag": lag_of[name].steps}
+        if name in lag_of and lag_of[name].steps
+        else v
+        for name, v in zip(names, variables, strict=True)
+    ]
 
 
 def policy_from_format_1(table: dict[str, Any]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from isthmus.errors import IsthmusError, StudyError
+from isthmus.graphs.lags import Lag
 from isthmus.parties.agreement.toml import Reader
 from isthmus.statistics import Kind, Schema, Variable
 
@@ -52,7 +53,7 @@ def take_variables(top: Reader) -> tuple[Schema | None, dict[str, tuple[float, f
         try:
             if kind is Kind.CONTINUOUS:
                 bounds[name] = entry.take("low", float), entry.take("high", float)
-                variables.append(Variable(name, kind))
+                variables.append(Variable(name, kind, lag=_take_lag(entry)))
             elif kind is Kind.DISCRETE:
                 variables.append(Variable(name, kind, tuple(entry.take("levels", list))))
         except IsthmusError as error:
@@ -67,6 +68,12 @@ def take_variables(top: Reader) -> tuple[Schema | None, dict[str, tuple[float, f
     return schema, bounds
 
 
+def _take_lag(entry: Reader) -> Lag | None:
+    """Take which variable this is at an earlier time step, and how many steps earlier."""
+    variable, steps = entry.take("lag_of", str, ""), entry.take("lag", int, 0)
+    return Lag(variable, steps) if variable or steps else None
+
+
 def variable_entries(schema: Schema, bounds: Bounds) -> list[dict[str, object]]:
     """Return the ``[[variables]]`` of a study file."""
     entries: list[dict[str, object]] = []
@@ -77,5 +84,7 @@ def variable_entries(schema: Schema, bounds: Bounds) -> list[dict[str, object]]:
         elif v.name in bounds:
             low, high = bounds[v.name]
             entry |= {"low": float(low), "high": float(high)}
+        if v.lag is not None:
+            entry |= {"lag_of": v.lag.variable, "lag": v.lag.steps}
         entries.append(entry)
     return entries

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from isthmus.errors import MismatchError
 from isthmus.graphs import BoundKnowledge
-from isthmus.graphs.lags import split_lag
+from isthmus.graphs.lags import Lag
 from isthmus.objectives import LAGGED_MODEL, AdditiveLoss
 from isthmus.results.dynamic import DynamicEdge, DynamicNetwork
 from isthmus.searches.base import Accepts, Run, Search, SearchResult
@@ -26,7 +26,8 @@ Booleans = NDArray[np.bool_]
 class Dynotears(Search[AdditiveLoss]):
     """Learn a vector autoregression with a graph within each step, by continuous optimisation.
 
-    Give `learn` a `Series`. The graph of the solution is over ``x`` and ``x@1``, ``x@2`` …; the
+    Give `learn` a `Series`. The graph of the solution is over the variables now and at earlier
+    time steps, which are printed as ``x@1``, ``x@2`` …; the
     detail ``network`` is the same as a :class:`~isthmus.results.DynamicNetwork`, with its weights
     and a plot of time. Edges from earlier steps cannot close a cycle, so only those within a step
     are kept from it. A common unit of all columns does not matter; like all least squares
@@ -59,7 +60,7 @@ class Dynotears(Search[AdditiveLoss]):
         self, objective: AdditiveLoss, knowledge: BoundKnowledge, rng: np.random.Generator
     ) -> Run[SearchResult]:
         """Start a run; nothing in it is random."""
-        if objective.targets == len(objective.nodes):
+        if objective.targets == len(objective.nodes) or not objective.lags:
             raise MismatchError(
                 "Dynotears needs earlier steps, and the objective has none. "
                 "Give Series(table, lags=2) as data and LaggedLeastSquares() as score."
@@ -72,7 +73,7 @@ class Dynotears(Search[AdditiveLoss]):
             )
 
         def network_of(graph: Booleans, coefficients: Floats) -> DynamicNetwork:
-            return _network(nodes, d, graph, coefficients)
+            return _network(objective.lags, d, graph, coefficients)
 
         options = AdditiveOptions(
             _each(past, self.penalty, self.lagged_penalty),
@@ -92,11 +93,11 @@ def _each(past: Booleans, now: float | None, lagged: float | None) -> Floats | N
 
 
 def _network(
-    nodes: tuple[str, ...], targets: int, graph: Booleans, coefficients: Floats
+    lags: tuple[Lag, ...], targets: int, graph: Booleans, coefficients: Floats
 ) -> DynamicNetwork:
-    weights = {}
-    for i, j in np.argwhere(graph).tolist():
-        source, lag = split_lag(nodes[i])
-        weights[DynamicEdge(source, nodes[j], lag)] = float(coefficients[i, j])
-    lags = max(split_lag(name)[1] for name in nodes)
-    return DynamicNetwork(nodes[:targets], lags, weights)
+    variables = tuple(lag.variable for lag in lags[:targets])
+    weights = {
+        DynamicEdge(lags[i].variable, variables[j], lags[i].steps): float(coefficients[i, j])
+        for i, j in np.argwhere(graph).tolist()
+    }
+    return DynamicNetwork(variables, max(lag.steps for lag in lags), weights)

@@ -23,13 +23,10 @@ from isthmus.sources.horizontal.requests.base import SumRequest
 from isthmus.sources.horizontal.requests.grid import Grid
 from isthmus.sources.horizontal.requests.statistics import AskCounts, AskFeatures, AskMoments
 from isthmus.sources.horizontal.round_scheduler import RoundScheduler
-from isthmus.statistics import Chebyshev, Counts, Expansion, Kind, Moments, Plan, Schema
+from isthmus.statistics import Counts, Expansion, Kind, Moments, Plan, Schema
 from isthmus.statistics.schema import union_levels
 
 T = TypeVar("T")
-
-ROWS_PER_COLUMN = 10
-"""Pooled rows required per column of basis functions; with fewer, products reveal single rows."""
 
 
 @final
@@ -173,24 +170,23 @@ class Federation(Source):
         self._counts.append(counts)
         return counts
 
-    def expanded(self, basis: Chebyshev | Expansion = Chebyshev()) -> Source:
-        """Return the columns with basis functions, standardised with pooled moments.
+    def with_features(self, expansion: Expansion) -> Source:
+        """Return the variables with basis functions, which the sites compute.
 
         Raises
         ------
         DataError
             There are too few rows for so many columns: their products would reveal single rows.
         """
-        if isinstance(basis, Chebyshev):
-            basis = basis.standardised(self.moments())
-        columns, n = len(basis.schema()), self.moments(basis.names).n
-        if n < ROWS_PER_COLUMN * columns:
+        columns = expansion.widen(self.schema()).width
+        needed, n = expansion.basis.rows_per_column * columns, self.moments(expansion.names).n
+        if n < needed:
             raise DataError(
-                f"{columns} columns of basis functions need at least {ROWS_PER_COLUMN * columns} "
-                f"rows over all sites; there are {n}. With fewer rows the sums would reveal single "
-                "rows. Use a basis with fewer terms, or fewer variables."
+                f"{columns} columns of values and basis functions need at least {needed} rows over "
+                f"all sites; there are {n}. With fewer rows the sums would reveal single rows. "
+                "Use a basis with fewer functions, or fewer variables."
             )
-        return _WithFeatures(self, basis)
+        return FederatedFeatures(self, expansion)
 
     def features(self, expansion: Expansion) -> Moments:
         """Compute moments of basis functions over all sites with one secure sum."""
@@ -207,7 +203,7 @@ class Federation(Source):
         """Raise `MismatchError`: rows never leave the sites."""
         raise MismatchError(
             "The rows of a federation stay at its sites. Use a score that needs moments or counts; "
-            "for nonlinear effects pass federation.expanded(basis)."
+            "for nonlinear effects pass WithFeatures(federation, basis)."
         )
 
     def disclosure(self) -> Disclosure:
@@ -226,8 +222,8 @@ class Federation(Source):
 
 
 @final
-class _WithFeatures(Source):
-    """A federation with basis functions of its columns."""
+class FederatedFeatures(Source):
+    """A federation with basis functions of its variables, which the sites compute."""
 
     def __init__(self, federation: Federation, expansion: Expansion) -> None:
         self._federation = federation
@@ -235,11 +231,11 @@ class _WithFeatures(Source):
         self._moments: Moments | None = None
 
     def schema(self) -> Schema:
-        """Return the columns themselves, then the feature columns of each."""
-        return self._expansion.schema()
+        """Return the variables, with their basis functions."""
+        return self._expansion.widen(self._federation.schema())
 
     def moments(self, names: Sequence[str] | None = None) -> Moments:
-        """Compute moments of these columns, by default of all."""
+        """Compute moments of these variables with their basis functions, by default of all."""
         if self._moments is None:
             self._moments = self._federation.features(self._expansion)
         return self._moments if names is None else self._moments.select(names)
@@ -255,9 +251,14 @@ class _WithFeatures(Source):
         """Raise `MismatchError`: rows never leave the sites."""
         return self._federation.rows()
 
+    def with_features(self, expansion: Expansion) -> Source:
+        """Raise an error: the variables have basis functions."""
+        expansion.widen(self.schema())
+        return self
+
     def disclosure(self) -> Disclosure:
         """Return what was released for the standardisation and for the features."""
         return self._federation.disclosure()
 
     def __repr__(self) -> str:
-        return f"{self._federation!r}.expanded({self._expansion.basis!r})"
+        return f"{self._federation!r} with {self._expansion.basis!r}"

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from isthmus.errors import SchemaError
-from isthmus.graphs.lags import lagged_name, split_lag
 from isthmus.sources.tables.series import Series
 from isthmus.statistics import Kind, Schema
 
@@ -18,8 +17,8 @@ def lagged_variables(
     if lags < 0:
         raise SchemaError(f"The number of lags must be 0 or more; {lags} was given.")
     schema.require(Kind.CONTINUOUS, "A study of time series")
-    lagged = {lagged_name(n, lag): bounds[n] for lag in range(lags + 1) for n in schema.names}
-    return Schema.continuous(list(lagged)), lagged
+    lagged = schema.with_lags(lags)
+    return lagged, {name: bounds[lag.variable] for name, lag in lagged.lag_of.items()}
 
 
 def as_studied(
@@ -32,23 +31,22 @@ def as_studied(
     table
         A table in memory. If it already has the lagged columns, it is returned unchanged.
     schema
-        The variables of the study: ``x, y, x@1, y@1`` and so on.
+        The variables of the study, some of which may be of earlier time steps.
     by, time
         As for `Series`.
     """
     import narwhals as nw
 
-    places = [split_lag(name) for name in schema.names]
-    lags = max((lag for _, lag in places), default=0)
+    lags = schema.lags
     if not lags and (by or time):
         raise SchemaError(
-            "The study is not about time series: it has no variable such as x@1. Leave out the "
-            "columns for time and realisation."
+            "The study is not about time series: no variable is of an earlier time step. Leave "
+            "out the columns for time and realisation."
         )
     frame: Any = nw.from_native(table, eager_only=True)
     if not lags or all(name in frame.columns for name in schema.names):
         return table
-    now = [name for name, lag in places if lag == 0]
+    now = [name for name, lag in schema.lag_of.items() if lag.steps == 0]
     wanted = [*now, *(key for key in (by, time) if key is not None)]
     lacking = [name for name in wanted if name not in frame.columns]
     if lacking:

@@ -22,7 +22,7 @@ from isthmus.sources.tables.kinds import (
     chosen_kind,
 )
 from isthmus.sources.tables.names import as_narwhals, check_names
-from isthmus.statistics import CodedRows, Counts, Kind, Moments, Plan, Schema, Variable
+from isthmus.statistics import CodedRows, Counts, Expansion, Kind, Moments, Plan, Schema, Variable
 from isthmus.statistics.checks import refuse_empty, refuse_missing
 from isthmus.statistics.coded import as_codes
 
@@ -134,6 +134,11 @@ class Frame(Source):
     def rows(self) -> NDArray[np.float64]:
         """All rows, shape (n, d), levels as codes."""
         return np.stack([np.asarray(x, dtype=np.float64) for x in self._prepared[1]], axis=1)
+
+    def with_features(self, expansion: Expansion) -> Frame:
+        """The same table, with basis functions that are computed when moments are."""
+        schema = expansion.widen(self.schema())
+        return Frame(self._data, schema=schema)
 
     def disclosure(self) -> Disclosure:
         """Nothing: the table is here."""

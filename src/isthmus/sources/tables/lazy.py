@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, final
 
@@ -26,7 +27,7 @@ from isthmus.sources.tables.kinds import (
     refused_type,
 )
 from isthmus.sources.tables.names import as_narwhals, check_names, repeated_names_refused
-from isthmus.statistics import CodedRows, Counts, Kind, Moments, Plan, Schema, Variable
+from isthmus.statistics import CodedRows, Counts, Expansion, Kind, Moments, Plan, Schema, Variable
 from isthmus.statistics.blocks import Block, Positions, count_set, planned_sets
 
 if TYPE_CHECKING:
@@ -257,25 +258,25 @@ class Lazy(Source):
             "that needs moments or counts, or collect the table and give that."
         )
 
-    def derive(self, columns: Sequence[Any], schema: Schema) -> Lazy:
-        """The same table with more columns, which the engine computes.
-
-        Parameters
-        ----------
-        columns
-            Narwhals expressions with names, over `columns`.
-        schema
-            Of the new table.
-        """
+    def with_features(self, expansion: Expansion) -> LazyFeatures:
+        """The same table, with basis functions that the engine computes."""
         import narwhals as nw
 
-        values = [nw.col(column).alias(name) for name, column in self._columns.items()]
-        return Lazy(self._frame.select(*values, *columns).to_native(), schema=schema)
-
-    @property
-    def columns(self) -> Mapping[str, str]:
-        """The column of each variable in the table that the engine sees."""
-        return self._columns
+        schema = expansion.widen(self.schema())
+        prefix = "isthmus_"
+        while any(name.startswith(prefix) for name in schema.names):
+            prefix += "_"
+        wanted: list[nw.Expr] = []
+        names: list[str] = []
+        for i, v in enumerate(schema.variables):
+            assert v.features is not None
+            column = nw.col(self._columns[v.name])
+            functions = v.features.expressions(column.cast(nw.Float64))
+            wanted += [column, *functions]
+            names += [v.name, *(f"{prefix}{i}_{k}" for k in range(1, v.width))]
+        renamed = [e.alias(name) for e, name in zip(wanted, names, strict=True)]
+        wide = Lazy(self._frame.select(*renamed).to_native(), schema=Schema.continuous(names))
+        return LazyFeatures(self, wide, schema)
 
     def disclosure(self) -> Disclosure:
         """What the engine has sent so far."""
@@ -294,6 +295,57 @@ def _names(frame: nw.LazyFrame[Any]) -> Sequence[str]:
         with repeated_names_refused():
             return frame.collect_schema().names()
     return list(frame.to_native().columns)
+
+
+@final
+class LazyFeatures(Source):
+    """A table of an engine with basis functions of its variables.
+
+    Parameters
+    ----------
+    table
+        The table itself.
+    wide
+        The table with one column per value and basis function, in the order of `schema`.
+    schema
+        The variables, with their basis functions.
+    """
+
+    def __init__(self, table: Lazy, wide: Lazy, schema: Schema) -> None:
+        self._table, self._wide, self._schema = table, wide, schema
+
+    def schema(self) -> Schema:
+        """The variables, with their basis functions."""
+        return self._schema
+
+    def moments(self, names: Sequence[str] | None = None) -> Moments:
+        """Moments of these variables, with their basis functions; of all if not given."""
+        asked = self._schema if names is None else self._schema.subset(names)
+        columns = self._wide.schema().names
+        blocks = [self._schema.blocks[i] for i in self._schema.indices(asked.names)]
+        flat = [name for start, stop in blocks for name in columns[start:stop]]
+        found = self._wide.moments(None if tuple(flat) == columns else flat)
+        return replace(found, schema=asked)
+
+    def counts(self, plan: Plan) -> Counts:
+        """Raise an error: continuous variables have no counts."""
+        return self._table.counts(plan)
+
+    def rows(self) -> NDArray[np.float64]:
+        """Raise an error: the rows stay with the engine."""
+        return self._table.rows()
+
+    def with_features(self, expansion: Expansion) -> Source:
+        """Raise an error: the variables have basis functions."""
+        expansion.widen(self._schema)
+        return self
+
+    def disclosure(self) -> Disclosure:
+        """What the engine sent for the table itself, and for the basis functions."""
+        return self._table.disclosure() + self._wide.disclosure()
+
+    def __repr__(self) -> str:
+        return f"{self._table!r} with basis functions"
 
 
 def is_lazy(data: object) -> bool:

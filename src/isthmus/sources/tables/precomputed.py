@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from isthmus.errors import MismatchError, UnplannedError
 from isthmus.results.disclosure import Disclosure
 from isthmus.sources.base import Source, countable
-from isthmus.statistics import Counts, Moments, Plan, Schema
+from isthmus.statistics import Counts, Expansion, Moments, Plan, Schema
 
 
 @final
-class Summary(Source):
+class Precomputed(Source):
     """Moments or counts themselves.
 
     Parameters
@@ -84,9 +84,16 @@ class Summary(Source):
             "or give the table itself."
         )
 
+    def with_features(self, expansion: Expansion) -> Source:
+        """Raise an error: basis functions cannot be computed from statistics."""
+        raise MismatchError(
+            "There are only statistics here, from which basis functions cannot be computed. Give "
+            "the table itself, or the moments of WithFeatures(table, basis)."
+        )
+
     def disclosure(self) -> Disclosure:
         """Nothing more than these statistics, which someone released before."""
         return Disclosure.none()
 
     def __repr__(self) -> str:
-        return f"Summary({self._statistics!r})"
+        return f"Precomputed({self._statistics!r})"

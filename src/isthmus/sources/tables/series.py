@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.errors import DataError, SchemaError
-from isthmus.graphs.lags import lagged_name, split_lag
 from isthmus.results.disclosure import Disclosure
 from isthmus.sources.base import Source
 from isthmus.sources.tables.frame import Frame
 from isthmus.sources.tables.names import as_narwhals
-from isthmus.statistics import Counts, Kind, Moments, Plan, Schema
+from isthmus.statistics import Counts, Expansion, Kind, Moments, Plan, Schema
 
 Floats = NDArray[np.float64]
 Columns = dict[str, NDArray[Any]]
@@ -22,10 +21,12 @@ Columns = dict[str, NDArray[Any]]
 
 @final
 class Series(Source):
-    """Series, with the past of each variable as further columns ``x@1``, ``x@2`` and so on.
+    """Time series: each variable now, and at earlier time steps.
 
-    A row is one step with the ``lags`` steps before it. Rows never reach across two realisations,
-    nor across a gap in time.
+    A row is one time step with the ``lags`` steps before it. Rows never reach across two
+    realisations, nor across a gap in time. The value of ``x`` one step earlier is a variable of its
+    own, printed as ``x@1``; its schema states what it is, so that no method puts an edge from a
+    later to an earlier step.
 
     Parameters
     ----------
@@ -76,8 +77,8 @@ class Series(Source):
                 f"No stretch has more than {lags} steps without a gap (the longest has {longest}). "
                 "Take fewer lags, or check the column of time."
             )
-        columns = [lagged_name(n, lag) for lag in range(lags + 1) for n in self._names]
-        self._frame = Frame(values, names=columns, schema=Schema.continuous(columns))
+        schema = Schema.continuous(self._names).with_lags(lags)
+        self._frame = Frame(values, names=schema.names, schema=schema)
 
     def schema(self) -> Schema:
         """The variables now, then one step before, and so on."""
@@ -94,6 +95,10 @@ class Series(Source):
     def rows(self) -> Floats:
         """All rows."""
         return self._frame.rows()
+
+    def with_features(self, expansion: Expansion) -> Frame:
+        """The same rows, with basis functions of the variables of all time steps."""
+        return self._frame.with_features(expansion)
 
     def disclosure(self) -> Disclosure:
         """Nothing: the series are here."""
@@ -116,12 +121,6 @@ def _pieces(
     if lacking:
         raise SchemaError(f"There is no column {lacking}. There are: {list(columns)[:20]}.")
     names = tuple(n for n in columns if n not in keys)
-    taken = [n for n in names if split_lag(n)[1]]
-    if taken:
-        raise SchemaError(
-            f"The columns {taken[:5]} have names of earlier steps (they end in @1, @2 …). "
-            "Rename them, or give a table of such columns to Frame."
-        )
     kinds = dict.fromkeys(names, Kind.CONTINUOUS)
     values = Frame({n: columns[n] for n in names}, kinds=kinds).rows()
     n = len(values)
@@ -154,8 +153,8 @@ def _columns(table: object) -> Columns:
     if not isinstance(frame, nw.DataFrame):
         raise DataError(
             f"A {type(table).__name__} is not a table in memory. Let its engine add the columns "
-            "x@1, x@2 … (lag(x, 1) over (partition by … order by …)) and give that to Lazy; or "
-            "collect it first."
+            "x@1, x@2 … (lag(x, 1) over (partition by … order by …)) and give it as "
+            "Lazy(table, schema=Schema.continuous(['x', …]).with_lags(2)); or collect it first."
         )
     return {c: np.asarray(frame.get_column(c).to_numpy()) for c in frame.columns}
 

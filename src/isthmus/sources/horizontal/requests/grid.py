@@ -102,19 +102,23 @@ class Grid:
     def _ranges(self) -> list[tuple[float, float]]:
         ranges: list[tuple[float, float]] = []
         for v in self.schema.variables:
-            own = self.bounds[v.name] if v.kind is Kind.CONTINUOUS else (-1.0, 1.0)
-            ranges += [own] * v.width
+            if v.kind is Kind.DISCRETE:
+                ranges += [(-1.0, 1.0)] * v.width
+                continue
+            ranges.append(self.bounds[v.name])
+            if v.features is not None:
+                ranges += v.features.basis.bounds()
         return ranges
 
     @cached_property
     def pairs(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Row and column indices of the upper triangle."""
-        return np.triu_indices(len(self.schema.columns))
+        return np.triu_indices(self.schema.width)
 
     @property
     def size(self) -> int:
         """How many numbers the moments have: n, the sums, the upper triangle of the products."""
-        p = len(self.schema.columns)
+        p = self.schema.width
         return 1 + p + p * (p + 1) // 2
 
     def encode(self, moments: Moments) -> LimbArray:
@@ -150,7 +154,7 @@ class Grid:
     def decode(self, total: LimbArray) -> Moments:
         """Read the moments of all sites, about their pooled mean."""
         n, *rest = to_ints(total)
-        p = len(self.schema.columns)
+        p = self.schema.width
         wide = self.fraction + GUARD
         sums = _objects(v << GUARD for v in rest[:p])
         units = [Fraction(2) ** (int(e) - wide) for e in self.exponents]

@@ -22,7 +22,7 @@ from isthmus.sources.horizontal.requests.grid import (
     encode_counts,
 )
 from isthmus.sources.horizontal.secure_sum.limbs import LimbArray
-from isthmus.statistics import Counts, Expansion, Kind, Moments, Plan, Schema
+from isthmus.statistics import Counts, Expansion, Moments, Plan, Schema
 
 
 @final
@@ -151,19 +151,15 @@ class AskFeatures(StatisticRequest[Moments]):
         return []
 
     def _grid(self, common: Grid) -> Grid:
-        schema = self.expansion.schema()
-        common.schema.subset(self.expansion.names).require(Kind.CONTINUOUS, "Basis functions")
-        # A Chebyshev polynomial of a clipped column stays between -1 and 1.
-        bounds = {n: common.bounds.get(n, (-1.5, 1.5)) for n in schema.names}
+        schema = self.expansion.widen(common.schema)
+        bounds = {n: common.bounds[n] for n in schema.names}
         return Grid(schema, bounds, common.rows, common.sites)
 
     def size(self, grid: Grid) -> int:
         return self._grid(grid).size
 
     def contribute(self, source: Source, state: MethodState | None) -> Contribution[Moments]:
-        from isthmus.sources.tables.with_features import Expanded
-
-        moments = Expanded(source, self.expansion).moments()
+        moments = source.with_features(self.expansion).moments()
         return Contribution(moments, moments)
 
     def encode(self, value: Moments, grid: Grid) -> LimbArray:
@@ -183,8 +179,10 @@ class AskFeatures(StatisticRequest[Moments]):
         return {"features": self.expansion.to_dict()}
 
     def __str__(self) -> str:
-        columns = len(self.expansion.schema())
-        return f"sums and products of {columns} basis functions of {len(self.variables)} variables"
+        functions = len(self.variables) * self.expansion.basis.size
+        return (
+            f"sums and products of {functions} basis functions of {len(self.variables)} variables"
+        )
 
 
 @final
@@ -208,7 +206,7 @@ class AskTotals(StatisticRequest[Moments]):
         return []
 
     def size(self, grid: Grid) -> int:
-        return 1 + len(grid.schema.subset(self.asked).columns)
+        return 1 + grid.schema.subset(self.asked).width
 
     def contribute(self, source: Source, state: MethodState | None) -> Contribution[Moments]:
         moments = source.moments(self.asked)

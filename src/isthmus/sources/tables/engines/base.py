@@ -23,7 +23,7 @@ class Computed:
     @classmethod
     def there(cls, moments: Moments) -> Computed:
         """Computed by the engine, or next to it in this process: it sent the moments only."""
-        p = len(moments.columns)
+        p = moments.schema.width
         what = f"n, sums and products of {p} columns of {len(moments.schema)} variables"
         return cls(moments, what, 1 + p + p * (p + 1) // 2)
 

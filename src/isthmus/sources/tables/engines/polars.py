@@ -58,7 +58,7 @@ class PolarsEngine(Engine):
 def _batches(selected: Any, rows: int) -> Iterator[Any]:
     if hasattr(selected, "collect_batches"):
         yield from selected.collect_batches(
-            chunk_size=rows, maintain_order=False, engine="streaming"
+            chunk_size=rows, maintain_order=True, engine="streaming"
         )
     else:  # older versions cannot hand over batches
         yield from selected.collect(engine="streaming").iter_slices(rows)

@@ -70,13 +70,17 @@ class SparkEngine(Engine):
         """Means of the first rows, for the continuous columns."""
         from pyspark.sql import functions as F  # noqa: N812
 
-        shift = np.zeros(len(schema.columns))
+        shift = np.zeros(schema.width)
         wanted = [i for i, v in enumerate(schema.variables) if v.kind is Kind.CONTINUOUS]
         if wanted:
-            means = selected.limit(SAMPLE).agg(*[F.avg(f"c{i}") for i in wanted]).collect()[0]
-            for i, mean in zip(wanted, means, strict=True):
+            asked = [f(f"c{i}") for i in wanted for f in (F.avg, F.min, F.max)]
+            found = selected.limit(SAMPLE).agg(*asked).collect()[0]
+            for i, mean, low, high in zip(
+                wanted, found[::3], found[1::3], found[2::3], strict=True
+            ):
                 if mean is not None and np.isfinite(mean):
-                    shift[schema.blocks[i][0]] = mean
+                    # A mean is rounded: between the extremes, that of a constant is the constant.
+                    shift[schema.blocks[i][0]] = min(max(mean, low), high)
         return shift
 
 
@@ -136,7 +140,7 @@ def _merged(
     schema: Schema, shift: NDArray[np.float64], parts: list[NDArray[np.float64]]
 ) -> Computed:
     """Add the parts of the workers, and refuse what they saw."""
-    d, p = len(schema), len(schema.columns)
+    d, p = len(schema), schema.width
     total = np.sum(parts, axis=0) if parts else np.zeros(2 + 4 * d + p + p * p)
     rows, spoiled = int(total[0]), int(total[1])
     odd = total[2 : 2 + 4 * d].reshape(d, 4).astype(np.int64)

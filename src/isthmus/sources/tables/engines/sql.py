@@ -25,7 +25,7 @@ SAMPLE = 10_000
 
 def expressions(schema: Schema) -> int:
     """Number of sums that the moments of these variables need."""
-    p = len(schema.columns)
+    p = schema.width
     return p * (p + 1) // 2 + p + len(schema)
 
 
@@ -145,12 +145,15 @@ def features(writer: Writer, schema: Schema, shift: NDArray[np.float64]) -> list
 
 
 def _shift(writer: Writer, schema: Schema) -> NDArray[np.float64]:
-    shift = np.zeros(len(schema.columns))
+    shift = np.zeros(schema.width)
     names = schema.of_kind(Kind.CONTINUOUS)
     if names:
-        means = writer.ask([f"AVG({writer.real(writer.column(n))})" for n in names], limit=SAMPLE)
+        cells = [writer.real(writer.column(n)) for n in names]
+        wanted = [f"{summary}({cell})" for summary in ("AVG", "MIN", "MAX") for cell in cells]
+        mean, low, high = writer.ask(wanted, limit=SAMPLE).reshape(3, -1)
         at = [schema.blocks[schema.index(n)][0] for n in names]
-        shift[at] = np.where(np.isfinite(means), means, 0.0)
+        # A mean is rounded: between the extremes, that of a constant is the constant.
+        shift[at] = np.where(np.isfinite(mean), np.clip(mean, low, high), 0.0)
     return shift
 
 

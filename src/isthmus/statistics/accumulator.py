@@ -1,0 +1,191 @@
+"""Adding up the sums and products of columns while rows stream past."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from isthmus.errors import DataError, SchemaError
+from isthmus.statistics.checks import OVERFLOW, refuse_empty, refuse_infinite, refuse_missing
+from isthmus.statistics.schema import Kind, Schema, Variable
+
+Floats = NDArray[np.float64]
+
+
+class Sums(NamedTuple):
+    """Number of rows, shift, sums and products of the columns of a schema."""
+
+    n: int
+    shift: Floats
+    sums: Floats
+    gram: Floats
+
+
+@final
+class Accumulator:
+    """Adds up rows in blocks of a fixed size, so that the result does not depend on the batches.
+
+    Missing and infinite cells cost nothing to find: they make the sums not finite, and only then
+    are they counted. They are refused in `finish`, when all are known.
+
+    Parameters
+    ----------
+    schema
+        The variables. Basis functions are computed here, from the values of their variable.
+    shift
+        Values near the means of the columns; by default the means of the first block.
+    """
+
+    def __init__(self, schema: Schema, shift: ArrayLike | None = None) -> None:
+        self._schema = schema
+        width = schema.width
+        self._shift: Floats | None = None if shift is None else np.array(shift, dtype=np.float64)
+        self._rows = 0
+        self._weight = 0
+        self._sums = np.zeros(width)
+        self._gram = np.zeros((width, width))
+        self._missing = dict.fromkeys(schema.names, 0)
+        self._infinite = dict.fromkeys(schema.names, 0)
+        self._spoiled = False
+        self._block = int(np.clip(2**18 // max(width, 1), 1024, 16384))
+        self._buffer = np.empty((width, self._block))
+        self._filled = 0
+        self._weights: Floats | None = None
+        self._waiting: list[tuple[list[NDArray[Any]], NDArray[Any] | None]] = []
+
+    def update(self, columns: Sequence[NDArray[Any]], weights: NDArray[Any] | None = None) -> None:
+        """Add rows, given as one array per variable (codes for a discrete one)."""
+        n = len(columns[0])
+        if any(len(c) != n for c in columns):
+            raise SchemaError("The columns have different lengths.")
+        self._rows += n
+        self._weight += n if weights is None else int(weights.sum())
+        if self._shift is not None:
+            self._take(columns, weights)
+            return
+        self._waiting.append((list(columns), weights))
+        if self._rows >= self._block:
+            self._begin()
+
+    def miss(self, name: str, count: int) -> None:
+        """Report missing cells that were seen before the rows came here."""
+        self._missing[name] += count
+
+    def _begin(self) -> None:
+        """Choose the shift from the first rows, and add up the rows that waited for it."""
+        waiting, self._waiting = self._waiting, []
+        first = []
+        for j in range(len(self._schema)):
+            parts = [columns[j][: self._block] for columns, _ in waiting]
+            whole = parts[0] if len(parts) == 1 else np.concatenate(parts)
+            first.append(whole[: self._block])
+        self._shift = self._guess(first)
+        for columns, weights in waiting:
+            self._take(columns, weights)
+
+    def _guess(self, columns: list[NDArray[Any]]) -> Floats:
+        """Means of finite cells only: others are refused later."""
+        shift = np.zeros(self._schema.width)
+        for v, (start, stop), x in zip(
+            self._schema.variables, self._schema.blocks, columns, strict=True
+        ):
+            # The middle of an indicator is any number between 0 and 1; zero is exact.
+            if v.kind is Kind.CONTINUOUS:
+                finite = np.asarray(x, dtype=np.float64)
+                finite = finite[np.isfinite(finite)]
+                if len(finite):
+                    # Dividing first cannot overflow; the anchor keeps a constant exact.
+                    anchor = finite[0]
+                    shift[start] = anchor + ((finite - anchor) / len(finite)).sum()
+                    if v.features is not None:
+                        shift[start + 1 : stop] = v.features.evaluate(finite).mean(axis=1)
+        return np.where(np.isfinite(shift), shift, 0.0)
+
+    def _take(self, columns: Sequence[NDArray[Any]], weights: NDArray[Any] | None) -> None:
+        """Copy rows into the block, and add it up whenever it is full."""
+        n, at = len(columns[0]), 0
+        while at < n:
+            stop = min(n, at + self._block - self._filled)
+            place = slice(self._filled, self._filled + stop - at)
+            for v, (first, last), x in zip(
+                self._schema.variables, self._schema.blocks, columns, strict=True
+            ):
+                self._write(v, first, last, x[at:stop], place)
+            if weights is not None and self._weights is None:
+                self._weights = np.ones(self._block)
+            if self._weights is not None:
+                self._weights[place] = 1.0 if weights is None else weights[at:stop]
+            self._filled = place.stop
+            at = stop
+            if self._filled == self._block:
+                self._flush()
+
+    def _write(
+        self, variable: Variable, first: int, last: int, x: NDArray[Any], place: slice
+    ) -> None:
+        """Write the columns of one variable into the block, less the shift."""
+        assert self._shift is not None
+        buffer, shift = self._buffer, self._shift
+        if variable.kind is Kind.DISCRETE:
+            codes = self._codes(variable.name, x, last - first + 1)
+            for j in range(first, last):
+                np.subtract(
+                    codes == j - first + 1, shift[j], out=buffer[j, place], dtype=np.float64
+                )
+            return
+        np.subtract(x, shift[first], out=buffer[first, place], dtype=np.float64)
+        if variable.features is not None:
+            functions = variable.features.evaluate(np.asarray(x, dtype=np.float64))
+            rows = slice(first + 1, last)
+            np.subtract(functions, shift[rows, None], out=buffer[rows, place])
+
+    def _codes(self, name: str, x: NDArray[Any], levels: int) -> NDArray[Any]:
+        if x.dtype.kind == "f" and np.isnan(x).any():
+            self._missing[name] += int(np.isnan(x).sum())
+            self._spoiled = True
+            return x
+        if len(x) and (x.min() < 0 or x.max() >= levels):
+            raise SchemaError(
+                f"Variable {name!r} has codes from {x.min()} to {x.max()}; "
+                f"with {levels} levels they go from 0 to {levels - 1}."
+            )
+        return x
+
+    def _flush(self) -> None:
+        """Add up the rows of the block."""
+        buffer = self._buffer[:, : self._filled]
+        weights = None if self._weights is None else self._weights[: self._filled]
+        with np.errstate(all="ignore"):  # what is not finite is inspected below
+            weighted = buffer if weights is None else buffer * weights
+            sums, gram = weighted.sum(axis=1), weighted @ buffer.T
+        if self._spoiled or not np.isfinite(gram.diagonal()).all():
+            self._inspect(buffer)
+        if not self._spoiled:
+            self._sums += sums
+            self._gram += gram
+        self._filled = 0
+
+    def _inspect(self, buffer: Floats) -> None:
+        """Count what made the sums not finite."""
+        self._spoiled = True
+        for v, (start, _) in zip(self._schema.variables, self._schema.blocks, strict=True):
+            if v.kind is Kind.CONTINUOUS:
+                self._missing[v.name] += int(np.isnan(buffer[start]).sum())
+                self._infinite[v.name] += int(np.isinf(buffer[start]).sum())
+
+    def finish(self) -> Sums:
+        """The sums over all rows; refuses what cannot be used."""
+        if self._shift is None and self._rows:
+            self._begin()
+        if self._filled:
+            self._flush()
+        refuse_missing(self._missing, self._rows)
+        refuse_infinite(self._infinite)
+        refuse_empty(self._weight)
+        if self._spoiled:
+            raise DataError(OVERFLOW)
+        assert self._shift is not None
+        return Sums(self._weight, self._shift, self._sums, (self._gram + self._gram.T) / 2)

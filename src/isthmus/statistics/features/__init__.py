@@ -1,0 +1,21 @@
+"""Basis functions: the interface, and one file per basis."""
+
+from __future__ import annotations
+
+from isthmus.statistics.features.base import (
+    Basis,
+    Features,
+    basis_from_dict,
+    basis_to_dict,
+    register_basis,
+)
+from isthmus.statistics.features.chebyshev import Chebyshev
+
+__all__ = [
+    "Basis",
+    "Chebyshev",
+    "Features",
+    "basis_from_dict",
+    "basis_to_dict",
+    "register_basis",
+]

@@ -1,0 +1,184 @@
+"""The interface of a basis: functions of one variable that become further columns.
+
+A basis states everything that other parts of the library need to know about it: how many functions
+it has, their values, how an engine computes them, their bounds, and how many rows their sums need
+before they may be released. Nothing else in the library has to change for a new basis.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any, ClassVar, TypeVar, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isthmus.errors import DataError, FormatError
+
+Floats = NDArray[np.float64]
+
+_REGISTERED: dict[str, type[Basis]] = {}
+
+
+class Basis(ABC):
+    """Functions of one standardised variable (mean 0, standard deviation 1).
+
+    Subclasses are frozen dataclasses whose fields are numbers, strings or Booleans. Decorate them
+    with `register_basis`, so that files and requests to other sites can name them, and check them
+    with `isthmus.testing.check_basis`.
+
+    Attributes
+    ----------
+    name
+        Under which the basis is registered.
+    rows_per_column
+        How many pooled rows a federation needs per column before it may sum the products of the
+        columns; with fewer rows, the products would reveal single rows.
+    """
+
+    name: ClassVar[str]
+    rows_per_column: ClassVar[int]
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """Number of functions."""
+
+    @abstractmethod
+    def evaluate(self, z: Floats) -> Floats:
+        """Evaluate all functions.
+
+        Parameters
+        ----------
+        z
+            Standardised values, of any shape. NaN gives NaN.
+
+        Returns
+        -------
+        numpy.ndarray
+            Shape ``(size, *z.shape)``.
+        """
+
+    @abstractmethod
+    def expressions(self, z: Any) -> Sequence[Any]:
+        """Write all functions in the language of an engine.
+
+        Parameters
+        ----------
+        z
+            A narwhals expression for the standardised variable. Use its operators and methods
+            (``z.clip(-1.0, 1.0)``, ``z.exp()``); `polynomial` writes a polynomial.
+
+        Returns
+        -------
+        sequence
+            One expression per function, with the same values as `evaluate`.
+        """
+
+    @abstractmethod
+    def bounds(self) -> Sequence[tuple[float, float]]:
+        """Lowest and highest value that each function can have; secure sums rely on them."""
+
+
+BasisT = TypeVar("BasisT", bound=type[Basis])
+
+
+def register_basis(cls: BasisT) -> BasisT:
+    """Register a basis under its name, so that files and requests can name it.
+
+    Use it as a class decorator. In a federation, every site must import the module that does this.
+    """
+    other = _REGISTERED.get(cls.name)
+    if other is not None and (other.__module__, other.__qualname__) != (
+        cls.__module__,
+        cls.__qualname__,
+    ):
+        raise DataError(
+            f"The basis name {cls.name!r} is taken by {other.__module__}.{other.__qualname__}. "
+            "Choose another name."
+        )
+    if not is_dataclass(cls):
+        raise DataError(f"{cls.__name__} must be a dataclass to be registered as a basis.")
+    _REGISTERED[cls.name] = cls
+    return cls
+
+
+def basis_to_dict(basis: Basis) -> dict[str, Any]:
+    """Describe a basis by plain data for JSON: its name and its parameters."""
+    assert is_dataclass(basis)
+    return {basis.name: {f.name: getattr(basis, f.name) for f in fields(basis)}}
+
+
+def basis_from_dict(data: Mapping[str, Any]) -> Basis:
+    """Read what `basis_to_dict` wrote; `FormatError` for anything else."""
+    if not isinstance(data, Mapping) or len(data) != 1:
+        raise FormatError("A basis is described by one name with its parameters.")
+    ((name, parameters),) = data.items()
+    cls = _REGISTERED.get(name)
+    if cls is None:
+        raise FormatError(
+            f"The basis {name!r} is not registered; registered are {sorted(_REGISTERED)}. "
+            "Import the module that defines it."
+        )
+    try:
+        return cls(**parameters)
+    except (TypeError, ValueError) as error:
+        raise FormatError(f"The basis {name!r} cannot have these parameters: {error}") from error
+
+
+def polynomial(coefficients: Sequence[float], z: Any) -> Any:
+    """Evaluate a polynomial of an array or an engine's expression by Horner's rule.
+
+    Parameters
+    ----------
+    coefficients
+        From the constant upwards; at least two.
+    z
+        The argument.
+    """
+    value = z * coefficients[-1]
+    for coefficient in coefficients[-2:0:-1]:
+        value = (value + coefficient) * z
+    return value + coefficients[0]
+
+
+@final
+@dataclass(frozen=True)
+class Features:
+    """The basis functions of one variable: a basis, and the centre and scale of the variable."""
+
+    basis: Basis
+    centre: float
+    scale: float
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.centre) and math.isfinite(self.scale) and self.scale > 0):
+            raise DataError(
+                f"Basis functions need a finite centre and a positive scale; {self.centre} and "
+                f"{self.scale} were given."
+            )
+
+    @property
+    def size(self) -> int:
+        """Number of functions."""
+        return self.basis.size
+
+    def evaluate(self, values: Floats) -> Floats:
+        """Evaluate all functions for values of the variable; shape ``(size, *values.shape)``."""
+        return self.basis.evaluate((values - self.centre) / self.scale)
+
+    def expressions(self, column: Any) -> Sequence[Any]:
+        """Write all functions of a column in the language of an engine."""
+        return self.basis.expressions((column - self.centre) / self.scale)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Describe them by plain data for JSON."""
+        return {"basis": basis_to_dict(self.basis), "centre": self.centre, "scale": self.scale}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Features:
+        """Read what `to_dict` wrote."""
+        return cls(basis_from_dict(data["basis"]), float(data["centre"]), float(data["scale"]))
