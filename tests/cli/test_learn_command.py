@@ -88,7 +88,7 @@ def test_kinds_are_read_as_told(rain: Path, capsys: pytest.CaptureFixture[str]) 
     ("arguments", "code", "says"),
     [
         (["nowhere.csv"], ExitCode.FILE, "no file"),
-        (["{rain}", "-o", "x.docx"], ExitCode.FORMAT, "does not end in"),
+        (["{rain}", "-o", "x.docx"], ExitCode.FORMAT, "ends in one of"),
         (["{rain}", "--drop", "what"], ExitCode.SCHEMA, "'what'"),
         (["{rain}", "--score", "GaussianBIC", "--discrete", "id"], ExitCode.MISMATCH, "continuous"),
         (["{rain}", "--forbidden", "a", "b"], ExitCode.GRAPH, "'a'"),
@@ -171,3 +171,23 @@ def test_a_reader_that_has_seen_enough_is_no_error(rain: Path) -> None:
         told = running.stderr.read()
     assert (running.returncode, told) == (0, b"")
     assert out.exists()
+
+
+def test_a_column_cannot_be_continuous_and_discrete(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("a,b\n1,2\n2,1\n")
+    assert main(["learn", str(path), "--continuous", "a", "--discrete", "a"]) == ExitCode.SCHEMA
+    assert "both continuous and discrete" in capsys.readouterr().err
+
+
+def test_repeated_columns_are_refused_by_the_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("a,a,b\n1,2,3\n2,1,4\n")
+    assert main(["learn", str(path)]) == ExitCode.SCHEMA
+    assert "Column names must be unique; these occur more than once: ['a']" in (
+        capsys.readouterr().err
+    )

@@ -11,7 +11,7 @@ from typing import Any
 from isthmus.cli.exit_codes import ExitCode
 from isthmus.cli.strategies import names_of_scores, names_of_searches, score_from, search_from
 from isthmus.compose.learn import learn
-from isthmus.errors import FormatError
+from isthmus.errors import FormatError, SchemaError
 from isthmus.graphs import Knowledge
 from isthmus.io import write_dot, write_edge_list, write_graphml, write_json
 from isthmus.results import Solution
@@ -27,9 +27,9 @@ def add(commands: Any) -> None:
         description="Learn a network from a table in a CSV, TSV or Parquet file.",
         epilog=f"Scores: {', '.join(names_of_scores())}. "
         f"Searches: {', '.join(names_of_searches())}. "
-        "Options of them as in Python: --score 'BDeu(ess=10)'.",
+        "Give their options as in Python: --score 'BDeu(ess=10)'.",
     )
-    command.add_argument("file", type=Path, help="the table")
+    command.add_argument("file", type=Path, help="file with the table")
     command.add_argument(
         "-o",
         "--output",
@@ -37,12 +37,28 @@ def add(commands: Any) -> None:
         default=[],
         type=Path,
         metavar="FILE",
-        help=f"where to write the result, may be repeated; ends in {', '.join(_WRITERS)}",
+        help="write the result to this file; may be repeated. The extension tells the format: "
+        + ", ".join(_WRITERS),
     )
-    command.add_argument("--score", type=score_from, help="what is good; chosen by default")
-    command.add_argument("--search", type=search_from, help="how to look; chosen by default")
-    command.add_argument("--seed", type=int, default=0, help="of all random choices")
-    command.add_argument("--time-limit", type=float, metavar="SECONDS", help="best graph by then")
+    command.add_argument(
+        "--score",
+        type=score_from,
+        help="score to optimise; by default chosen from the column types",
+    )
+    command.add_argument(
+        "--search",
+        type=search_from,
+        help="search algorithm; by default chosen from the column types and their number",
+    )
+    command.add_argument(
+        "--seed", type=int, default=0, help="random seed; the same seed gives the same graph"
+    )
+    command.add_argument(
+        "--time-limit",
+        type=float,
+        metavar="SECONDS",
+        help="stop after this many seconds and return the best graph so far",
+    )
     for kind in Kind:
         command.add_argument(
             f"--{kind}",
@@ -52,7 +68,11 @@ def add(commands: Any) -> None:
             help=f"read this column as {kind}; may be repeated",
         )
     command.add_argument(
-        "--drop", action="append", default=[], metavar="COLUMN", help="leave out; may be repeated"
+        "--drop",
+        action="append",
+        default=[],
+        metavar="COLUMN",
+        help="leave this column out; may be repeated",
     )
     for name, meaning in (("required", "must"), ("forbidden", "must not")):
         command.add_argument(
@@ -61,18 +81,20 @@ def add(commands: Any) -> None:
             nargs=2,
             default=[],
             metavar=("FROM", "TO"),
-            help=f"an edge that {meaning} be there; may be repeated",
+            help=f"an edge that {meaning} be in the graph; may be repeated",
         )
-    command.add_argument("-q", "--quiet", action="store_true", help="no progress, no summary")
+    command.add_argument(
+        "-q", "--quiet", action="store_true", help="print no progress and no summary"
+    )
     command.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> ExitCode:
-    """Learn, print a summary, write what was asked for."""
+    """Learn, write the requested files and print a summary."""
     for path in options.output:
         writer(path)
     table = read_table(options.file, drop=options.drop)
-    kinds = {name: kind for kind in Kind for name in getattr(options, kind.value)}
+    kinds = _kinds(options)
     known = options.required or options.forbidden
     solution = learn(
         table,
@@ -93,22 +115,29 @@ def run(options: argparse.Namespace) -> ExitCode:
     return ExitCode.DONE
 
 
+def _kinds(options: argparse.Namespace) -> dict[str, Kind]:
+    both = sorted(set(options.continuous) & set(options.discrete))
+    if both:
+        raise SchemaError(f"The columns {both} were given as both continuous and discrete.")
+    return {name: kind for kind in Kind for name in getattr(options, kind.value)}
+
+
 def _pairs(given: list[list[str]]) -> list[tuple[str, str]]:
     return [(a, b) for a, b in given]
 
 
 def writer(path: Path) -> Callable[[Solution, Path], None]:
-    """What writes a result into a file with this ending."""
+    """The function that writes a result in the format of this file."""
     if path.suffix.lower() not in _WRITERS:
         raise FormatError(
-            f"{path.name!r} does not end in one of {', '.join(_WRITERS)}, "
-            "so it is not clear what to write."
+            f"The format of {path.name!r} is not known. Give a name that ends in one of "
+            f"{', '.join(_WRITERS)}."
         )
     return _WRITERS[path.suffix.lower()]
 
 
 def _picture(solution: Solution, path: Path) -> None:
-    # The axes are new, so what they are in is a figure and no part of one.
+    # New axes belong to a figure, never to a part of one.
     figure: Any = solution.plot().figure
     figure.savefig(path)
 
