@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from isthmus.sources.horizontal.federation import Federation
 from isthmus.sources.horizontal.requests.base import (
     Contribution,
     MethodState,
@@ -39,7 +38,6 @@ __all__ = [
     "BrokenFrameError",
     "Contribution",
     "Coordinator",
-    "Federation",
     "FrameKind",
     "Grid",
     "KeyRound",
