@@ -164,9 +164,21 @@ def make_ibis_postgres(postgres: str, make_pyarrow: Constructor) -> Iterator[Con
         connection = ibis.connect(postgres)
 
     def make(data: Table) -> Any:
+        # Ibis cannot insert into columns with odd names: they are renamed afterwards.
+        plain = [name if name.isidentifier() else f"odd{i}" for i, name in enumerate(data)]
+        table = f"t{next(NUMBERS)}"
+        arrow = signed(make_pyarrow(data)).rename_columns(plain)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return connection.create_table(f"t{next(NUMBERS)}", signed(make_pyarrow(data)))
+            connection.create_table(table, arrow)
+            for old, new in zip(plain, data, strict=True):
+                if old != new:
+                    quoted = new.replace('"', '""')
+                    connection.raw_sql(
+                        f'ALTER TABLE {table} RENAME COLUMN "{old}" TO "{quoted}"'
+                    ).close()
+            connection.con.commit()
+            return connection.table(table)
 
     yield make
     connection.disconnect()
