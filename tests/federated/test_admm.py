@@ -13,10 +13,10 @@ from isthmus.errors import AbortedError, MismatchError, RefusedError, SchemaErro
 from isthmus.federated import AskConsensus, Centring, LinearADMM, LinearClient, learn_admm
 from isthmus.federated.admm.steps import (
     Pull,
-    acyclic,
     iterate,
     joint_step,
 )
+from isthmus.graphs.adjacency import above_threshold
 from isthmus.sources import Federation, Frame
 from isthmus.sources.horizontal import Grid
 from isthmus.sources.horizontal.secure_sum.limbs import Accumulator
@@ -83,7 +83,7 @@ def test_it_finds_the_graph() -> None:
         4,
         LinearADMM(),
     )
-    found = acyclic(weights, 0.3)
+    found = above_threshold(weights, 0.3)
     assert (found & truth).sum() >= 0.8 * truth.sum()
     assert (found & ~truth).sum() <= 2
     assert 20 < rounds <= 200
@@ -129,9 +129,9 @@ def test_what_left_is_written_down() -> None:
 
 def test_weakest_edges_go_until_there_is_no_cycle() -> None:
     weights = np.array([[0, 0.9, 0], [0, 0, 0.8], [0.5, 0.1, 0]])
-    edges = acyclic(weights, 0.3)
+    edges = above_threshold(weights, 0.3)
     assert edges.tolist() == [[False, True, False], [False, False, True], [False, False, False]]
-    assert not acyclic(np.ones((2, 2)), 0.3).any()
+    assert not above_threshold(np.ones((2, 2)), 0.3).any()
 
 
 # --- what it tells -----------------------------------------------------------------------------

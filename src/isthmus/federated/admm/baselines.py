@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.errors import DataError, GraphError
-from isthmus.federated.admm.steps import acyclic
 from isthmus.graphs import DAG
+from isthmus.graphs.adjacency import above_threshold
 
 
 def vote(graphs: Sequence[DAG], share: float = 0.5) -> DAG:
@@ -41,7 +41,7 @@ def vote(graphs: Sequence[DAG], share: float = 0.5) -> DAG:
             "Give at least one graph; all graphs must have the same nodes in the same order."
         )
     votes = np.mean([g.adjacency() for g in graphs], axis=0)
-    return DAG.from_adjacency(graphs[0].nodes, acyclic(votes, share))
+    return DAG.from_adjacency(graphs[0].nodes, above_threshold(votes, share))
 
 
 def average(
@@ -64,4 +64,4 @@ def average(
     d = len(names)
     if not weights or any(np.shape(w) != (d, d) for w in weights):
         raise DataError(f"Give at least one array of weights; all must have the shape {(d, d)}.")
-    return DAG.from_adjacency(names, acyclic(np.mean(weights, axis=0), threshold))
+    return DAG.from_adjacency(names, above_threshold(np.mean(weights, axis=0), threshold))

@@ -26,7 +26,6 @@ from isthmus.federated.admm.steps import (
     Pull,
     Stiffness,
     Turn,
-    acyclic,
     cycles,
     iterate,
     joint_step,
@@ -34,6 +33,7 @@ from isthmus.federated.admm.steps import (
     without_cycles,
 )
 from isthmus.graphs import DAG
+from isthmus.graphs.adjacency import above_threshold
 from isthmus.graphs.lags import Lag
 from isthmus.sources.horizontal.federation import Federation
 from isthmus.sources.horizontal.requests.statistics import AskTotals
@@ -121,7 +121,7 @@ class DynamicADMM(ADMM):
     def edges(self, common: Floats) -> NDArray[np.bool_]:
         """Return the edges above the thresholds."""
         d = common.shape[1]
-        now = acyclic(common[:d], self.threshold)
+        now = above_threshold(common[:d], self.threshold)
         return np.concatenate([now, np.abs(common[d:]) > self.lagged_threshold])
 
 

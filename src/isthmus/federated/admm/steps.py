@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.federated.admm.requests import AskConsensus, StepOfADMM
+from isthmus.graphs.adjacency import above_threshold
 from isthmus.numerics.acyclicity import exponential
 from isthmus.statistics import Schema
 
@@ -142,7 +143,7 @@ class ADMM(ABC):
 
     def edges(self, common: Floats) -> Bools:
         """Return the edges above the threshold, without cycles."""
-        return acyclic(self.weights(common), self.threshold)
+        return above_threshold(self.weights(common), self.threshold)
 
 
 def iterate(ask: Ask, start: Floats, sites: int, options: ADMM) -> tuple[Floats, int]:
@@ -215,24 +216,3 @@ def joint_step(target: Floats, start: Floats, pull: Pull, penalty: float) -> Flo
     wanted = soft(target, penalty / pull.weight)
     np.fill_diagonal(wanted, 0.0)
     return without_cycles(wanted, start, pull)
-
-
-def acyclic(weights: Floats, threshold: float) -> Bools:
-    """Return the edges above a threshold, which is raised until there is no cycle."""
-    size = np.abs(weights)
-    for least in [threshold, *np.sort(size[size > threshold]).tolist()]:
-        edges: Bools = size > least
-        if not cyclic(edges):
-            return edges
-    return np.zeros_like(size, dtype=bool)
-
-
-def cyclic(edges: Bools) -> bool:
-    """Return whether a graph has a cycle."""
-    left = np.ones(len(edges), dtype=bool)
-    while left.any():
-        roots = left & ~(edges[left].any(axis=0))
-        if not roots.any():
-            return True
-        left &= ~roots
-    return False

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from isthmus.errors import MismatchError
 from isthmus.graphs import BoundKnowledge
+from isthmus.graphs.adjacency import heaviest_acyclic, order_of, transitive_closure
 from isthmus.objectives import AdditiveLoss
 from isthmus.results.details import ModelDetails
 from isthmus.results.dynamic import DynamicNetwork
@@ -25,15 +26,12 @@ from isthmus.searches.base import Run, SearchResult
 from isthmus.searches.continuous.central_path import (
     CentralPath,
     Problem,
-    acyclic_part,
     allowed_edges,
-    order_of,
 )
 from isthmus.searches.continuous.families import Families
 from isthmus.searches.continuous.family_criterion import FamilyEBIC
 from isthmus.searches.continuous.normalisation import normalise
 from isthmus.searches.continuous.order_descent import OrderDescent
-from isthmus.searches.continuous.refinement import ancestors_of
 
 Floats: TypeAlias = NDArray[np.float64]
 Booleans: TypeAlias = NDArray[np.bool_]
@@ -211,7 +209,8 @@ class AdditiveRun(Run[SearchResult]):
         targets = self._loss.targets
         coefficients = self._matrix(self._path.parameters)
         weights = self._weights(coefficients)
-        order = order_of(acyclic_part(weights[:targets], self._required[:targets], 1e-3))
+        order = order_of(heaviest_acyclic(weights[:targets], self._required[:targets], 1e-3))
+        assert order is not None
         for share in self._shares:
             penalties = share * self._penalties
             descent = OrderDescent(
@@ -290,7 +289,7 @@ class AdditiveRun(Run[SearchResult]):
             heavy = np.where(in_data > thresholds[:, None], weights, 0.0)
         targets = self._loss.targets
         graph = self._required | (heavy > 0.0)
-        graph[:targets] = acyclic_part(heavy[:targets], self._required[:targets], 0.0)
+        graph[:targets] = heaviest_acyclic(heavy[:targets], self._required[:targets], 0.0)
         return graph
 
     def _chosen(self, descent: OrderDescent) -> Booleans:
@@ -392,7 +391,7 @@ class AdditiveRun(Run[SearchResult]):
         pull = np.divide(penalties, weights, out=np.zeros_like(weights), where=weights > 0.0)
         steep = self._weights(gradient + pull[loss.owner] * coefficients)
         closed = np.zeros_like(graph)
-        closed[:targets] = ancestors_of(graph[:targets]).T | np.eye(targets, dtype=np.bool_)
+        closed[:targets] = transitive_closure(graph[:targets]).T | np.eye(targets, dtype=np.bool_)
         entering = np.where(self._allowed & ~closed, np.maximum(steep - penalties, 0.0), 0.0)
         return max(wrong, float(np.where(weights > 0.0, steep, entering).max(initial=0.0)))
 

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.graphs import BoundKnowledge
+from isthmus.graphs.adjacency import transitive_closure
 from isthmus.numerics.lbfgs import LBFGS
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -204,45 +205,6 @@ class CentralPath:
 
 def allowed_edges(knowledge: BoundKnowledge, targets: int) -> Truths:
     """Edges that knowledge leaves open, shape (nodes, targets); none against what is required."""
-    reach = knowledge.required.copy()
-    for k in range(len(reach)):
-        reach |= np.outer(reach[:, k], reach[k])
+    reach = transitive_closure(knowledge.required)
     found: Truths = ~(knowledge.forbidden | reach.T)[:, :targets]
     return found
-
-
-def acyclic_part(weights: Floats, required: Truths, least: float) -> Truths:
-    """Take edges from the heaviest down to ``least``, except where one would close a cycle.
-
-    ``weights`` is square; required edges come first.
-    """
-    d = len(weights)
-    found = np.zeros((d, d), dtype=np.bool_)
-    reach = np.eye(d, dtype=np.bool_)
-    strength = np.where(required, np.inf, weights)
-    at = np.flatnonzero(strength.ravel() > least)
-    # Ties go by position, so that the same weights always give the same graph.
-    for cell in at[np.lexsort((at, -strength.ravel()[at]))]:
-        i, j = divmod(int(cell), d)
-        if i == j or reach[j, i]:
-            continue
-        found[i, j] = True
-        if not reach[i, j]:
-            reach |= np.outer(reach[:, i], reach[j])
-    return found
-
-
-def order_of(graph: Truths) -> list[int]:
-    """A topological order; of several nodes that may come next, the first."""
-    left = graph.sum(axis=0)
-    order: list[int] = []
-    open_ = [int(i) for i in np.flatnonzero(left == 0)]
-    while open_:
-        node = min(open_)
-        open_.remove(node)
-        order.append(node)
-        for child in np.flatnonzero(graph[node]):
-            left[child] -= 1
-            if left[child] == 0:
-                open_.append(int(child))
-    return order

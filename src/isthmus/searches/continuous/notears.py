@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from isthmus.errors import MismatchError
 from isthmus.graphs import BoundKnowledge
+from isthmus.graphs.adjacency import transitive_closure
 from isthmus.objectives import SECOND_MOMENTS
 from isthmus.objectives.local import CompiledLocalScore
 from isthmus.objectives.smooth import LikelihoodLoss, MomentsLoss, SmoothLoss
@@ -42,7 +43,6 @@ from isthmus.searches.continuous.notears_penalties import (
 from isthmus.searches.continuous.refinement import (
     COARSE,
     Refinement,
-    ancestors_of,
     kkt_residual,
     lasso_along,
     shaken_order,
@@ -134,7 +134,7 @@ class _NotearsRun(Run[SearchResult]):
         self._unit = np.ones(len(loss.nodes))
         if isinstance(loss, LikelihoodLoss):
             loss, self._unit = _standardised(loss)
-        closure = ancestors_of(knowledge.required)
+        closure = transitive_closure(knowledge.required)
         self._task = Task(loss, ~knowledge.forbidden & ~closure.T, knowledge.required, rng)
         self._penalties = _path(options, loss)
         if options.threshold is None and loss.rows is None:

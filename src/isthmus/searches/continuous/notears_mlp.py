@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.graphs import BoundKnowledge
+from isthmus.graphs.adjacency import heaviest_acyclic
 from isthmus.objectives import PARAMETRIC_MODEL, ParametricLoss
 from isthmus.results.details import ModelDetails
 from isthmus.searches.base import Accepts, Run, Search, SearchResult
@@ -17,7 +18,6 @@ from isthmus.searches.continuous.central_path import (
     CentralPath,
     Problem,
     Stage,
-    acyclic_part,
     allowed_edges,
 )
 
@@ -101,7 +101,7 @@ class _ParametricRun(Run[SearchResult]):
             self._residual = self._violation()
             return True
         weights = self._path.problem.weights(self._path.parameters)
-        graph = acyclic_part(weights, self._required, self._options.threshold)
+        graph = heaviest_acyclic(weights, self._required, self._options.threshold)
         spent = self._path.evaluations
         self._path = CentralPath(self._problem(graph, self._path.parameters), _POLISH)
         self._path.evaluations += spent
@@ -132,7 +132,7 @@ class _ParametricRun(Run[SearchResult]):
         """Return the graph of the weights above the threshold; never one with a cycle."""
         parameters = self._path.parameters
         weights = self._path.problem.weights(parameters)
-        graph = acyclic_part(weights, self._required, self._options.threshold)
+        graph = heaviest_acyclic(weights, self._required, self._options.threshold)
         cut = np.where(self._of_parameters(graph, free=np.True_), parameters, 0.0)
         value, _ = self._loss.value_and_gradient(cut)
         value += float(np.abs(cut) @ self._of_parameters(self._penalties, free=0.0))

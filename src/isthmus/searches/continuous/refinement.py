@@ -10,6 +10,7 @@ from typing import Any, TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
+from isthmus.graphs.adjacency import transitive_closure
 from isthmus.objectives.local import CompiledLocalScore
 from isthmus.searches.continuous.notears_penalties import L1, Penalty
 from isthmus.searches.continuous.relaxation import Task
@@ -26,19 +27,9 @@ COARSE = 200
 """With more variables moves for next to nothing are not made: each stirs its neighbours."""
 
 
-def ancestors_of(edges: Truths) -> Truths:
-    """Give for an acyclic graph ``[from, to]`` which node reaches which."""
-    reach = edges.copy()
-    while True:
-        further = reach | (reach.astype(np.float32) @ edges.astype(np.float32) > 0.0)
-        if np.array_equal(further, reach):
-            return reach
-        reach = further
-
-
 def strongest_order(weights: Floats, required: Truths) -> Integers:
     """Order the variables along the strongest edges that make no cycle, the required ones first."""
-    reach = ancestors_of(required)
+    reach = transitive_closure(required)
     sources, targets = np.nonzero(weights)
     rank = np.argsort(-np.abs(weights[sources, targets]), kind="stable")
     for i, j in zip(sources[rank].tolist(), targets[rank].tolist(), strict=True):
@@ -86,7 +77,7 @@ def kkt_residual(task: Task, penalty: Penalty, weights: Floats) -> float:
     costs = task.costs(penalty, weights)
     there = weights != 0.0
     moving = np.abs(gradient + costs * np.sign(weights))[there]
-    reach = ancestors_of(there | task.required)
+    reach = transitive_closure(there | task.required)
     addable = task.open & ~there & ~reach.T
     entering = np.maximum(np.abs(gradient) - costs, 0.0)[addable]
     return float(max(moving.max(initial=0.0), entering.max(initial=0.0)))
@@ -230,7 +221,7 @@ class _Lassos(Refinement):
         weights = self.weights()
         gradient = self._task.loss.value_and_gradient(weights)[1]
         excess = np.abs(gradient) - self._task.costs(self._penalty, weights)
-        reach = ancestors_of((weights != 0.0) | self._task.required)
+        reach = transitive_closure((weights != 0.0) | self._task.required)
         helps = self._task.open & (weights == 0.0) & ~reach.T & (excess > 100 * self._tolerance)
         total = float(self._state.value.sum())
         if not helps.any() or not total < self._before - self._tolerance:

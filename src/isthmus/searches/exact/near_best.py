@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import final
 
 from isthmus.graphs.bits import bits
+from isthmus.graphs.order import reach
 from isthmus.searches.exact.components import Choice, Component
 
 MARGIN = 1e-6
@@ -165,16 +166,11 @@ def _changed(part: Component, at: tuple[int, ...]) -> Iterator[tuple[float, tupl
 
 def _descendants(parents: list[int]) -> list[int]:
     """Nodes that can be reached from each node, itself included, as masks."""
-    below = [1 << v for v in range(len(parents))]
-    changed = True
-    while changed:
-        changed = False
-        for v, mask in enumerate(parents):
-            for p in bits(mask):
-                if below[v] & ~below[p]:
-                    below[p] |= below[v]
-                    changed = True
-    return below
+    children = [0] * len(parents)
+    for v, mask in enumerate(parents):
+        for p in bits(mask):
+            children[p] |= 1 << v
+    return [reach(1 << v, children) for v in range(len(parents))]
 
 
 @final
