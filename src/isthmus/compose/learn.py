@@ -36,7 +36,7 @@ def learn(
     score: AnyScore | None = None,
     search: AnySearch | None = None,
     knowledge: Knowledge | None = None,
-    kinds: Mapping[str, Kind] | None = None,
+    kinds: Mapping[str, Kind | str] | None = None,
     seed: int = 0,
     time_limit: float | None = None,
     progress: bool | Callable[[Progress], None] | None = None,
@@ -56,7 +56,8 @@ def learn(
     knowledge
         Required and forbidden edges, and tiers.
     kinds
-        How to read some columns, where the default is not what you mean.
+        How to read some columns, where the default is not what you mean: as `Kind`, or as
+        ``"continuous"`` and ``"discrete"``.
     seed
         Random seed. The same seed gives the same graph.
     time_limit

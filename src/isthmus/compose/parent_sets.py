@@ -26,7 +26,7 @@ def parent_sets(
     slack: float = 0.0,
     time_limit: float | None = None,
     jobs: int | None = 1,
-    kinds: Mapping[str, Kind] | None = None,
+    kinds: Mapping[str, Kind | str] | None = None,
 ) -> ScoreTable:
     """List for each variable the parent sets that can be part of an optimal graph.
 

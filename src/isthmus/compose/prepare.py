@@ -72,7 +72,7 @@ def prepare(
     search: AnySearch | None = None,
     accepts: Accepts | None = None,
     knowledge: Knowledge | None = None,
-    kinds: Mapping[str, Kind] | None = None,
+    kinds: Mapping[str, Kind | str] | None = None,
     dag: DAG | None = None,
 ) -> Problem:
     """Read data and bind a score to their statistics.

@@ -18,7 +18,7 @@ def score(
     dag: DAG,
     score: AnyScore,
     *,
-    kinds: Mapping[str, Kind] | None = None,
+    kinds: Mapping[str, Kind | str] | None = None,
 ) -> float:
     """Score a graph on data.
 
@@ -45,7 +45,7 @@ def summarise(
     data: object,
     *,
     plan: Plan | None = None,
-    kinds: Mapping[str, Kind] | None = None,
+    kinds: Mapping[str, Kind | str] | None = None,
 ) -> Moments | Counts:
     """Compute the statistics that scores need, to save them, to add them up, or to learn later.
 

@@ -17,8 +17,8 @@ from isthmus.statistics import Counts, Kind, Moments
 def as_source(
     data: object,
     *,
-    kinds: Mapping[str, Kind] | None = None,
-    integers: Kind | None = None,
+    kinds: Mapping[str, Kind | str] | None = None,
+    integers: Kind | str | None = None,
 ) -> Source:
     """Make a source of a table, of statistics, or of a source itself.
 

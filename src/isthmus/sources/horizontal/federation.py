@@ -86,7 +86,7 @@ class Federation(Source):
         tables: Mapping[str, object],
         *,
         schema: Schema | None = None,
-        kinds: Mapping[str, Kind] | None = None,
+        kinds: Mapping[str, Kind | str] | None = None,
         bounds: Mapping[str, tuple[float, float]] | None = None,
         plan: Plan | None = None,
         requests: Iterable[str] | None = None,

@@ -75,8 +75,8 @@ def check_kinds(kinds: Mapping[str, Kind | str] | None, names: Iterable[str]) ->
         return {}
     if not isinstance(kinds, Mapping):
         raise SchemaError(
-            f"kinds must map column names to kinds, such as {{'age': Kind.CONTINUOUS}}; "
-            f"{kinds!r} was given."
+            f"kinds must map names of columns to kinds; a {type(kinds).__name__} was given. "
+            "Write kinds={'age': Kind.CONTINUOUS}."
         )
     given = {name: as_kind(kind, f"column {name!r}") for name, kind in kinds.items()}
     present = list(names)
