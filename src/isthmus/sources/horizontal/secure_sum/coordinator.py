@@ -123,9 +123,9 @@ class Coordinator:
     def total(self) -> LimbArray:
         """The sum, once the round is complete."""
         if self._total is None:
-            raise AbortedError(
-                f"The sum is not complete yet: the round waits for {self.stage.value}."
-            )
+            if self.stage is Stage.DONE:
+                raise AbortedError("There is no sum: the round was aborted.")
+            raise AbortedError(f"There is no sum yet: the round waits for {self.stage.value}.")
         return self._total
 
     def begin(self) -> dict[str, bytes]:

@@ -183,7 +183,7 @@ class OneMessageRound(AllSitesRound):
     def total(self) -> LimbArray:
         """The sum, once the round is complete."""
         if self._total is None:
-            raise AbortedError("The sum is not complete yet: some sites have not answered.")
+            raise AbortedError("There is no sum yet: some sites have not answered.")
         return self._total
 
     def begin(self) -> dict[str, bytes]:
