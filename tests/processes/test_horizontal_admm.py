@@ -130,7 +130,7 @@ def test_half_a_message_does_not_block_a_site(monkeypatch: pytest.MonkeyPatch) -
     time.sleep(0.15)
     client.PullObject(False)  # another part came meanwhile
     time.sleep(0.1)
-    with pytest.raises(TimeoutError, match="in full"):
+    with pytest.raises(TimeoutError, match="completely"):
         client.PullObject(False)
     assert asked == [False, True, False, False]
 

@@ -153,11 +153,11 @@ class NetworkClient(Client):
             return value, np.where(self._held, 0.0, share * gradient + pull + away)
 
         start = common if self._step == 1 else np.where(self._held, common, self._own)
-        found = minimize(
+        optimum = minimize(
             objective,
             start,
             jac=True,
             method="L-BFGS-B",
             options={"maxiter": self._iterations, "ftol": 1e-10, "gtol": 1e-6},
         )
-        return np.asarray(found.x, dtype=np.float64)
+        return np.asarray(optimum.x, dtype=np.float64)

@@ -178,8 +178,8 @@ def cycles(weights: Floats) -> float:
 
 def soft(values: Floats, by: float) -> Floats:
     """Apply a soft threshold."""
-    found: Floats = np.sign(values) * np.maximum(np.abs(values) - by, 0.0)
-    return found
+    shrunk: Floats = np.sign(values) * np.maximum(np.abs(values) - by, 0.0)
+    return shrunk
 
 
 def without_cycles(wanted: Floats, start: Floats, pull: Pull) -> Floats:
@@ -200,14 +200,14 @@ def without_cycles(wanted: Floats, start: Floats, pull: Pull) -> Floats:
         gradient = away + (pull.alpha + pull.rho1 * h) / pull.weight * slope
         return value, gradient.ravel()
 
-    found = minimize(
+    optimum = minimize(
         objective,
         np.where(wanted == 0.0, 0.0, start).ravel(),
         jac=True,
         method="L-BFGS-B",
         options={"maxiter": 2000, "ftol": 1e-12, "gtol": 1e-8},
     )
-    weights: Floats = np.asarray(found.x, dtype=np.float64).reshape(d, d)
+    weights: Floats = np.asarray(optimum.x, dtype=np.float64).reshape(d, d)
     return weights
 
 

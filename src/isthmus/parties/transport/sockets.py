@@ -59,13 +59,13 @@ def receive(source: socket.socket, limit: int) -> bytes | None:
 
 
 def _exactly(source: socket.socket, size: int) -> bytes | None:
-    found = bytearray()
-    while len(found) < size:
-        part = source.recv(min(size - len(found), 2**20))
+    data = bytearray()
+    while len(data) < size:
+        part = source.recv(min(size - len(data), 2**20))
         if not part:
             return None
-        found += part
-    return bytes(found)
+        data += part
+    return bytes(data)
 
 
 @final

@@ -28,8 +28,8 @@ def free_port() -> int:
     """Return a TCP port that is not in use at the moment."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
-        found: int = probe.getsockname()[1]
-        return found
+        port: int = probe.getsockname()[1]
+        return port
 
 
 @final

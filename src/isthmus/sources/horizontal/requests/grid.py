@@ -266,11 +266,11 @@ def encode_counts(counts: Counts, rows: int) -> LimbArray:
 def decode_counts(total: LimbArray, schema: Schema, plan: Plan) -> Counts:
     """Read the tables of all sites."""
     values = to_int64(total)
-    held: dict[tuple[int, ...], Any] = {}
+    tables: dict[tuple[int, ...], Any] = {}
     at = 1
     for positions in planned_sets(schema, plan):
         shape = [int(schema.cardinalities[i]) for i in positions]
         stop = at + math.prod(shape)
-        held[positions] = values[at:stop].reshape(shape)
+        tables[positions] = values[at:stop].reshape(shape)
         at = stop
-    return Counts(schema, int(values[0]), plan, held)
+    return Counts(schema, int(values[0]), plan, tables)

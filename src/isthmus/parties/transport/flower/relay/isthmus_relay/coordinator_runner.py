@@ -54,12 +54,12 @@ def token_of(address: str, authority: bytes, secret: bytes, run: int) -> str:
         ],
         retry_invoker=make_simple_http_retry_invoker(),
     )
-    wanted = AcquireTaskRequest(supported_task_types=[TaskType.SERVER_APP])
+    request = AcquireTaskRequest(supported_task_types=[TaskType.SERVER_APP])
     try:
         while True:
-            found = client.AcquireTask(wanted)
-            if found.HasField("task") and found.token and found.task.run_id == run:
-                token: str = found.token
+            response = client.AcquireTask(request)
+            if response.HasField("task") and response.token and response.task.run_id == run:
+                token: str = response.token
                 return token
             time.sleep(PAUSE)
     finally:

@@ -59,10 +59,10 @@ class Relay:
         start = 2 * LENGTH.size
         if len(self._buffer) < start + head + body:
             return None
-        found = json.loads(self._buffer[start : start + head])
+        header = json.loads(self._buffer[start : start + head])
         data = bytes(self._buffer[start + head : start + head + body])
         del self._buffer[: start + head + body]
-        return found, data
+        return header, data
 
     def _do(self, head: dict[str, object], data: bytes) -> bool:
         if "stop" in head:
@@ -97,9 +97,9 @@ class Relay:
             there, data = False, b""
             if not reply.has_error():
                 frame = reply.content.config_records["frame"]
-                found = frame["data"]
+                value = frame["data"]
                 there = bool(frame["there"])
-                data = found if isinstance(found, bytes) else b""
+                data = value if isinstance(value, bytes) else b""
             self._send({"id": number, "there": there}, data)
         time.sleep(0)
 

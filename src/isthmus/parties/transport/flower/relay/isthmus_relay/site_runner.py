@@ -57,12 +57,12 @@ class Impatient:
 
     def PullObject(self, request: PullObjectRequest) -> PullObjectResponse:  # noqa: N802 - Flower's
         """Pull a part, or raise `TimeoutError` if none arrived for too long."""
-        found: PullObjectResponse = self._client.PullObject(request)
-        if found.object_available:
+        response: PullObjectResponse = self._client.PullObject(request)
+        if response.object_available:
             self._end = time.monotonic() + self._seconds
         elif time.monotonic() > self._end:
             raise TimeoutError("a message did not arrive completely")
-        return found
+        return response
 
 
 class Runner:
@@ -86,11 +86,11 @@ class Runner:
 
     def run(self) -> None:
         """Process tasks until this process is stopped."""
-        wanted = AcquireTaskRequest(supported_task_types=[TaskType.CLIENT_APP])
+        request = AcquireTaskRequest(supported_task_types=[TaskType.CLIENT_APP])
         while True:
-            found = self._client.AcquireTask(wanted)
-            if found.HasField("task") and found.token:
-                self._task(found.token)
+            response = self._client.AcquireTask(request)
+            if response.HasField("task") and response.token:
+                self._task(response.token)
             else:
                 time.sleep(PAUSE)
 
