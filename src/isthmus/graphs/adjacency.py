@@ -9,10 +9,7 @@ import numpy as np
 from isthmus.graphs.order import topological
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
-    Bools = NDArray[np.bool_]
+    from isthmus.types import Bools, Floats
 
 
 def transitive_closure(edges: Bools) -> Bools:

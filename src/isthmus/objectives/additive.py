@@ -13,13 +13,10 @@ from collections.abc import Sequence
 from typing import ClassVar, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isthmus.graphs.lags import Lag
 from isthmus.objectives.base import ADDITIVE_MODEL, LAGGED_MODEL, Capabilities, Objective, Sense
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from isthmus.types import Floats, Integers
 
 
 class AdditiveLoss(Objective):

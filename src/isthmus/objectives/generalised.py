@@ -7,12 +7,9 @@ from collections.abc import Sequence
 from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isthmus.objectives.additive import AdditiveLoss
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from isthmus.types import Floats, Integers
 
 
 class Family(ABC):

@@ -6,12 +6,9 @@ from abc import abstractmethod
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isthmus.objectives.base import PARAMETRIC_MODEL, Capabilities, Objective, Sense
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from isthmus.types import Floats, Integers
 
 
 class ParametricLoss(Objective):

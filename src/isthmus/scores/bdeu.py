@@ -9,8 +9,9 @@ from isthmus.objectives import LocalScore
 from isthmus.options import require_number
 from isthmus.scores.base import Score
 from isthmus.scores.ceilings import dirichlet_ceiling
-from isthmus.scores.tables import Integers, bind_counts, log_dirichlet
+from isthmus.scores.tables import bind_counts, log_dirichlet
 from isthmus.statistics import Counts, Kind
+from isthmus.types import Integers
 
 if TYPE_CHECKING:
     from isthmus.numerics.discrete import Form

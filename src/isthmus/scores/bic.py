@@ -11,8 +11,9 @@ from isthmus.objectives import LocalScore
 from isthmus.options import require_number
 from isthmus.scores.base import Score
 from isthmus.scores.ceilings import likelihood_ceiling
-from isthmus.scores.tables import Integers, bind_counts, free_parameters, log_likelihood
+from isthmus.scores.tables import bind_counts, free_parameters, log_likelihood
 from isthmus.statistics import Counts, Kind
+from isthmus.types import Integers
 
 if TYPE_CHECKING:
     from isthmus.numerics.discrete import Form

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from isthmus.objectives import Ceiling, CompiledLocalScore
 from isthmus.statistics import Counts
+from isthmus.types import Floats
 
 if TYPE_CHECKING:
     from isthmus.statistics.coded import CodedRows
 
-Floats = NDArray[np.float64]
 
 _AT_ONCE = 1 << 20
 """So many codes are compared in one go."""

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isthmus.objectives import CompiledLocalScore
 from isthmus.scores.ceilings import gaussian_ceiling
 from isthmus.statistics import Moments
 from isthmus.statistics.moments import correlate
+from isthmus.types import Floats
 
 TOLERANCE = 1e-10
 """Share of a column's variance below which the rest of it counts as determined by the others."""
-
-Floats: TypeAlias = NDArray[np.float64]
 
 
 def bind_likelihood(moments: Moments, penalties: Floats) -> CompiledLocalScore:

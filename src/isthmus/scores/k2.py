@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, ClassVar, final
 from isthmus.objectives import LocalScore
 from isthmus.scores.base import Score
 from isthmus.scores.ceilings import dirichlet_ceiling
-from isthmus.scores.tables import Integers, bind_counts, log_dirichlet
+from isthmus.scores.tables import bind_counts, log_dirichlet
 from isthmus.statistics import Counts, Kind
+from isthmus.types import Integers
 
 if TYPE_CHECKING:
     from isthmus.numerics.discrete import Form

@@ -6,14 +6,12 @@ from dataclasses import dataclass
 from typing import ClassVar, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isthmus.errors import DataError
 from isthmus.objectives import PARAMETRIC_MODEL, Capabilities, ParametricLoss
 from isthmus.scores.base import Score
 from isthmus.statistics import Kind, Rows
-
-Floats = NDArray[np.float64]
+from isthmus.types import Floats
 
 
 @final

@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
-
 from isthmus.objectives import Ceiling, CompiledLocalScore, LocalScore, PythonLocalScore
 from isthmus.statistics import Counts
+from isthmus.types import Integers
 
 if TYPE_CHECKING:
     from isthmus.numerics.discrete import Form
 
-Integers: TypeAlias = NDArray[np.int64]
 
 TableScore: TypeAlias = Callable[[Integers], float]
 """Scores a table of parent configurations (rows) by levels of the child (columns)."""

@@ -12,8 +12,8 @@ from isthmus.errors import DataError
 from isthmus.graphs import DAG
 from isthmus.simulate.sortability import column_names, r_squared, second_moments
 from isthmus.simulate.streams import Purpose, stream
+from isthmus.types import Floats
 
-Floats = NDArray[np.float64]
 COLLINEAR = 1e-10
 """Share of a column's variance that must be left for it to enter a regression."""
 

@@ -8,7 +8,6 @@ from types import MappingProxyType
 from typing import Any, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isthmus.errors import DataError, GraphError
 from isthmus.graphs import DAG
@@ -21,8 +20,7 @@ from isthmus.simulate.noise import (
 )
 from isthmus.simulate.result import Edge, Simulation
 from isthmus.simulate.streams import Purpose, stream
-
-Floats = NDArray[np.float64]
+from isthmus.types import Floats
 
 
 @final

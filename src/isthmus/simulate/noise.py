@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isthmus.errors import DataError
-
-Floats = NDArray[np.float64]
+from isthmus.types import Floats
 
 
 class Noise(ABC):

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isthmus.errors import DataError
 from isthmus.graphs import DAG
@@ -21,8 +20,7 @@ from isthmus.simulate.noise import (
 )
 from isthmus.simulate.result import Simulation
 from isthmus.simulate.streams import Purpose, stream
-
-Floats = NDArray[np.float64]
+from isthmus.types import Floats
 
 
 class Mechanism(ABC):

@@ -6,13 +6,11 @@ from collections.abc import Sequence
 from enum import StrEnum
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isthmus.errors import GraphError
 from isthmus.graphs import DAG
 from isthmus.simulate.streams import Purpose, stream
-
-Integers = NDArray[np.int64]
+from isthmus.types import Integers
 
 
 class Hubs(StrEnum):

@@ -8,7 +8,6 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isthmus.errors import DataError, GraphError
 from isthmus.graphs import DAG
@@ -23,8 +22,8 @@ from isthmus.simulate.noise import (
 from isthmus.simulate.random_graphs import node_names
 from isthmus.simulate.result import Edge
 from isthmus.simulate.streams import Purpose, stream
+from isthmus.types import Floats
 
-Floats = NDArray[np.float64]
 FORGOTTEN = 1e-9
 """Share of the (zero) start that may remain after the warm-up."""
 

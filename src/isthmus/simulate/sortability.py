@@ -12,8 +12,8 @@ from isthmus.errors import DataError, GraphError, MismatchError
 from isthmus.graphs import DAG
 from isthmus.simulate.result import Simulation
 from isthmus.statistics import Moments
+from isthmus.types import Floats
 
-Floats = NDArray[np.float64]
 TIE = 1e-9
 """Relative difference below which two values count as equal: rounding, not order."""
 NEARLY_SINGULAR = 1e-10

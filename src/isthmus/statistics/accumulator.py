@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from isthmus.errors import DataError, SchemaError
 from isthmus.statistics.checks import OVERFLOW, refuse_empty, refuse_infinite, refuse_missing
 from isthmus.statistics.schema import Kind, Schema, Variable
-
-Floats = NDArray[np.float64]
+from isthmus.types import Floats
 
 
 class Sums(NamedTuple):

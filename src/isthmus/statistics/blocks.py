@@ -8,9 +8,10 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from isthmus.errors import DataError
-from isthmus.statistics.coded import CodedRows, Integers, as_codes, histogram
+from isthmus.statistics.coded import CodedRows, as_codes, histogram
 from isthmus.statistics.plan import Plan
 from isthmus.statistics.schema import Schema
+from isthmus.types import Integers
 
 DENSE = 2**20
 """A planned set of more cells than this is kept as coded rows."""

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isthmus.errors import SchemaError
+from isthmus.types import Integers
 
-Integers = NDArray[np.int64]
 Codes = NDArray[np.unsignedinteger[Any]]
 
 DIRECT = 2**24

@@ -27,10 +27,11 @@ from isthmus.statistics.blocks import (
     tally,
 )
 from isthmus.statistics.checks import refuse_empty
-from isthmus.statistics.coded import CodedRows, Integers, as_codes, as_counts
+from isthmus.statistics.coded import CodedRows, as_codes, as_counts
 from isthmus.statistics.duplicates import equal_columns, group_pairs, one_to_one
 from isthmus.statistics.plan import Plan
 from isthmus.statistics.schema import Kind, Schema
+from isthmus.types import Integers
 
 
 @final

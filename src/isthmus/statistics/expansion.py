@@ -7,14 +7,11 @@ from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isthmus.errors import DataError, FormatError
 from isthmus.statistics.features.base import Basis, Features, basis_from_dict, basis_to_dict
 from isthmus.statistics.moments import Moments
 from isthmus.statistics.schema import Kind, Schema
-
-Floats = NDArray[np.float64]
 
 
 @final

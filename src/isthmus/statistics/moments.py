@@ -17,10 +17,9 @@ from isthmus.statistics.checks import refuse_empty
 from isthmus.statistics.duplicates import same_blocks
 from isthmus.statistics.schema import Kind, Role, Schema, Variable
 from isthmus.statistics.versions import FIRST_MOMENTS, schema_of_first_version
+from isthmus.types import Floats
 
 FORMAT = "isthmus-moments/2"
-
-Floats = NDArray[np.float64]
 
 
 def _frozen(values: ArrayLike) -> Floats:

@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from isthmus.errors import SchemaError
 from isthmus.statistics.moments import Moments
 from isthmus.statistics.schema import Kind, Schema
-
-Floats = NDArray[np.float64]
+from isthmus.types import Floats
 
 
 @final

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from typing import TypeAlias, final
+from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isthmus.errors import RefusedError
-
-Floats: TypeAlias = NDArray[np.float64]
+from isthmus.types import Floats
 
 
 class Client(ABC):

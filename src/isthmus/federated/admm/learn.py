@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias, final
+from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,8 +39,7 @@ from isthmus.sources.horizontal.federation import Federation
 from isthmus.sources.horizontal.requests.statistics import AskTotals
 from isthmus.sources.horizontal.secure_sum.frames import REQUEST
 from isthmus.statistics import Kind, Schema
-
-Floats: TypeAlias = NDArray[np.float64]
+from isthmus.types import Floats
 
 
 @final

@@ -7,17 +7,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import Any, TypeAlias, final
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any, final
 
 from isthmus.federated.admm.requests import CAUTION
 from isthmus.federated.admm.steps import ADMM
 from isthmus.graphs import DAG
 from isthmus.results.disclosure import Disclosure
-
-Floats: TypeAlias = NDArray[np.float64]
+from isthmus.types import Floats
 
 FORMAT = "isthmus-admm/1"
 SCALES = (

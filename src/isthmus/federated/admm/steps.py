@@ -18,15 +18,13 @@ from enum import StrEnum
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isthmus.federated.admm.requests import AskConsensus, StepOfADMM
 from isthmus.graphs.adjacency import above_threshold
 from isthmus.numerics.acyclicity import exponential
 from isthmus.statistics import Schema
+from isthmus.types import Bools, Floats
 
-Floats: TypeAlias = NDArray[np.float64]
-Bools: TypeAlias = NDArray[np.bool_]
 Ask: TypeAlias = Callable[[int, Floats, float], Floats]
 """Returns the sum over sites of ``B + β/ρ``, given step, common parameters and penalty."""
 

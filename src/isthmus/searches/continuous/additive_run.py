@@ -32,10 +32,9 @@ from isthmus.searches.continuous.families import Families
 from isthmus.searches.continuous.family_criterion import FamilyEBIC
 from isthmus.searches.continuous.normalisation import normalise
 from isthmus.searches.continuous.order_descent import OrderDescent
+from isthmus.types import Bools, Floats
 
-Floats: TypeAlias = NDArray[np.float64]
-Booleans: TypeAlias = NDArray[np.bool_]
-NetworkOf: TypeAlias = Callable[[Booleans, Floats], DynamicNetwork]
+NetworkOf: TypeAlias = Callable[[Bools, Floats], DynamicNetwork]
 
 _SHARES = (1.0, 0.5, 0.25)
 """Penalties to try where none is given, in units of what noise alone reaches."""
@@ -78,7 +77,7 @@ class _Candidate:
     share: float
     penalties: Floats
     descent: OrderDescent
-    graph: Booleans
+    graph: Bools
     criterion: float | None
     moved: bool
 
@@ -149,7 +148,7 @@ class AdditiveRun(Run[SearchResult]):
         open_[owned] = edges[loss.owner[owned]]
         return np.flatnonzero(open_)
 
-    def _stands_out(self) -> Booleans:
+    def _stands_out(self) -> Bools:
         """Return for each edge whether its gradient without any edge is more than likely noise."""
         _, gradient = self._loss.value_and_gradient(
             np.zeros((len(self._loss.owner), self._loss.targets))
@@ -162,7 +161,7 @@ class AdditiveRun(Run[SearchResult]):
             if not self._loss.likelihood
             else 1.0
         )
-        found: Booleans = np.sqrt(squares) > _NOISE * self._penalties * spread
+        found: Bools = np.sqrt(squares) > _NOISE * self._penalties * spread
         return found
 
     def _null_losses(self) -> Floats:
@@ -279,7 +278,7 @@ class AdditiveRun(Run[SearchResult]):
             graph = self._chosen(descent)
         return _Candidate(share, penalties, descent, graph, self._judged(graph), moved)
 
-    def _cut(self, weights: Floats) -> Booleans:
+    def _cut(self, weights: Floats) -> Bools:
         """Keep the edges above the threshold; never a cycle."""
         thresholds = self._options.thresholds
         if thresholds is None:
@@ -292,7 +291,7 @@ class AdditiveRun(Run[SearchResult]):
         graph[:targets] = heaviest_acyclic(heavy[:targets], self._required[:targets], 0.0)
         return graph
 
-    def _chosen(self, descent: OrderDescent) -> Booleans:
+    def _chosen(self, descent: OrderDescent) -> Bools:
         """Choose the parents of each target along the order by the criterion."""
         assert self._families is not None
         graph = self._required.copy()
@@ -301,7 +300,7 @@ class AdditiveRun(Run[SearchResult]):
             graph[list(parents), target] = True
         return graph
 
-    def _judged(self, graph: Booleans) -> float | None:
+    def _judged(self, graph: Bools) -> float | None:
         if self._families is None:
             return None
         families = {
@@ -336,12 +335,12 @@ class AdditiveRun(Run[SearchResult]):
         cut = int(((self._weights(found) > 1e-9) & ~best.graph).sum())
         return self._result(coefficients, best.graph, value, residual, cut)
 
-    def _rows_of(self, graph: Booleans) -> Booleans:
+    def _rows_of(self, graph: Bools) -> Bools:
         """Return which coefficients belong to edges of a graph, or to none."""
-        kept: Booleans = graph[self._loss.owner] | (self._loss.owner[:, None] < 0)
+        kept: Bools = graph[self._loss.owner] | (self._loss.owner[:, None] < 0)
         return kept
 
-    def _penalised(self, coefficients: Floats, graph: Booleans, penalties: Floats) -> SearchResult:
+    def _penalised(self, coefficients: Floats, graph: Bools, penalties: Floats) -> SearchResult:
         """Return a graph with the weights of the penalised problem."""
         weights = self._weights(coefficients)
         kept = np.where(self._rows_of(graph), coefficients, 0.0)
@@ -355,7 +354,7 @@ class AdditiveRun(Run[SearchResult]):
         return self._result(kept, graph, value, residual, cut)
 
     def _result(
-        self, coefficients: Floats, graph: Booleans, value: float, residual: float, removed: int
+        self, coefficients: Floats, graph: Bools, value: float, residual: float, removed: int
     ) -> SearchResult:
         normalised, loss = self._normalised, self._loss
         in_data = coefficients * normalised.factors[:, None]
@@ -381,7 +380,7 @@ class AdditiveRun(Run[SearchResult]):
             converged=residual <= RESIDUAL,
         )
 
-    def _violation(self, coefficients: Floats, graph: Booleans, penalties: Floats) -> float:
+    def _violation(self, coefficients: Floats, graph: Bools, penalties: Floats) -> float:
         """Return how far coefficients along a graph are from optimal, in units of the noise."""
         loss, targets = self._loss, self._loss.targets
         _, gradient = loss.value_and_gradient(coefficients)

@@ -11,18 +11,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias, final
+from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isthmus.graphs import BoundKnowledge
 from isthmus.graphs.adjacency import transitive_closure
 from isthmus.numerics.lbfgs import LBFGS
-
-Floats: TypeAlias = NDArray[np.float64]
-Integers: TypeAlias = NDArray[np.int64]
-Truths: TypeAlias = NDArray[np.bool_]
+from isthmus.types import Bools, Floats, Integers
 
 _SLICE = 0.1  # seconds a step takes before it lets the driver look around
 SMOOTHING = 1e-3
@@ -75,7 +71,7 @@ class Problem:
     edge: Integers
     nodes: int
     targets: int
-    allowed: Truths
+    allowed: Bools
     penalties: Floats
     grouped: bool
 
@@ -203,8 +199,8 @@ class CentralPath:
         return self._at / len(self._stages)
 
 
-def allowed_edges(knowledge: BoundKnowledge, targets: int) -> Truths:
+def allowed_edges(knowledge: BoundKnowledge, targets: int) -> Bools:
     """Edges that knowledge leaves open, shape (nodes, targets); none against what is required."""
     reach = transitive_closure(knowledge.required)
-    found: Truths = ~(knowledge.forbidden | reach.T)[:, :targets]
+    found: Bools = ~(knowledge.forbidden | reach.T)[:, :targets]
     return found

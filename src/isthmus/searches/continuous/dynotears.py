@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import ClassVar, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isthmus.errors import MismatchError
 from isthmus.graphs import BoundKnowledge
@@ -16,9 +15,7 @@ from isthmus.results.dynamic import DynamicEdge, DynamicNetwork
 from isthmus.searches.base import Accepts, Run, Search, SearchResult
 from isthmus.searches.continuous.additive_run import AdditiveOptions, AdditiveRun
 from isthmus.searches.continuous.family_criterion import FamilyEBIC
-
-Floats = NDArray[np.float64]
-Booleans = NDArray[np.bool_]
+from isthmus.types import Bools, Floats
 
 
 @final
@@ -72,7 +69,7 @@ class Dynotears(Search[AdditiveLoss]):
                 "Knowledge requires an edge into an earlier step; edges end in the present."
             )
 
-        def network_of(graph: Booleans, coefficients: Floats) -> DynamicNetwork:
+        def network_of(graph: Bools, coefficients: Floats) -> DynamicNetwork:
             return _network(objective.lags, d, graph, coefficients)
 
         options = AdditiveOptions(
@@ -84,7 +81,7 @@ class Dynotears(Search[AdditiveLoss]):
         return AdditiveRun(objective, knowledge, options, network_of)
 
 
-def _each(past: Booleans, now: float | None, lagged: float | None) -> Floats | None:
+def _each(past: Bools, now: float | None, lagged: float | None) -> Floats | None:
     """Return one number for each node; one of the two stands for both if only one is given."""
     if now is None and lagged is None:
         return None
@@ -93,7 +90,7 @@ def _each(past: Booleans, now: float | None, lagged: float | None) -> Floats | N
 
 
 def _network(
-    lags: tuple[Lag, ...], targets: int, graph: Booleans, coefficients: Floats
+    lags: tuple[Lag, ...], targets: int, graph: Bools, coefficients: Floats
 ) -> DynamicNetwork:
     variables = tuple(lag.variable for lag in lags[:targets])
     weights = {

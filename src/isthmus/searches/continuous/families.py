@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TypeAlias, final
+from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isthmus.objectives import AdditiveLoss, QuadraticAdditiveLoss
 from isthmus.searches.continuous.family_criterion import FamilyEBIC
 from isthmus.searches.continuous.group_lasso import NodeLasso
-
-Floats: TypeAlias = NDArray[np.float64]
-Integers: TypeAlias = NDArray[np.int64]
-Booleans: TypeAlias = NDArray[np.bool_]
+from isthmus.types import Bools, Floats
 
 _DETERMINED = 1e-10
 """Share of the variance below which a target counts as determined by its parents."""
@@ -48,7 +44,7 @@ class Families:
     """
 
     def __init__(
-        self, loss: AdditiveLoss, criterion: FamilyEBIC, allowed: Booleans, required: Booleans
+        self, loss: AdditiveLoss, criterion: FamilyEBIC, allowed: Bools, required: Bools
     ) -> None:
         assert loss.sample_size is not None
         self._loss, self._criterion = loss, criterion
@@ -165,7 +161,7 @@ class Families:
         found: Floats = np.sqrt(squares)
         return found
 
-    def refit(self, graph: Booleans) -> tuple[Floats, float]:
+    def refit(self, graph: Bools) -> tuple[Floats, float]:
         """Return the coefficients of a graph, and the largest gradient in any of them."""
         columns, residual = [], 0.0
         for target in range(self._loss.targets):
@@ -176,7 +172,7 @@ class Families:
             residual = max(residual, float(np.abs(gradient[rows]).max(initial=0.0)))
         return np.column_stack(columns), residual
 
-    def lacks_an_edge(self, graph: Booleans) -> bool:
+    def lacks_an_edge(self, graph: Bools) -> bool:
         """Return whether one more edge could help, even one against the order."""
         targets = self._loss.targets
         joined = graph.copy()

@@ -4,14 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TypeAlias, final
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import final
 
 from isthmus.errors import MismatchError
-
-Floats: TypeAlias = NDArray[np.float64]
 
 _SATURATED = 3.0
 """A fit with fewer observations per coefficient is not trusted."""

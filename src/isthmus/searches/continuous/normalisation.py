@@ -9,16 +9,13 @@ its contribution, in units of the noise, and what noise alone reaches is known b
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias, final
+from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isthmus.objectives import AdditiveLoss, QuadraticAdditiveLoss
 from isthmus.searches.continuous.group_lasso import NodeLasso
-
-Floats: TypeAlias = NDArray[np.float64]
-Integers: TypeAlias = NDArray[np.int64]
+from isthmus.types import Floats, Integers
 
 
 @final

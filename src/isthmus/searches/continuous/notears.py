@@ -11,10 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar, TypeAlias, final
+from typing import ClassVar, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isthmus.errors import MismatchError
 from isthmus.graphs import BoundKnowledge
@@ -50,9 +49,7 @@ from isthmus.searches.continuous.refinement import (
     subsets_along,
 )
 from isthmus.searches.continuous.relaxation import Acyclicity, LogDet, Task
-
-Floats: TypeAlias = NDArray[np.float64]
-Integers: TypeAlias = NDArray[np.int64]
+from isthmus.types import Floats, Integers
 
 _PATH = (1.0, 0.5, 0.25, 0.125)
 """Penalties where none is given, in units of what noise alone would reach.

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias, final
+from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isthmus.searches.continuous.notears_penalties import Cut, Penalty
-
-Floats: TypeAlias = NDArray[np.float64]
+from isthmus.types import Floats
 
 TIE = 1e-9
 """In nats a row: equivalent graphs differ by rounding, and the same data must give one answer."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeAlias, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +20,7 @@ from isthmus.searches.continuous.central_path import (
     Stage,
     allowed_edges,
 )
-
-Floats: TypeAlias = NDArray[np.float64]
-Truths: TypeAlias = NDArray[np.bool_]
+from isthmus.types import Bools, Floats
 
 _PATH = (
     Stage(1.0, 1.0, 1e-5, 500),
@@ -80,7 +78,7 @@ class _ParametricRun(Run[SearchResult]):
         self._polishing = False
         self._residual: float | None = None
 
-    def _problem(self, allowed: Truths, start: Floats) -> Problem:
+    def _problem(self, allowed: Bools, start: Floats) -> Problem:
         d = len(self._loss.nodes)
         return Problem(
             self._loss.value_and_gradient,

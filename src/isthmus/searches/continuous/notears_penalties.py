@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TypeAlias, final
+from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.errors import MismatchError
-
-Floats: TypeAlias = NDArray[np.float64]
+from isthmus.types import Floats
 
 _DETERMINED = 1e-10
 """A variable of which its parents leave a smaller share is determined by them."""

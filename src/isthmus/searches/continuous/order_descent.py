@@ -10,16 +10,13 @@ steep than the penalty is not taken.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias, TypeGuard, final
+from typing import TypeGuard, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isthmus.objectives import AdditiveLoss, QuadraticAdditiveLoss
 from isthmus.searches.continuous.group_lasso import NodeLasso
-
-Floats: TypeAlias = NDArray[np.float64]
-Truths: TypeAlias = NDArray[np.bool_]
+from isthmus.types import Bools, Floats
 
 _SWEEPS = 5000
 _TANGENTS = 100
@@ -39,7 +36,7 @@ class Fit:
     coefficients: Floats
     value: float
     residual: float
-    used: Truths
+    used: Bools
     steep: Floats
 
 
@@ -64,8 +61,8 @@ class OrderDescent:
     def __init__(
         self,
         loss: AdditiveLoss,
-        allowed: Truths,
-        required: Truths,
+        allowed: Bools,
+        required: Bools,
         penalties: Floats,
         order: list[int],
         guess: Floats,

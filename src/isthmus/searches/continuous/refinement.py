@@ -5,19 +5,15 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, TypeAlias, final
+from typing import Any, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isthmus.graphs.adjacency import transitive_closure
 from isthmus.objectives.local import CompiledLocalScore
 from isthmus.searches.continuous.notears_penalties import L1, Penalty
 from isthmus.searches.continuous.relaxation import Task
-
-Floats: TypeAlias = NDArray[np.float64]
-Integers: TypeAlias = NDArray[np.int64]
-Truths: TypeAlias = NDArray[np.bool_]
+from isthmus.types import Bools, Floats, Integers
 
 _SLICE = 0.1
 """Seconds a step takes before it lets the driver look around."""
@@ -27,7 +23,7 @@ COARSE = 200
 """With more variables moves for next to nothing are not made: each stirs its neighbours."""
 
 
-def strongest_order(weights: Floats, required: Truths) -> Integers:
+def strongest_order(weights: Floats, required: Bools) -> Integers:
     """Order the variables along the strongest edges that make no cycle, the required ones first."""
     reach = transitive_closure(required)
     sources, targets = np.nonzero(weights)
@@ -45,7 +41,7 @@ def strongest_order(weights: Floats, required: Truths) -> Integers:
 
 
 def shaken_order(
-    order: Integers, required: Truths, rng: np.random.Generator, share: float = 0.1
+    order: Integers, required: Bools, rng: np.random.Generator, share: float = 0.1
 ) -> Integers:
     """Put a share of the variables elsewhere, at random; required edges still go forward."""
     d = len(order)
@@ -204,13 +200,13 @@ class _Lassos(Refinement):
             self._fell += fell
             self._stirred |= near | self._near(mover)
 
-    def _near(self, mover: int) -> Truths:
+    def _near(self, mover: int) -> Bools:
         """Tell which variables have an edge with this one that matters."""
         incoming, variances = self._state.incoming, np.diagonal(self._problem.moments)
         share: Floats = np.maximum(
             incoming[mover] ** 2 * variances, incoming[:, mover] ** 2 * variances[mover]
         )
-        found: Truths = share > self._matters
+        found: Bools = share > self._matters
         return found
 
     def _reorder(self) -> bool:

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, TypeAlias, final
+from typing import Any, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isthmus.numerics.acyclicity import exponential
 from isthmus.objectives.smooth import LikelihoodLoss, MomentsLoss
 from isthmus.searches.continuous.notears_penalties import Penalty
-
-Floats: TypeAlias = NDArray[np.float64]
-Truths: TypeAlias = NDArray[np.bool_]
+from isthmus.types import Bools, Floats
 
 
 @final
@@ -23,8 +20,8 @@ class Task:
     """What is to be learned: a loss, which edges are open, and which are required [from, to]."""
 
     loss: MomentsLoss
-    open: Truths
-    required: Truths
+    open: Bools
+    required: Bools
     rng: np.random.Generator
 
     def costs(self, penalty: Penalty, weights: Floats) -> Floats:

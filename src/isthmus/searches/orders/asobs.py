@@ -12,7 +12,8 @@ from isthmus.graphs import BoundKnowledge
 from isthmus.objectives import LOCAL_SCORES, PARENT_SETS, LocalScore, ScoreTable
 from isthmus.options import require_integer
 from isthmus.searches.base import Accepts, Run, Search, SearchResult
-from isthmus.searches.orders.table_orders import Integers, TableOrders
+from isthmus.searches.orders.table_orders import TableOrders
+from isthmus.types import Integers
 
 _CHUNK = 32
 """Windows moved in one step."""

@@ -7,7 +7,8 @@ from typing import final
 import numpy as np
 
 from isthmus.searches.base import Run, SearchResult
-from isthmus.searches.orders.table_orders import Integers, TableOrders
+from isthmus.searches.orders.table_orders import TableOrders
+from isthmus.types import Integers
 
 _CHUNK = 32
 

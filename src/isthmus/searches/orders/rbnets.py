@@ -15,7 +15,8 @@ from isthmus.results.details import RBNetsDetails
 from isthmus.searches.base import Accepts, Run, Search, SearchResult
 from isthmus.searches.exact.components import climb
 from isthmus.searches.orders.rbnets_walks import Replay, Visits, Walks
-from isthmus.searches.orders.table_orders import Integers, Swaps, TableOrders
+from isthmus.searches.orders.table_orders import Swaps, TableOrders
+from isthmus.types import Integers
 
 _MOVES = 4
 """Moves in one step of the run."""

@@ -10,9 +10,7 @@ from numpy.typing import NDArray
 
 from isthmus.objectives import ScoreTable
 from isthmus.objectives.table import unpack
-
-Integers = NDArray[np.int64]
-Truths = NDArray[np.bool_]
+from isthmus.types import Bools, Integers
 
 _MOST_STATES = 300_000
 
@@ -35,7 +33,7 @@ class Walks:
         self._needed = np.array(
             [np.bitwise_and.reduce(table.sets[table.lines(v)]) for v in range(d)], np.uint64
         ).reshape(d, table.words)
-        self.needed: Truths = unpack(self._needed, d)
+        self.needed: Bools = unpack(self._needed, d)
         self.walks = walks
         self.restart()
 
@@ -43,7 +41,7 @@ class Walks:
         """Begin again with nothing placed."""
         d = len(self._table.nodes)
         self._outside = np.full((self.walks, self._table.words), ~np.uint64(0))
-        self.sets: Truths = np.zeros((self.walks, d), np.bool_)
+        self.sets: Bools = np.zeros((self.walks, d), np.bool_)
         self.orders: Integers = np.zeros((self.walks, d), np.int64)
         self.totals = np.zeros(self.walks)
         self.at = 0
@@ -53,7 +51,7 @@ class Walks:
         """Whether everything is placed."""
         return self.at == len(self._table.nodes)
 
-    def allowed(self) -> Truths:
+    def allowed(self) -> Bools:
         """Which nodes can be placed next."""
         from isthmus.numerics.order_steps import allowed
 
@@ -82,7 +80,7 @@ class Visits:
     def __init__(self) -> None:
         self._counts: dict[bytes, Integers] = {}
 
-    def bonuses(self, state: Truths) -> tuple[bytes, NDArray[np.float64] | None]:
+    def bonuses(self, state: Bools) -> tuple[bytes, NDArray[np.float64] | None]:
         """The key of a set, and sqrt(2 ln visits / tries) for each node; None if it is new."""
         key = np.packbits(state).tobytes()
         counts = self._counts.get(key)
@@ -108,12 +106,12 @@ class Replay:
     """The last transitions; the oldest are overwritten."""
 
     def __init__(self, room: int, nodes: int) -> None:
-        self._sets: Truths = np.zeros((room, nodes), np.bool_)
+        self._sets: Bools = np.zeros((room, nodes), np.bool_)
         self._actions = np.zeros(room, np.int32)
         self._rewards = np.zeros(room, np.float32)
         self._count = 0
 
-    def add(self, state: Truths, action: int, reward: float) -> None:
+    def add(self, state: Bools, action: int, reward: float) -> None:
         """Keep one transition."""
         at = self._count % len(self._actions)
         self._sets[at] = state

@@ -6,18 +6,17 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isthmus.graphs import BoundKnowledge
 from isthmus.objectives import LOCAL_SCORES, LocalScore, ScoreTable
 from isthmus.results.details import OrderDetails, SearchDetails
 from isthmus.searches.base import SearchResult
 from isthmus.searches.exact.components import TablePhase, parents_of, possible_order
+from isthmus.types import Integers
 
 if TYPE_CHECKING:
     from isthmus.numerics.order_moves import Lines, Order
 
-Integers = NDArray[np.int64]
 
 _NOISE = 1e-12
 """Relative to the score."""

@@ -14,7 +14,8 @@ from isthmus.sources.tables.kinds import CellType
 from isthmus.statistics import CodedRows, Level
 from isthmus.statistics.blocks import Positions
 from isthmus.statistics.checks import refuse_empty, refuse_missing
-from isthmus.statistics.coded import Integers, as_codes
+from isthmus.statistics.coded import as_codes
+from isthmus.types import Integers
 
 if TYPE_CHECKING:
     import narwhals as nw

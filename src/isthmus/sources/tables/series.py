@@ -14,8 +14,8 @@ from isthmus.sources.base import Source
 from isthmus.sources.tables.frame import Frame
 from isthmus.sources.tables.names import as_narwhals
 from isthmus.statistics import Counts, Expansion, Kind, Moments, Plan, Schema
+from isthmus.types import Floats
 
-Floats = NDArray[np.float64]
 Columns = dict[str, NDArray[Any]]
 
 

@@ -13,12 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, ClassVar, TypeVar, final
 
-import numpy as np
-from numpy.typing import NDArray
-
 from isthmus.errors import DataError, FormatError
-
-Floats = NDArray[np.float64]
+from isthmus.types import Floats
 
 _REGISTERED: dict[str, type[Basis]] = {}
 

@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isthmus.errors import DataError
 from isthmus.statistics.features.base import Basis, polynomial, register_basis
-
-Floats = NDArray[np.float64]
+from isthmus.types import Floats
 
 
 @final
