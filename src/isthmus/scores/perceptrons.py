@@ -1,7 +1,8 @@
-"""Least squares with one small neural network a node, from rows."""
+"""Least squares with one small neural network per node, from rows."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, final
 
@@ -9,9 +10,16 @@ import numpy as np
 
 from isthmus.errors import DataError
 from isthmus.objectives import PARAMETRIC_MODEL, Capabilities, ParametricLoss
+from isthmus.objectives.parametric import NodeModel
 from isthmus.scores.base import Score
 from isthmus.statistics import Kind, Rows
 from isthmus.types import Floats
+
+_GRID = 2.0**-24
+"""Rows are rounded to this share of the noise: in another unit they then are the same, bit by bit,
+and an optimisation with many local minima ends in the same one."""
+_CURVES = 4
+"""Number of functions of a column by which two columns are compared."""
 
 
 @final
@@ -19,8 +27,11 @@ from isthmus.types import Floats
 class Perceptrons(Score[Rows, ParametricLoss]):
     """``|x_j - f_j(x)|² / 2n`` with f_j one hidden layer of sigmoids over the causes of j.
 
-    The weight of an edge is the norm of what leads from the cause into the hidden layer of
-    the effect (Zheng et al. 2020, arXiv 1909.13189). Needs rows, and JAX: the extra ``numerics``.
+    Columns are centred and divided by one number, the smallest of their standard deviations: where
+    all noise has one scale, this is an upper bound on it. So a common unit does not matter, and
+    weights, penalties and ``ridge`` are in units of the noise. The weight of an edge is the norm of
+    what leads from the cause into the hidden layer of the effect (Zheng et al. 2020, arXiv
+    1909.13189). Needs rows, and JAX: the extra ``numerics``.
 
     Parameters
     ----------
@@ -43,30 +54,120 @@ class Perceptrons(Score[Rows, ParametricLoss]):
             raise DataError(f"ridge must not be negative; {self.ridge} was given.")
 
     def bind(self, statistics: Rows) -> ParametricLoss:
-        """Give the objective that a search sees."""
-        return PerceptronLoss(statistics.schema.names, statistics.values, self)
+        values = statistics.values - statistics.values.mean(axis=0)
+        spread = values.std(axis=0)
+        largest = float(np.abs(statistics.values).max(initial=0.0))
+        positive = spread[spread > 1e-12 * largest]
+        unit = float(positive.min()) if len(positive) else 1.0
+        rows = _GRID * np.rint(values / (unit * _GRID))
+        return PerceptronLoss(statistics.schema.names, rows, unit, self)
 
 
 @final
 class PerceptronLoss(ParametricLoss):
-    """The loss of `Perceptrons` on some rows."""
+    """The loss of `Perceptrons` on rows in units of the noise."""
 
-    def __init__(self, names: tuple[str, ...], values: Floats, options: Perceptrons) -> None:
+    def __init__(
+        self, names: tuple[str, ...], rows: Floats, unit: float, options: Perceptrons
+    ) -> None:
         from isthmus.numerics import perceptron
 
         d = len(names)
         self.nodes = names
-        self._hidden = options.hidden
+        self.sample_size, self.unit = len(rows), unit
+        self._rows, self._options, self._hidden = rows, options, options.hidden
         self.edge = np.full(perceptron.size(d, options.hidden), -1)
         self.edge[: d * d * options.hidden] = np.repeat(np.arange(d * d), options.hidden)
-        self._call = perceptron.value_and_gradient(values, options.hidden, options.ridge)
+        self._call = perceptron.value_and_gradient(rows, options.hidden, options.ridge)
 
     def start(self, rng: np.random.Generator) -> Floats:
-        """Draw parameters."""
         from isthmus.numerics import perceptron
 
         return perceptron.drawn(len(self.nodes), self._hidden, rng)
 
     def value_and_gradient(self, parameters: Floats) -> tuple[float, Floats]:
-        """Return the loss at ``parameters`` and its gradient."""
         return self._call(parameters)
+
+    def refit(self, target: int, parents: Sequence[int], start: Floats | NodeModel) -> NodeModel:
+        from isthmus.numerics import perceptron_nodes
+
+        hidden, ridge = self._hidden, self._options.ridge
+        inputs, seen = self._rows[:, list(parents)], self._rows[:, target]
+        first, rest = self._layers(target, parents, start)
+        fit = perceptron_nodes.fit(
+            np.concatenate([first.ravel(), rest]), inputs, seen, hidden, ridge
+        )
+        decay = fit.parameters.copy()
+        decay[len(parents) * hidden : (len(parents) + 1) * hidden] = 0.0
+        loss = 0.5 * fit.variance + 0.5 * ridge * float(decay[:-1] @ decay[:-1])
+        return NodeModel(
+            tuple(parents),
+            fit.parameters,
+            fit.variance,
+            loss,
+            fit.freedom,
+            fit.residual,
+            fit.contributions,
+        )
+
+    def _layers(
+        self, target: int, parents: Sequence[int], start: Floats | NodeModel
+    ) -> tuple[Floats, Floats]:
+        """Return the first layer [parent, unit] and the other parameters to start from."""
+        d, hidden = len(self.nodes), self._hidden
+        if isinstance(start, NodeModel):
+            size = len(start.parents) * hidden
+            first = start.parameters[:size].reshape(-1, hidden)
+            return first[[start.parents.index(p) for p in parents]], start.parameters[size:]
+        size = d * d * hidden
+        first = start[:size].reshape(d, d, hidden)[list(parents), target]
+        bias, outer = start[size : size + 2 * d * hidden].reshape(2, d, hidden)[:, target]
+        return first, np.concatenate([bias, outer, start[size + 2 * d * hidden + target :][:1]])
+
+    def joined(self, models: Sequence[NodeModel]) -> Floats:
+        d, hidden = len(self.nodes), self._hidden
+        first, inner = np.zeros((d, d, hidden)), np.zeros((2, d, hidden))
+        last = np.zeros(d)
+        for target, model in enumerate(models):
+            size = len(model.parents) * hidden
+            first[list(model.parents), target] = model.parameters[:size].reshape(-1, hidden)
+            inner[:, target] = model.parameters[size:-1].reshape(2, hidden)
+            last[target] = model.parameters[-1]
+        return np.concatenate([first.ravel(), inner.ravel(), last])
+
+    def restricted(self, nodes: Sequence[int]) -> ParametricLoss:
+        names = tuple(self.nodes[i] for i in nodes)
+        return PerceptronLoss(names, self._rows[:, list(nodes)], self.unit, self._options)
+
+    def looks_dependent(self) -> NDArray[np.bool_]:
+        """Compare all pairs of columns by the correlations of curves in both of them.
+
+        Products of causes show in them, too. Under independence n times the sum of the squared
+        correlations is about chi-squared; the level lets through a tenth of a pair per node.
+        """
+        from scipy.stats import chi2
+
+        n, d = self._rows.shape
+        blocks = np.zeros((n, d, _CURVES))
+        for node in range(d):
+            blocks[:, node] = _curves(self._rows[:, node])
+        flat = blocks.reshape(n, d * _CURVES)
+        squares = (flat.T @ flat / n) ** 2
+        sums = n * squares.reshape(d, _CURVES, d, _CURVES).sum(axis=(1, 3))
+        found: NDArray[np.bool_] = sums > float(chi2.isf(0.2 / max(d, 2), _CURVES**2))
+        np.fill_diagonal(found, val=False)
+        return found
+
+
+def _curves(column: Floats) -> Floats:
+    """Return uncorrelated, bounded functions of the ranks of a column: cosines of them."""
+    from scipy.stats import rankdata
+
+    if not np.ptp(column) > 0.0:
+        return np.zeros((len(column), _CURVES))
+    share = (rankdata(column) - 0.5) / len(column)
+    curves = np.cos(np.pi * share[:, None] * np.arange(1, _CURVES + 1))
+    curves -= curves.mean(axis=0)
+    spread = curves.std(axis=0)
+    found: Floats = curves / np.where(spread > 1e-9, spread, 1.0)
+    return found

@@ -43,13 +43,15 @@ def small_loss(seed: int = 0) -> tuple[ParametricLoss, Floats, Floats]:
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(7, 3))
     loss = ist.Perceptrons(hidden=2, ridge=0.1).bind(Rows(Schema.continuous("abc"), x))
+    # The networks see centred columns in units of the smallest standard deviation.
+    x = (x - x.mean(axis=0)) / x.std(axis=0).min()
     return loss, x, rng.normal(size=len(loss.edge))
 
 
 def test_value_is_that_of_a_loop() -> None:
     loss, x, parameters = small_loss()
     value, _ = loss.value_and_gradient(parameters)
-    assert value == pytest.approx(slow(parameters, x, 2, 0.1), rel=1e-12)
+    assert value == pytest.approx(slow(parameters, x, 2, 0.1), rel=1e-6)
 
 
 def test_gradient_is_that_of_finite_differences() -> None:
@@ -62,7 +64,7 @@ def test_gradient_is_that_of_finite_differences() -> None:
         up[k] += step
         down[k] -= step
         change = (slow(up, x, 2, 0.1) - slow(down, x, 2, 0.1)) / (2 * step)
-        assert gradient[k] == pytest.approx(change, abs=1e-8)
+        assert gradient[k] == pytest.approx(change, abs=1e-6)
 
 
 def test_a_node_does_not_depend_on_a_cause_whose_parameters_are_zero() -> None:
@@ -103,7 +105,8 @@ def test_curved_relations_are_found(seed: int) -> None:
     assert ist.shd(solution.dag, truth.dag) <= 2
     residual = solution.details.kkt_residual
     assert isinstance(residual, float)
-    assert residual < 0.02
+    assert residual < 1e-6
+    assert solution.status.ending is Ending.CONVERGED
     again = ist.learn(truth.data, search=ist.NotearsMLP())
     assert again.dag == solution.dag
     assert again.score == solution.score
@@ -125,6 +128,49 @@ def test_knowledge_is_kept() -> None:
     assert knowledge.allows(ist.learn(truth.data, search=ist.NotearsMLP(), knowledge=knowledge).dag)
     knowledge = Knowledge(forbidden=[(a, b)])
     assert knowledge.allows(ist.learn(truth.data, search=ist.NotearsMLP(), knowledge=knowledge).dag)
+
+
+@pytest.mark.parametrize("n", [20, 100, 1000])
+def test_networks_find_next_to_nothing_in_noise(n: int) -> None:
+    edges = [
+        len(
+            ist.learn(
+                np.random.default_rng(seed).normal(size=(n, 10)), search=ist.NotearsMLP()
+            ).dag.edges
+        )
+        for seed in range(3)
+    ]
+    assert sum(edges) <= 2
+
+
+@pytest.mark.parametrize("factor", [1e-6, 0.01, 7.0, 1e6])
+def test_networks_do_not_depend_on_a_common_unit(factor: float) -> None:
+    rng = np.random.default_rng(0)
+    a = rng.normal(size=1000)
+    b = np.sin(2 * a) + 0.5 * rng.normal(size=1000)
+    c = b**2 + 0.5 * rng.normal(size=1000)
+    plain = ist.learn({"a": a, "b": b, "c": c}, search=ist.NotearsMLP())
+    table = {"a": factor * a, "b": factor * b, "c": factor * c}
+    scaled = ist.learn(table, search=ist.NotearsMLP())
+    assert set(plain.dag.edges) == {("a", "b"), ("b", "c")}
+    assert scaled.dag == plain.dag
+    assert scaled.score == pytest.approx(factor**2 * plain.score, rel=1e-6)
+    assert scaled.status.ending is Ending.CONVERGED
+
+
+def test_nodes_that_look_independent_are_left_out_and_products_are_not() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(500, 40))
+    x[:, 2] = 2.0 * x[:, 0] * x[:, 1] + rng.normal(size=500)
+    loss = ist.Perceptrons().bind(Rows(Schema.continuous([f"x{i}" for i in range(40)]), x))
+    dependent = loss.looks_dependent()
+    assert dependent[0, 2]
+    assert dependent[2, 1]
+    assert dependent.sum() <= 20
+    assert np.array_equal(dependent, dependent.T)
+    solution = ist.learn(x, search=ist.NotearsMLP())
+    assert {("x0", "x2"), ("x1", "x2")} <= set(solution.dag.edges)
+    assert len(solution.dag.edges) <= 6
 
 
 def test_limits_and_refusals() -> None:

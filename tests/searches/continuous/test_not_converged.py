@@ -1,0 +1,26 @@
+"""A search that ends far from optimal is not called converged."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import isthmus as ist
+from isthmus.results import Ending
+from isthmus.searches.continuous import group_lasso
+
+
+def test_a_large_residual_is_not_called_converged(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    a = rng.normal(size=300)
+    table = {"a": a, "b": np.sin(2 * a) + 0.3 * rng.normal(size=300)}
+    solve = group_lasso.NodeLasso.solve
+
+    def stopped(self: group_lasso.NodeLasso, start: object, tolerance: float = 0.0) -> object:
+        return solve(self, start, tolerance)[0], 0.1  # type: ignore[arg-type]
+
+    monkeypatch.setattr(group_lasso.NodeLasso, "solve", stopped)
+    solution = ist.learn(table, search=ist.NotearsAdditive())
+    assert solution.status.ending is Ending.NOT_CONVERGED
+    assert not solution.status.finished
+    assert solution.details.kkt_residual == 0.1
