@@ -8,11 +8,13 @@ import numpy as np
 
 from isthmus.errors import DataWarning
 from isthmus.graphs import DAG
-from isthmus.objectives import SECOND_MOMENTS, Objective
+from isthmus.objectives import ADDITIVE_MODEL, PARAMETRIC_MODEL, SECOND_MOMENTS, Objective
 from isthmus.statistics import Counts, Moments, Rows
 
 _VARSORTABLE = 0.9
 """Fraction of directed paths along which the variance grows that is worth a warning."""
+_EQUAL = 1e-4
+"""Largest relative difference of variances that are called equal: standardised, then rounded."""
 _FEWEST_EDGES = 3
 """With fewer edges that fraction says little."""
 _ROWS_PER_VARIABLE = 1.0
@@ -27,6 +29,7 @@ def diagnose(
         *_degenerate_columns(statistics),
         *_few_rows(objective, statistics),
         *_varsortable(objective, dag),
+        *_standardised(objective, statistics),
     )
     for note in notes:
         warnings.warn(note, DataWarning, stacklevel=4)
@@ -80,3 +83,35 @@ def _varsortable(objective: Objective, dag: DAG) -> tuple[str, ...]:
         "score=LinearLikelihood() does not depend on it."
     )
     return (note,)
+
+
+def _standardised(objective: Objective, statistics: Moments | Counts | Rows) -> tuple[str, ...]:
+    """Warn when a loss that depends on scales is given columns without a scale of their own."""
+    if isinstance(statistics, Counts) or not _depends_on_scale(objective):
+        return ()
+    moments = statistics.moments() if isinstance(statistics, Rows) else statistics
+    variances = np.diagonal(moments.without_features().covariance())
+    variances = variances[variances > 0.0]
+    if len(variances) < 2 or np.ptp(variances) > _EQUAL * float(variances.max()):
+        return ()
+    alternative = "score=LinearLikelihood()"
+    if ADDITIVE_MODEL.of(objective) is not None:
+        alternative = "score=AdditiveLeastSquares(equal_variances=False)"
+    elif PARAMETRIC_MODEL.of(objective) is not None:
+        alternative = "search=NotearsAdditive() with AdditiveLeastSquares(equal_variances=False)"
+    note = (
+        "All columns have the same variance, so they were probably standardised. Least squares "
+        "finds directions by the scale of the noise, and standardising removes it: the directions, "
+        "and edges that depend on them, are not reliable. Give the columns in their common unit, "
+        f"use {alternative}, which does not depend on scale, or leave out the search."
+    )
+    return (note,)
+
+
+def _depends_on_scale(objective: Objective) -> bool:
+    linear, additive = SECOND_MOMENTS.of(objective), ADDITIVE_MODEL.of(objective)
+    if linear is not None:
+        return not linear.equivalent
+    if additive is not None:
+        return not additive.likelihood and additive.targets == len(additive.nodes)
+    return PARAMETRIC_MODEL.of(objective) is not None
