@@ -10,7 +10,7 @@ from typing import ClassVar, final
 import numpy as np
 
 from isthmus.objectives.base import PARAMETRIC_MODEL, Capabilities, Objective, Sense
-from isthmus.types import Floats, Integers
+from isthmus.types import Bools, Floats, Integers
 
 
 @final
@@ -99,5 +99,5 @@ class ParametricLoss(Objective):
         """Return the loss of some of the nodes, as if there were no others."""
 
     @abstractmethod
-    def looks_dependent(self) -> NDArray[np.bool_]:
+    def looks_dependent(self) -> Bools:
         """Return for each pair of nodes whether they depend on each other more than noise does."""

@@ -13,7 +13,7 @@ from isthmus.objectives import PARAMETRIC_MODEL, Capabilities, ParametricLoss
 from isthmus.objectives.parametric import NodeModel
 from isthmus.scores.base import Score
 from isthmus.statistics import Kind, Rows
-from isthmus.types import Floats
+from isthmus.types import Bools, Floats
 
 _GRID = 2.0**-24
 """Rows are rounded to this share of the noise: in another unit they then are the same, bit by bit,
@@ -139,7 +139,7 @@ class PerceptronLoss(ParametricLoss):
         names = tuple(self.nodes[i] for i in nodes)
         return PerceptronLoss(names, self._rows[:, list(nodes)], self.unit, self._options)
 
-    def looks_dependent(self) -> NDArray[np.bool_]:
+    def looks_dependent(self) -> Bools:
         """Compare all pairs of columns by the correlations of curves in both of them.
 
         Products of causes show in them, too. Under independence n times the sum of the squared
@@ -154,7 +154,7 @@ class PerceptronLoss(ParametricLoss):
         flat = blocks.reshape(n, d * _CURVES)
         squares = (flat.T @ flat / n) ** 2
         sums = n * squares.reshape(d, _CURVES, d, _CURVES).sum(axis=(1, 3))
-        found: NDArray[np.bool_] = sums > float(chi2.isf(0.2 / max(d, 2), _CURVES**2))
+        found: Bools = sums > float(chi2.isf(0.2 / max(d, 2), _CURVES**2))
         np.fill_diagonal(found, val=False)
         return found
 
