@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from isthmus.objectives import (
     AdditiveLoss,
     Bernoulli,
-    Counting,
     GeneralisedLinearLoss,
+    PoissonFamily,
     QuadraticAdditiveLoss,
 )
 
@@ -30,7 +30,7 @@ def make(kind: str, seed: int = 0, n: int = 60) -> tuple[AdditiveLoss, Floats, F
     if kind == "poisson":
         seen = rng.poisson(2.0, size=(n, 4)).astype(float)
         causes = np.log1p(seen)
-        loss = GeneralisedLinearLoss(NAMES, causes, seen, Counting())
+        loss = GeneralisedLinearLoss(NAMES, causes, seen, PoissonFamily())
         return loss, np.column_stack([causes, np.ones(n)]), seen
     features, seen = rng.normal(size=(n, 7)), rng.normal(size=(n, 4))
     owner = np.array([0, 0, 1, 2, 2, 3, 3])

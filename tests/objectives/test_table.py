@@ -96,7 +96,7 @@ def test_text_as_others_write_it() -> None:
     [
         ("", "number of variables"),
         ("2\na 1\n-1 0\n", "declares 2"),
-        ("1\na 2\n-1 0\n", "2 parent sets; 1"),
+        ("1\na 2\n-1 0\n", "2 parent sets; the file has 1"),
         ("1\na 1\n-1 2 b\n", "Line 3"),
         ("1\na 1\n-1 1 b\n", "no variables"),
         ("1\na b c\n", "Line 2"),

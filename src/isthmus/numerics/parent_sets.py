@@ -9,7 +9,7 @@ The bound: for every superset S of a set P,
 ``score(S) <= top[|P|] - sum of weight[p] - scale * product of levels[p] - factor * support(P)``
 
 with ``support`` a second score through ``numerics.abi``; the scores say what they know of
-these numbers (``isthmus.objectives.ceiling``). What of the bound does not need the support is
+these numbers (``isthmus.objectives.score_bound``). What of the bound does not need the support is
 tested before the set is scored.
 """
 

@@ -15,13 +15,13 @@ from isthmus.objectives.base import (
     Objective,
     Sense,
 )
-from isthmus.objectives.ceiling import Ceiling
 from isthmus.objectives.family_table import FamilyTable
-from isthmus.objectives.generalised import Bernoulli, Counting, Family, GeneralisedLinearLoss
+from isthmus.objectives.generalised import Bernoulli, Family, GeneralisedLinearLoss, PoissonFamily
 from isthmus.objectives.local import CompiledLocalScore, LocalScore, PythonLocalScore
 from isthmus.objectives.parametric import ParametricLoss
 from isthmus.objectives.parent_sets import TableBuilder, list_parent_sets
 from isthmus.objectives.penalised import PenalisedScore
+from isthmus.objectives.score_bound import ScoreBound
 from isthmus.objectives.smooth import LikelihoodLoss, MomentsLoss, QuadraticLoss, SmoothLoss
 from isthmus.objectives.table import ScoreTable
 
@@ -38,9 +38,7 @@ __all__ = [
     "Bernoulli",
     "Capabilities",
     "Capability",
-    "Ceiling",
     "CompiledLocalScore",
-    "Counting",
     "Family",
     "FamilyTable",
     "GeneralisedLinearLoss",
@@ -50,9 +48,11 @@ __all__ = [
     "Objective",
     "ParametricLoss",
     "PenalisedScore",
+    "PoissonFamily",
     "PythonLocalScore",
     "QuadraticAdditiveLoss",
     "QuadraticLoss",
+    "ScoreBound",
     "ScoreTable",
     "Sense",
     "SmoothLoss",

@@ -53,7 +53,7 @@ class Bernoulli(Family):
 
 
 @final
-class Counting(Family):
+class PoissonFamily(Family):
     """Counts with log link."""
 
     def loss(self, predictor: Floats, seen: Floats) -> Floats:

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from isthmus.errors import MismatchError
 from isthmus.graphs import DAG
 from isthmus.objectives.base import LOCAL_SCORES, Capabilities, Objective, Sense
-from isthmus.objectives.ceiling import Ceiling
+from isthmus.objectives.score_bound import ScoreBound
 
 _SCORE_TYPE = ctypes.CFUNCTYPE(ctypes.c_int64, *(ctypes.c_int64,) * 7)
 
@@ -60,7 +60,7 @@ class LocalScore(Objective):
 
     @property
     @abstractmethod
-    def ceiling(self) -> Ceiling | None:
+    def ceiling(self) -> ScoreBound | None:
         """What supersets of a parent set can score at most, if that is known."""
 
     @abstractmethod
@@ -132,7 +132,7 @@ class CompiledLocalScore(LocalScore):
         keep: tuple[Any, ...],
         *,
         equivalent: bool,
-        ceiling: Callable[[], Ceiling] | None = None,
+        ceiling: Callable[[], ScoreBound] | None = None,
     ) -> None:
         self.nodes = tuple(nodes)
         self.equivalent = equivalent
@@ -148,7 +148,7 @@ class CompiledLocalScore(LocalScore):
         return self._address, self._data.ctypes.data
 
     @cached_property
-    def ceiling(self) -> Ceiling | None:
+    def ceiling(self) -> ScoreBound | None:
         """What supersets of a parent set can score at most, if that is known."""
         return None if self._make_ceiling is None else self._make_ceiling()
 
@@ -196,7 +196,7 @@ class PythonLocalScore(LocalScore):
         function: Callable[[int, tuple[int, ...]], float],
         *,
         equivalent: bool,
-        ceiling: Callable[[], Ceiling] | None = None,
+        ceiling: Callable[[], ScoreBound] | None = None,
     ) -> None:
         self.nodes = tuple(nodes)
         self.equivalent = equivalent
@@ -212,7 +212,7 @@ class PythonLocalScore(LocalScore):
         return ctypes.cast(self._callback, ctypes.c_void_p).value or 0, 0
 
     @cached_property
-    def ceiling(self) -> Ceiling | None:
+    def ceiling(self) -> ScoreBound | None:
         """What supersets of a parent set can score at most, if that is known."""
         return None if self._make_ceiling is None else self._make_ceiling()
 

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.graphs import BoundKnowledge
-from isthmus.objectives.ceiling import Ceiling
 from isthmus.objectives.local import LocalScore
+from isthmus.objectives.score_bound import ScoreBound
 from isthmus.objectives.table import Words, sort_block, words_for
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ _NEAR = 150
 """Candidates of a greedy set: those that gain most alone."""
 
 
-def bound_of(ceiling: Ceiling, child: int) -> Bound:
+def bound_of(ceiling: ScoreBound, child: int) -> Bound:
     """What is known of supersets for one child, as the kernels want it."""
     from isthmus.numerics.parent_sets import Bound
 
@@ -62,7 +62,7 @@ def pack_lines(
 
 
 @final
-class Picker:
+class PromisingSets:
     """The parent sets of one child that look good.
 
     Two ways in turn. Sets are scored in the order in which they look good by what is known of
@@ -76,7 +76,7 @@ class Picker:
         local: LocalScore,
         child: int,
         known: BoundKnowledge,
-        ceiling: Ceiling,
+        ceiling: ScoreBound,
         max_parents: int | None,
     ) -> None:
         from isthmus.numerics import parent_sets_anytime as anytime

@@ -9,9 +9,9 @@ from typing import final
 import numpy as np
 
 from isthmus.graphs import BoundKnowledge, Knowledge
-from isthmus.objectives.ceiling import Ceiling
 from isthmus.objectives.local import LocalScore
-from isthmus.objectives.parent_set_blocks import Block, Picker, bound_of, merge, pack_lines
+from isthmus.objectives.parent_set_blocks import Block, PromisingSets, bound_of, merge, pack_lines
+from isthmus.objectives.score_bound import ScoreBound
 from isthmus.objectives.table import ScoreTable
 
 _QUOTA = 4_000
@@ -88,11 +88,11 @@ class TableBuilder:
         self._max_parents = max_parents
         self._slack = slack
         found = local.ceiling if bounded else None
-        self._ceiling = Ceiling.none(d) if found is None else found
+        self._ceiling = ScoreBound.none(d) if found is None else found
         self._waiting = list(range(d) if children is None else children)
         self._at = 0
-        self._lister: _Lister | None = None
-        self._picker: Picker | None = None
+        self._exhaustive: ExhaustiveSets | None = None
+        self._promising: PromisingSets | None = None
         self._quota = quota
         self._all_listed = True
         self._blocks: list[Block] = []
@@ -102,12 +102,12 @@ class TableBuilder:
         """Score some thousand families; return whether all nodes are done."""
         if self._at == len(self._waiting):
             return True
-        if self._lister is None:
-            self._lister = self._new_lister(self._waiting[self._at])
-        if self._quota is not None and self._lister.scored >= self._first_share:
-            return self._step_by_quota(self._lister)
-        if self._list(self._lister):
-            self._next(self._lister.block())
+        if self._exhaustive is None:
+            self._exhaustive = self._new_exhaustive(self._waiting[self._at])
+        if self._quota is not None and self._exhaustive.scored >= self._first_share:
+            return self._step_by_quota(self._exhaustive)
+        if self._list(self._exhaustive):
+            self._next(self._exhaustive.block())
         return self._at == len(self._waiting)
 
     @property
@@ -116,44 +116,44 @@ class TableBuilder:
         assert self._quota is not None
         return self._quota // 2 if len(self._local.nodes) <= _FEW else 1
 
-    def _step_by_quota(self, lister: _Lister) -> bool:
+    def _step_by_quota(self, exhaustive: ExhaustiveSets) -> bool:
         """Score sets that look good; what they leave of the quota goes to listing by size."""
         assert self._quota is not None
-        if self._picker is None:
-            self._picker = self._new_picker(self._waiting[self._at])
-        room = self._quota - lister.scored - self._picker.scored
-        before = self._picker.scored
-        if room > 0 and not self._picker.step():
-            self.scored += self._picker.scored - before
+        if self._promising is None:
+            self._promising = self._new_promising(self._waiting[self._at])
+        room = self._quota - exhaustive.scored - self._promising.scored
+        before = self._promising.scored
+        if room > 0 and not self._promising.step():
+            self.scored += self._promising.scored - before
             return False
-        self.scored += self._picker.scored - before
-        if room > 0 and self._picker.scored == before:
-            if self._list(lister):
-                self._next(lister.block())
+        self.scored += self._promising.scored - before
+        if room > 0 and self._promising.scored == before:
+            if self._list(exhaustive):
+                self._next(exhaustive.block())
             return self._at == len(self._waiting)
         if room <= 0:
             self._all_listed = False
-            self._next(merge(self._picker.block(), lister.block()))
+            self._next(merge(self._promising.block(), exhaustive.block()))
         return self._at == len(self._waiting)
 
-    def _list(self, lister: _Lister) -> bool:
-        before = lister.scored
-        finished = lister.step()
-        self.scored += lister.scored - before
+    def _list(self, exhaustive: ExhaustiveSets) -> bool:
+        before = exhaustive.scored
+        finished = exhaustive.step()
+        self.scored += exhaustive.scored - before
         return finished
 
     def _next(self, block: Block) -> None:
         self._blocks.append(block)
-        self._lister = self._picker = None
+        self._exhaustive = self._promising = None
         self._at += 1
 
-    def _new_lister(self, child: int) -> _Lister:
-        return _Lister(
+    def _new_exhaustive(self, child: int) -> ExhaustiveSets:
+        return ExhaustiveSets(
             self._local, child, self._known, self._ceiling, self._max_parents, self._slack
         )
 
-    def _new_picker(self, child: int) -> Picker:
-        return Picker(self._local, child, self._known, self._ceiling, self._max_parents)
+    def _new_promising(self, child: int) -> PromisingSets:
+        return PromisingSets(self._local, child, self._known, self._ceiling, self._max_parents)
 
     def run_until(self, end: float | None) -> bool:
         """Go on to the end, or to a time of the monotonic clock; return whether all was listed.
@@ -180,17 +180,19 @@ class TableBuilder:
         for number, child in enumerate(left):
             now = time.monotonic()
             share = now + (end - now) / (len(left) - number)
-            picker = self._new_picker(child)
-            while not picker.step() and time.monotonic() < share:
+            promising = self._new_promising(child)
+            while not promising.step() and time.monotonic() < share:
                 pass
-            picked = picker.block()
-            lister = self._lister or self._new_lister(child)
-            self._lister = None
+            promising_block = promising.block()
+            exhaustive = self._exhaustive or self._new_exhaustive(child)
+            self._exhaustive = None
             # Nothing looks good any more: what time is left goes to listing by size.
             finished = False
             while not finished and time.monotonic() < share:
-                finished = lister.step()
-            self._blocks.append(lister.block() if finished else merge(picked, lister.block()))
+                finished = exhaustive.step()
+            self._blocks.append(
+                exhaustive.block() if finished else merge(promising_block, exhaustive.block())
+            )
             complete = complete and finished
         self._at = len(self._waiting)
         return complete
@@ -208,16 +210,18 @@ class TableBuilder:
         """Give the table; what has not been looked at by now is missing from it."""
         blocks = list(self._blocks)
         complete = self._at == len(self._waiting) and self._all_listed
-        if self._lister is not None:
-            block = self._lister.block()
-            blocks.append(block if self._picker is None else merge(self._picker.block(), block))
+        if self._exhaustive is not None:
+            block = self._exhaustive.block()
+            blocks.append(
+                block if self._promising is None else merge(self._promising.block(), block)
+            )
         for child in self._waiting[len(blocks) :]:
             # One parent at most: a graph can be made of it, and it takes no time.
             most = 1 if self._max_parents is None else min(1, self._max_parents)
-            lister = _Lister(self._local, child, self._known, self._ceiling, most, 0.0)
-            while not lister.step():
+            exhaustive = ExhaustiveSets(self._local, child, self._known, self._ceiling, most, 0.0)
+            while not exhaustive.step():
                 pass
-            blocks.append(lister.block())
+            blocks.append(exhaustive.block())
         return ScoreTable.from_blocks(
             self._local.nodes,
             blocks,
@@ -230,7 +234,7 @@ class TableBuilder:
 
 
 @final
-class _Lister:
+class ExhaustiveSets:
     """The useful parent sets of one child."""
 
     def __init__(
@@ -238,7 +242,7 @@ class _Lister:
         local: LocalScore,
         child: int,
         known: BoundKnowledge,
-        ceiling: Ceiling,
+        ceiling: ScoreBound,
         max_parents: int | None,
         slack: float,
     ) -> None:

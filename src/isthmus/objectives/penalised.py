@@ -10,8 +10,8 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from isthmus.objectives.ceiling import Ceiling
 from isthmus.objectives.local import LocalScore
+from isthmus.objectives.score_bound import ScoreBound
 
 
 @final
@@ -50,7 +50,7 @@ class PenalisedScore(LocalScore):
         return int(penalised_score.address), int(self._packed[0].ctypes.data)
 
     @cached_property
-    def ceiling(self) -> Ceiling | None:
+    def ceiling(self) -> ScoreBound | None:
         """Bound on the score of supersets: that of the inner score minus the price of the set."""
         bound = self._score.ceiling
         if bound is None:

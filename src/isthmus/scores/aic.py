@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, final
 
 from isthmus.objectives import LocalScore
 from isthmus.scores.base import Score
-from isthmus.scores.ceilings import likelihood_ceiling
+from isthmus.scores.score_bounds import likelihood_bound
 from isthmus.scores.tables import bind_counts, free_parameters, log_likelihood
 from isthmus.statistics import Counts, Kind
 from isthmus.types import Integers
@@ -40,5 +40,5 @@ class AIC(Score[Counts, LocalScore]):
             form,
             table_score,
             equivalent=True,
-            ceiling=lambda: likelihood_ceiling(statistics, 1.0),
+            ceiling=lambda: likelihood_bound(statistics, 1.0),
         )

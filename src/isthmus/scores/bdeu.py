@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, final
 from isthmus.objectives import LocalScore
 from isthmus.options import require_number
 from isthmus.scores.base import Score
-from isthmus.scores.ceilings import dirichlet_ceiling
+from isthmus.scores.score_bounds import dirichlet_bound
 from isthmus.scores.tables import bind_counts, log_dirichlet
 from isthmus.statistics import Counts, Kind
 from isthmus.types import Integers
@@ -52,5 +52,5 @@ class BDeu(Score[Counts, LocalScore]):
             form,
             table_score,
             equivalent=True,
-            ceiling=lambda: dirichlet_ceiling(statistics),
+            ceiling=lambda: dirichlet_bound(statistics),
         )

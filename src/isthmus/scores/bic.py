@@ -10,7 +10,7 @@ import numpy as np
 from isthmus.objectives import LocalScore
 from isthmus.options import require_number
 from isthmus.scores.base import Score
-from isthmus.scores.ceilings import likelihood_ceiling
+from isthmus.scores.score_bounds import likelihood_bound
 from isthmus.scores.tables import bind_counts, free_parameters, log_likelihood
 from isthmus.statistics import Counts, Kind
 from isthmus.types import Integers
@@ -56,5 +56,5 @@ class BIC(Score[Counts, LocalScore]):
             form,
             table_score,
             equivalent=True,
-            ceiling=lambda: likelihood_ceiling(statistics, each),
+            ceiling=lambda: likelihood_bound(statistics, each),
         )

@@ -10,9 +10,9 @@ import numpy as np
 from isthmus.objectives import CompiledLocalScore, LocalScore
 from isthmus.options import require_number
 from isthmus.scores.base import Score
-from isthmus.scores.ceilings import block_ceiling
 from isthmus.scores.extended import extended, small_sample_prices
 from isthmus.scores.gaussian import TOLERANCE
+from isthmus.scores.score_bounds import block_bound
 from isthmus.statistics import Moments
 from isthmus.statistics.moments import correlate
 
@@ -68,7 +68,7 @@ class DegenerateGaussian(Score[Moments, LocalScore]):
             data,
             keep,
             equivalent=True,
-            ceiling=lambda: block_ceiling(correlation, starts, base, 0.5 * n, each, TOLERANCE),
+            ceiling=lambda: block_bound(correlation, starts, base, 0.5 * n, each, TOLERANCE),
         )
         if self.gamma == 0.0:
             return score

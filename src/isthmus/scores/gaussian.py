@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from isthmus.objectives import CompiledLocalScore
-from isthmus.scores.ceilings import gaussian_ceiling
+from isthmus.scores.score_bounds import gaussian_bound
 from isthmus.statistics import Moments
 from isthmus.statistics.moments import correlate
 from isthmus.types import Floats
@@ -40,5 +40,5 @@ def bind_matrix(
         data,
         keep,
         equivalent=True,
-        ceiling=lambda: gaussian_ceiling(correlation, np.log(scale), tables, TOLERANCE),
+        ceiling=lambda: gaussian_bound(correlation, np.log(scale), tables, TOLERANCE),
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, final
 
 from isthmus.objectives import LocalScore
 from isthmus.scores.base import Score
-from isthmus.scores.ceilings import dirichlet_ceiling
+from isthmus.scores.score_bounds import dirichlet_bound
 from isthmus.scores.tables import bind_counts, log_dirichlet
 from isthmus.statistics import Counts, Kind
 from isthmus.types import Integers
@@ -44,5 +44,5 @@ class K2(Score[Counts, LocalScore]):
             form,
             table_score,
             equivalent=False,
-            ceiling=lambda: dirichlet_ceiling(statistics),
+            ceiling=lambda: dirichlet_bound(statistics),
         )

@@ -12,8 +12,8 @@ from isthmus.objectives import (
     ADDITIVE_MODEL,
     AdditiveLoss,
     Capabilities,
-    Counting,
     GeneralisedLinearLoss,
+    PoissonFamily,
 )
 from isthmus.scores.base import Score
 from isthmus.statistics import Rows
@@ -49,4 +49,4 @@ class Poisson(Score[Rows, AdditiveLoss]):
                 "Use LeastSquares() or AdditiveLeastSquares() for measurements."
             )
         causes = np.log1p(counts) if self.log_causes else counts
-        return GeneralisedLinearLoss(statistics.schema.names, causes, counts, Counting())
+        return GeneralisedLinearLoss(statistics.schema.names, causes, counts, PoissonFamily())

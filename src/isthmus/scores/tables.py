@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
-from isthmus.objectives import Ceiling, CompiledLocalScore, LocalScore, PythonLocalScore
+from isthmus.objectives import CompiledLocalScore, LocalScore, PythonLocalScore, ScoreBound
 from isthmus.statistics import Counts
 from isthmus.types import Integers
 
@@ -23,7 +23,7 @@ def bind_counts(
     table_score: TableScore,
     *,
     equivalent: bool,
-    ceiling: Callable[[], Ceiling] | None = None,
+    ceiling: Callable[[], ScoreBound] | None = None,
 ) -> LocalScore:
     """Bind to the joint rows by the compiled kernel, or to planned tables one by one.
 

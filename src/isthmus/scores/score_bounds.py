@@ -1,4 +1,4 @@
-"""What the scores know of the supersets of a parent set; see ``isthmus.objectives.ceiling``.
+"""What the scores know of the supersets of a parent set; see ``isthmus.objectives.score_bound``.
 
 All of it follows from two facts: a likelihood does not fall when parents are added, and it cannot
 rise above its value with all other variables as parents.
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from isthmus.objectives import Ceiling, CompiledLocalScore
+from isthmus.objectives import CompiledLocalScore, ScoreBound
 from isthmus.statistics import Counts
 from isthmus.types import Floats
 
@@ -25,7 +25,7 @@ _MOST_PAIRS = 100
 """Up to here entropies given two others are computed: a million numbers."""
 
 
-def likelihood_ceiling(counts: Counts, each: float) -> Ceiling:
+def likelihood_bound(counts: Counts, each: float) -> ScoreBound:
     """Bound a log-likelihood minus ``each`` for every free parameter.
 
     The three rules for BIC: the penalty of a superset is at least that of the set; the likelihood
@@ -38,7 +38,7 @@ def likelihood_ceiling(counts: Counts, each: float) -> Ceiling:
     if counts.joint is not None:
         highest = _likelihood_given_all(counts.joint)
         gain = _entropies(counts)
-    return Ceiling(
+    return ScoreBound(
         top=np.repeat(highest[:, None], d + 1, axis=1),
         weight=np.zeros((1, d)),
         scale=each * (cards - 1.0),
@@ -48,7 +48,7 @@ def likelihood_ceiling(counts: Counts, each: float) -> Ceiling:
     )
 
 
-def dirichlet_ceiling(counts: Counts) -> Ceiling:
+def dirichlet_bound(counts: Counts) -> ScoreBound:
     """Bound BDeu and K2.
 
     Both are the probability of the child's column read from top to bottom. The first time a
@@ -58,7 +58,7 @@ def dirichlet_ceiling(counts: Counts) -> Ceiling:
     cards = counts.schema.cardinalities.astype(np.float64)
     d = len(cards)
     if counts.joint is None:
-        return Ceiling.none(d)
+        return ScoreBound.none(d)
     from isthmus.numerics import discrete
 
     data, keep = discrete.pack_discrete(
@@ -71,7 +71,7 @@ def dirichlet_ceiling(counts: Counts) -> Ceiling:
     support = CompiledLocalScore(
         counts.schema.names, discrete.discrete_score.address, data, keep, equivalent=True
     )
-    return Ceiling(
+    return ScoreBound(
         top=np.zeros((d, d + 1)),
         weight=np.zeros((1, d)),
         scale=np.zeros(d),
@@ -81,9 +81,9 @@ def dirichlet_ceiling(counts: Counts) -> Ceiling:
     )
 
 
-def gaussian_ceiling(
+def gaussian_bound(
     correlation: Floats, log_scale: Floats, tables: tuple[Floats, Floats, Floats], tolerance: float
-) -> Ceiling:
+) -> ScoreBound:
     """Bound ``a[k] - b[k] log v(child | parents) - c[k] log det R[parents]``.
 
     A variance given some others is at least that given all others, and a determinant is at least
@@ -93,12 +93,12 @@ def gaussian_ceiling(
     d = len(log_scale)
     lowest = _log_variance_given_all(correlation, tolerance) + log_scale
     if np.ptp(c) > 0:
-        return Ceiling.none(d)
+        return ScoreBound.none(d)
     weight = c[0] * lowest
     # A set of size k has supersets of each size from k on; take the best of them.
     values = a[None, :] - b[None, :] * lowest[:, None] - np.arange(d + 1) * weight.min()
     top = np.maximum.accumulate(values[:, ::-1], axis=1)[:, ::-1] + np.arange(d + 1) * weight.min()
-    return Ceiling(
+    return ScoreBound(
         top=top,
         weight=weight[None, :],
         scale=np.zeros(d),
@@ -107,14 +107,14 @@ def gaussian_ceiling(
     )
 
 
-def block_ceiling(
+def block_bound(
     correlation: Floats,
     starts: NDArray[np.int64],
     base: Floats,
     half_n: float,
     penalty: float,
     tolerance: float,
-) -> Ceiling:
+) -> ScoreBound:
     """Bound the score of blocks of columns."""
     sizes = np.diff(starts).astype(np.float64)
     d = len(sizes)
@@ -124,7 +124,7 @@ def block_ceiling(
         for v in range(d):
             part = precision[starts[v] : starts[v + 1], starts[v] : starts[v + 1]]
             lowest[v] = max(lowest[v], -np.linalg.slogdet(part)[1] - 1e-6)
-    return Ceiling(
+    return ScoreBound(
         top=np.repeat((base - half_n * lowest)[:, None], d + 1, axis=1),
         weight=penalty * sizes[:, None] * sizes[None, :],
         scale=np.zeros(d),

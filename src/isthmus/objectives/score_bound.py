@@ -12,7 +12,7 @@ from isthmus.types import Floats
 
 @final
 @dataclass(frozen=True, eq=False)
-class Ceiling:
+class ScoreBound:
     """An upper bound on the score of every superset S of a parent set P of a child c.
 
     ``score(c | S) <= top[c, |P|] - sum over P of weight[c, p]
@@ -49,7 +49,7 @@ class Ceiling:
     gain: Floats = field(default_factory=lambda: np.empty((0, 0, 0)))
 
     @classmethod
-    def none(cls, d: int) -> Ceiling:
+    def none(cls, d: int) -> ScoreBound:
         """Nothing is known of supersets."""
         return cls(
             np.broadcast_to(np.inf, (d, d + 1)),

@@ -10,8 +10,8 @@ import pytest
 from numpy.typing import NDArray
 
 import isthmus as ist
-from isthmus.scores import ceilings
-from isthmus.scores.ceilings import _likelihood_given_all, _sum_n_log_n
+from isthmus.scores import score_bounds
+from isthmus.scores.score_bounds import _likelihood_given_all, _sum_n_log_n
 from isthmus.statistics.coded import CodedRows
 
 
@@ -40,7 +40,7 @@ def slowly(codes: NDArray[np.int64], v: int) -> float:
 @pytest.mark.parametrize("at_once", [1, 50, 1 << 20])
 @pytest.mark.parametrize(("d", "n"), [(1, 30), (3, 200), (5, 60), (6, 1)])
 def test_against_counting(d: int, n: int, at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ceilings, "_AT_ONCE", at_once)
+    monkeypatch.setattr(score_bounds, "_AT_ONCE", at_once)
     codes = drawn(d, d, n)
     found = _likelihood_given_all(joint_of(codes))
     expected = [slowly(codes, v) for v in range(d)]
@@ -51,7 +51,7 @@ def test_against_counting(d: int, n: int, at_once: int, monkeypatch: pytest.Monk
 def test_rows_that_only_look_alike_are_told_apart(
     at_once: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ceilings, "_AT_ONCE", at_once)
+    monkeypatch.setattr(score_bounds, "_AT_ONCE", at_once)
     codes = np.array([[0, 0, 1], [0, 0, 0], [0, 1, 0]], np.uint8)
     weights = np.ones(3)
     marks = np.array([7, 7, 9], np.uint64)  # the first two rows differ in the last column
