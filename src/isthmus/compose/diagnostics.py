@@ -9,7 +9,7 @@ import numpy as np
 from isthmus.errors import DataWarning
 from isthmus.graphs import DAG
 from isthmus.objectives import ADDITIVE_MODEL, PARAMETRIC_MODEL, SECOND_MOMENTS, Objective
-from isthmus.statistics import Counts, Moments, Rows
+from isthmus.statistics import Moments, Statistic
 
 _VARSORTABLE = 0.9
 """Fraction of directed paths along which the variance grows that is worth a warning."""
@@ -21,9 +21,7 @@ _ROWS_PER_VARIABLE = 1.0
 """With no more rows than variables, edges rest on very little; see the table of false edges."""
 
 
-def diagnose(
-    objective: Objective, statistics: Moments | Counts | Rows, dag: DAG
-) -> tuple[str, ...]:
+def diagnose(objective: Objective, statistics: Statistic, dag: DAG) -> tuple[str, ...]:
     """Return notes about degenerate columns, few rows and scales, and issue them as warnings."""
     notes = (
         *_degenerate_columns(statistics),
@@ -36,7 +34,7 @@ def diagnose(
     return notes
 
 
-def _degenerate_columns(statistics: Moments | Counts | Rows) -> tuple[str, ...]:
+def _degenerate_columns(statistics: Statistic) -> tuple[str, ...]:
     """Name constant and duplicate columns."""
     notes = []
     constants = statistics.constants()
@@ -54,7 +52,7 @@ def _degenerate_columns(statistics: Moments | Counts | Rows) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _few_rows(objective: Objective, statistics: Moments | Counts | Rows) -> tuple[str, ...]:
+def _few_rows(objective: Objective, statistics: Statistic) -> tuple[str, ...]:
     d = len(objective.nodes)
     if d < 2 or statistics.n > _ROWS_PER_VARIABLE * d:
         return ()
@@ -85,11 +83,11 @@ def _varsortable(objective: Objective, dag: DAG) -> tuple[str, ...]:
     return (note,)
 
 
-def _standardised(objective: Objective, statistics: Moments | Counts | Rows) -> tuple[str, ...]:
+def _standardised(objective: Objective, statistics: Statistic) -> tuple[str, ...]:
     """Warn when a loss that depends on scales is given columns without a scale of their own."""
-    if isinstance(statistics, Counts) or not _depends_on_scale(objective):
+    moments = statistics.without_rows() if _depends_on_scale(objective) else None
+    if not isinstance(moments, Moments):
         return ()
-    moments = statistics.moments() if isinstance(statistics, Rows) else statistics
     variances = np.diagonal(moments.without_features().covariance())
     variances = variances[variances > 0.0]
     if len(variances) < 2 or np.ptp(variances) > _EQUAL * float(variances.max()):

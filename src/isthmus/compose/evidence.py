@@ -15,7 +15,7 @@ from isthmus.graphs import DAG
 from isthmus.models import DiscreteNetwork, GaussianNetwork
 from isthmus.objectives import LOCAL_SCORES, LocalScore
 from isthmus.results import Solution
-from isthmus.statistics import Counts, Kind, Moments, Rows
+from isthmus.statistics import Counts, Kind, Moments, Rows, Statistic
 
 
 @final
@@ -38,7 +38,7 @@ class LearnedFrom:
         How the network of `fit` differs from the learned model; None if it does not.
     """
 
-    statistics: Moments | Counts
+    statistics: Statistic
     nodes: tuple[str, ...]
     local: LocalScore | None
     learn_again: Callable[[Moments], Solution]
@@ -50,7 +50,7 @@ class LearnedFrom:
         statistics, score = problem.statistics, problem.score
         nonlinear = score.basis is not None or score.needs is Rows
         return cls(
-            statistics.moments() if isinstance(statistics, Rows) else statistics,
+            statistics.without_rows(),
             problem.objective.nodes,
             LOCAL_SCORES.of(problem.objective),
             learn_again,
@@ -78,7 +78,12 @@ class LearnedFrom:
         """Estimate the parameters of a network with this graph."""
         if isinstance(self.statistics, Counts):
             return fit_tables(self.statistics, dag)
-        return fit_gaussian(self.statistics, dag)
+        if isinstance(self.statistics, Moments):
+            return fit_gaussian(self.statistics, dag)
+        raise MismatchError(
+            f"Parameters are fitted from moments or counts; this graph was learned from "
+            f"{self.statistics.described}. Learn with a score that needs moments or counts."
+        )
 
     def strengths(self, dag: DAG) -> dict[tuple[str, str], float]:
         """Return for each edge how much the score falls without it."""

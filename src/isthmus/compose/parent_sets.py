@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from isthmus.compose.arguments import AnyScore, check_count, check_time_limit
-from isthmus.compose.prepare import Statistics, prepare
+from isthmus.compose.prepare import prepare
 from isthmus.errors import ArgumentError, MissingExtraError
 from isthmus.graphs import BoundKnowledge, Knowledge
 from isthmus.objectives import LOCAL_SCORES, LocalScore, ScoreTable, TableBuilder
 from isthmus.objectives.parent_set_blocks import Block
-from isthmus.statistics import Kind
+from isthmus.statistics import Kind, Statistic
 
 _CHUNKS = 64
 
@@ -116,7 +116,7 @@ def _blocks(
 
 def _work(
     score: AnyScore,
-    statistics: Statistics,
+    statistics: Statistic,
     known: BoundKnowledge,
     children: list[int],
     options: Mapping[str, Any],
@@ -129,7 +129,7 @@ def _work(
 def _in_parallel(
     jobs: int | None,
     score: AnyScore,
-    statistics: Statistics,
+    statistics: Statistic,
     known: BoundKnowledge,
     parts: list[list[int]],
     options: Mapping[str, Any],

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias, final
+from typing import Any, final
 
 from isthmus.compose.arguments import (
     AnyScore,
@@ -25,9 +25,7 @@ from isthmus.graphs import DAG, BoundKnowledge, Knowledge
 from isthmus.objectives import LOCAL_SCORES, Objective
 from isthmus.searches.base import Accepts
 from isthmus.sources import Precomputed, Source, WithFeatures, as_source
-from isthmus.statistics import Counts, Kind, Moments, Plan, Rows, Schema
-
-Statistics: TypeAlias = Moments | Counts | Rows
+from isthmus.statistics import Kind, Schema, Statistic
 
 
 @final
@@ -55,7 +53,7 @@ class Problem:
     schema: Schema
     score: AnyScore
     score_reason: str
-    statistics: Statistics
+    statistics: Statistic
     objective: Objective
     knowledge: Knowledge
 
@@ -161,16 +159,16 @@ def _with_features(source: Source, score: AnyScore) -> Source:
     return WithFeatures(source, score.basis)
 
 
-def _gather(source: Source, score: AnyScore, dag: DAG | None) -> Statistics:
+def _gather(source: Source, score: AnyScore, dag: DAG | None) -> Statistic:
     """Ask the source for the statistics that the score needs."""
-    if score.needs is Counts:
-        if isinstance(source, Precomputed) and isinstance(source.statistics, Counts):
-            # Counts that were made by a plan are all there is: a search that asks for more is told.
-            return source.statistics
-        return source.counts(Plan.everything() if dag is None else Plan.families(dag))
-    if score.needs is Rows:
-        try:
-            return Rows(source.schema(), source.rows())
-        except MismatchError as refusal:
-            raise MismatchError(f"{score!r} needs the rows themselves. {refusal}") from refusal
-    return source.moments() if dag is None else source.moments(dag.nodes)
+    if (
+        dag is None
+        and isinstance(source, Precomputed)
+        and isinstance(source.statistics, score.needs)
+    ):
+        # Counts that were made by a plan are all there is: a search that asks for more is told.
+        return source.statistics
+    try:
+        return score.needs.gather(source, dag)
+    except MismatchError as refusal:
+        raise MismatchError(f"{score!r} needs {score.needs.described}. {refusal}") from refusal

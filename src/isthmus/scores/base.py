@@ -9,9 +9,9 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from isthmus.objectives import LOCAL_SCORES, Capabilities, Objective
 from isthmus.objectives.local import Recipe
-from isthmus.statistics import Basis, Counts, Kind, Moments, Rows
+from isthmus.statistics import Basis, Kind, Statistic
 
-StatisticsT = TypeVar("StatisticsT", Moments, Counts, Rows)
+StatisticsT = TypeVar("StatisticsT", bound=Statistic)
 ObjectiveT_co = TypeVar("ObjectiveT_co", bound=Objective, covariant=True)
 
 
@@ -30,7 +30,7 @@ class Score(ABC, Generic[StatisticsT, ObjectiveT_co]):
         Basis functions of the columns that the score needs beside them; None for most scores.
     """
 
-    needs: ClassVar[type[Moments] | type[Counts] | type[Rows]]
+    needs: ClassVar[type[Statistic]]
     kind: ClassVar[Kind | None]
     gives: ClassVar[Capabilities] = frozenset({LOCAL_SCORES})
     basis: Basis | None = None

@@ -11,7 +11,7 @@ from isthmus.errors import DataError, SchemaError
 from isthmus.sources.base import Source
 from isthmus.sources.tables.frame import Frame
 from isthmus.sources.tables.precomputed import Precomputed
-from isthmus.statistics import Counts, Kind, Moments
+from isthmus.statistics import Kind, Statistic
 
 
 def as_source(
@@ -32,7 +32,7 @@ def as_source(
     integers
         How to read integers that ``kinds`` does not name; of no effect on sources and statistics.
     """
-    if isinstance(data, (Source, Moments, Counts)):
+    if isinstance(data, (Source, Statistic)):
         if kinds is not None:
             raise SchemaError("kinds are for tables; a source and statistics know their kinds.")
         return data if isinstance(data, Source) else Precomputed(data)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from isthmus.statistics.align import align_levels
+from isthmus.statistics.base import Statistic
 from isthmus.statistics.builder import MomentsBuilder
 from isthmus.statistics.coded import CodedRows
 from isthmus.statistics.counts import Counts
@@ -29,6 +30,7 @@ __all__ = [
     "Role",
     "Rows",
     "Schema",
+    "Statistic",
     "Variable",
     "align_levels",
     "register_basis",

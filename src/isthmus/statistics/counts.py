@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from isthmus.errors import DataError, SchemaError, UnplannedError
 from isthmus.statistics import counts_file
 from isthmus.statistics.archive import FilePath, damage_reported
+from isthmus.statistics.base import Gatherable, Statistic
 from isthmus.statistics.blocks import (
     LARGEST,
     Block,
@@ -33,10 +34,13 @@ from isthmus.statistics.plan import Plan
 from isthmus.statistics.schema import Kind, Schema
 from isthmus.types import Integers
 
+if TYPE_CHECKING:
+    from isthmus.graphs import DAG
+
 
 @final
 @dataclass(frozen=True, eq=False)
-class Counts:
+class Counts(Statistic):
     """Contingency tables over the planned sets of variables.
 
     Make one with `from_codes` or `from_tables`, or ask a source for it.
@@ -62,6 +66,7 @@ class Counts:
     plan: Plan
     tables: Mapping[Positions, Block]
     regime: str | None = None
+    described: ClassVar[str] = "counts"
 
     def __post_init__(self) -> None:
         self.schema.require(Kind.DISCRETE, "Counts")
@@ -326,6 +331,18 @@ class Counts:
     def _singles(self) -> dict[str, Integers]:
         """Tables of single variables, as far as they are planned."""
         return {n: self.table([n]) for n in self.schema.names if self.plan.covers([n])}
+
+    @classmethod
+    def gather(cls, source: Gatherable, dag: DAG | None = None) -> Counts:
+        counts: Counts = source.counts(Plan.everything() if dag is None else Plan.families(dag))
+        return counts
+
+    def cells(self) -> Sequence[Integers]:
+        blocks = self.tables.values()
+        return [b.filled() if isinstance(b, CodedRows) else b for b in blocks]
+
+    def without_rows(self) -> Counts:
+        return self
 
     def duplicates(self) -> tuple[tuple[str, ...], ...]:
         """Groups of variables that are the same up to the names of their levels.

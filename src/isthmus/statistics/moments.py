@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,11 +13,16 @@ from numpy.typing import ArrayLike, NDArray
 from isthmus.errors import DataError, MismatchError, SchemaError
 from isthmus.statistics import archive
 from isthmus.statistics.accumulator import Accumulator
+from isthmus.statistics.base import Gatherable, Statistic
 from isthmus.statistics.checks import refuse_empty
 from isthmus.statistics.duplicates import same_blocks
+from isthmus.statistics.level_pairs import level_pairs
 from isthmus.statistics.schema import Kind, Role, Schema, Variable
 from isthmus.statistics.versions import FIRST_MOMENTS, schema_of_first_version
-from isthmus.types import Floats
+from isthmus.types import Floats, Integers
+
+if TYPE_CHECKING:
+    from isthmus.graphs import DAG
 
 FORMAT = "isthmus-moments/2"
 
@@ -31,7 +36,7 @@ def _frozen(values: ArrayLike) -> Floats:
 
 @final
 @dataclass(frozen=True, eq=False)
-class Moments:
+class Moments(Statistic):
     """First and second moments of the columns of all variables, kept so that they add up.
 
     Each variable has a block of columns (see `Schema`): a continuous one its value and its basis
@@ -57,6 +62,7 @@ class Moments:
     sums: Floats
     gram: Floats
     regime: str | None = None
+    described: ClassVar[str] = "moments"
 
     def __post_init__(self) -> None:
         p = self.schema.width
@@ -117,6 +123,11 @@ class Moments:
         accumulator = Accumulator(schema)
         accumulator.update(columns, None if weights is None else np.asarray(weights))
         return cls(schema, *accumulator.finish(), regime)
+
+    @classmethod
+    def gather(cls, source: Gatherable, dag: DAG | None = None) -> Moments:
+        moments: Moments = source.moments(None if dag is None else dag.nodes)
+        return moments
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -262,6 +273,17 @@ class Moments:
         return same_blocks(
             values.schema, values.n, values.mean(), values.scatter(), values.constants()
         )
+
+    def cells(self) -> Sequence[Integers]:
+        names = self.schema.of_kind(Kind.DISCRETE)
+        if not names:
+            return ()
+        part = self.select(names)
+        part = part.shifted(np.zeros(part.schema.width))
+        return (level_pairs(part.schema, part.n, part.sums, part.gram),)
+
+    def without_rows(self) -> Moments:
+        return self
 
     def save(self, path: archive.FilePath) -> None:
         """Write to a file (see the reference on the file format)."""

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import final
+from typing import TYPE_CHECKING, ClassVar, final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from isthmus.errors import SchemaError
+from isthmus.statistics.base import Gatherable, Statistic
 from isthmus.statistics.moments import Moments
 from isthmus.statistics.schema import Kind, Schema
-from isthmus.types import Floats
+from isthmus.types import Floats, Integers
+
+if TYPE_CHECKING:
+    from isthmus.graphs import DAG
 
 
 @final
 @dataclass(frozen=True, eq=False)
-class Rows:
+class Rows(Statistic):
     """All cells of a table that is at hand.
 
     Parameters
@@ -29,6 +34,8 @@ class Rows:
 
     schema: Schema
     values: Floats
+    n: int
+    described: ClassVar[str] = "the rows themselves"
 
     def __init__(self, schema: Schema, values: ArrayLike) -> None:
         found = np.array(values, dtype=np.float64)
@@ -40,11 +47,14 @@ class Rows:
         found.flags.writeable = False
         object.__setattr__(self, "schema", schema)
         object.__setattr__(self, "values", found)
+        object.__setattr__(self, "n", len(found))
 
-    @property
-    def n(self) -> int:
-        """Number of rows."""
-        return len(self.values)
+    @classmethod
+    def gather(cls, source: Gatherable, dag: DAG | None = None) -> Rows:
+        schema, rows = source.schema(), source.rows()
+        if dag is None:
+            return cls(schema, rows)
+        return cls(schema.subset(dag.nodes), rows[:, list(schema.indices(dag.nodes))])
 
     def numbers(self) -> Floats:
         """The cells as numbers: levels that are numbers or truth values stand for themselves."""
@@ -62,6 +72,12 @@ class Rows:
     def moments(self) -> Moments:
         """Their moments."""
         return Moments.from_array(self.schema, self.values)
+
+    def cells(self) -> Sequence[Integers]:
+        return self.moments().cells()
+
+    def without_rows(self) -> Moments:
+        return self.moments()
 
     def constants(self) -> tuple[str, ...]:
         """Names of the variables that have the same value in all rows."""

@@ -13,7 +13,7 @@ from isthmus.parties.disclosure.cells import smallest_cell
 from isthmus.parties.disclosure.denial import Denial, DeniedError
 from isthmus.parties.records.ledger_writer import LedgerWriter
 from isthmus.parties.requests import Request
-from isthmus.statistics import Counts, Moments
+from isthmus.statistics import Statistic
 
 YEAR = timedelta(days=365)
 
@@ -103,7 +103,7 @@ class SiteRules:
                 broken.append(f"the policy allows {limit} {name} per year")
         return broken
 
-    def cohort_violations(self, statistic: Moments | Counts) -> list[str]:
+    def cohort_violations(self, statistic: Statistic) -> list[str]:
         """Return a phrase for each rule on cohorts and cells that a site's statistic breaks."""
         broken = []
         if statistic.n < self._policy.minimum_cohort:

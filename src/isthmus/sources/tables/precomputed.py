@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from isthmus.errors import MismatchError, UnplannedError
 from isthmus.results.disclosure import Disclosure
 from isthmus.sources.base import Source, countable
-from isthmus.statistics import Counts, Expansion, Moments, Plan, Schema
+from isthmus.statistics import Counts, Expansion, Moments, Plan, Rows, Schema, Statistic
 
 
 @final
 class Precomputed(Source):
-    """Moments or counts themselves.
+    """Statistics that were computed before.
 
     Parameters
     ----------
@@ -24,11 +24,11 @@ class Precomputed(Source):
         What there is; nothing else can be asked for.
     """
 
-    def __init__(self, statistics: Moments | Counts) -> None:
+    def __init__(self, statistics: Statistic) -> None:
         self._statistics = statistics
 
     @property
-    def statistics(self) -> Moments | Counts:
+    def statistics(self) -> Statistic:
         """What there is."""
         return self._statistics
 
@@ -39,7 +39,9 @@ class Precomputed(Source):
     def moments(self, names: Sequence[str] | None = None) -> Moments:
         """The moments; from counts when they hold every pair."""
         found = self._statistics
-        if isinstance(found, Counts):
+        if isinstance(found, Rows):
+            found = found.moments()
+        elif isinstance(found, Counts):
             if found.joint is None:
                 raise MismatchError(
                     f"The counts at hand hold {found.plan}, from which moments are not made. "
@@ -49,14 +51,19 @@ class Precomputed(Source):
             found = Moments.from_columns(
                 found.schema, list(found.joint.codes), weights=found.joint.weights
             )
+        if not isinstance(found, Moments):
+            raise MismatchError(
+                f"There are only {found.described} here, from which moments cannot be computed."
+            )
         return found if names is None else found.select(names)
 
     def counts(self, plan: Plan) -> Counts:
         """The counts, when they cover the plan."""
         found = self._statistics
-        if isinstance(found, Moments):
+        if not isinstance(found, Counts):
             raise MismatchError(
-                "There are only moments here, and counts were asked for. Choose a score on moments "
+                f"There are only {found.described} here, and counts were asked for. Choose a score "
+                "on moments "
                 "(GaussianBIC, BGe, DegenerateGaussian), or ask the source of the data for counts."
             )
         if plan == found.plan:

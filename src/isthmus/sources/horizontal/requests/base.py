@@ -11,7 +11,7 @@ from isthmus.sources.base import Source
 from isthmus.sources.horizontal.requests.grid import Grid
 from isthmus.sources.horizontal.secure_sum.limbs import LimbArray
 from isthmus.sources.horizontal.secure_sum.protocol import NAME
-from isthmus.statistics import Counts, Moments
+from isthmus.statistics import Statistic
 
 T = TypeVar("T")
 
@@ -29,7 +29,7 @@ class Contribution(Generic[T]):
         What is added to the sum.
     """
 
-    statistic: Moments | Counts
+    statistic: Statistic
     value: T
 
 
