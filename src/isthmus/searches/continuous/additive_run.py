@@ -14,20 +14,16 @@ from dataclasses import dataclass
 from typing import TypeAlias, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isthmus.errors import MismatchError
 from isthmus.graphs import BoundKnowledge
-from isthmus.graphs.adjacency import heaviest_acyclic, order_of, transitive_closure
+from isthmus.graphs.adjacency import heaviest_acyclic, transitive_closure
 from isthmus.objectives import AdditiveLoss
 from isthmus.results.details import ModelDetails
 from isthmus.results.dynamic import DynamicNetwork
 from isthmus.searches.base import Run, SearchResult
-from isthmus.searches.continuous.central_path import (
-    CentralPath,
-    Problem,
-    allowed_edges,
-)
+from isthmus.searches.continuous.additive_path import AdditivePath, edge_norms
+from isthmus.searches.continuous.central_path import allowed_edges
 from isthmus.searches.continuous.families import Families
 from isthmus.searches.continuous.family_criterion import FamilyEBIC
 from isthmus.searches.continuous.normalisation import normalise
@@ -40,12 +36,8 @@ _SHARES = (1.0, 0.5, 0.25)
 """Penalties to try where none is given, in units of what noise alone reaches."""
 _RELAXED = 0.35
 """The penalty along the central path, in the same unit."""
-_SCREENED = 40
-"""With more targets the central path leaves out edges that look like noise on their own."""
 RESIDUAL = 1e-6
 """Largest violation of optimality, in units of the noise, of a search that has converged."""
-_NOISE = 0.6
-"""Gradients below this share of what noise reaches at most look like noise."""
 
 
 @final
@@ -126,8 +118,13 @@ class AdditiveRun(Run[SearchResult]):
         self._shares = _SHARES if options.penalties is None else (1.0,)
         relaxed = _RELAXED if options.penalties is None else 1.0
         self._path_penalties = relaxed * self._penalties
-        self._open = self._path_parameters()
-        self._path = self._central_path()
+        self._path = AdditivePath(
+            self._loss,
+            self._allowed,
+            self._required,
+            self._path_penalties,
+            self._penalties if options.penalties is None else None,
+        )
         self._families: Families | None = None
         if automatic:
             self._families = Families(self._loss, options.criterion, self._allowed, self._required)
@@ -136,66 +133,6 @@ class AdditiveRun(Run[SearchResult]):
         self._finished = False
         self._text = "central path"
         self._work = self._stages()
-
-    def _path_parameters(self) -> NDArray[np.int64]:
-        """Return the flat places of the coefficients that are optimised along the path."""
-        loss = self._loss
-        owned = loss.owner >= 0
-        edges = self._allowed
-        if loss.targets > _SCREENED and self._options.penalties is None:
-            edges = edges & (self._required | self._stands_out())
-        open_ = np.ones((len(loss.owner), loss.targets), dtype=np.bool_)
-        open_[owned] = edges[loss.owner[owned]]
-        return np.flatnonzero(open_)
-
-    def _stands_out(self) -> Bools:
-        """Return for each edge whether its gradient without any edge is more than likely noise."""
-        _, gradient = self._loss.value_and_gradient(
-            np.zeros((len(self._loss.owner), self._loss.targets))
-        )
-        owned = self._loss.owner >= 0
-        squares = np.zeros(self._penalties.shape)
-        np.add.at(squares, self._loss.owner[owned], gradient[owned] ** 2)
-        spread = (
-            np.sqrt(np.maximum(2.0 * self._null_losses(), 1e-300))
-            if not self._loss.likelihood
-            else 1.0
-        )
-        found: Bools = np.sqrt(squares) > _NOISE * self._penalties * spread
-        return found
-
-    def _null_losses(self) -> Floats:
-        none = np.empty(0, dtype=np.int64)
-        return np.array(
-            [self._loss.column(j, none, np.empty(0))[0] for j in range(self._loss.targets)]
-        )
-
-    def _central_path(self) -> CentralPath:
-        loss, targets = self._loss, self._loss.targets
-        rows, columns = np.divmod(self._open, targets)
-        owner = loss.owner[rows]
-        edge = np.where(owner < 0, -1, owner * targets + columns)
-        problem = Problem(
-            self._value_and_gradient,
-            np.zeros(len(self._open)),
-            edge,
-            len(loss.nodes),
-            targets,
-            self._allowed,
-            self._path_penalties,
-            grouped=True,
-        )
-        return CentralPath(problem)
-
-    def _value_and_gradient(self, parameters: Floats) -> tuple[float, Floats]:
-        value, gradient = self._loss.value_and_gradient(self._matrix(parameters))
-        return value, gradient.ravel()[self._open]
-
-    def _matrix(self, parameters: Floats) -> Floats:
-        """Return the parameters of the path as coefficients, shape (rows, targets)."""
-        coefficients = np.zeros(len(self._loss.owner) * self._loss.targets)
-        coefficients[self._open] = parameters
-        return coefficients.reshape(-1, self._loss.targets)
 
     def step(self) -> bool:
         """Advance to the next point at which the run can be stopped."""
@@ -206,10 +143,7 @@ class AdditiveRun(Run[SearchResult]):
             self._text = self._path.describe()
             yield True
         targets = self._loss.targets
-        coefficients = self._matrix(self._path.parameters)
-        weights = self._weights(coefficients)
-        order = order_of(heaviest_acyclic(weights[:targets], self._required[:targets], 1e-3))
-        assert order is not None
+        order, coefficients = self._path.order(), self._path.coefficients()
         for share in self._shares:
             penalties = share * self._penalties
             descent = OrderDescent(
@@ -261,12 +195,7 @@ class AdditiveRun(Run[SearchResult]):
         return self._families.lacks_an_edge(last.graph)
 
     def _weights(self, coefficients: Floats) -> Floats:
-        """Return the norm of the coefficients of each edge, shape (nodes, targets)."""
-        owned = self._loss.owner >= 0
-        squares = np.zeros(self._penalties.shape)
-        np.add.at(squares, self._loss.owner[owned], coefficients[owned] ** 2)
-        found: Floats = np.sqrt(squares)
-        return found
+        return edge_norms(self._loss, coefficients)
 
     def _candidate(
         self, share: float, penalties: Floats, descent: OrderDescent, *, moved: bool
@@ -316,9 +245,7 @@ class AdditiveRun(Run[SearchResult]):
         """Return the graph chosen so far; before there is one, the one that the weights show."""
         if not self._candidates:
             exact = self._descent
-            coefficients = (
-                self._matrix(self._path.parameters) if exact is None else exact.coefficients
-            )
+            coefficients = self._path.coefficients() if exact is None else exact.coefficients
             graph = self._cut(self._weights(coefficients))
             return self._penalised(coefficients, graph, self._path_penalties)
         best = self._best()

@@ -3,7 +3,7 @@
 For falling μ the sum ``μ (loss + penalty) + h`` is minimised, each time from the last minimum, with
 h the log-determinant of the squared weights of edges (Bello et al. 2022, arXiv 2209.08037). The
 weight of an edge is the norm of its parameters. Norms are smoothed near zero, so that L-BFGS can be
-used; what is small in the end is cut off by the search.
+used; the search removes what is small in the end.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from isthmus.graphs.adjacency import transitive_closure
 from isthmus.numerics.lbfgs import LBFGS
 from isthmus.types import Bools, Floats, Integers
 
-_SLICE = 0.1  # seconds a step takes before it lets the driver look around
+_SLICE = 0.1  # seconds per step, after which the driver may stop the run
 SMOOTHING = 1e-3
 
 
@@ -80,24 +80,23 @@ class Problem:
         # The last cell collects what belongs to no edge.
         size = self.nodes * self.targets
         cells = np.where(self.edge < 0, size, self.edge)
-        found: Floats = _sums(cells, parameters * parameters, size + 1)
-        return found[:size].reshape(self.nodes, self.targets)
+        sums = _sums(cells, parameters * parameters, size + 1)
+        return sums[:size].reshape(self.nodes, self.targets)
 
     def weights(self, parameters: Floats) -> Floats:
         """Weight of each edge."""
-        found: Floats = np.sqrt(self.squares(parameters))
-        return found
+        weights: Floats = np.sqrt(self.squares(parameters))
+        return weights
 
 
 def _sums(cells: Integers, values: Floats, size: int) -> Floats:
     """Add up the values of each cell."""
     # The stubs forget that weights make the sums floats.
-    found: Floats = np.asarray(np.bincount(cells, values, size), dtype=np.float64)
-    return found
+    return np.asarray(np.bincount(cells, values, size), dtype=np.float64)
 
 
 def log_determinant(squares: Floats, radius: float) -> tuple[float, Floats] | None:
-    """Give h and its gradient for squared weights; None where the spectral radius is too large."""
+    """Return h and its gradient for squared weights; None if the spectral radius is too large."""
     d = len(squares)
     matrix = radius * np.eye(d) - squares
     try:
@@ -115,7 +114,7 @@ def log_determinant(squares: Floats, radius: float) -> tuple[float, Floats] | No
 
 @final
 class CentralPath:
-    """The way along the path, a slice of time at a go."""
+    """Minimisation along the central path, one slice of time per step."""
 
     def __init__(self, problem: Problem, stages: tuple[Stage, ...] = PATH) -> None:
         self.problem = problem
@@ -162,7 +161,7 @@ class CentralPath:
         return stage.mu * (loss + cost) + h, gradient
 
     def _penalty(self, squared: Floats, squares: Floats) -> tuple[float, Floats]:
-        """Give the smoothed penalty, and what multiplies the parameters in its gradient."""
+        """Return the smoothed penalty, and the factor of the parameters in its gradient."""
         if self.problem.grouped:
             norms = np.sqrt(squares + SMOOTHING**2)
             return float(self._penalties @ (norms - SMOOTHING)), (self._penalties / norms)[
@@ -173,7 +172,7 @@ class CentralPath:
         return float(each @ (sizes - SMOOTHING)), each / sizes
 
     def step(self) -> bool:
-        """Go on for a slice of time; return whether the end of the path is reached."""
+        """Continue for a slice of time; return whether the end of the path is reached."""
         until = time.monotonic() + _SLICE
         while time.monotonic() < until:
             stage, solver = self._stages[self._at], self._solver
@@ -187,7 +186,7 @@ class CentralPath:
         return False
 
     def describe(self) -> str:
-        """Say where on the path this is."""
+        """Return a phrase for the progress line."""
         return (
             f"stage {self._at + 1} of {len(self._stages)}, "
             f"{self._solver.iterations} iterations, value {self._solver.value:.6g}"
@@ -202,5 +201,5 @@ class CentralPath:
 def allowed_edges(knowledge: BoundKnowledge, targets: int) -> Bools:
     """Edges that knowledge leaves open, shape (nodes, targets); none against what is required."""
     reach = transitive_closure(knowledge.required)
-    found: Bools = ~(knowledge.forbidden | reach.T)[:, :targets]
-    return found
+    allowed: Bools = ~(knowledge.forbidden | reach.T)[:, :targets]
+    return allowed

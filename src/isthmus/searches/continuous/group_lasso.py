@@ -1,4 +1,4 @@
-"""Group lasso of one node on its possible causes, to machine precision.
+"""Group lasso of one target on its possible causes, to machine precision.
 
 Newton's method on the groups that are not zero, where the penalised loss is smooth; groups enter
 when their gradient is steeper than the penalty and leave when they shrink to nothing.
@@ -29,9 +29,9 @@ class NodeLasso:
     Parameters
     ----------
     loss
-        Of all nodes.
+        The loss of all targets.
     target
-        Which node.
+        The target.
     causes
         Nodes that may have coefficients.
     penalties
@@ -58,29 +58,29 @@ class NodeLasso:
 
     def _sizes(self, values: Floats) -> Floats:
         """Norm of the values of each node."""
-        found: Floats = np.sqrt(np.bincount(self._owner, values * values, self._nodes + 1))
-        return found
+        sizes: Floats = np.sqrt(np.bincount(self._owner, values * values, self._nodes + 1))
+        return sizes
 
     def solve(self, start: Floats, tolerance: float = EXACT) -> tuple[Floats, float]:
         """Return the coefficients of all rows, and how far they are from optimal.
 
         ``start`` holds a guess at the coefficients; the solution does not depend on it.
         """
-        found = np.zeros_like(start)
-        found[self._free] = start[self._free]
+        coefficients = np.zeros_like(start)
+        coefficients[self._free] = start[self._free]
         sizes = self._sizes(start)
         active = [c for c in self._groups if sizes[c] > 1e-2]
         for c in active:
-            found[self._groups[c]] = start[self._groups[c]]
+            coefficients[self._groups[c]] = start[self._groups[c]]
         for _ in range(_ROUNDS):
-            active = self._descend(found, active, tolerance)
-            worst, enters = self._violation(found, active)
+            active = self._descend(coefficients, active, tolerance)
+            worst, enters = self._violation(coefficients, active)
             if enters is None or worst <= tolerance:
-                return found, worst
+                return coefficients, worst
             # A short step down the gradient brings a group off zero, where it is smooth.
-            self._enter(found, enters)
+            self._enter(coefficients, enters)
             active = [*active, enters]
-        return found, self._violation(found, active)[0]
+        return coefficients, self._violation(coefficients, active)[0]
 
     def value(self, coefficients: Floats) -> float:
         """Return the penalised loss."""
@@ -89,61 +89,63 @@ class NodeLasso:
 
     def _rows(self, active: Sequence[int]) -> Integers:
         parts = [self._free, *(self._groups[c] for c in active)]
-        found: Integers = np.concatenate(parts).astype(np.int64)
-        return found
+        rows: Integers = np.concatenate(parts).astype(np.int64)
+        return rows
 
-    def _value(self, found: Floats, active: Sequence[int]) -> tuple[float, Floats]:
+    def _value(self, coefficients: Floats, active: Sequence[int]) -> tuple[float, Floats]:
         rows = self._rows(active)
-        value, gradient = self.loss.column(self.target, rows, found[rows])
+        value, gradient = self.loss.column(self.target, rows, coefficients[rows])
         at = np.array(active, dtype=np.int64)
-        return value + float(self.penalties[at] @ self._sizes(found)[at]), gradient
+        return value + float(self.penalties[at] @ self._sizes(coefficients)[at]), gradient
 
-    def _violation(self, found: Floats, active: Sequence[int]) -> tuple[float, int | None]:
+    def _violation(self, coefficients: Floats, active: Sequence[int]) -> tuple[float, int | None]:
         """Return the largest violation of optimality, and the cause at zero that has it if any."""
-        _, gradient = self._value(found, active)
+        _, gradient = self._value(coefficients, active)
         worst = float(np.abs(gradient[self._free]).max(initial=0.0))
         if not len(self._causes):
             return worst, None
-        sizes = self._sizes(found)
-        held = np.zeros(self._nodes + 1, dtype=np.bool_)
-        held[np.array(active, dtype=np.int64)] = True
-        there = held & (sizes > 0.0)
+        sizes = self._sizes(coefficients)
+        is_active = np.zeros(self._nodes + 1, dtype=np.bool_)
+        is_active[np.array(active, dtype=np.int64)] = True
+        there = is_active & (sizes > 0.0)
         penalties = np.append(self.penalties, 0.0)
         pull = np.divide(penalties, sizes, out=np.zeros_like(sizes), where=there)
-        steep = self._sizes(gradient + pull[self._owner] * found)
+        steep = self._sizes(gradient + pull[self._owner] * coefficients)
         wrong = np.where(there, steep, steep - penalties)[self._causes]
         largest = int(wrong.argmax())
         if wrong[largest] <= worst:
             return worst, None
         cause = int(self._causes[largest])
-        return float(wrong[largest]), None if held[cause] else cause
+        return float(wrong[largest]), None if is_active[cause] else cause
 
-    def _enter(self, found: Floats, cause: int) -> None:
+    def _enter(self, coefficients: Floats, cause: int) -> None:
         rows = self._groups[cause]
-        before = found[rows].copy()
-        held = [c for c in self._groups if c == cause or np.any(found[self._groups[c]] != 0.0)]
-        value, gradient = self._value(found, held)
+        before = coefficients[rows].copy()
+        nonzero = [
+            c for c in self._groups if c == cause or np.any(coefficients[self._groups[c]] != 0.0)
+        ]
+        value, gradient = self._value(coefficients, nonzero)
         step = 1.0
         for _ in range(60):
-            found[rows] = before - step * gradient[rows]
-            if self._value(found, held)[0] < value:
+            coefficients[rows] = before - step * gradient[rows]
+            if self._value(coefficients, nonzero)[0] < value:
                 return
             step *= 0.5
 
-    def _descend(self, found: Floats, active: list[int], tolerance: float) -> list[int]:
+    def _descend(self, coefficients: Floats, active: list[int], tolerance: float) -> list[int]:
         """Minimise over the active groups by damped Newton steps; return those that stay."""
         least, stalled = np.inf, 0
         for _ in range(_ROUNDS):
-            active = self._settle_small(found, active)
+            active = self._settle_small(coefficients, active)
             rows = self._rows(active)
             if len(rows) == 0:
                 return active
-            value, gradient = self._value(found, active)
+            value, gradient = self._value(coefficients, active)
             slope, hessian = (
                 gradient[rows].copy(),
-                self.loss.curvature(self.target, rows, found[rows]).copy(),
+                self.loss.curvature(self.target, rows, coefficients[rows]).copy(),
             )
-            self._add_penalty(found, active, slope, hessian)
+            self._add_penalty(coefficients, active, slope, hessian)
             steepest = float(np.abs(slope).max())
             stalled = 0 if steepest < 0.5 * least else stalled + 1
             least = min(least, steepest)
@@ -151,40 +153,42 @@ class NodeLasso:
             if steepest <= 0.01 * tolerance or (stalled > 5 and steepest < tolerance):
                 return active
             move = _newton(hessian, slope)
-            if not self._line_search(found, active, rows, move, value, slope):
+            if not self._line_search(coefficients, active, rows, move, value, slope):
                 return active
-            active = self._shrunk(found, active)
+            active = self._shrunk(coefficients, active)
         return active
 
-    def _settle_small(self, found: Floats, active: list[int]) -> list[int]:
+    def _settle_small(self, coefficients: Floats, active: list[int]) -> list[int]:
         """Move groups near zero by proximal steps: Newton's are short where the kink is near."""
         kept = []
         rows = self._rows(active)
-        sizes = self._sizes(found)
+        sizes = self._sizes(coefficients)
         for c in active:
             own = self._groups[c]
             if sizes[c] < _SMALL:
-                _, gradient = self.loss.column(self.target, rows, found[rows])
-                steep = self._steepness(own, rows, found)
-                aim = found[own] - gradient[own] / steep
+                _, gradient = self.loss.column(self.target, rows, coefficients[rows])
+                steep = self._steepness(own, rows, coefficients)
+                aim = coefficients[own] - gradient[own] / steep
                 size = float(np.linalg.norm(aim))
-                found[own] = aim * max(1.0 - self.penalties[c] / (steep * max(size, 1e-300)), 0.0)
-            if np.any(found[own] != 0.0):
+                coefficients[own] = aim * max(
+                    1.0 - self.penalties[c] / (steep * max(size, 1e-300)), 0.0
+                )
+            if np.any(coefficients[own] != 0.0):
                 kept.append(c)
         return kept
 
-    def _steepness(self, own: Integers, rows: Integers, found: Floats) -> float:
+    def _steepness(self, own: Integers, rows: Integers, coefficients: Floats) -> float:
         """Return the largest curvature of the loss over one group."""
-        hessian = self.loss.curvature(self.target, rows, found[rows])
+        hessian = self.loss.curvature(self.target, rows, coefficients[rows])
         at = np.flatnonzero(np.isin(rows, own))
         return float(np.linalg.norm(hessian[np.ix_(at, at)], 2))
 
     def _add_penalty(
-        self, found: Floats, active: Sequence[int], slope: Floats, hessian: Floats
+        self, coefficients: Floats, active: Sequence[int], slope: Floats, hessian: Floats
     ) -> None:
         at = len(self._free)
         for c in active:
-            own = found[self._groups[c]]
+            own = coefficients[self._groups[c]]
             stop = at + len(own)
             size = float(np.linalg.norm(own))
             unit = own / size
@@ -195,51 +199,53 @@ class NodeLasso:
 
     def _line_search(
         self,
-        found: Floats,
+        coefficients: Floats,
         active: Sequence[int],
         rows: Integers,
         move: Floats,
         value: float,
         slope: Floats,
     ) -> bool:
-        before = found[rows].copy()
+        before = coefficients[rows].copy()
         fall = float(slope @ move)
         length = 1.0
         # Near the optimum the value no longer shows a gain that the gradient still does.
         slack = 8 * np.finfo(np.float64).eps * abs(value)
         for _ in range(50):
-            found[rows] = before + length * move
-            self._stop_at_zero(found, active, before)
-            if self._value(found, active)[0] <= value + 1e-4 * length * fall + slack:
+            coefficients[rows] = before + length * move
+            self._stop_at_zero(coefficients, active, before)
+            if self._value(coefficients, active)[0] <= value + 1e-4 * length * fall + slack:
                 return True
             length *= 0.5
-        found[rows] = before
+        coefficients[rows] = before
         return False
 
-    def _stop_at_zero(self, found: Floats, active: Sequence[int], before: Floats) -> None:
+    def _stop_at_zero(self, coefficients: Floats, active: Sequence[int], before: Floats) -> None:
         """Hold the groups that were about to pass zero, where their penalty has its kink."""
         at = len(self._free)
         for c in active:
             rows = self._groups[c]
-            if float(found[rows] @ before[at : at + len(rows)]) <= 0.0:
-                found[rows] = 0.0
+            if float(coefficients[rows] @ before[at : at + len(rows)]) <= 0.0:
+                coefficients[rows] = 0.0
             at += len(rows)
 
-    def _shrunk(self, found: Floats, active: list[int]) -> list[int]:
+    def _shrunk(self, coefficients: Floats, active: list[int]) -> list[int]:
         """Set groups to zero that are next to nothing and want to be there."""
         kept = []
-        sizes = self._sizes(found)
+        sizes = self._sizes(coefficients)
         for c in active:
-            if sizes[c] == 0.0 or (sizes[c] < _NOTHING and self._wants_zero(found, active, c)):
-                found[self._groups[c]] = 0.0
+            if sizes[c] == 0.0 or (
+                sizes[c] < _NOTHING and self._wants_zero(coefficients, active, c)
+            ):
+                coefficients[self._groups[c]] = 0.0
             else:
                 kept.append(c)
         return kept
 
-    def _wants_zero(self, found: Floats, active: list[int], cause: int) -> bool:
+    def _wants_zero(self, coefficients: Floats, active: list[int], cause: int) -> bool:
         rest = [c for c in active if c != cause]
         rows = self._rows(rest)
-        _, gradient = self.loss.column(self.target, rows, found[rows])
+        _, gradient = self.loss.column(self.target, rows, coefficients[rows])
         return bool(np.linalg.norm(gradient[self._groups[cause]]) <= self.penalties[cause])
 
 
@@ -252,5 +258,5 @@ def _newton(hessian: Floats, slope: Floats) -> Floats:
         return move
     # Columns that determine each other: the step of least norm.
     least = np.linalg.lstsq(hessian, slope, rcond=1e-12)[0]
-    found: Floats = np.asarray(-least, dtype=np.float64)
-    return found if float(found @ slope) < 0.0 else -slope
+    move = np.asarray(-least, dtype=np.float64)
+    return move if float(move @ slope) < 0.0 else -slope

@@ -52,20 +52,20 @@ from isthmus.searches.continuous.relaxation import Acyclicity, LogDet, Task
 from isthmus.types import Floats, Integers
 
 _PATH = (1.0, 0.5, 0.25, 0.125)
-"""Penalties where none is given, in units of what noise alone would reach.
+"""Default penalties, as shares of the largest gradient that noise alone reaches.
 
-They are tried one after the other until the criterion rises.
+They are tried in turn until the criterion rises.
 """
 _MANY = 50
-"""Up to so many variables all penalties are solved for in full, and orders are shaken."""
+"""Up to this many variables, every penalty is solved in full and orders are perturbed."""
 _SHARPENED = 100
-"""Up to so many variables the answer is sharpened."""
+"""Up to this many variables, the graph is refined by the criterion itself."""
 _SHAKEN = 4
 _FRESH = 4
-"""Every so many starts under a likelihood the order is a random one."""
+"""Period of the starts, under a likelihood, that begin with a random order."""
 _ROUNDS = 3
 _EVIDENCE = 10.0
-"""By so many nats a sharper graph must be better: where little is known, ℓ1 errs less."""
+"""Nats by which a refined graph must be better: with few rows, ℓ1 makes fewer errors."""
 
 
 @final
@@ -73,30 +73,30 @@ _EVIDENCE = 10.0
 class Notears(Search[SmoothLoss]):
     """Learn a weighted graph by continuous optimisation.
 
-    With :class:`~isthmus.LeastSquares` the loss reads the variances of the columns: good where all
-    noise has the same scale, misleading where scales are a matter of units. With
+    With :class:`~isthmus.LeastSquares` the loss depends on the relative scales of the columns:
+    right where all noise has the same scale, misleading where units are arbitrary. With
     :class:`~isthmus.scores.LinearLikelihood` it does not.
 
     Parameters
     ----------
     penalty
-        What edges cost: a number for :class:`L1` of that weight (least squares), a
-        :class:`QuasiMCP` (likelihood), or None: then ℓ1 weights along a path are tried, the
-        criterion chooses, and variables move on while the criterion falls (up to a hundred
-        variables); for a likelihood it is ``QuasiMCP()``.
+        Penalty on edges: a number for :class:`L1` with that weight (least squares), or a
+        :class:`QuasiMCP` (likelihood). By default several ℓ1 weights are tried, the criterion
+        chooses, and variables keep moving while the criterion falls (up to a hundred variables);
+        for a likelihood it is ``QuasiMCP()``.
     threshold
-        Weights below are dropped; None lets the criterion choose.
+        Remove edges with a smaller weight. By default the criterion chooses.
     acyclicity
-        How cycles are driven out of the relaxed problem.
+        How the relaxed problem is made acyclic.
     criterion
-        Chooses among penalties and thresholds. With None it is :class:`EqualNoiseEBIC` for least
-        squares and :class:`RefitEBIC`, which does not see units, for a likelihood.
+        Chooses penalty and threshold. By default :class:`EqualNoiseEBIC` for least squares, and
+        :class:`RefitEBIC`, which does not depend on units, for a likelihood.
     refine
-        Whether variables then move in the order while the objective falls.
+        Whether variables then move within the order while the objective falls.
     starts
-        How often the moves start anew under a likelihood, which has many more local minima than
-        least squares has: first from the order of the relaxed solution, then from the best order
-        so far with a tenth of the variables put elsewhere, and every fourth time with all of them.
+        Number of starts of the moves under a likelihood, which has many more local minima than
+        least squares: first from the order of the relaxed solution, then from the best order so far
+        with a tenth of the variables moved at random, every fourth time with all of them.
     """
 
     penalty: float | Penalty | None = None
@@ -149,7 +149,7 @@ class _NotearsRun(Run[SearchResult]):
         self._work = self._stages()
 
     def step(self) -> bool:
-        """Go on to the next place where the run can be stopped."""
+        """Advance to the next point at which the run can be stopped."""
         return next(self._work, None) is None
 
     def _stages(self) -> Iterator[bool]:
@@ -187,10 +187,10 @@ class _NotearsRun(Run[SearchResult]):
         return subsets_along(self._task, self._score, order, before, refine=refine)
 
     def _sharpen(self) -> Iterator[bool]:
-        """Go from the best graph to better ones by the criterion itself.
+        """Improve the best graph by the criterion itself.
 
-        What ℓ1 shrinks it also confuses: where rows are few, several weak edges may stand for a
-        strong one. Near a graph the criterion is least squares with a price for each edge.
+        ℓ1 shrinks strong weights: with few rows, several weak edges may replace a strong one.
+        Near a graph the criterion is least squares with a price for each edge.
         """
         criterion, loss, d = self._criterion, self._task.loss, len(self._unit)
         if not (self._follows and self._options.refine and 1 < d <= _SHARPENED):
@@ -214,7 +214,7 @@ class _NotearsRun(Run[SearchResult]):
                     self._text = f"sharper: {refined.describe()}"
                     yield True
                 one = self._candidate(price, refined)
-                # With more than a parent for three rows a fit anew is not to be trusted.
+                # With more than one parent per three rows the refit is not reliable.
                 trusted = 3 * int(one.cut.kept.sum(axis=0).max()) <= loss.rows
                 if trusted and one.rank()[0] < clearly:
                     self._kept.append(one)
@@ -224,7 +224,7 @@ class _NotearsRun(Run[SearchResult]):
                 return
 
     def _matters(self, penalty: Penalty, order: Integers) -> bool:
-        """Look whether it is worth while to solve for a smaller penalty.
+        """Return whether solving for a smaller penalty is likely to change the graph.
 
         Where it does not change the graph along the order at hand, it seldom does so after moves.
         For many variables these take most of the time.
@@ -238,10 +238,10 @@ class _NotearsRun(Run[SearchResult]):
         return not np.array_equal(kept, self._kept[-1].cut.kept)
 
     def _order(self, last: Refinement) -> Integers:
-        """Give the order to go on from.
+        """Return the order to continue from.
 
-        What was found for one ℓ1 weight is a good start for the next. A likelihood has many local
-        minima close to each other: a better one is found sooner from near the best than from afar.
+        The solution for one ℓ1 weight is a good start for the next. A likelihood has many local
+        minima close to each other: the search is faster from near the best than from afar.
         But not always, so some orders are random.
         """
         if self._follows:
@@ -252,7 +252,7 @@ class _NotearsRun(Run[SearchResult]):
         return shaken_order(self._best_order, self._task.required, self._task.rng, share)
 
     def _next(self, k: int) -> int | None:
-        """Give the next penalty: the next start, or the next on the path if that seems to help."""
+        """Return the index of the next penalty; None if a smaller one is unlikely to help."""
         if k + 1 == len(self._penalties):
             return None
         if not self._follows or k == 0:
@@ -273,7 +273,7 @@ class _NotearsRun(Run[SearchResult]):
         self._raw = relaxation.weights()
 
     def _by_spread(self, rows: int) -> Penalty:
-        """Give what edges cost while an order of many variables is looked for.
+        """Return the penalty for finding an order of many variables.
 
         Noise alone reaches slopes in proportion to the spread of the parent: under one weight for
         all parents the columns fill with weights of no meaning. Of the relaxed solution only the
@@ -306,12 +306,12 @@ class _NotearsRun(Run[SearchResult]):
         return best_cut(weights, loss.matrix, loss.rows, required, self._criterion)
 
     def _units(self) -> Floats:
-        """Factors from the weights of standardised columns to those of the data."""
-        found: Floats = self._unit[None, :] / self._unit[:, None]
-        return found
+        """Return the factors from weights of standardised columns to those of the data."""
+        factors: Floats = self._unit[None, :] / self._unit[:, None]
+        return factors
 
     def best(self) -> SearchResult:
-        """Return the graph the criterion likes best; before there is one, what the weights say."""
+        """Return the graph that the criterion prefers; at first the one that the weights show."""
         if self._kept:
             best = best_of(self._kept)
         elif self._refining is not None and self._refining.settled:
@@ -342,21 +342,21 @@ class _NotearsRun(Run[SearchResult]):
         )
 
     def describe(self) -> tuple[str, float, float | None]:
-        """Say where the run stands."""
+        """Return a phrase, the best objective, and the fraction done."""
         best = min((one.objective for one in self._kept), default=np.inf)
         return self._text, best, self._done
 
     def conclusion(self) -> str:
-        """Say what the end means."""
+        """Explain why the search stopped."""
         if not self._options.refine:
-            return "the weights are at a minimum along the order of the relaxed solution."
+            return "the weights are optimal for the order of the relaxed solution."
         if len(self._unit) > COARSE:
-            return "no variable promises enough by a move in the order."
-        return "no variable can be moved in the order so that the objective falls."
+            return "no move of a variable within the order promises a relevant gain."
+        return "no move of a variable within the order lowers the objective."
 
 
 def _standardised(loss: LikelihoodLoss) -> tuple[LikelihoodLoss, Floats]:
-    """Give the same problem for columns of variance one, and their standard deviations."""
+    """Return the same problem for columns of variance one, and their standard deviations."""
     variance = np.diagonal(loss.matrix)
     spread = np.sqrt(np.where(variance > 0.0, variance, 1.0))
     matrix = loss.matrix / spread[:, None] / spread[None, :]
@@ -365,7 +365,7 @@ def _standardised(loss: LikelihoodLoss) -> tuple[LikelihoodLoss, Floats]:
 
 
 def _path(options: Notears, loss: MomentsLoss) -> tuple[Penalty, ...]:
-    """Give the penalties to try."""
+    """Return the penalties to try."""
     penalty, d = options.penalty, len(loss.nodes)
     if isinstance(penalty, int | float):
         penalty = L1(float(penalty))
@@ -394,6 +394,6 @@ def _path(options: Notears, loss: MomentsLoss) -> tuple[Penalty, ...]:
 
 
 def _noise(variances: Floats) -> float:
-    """Give the smallest variance: if all noise has one scale it bounds that of the noise."""
+    """Return the smallest variance: an upper bound on that of the noise if it has one scale."""
     positive = variances[variances > 0.0]
     return float(positive.min()) if len(positive) else 1.0

@@ -1,4 +1,4 @@
-"""Solutions of NOTEARS for one penalty each, and which of them is kept."""
+"""Solutions of NOTEARS for one penalty each, and the choice among them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from isthmus.searches.continuous.notears_penalties import Cut, Penalty
 from isthmus.types import Floats
 
 TIE = 1e-9
-"""In nats a row: equivalent graphs differ by rounding, and the same data must give one answer."""
+"""In nats per row: smaller differences may be rounding error between equivalent graphs."""
 
 
 @final
@@ -27,11 +27,11 @@ class Candidate:
     residual: float
 
     def rank(self) -> tuple[float, float]:
-        """Give what candidates are compared by: the criterion, or else the objective."""
+        """Return the sort key: the criterion, then the objective."""
         return (np.inf if self.cut.criterion is None else self.cut.criterion, self.objective)
 
     def row(self) -> dict[str, object]:
-        """Give a line of the path table."""
+        """Return the row of this candidate in the path table."""
         return {
             "penalty": self.penalty,
             "objective": self.objective,
@@ -43,12 +43,13 @@ class Candidate:
 
 
 def best_of(candidates: Sequence[Candidate]) -> Candidate:
-    """Give the best; of several as good as each other, up to rounding, the first."""
+    """Return the best candidate; among ties up to rounding, the first."""
     best = candidates[0]
     for one in candidates[1:]:
-        (criterion, objective), (least, lowest) = one.rank(), best.rank()
-        # Objectives with different penalties say nothing about each other.
-        level = criterion <= least + TIE and one.penalty == best.penalty
-        if criterion < least - TIE or (level and objective < lowest - TIE):
+        (criterion, objective), (best_criterion, best_objective) = one.rank(), best.rank()
+        # Objectives with different penalties cannot be compared.
+        level = criterion <= best_criterion + TIE and one.penalty == best.penalty
+        better = level and objective < best_objective - TIE
+        if criterion < best_criterion - TIE or better:
             best = one
     return best

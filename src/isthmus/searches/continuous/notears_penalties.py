@@ -1,4 +1,4 @@
-"""What edges cost in NOTEARS, and which graph of a path is kept."""
+"""Penalties on edges in NOTEARS, and criteria that choose among graphs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _DETERMINED = 1e-10
 
 
 class Penalty(ABC):
-    """What the weight of an edge costs."""
+    """A penalty on the weights of edges."""
 
     @abstractmethod
     def value(self, weights: Floats) -> Floats:
@@ -49,8 +49,8 @@ class L1(Penalty):
 
     def value(self, weights: Floats) -> Floats:
         """Cost of each weight."""
-        found: Floats = self.weight * np.abs(weights)
-        return found
+        costs: Floats = self.weight * np.abs(weights)
+        return costs
 
     def slope(self, weights: Floats) -> Floats:
         """Derivative of the cost."""
@@ -66,8 +66,8 @@ class L1ByParent(Penalty):
 
     def value(self, weights: Floats) -> Floats:
         """Cost of each weight, [from, to]."""
-        found: Floats = self.weights[:, None] * np.abs(weights)
-        return found
+        costs: Floats = self.weights[:, None] * np.abs(weights)
+        return costs
 
     def slope(self, weights: Floats) -> Floats:
         """Derivative of the cost."""
@@ -85,7 +85,7 @@ class QuasiMCP(Penalty):
     Parameters
     ----------
     price
-        Cost of an edge in the unit of the loss: nats a row for a likelihood. With None, that of
+        Cost of an edge in the unit of the loss: nats per row for a likelihood. With None, that of
         the extended BIC, ``(log(n) / 2 + log(d)) / n``.
     width
         Where the penalty becomes flat, for standardised columns.
@@ -109,17 +109,17 @@ class QuasiMCP(Penalty):
     def value(self, weights: Floats) -> Floats:
         """Cost of each weight."""
         size = np.minimum(np.abs(weights), self.width)
-        found: Floats = self._first() * (size - size * size / (2.0 * self.width))
-        return found
+        costs: Floats = self._first() * (size - size * size / (2.0 * self.width))
+        return costs
 
     def slope(self, weights: Floats) -> Floats:
         """Derivative of the cost."""
-        found: Floats = self._first() * np.maximum(1.0 - np.abs(weights) / self.width, 0.0)
-        return found
+        slopes: Floats = self._first() * np.maximum(1.0 - np.abs(weights) / self.width, 0.0)
+        return slopes
 
     def _first(self) -> float:
         if self.price is None:
-            raise MismatchError("The price is not known before the objective is.")
+            raise MismatchError("QuasiMCP has no price yet: give one, or bind it to an objective.")
         return 2.0 * self.price / self.width
 
 
@@ -138,8 +138,8 @@ class EdgePrice(Penalty):
 
     def value(self, weights: Floats) -> Floats:
         """Cost of each weight."""
-        found: Floats = np.where(weights != 0.0, self.price, 0.0)
-        return found
+        costs: Floats = np.where(weights != 0.0, self.price, 0.0)
+        return costs
 
     def slope(self, weights: Floats) -> Floats:
         """Derivative of the cost."""
@@ -147,7 +147,7 @@ class EdgePrice(Penalty):
 
 
 class Criterion(ABC):
-    """What graphs are compared by, their weights fitted anew by least squares; lower is better."""
+    """Compares graphs whose weights are refitted by least squares; lower is better."""
 
     @abstractmethod
     def edges(self, weights: Floats, rows: int, d: int) -> float:
@@ -155,12 +155,12 @@ class Criterion(ABC):
 
     @abstractmethod
     def total(self, left: Floats, edges: float, count: int, rows: int) -> float:
-        """Criterion of a graph in nats a row.
+        """Criterion of a graph in nats per row.
 
         Parameters
         ----------
         left
-            What its parents leave of the variance of each variable.
+            Residual variance of each variable given its parents.
         edges
             Cost of all edges.
         count
@@ -176,7 +176,7 @@ class RefitEBIC(Criterion):
     """Extended BIC with a noise variance of its own for each variable.
 
     ``Σ_j log(v_j) / 2 + |edges| (log(n) / 2 + 2 gamma log(d)) / n`` with ``v_j`` what its parents
-    leave of the variance of j: in nats a row, and the same in all units.
+    leave of the variance of j: in nats per row, and the same in all units.
 
     Parameters
     ----------
@@ -187,7 +187,7 @@ class RefitEBIC(Criterion):
     gamma: float = 0.5
 
     def price(self, rows: int, d: int) -> float:
-        """Cost of an edge in nats a row."""
+        """Cost of an edge in nats per row."""
         return float((0.5 * np.log(rows) + 2.0 * self.gamma * np.log(max(d, 2))) / rows)
 
     def edges(self, weights: Floats, rows: int, d: int) -> float:
@@ -195,7 +195,7 @@ class RefitEBIC(Criterion):
         return len(weights) * rows * self.price(rows, d)
 
     def total(self, left: Floats, edges: float, count: int, rows: int) -> float:
-        """Criterion of a graph in nats a row."""
+        """Criterion of a graph in nats per row."""
         return 0.5 * float(np.log(left).sum()) + edges / rows
 
 
@@ -232,7 +232,7 @@ class EqualNoiseEBIC(Criterion):
         return len(weights) * 0.5 * math.log(rows * d) - 2.0 * float(np.log(strength).sum())
 
     def total(self, left: Floats, edges: float, count: int, rows: int) -> float:
-        """Criterion of a graph in nats a row."""
+        """Criterion of a graph in nats per row."""
         d = len(left)
         if d == 0:
             return 0.0
@@ -241,7 +241,7 @@ class EqualNoiseEBIC(Criterion):
         return 0.5 * d * math.log(float(left.mean())) + (edges + self.gamma * graphs) / rows
 
     def price(self, left: Floats, count: int, rows: int) -> EdgePrice:
-        """Give what an edge of typical weight costs near a graph, in the unit of least squares.
+        """Return the price of an edge of typical weight near a graph, in the unit of least squares.
 
         Logarithms lie below their tangents: where least squares with this price is lower than for
         the graph, the criterion is lower, too, but for the weights of the edges.
@@ -269,13 +269,13 @@ class Cut:
 
 
 def cut_at(weights: Floats, threshold: float, required: NDArray[np.bool_]) -> Cut:
-    """Keep what is at least the threshold, and not zero."""
+    """Keep the weights of at least the threshold that are not zero."""
     kept = ((np.abs(weights) >= threshold) & (weights != 0.0)) | required
     return Cut(threshold, None, kept)
 
 
 def judged(cut: Cut, moments: Floats, rows: int, by: Criterion) -> Cut:
-    """Add what the criterion says; nothing where a column has nearly as many parents as rows."""
+    """Add the criterion; None where a column has nearly as many parents as rows."""
     weights = np.where(cut.kept, 1.0, 0.0)
     return Cut(cut.threshold, best_cut(weights, moments, rows, cut.kept, by).criterion, cut.kept)
 
@@ -283,10 +283,10 @@ def judged(cut: Cut, moments: Floats, rows: int, by: Criterion) -> Cut:
 def best_cut(
     weights: Floats, moments: Floats, rows: int, required: NDArray[np.bool_], by: Criterion
 ) -> Cut:
-    """Try every threshold and keep the one the criterion likes best.
+    """Choose the threshold that the criterion prefers.
 
-    Weights that are taken away one by one change one column each, so all thresholds together cost
-    one small regression an edge. Columns with nearly as many parents as rows fit anything: no
+    Each removed edge changes one column, so all thresholds together cost one small regression per
+    edge. Columns with nearly as many parents as rows fit anything: no
     threshold that leaves one is considered.
     """
     kept = (weights != 0.0) | required
@@ -309,19 +309,19 @@ def best_cut(
 
 
 def left_by(kept: NDArray[np.bool_], moments: Floats) -> Floats:
-    """Give what the parents of each variable leave of its variance."""
+    """Return the residual variance of each variable given its parents."""
     from isthmus.numerics.columns import regression
 
     shares = [
         regression(moments, j, np.flatnonzero(kept[:, j]), _DETERMINED)[0] for j in range(len(kept))
     ]
-    found: Floats = np.array(shares) * np.diagonal(moments)
-    return found
+    variances: Floats = np.array(shares) * np.diagonal(moments)
+    return variances
 
 
 @final
 class _Fits:
-    """The regressions of all columns on their parents, and what a criterion makes of them."""
+    """The regressions of all columns on their parents, and their criterion."""
 
     def __init__(self, kept: NDArray[np.bool_], moments: Floats, rows: int, by: Criterion) -> None:
         d = len(kept)
@@ -344,7 +344,7 @@ class _Fits:
         self._edges[j] = self._by.edges(weights, self._rows, len(self._left))
 
     def remove(self, i: int, j: int) -> None:
-        """Take the edge from i to j away."""
+        """Remove the edge from i to j."""
         before = self._parents[j]
         after = self._parents[j] = before[before != i]
         self._full += int(len(after) >= self._most) - int(len(before) >= self._most)
@@ -352,7 +352,7 @@ class _Fits:
         self._fit(j)
 
     def total(self) -> float:
-        """Give the criterion, infinite while a column has nearly as many parents as rows."""
+        """Return the criterion; infinite while a column has nearly as many parents as rows."""
         if self._full:
             return np.inf
         return self._by.total(self._left, float(self._edges.sum()), self._count, self._rows)

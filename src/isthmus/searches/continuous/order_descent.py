@@ -1,10 +1,10 @@
-"""From an order of the nodes to one from which no single node wants to move.
+"""Improve an order of the nodes until no move of a single node lowers the objective.
 
 For a given order the penalised loss is solved exactly, node by node. The central path ends in one
 order, often next to a better one: each node is moved through the whole order by swaps of
 neighbours, and put where the sum is least. A swap changes the possible causes of two nodes, and
-most of them change nothing: a cause of no weight is not missed, and one whose gradient is less
-steep than the penalty is not taken.
+most of them change nothing: removing a cause of zero weight has no effect, and neither has adding
+one whose gradient is smaller than the penalty.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from isthmus.types import Bools, Floats
 
 _SWEEPS = 5000
 _TANGENTS = 100
-_NEARLY = 1e-7  # how exact the nodes are solved before the order is final
-_GAIN = 1e-6  # what a move must gain: less may be rounding, and the same data must give one answer
+_NEARLY = 1e-7  # tolerance of the solutions while the order still changes
+_GAIN = 1e-6  # smallest gain of a move: less may be rounding error
 
 
 @final
@@ -29,8 +29,8 @@ _GAIN = 1e-6  # what a move must gain: less may be rounding, and the same data m
 class Fit:
     """The solution of one node for a set of possible causes, and its distance from optimal.
 
-    Of each node it says whether it is ``used`` as a cause, and how ``steep`` the loss is in its
-    coefficients: so a swap that changes nothing is seen without a look at the data.
+    For each node it holds whether it is ``used`` as a cause, and how ``steep`` the loss is in its
+    coefficients, so that swaps without an effect are recognised without the data.
     """
 
     coefficients: Floats
@@ -72,7 +72,7 @@ class OrderDescent:
         self._required = required
         self._penalties = penalties
         self._guess = guess
-        self._known: dict[tuple[int, frozenset[int]], Fit] = {}
+        self._fits: dict[tuple[int, frozenset[int]], Fit] = {}
         self._past = frozenset(range(loss.targets, len(loss.nodes)))
         self._quick = _Quick(loss) if _is_quick(loss) else None
         self.order = list(order)
@@ -125,8 +125,8 @@ class OrderDescent:
         """Solve one node, nearly exactly."""
         causes = frozenset(c for c in before | self._past if self._allowed[c, target])
         key = target, causes
-        found = self._known.get(key)
-        if found is None:
+        fit = self._fits.get(key)
+        if fit is None:
             penalties = self._penalties[:, target]
             if self._quick is None:
                 lasso = NodeLasso(self._loss, target, sorted(causes), penalties)
@@ -134,8 +134,8 @@ class OrderDescent:
                 value = lasso.value(coefficients)
             else:
                 coefficients, value = self._quick.solve(target, sorted(causes), penalties, start)
-            found = self._known[key] = self._described(target, coefficients, value, np.inf)
-        return found
+            fit = self._fits[key] = self._described(target, coefficients, value, np.inf)
+        return fit
 
     def _described(self, target: int, coefficients: Floats, value: float, residual: float) -> Fit:
         owner, nodes = self._loss.owner, len(self._loss.nodes)
@@ -195,24 +195,24 @@ class _Quick:
         self, target: int, causes: list[int], penalties: Floats, start: Floats
     ) -> tuple[Floats, float]:
         """Solve one node, up to a small tolerance; return coefficients and penalised loss."""
-        found = np.where(np.isin(self._loss.owner, causes), start, 0.0)
+        coefficients = np.where(np.isin(self._loss.owner, causes), start, 0.0)
         if self._loss.profiled:
-            self._along_tangents(target, causes, penalties, found)
+            self._along_tangents(target, causes, penalties, coefficients)
         else:
-            self._descend(target, causes, penalties, found)
-        rows = np.flatnonzero(found)
-        value, _ = self._loss.column(target, rows, found[rows])
-        squares = np.bincount(self._loss.owner, found * found, len(penalties))
-        return found, value + float(penalties @ np.sqrt(squares))
+            self._descend(target, causes, penalties, coefficients)
+        rows = np.flatnonzero(coefficients)
+        value, _ = self._loss.column(target, rows, coefficients[rows])
+        squares = np.bincount(self._loss.owner, coefficients * coefficients, len(penalties))
+        return coefficients, value + float(penalties @ np.sqrt(squares))
 
     def _along_tangents(
-        self, target: int, causes: list[int], penalties: Floats, found: Floats
+        self, target: int, causes: list[int], penalties: Floats, coefficients: Floats
     ) -> None:
-        # The logarithm lies below its tangent: with the variance held, this is a lasso again.
-        variance = self._variance(target, found)
+        # The logarithm lies below its tangent: with a fixed variance this is a lasso again.
+        variance = self._variance(target, coefficients)
         for _ in range(_TANGENTS):
-            self._descend(target, causes, variance * penalties, found)
-            before, variance = variance, self._variance(target, found)
+            self._descend(target, causes, variance * penalties, coefficients)
+            before, variance = variance, self._variance(target, coefficients)
             if abs(before - variance) <= _NEARLY * before:
                 break
 

@@ -1,4 +1,4 @@
-"""From relaxed weights to an order, and along an order to an exact local minimum."""
+"""Exact local minima along and between orders of the variables."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from isthmus.searches.continuous.relaxation import Task
 from isthmus.types import Bools, Floats, Integers
 
 _SLICE = 0.1
-"""Seconds a step takes before it lets the driver look around."""
+"""Seconds per step, after which the driver may stop the run."""
 _SWEEPS = 50
 _TOLERANCE = 1e-9
 COARSE = 200
-"""With more variables moves for next to nothing are not made: each stirs its neighbours."""
+"""With more variables, moves of very little gain are not made: each queues its neighbours."""
 
 
 def strongest_order(weights: Floats, required: Bools) -> Integers:
@@ -51,17 +51,17 @@ def shaken_order(
     for v in sorted(loose):
         proposed.insert(int(rng.integers(0, len(proposed) + 1)), v)
     missing = required.sum(axis=0)
-    found: list[int] = []
+    valid: list[int] = []
     while proposed:
         first = next(v for v in proposed if missing[v] == 0)
         proposed.remove(first)
         missing = missing - required[first]
-        found.append(first)
-    return np.array(found, dtype=np.int64)
+        valid.append(first)
+    return np.array(valid, dtype=np.int64)
 
 
 def kkt_residual(task: Task, penalty: Penalty, weights: Floats) -> float:
-    """Give how far acyclic weights are from a stationary point of the constrained problem.
+    """Return how far acyclic weights are from a stationary point of the constrained problem.
 
     Weights are stationary if no weight could be changed, and no edge that closes no cycle be
     added, so that the objective falls at first order (arXiv 2010.09133). With a price for each
@@ -80,15 +80,15 @@ def kkt_residual(task: Task, penalty: Penalty, weights: Floats) -> float:
 
 
 class Refinement(ABC):
-    """The way to a local minimum along and between orders."""
+    """A descent in progress, to a local minimum along and between orders."""
 
     @abstractmethod
     def step(self) -> bool:
-        """Go on for a slice of time; return whether the end is reached."""
+        """Continue for a slice of time; return whether the descent has finished."""
 
     @abstractmethod
     def describe(self) -> str:
-        """Say where it stands."""
+        """Return a phrase for the progress line."""
 
     @property
     @abstractmethod
@@ -97,11 +97,11 @@ class Refinement(ABC):
 
     @abstractmethod
     def order(self) -> Integers:
-        """Give the order reached."""
+        """Return the current order."""
 
     @abstractmethod
     def weights(self) -> Floats:
-        """Give the weights reached, [from, to]."""
+        """Return the current weights, ``[from, to]``."""
 
 
 def lasso_along(
@@ -140,7 +140,7 @@ class _Lassos(Refinement):
         top = float(np.diagonal(task.loss.matrix).max(initial=0.0))
         self._tolerance = max(_TOLERANCE * min(1.0, top), 1e-14 * top)
         self._least = 1e-10 * float(np.trace(task.loss.matrix)) / max(d, 1)
-        # What an edge must explain to be looked at; a move must gain half of it, a pass ten times.
+        # The least that an edge must explain; a move must gain half of it, a sweep ten times.
         self._matters = 0.0
         self._settled, self._sweeps, self._at, self._fell = 0, 0, 0, 0.0
         self._before = np.inf  # the sum of minima when the order was changed last
@@ -175,7 +175,7 @@ class _Lassos(Refinement):
     def _refill(self) -> bool:
         """Queue the variables to look at next: neighbours of moved ones, in the end all of them.
 
-        Returns whether there is anything to do: not after all were looked at and none moved, or
+        Returns whether there is anything to do: not after a sweep in which nothing moved, or
         (many variables) to little effect.
         """
         d = len(self._state.order)
@@ -206,8 +206,8 @@ class _Lassos(Refinement):
         share: Floats = np.maximum(
             incoming[mover] ** 2 * variances, incoming[:, mover] ** 2 * variances[mover]
         )
-        found: Bools = share > self._matters
-        return found
+        matters: Bools = share > self._matters
+        return matters
 
     def _reorder(self) -> bool:
         """Change the order, not the graph, so that edges that would help become possible.
@@ -228,12 +228,12 @@ class _Lassos(Refinement):
         there = np.where(weights != 0.0, 1.0 + np.abs(weights), 0.0)
         order = strongest_order(there + wanted, self._task.required)
         self._state = self._kernels.new_ordered(order, self._state.incoming)
-        # All are looked at again.
+        # All variables are queued again.
         self._settled, self._at, self._fell = 0, len(self._queue), np.inf
         return True
 
     def describe(self) -> str:
-        """Say where it stands."""
+        """Return a phrase for the progress line."""
         d = len(self._state.order)
         if self._sweeps == 0:
             return f"{self._settled} of {d} columns"
@@ -245,14 +245,14 @@ class _Lassos(Refinement):
         return self._settled >= len(self._state.order)
 
     def order(self) -> Integers:
-        """Give the order reached."""
-        found: Integers = self._state.order.copy()
-        return found
+        """Return the current order."""
+        order: Integers = self._state.order.copy()
+        return order
 
     def weights(self) -> Floats:
-        """Give the weights reached, [from, to]."""
-        found: Floats = self._state.incoming.T.copy()
-        return found
+        """Return the current weights, ``[from, to]``."""
+        weights: Floats = self._state.incoming.T.copy()
+        return weights
 
 
 def subsets_along(
@@ -267,8 +267,8 @@ def subsets_along(
 
     ``before`` is an earlier one for the same task: what it has scored is not scored again.
     """
-    known = before if isinstance(before, _Subsets) else None
-    return _Subsets(task, score, order, known, refine=refine)
+    cache = before if isinstance(before, _Subsets) else None
+    return _Subsets(task, score, order, cache, refine=refine)
 
 
 @final
@@ -298,8 +298,8 @@ class _Subsets(Refinement):
         else:
             self._forest = before.scored()[1]
         # As many parents as rows would fit anything.
-        most = None if task.loss.rows is None else max(task.loss.rows - 2, 0)
-        self._rules = grow_shrink.new_rules(task.required, ~task.open, most)
+        max_parents = None if task.loss.rows is None else max(task.loss.rows - 2, 0)
+        self._rules = grow_shrink.new_rules(task.required, ~task.open, max_parents)
         self._scratch = grow_shrink.new_scratch(d)
         self._places = boss.new_places(d)
         self._state = boss.new_order(order)
@@ -307,7 +307,7 @@ class _Subsets(Refinement):
         self._queue = np.empty(0, np.int64)
 
     def scored(self) -> tuple[CompiledLocalScore, Any]:
-        """Give the score, and the trees of what was scored."""
+        """Return the score, and the trees of the parent sets scored so far."""
         return self._score, self._forest
 
     def _call(self, kernel: Callable[..., Any], *arguments: Any) -> Any:
@@ -347,7 +347,7 @@ class _Subsets(Refinement):
         return True
 
     def describe(self) -> str:
-        """Say where it stands."""
+        """Return a phrase for the progress line."""
         return f"moves, sweep {self._sweeps}: {self._at} of {len(self._state.order)} variables"
 
     @property
@@ -356,17 +356,17 @@ class _Subsets(Refinement):
         return self._settled >= len(self._state.order)
 
     def order(self) -> Integers:
-        """Give the order reached."""
-        found: Integers = self._state.order.copy()
-        return found
+        """Return the current order."""
+        order: Integers = self._state.order.copy()
+        return order
 
     def weights(self) -> Floats:
-        """Give the weights of the regressions on the parents chosen."""
+        """Return the weights of the regressions on the chosen parents."""
         matrix = self._task.loss.matrix
-        found = np.zeros_like(matrix)
+        weights = np.zeros_like(matrix)
         for j in range(len(matrix)):
             parents = np.sort(self._call(self._boss.parents_in_order, j))
             if len(parents):
                 inside = matrix[np.ix_(parents, parents)]
-                found[parents, j] = np.linalg.lstsq(inside, matrix[parents, j], rcond=1e-12)[0]
-        return found
+                weights[parents, j] = np.linalg.lstsq(inside, matrix[parents, j], rcond=1e-12)[0]
+        return weights

@@ -1,4 +1,4 @@
-"""How NOTEARS drives cycles out: a barrier column by column, or the published Lagrangian."""
+"""Acyclicity constraints of NOTEARS: a log-determinant barrier, or the published Lagrangian."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from isthmus.types import Bools, Floats
 @final
 @dataclass(frozen=True, eq=False)
 class Task:
-    """What is to be learned: a loss, which edges are open, and which are required [from, to]."""
+    """The problem: a loss, and the edges that are allowed and required, ``[from, to]``."""
 
     loss: MomentsLoss
     open: Bools
@@ -35,23 +35,23 @@ class Task:
 
 
 class Relaxation(ABC):
-    """The way from no weights to weights that are nearly acyclic."""
+    """A minimisation in progress, from no weights to nearly acyclic ones."""
 
     @abstractmethod
     def step(self) -> bool:
-        """Go on a little; return whether the end is reached."""
+        """Do one step; return whether the minimisation has finished."""
 
     @abstractmethod
     def weights(self) -> Floats:
-        """Give the weights so far, [from, to]."""
+        """Return the current weights, ``[from, to]``."""
 
     @abstractmethod
     def describe(self) -> str:
-        """Say where it stands."""
+        """Return a phrase for the progress line."""
 
 
 class Acyclicity(ABC):
-    """How cycles are driven out of the relaxed problem."""
+    """How a relaxed problem is made acyclic."""
 
     @abstractmethod
     def begin(self, task: Task, penalty: Penalty) -> Relaxation:
@@ -114,7 +114,7 @@ class _Barrier(Relaxation):
         self._chunk = max(1, 40_000_000 // max(d * d, 1))
 
     def weights(self) -> Floats:
-        """Give the weights so far, [from, to]."""
+        """Return the current weights, ``[from, to]``."""
         return self._incoming.T
 
     def step(self) -> bool:
@@ -166,25 +166,25 @@ class _Barrier(Relaxation):
             self._inverse = np.ascontiguousarray(np.linalg.inv(matrix))
 
     def describe(self) -> str:
-        """Say where it stands."""
+        """Return a phrase for the progress line."""
         return f"barrier stage {self._stage + 1} of {self._options.stages}, sweep {self._sweep}"
 
 
 @final
 @dataclass(frozen=True)
 class Exponential(Acyclicity):
-    """The published way: an augmented Lagrangian with ``tr exp(W ∘ W) - d``.
+    """The published method: an augmented Lagrangian with ``tr exp(W ∘ W) - d``.
 
     Parameters
     ----------
     tolerance
-        Ends when the measure is at most this.
+        Stop when the constraint is at most this.
     growth
         Factor of the quadratic term when the measure does not fall to ``progress`` of what it was.
     progress
         See ``growth``.
     largest
-        Ends when the quadratic term has this weight.
+        Stop when the quadratic term has this weight.
     """
 
     tolerance: float = 1e-8
@@ -211,13 +211,13 @@ class _Lagrangian(Relaxation):
         self._weights = np.zeros((d, d))
 
     def weights(self) -> Floats:
-        """Give the weights so far, [from, to]."""
+        """Return the current weights, ``[from, to]``."""
         return self._weights
 
     def _whole(self, halves: Floats) -> Floats:
         d = len(self._weights)
-        found: Floats = (halves[: d * d] - halves[d * d :]).reshape(d, d)
-        return found
+        weights: Floats = (halves[: d * d] - halves[d * d :]).reshape(d, d)
+        return weights
 
     def _value(self, halves: Floats) -> tuple[float, Floats]:
         weights = self._whole(halves)
@@ -256,5 +256,5 @@ class _Lagrangian(Relaxation):
         return h <= self._options.tolerance or self._rho >= self._options.largest
 
     def describe(self) -> str:
-        """Say where it stands."""
+        """Return a phrase for the progress line."""
         return f"augmented Lagrangian, h = {self._h:.1e}"

@@ -1,0 +1,150 @@
+"""Edges that defaults find in pure noise: every column is independent of all others.
+
+    python benchmarks/false_edges.py [--only additive MLP] [--again] [--render]
+
+Results are kept per cell in benchmarks/results/false-edges.jsonl, and the table is written to
+benchmarks/results/false-edges.md. A run that was stopped goes on where it was; ``--again`` measures
+the chosen methods anew. A cell stops early when its seeds have taken 15 CPU seconds, so expensive
+cells have fewer seeds; the table shows how many. The whole table takes about 15 CPU minutes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import isthmus as ist
+
+RESULTS = Path(__file__).parent / "results"
+VARIABLES = (10, 100)
+ROWS = (20, 50, 100, 200, 500, 1000, 5000)
+SEEDS = {10: 10, 100: 3}
+SECONDS = 15.0
+LIMIT = 0.1  # edges per variable, at 100 rows or more
+
+Table = dict[str, Any]
+
+
+def continuous(rng: np.random.Generator, d: int, n: int) -> Table:
+    return {f"x{i}": rng.normal(size=n) for i in range(d)}
+
+
+def discrete(rng: np.random.Generator, d: int, n: int) -> Table:
+    return {f"x{i}": _category(rng, n, 2 + i % 4) for i in range(d)}
+
+
+def mixed(share: float) -> Callable[[np.random.Generator, int, int], Table]:
+    def table(rng: np.random.Generator, d: int, n: int) -> Table:
+        categories = round(share * d)
+        names = [f"x{i}" for i in range(d)]
+        columns = [
+            _category(rng, n, 2 + i % 4) if i < categories else rng.normal(size=n) for i in range(d)
+        ]
+        return dict(zip(names, columns, strict=True))
+
+    return table
+
+
+def _category(rng: np.random.Generator, n: int, levels: int) -> list[str]:
+    return [f"level {k}" for k in rng.integers(0, levels, n)]
+
+
+def series(rng: np.random.Generator, d: int, n: int) -> ist.Series:
+    return ist.Series(continuous(rng, d, n), lags=2)
+
+
+METHODS: dict[str, tuple[Callable[[np.random.Generator, int, int], Any], Any]] = {
+    "continuous": (continuous, None),
+    "discrete": (discrete, None),
+    "mixed, 10 % categories": (mixed(0.1), None),
+    "mixed, 50 % categories": (mixed(0.5), None),
+    "additive": (continuous, ist.NotearsAdditive()),
+    "MLP": (continuous, ist.NotearsMLP()),
+    "dynamic, 2 lags": (series, ist.Dynotears()),
+}
+
+
+def measure(method: str, d: int, n: int) -> dict[str, Any]:
+    """Count the edges of one cell."""
+    make, search = METHODS[method]
+    edges: list[int] = []
+    start = time.process_time()
+    for seed in range(SEEDS[d]):
+        data = make(np.random.default_rng(seed), d, n)
+        edges.append(len(ist.learn(data, search=search, progress=False).dag.edges))
+        if time.process_time() - start > SECONDS:
+            break
+    seconds = (time.process_time() - start) / len(edges)
+    return {"method": method, "d": d, "n": n, "edges": edges, "seconds": round(seconds, 2)}
+
+
+def render(cells: dict[tuple[str, int, int], dict[str, Any]]) -> str:
+    """Write the table."""
+    lines = [
+        "# False edges on pure noise",
+        "",
+        "`python benchmarks/false_edges.py`",
+        "",
+        "All columns are independent, so every edge is false. Mean number of edges **per",
+        "variable** with the default score and search (or the default options of the search), over",
+        "seeds 0, 1, …; the number of seeds is in brackets, smaller where a run is expensive.",
+        "Continuous columns are standard normal, categories have two to five levels. `dynamic`",
+        "counts edges within a step and from two earlier ones. The bar is a tenth of an edge at",
+        "100 rows or more; cells above it are bold.",
+        "",
+        "| method | variables | " + " | ".join(f"n = {n:,}" for n in ROWS) + " | most CPU s |",
+        "| --- | --- |" + " --- |" * (len(ROWS) + 1),
+    ]
+    for method in METHODS:
+        for d in VARIABLES:
+            row = [cells.get((method, d, n)) for n in ROWS]
+            shown = [_cell(cell, n) for cell, n in zip(row, ROWS, strict=True)]
+            slowest = max((c["seconds"] for c in row if c is not None), default=0.0)
+            lines.append(f"| {method} | {d} | " + " | ".join(shown) + f" | {slowest:.1f} |")
+    return "\n".join(lines) + "\n"
+
+
+def _cell(cell: dict[str, Any] | None, n: int) -> str:
+    if cell is None:
+        return "–"
+    mean = float(np.mean(cell["edges"])) / cell["d"]
+    text = f"{mean:.3f} ({len(cell['edges'])})"
+    return f"**{text}**" if n >= 100 and mean > LIMIT else text
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", nargs="*", choices=list(METHODS), default=list(METHODS))
+    parser.add_argument("--again", action="store_true", help="measure the chosen methods anew")
+    parser.add_argument("--render", action="store_true", help="write the table, measure nothing")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore", ist.errors.DataWarning)
+    store = RESULTS / "false-edges.jsonl"
+    cells: dict[tuple[str, int, int], dict[str, Any]] = {}
+    if store.exists():
+        for line in store.read_text().splitlines():
+            cell = json.loads(line)
+            cells[cell["method"], cell["d"], cell["n"]] = cell
+    if options.again:
+        cells = {key: cell for key, cell in cells.items() if key[0] not in options.only}
+    if not options.render:
+        for method in options.only:
+            for d in VARIABLES:
+                for n in ROWS:
+                    if (method, d, n) in cells:
+                        continue
+                    cells[method, d, n] = cell = measure(method, d, n)
+                    print(json.dumps(cell), flush=True)
+                    store.write_text("".join(json.dumps(c) + "\n" for c in cells.values()))
+    (RESULTS / "false-edges.md").write_text(render(cells))
+
+
+if __name__ == "__main__":
+    main()
