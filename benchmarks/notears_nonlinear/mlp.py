@@ -64,10 +64,12 @@ def main() -> None:
         options.out.write_text(
             "# NOTEARS-MLP: ours beside the official code\n\n"
             "Commands: see `benchmarks/notears_nonlinear/mlp.py`. 20 nodes, 1,000 rows, data from\n"
-            "one hidden layer of 100 sigmoids per node, ER with d (er1) or 2d (er2) edges.\n"
-            "10 hidden units; official: λ₁ = λ₂ = 0.01, threshold 0.3; ours: defaults. CPU seconds,\n"
-            "one thread, a busy machine: read ratios. *Calls*: evaluations of loss and gradient. *Curves*:\n"
-            "`NotearsAdditive()` from moments.\n\n" + "\n".join(lines) + "\n"
+            "one hidden layer of 100 sigmoids per node, ER with d (er1) or 2d (er2) edges. Both\n"
+            "have 10 hidden units; official: λ₁ = λ₂ = 0.01, threshold 0.3; ours: defaults.\n"
+            "CPU seconds, one thread, a busy machine: read ratios. *Calls*: evaluations of loss\n"
+            "and gradient. *Curves*: `NotearsAdditive()` from moments.\n\n"
+            + "\n".join(lines)
+            + "\n"
         )
 
 
