@@ -1,41 +1,41 @@
-"""Every error and warning the library raises, in one place.
+"""Errors and warnings of the library.
 
-A message says what was given, to whom, what is allowed, and how to go on.
+Each message says what was given, what is allowed and what to do next.
 """
 
 from __future__ import annotations
 
 
 class IsthmusError(Exception):
-    """Base of everything the library raises on purpose."""
+    """Base class of all errors that the library raises."""
 
 
 class ArgumentError(IsthmusError, TypeError, ValueError):
-    """An argument is not one that is allowed; the message says what to write instead."""
+    """An argument has a wrong type or value."""
 
 
 class DataError(IsthmusError, ValueError):
-    """The data cannot be used as they are."""
+    """The data cannot be used without changes."""
 
 
 class MissingValuesError(DataError):
-    """Cells are empty; the message names the columns and says how to go on."""
+    """The data have missing values. The message names the columns."""
 
 
 class SchemaError(DataError):
-    """Names, kinds or levels do not fit what was asked of them."""
+    """Names, types or levels of columns do not match what an operation needs."""
 
 
 class UnplannedError(IsthmusError, LookupError):
-    """A table was asked for that the plan does not contain."""
+    """A requested contingency table is not part of the plan."""
 
 
 class MismatchError(IsthmusError, TypeError):
-    """A score, a search and a source do not fit together; the message names what would."""
+    """A score, a search and a source cannot be combined. The message names alternatives."""
 
 
 class GraphError(IsthmusError, ValueError):
-    """A graph is not what it claims to be: a cycle, an unknown node, no consistent extension."""
+    """A graph is invalid: it has a cycle, an unknown node or no consistent extension."""
 
 
 class KnowledgeError(GraphError):
@@ -43,7 +43,7 @@ class KnowledgeError(GraphError):
 
 
 class FormatError(IsthmusError, ValueError):
-    """A file or a text is not in the format it should be in."""
+    """A file or a text does not have the expected format."""
 
 
 class MissingExtraError(IsthmusError, ImportError):
@@ -57,15 +57,15 @@ class MissingExtraError(IsthmusError, ImportError):
 
 
 class FederationError(IsthmusError, RuntimeError):
-    """A joint computation of several parties failed. No data of a single party were revealed."""
+    """A joint computation failed. No data of any single party were revealed."""
 
 
 class RefusedError(FederationError):
-    """A site refuses to answer. The message names the rule that does not allow it."""
+    """A site refuses to answer. The message names the rule that forbids it."""
 
 
 class AbortedError(FederationError):
-    """Too few parties were left, or one broke the protocol. No result was computed.
+    """Too few parties answered, or one violated the protocol. No result was computed.
 
     Attributes
     ----------
@@ -79,15 +79,15 @@ class AbortedError(FederationError):
 
 
 class StudyError(FederationError, ValueError):
-    """A study, a policy or a signature on them cannot be used."""
+    """A study, a policy or one of their signatures is invalid."""
 
 
 class LedgerError(FederationError):
-    """A ledger or a journal was changed, or cannot be written."""
+    """A ledger or a journal was modified, or cannot be written."""
 
 
 class IsthmusWarning(UserWarning):
-    """Base of the library's warnings."""
+    """Base class of all warnings of the library."""
 
 
 class ModelWarning(IsthmusWarning):
@@ -95,4 +95,4 @@ class ModelWarning(IsthmusWarning):
 
 
 class DataWarning(IsthmusWarning):
-    """The data can be used, but something in them deserves a look."""
+    """The data can be used, but have a property that may affect the result."""

@@ -140,7 +140,7 @@ def test_three_ways_in(dag: DAG) -> None:
 
 
 def test_from_parents_refuses() -> None:
-    with pytest.raises(GraphError, match="parents for 1"):
+    with pytest.raises(GraphError, match="given for 1"):
         DAG.from_parents(["a", "b"], [()])
     with pytest.raises(GraphError, match="index 2"):
         DAG.from_parents(["a", "b"], [(), (2,)])

@@ -113,7 +113,7 @@ def test_other_levels_become_text() -> None:
     net = DiscreteNetwork(DAG(["x"]), {"x": (True, 2.5)}, {"x": np.array([0.5, 0.5])})
     assert from_bif(to_bif(net)).levels["x"] == ("True", "2.5")
     clash = DiscreteNetwork(DAG(["x"]), {"x": ("2", 2)}, {"x": np.array([0.5, 0.5])})
-    with pytest.raises(FormatError, match="not distinct as text"):
+    with pytest.raises(FormatError, match="not unique as text"):
         to_bif(clash)
 
 
@@ -134,7 +134,7 @@ def test_default_fills_what_is_not_given() -> None:
 
 def test_normalise() -> None:
     text = HEAD + "probability ( b ) { table 0.33, 0.66; }"
-    with pytest.raises(FormatError, match=r"off by 0.01"):
+    with pytest.raises(FormatError, match=r"differs from one by 0.01"):
         from_bif(text)
     assert from_bif(text, normalise=True).tables["b"].tolist() == pytest.approx([1 / 3, 2 / 3])
     with pytest.raises(FormatError, match="not probabilities"):
@@ -147,7 +147,7 @@ def test_normalise() -> None:
         ("", "Line 1 .*no variable"),
         ("network n {\n}\nvarable a {\n}", "Line 3 .*'varable'"),
         ("variable a {\n type continuous;\n}", "Line 2 .*type discrete.*'continuous'"),
-        ("variable a {\n type discrete [ 3 ] { y, n };\n}", "Line 2 .*announces 3.*lists 2"),
+        ("variable a {\n type discrete [ 3 ] { y, n };\n}", "Line 2 .*declares 3.*lists 2"),
         ("variable a {\n type discrete [ 2 ] { y, y };\n}", "Line 2 .*twice"),
         ("variable a {\n}", "Line 2 .*no type"),
         ("variable a {\n type discrete [ 2 ] { y, n };", "Line 2 .*end of the text"),
@@ -192,7 +192,7 @@ def test_files_that_are_not_text(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match="line 3"):
         read_bif(path)
     path.write_bytes(b"\x1f\x8bnonsense")
-    with pytest.raises(FormatError, match="unpacked"):
+    with pytest.raises(FormatError, match="decompressed"):
         read_bif(path)
     with pytest.raises(FileNotFoundError):
         read_bif(tmp_path / "missing.bif")

@@ -98,7 +98,7 @@ def test_text_as_others_write_it() -> None:
         ("2\na 1\n-1 0\n", "declares 2"),
         ("1\na 2\n-1 0\n", "2 parent sets; the file has 1"),
         ("1\na 1\n-1 2 b\n", "Line 3"),
-        ("1\na 1\n-1 1 b\n", "no variables"),
+        ("1\na 1\n-1 1 b\n", "not among the variables"),
         ("1\na b c\n", "Line 2"),
         ("1\na x\n", "Line 2"),
     ],

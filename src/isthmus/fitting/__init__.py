@@ -1,4 +1,4 @@
-"""Parameters of a network with a given graph, from the same statistics as its score."""
+"""Estimate the parameters of a network with a given graph from statistics."""
 
 from isthmus.fitting.gaussian import fit_gaussian
 from isthmus.fitting.tables import fit_tables

@@ -1,4 +1,4 @@
-"""Linear regressions from moments."""
+"""Fit linear Gaussian networks from moments."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from isthmus.statistics import Kind, Moments
 def fit_gaussian(moments: Moments, dag: DAG) -> GaussianNetwork:
     """Estimate intercepts, coefficients and residual variances of ``dag`` by maximum likelihood.
 
-    Parents that determine each other share the effect (the solution of least norm).
+    If parents are collinear, the coefficients are the solution of minimum norm.
     """
     discrete = [v.name for v in moments.schema.variables if v.kind is Kind.DISCRETE]
     if discrete:
         raise MismatchError(
             f"A linear Gaussian network has continuous variables only; {discrete[:5]} are "
-            "discrete. Fit the discrete ones from counts, or leave them out."
+            "discrete. Leave them out, or fit a network of discrete variables from counts."
         )
     moments = moments.without_features()
     index = {name: moments.schema.index(name) for name in dag.nodes}
@@ -28,10 +28,10 @@ def fit_gaussian(moments: Moments, dag: DAG) -> GaussianNetwork:
     for node in dag.nodes:
         child = index[node]
         parents = [index[p] for p in dag.parents(node)]
-        among = covariance[np.ix_(parents, parents)]
-        shared = covariance[parents, child]
-        weights = np.linalg.lstsq(among, shared, rcond=None)[0] if parents else np.empty(0)
-        explained = 2.0 * weights @ shared - weights @ among @ weights
+        gram = covariance[np.ix_(parents, parents)]
+        cross = covariance[parents, child]
+        weights = np.linalg.lstsq(gram, cross, rcond=None)[0] if parents else np.empty(0)
+        explained = 2.0 * weights @ cross - weights @ gram @ weights
         intercepts[node] = float(mean[child] - weights @ mean[parents])
         coefficients[node] = {p: float(w) for p, w in zip(dag.parents(node), weights, strict=True)}
         variances[node] = float(max(covariance[child, child] - explained, 0.0))

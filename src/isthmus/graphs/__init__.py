@@ -1,4 +1,4 @@
-"""Immutable graphs with named nodes, and what is known about them beforehand."""
+"""Immutable graphs with named nodes, and background knowledge about their edges."""
 
 from isthmus.graphs.dag import DAG
 from isthmus.graphs.knowledge import BoundKnowledge, Knowledge

@@ -1,4 +1,4 @@
-"""Sets of node indices as Python integers: bit ``i`` is set when node ``i`` is in."""
+"""Sets of node indices as Python integers: bit ``i`` is set if node ``i`` is a member."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["bits", "check_masks", "index_of", "mask_of", "transpose"]
 
 
 def bits(mask: int) -> Iterator[int]:
-    """Give the members of a set in ascending order."""
+    """Yield the members of a set in ascending order."""
     while mask:
         low = mask & -mask
         yield low.bit_length() - 1
@@ -22,22 +22,22 @@ def bits(mask: int) -> Iterator[int]:
 
 
 def check_masks(masks: Sequence[int], size: int) -> list[int]:
-    """Return bitsets as Python integers; refuse members that are not among `size` nodes."""
+    """Return bitsets as Python integers; raise a GraphError for members outside of `size` nodes."""
     try:
         checked = [index_of(mask) for mask in masks]
     except TypeError:
-        raise GraphError(f"Bitsets are integers, one per node; {masks!r} was given.") from None
+        raise GraphError(f"Bitsets must be integers, one per node; {masks!r} was given.") from None
     for mask in checked:
         # A negative integer has infinitely many bits.
         if mask < 0 or mask >> size:
             raise GraphError(
-                f"A bitset over {size} nodes lies between 0 and {2**size - 1}; {mask} was given."
+                f"A bitset over {size} nodes must be between 0 and {2**size - 1}; {mask} was given."
             )
     return checked
 
 
 def mask_of(members: Iterable[int]) -> int:
-    """Build a set from its members."""
+    """Return the bitset of some members."""
     mask = 0
     for member in members:
         mask |= 1 << member
@@ -45,10 +45,10 @@ def mask_of(members: Iterable[int]) -> int:
 
 
 def transpose(masks: Iterable[int], size: int) -> list[int]:
-    """Turn parents into children and children into parents."""
-    turned = [0] * size
+    """Return the children of each node from the parents of each node, or the reverse."""
+    transposed = [0] * size
     for i, mask in enumerate(masks):
         bit = 1 << i
         for j in bits(mask):
-            turned[j] |= bit
-    return turned
+            transposed[j] |= bit
+    return transposed

@@ -33,14 +33,14 @@ class DAG:
     Parameters
     ----------
     nodes
-        Names, all different.
+        Unique names.
     edges
-        Pairs (from, to).
+        Pairs ``(from, to)``.
 
     Raises
     ------
     GraphError
-        For a cycle (the message names one), an unknown node, a self loop or a doubled name.
+        If there is a cycle, an unknown node, a self-loop or a duplicate name.
 
     Examples
     --------
@@ -56,7 +56,7 @@ class DAG:
 
     _nodes: tuple[str, ...]
     _index: dict[str, int]
-    _parents: tuple[int, ...]  # one mask a node
+    _parents: tuple[int, ...]  # one bitset per node
     _order: tuple[int, ...]
     _children: tuple[int, ...]
     _hash: int | None
@@ -67,7 +67,7 @@ class DAG:
         for a, b in edges_of(edges):
             start, end = position(index, a), position(index, b)
             if start == end:
-                raise GraphError(f"Node {a!r} has an edge to itself; a DAG has no self loops.")
+                raise GraphError(f"Node {a!r} has an edge to itself; a DAG has no self-loops.")
             masks[end] |= 1 << start
         parents = [tuple(bits(mask)) for mask in masks]
         _fill(self, names, index, tuple(masks), checked_order(names, parents))
@@ -79,36 +79,37 @@ class DAG:
         Parameters
         ----------
         nodes
-            Names, all different.
+            Unique names.
         parents
             ``parents[i]`` holds the positions in `nodes` of the parents of node ``i``.
         """
         names, index = check_nodes(nodes)
         try:
-            own = [tuple(index_of(p) for p in group) for group in parents]
+            families = [tuple(index_of(p) for p in group) for group in parents]
         except TypeError:
             raise GraphError(
                 "parents must hold, for each node, the positions of its parents as integers; "
                 f"{parents!r} was given."
             ) from None
-        if len(own) != len(names):
+        if len(families) != len(names):
             raise GraphError(
-                f"There are {len(names)} nodes but parents for {len(own)}; give one each."
+                f"There are {len(names)} nodes, but parents were given for {len(families)}; give "
+                "one list of parents per node."
             )
-        for i, group in enumerate(own):
+        for i, group in enumerate(families):
             for p in group:
                 if not 0 <= p < len(names):
                     raise GraphError(
                         f"Node {names[i]!r} has parent index {p}; "
-                        f"indices go from 0 to {len(names) - 1}."
+                        f"indices must be between 0 and {len(names) - 1}."
                     )
             if i in group:
                 raise GraphError(f"Node {names[i]!r} is its own parent.")
         dag = cls.__new__(cls)
-        masks = tuple(mask_of(group) for group in own)
-        if any(len(set(group)) != len(group) for group in own):
-            own = [tuple(bits(mask)) for mask in masks]
-        _fill(dag, names, index, masks, checked_order(names, own))
+        masks = tuple(mask_of(group) for group in families)
+        if any(len(set(group)) != len(group) for group in families):
+            families = [tuple(bits(mask)) for mask in masks]
+        _fill(dag, names, index, masks, checked_order(names, families))
         return dag
 
     @classmethod
@@ -126,10 +127,10 @@ class DAG:
             )
         if array.dtype.kind not in "biuf":
             raise GraphError(
-                f"The adjacency matrix has the type {array.dtype}; Booleans or numbers are needed."
+                f"The adjacency matrix has type {array.dtype}; it must hold Booleans or numbers."
             )
         if array.dtype.kind == "f" and np.isnan(array).any():
-            raise GraphError("The adjacency matrix holds NaN; use 0 where there is no edge.")
+            raise GraphError("The adjacency matrix contains NaN; use 0 where there is no edge.")
         return cls.from_parents(names, [np.flatnonzero(array[:, j]) for j in range(d)])
 
     @classmethod
@@ -147,12 +148,12 @@ class DAG:
 
     @property
     def nodes(self) -> tuple[str, ...]:
-        """The names, in the order given."""
+        """Names of the nodes, in the order given."""
         return self._nodes
 
     @property
     def edges(self) -> tuple[tuple[str, str], ...]:
-        """Pairs (from, to), sorted by the positions of the two nodes."""
+        """Edges as pairs ``(from, to)``, sorted by the positions of the two nodes."""
         names = self._nodes
         return tuple(
             (names[a], names[b]) for a, mask in enumerate(self._children) for b in bits(mask)
@@ -171,37 +172,37 @@ class DAG:
         return self._named(self._children[self.index(node)])
 
     def ancestors(self, node: str) -> tuple[str, ...]:
-        """Return all nodes with a directed path to a node, the node itself left out."""
+        """Return all nodes with a directed path to a node, without the node itself."""
         start = 1 << self.index(node)
         return self._named(reach(start, self._parents) & ~start)
 
     def descendants(self, node: str) -> tuple[str, ...]:
-        """Return all nodes with a directed path from a node, the node itself left out."""
+        """Return all nodes with a directed path from a node, without the node itself."""
         start = 1 << self.index(node)
         return self._named(reach(start, self._children) & ~start)
 
     def has_edge(self, a: str, b: str) -> bool:
-        """Tell whether there is an edge a -> b."""
+        """Return whether there is an edge a -> b."""
         return bool(self._children[self.index(a)] >> self.index(b) & 1)
 
     def parent_indices(self) -> tuple[tuple[int, ...], ...]:
-        """Return, per node, the positions of its parents in ascending order."""
+        """Return the positions of the parents of each node, in ascending order."""
         return tuple(tuple(bits(mask)) for mask in self._parents)
 
     @property
     def parent_masks(self) -> tuple[int, ...]:
-        """Per node, its parents as a bitset over positions in `nodes`."""
+        """Parents of each node, as a bitset over positions in `nodes`."""
         return self._parents
 
     def adjacency(self) -> NDArray[np.bool_]:
-        """Return the matrix whose entry [i, j] says whether node i -> node j."""
+        """Return the adjacency matrix: entry ``[i, j]`` is True if node i -> node j."""
         matrix = np.zeros((len(self._nodes), len(self._nodes)), dtype=np.bool_)
         for j, mask in enumerate(self._parents):
             matrix[list(bits(mask)), j] = True
         return matrix
 
     def topological_order(self) -> tuple[str, ...]:
-        """Return the nodes, causes before effects; among free nodes the first in `nodes` first."""
+        """Return the nodes with causes before effects; ties are broken by position in `nodes`."""
         return tuple(self._nodes[i] for i in self._order)
 
     def reorder(self, nodes: Iterable[str]) -> DAG:
@@ -209,35 +210,35 @@ class DAG:
         names, _ = check_nodes(nodes)
         if len(names) != len(self._nodes) or set(names) != set(self._nodes):
             raise GraphError(
-                f"A new order must hold the same {len(self._nodes)} nodes, got {listed(names)}."
+                f"The new order must have the same {len(self._nodes)} nodes; got {listed(names)}."
             )
         return self if names == self._nodes else DAG(names, self.edges)
 
     def d_separated(
         self, x: str | Iterable[str], y: str | Iterable[str], given: str | Iterable[str] = ()
     ) -> bool:
-        """Tell whether `given` blocks every trail between `x` and `y`.
+        """Return whether `given` d-separates `x` and `y`, that is, blocks every trail between them.
 
         Parameters
         ----------
         x, y, given
-            A name or several names. The three sets must not overlap.
+            One or more names. The three sets must be disjoint.
         """
-        left, right, known = self._set_of(x), self._set_of(y), self._set_of(given)
-        if left & right or left & known or right & known:
-            both = self._named(left & right | left & known | right & known)
+        left, right, fixed = self._set_of(x), self._set_of(y), self._set_of(given)
+        if left & right or left & fixed or right & fixed:
+            both = self._named(left & right | left & fixed | right & fixed)
             raise GraphError(
-                f"x, y and given must not share nodes, but {listed(both)} stands in two of them."
+                f"x, y and given must be disjoint, but {listed(both)} is in more than one of them."
             )
-        return not connected(self._parents, self._children, left, known) & right
+        return not connected(self._parents, self._children, left, fixed) & right
 
     def skeleton(self) -> UndirectedGraph:
-        """Return the graph without its arrow heads."""
+        """Return the undirected graph with the same edges."""
         both = [p | c for p, c in zip(self._parents, self._children, strict=True)]
         return UndirectedGraph.from_masks(self._nodes, both)
 
     def moral(self) -> UndirectedGraph:
-        """Return the skeleton with all parents of a common child joined."""
+        """Return the moral graph: the skeleton with edges between all parents of a common child."""
         masks = [p | c for p, c in zip(self._parents, self._children, strict=True)]
         for family in self._parents:
             for parent in bits(family):
@@ -247,26 +248,26 @@ class DAG:
     def v_structures(self) -> tuple[tuple[str, str, str], ...]:
         """Return all triples (a, c, b) with a -> c <- b and no edge between a and b."""
         names = self._nodes
-        found: list[tuple[str, str, str]] = []
+        triples: list[tuple[str, str, str]] = []
         for c, family in enumerate(self._parents):
             for a in bits(family):
                 apart = family & ~(self._parents[a] | self._children[a])
                 later = bits(apart >> (a + 1) << (a + 1))
-                found.extend((names[a], names[c], names[b]) for b in later)
-        return tuple(found)
+                triples.extend((names[a], names[c], names[b]) for b in later)
+        return tuple(triples)
 
     @overload
     def cpdag(self, knowledge: None = None) -> CPDAG: ...
     @overload
     def cpdag(self, knowledge: Knowledge) -> PDAG: ...
     def cpdag(self, knowledge: Knowledge | None = None) -> CPDAG | PDAG:
-        """Return the graph that stands for all Markov-equivalent DAGs.
+        """Return the graph that represents all Markov-equivalent DAGs.
 
         Parameters
         ----------
         knowledge
-            If given, only the equivalent DAGs that agree with it: the answer is then the
-            maximally oriented `PDAG` (Meek's rules). This DAG itself must agree with it.
+            If given, only equivalent DAGs that agree with it are represented, and the result is
+            the maximally oriented `PDAG` (Meek's rules). This DAG must agree with it too.
         """
         from isthmus.graphs.knowledge import require_knowledge
         from isthmus.graphs.partial import CPDAG
@@ -280,7 +281,7 @@ class DAG:
         return pattern if knowledge is None else knowledge.apply(pattern, self)
 
     def equivalent(self, other: DAG) -> bool:
-        """Tell whether two DAGs imply the same independences (Verma and Pearl)."""
+        """Return whether two DAGs are Markov equivalent: they imply the same independences."""
         if not isinstance(other, DAG):
             raise GraphError(
                 f"equivalent compares two DAGs, got a {type(other).__name__}. "

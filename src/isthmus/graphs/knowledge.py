@@ -1,4 +1,4 @@
-"""What is known beforehand about the edges."""
+"""Background knowledge about the edges of a graph."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class BoundKnowledge:
-    """Knowledge about a fixed list of nodes, as matrices [from, to].
+    """Knowledge about a fixed list of nodes, as matrices ``[from, to]``.
 
     Attributes
     ----------
     required
-        Edges that must be there.
+        Whether an edge must be in the graph.
     forbidden
-        Edges that must not be there; the diagonal is True.
+        Whether an edge must not be in the graph; the diagonal is True.
     """
 
     required: NDArray[np.bool_]
@@ -42,26 +42,26 @@ class BoundKnowledge:
 
 @dataclass(frozen=True)
 class Knowledge:
-    """What is known beforehand about the edges.
+    """Background knowledge about the edges: constraints that every learned graph satisfies.
 
     Parameters
     ----------
     required
-        Pairs (from, to) that must be edges.
+        Pairs ``(from, to)`` that must be edges.
     forbidden
-        Pairs (from, to) that must not be edges; the other direction stays open.
+        Pairs ``(from, to)`` that must not be edges; the opposite direction stays allowed.
     tiers
         Groups of names, earliest first. There are no edges from a later tier to an earlier one.
         Nodes in no tier are unconstrained: a directed path through them may still lead from a later
         tier to an earlier one. To exclude such paths, put every node into a tier.
     roots
-        Nodes without parents.
+        Nodes that have no parents.
 
     Examples
     --------
     >>> from isthmus.graphs import DAG, Knowledge
-    >>> known = Knowledge(tiers=[["age", "sex"], ["smoking"], ["cancer"]], roots=["sex"])
-    >>> known.allows(DAG(["age", "sex", "smoking", "cancer"], [("age", "smoking")]))
+    >>> knowledge = Knowledge(tiers=[["age", "sex"], ["smoking"], ["cancer"]], roots=["sex"])
+    >>> knowledge.allows(DAG(["age", "sex", "smoking", "cancer"], [("age", "smoking")]))
     True
     """
 
@@ -85,7 +85,7 @@ class Knowledge:
         Raises
         ------
         KnowledgeError
-            If a name is unknown, or the pieces contradict each other.
+            If a name is unknown, or the constraints contradict each other.
         """
         names, index = check_nodes(nodes)
         self._check_names(names)
@@ -105,13 +105,13 @@ class Knowledge:
         return BoundKnowledge(required, forbidden)
 
     def with_time(self, lag_of: Mapping[str, Lag]) -> Knowledge:
-        """Forbid edges that go back in time as well.
+        """Return the same knowledge that also forbids edges back in time.
 
         Parameters
         ----------
         lag_of
             For each node, the variable it is and how many time steps earlier, as in
-            `Schema.lag_of`. If all are of the present, nothing changes.
+            `Schema.lag_of`. If no node is lagged, nothing changes.
         """
         tiers = temporal_tiers(lag_of)
         if not tiers or tiers == self.tiers:
@@ -128,14 +128,14 @@ class Knowledge:
         return replace(self, forbidden=(*self.forbidden, *backwards))
 
     def permits(self, a: str, b: str) -> bool:
-        """Tell whether the edge a -> b is not forbidden."""
+        """Return whether the edge a -> b is not forbidden."""
         check_strings((a, b))
         late, early = self._tier.get(a), self._tier.get(b)
         backwards = late is not None and early is not None and late > early
         return not (backwards or b in self.roots or (a, b) in self.forbidden)
 
     def allows(self, dag: DAG) -> bool:
-        """Tell whether a DAG has every required edge and no forbidden one."""
+        """Return whether a DAG has every required edge and no forbidden one."""
         _require_dag(dag, "allows")
         self._check_names(dag.nodes)
         forbidden, roots, tier = set(self.forbidden), set(self.roots), self._tier
@@ -148,12 +148,12 @@ class Knowledge:
         )
 
     def apply(self, pattern: CPDAG, member: DAG) -> PDAG:
-        """Orient what the knowledge settles in an equivalence class, and all that follows.
+        """Orient the edges of an equivalence class that the knowledge and Meek's rules determine.
 
         Parameters
         ----------
         pattern
-            The class.
+            The equivalence class.
         member
             A DAG of the class that agrees with the knowledge.
         """
@@ -164,7 +164,7 @@ class Knowledge:
             )
         if not self.allows(member):
             raise KnowledgeError(
-                f"The graph does not agree with the knowledge: {self._complaint(member)}."
+                f"The graph does not agree with the knowledge: {self._violation(member)}."
             )
         graph = Mixed(pattern.parent_masks, pattern.neighbour_masks)
         names = pattern.nodes
@@ -177,39 +177,41 @@ class Knowledge:
         graph.close()
         return PDAG.from_masks(names, graph.parents, graph.neighbours)
 
-    def _complaint(self, dag: DAG) -> str:
+    def _violation(self, dag: DAG) -> str:
         edges = set(dag.edges)
-        lacking = [f"{a} → {b}" for a, b in self.required if (a, b) not in edges]
-        if lacking:
-            return f"it lacks the required {listed(lacking)}"
-        bad = (f"{a} → {b}" for a, b in dag.edges if not self.permits(a, b))
-        return f"it has the forbidden {listed(bad)}"
+        missing = [f"{a} → {b}" for a, b in self.required if (a, b) not in edges]
+        if missing:
+            return f"it lacks the required {listed(missing)}"
+        forbidden = (f"{a} → {b}" for a, b in dag.edges if not self.permits(a, b))
+        return f"it has the forbidden {listed(forbidden)}"
 
     def _check_names(self, nodes: Iterable[str]) -> None:
-        known = set(nodes)
+        existing = set(nodes)
         used = [name for pair in (*self.required, *self.forbidden) for name in pair]
         used += [name for tier in self.tiers for name in tier] + list(self.roots)
-        unknown = list(dict.fromkeys(name for name in used if name not in known))
+        unknown = list(dict.fromkeys(name for name in used if name not in existing))
         if unknown:
             raise KnowledgeError(
-                f"The knowledge names {listed(unknown)}, which the graph or the data do not have. "
-                f"The nodes are {listed(nodes)}."
+                f"The knowledge mentions {listed(unknown)}, which the graph or the data do not "
+                f"have. The nodes are {listed(nodes)}."
             )
 
     def _check_consistent(self) -> None:
         twice = [n for i, tier in enumerate(self.tiers) for n in tier if self._tier[n] != i]
         if twice:
-            raise KnowledgeError(f"A node stands in one tier at most; {listed(twice)} in two.")
+            raise KnowledgeError(
+                f"A node can be in one tier only; {listed(twice)} is in more than one."
+            )
         for a, b in self.required:
             if a == b:
-                raise KnowledgeError(f"{a!r} is required to cause itself.")
+                raise KnowledgeError(f"The edge {a} → {a} is required; a node cannot cause itself.")
             if (a, b) in self.forbidden:
                 raise KnowledgeError(f"The edge {a} → {b} is both required and forbidden.")
             if b in self.roots:
                 raise KnowledgeError(f"The edge {a} → {b} is required, but {b!r} is a root.")
             if not self.permits(a, b):
                 raise KnowledgeError(
-                    f"The edge {a} → {b} is required, but {a!r} stands in a later tier than {b!r}."
+                    f"The edge {a} → {b} is required, but {a!r} is in a later tier than {b!r}."
                 )
         names = tuple(dict.fromkeys(name for pair in self.required for name in pair))
         index = {name: i for i, name in enumerate(names)}
@@ -219,15 +221,15 @@ class Knowledge:
         try:
             checked_order(names, [tuple(bits(mask)) for mask in masks])
         except GraphError as error:
-            raise KnowledgeError(f"The required edges cannot all hold. {error}") from None
+            raise KnowledgeError(f"The required edges contradict each other. {error}") from None
 
 
 def require_knowledge(knowledge: object) -> None:
-    """Refuse anything that is not `Knowledge`."""
+    """Raise a KnowledgeError unless the argument is `Knowledge`."""
     if not isinstance(knowledge, Knowledge):
         raise KnowledgeError(
-            f"A {type(knowledge).__name__} was given as knowledge. Give Knowledge(required=…, "
-            "forbidden=…, tiers=…, roots=…)."
+            f"knowledge must be Knowledge(required=…, forbidden=…, tiers=…, roots=…); a "
+            f"{type(knowledge).__name__} was given."
         )
 
 

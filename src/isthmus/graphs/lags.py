@@ -1,7 +1,7 @@
-"""Variables at earlier time steps, and how their names are printed.
+"""Variables at earlier time steps, and their printed names.
 
-What a variable is follows from its `Lag`, never from the spelling of its name: ``x@1`` is only how
-the value of ``x`` one step earlier is printed.
+Only a `Lag` states that a variable is lagged. A name such as ``x@1`` is printed for readers and is
+never parsed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from isthmus.errors import GraphError
 
 
 class Lag(NamedTuple):
-    """The variable of a series, and how many time steps earlier it is taken; 0 is the present."""
+    """A variable of a series and the number of time steps it lies in the past; 0 is the present."""
 
     variable: str
     steps: int
@@ -30,7 +30,7 @@ def lagged_names(names: Sequence[str], lags: int) -> dict[str, Lag]:
     names
         The variables of the series.
     lags
-        How many earlier time steps to name.
+        Number of earlier time steps.
     """
     if lags < 0:
         raise GraphError(f"The number of lags must be 0 or more; {lags} was given.")
@@ -45,7 +45,7 @@ def lagged_names(names: Sequence[str], lags: int) -> dict[str, Lag]:
 
 
 def temporal_tiers(lag_of: Mapping[str, Lag]) -> tuple[tuple[str, ...], ...]:
-    """Group nodes by time step, the earliest first; no groups if all are of the present.
+    """Group nodes by time step, earliest first; return no groups if no node is lagged.
 
     Given as the tiers of `Knowledge`, they forbid edges that go back in time.
     """

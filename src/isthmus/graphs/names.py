@@ -1,4 +1,4 @@
-"""Names of nodes: checked once, then turned into indices."""
+"""Checks of node names and edges, and their error messages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SHOWN = 6
 
 
 def check_nodes(nodes: Iterable[str]) -> tuple[tuple[str, ...], dict[str, int]]:
-    """Return the names as a tuple and their positions; refuse duplicates and non-strings."""
+    """Return the names as a tuple and their positions; raise for duplicates and non-strings."""
     if isinstance(nodes, str) or not isinstance(nodes, Iterable):
         raise GraphError(
             f"nodes must be a collection of names such as ['a', 'b']; {nodes!r} was given."
@@ -19,15 +19,13 @@ def check_nodes(nodes: Iterable[str]) -> tuple[tuple[str, ...], dict[str, int]]:
     names = check_strings(nodes)
     index = {name: i for i, name in enumerate(names)}
     if len(index) != len(names):
-        doubles = sorted({name for name in names if names.count(name) > 1})
-        raise GraphError(
-            f"Node names must be unique; these come more than once: {listed(doubles)}."
-        )
+        duplicates = sorted({name for name in names if names.count(name) > 1})
+        raise GraphError(f"Node names must be unique; these are repeated: {listed(duplicates)}.")
     return names, index
 
 
 def check_strings(names: Iterable[str]) -> tuple[str, ...]:
-    """Return names as a tuple; refuse anything but strings."""
+    """Return names as a tuple; raise a GraphError unless all are strings."""
     given = tuple(names)
     for name in given:
         if not isinstance(name, str):
@@ -39,7 +37,7 @@ def check_strings(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def position(index: Mapping[str, int], name: str) -> int:
-    """Return the index of a name, or say which names there are."""
+    """Return the index of a name; raise a GraphError with suggestions if it is unknown."""
     try:
         return index[name]
     except (KeyError, TypeError):
@@ -50,14 +48,15 @@ def position(index: Mapping[str, int], name: str) -> int:
 
 
 def listed(names: Iterable[str]) -> str:
-    """Write names for a message; cut a long list short."""
-    every = list(names)
-    text = ", ".join(repr(name) for name in every[:SHOWN])
-    return f"{text} and {len(every) - SHOWN} more" if len(every) > SHOWN else text or "none"
+    """Return names as text for a message; a long list is abbreviated."""
+    all_names = list(names)
+    text = ", ".join(repr(name) for name in all_names[:SHOWN])
+    more = len(all_names) - SHOWN
+    return f"{text} and {more} more" if more > 0 else text or "none"
 
 
 def same_nodes(a: Sequence[str], b: Sequence[str], what: str) -> None:
-    """Raise unless two graphs have the same set of nodes."""
+    """Raise a GraphError unless two graphs have the same set of nodes."""
     left, right = set(a), set(b)
     if left != right:
         raise GraphError(
@@ -68,7 +67,7 @@ def same_nodes(a: Sequence[str], b: Sequence[str], what: str) -> None:
 
 
 def edges_of(edges: Iterable[tuple[str, str]], what: str = "edges") -> list[tuple[str, str]]:
-    """Return edges as pairs; refuse anything that is not a collection of pairs."""
+    """Return edges as pairs; raise a GraphError for anything but a collection of pairs."""
     if isinstance(edges, (str, Mapping)) or not isinstance(edges, Iterable):
         raise GraphError(
             f"{what} must be a collection of pairs (from, to) such as [('a', 'b')]; "
@@ -78,7 +77,7 @@ def edges_of(edges: Iterable[tuple[str, str]], what: str = "edges") -> list[tupl
 
 
 def pair_of(edge: tuple[str, str]) -> tuple[str, str]:
-    """Return an edge as a pair, or say that it is none."""
+    """Return an edge as a pair; raise a GraphError if it is not a pair."""
     if not isinstance(edge, str):
         try:
             a, b = edge

@@ -1,4 +1,4 @@
-"""Topological order, and the cycle that stands in its way."""
+"""Topological orders and directed cycles."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def topological(parents: Sequence[Sequence[int]]) -> tuple[int, ...] | None:
-    """Return the order that always takes the smallest free index, or None if there is a cycle."""
+    """Return the topological order with the smallest indices first; None if there is a cycle."""
     size = len(parents)
     children: list[list[int]] = [[] for _ in range(size)]
     waiting = [len(own) for own in parents]
@@ -34,7 +34,7 @@ def topological(parents: Sequence[Sequence[int]]) -> tuple[int, ...] | None:
 
 
 def find_cycle(parents: Sequence[Sequence[int]]) -> list[int]:
-    """Return the nodes of one directed cycle along the arrows; there must be one."""
+    """Return the nodes of a directed cycle, in the direction of its edges; one must exist."""
     state = [0] * len(parents)
     for start in range(len(parents)):
         path: list[int] = []
@@ -53,29 +53,29 @@ def find_cycle(parents: Sequence[Sequence[int]]) -> list[int]:
                 return path[path.index(step) :][::-1]
             else:
                 stack.append((step, iter(parents[step])))
-    raise AssertionError("asked for a cycle where there is none")
+    raise AssertionError("the graph has no cycle")
 
 
 def checked_order(nodes: Sequence[str], parents: Sequence[Sequence[int]]) -> tuple[int, ...]:
-    """Return a topological order; a GraphError names one cycle if there is none."""
+    """Return a topological order; raise a GraphError that names a cycle if there is none."""
     order = topological(parents)
     if order is None:
         cycle = [nodes[i] for i in find_cycle(parents)]
         raise GraphError(
             f"The directed edges contain a cycle: {' → '.join([*cycle, cycle[0]])}. "
-            "Remove or turn one of these edges."
+            "Remove or reverse one of these edges."
         )
     return order
 
 
 def reach(start: int, steps: Sequence[int]) -> int:
-    """Return the set that can be reached from the set ``start``, start included."""
+    """Return the nodes that can be reached from the set ``start``, including ``start``."""
     seen = start
     frontier = start
     while frontier:
-        found = 0
+        successors = 0
         for node in bits(frontier):
-            found |= steps[node]
-        frontier = found & ~seen
+            successors |= steps[node]
+        frontier = successors & ~seen
         seen |= frontier
     return seen

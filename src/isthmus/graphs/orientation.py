@@ -1,6 +1,6 @@
 """Edge orientation on bitsets: compelled edges, Meek's rules, consistent extensions.
 
-Everything here works on lists of masks, one mask a node, so that the graph classes stay small.
+All functions work on lists of bitsets, one bitset per node.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 def compelled_parents(parents: Sequence[int], order: Sequence[int]) -> list[int]:
-    """Label the edges of a DAG: return, per node, the parents that every equivalent DAG shares.
+    """Return, for each node, the parents that it has in every Markov-equivalent DAG.
 
-    This is Chickering's labelling (UAI 1995). Taking the parents of a node from the last in the
-    order to the first, the first one already settles all of them, so one look a node is enough.
+    This is the edge labelling of Chickering (UAI 1995). Visiting the parents of a node from last to
+    first in the order, the first visit already labels all of them, so one step per node suffices.
     """
     rank = [0] * len(order)
     for place, node in enumerate(order):
@@ -29,8 +29,8 @@ def compelled_parents(parents: Sequence[int], order: Sequence[int]) -> list[int]
             continue
         x = max(bits(own), key=rank.__getitem__)
         if compelled[x] & ~own or own & ~parents[x] & ~(1 << x):
-            # some w -> x is compelled with w no parent of y, or x -> y is part of a v-structure;
-            # in the second case the edges w -> y shown compelled before are among `own` too
+            # Some w -> x is compelled and w is no parent of y, or x -> y is in a v-structure; in
+            # the second case the edges w -> y labelled compelled before are in `own` too.
             compelled[y] = own
         else:
             compelled[y] = compelled[x]
@@ -38,14 +38,14 @@ def compelled_parents(parents: Sequence[int], order: Sequence[int]) -> list[int]
 
 
 class Mixed:
-    """A graph with directed and undirected edges that is being oriented.
+    """A mutable graph with directed and undirected edges, for orientation step by step.
 
     Parameters
     ----------
     parents
         Directed edges: the parents of each node.
     neighbours
-        Undirected edges, both ways.
+        Undirected edges, stored at both ends.
     """
 
     __slots__ = ("adjacent", "children", "neighbours", "parents")
@@ -59,7 +59,7 @@ class Mixed:
         ]
 
     def copy(self) -> Mixed:
-        """Return a copy that can be oriented on its own; the skeleton is shared."""
+        """Return an independent copy; the skeleton is shared."""
         twin = Mixed.__new__(Mixed)
         twin.parents = self.parents.copy()
         twin.children = self.children.copy()
@@ -75,28 +75,28 @@ class Mixed:
         self.children[a] |= 1 << b
 
     def close(self, start: Iterator[tuple[int, int]] | None = None) -> None:
-        """Apply Meek's rules R1 to R4 until nothing changes.
+        """Apply Meek's rules R1 to R4 until no rule applies.
 
         Parameters
         ----------
         start
-            The undirected edges to look at first; all by default. After one orientation in a
-            closed graph, `affected` is enough.
+            The undirected edges to check first; all by default. After orienting one edge of a
+            closed graph, the edges of `affected` suffice.
         """
         todo = set(self.undirected() if start is None else start)
         while todo:
             a, b = todo.pop()
             if not self.neighbours[a] >> b & 1:
                 continue
-            if self._must(a, b):
+            if self._is_forced(a, b):
                 self.orient(a, b)
                 todo.update(self.affected(a, b))
-            elif self._must(b, a):
+            elif self._is_forced(b, a):
                 self.orient(b, a)
                 todo.update(self.affected(b, a))
 
     def affected(self, x: int, y: int) -> Iterator[tuple[int, int]]:
-        """Give the undirected edges for which the new edge x -> y may complete a rule."""
+        """Yield the undirected edges to which a rule may apply after the new edge x -> y."""
         for end in (x, y):
             for other in bits(self.neighbours[end]):
                 yield (end, other) if end < other else (other, end)
@@ -105,47 +105,47 @@ class Mixed:
                 yield (a, b) if a < b else (b, a)
 
     def undirected(self) -> Iterator[tuple[int, int]]:
-        """Give the undirected edges, each once, smaller index first."""
+        """Yield each undirected edge once, smaller index first."""
         for a, mask in enumerate(self.neighbours):
             for b in bits(mask >> (a + 1) << (a + 1)):
                 yield a, b
 
-    def _must(self, a: int, b: int) -> bool:
-        """Tell whether one of the four rules orients a - b as a -> b."""
+    def _is_forced(self, a: int, b: int) -> bool:
+        """Return whether one of the four rules orients a - b as a -> b."""
         far = ~(self.adjacent[b] | 1 << b)
-        if self.parents[a] & far:  # R1: c -> a, c not next to b
+        if self.parents[a] & far:  # R1: c -> a, c and b not adjacent
             return True
         into = self.parents[b]
         if self.children[a] & into:  # R2: a -> c -> b
             return True
         both = self.neighbours[a] & into
-        for c in bits(both):  # R3: a - c -> b, a - d -> b, c not next to d
+        for c in bits(both):  # R3: a - c -> b, a - d -> b, c and d not adjacent
             if both & ~(self.adjacent[c] | 1 << c):
                 return True
         source = self.neighbours[a] & far
-        # R4: a - d -> c -> b, a next to c, d not next to b
+        # R4: a - d -> c -> b, a and c adjacent, d and b not adjacent
         return source != 0 and any(self.parents[c] & source for c in bits(into & self.adjacent[a]))
 
 
 def extensions(graph: Mixed) -> Iterator[list[int]]:
-    """Give the parents of every DAG that a graph closed under Meek's rules stands for.
+    """Yield the parents of every DAG that a graph closed under Meek's rules represents.
 
-    In a closed, extendable graph each undirected edge can be turned both ways, so the search tree
-    has no dead ends. The graph given is used up.
+    In a closed, extendable graph each undirected edge can be oriented both ways, so the search tree
+    has no dead ends. The argument is modified.
     """
     stack = [graph]
     while stack:
-        here = stack.pop()
-        edge = next(here.undirected(), None)
+        current = stack.pop()
+        edge = next(current.undirected(), None)
         if edge is None:
-            yield here.parents
+            yield current.parents
             continue
         a, b = edge
         for x, y in ((b, a), (a, b)):
-            twin = here.copy()
-            twin.orient(x, y)
-            twin.close(twin.affected(x, y))
-            stack.append(twin)
+            branch = current.copy()
+            branch.orient(x, y)
+            branch.close(branch.affected(x, y))
+            stack.append(branch)
 
 
 def consistent_extension(parents: Sequence[int], neighbours: Sequence[int]) -> list[int] | None:
@@ -175,15 +175,18 @@ def consistent_extension(parents: Sequence[int], neighbours: Sequence[int]) -> l
             adjacent[y] &= ~bit
             graph.children[y] &= ~bit
             graph.neighbours[y] &= ~bit
-        # only those next to x can have become free
-        again = adjacent[x] & ~removed & ~queued
-        waiting.extend(bits(again))
-        queued |= again
+        # Only nodes adjacent to x can have become sinks.
+        candidates = adjacent[x] & ~removed & ~queued
+        waiting.extend(bits(candidates))
+        queued |= candidates
     return result if removed == (1 << size) - 1 else None
 
 
 def _is_sink(graph: Mixed, x: int) -> bool:
-    """Tell whether x has no children and its neighbours are next to all that is next to x."""
+    """Return whether x can be removed as a sink in the algorithm of Dor and Tarsi.
+
+    It has no children, and each of its neighbours is adjacent to all other nodes adjacent to x.
+    """
     if graph.children[x]:
         return False
     around = graph.adjacent[x]

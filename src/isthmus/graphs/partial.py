@@ -1,4 +1,4 @@
-"""Graphs with directed and undirected edges: CPDAG, and the PDAG between it and a DAG."""
+"""Graphs with directed and undirected edges: PDAG and CPDAG."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 
 class PartialGraph(ABC):
-    """What `PDAG` and `CPDAG` share: named nodes, directed and undirected edges, immutable."""
+    """Base class of `PDAG` and `CPDAG`: an immutable graph with directed and undirected edges."""
 
     __slots__ = ("_hash", "_index", "_neighbours", "_nodes", "_parents")
 
     _nodes: tuple[str, ...]
     _index: dict[str, int]
-    _parents: tuple[int, ...]  # directed edges, one mask a node
-    _neighbours: tuple[int, ...]  # undirected edges, both ways
+    _parents: tuple[int, ...]  # directed edges, one bitset per node
+    _neighbours: tuple[int, ...]  # undirected edges, stored at both ends
     _hash: int | None
 
     def __init__(
@@ -51,8 +51,8 @@ class PartialGraph(ABC):
             if p & n:
                 other = names[next(bits(p & n))]
                 raise GraphError(
-                    f"The edge between {other!r} and {names[i]!r} is given both as directed "
-                    "and as undirected; give it once."
+                    f"The edge between {other!r} and {names[i]!r} is given as directed and as "
+                    "undirected; give it once."
                 )
         checked_order(names, [tuple(bits(mask)) for mask in parents])
         _fill(self, names, index, parents, neighbours)
@@ -66,7 +66,7 @@ class PartialGraph(ABC):
     def from_masks(
         cls, nodes: tuple[str, ...], parents: Sequence[int], neighbours: Sequence[int]
     ) -> Self:
-        """Build from bitsets that are known to be right: nothing is checked."""
+        """Build a graph from valid bitsets, without checks."""
         graph = cls.__new__(cls)
         _fill(graph, nodes, {name: i for i, name in enumerate(nodes)}, parents, neighbours)
         return graph
@@ -79,19 +79,19 @@ class PartialGraph(ABC):
 
     @property
     def nodes(self) -> tuple[str, ...]:
-        """The names, in the order given."""
+        """Names of the nodes, in the order given."""
         return self._nodes
 
     @property
     def directed(self) -> tuple[tuple[str, str], ...]:
-        """The edges with an arrow head, as pairs (from, to)."""
+        """Directed edges, as pairs ``(from, to)``."""
         names = self._nodes
         children = transpose(self._parents, len(names))
         return tuple((names[a], names[b]) for a, mask in enumerate(children) for b in bits(mask))
 
     @property
     def undirected(self) -> tuple[tuple[str, str], ...]:
-        """The edges without arrow heads, each once, the node that comes first first."""
+        """Undirected edges, each once, with the node that comes first in `nodes` first."""
         return UndirectedGraph.from_masks(self._nodes, self._neighbours).edges
 
     def index(self, name: str) -> int:
@@ -108,46 +108,45 @@ class PartialGraph(ABC):
 
     @property
     def parent_masks(self) -> tuple[int, ...]:
-        """Per node, the nodes with a directed edge to it, as a bitset over positions."""
+        """For each node, the nodes with a directed edge to it, as a bitset over positions."""
         return self._parents
 
     @property
     def neighbour_masks(self) -> tuple[int, ...]:
-        """Per node, the nodes with an undirected edge to it, as a bitset over positions."""
+        """For each node, the nodes with an undirected edge to it, as a bitset over positions."""
         return self._neighbours
 
     def adjacency(self) -> NDArray[np.bool_]:
-        """Return the matrix of edges [from, to]; an undirected edge stands in both entries."""
+        """Return the adjacency matrix ``[from, to]``; an undirected edge sets both entries."""
         matrix = np.zeros((len(self._nodes), len(self._nodes)), dtype=np.bool_)
         for j, (p, n) in enumerate(zip(self._parents, self._neighbours, strict=True)):
             matrix[list(bits(p | n)), j] = True
         return matrix
 
     def skeleton(self) -> UndirectedGraph:
-        """Return the graph without its arrow heads."""
+        """Return the undirected graph with the same edges."""
         return UndirectedGraph.from_masks(
             self._nodes, Mixed(self._parents, self._neighbours).adjacent
         )
 
     def to_dag(self) -> DAG:
-        """Return one DAG with these directed edges, the same skeleton and no new v-structure.
+        """Return a DAG with these directed edges, the same skeleton and no new v-structure.
 
         Raises
         ------
         GraphError
-            If there is none.
+            If there is no such DAG.
         """
         parents = consistent_extension(self._parents, self._neighbours)
         if parents is None:
             raise GraphError(
-                f"This {type(self).__name__} has no consistent extension: whichever way its "
-                f"{len(self.undirected)} undirected edges are turned, a cycle or a new "
-                "v-structure comes up."
+                f"This {type(self).__name__} has no consistent extension: every orientation of its "
+                f"undirected edges ({len(self.undirected)}) has a cycle or a new v-structure."
             )
         return DAG.from_masks(self._nodes, parents)
 
     def members(self) -> Iterator[DAG]:
-        """Give every DAG that `to_dag` could give, each once.
+        """Yield every consistent extension once; see `to_dag`.
 
         Their number can be exponential in the number of undirected edges.
         """
@@ -164,7 +163,7 @@ class PartialGraph(ABC):
             return self
         if len(names) != len(self._nodes) or set(names) != set(self._nodes):
             raise GraphError(
-                f"A new order must hold the same {len(self._nodes)} nodes, got {listed(names)}."
+                f"The new order must have the same {len(self._nodes)} nodes; got {listed(names)}."
             )
         place = {self._index[name]: i for i, name in enumerate(names)}
 
@@ -190,8 +189,8 @@ class PartialGraph(ABC):
     def _key(
         self,
     ) -> tuple[frozenset[str], frozenset[tuple[str, str]], frozenset[frozenset[str]]]:
-        loose = frozenset(frozenset(edge) for edge in self.undirected)
-        return frozenset(self._nodes), frozenset(self.directed), loose
+        undirected = frozenset(frozenset(edge) for edge in self.undirected)
+        return frozenset(self._nodes), frozenset(self.directed), undirected
 
     def __repr__(self) -> str:
         return (
@@ -202,25 +201,25 @@ class PartialGraph(ABC):
 
 @final
 class PDAG(PartialGraph):
-    """An immutable partially directed graph: some edges have a direction, some not yet.
+    """An immutable partially directed graph: some edges are directed, others undirected.
 
     Parameters
     ----------
     nodes
-        Names, all different.
+        Unique names.
     directed
-        Pairs (from, to); they must not form a cycle.
+        Pairs ``(from, to)``; they must not form a cycle.
     undirected
-        Pairs in any order.
+        Pairs of names in any order.
     """
 
     __slots__ = ()
 
     def _check(self) -> None:
-        """Accept any edges: the constructor has refused directed cycles already."""
+        """Accept any edges; the constructor has already rejected directed cycles."""
 
     def meek(self) -> PDAG:
-        """Return the graph with every direction that follows by Meek's rules R1 to R4."""
+        """Return the graph with every orientation that follows from Meek's rules R1 to R4."""
         graph = Mixed(self._parents, self._neighbours)
         graph.close()
         return PDAG.from_masks(self._nodes, graph.parents, graph.neighbours)
@@ -228,15 +227,15 @@ class PDAG(PartialGraph):
 
 @final
 class CPDAG(PartialGraph):
-    """A completed PDAG: it stands for a class of Markov-equivalent DAGs.
+    """A completed PDAG: it represents a class of Markov-equivalent DAGs.
 
-    Directed edges are shared by all members; each undirected edge points one way in some member
-    and the other way in another. Usually made by `DAG.cpdag`.
+    Directed edges have the same direction in all members of the class. Each undirected edge has one
+    direction in some members and the opposite direction in others. Usually built by `DAG.cpdag`.
 
     Raises
     ------
     GraphError
-        If the edges are not those of a whole equivalence class. Use `PDAG` for such a graph.
+        If the edges do not represent an equivalence class. Use `PDAG` for such a graph.
     """
 
     __slots__ = ()
@@ -245,8 +244,8 @@ class CPDAG(PartialGraph):
         parents = consistent_extension(self._parents, self._neighbours)
         if parents is None or DAG.from_masks(self._nodes, parents).cpdag() != self:
             raise GraphError(
-                "These edges do not make a CPDAG: they are not exactly what one class of "
-                "Markov-equivalent DAGs shares. Use PDAG, or PDAG(...).to_dag().cpdag()."
+                "These edges do not form a CPDAG: they do not represent a class of "
+                "Markov-equivalent DAGs. Use PDAG, or PDAG(...).to_dag().cpdag()."
             )
 
 

@@ -1,4 +1,4 @@
-"""d-separation by reachability along active trails."""
+"""Reachability along active trails, the basis of d-separation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def connected(parents: Sequence[int], children: Sequence[int], start: int, given: int) -> int:
-    """Return every node outside ``given`` that has an active trail from the set ``start``.
+    """Return all nodes outside of ``given`` that have an active trail from the set ``start``.
 
     Trails are followed in two directions at once: arriving from a child (going up) and arriving
     from a parent (going down). Each pair of node and direction is visited once.
@@ -27,7 +27,7 @@ def connected(parents: Sequence[int], children: Sequence[int], start: int, given
             next_down |= children[node]
         for node in bits(down & ~given):
             next_down |= children[node]
-        # a collider passes the ball on only if it, or something below it, is given
+        # A collider is active only if it or one of its descendants is given.
         for node in bits(down & above_given):
             next_up |= parents[node]
         up, down = next_up & ~up_seen, next_down & ~down_seen

@@ -23,7 +23,7 @@ class UndirectedGraph:
     Parameters
     ----------
     nodes
-        Names, all different.
+        Unique names.
     edges
         Pairs of names; the order within a pair does not matter.
     """
@@ -47,7 +47,7 @@ class UndirectedGraph:
 
     @classmethod
     def from_masks(cls, nodes: tuple[str, ...], neighbours: Sequence[int]) -> UndirectedGraph:
-        """Build from bitsets that are known to be symmetric and free of self loops."""
+        """Build a graph from valid bitsets: symmetric, without self-loops."""
         graph = cls.__new__(cls)
         _fill(graph, nodes, {name: i for i, name in enumerate(nodes)}, tuple(neighbours))
         return graph
@@ -60,12 +60,12 @@ class UndirectedGraph:
 
     @property
     def nodes(self) -> tuple[str, ...]:
-        """The names, in the order given."""
+        """Names of the nodes, in the order given."""
         return self._nodes
 
     @property
     def edges(self) -> tuple[tuple[str, str], ...]:
-        """Each edge once, the node that comes first in `nodes` first."""
+        """Edges, each once, with the node that comes first in `nodes` first."""
         return tuple(
             (self._nodes[a], self._nodes[b])
             for a, mask in enumerate(self._neighbours)
@@ -77,20 +77,20 @@ class UndirectedGraph:
         return position(self._index, name)
 
     def neighbours(self, node: str) -> tuple[str, ...]:
-        """Return the nodes next to a node."""
+        """Return the nodes adjacent to a node."""
         return tuple(self._nodes[i] for i in bits(self._neighbours[self.index(node)]))
 
     def has_edge(self, a: str, b: str) -> bool:
-        """Tell whether two nodes are next to each other."""
+        """Return whether two nodes are adjacent."""
         return bool(self._neighbours[self.index(a)] >> self.index(b) & 1)
 
     @property
     def neighbour_masks(self) -> tuple[int, ...]:
-        """Per node, its neighbours as a bitset over positions in `nodes`."""
+        """Neighbours of each node, as a bitset over positions in `nodes`."""
         return self._neighbours
 
     def adjacency(self) -> NDArray[np.bool_]:
-        """Return the symmetric matrix of edges."""
+        """Return the symmetric adjacency matrix."""
         matrix = np.zeros((len(self._nodes), len(self._nodes)), dtype=np.bool_)
         for a, mask in enumerate(self._neighbours):
             matrix[a, list(bits(mask))] = True

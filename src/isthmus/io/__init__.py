@@ -1,7 +1,7 @@
-"""Graphs and networks in the formats of others, and in JSON.
+"""Read and write graphs, networks and local scores.
 
-For a text format F there are ``to_F`` and ``from_F`` (text) and ``write_F`` and ``read_F`` (files;
-a name that ends in ``.gz`` is compressed).
+For each text format F, ``to_F`` and ``from_F`` convert to and from text, and ``write_F`` and
+``read_F`` write and read files. Files whose name ends in ``.gz`` are compressed.
 """
 
 from isthmus.io.bif import from_bif, read_bif, to_bif, write_bif

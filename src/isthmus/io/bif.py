@@ -1,4 +1,4 @@
-"""The Bayesian network interchange format (BIF 0.15), read and written."""
+"""Reader and writer for the Bayesian network interchange format (BIF 0.15)."""
 
 from __future__ import annotations
 
@@ -23,46 +23,46 @@ if TYPE_CHECKING:
 
 _WORD = r'[^\s{}()\[\];,|"]+'
 _TOKEN = re.compile(rf'"(?:[^"\\]|\\.)*"|[{{}}()\[\];|]|{_WORD}|"', re.DOTALL)
-# a comment starts at the start of a token only: a word such as http://x is left alone
+# A comment starts at the start of a token only, so that a word such as http://x is no comment.
 _COMMENT = re.compile(
     r'"(?:[^"\\]|\\.)*"|(?<![^\s{}()\[\];,|])(?://[^\n]*|/\*.*?(?:\*/|\Z))', re.DOTALL
 )
 
 
 def read_bif(path: str | PathLike[str], *, normalise: bool = False) -> DiscreteNetwork:
-    """Read a discrete network from a BIF file, compressed or not.
+    """Read a discrete network from a BIF file, which may be compressed.
 
     Parameters
     ----------
     path
-        The file.
+        Path of the file.
     normalise
-        Scale each row of probabilities to sum to one. By default they are taken as written, and
-        a row that is off by more than 1e-5 is an error.
+        Scale each row of probabilities to sum to one. By default probabilities are read as
+        written, and a row whose sum differs from one by more than 1e-5 is an error.
 
     Raises
     ------
     FormatError
-        If the file is not BIF; the message names the line.
+        If the file is not valid BIF. The message gives the line number.
     """
     return from_bif(read_text(path), normalise=normalise)
 
 
 def write_bif(network: DiscreteNetwork, path: str | PathLike[str]) -> None:
-    """Write a discrete network to a BIF file; a name that ends in .gz is compressed."""
+    """Write a discrete network to a BIF file, compressed if its name ends in ``.gz``."""
     write_text(to_bif(network), path)
 
 
 def from_bif(text: str, *, normalise: bool = False) -> DiscreteNetwork:
-    """Read a discrete network from text in BIF; see `read_bif`."""
+    """Read a discrete network from BIF text; see `read_bif`."""
     return _Parser(text, normalise=normalise).network()
 
 
 def to_bif(network: DiscreteNetwork, *, name: str = "unknown") -> str:
-    """Write a discrete network as text in BIF.
+    """Return a discrete network as BIF text.
 
-    Numbers are written so that reading them gives the same bits. BIF knows text levels only:
-    other levels are written as text.
+    Numbers are written with full precision. BIF supports text levels only; other levels are
+    converted to text.
     """
     labels = {node: _labels(node, own) for node, own in network.levels.items()}
     lines = [f"network {_quoted(name)} {{", "}"]
@@ -91,7 +91,7 @@ def to_bif(network: DiscreteNetwork, *, name: str = "unknown") -> str:
 def _labels(node: str, levels: Sequence[Level]) -> list[str]:
     texts = [str(level) for level in levels]
     if len(set(texts)) != len(texts):
-        raise FormatError(f"The levels of {node!r} are not distinct as text: {list(levels)!r}.")
+        raise FormatError(f"The levels of {node!r} are not unique as text: {list(levels)!r}.")
     return [_quoted(text) for text in texts]
 
 
@@ -103,7 +103,7 @@ def _quoted(text: str) -> str:
 
 
 class _Parser:
-    """One pass over the list of tokens; positions are worked out only for messages."""
+    """A parser in one pass over the tokens. Line numbers are computed only for messages."""
 
     def __init__(self, text: str, *, normalise: bool) -> None:
         if "//" in text or "/*" in text:
@@ -130,21 +130,21 @@ class _Parser:
             self.at += 1
             blocks[token]()
         if not self.levels:
-            self._fail("there is no variable in it")
-        lacking = [node for node in self.levels if node not in self.tables]
-        if lacking:
-            self._fail(f"variable {lacking[0]!r} has no probability block")
+            self._fail("there is no variable")
+        missing = [node for node in self.levels if node not in self.tables]
+        if missing:
+            self._fail(f"variable {missing[0]!r} has no probability block")
         try:
             edges = [(p, node) for node, own in self.parents.items() for p in own]
             dag = DAG(self.levels, edges)
-            tables = {node: self._turned(dag, node) for node in self.levels}
+            tables = {node: self._transposed(dag, node) for node in self.levels}
             levels = {node: tuple(own) for node, own in self.levels.items()}
             return DiscreteNetwork(dag, levels, tables)
         except (GraphError, DataError) as error:
-            raise FormatError(f"The BIF text does not make a network. {error}") from None
+            raise FormatError(f"The BIF text is not a valid network. {error}") from None
 
-    def _turned(self, dag: DAG, node: str) -> NDArray[np.float64]:
-        """Bring the axes from the order of the file into that of the graph."""
+    def _transposed(self, dag: DAG, node: str) -> NDArray[np.float64]:
+        """Return a table with its axes in the order of the graph instead of the file."""
         own = self.parents[node]
         axes = [own.index(parent) for parent in dag.parents(node)]
         return self.tables[node].transpose(*axes, len(axes))
@@ -180,17 +180,17 @@ class _Parser:
         count = self._name("the number of levels")
         self._take("]")
         self._take("{")
-        found = []
+        levels = []
         while self.tokens[self.at] != "}":
-            found.append(self._name("a level or '}'"))
-        if count != str(len(found)):
-            self._fail(f"variable {name!r} announces {count} levels and lists {len(found)}")
-        if len(set(found)) != len(found):
+            levels.append(self._name("a level or '}'"))
+        if count != str(len(levels)):
+            self._fail(f"variable {name!r} declares {count} levels and lists {len(levels)}")
+        if len(set(levels)) != len(levels):
             self._fail(f"variable {name!r} lists a level twice")
         self.at += 1
         self._take(";")
-        self.levels[name] = found
-        self.codes[name] = {level: i for i, level in enumerate(found)}
+        self.levels[name] = levels
+        self.codes[name] = {level: i for i, level in enumerate(levels)}
 
     def _property(self) -> None:
         if self.tokens[self.at] != "property":
@@ -212,10 +212,10 @@ class _Parser:
                 self._row(node, parents, rows)
             elif token == "table":
                 self.at += 1
-                # the format runs through the parents first, so the node is the slowest axis
+                # In this format the values of the node vary slowest.
                 values = self._numbers(rows.count * rows.width)
-                turned = np.array(values).reshape(rows.width, rows.count).T
-                rows.given = dict(enumerate(turned.tolist()))
+                by_parents = np.array(values).reshape(rows.width, rows.count).T
+                rows.given = dict(enumerate(by_parents.tolist()))
             elif token == "default":
                 self.at += 1
                 rows.default = self._numbers(rows.width)
@@ -235,7 +235,7 @@ class _Parser:
             if name not in self.levels:
                 self._fail(f"{name!r} is not a variable defined above", back=1)
             if name in family:
-                self._fail(f"{name!r} comes twice in one probability block", back=1)
+                self._fail(f"{name!r} is listed twice in one probability block", back=1)
             family.append(name)
         if not family:
             self._fail("a probability block needs a variable")
@@ -268,8 +268,8 @@ class _Parser:
             codes = np.unravel_index(place, sizes) if sizes else ()
             state = ", ".join(self.levels[p][int(c)] for p, c in zip(parents, codes, strict=True))
             self._fail(
-                f"{node!r} has no probabilities for ({state}), "
-                f"and for {rows.count - len(rows.given) - 1} other rows; there is no default"
+                f"{node!r} has no probabilities for ({state}) "
+                f"and {rows.count - len(rows.given) - 1} other rows, and no default"
             )
         default = rows.default or []
         table = np.array([rows.given.get(i, default) for i in range(rows.count)], dtype=np.float64)
@@ -317,7 +317,7 @@ class _Parser:
 
 
 class _Rows:
-    """The rows of one table as they come in."""
+    """Rows of one table that have been read so far."""
 
     __slots__ = ("count", "default", "given", "width")
 
@@ -329,8 +329,8 @@ class _Rows:
 
 
 def _blank(match: re.Match[str]) -> str:
-    found = match.group()
-    return found if found.startswith('"') else " " + "\n" * found.count("\n")
+    text = match.group()
+    return text if text.startswith('"') else " " + "\n" * text.count("\n")
 
 
 def _is_number(text: str) -> bool:

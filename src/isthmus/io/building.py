@@ -1,4 +1,4 @@
-"""From nodes and edges as read to a graph of the right type."""
+"""Build graphs of the right type from nodes and edges that were read."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ KINDS: dict[str, Kind] = {"dag": DAG, "cpdag": CPDAG, "pdag": PDAG}
 
 
 def kind_name(graph: Graph) -> str:
-    """Return the word for the type of a graph that files carry."""
-    for word, kind in KINDS.items():
+    """Return the name of a graph's type that is used in files."""
+    for name, kind in KINDS.items():
         if isinstance(graph, kind):
-            return word
+            return name
     raise GraphError(f"Expected a DAG, CPDAG or PDAG, got {type(graph).__name__}.")
 
 
@@ -34,17 +34,18 @@ def split_edges(graph: Graph) -> tuple[tuple[Pair, ...], tuple[Pair, ...]]:
 def build(
     kind: Kind | None, nodes: Sequence[str], directed: Iterable[Pair], undirected: Iterable[Pair]
 ) -> Graph:
-    """Build a graph; without a kind a DAG, or a PDAG if there are undirected edges."""
-    loose = tuple(undirected)
+    """Build a graph of a given type; by default a DAG, or a PDAG if some edges are undirected."""
+    undirected = tuple(undirected)
     if kind is None:
-        kind = PDAG if loose else DAG
+        kind = PDAG if undirected else DAG
     if kind is DAG:
-        if loose:
+        if undirected:
+            a, b = undirected[0]
             raise FormatError(
-                f"A DAG has no undirected edges, but {loose[0][0]!r} – {loose[0][1]!r} is one. "
-                "Read it as a PDAG or CPDAG."
+                f"A DAG has no undirected edges, but {a!r} – {b!r} is undirected. "
+                "Read the graph as a PDAG or CPDAG."
             )
         return DAG(nodes, directed)
     if kind is CPDAG:
-        return CPDAG(nodes, directed, loose)
-    return PDAG(nodes, directed, loose)
+        return CPDAG(nodes, directed, undirected)
+    return PDAG(nodes, directed, undirected)

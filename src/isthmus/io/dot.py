@@ -1,4 +1,4 @@
-"""Graphs in the DOT language of Graphviz: written, and read back as written here."""
+"""Writer for the DOT language of Graphviz, and a reader for the DOT files of Isthmus."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _END = re.compile(r"\}\s*\Z")
 
 
 def to_dot(graph: Graph) -> str:
-    """Write a graph in DOT; undirected edges have no arrow heads."""
+    """Return a graph as DOT text; undirected edges have no arrowheads."""
     directed, undirected = split_edges(graph)
     lines = [f"digraph {kind_name(graph)} {{"]
     lines += [f"  {_quoted(node)};" for node in graph.nodes]
@@ -31,38 +31,38 @@ def to_dot(graph: Graph) -> str:
 
 
 def from_dot(text: str) -> Graph:
-    """Read a graph from the DOT that `to_dot` writes.
+    """Read a graph from DOT text that was written by `to_dot`.
 
     Raises
     ------
     FormatError
-        For anything else: the DOT language is much larger than what is understood here. Use
-        Graphviz or networkx to turn other files into GraphML.
+        If the text was not written by `to_dot`: only a small part of the DOT language is
+        supported. Use Graphviz or networkx to convert other files to GraphML.
     """
     head = _HEAD.match(text)
     if head is None:
         raise FormatError(
             "Line 1 of the DOT text: expected 'digraph dag {', 'digraph cpdag {' or "
-            "'digraph pdag {'. Only DOT as Isthmus writes it can be read."
+            "'digraph pdag {'. Only DOT text written by Isthmus can be read."
         )
     nodes: dict[str, None] = {}
     directed: list[Pair] = []
     undirected: list[Pair] = []
     at = head.end()
     while not _END.match(text, at):
-        found = _STATEMENT.match(text, at)
-        if found is None:
+        statement = _STATEMENT.match(text, at)
+        if statement is None:
             line = text.count("\n", 0, at) + 1
             raise FormatError(
                 f'Line {line} of the DOT text: expected "a"; or "a" -> "b"; with both names in '
-                "quotes, or '}' at the end. Only DOT as Isthmus writes it can be read."
+                "quotes, or '}' at the end. Only DOT text written by Isthmus can be read."
             )
-        at = found.end()
-        start, end, loose = found.groups()
-        nodes[_plain(start)] = None
+        at = statement.end()
+        start, end, no_head = statement.groups()
+        nodes[_unquoted(start)] = None
         if end is not None:
-            nodes[_plain(end)] = None
-            (undirected if loose else directed).append((_plain(start), _plain(end)))
+            nodes[_unquoted(end)] = None
+            (undirected if no_head else directed).append((_unquoted(start), _unquoted(end)))
     return build(KINDS[head.group(1)], list(nodes), directed, undirected)
 
 
@@ -81,5 +81,5 @@ def _quoted(name: str) -> str:
     return f'"{escaped}"'
 
 
-def _plain(name: str) -> str:
+def _unquoted(name: str) -> str:
     return re.sub(r'\\(["\\])', r"\1", name)

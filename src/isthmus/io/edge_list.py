@@ -1,4 +1,4 @@
-"""Graphs as a table of edges in CSV."""
+"""Reader and writer for graphs as CSV tables of edges."""
 
 from __future__ import annotations
 
@@ -20,42 +20,42 @@ _DIRECTED, _UNDIRECTED = "directed", "undirected"
 
 
 def to_edge_list(graph: Graph) -> str:
-    """Write a graph as CSV.
+    """Return a graph as CSV text with one row per edge.
 
-    The columns are ``from`` and ``to``; a third, ``type``, says directed or undirected if some
-    edges are undirected. A node without edges has a row with an empty ``to``.
+    The columns are ``from`` and ``to``. If some edges are undirected, a third column ``type`` holds
+    ``directed`` or ``undirected``. A node without edges has a row with an empty ``to``.
     """
     directed, undirected = split_edges(graph)
     if "" in graph.nodes:
         raise FormatError("A node with an empty name cannot be written as CSV; rename it.")
-    touched = {name for edge in (*directed, *undirected) for name in edge}
+    connected = {name for edge in (*directed, *undirected) for name in edge}
     out = StringIO(newline="")
     writer = csv.writer(out, lineterminator="\n")
     typed = bool(undirected)
     writer.writerow(["from", "to", "type"] if typed else ["from", "to"])
     writer.writerows([a, b, _DIRECTED] if typed else [a, b] for a, b in directed)
     writer.writerows([a, b, _UNDIRECTED] for a, b in undirected)
-    alone = (node for node in graph.nodes if node not in touched)
-    writer.writerows([node, "", ""] if typed else [node, ""] for node in alone)
+    isolated = (node for node in graph.nodes if node not in connected)
+    writer.writerows([node, "", ""] if typed else [node, ""] for node in isolated)
     return out.getvalue()
 
 
 def from_edge_list(
     text: str, kind: Kind | None = None, *, nodes: Iterable[str] | None = None
 ) -> Graph:
-    """Read a graph from CSV with the columns ``from``, ``to`` and perhaps ``type``.
+    """Read a graph from CSV text with the columns ``from``, ``to`` and optionally ``type``.
 
     Parameters
     ----------
     text
-        The table, with a header.
+        CSV text with a header.
     kind
         `DAG`, `CPDAG` or `PDAG`; by default a DAG, or a PDAG if there are undirected edges.
     nodes
-        All nodes in the order wanted; by default the order in which they come up.
+        All nodes in the desired order; by default in order of appearance.
     """
     rows = csv.reader(StringIO(text, newline=""), strict=True)
-    found: dict[str, None] = dict.fromkeys(() if nodes is None else nodes)
+    names: dict[str, None] = dict.fromkeys(() if nodes is None else nodes)
     directed: list[Pair] = []
     undirected: list[Pair] = []
     try:
@@ -68,14 +68,14 @@ def from_edge_list(
         for row in rows:
             if not row:
                 continue
-            start, end, mark = _cells(row, len(header), rows.line_num)
-            found[start] = None
+            start, end, edge_type = _cells(row, len(header), rows.line_num)
+            names[start] = None
             if end:
-                found[end] = None
-                (undirected if mark == _UNDIRECTED else directed).append((start, end))
+                names[end] = None
+                (undirected if edge_type == _UNDIRECTED else directed).append((start, end))
     except csv.Error as error:
         raise FormatError(f"Line {rows.line_num} of the edge list: {error}.") from None
-    return build(kind, list(found), directed, undirected)
+    return build(kind, list(names), directed, undirected)
 
 
 def read_edge_list(
@@ -93,12 +93,12 @@ def write_edge_list(graph: Graph, path: str | PathLike[str]) -> None:
 def _cells(row: list[str], width: int, line: int) -> tuple[str, str, str]:
     if len(row) != width:
         raise FormatError(f"Line {line} of the edge list: expected {width} cells, got {len(row)}.")
-    start, end, mark = (*row, _DIRECTED)[:3]
+    start, end, edge_type = (*row, _DIRECTED)[:3]
     if not start:
         raise FormatError(f"Line {line} of the edge list: 'from' is empty.")
-    if end and mark not in (_DIRECTED, _UNDIRECTED):
+    if end and edge_type not in (_DIRECTED, _UNDIRECTED):
         raise FormatError(
-            f"Line {line} of the edge list: the type is {_DIRECTED!r} or {_UNDIRECTED!r}, "
-            f"got {mark!r}."
+            f"Line {line} of the edge list: the type must be {_DIRECTED!r} or {_UNDIRECTED!r}, "
+            f"got {edge_type!r}."
         )
-    return start, end, mark
+    return start, end, edge_type

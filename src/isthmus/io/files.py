@@ -1,4 +1,4 @@
-"""Text from files and back; names that end in .gz are compressed."""
+"""Read and write text files; files whose name ends in .gz are compressed."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _GZIP = b"\x1f\x8b"
 
 
 def read_text(path: str | PathLike[str]) -> str:
-    """Return the text of a file, unpacked if it is compressed; line ends stay as they are."""
+    """Return the text of a file, which may be compressed; line endings are not changed."""
     raw = Path(path).read_bytes()
     try:
         if raw.startswith(_GZIP):
             raw = gzip.decompress(raw)
         return raw.decode("utf-8-sig")
     except (OSError, EOFError, zlib.error) as error:
-        raise FormatError(f"{fspath(path)} cannot be unpacked: {error}.") from None
+        raise FormatError(f"{fspath(path)} cannot be decompressed: {error}.") from None
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
         raise FormatError(
@@ -33,7 +33,7 @@ def read_text(path: str | PathLike[str]) -> str:
 
 
 def write_text(text: str, path: str | PathLike[str]) -> None:
-    """Write text as UTF-8; the same text always gives the same bytes."""
+    """Write text as UTF-8; the same text always gives the same file."""
     raw = text.encode("utf-8")
     if fspath(path).endswith(".gz"):
         raw = gzip.compress(raw, mtime=0)

@@ -1,6 +1,6 @@
-"""Graphs in GraphML, by a small reader and writer of our own.
+"""Reader and writer for graphs in GraphML.
 
-The reader refuses document types, so neither entities that blow up nor external files can come in.
+The reader rejects document types, which prevents entity expansion attacks and external files.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _NAMESPACE = "http://graphml.graphdrawing.org/xmlns"
 _TYPE_KEY = "isthmus-type"
 _ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"}
-# attribute values lose these unless they are written as numbers
+# XML parsers replace these characters in attribute values unless they are escaped.
 _ESCAPES |= {"\n": "&#10;", "\r": "&#13;", "\t": "&#9;"}
 
 
 def to_graphml(graph: Graph) -> str:
-    """Write a graph in GraphML; names are the ids of the nodes."""
+    """Return a graph as GraphML text; names are the ids of the nodes."""
     directed, undirected = split_edges(graph)
     kind = kind_name(graph)
     lines = [
@@ -38,23 +38,23 @@ def to_graphml(graph: Graph) -> str:
         f'    <data key="{_TYPE_KEY}">{kind}</data>',
     ]
     lines += [f"    <node id={_attribute(node)}/>" for node in graph.nodes]
-    for edges, mark in ((directed, ""), (undirected, ' directed="false"')):
+    for edges, extra in ((directed, ""), (undirected, ' directed="false"')):
         lines += [
-            f"    <edge source={_attribute(a)} target={_attribute(b)}{mark}/>" for a, b in edges
+            f"    <edge source={_attribute(a)} target={_attribute(b)}{extra}/>" for a, b in edges
         ]
     return "\n".join([*lines, "  </graph>", "</graphml>", ""])
 
 
 def from_graphml(text: str, kind: Kind | None = None) -> Graph:
-    """Read a graph from GraphML.
+    """Read a graph from GraphML text.
 
     Parameters
     ----------
     text
-        One graph; nested graphs, hyperedges and ports are refused, other data are passed over.
+        Text with one graph. Nested graphs, hyperedges and ports are errors; other data are ignored.
     kind
-        `DAG`, `CPDAG` or `PDAG`. By default what the file says if Isthmus wrote it, otherwise a
-        DAG, or a PDAG if there are undirected edges.
+        `DAG`, `CPDAG` or `PDAG`. By default the type stated in the file if Isthmus wrote it,
+        otherwise a DAG, or a PDAG if some edges are undirected.
     """
     reader = _Reader()
     parser = expat.ParserCreate(namespace_separator=" ")
@@ -64,7 +64,7 @@ def from_graphml(text: str, kind: Kind | None = None) -> Graph:
     parser.CharacterDataHandler = reader.characters
     parser.StartDoctypeDeclHandler = reader.doctype
     try:
-        # an XML declaration speaks of bytes that are decoded already
+        # The encoding in the XML declaration does not apply: the text is already decoded.
         parser.Parse(text.encode("utf-8"), True)  # noqa: FBT003
     except expat.ExpatError as error:
         raise FormatError(f"Line {error.lineno} of the GraphML text: {error}.") from None
@@ -72,7 +72,7 @@ def from_graphml(text: str, kind: Kind | None = None) -> Graph:
         line = parser.CurrentLineNumber
         raise FormatError(f"Line {line} of the GraphML text: {error}") from None
     if not reader.graphs:
-        raise FormatError("The GraphML text holds no graph.")
+        raise FormatError("The GraphML text contains no graph.")
     return build(kind or reader.kind, list(reader.nodes), reader.directed, reader.undirected)
 
 
@@ -87,7 +87,7 @@ def write_graphml(graph: Graph, path: str | PathLike[str]) -> None:
 
 
 class _Reader:
-    """Collects nodes and edges while the parser goes through the text."""
+    """Handlers of an XML parser that collect nodes and edges."""
 
     def __init__(self) -> None:
         self.nodes: dict[str, None] = {}
@@ -100,7 +100,7 @@ class _Reader:
         self._text: list[str] | None = None
 
     def doctype(self, *_: object) -> None:
-        raise FormatError("document types are not read; delete the <!DOCTYPE ...> part.")
+        raise FormatError("document types are not supported; remove <!DOCTYPE ...>.")
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         name = tag.rpartition(" ")[2]
@@ -110,12 +110,12 @@ class _Reader:
         if name == "graph":
             self.graphs += 1
             if self.graphs > 1:
-                raise FormatError("there is more than one graph; give one.")
+                raise FormatError("there is more than one graph; only one is supported.")
             self._default = attributes.get("edgedefault", "directed") == "directed"
         elif name == "node":
-            node = _needed(attributes, "id", name)
+            node = _required(attributes, "id", name)
             if node in self.nodes:
-                raise FormatError(f"node {node!r} comes twice.")
+                raise FormatError(f"node {node!r} is defined twice.")
             self.nodes[node] = None
         elif name == "edge":
             self._edge(attributes)
@@ -127,24 +127,26 @@ class _Reader:
     def end(self, tag: str) -> None:
         self._depth -= 1
         if tag.endswith("data") and self._text is not None:
-            word = "".join(self._text).strip()
+            name = "".join(self._text).strip()
             self._text = None
-            if word not in KINDS:
-                raise FormatError(f"unknown type of graph {word!r}; known are {', '.join(KINDS)}.")
-            self.kind = KINDS[word]
+            if name not in KINDS:
+                raise FormatError(
+                    f"unknown type of graph {name!r}; supported are {', '.join(KINDS)}."
+                )
+            self.kind = KINDS[name]
 
     def characters(self, text: str) -> None:
         if self._text is not None:
             self._text.append(text)
 
     def _edge(self, attributes: dict[str, str]) -> None:
-        pair = _needed(attributes, "source", "edge"), _needed(attributes, "target", "edge")
-        mark = attributes.get("directed")
-        directed = self._default if mark is None else mark in ("true", "1")
+        pair = _required(attributes, "source", "edge"), _required(attributes, "target", "edge")
+        value = attributes.get("directed")
+        directed = self._default if value is None else value in ("true", "1")
         (self.directed if directed else self.undirected).append(pair)
 
 
-def _needed(attributes: dict[str, str], key: str, tag: str) -> str:
+def _required(attributes: dict[str, str], key: str, tag: str) -> str:
     if key not in attributes:
         raise FormatError(f"<{tag}> has no attribute {key!r}.")
     return attributes[key]
@@ -152,6 +154,6 @@ def _needed(attributes: dict[str, str], key: str, tag: str) -> str:
 
 def _attribute(name: str) -> str:
     if _ILLEGAL.search(name):
-        raise FormatError(f"The name {name!r} holds characters that XML cannot carry; rename it.")
+        raise FormatError(f"The name {name!r} contains characters not allowed in XML; rename it.")
     escaped = "".join(_ESCAPES.get(letter, letter) for letter in name)
     return f'"{escaped}"'

@@ -1,4 +1,4 @@
-"""Graphs and networks as JSON.
+"""Reader and writer for graphs and networks as JSON.
 
 Graphs: ``{"format": "isthmus-graph/1", "type": "dag", "nodes": [...], "directed": [[from, to],
 ...], "undirected": []}`` with the types ``dag``, ``cpdag`` and ``pdag``.
@@ -6,9 +6,9 @@ Graphs: ``{"format": "isthmus-graph/1", "type": "dag", "nodes": [...], "directed
 Networks: ``{"format": "isthmus-network/1", "type": "discrete", "nodes": [...], "edges": [...],
 "levels": {node: [...]}, "tables": {node: nested lists}}``; the axes of a table are the parents of
 the node in the order of ``nodes``, then the node. ``"type": "gaussian"`` has ``intercepts``,
-``coefficients`` (node to parent to number) and ``variances`` in their place.
+``coefficients`` (from node to parent to number) and ``variances`` instead.
 
-Numbers are written so that reading them gives the same bits.
+Numbers are written with full precision.
 """
 
 from __future__ import annotations
@@ -33,33 +33,33 @@ _GRAPH, _NETWORK = "isthmus-graph/1", "isthmus-network/1"
 
 
 def to_json(thing: Writable) -> str:
-    """Write a graph or a network as JSON."""
+    """Return a graph or a network as JSON text."""
     return json.dumps(_as_dict(thing), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
 
 
 def from_json(text: str) -> Writable:
-    """Read a graph or a network from JSON.
+    """Read a graph or a network from JSON text.
 
     Raises
     ------
     FormatError
-        If it is not JSON (the message names the line) or not in one of our formats.
+        If the text is not valid JSON (the message gives the line number), or is in another format.
     """
     data = parse_json(text)
-    form = data.get("format")
+    format_name = data.get("format")
     try:
-        if form == _GRAPH:
+        if format_name == _GRAPH:
             kind = KINDS[data["type"]]
             return build(kind, data["nodes"], _pairs(data["directed"]), _pairs(data["undirected"]))
-        if form == _NETWORK:
+        if format_name == _NETWORK:
             return _network(data)
     except KeyError as error:
-        raise FormatError(f"The JSON text lacks, or does not know, {error}.") from None
+        raise FormatError(f"The JSON text has a missing or unknown entry: {error}.") from None
     except (IsthmusError, TypeError, ValueError, AttributeError) as error:
-        raise FormatError(f"The JSON text does not make a graph or network: {error}") from None
+        raise FormatError(f"The JSON text is not a valid graph or network: {error}") from None
     raise FormatError(
-        f'The JSON text must say "format": "{_GRAPH}" or "{_NETWORK}", it says {form!r}. '
-        "A Gaussian network exported from bnlearn is read by read_bnlearn_json."
+        f'The JSON text must have "format": "{_GRAPH}" or "{_NETWORK}"; it has {format_name!r}. '
+        "Read a Gaussian network exported from bnlearn with read_bnlearn_json."
     )
 
 
@@ -74,10 +74,10 @@ def write_json(thing: Writable, path: str | PathLike[str]) -> None:
 
 
 def from_bnlearn_json(text: str) -> GaussianNetwork:
-    """Read a Gaussian network from the JSON in which the bnlearn repository's are passed on.
+    """Read a Gaussian network from JSON text exported from the bnlearn repository.
 
-    The text has ``nodes``, ``arcs`` and ``cpds``; a cpd has ``coefficients`` (with
-    ``(Intercept)``), ``variance`` and ``parents``.
+    The text has ``nodes``, ``arcs`` and ``cpds``. Each entry of ``cpds`` has ``coefficients``
+    (including ``(Intercept)``), ``variance`` and ``parents``.
     """
     data = parse_json(text)
     try:
@@ -90,9 +90,9 @@ def from_bnlearn_json(text: str) -> GaussianNetwork:
             variances[node] = _number(cpd["variance"])
         return GaussianNetwork(dag, intercepts, coefficients, variances)
     except KeyError as error:
-        raise FormatError(f"The JSON text lacks {error}.") from None
+        raise FormatError(f"The JSON text has no entry {error}.") from None
     except (IsthmusError, TypeError, ValueError, AttributeError) as error:
-        raise FormatError(f"The JSON text does not make a Gaussian network: {error}") from None
+        raise FormatError(f"The JSON text is not a valid Gaussian network: {error}") from None
 
 
 def read_bnlearn_json(path: str | PathLike[str]) -> GaussianNetwork:
@@ -101,7 +101,7 @@ def read_bnlearn_json(path: str | PathLike[str]) -> GaussianNetwork:
 
 
 def parse_json(text: str) -> dict[str, Any]:
-    """Return the object that a JSON text holds."""
+    """Return the object in a JSON text."""
     try:
         data = json.loads(text, parse_constant=_refuse)
     except json.JSONDecodeError as error:
@@ -109,7 +109,7 @@ def parse_json(text: str) -> dict[str, Any]:
     except RecursionError:
         raise FormatError("The JSON text is nested too deeply.") from None
     if not isinstance(data, dict):
-        raise FormatError(f"The JSON text must hold an object, it holds a {type(data).__name__}.")
+        raise FormatError(f"The JSON text must be an object; it is a {type(data).__name__}.")
     return data
 
 
@@ -150,7 +150,7 @@ def _network(data: dict[str, Any]) -> DiscreteNetwork | GaussianNetwork:
         return DiscreteNetwork(dag, levels, tables)
     if data["type"] == "gaussian":
         return GaussianNetwork(dag, data["intercepts"], data["coefficients"], data["variances"])
-    raise FormatError(f"the type of a network is 'discrete' or 'gaussian', got {data['type']!r}.")
+    raise FormatError(f"the network type must be 'discrete' or 'gaussian', got {data['type']!r}.")
 
 
 def _pairs(edges: list[list[str]]) -> list[tuple[str, str]]:
@@ -158,11 +158,11 @@ def _pairs(edges: list[list[str]]) -> list[tuple[str, str]]:
 
 
 def _number(value: float | list[float]) -> float:
-    """Take a number out of the list of one in which R writes it."""
+    """Return a number; R writes numbers as lists of length one."""
     if isinstance(value, list):
         (value,) = value
     return float(value)
 
 
 def _refuse(word: str) -> float:
-    raise FormatError(f"The JSON text holds {word}, which is not a finite number.")
+    raise FormatError(f"The JSON text contains {word}, which is not a finite number.")

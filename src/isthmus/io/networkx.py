@@ -1,4 +1,4 @@
-"""Graphs to and from networkx."""
+"""Conversion of graphs to and from networkx."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ _KEY = "isthmus_type"
 
 
 def to_networkx(graph: Graph | UndirectedGraph) -> nx.DiGraph[str] | nx.Graph[str]:
-    """Return a networkx graph.
+    """Convert a graph to networkx.
 
-    A DAG becomes a ``DiGraph``. So does a PDAG or CPDAG, with an undirected edge as two arrows.
-    An undirected graph becomes a ``Graph``.
+    A DAG, PDAG or CPDAG becomes a ``DiGraph``, in which an undirected edge is a pair of opposite
+    edges. An undirected graph becomes a ``Graph``.
     """
     library = _library()
     if isinstance(graph, UndirectedGraph):
-        plain: nx.Graph[str] = library.Graph()
-        plain.add_nodes_from(graph.nodes)
-        plain.add_edges_from(graph.edges)
-        return plain
+        undirected_graph: nx.Graph[str] = library.Graph()
+        undirected_graph.add_nodes_from(graph.nodes)
+        undirected_graph.add_edges_from(graph.edges)
+        return undirected_graph
     directed, undirected = split_edges(graph)
     arrows: nx.DiGraph[str] = library.DiGraph()
     arrows.graph[_KEY] = kind_name(graph)
@@ -39,27 +39,27 @@ def to_networkx(graph: Graph | UndirectedGraph) -> nx.DiGraph[str] | nx.Graph[st
 
 
 def from_networkx(graph: Any, kind: Kind | None = None) -> Graph | UndirectedGraph:
-    """Return a graph of ours.
+    """Convert a networkx graph to a graph of Isthmus.
 
     Parameters
     ----------
     graph
-        A networkx graph whose nodes are strings. Attributes of nodes and edges are left behind.
+        A networkx graph whose nodes are strings. Attributes of nodes and edges are ignored.
     kind
-        `DAG`, `CPDAG` or `PDAG`: for the last two a pair of opposite arrows is an undirected
-        edge. By default what `to_networkx` noted, otherwise a DAG. A networkx graph without
-        directions becomes an `UndirectedGraph`.
+        `DAG`, `CPDAG` or `PDAG`; for the last two a pair of opposite edges is an undirected edge.
+        By default the type that `to_networkx` recorded, otherwise a DAG. An undirected networkx
+        graph becomes an `UndirectedGraph`.
     """
     nodes = list(graph.nodes)
     if not graph.is_directed():
         if kind is not None:
-            raise GraphError(f"An undirected networkx graph is no {kind.__name__}.")
+            raise GraphError(f"An undirected networkx graph cannot become a {kind.__name__}.")
         return UndirectedGraph(nodes, graph.edges())
     if kind is None:
         kind = KINDS.get(graph.graph.get(_KEY), DAG)
     arrows = dict.fromkeys((a, b) for a, b, *_ in graph.edges())
     if kind is DAG:
-        return DAG(nodes, arrows)
+        return DAG(nodes, list(arrows))
     place = {node: i for i, node in enumerate(nodes)}
     both = [(a, b) for a, b in arrows if (b, a) in arrows and place[a] < place[b]]
     single = [(a, b) for a, b in arrows if (b, a) not in arrows]

@@ -1,4 +1,4 @@
-"""Discrete networks to and from pgmpy."""
+"""Conversion of discrete networks to and from pgmpy."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from isthmus.models import DiscreteNetwork
 
 
 def to_pgmpy(network: DiscreteNetwork) -> Any:
-    """Return a pgmpy ``DiscreteBayesianNetwork`` with the same tables and state names."""
+    """Convert a network to a pgmpy ``DiscreteBayesianNetwork``."""
     try:
         from pgmpy.factors.discrete import TabularCPD
         from pgmpy.models import DiscreteBayesianNetwork
@@ -38,7 +38,7 @@ def to_pgmpy(network: DiscreteNetwork) -> Any:
 
 
 def from_pgmpy(model: Any) -> DiscreteNetwork:
-    """Return a network from a pgmpy ``DiscreteBayesianNetwork`` whose nodes are strings."""
+    """Convert a pgmpy ``DiscreteBayesianNetwork`` whose nodes are strings."""
     dag = DAG(list(model.nodes()), list(model.edges()))
     levels, tables = {}, {}
     for node in dag.nodes:

@@ -1,4 +1,4 @@
-"""How far an estimated graph is from the true one."""
+"""Metrics that compare an estimated graph with the true graph."""
 
 from isthmus.metrics.edges import EdgeMetrics, edge_metrics
 from isthmus.metrics.hamming import shd, shd_cpdag

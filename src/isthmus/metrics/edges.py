@@ -1,4 +1,4 @@
-"""How many edges of an estimate are right, counted as the papers count them."""
+"""Rates of correct, missing and extra edges."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ from isthmus.graphs.names import same_nodes
 
 @dataclass(frozen=True)
 class EdgeMetrics:
-    """How an estimate compares with the true DAG.
+    """Comparison of an estimated graph with the true DAG, edge by edge.
 
-    The first four are those of the NOTEARS paper's code, so that tables can be compared: an edge
-    turned round counts as a false discovery, and an undirected edge of the estimate counts as
-    found when the true graph joins the two nodes. The others take directed edges and skeletons
-    strictly.
+    The first four metrics are defined as in the code of the NOTEARS paper, so that results can be
+    compared with published tables: a reversed edge counts as a false discovery, and an undirected
+    edge of the estimate counts as correct if the two nodes are adjacent in the true graph. The
+    others are the usual definitions for directed edges and for skeletons.
 
     Attributes
     ----------
     tpr
-        Edges found with the right direction (or undirected) over true edges.
+        True positive rate: correctly directed or undirected edges over true edges.
     fdr
-        Turned and invented edges over edges of the estimate.
+        False discovery rate: reversed and extra edges over edges of the estimate.
     fpr
-        Turned and invented edges over pairs that the true graph does not join.
+        False positive rate: reversed and extra edges over pairs not adjacent in the true graph.
     shd
-        Invented plus missing plus turned edges.
+        Structural Hamming distance: extra, missing and reversed edges.
     edges
-        Edges of the estimate.
+        Number of edges of the estimate.
     precision, recall, f1
-        For directed edges; an undirected edge of the estimate is not a claim about a direction.
+        For directed edges; undirected edges of the estimate are ignored.
     skeleton_precision, skeleton_recall, skeleton_f1
-        The same for edges whatever their direction.
+        The same for edges without regard to direction.
 
     Notes
     -----
-    With nothing claimed precision is one, with nothing to find recall is one.
+    Precision is one if the estimate has no edges, recall is one if the true graph has none.
     """
 
     tpr: float
@@ -61,36 +61,35 @@ def edge_metrics(truth: DAG, estimate: DAG | CPDAG | PDAG) -> EdgeMetrics:
     truth
         The true graph.
     estimate
-        What was learned, over the same nodes in whatever order.
+        The learned graph, over the same nodes in any order.
     """
     if not isinstance(truth, DAG):
         raise GraphError(
-            f"edge_metrics counts against a true DAG, got a {type(truth).__name__}. "
-            "To compare equivalence classes use shd_cpdag."
+            f"edge_metrics compares with a true DAG, got a {type(truth).__name__}. "
+            "Use shd_cpdag to compare equivalence classes."
         )
     if not isinstance(estimate, DAG | CPDAG | PDAG):
         raise GraphError(f"The estimate must be a DAG, CPDAG or PDAG, got {estimate!r}.")
     same_nodes(truth.nodes, estimate.nodes, "edge_metrics")
     true = set(truth.edges)
-    joined = {frozenset(edge) for edge in true}
+    true_pairs = {frozenset(edge) for edge in true}
     directed = set(estimate.edges if isinstance(estimate, DAG) else estimate.directed)
-    loose = {frozenset(e) for e in (() if isinstance(estimate, DAG) else estimate.undirected)}
-    claimed = {frozenset(edge) for edge in directed} | loose
+    undirected = {frozenset(e) for e in (() if isinstance(estimate, DAG) else estimate.undirected)}
+    pairs = {frozenset(edge) for edge in directed} | undirected
 
-    right = len(directed & true)
-    found = right + len(loose & joined)
-    turned = sum((b, a) in true for a, b in directed)
-    invented = len(claimed - joined)
+    correct = len(directed & true)
+    reversed_ = sum((b, a) in true for a, b in directed)
+    extra = len(pairs - true_pairs)
     size = len(truth.nodes)
     absent = size * (size - 1) / 2 - len(true)
-    strict = _rates(right, len(directed), len(true))
-    skeleton = _rates(len(claimed & joined), len(claimed), len(joined))
+    strict = _rates(correct, len(directed), len(true))
+    skeleton = _rates(len(pairs & true_pairs), len(pairs), len(true_pairs))
     return EdgeMetrics(
-        tpr=found / max(len(true), 1),
-        fdr=(turned + invented) / max(len(claimed), 1),
-        fpr=(turned + invented) / max(absent, 1),
-        shd=invented + len(joined - claimed) + turned,
-        edges=len(claimed),
+        tpr=(correct + len(undirected & true_pairs)) / max(len(true), 1),
+        fdr=(reversed_ + extra) / max(len(pairs), 1),
+        fpr=(reversed_ + extra) / max(absent, 1),
+        shd=extra + len(true_pairs - pairs) + reversed_,
+        edges=len(pairs),
         precision=strict[0],
         recall=strict[1],
         f1=strict[2],
@@ -100,8 +99,8 @@ def edge_metrics(truth: DAG, estimate: DAG | CPDAG | PDAG) -> EdgeMetrics:
     )
 
 
-def _rates(hits: int, claimed: int, wanted: int) -> tuple[float, float, float]:
-    precision = hits / claimed if claimed else 1.0
-    recall = hits / wanted if wanted else 1.0
-    total = claimed + wanted
-    return precision, recall, 2 * hits / total if total else 1.0
+def _rates(correct: int, estimated: int, true: int) -> tuple[float, float, float]:
+    precision = correct / estimated if estimated else 1.0
+    recall = correct / true if true else 1.0
+    total = estimated + true
+    return precision, recall, 2 * correct / total if total else 1.0

@@ -1,4 +1,4 @@
-"""Structural Hamming distance: how many pairs of nodes are joined differently."""
+"""Structural Hamming distance: the number of pairs of nodes whose edge differs."""
 
 from __future__ import annotations
 
@@ -9,31 +9,32 @@ from isthmus.graphs.names import same_nodes
 
 
 def shd(a: DAG | CPDAG | PDAG, b: DAG | CPDAG | PDAG) -> int:
-    """Count the pairs of nodes whose edge differs.
+    """Return the structural Hamming distance between two graphs.
 
-    An edge too many, too few, turned round, or directed in one graph and undirected in the other:
-    each counts one.
+    It is the number of pairs of nodes whose edge differs: extra, missing, reversed, or directed in
+    one graph and undirected in the other.
 
     Parameters
     ----------
     a, b
-        Two DAGs, or two partially directed graphs, over the same nodes in whatever order.
+        Two DAGs, or two partially directed graphs, over the same nodes in any order.
 
     Raises
     ------
     GraphError
-        If the nodes differ, or one is a DAG and the other is not. `shd_cpdag` compares classes.
+        If the nodes differ, or only one of the two is a DAG. Use `shd_cpdag` to compare a DAG with
+        a CPDAG.
     """
     for graph in (a, b):
         if not isinstance(graph, DAG | CPDAG | PDAG):
             raise GraphError(
                 f"shd compares two DAGs, CPDAGs or PDAGs, got a {type(graph).__name__}. "
-                "Give for instance solution.dag, or DAG(nodes, edges)."
+                "Give solution.dag or DAG(nodes, edges), for example."
             )
     if isinstance(a, DAG) != isinstance(b, DAG):
         raise GraphError(
-            f"shd compares like with like, got {type(a).__name__} and {type(b).__name__}. "
-            "To compare equivalence classes use shd_cpdag, which turns a DAG into its CPDAG."
+            f"shd compares two DAGs or two partially directed graphs, got a {type(a).__name__} and "
+            f"a {type(b).__name__}. Use shd_cpdag to compare equivalence classes."
         )
     same_nodes(a.nodes, b.nodes, "shd")
     b = b.reorder(a.nodes)
@@ -41,18 +42,18 @@ def shd(a: DAG | CPDAG | PDAG, b: DAG | CPDAG | PDAG) -> int:
     into = [p ^ q for p, q in zip(a.parent_masks, b.parent_masks, strict=True)]
     differs = [p | q for p, q in zip(into, transpose(into, size), strict=True)]
     if not isinstance(a, DAG) and not isinstance(b, DAG):
-        loose = zip(a.neighbour_masks, b.neighbour_masks, strict=True)
-        differs = [d | (p ^ q) for d, (p, q) in zip(differs, loose, strict=True)]
+        undirected = zip(a.neighbour_masks, b.neighbour_masks, strict=True)
+        differs = [d | (p ^ q) for d, (p, q) in zip(differs, undirected, strict=True)]
     return sum(mask.bit_count() for mask in differs) // 2
 
 
 def shd_cpdag(a: DAG | CPDAG, b: DAG | CPDAG) -> int:
-    """Count the pairs of nodes whose edge differs between two equivalence classes.
+    """Return the structural Hamming distance between two equivalence classes.
 
     Parameters
     ----------
     a, b
-        CPDAGs, or DAGs that stand for their class.
+        CPDAGs, or DAGs that represent their equivalence class.
     """
     for graph in (a, b):
         if not isinstance(graph, DAG | CPDAG):

@@ -1,4 +1,4 @@
-"""How wrong a graph is about the effects of interventions, through the gadjid library."""
+"""Adjustment and intervention distances, computed by the gadjid library."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class InterventionDistance:
-    """How many ordered pairs (cause, effect) an estimate would get wrong.
+    """The number of causal effects that an estimated graph identifies wrongly.
 
     Attributes
     ----------
     mistakes
-        Their number.
+        Number of ordered pairs (cause, effect) that are wrong.
     fraction
         The same over all ordered pairs: 0 is best, 1 is worst.
     """
@@ -33,7 +33,7 @@ class InterventionDistance:
 
 
 def parent_aid(truth: DAG | CPDAG, estimate: DAG | CPDAG) -> InterventionDistance:
-    """Adjust for the parents in the estimate; count the wrong effects.
+    """Return the parent adjustment distance: adjust for the parents in the estimate.
 
     Parameters
     ----------
@@ -44,12 +44,12 @@ def parent_aid(truth: DAG | CPDAG, estimate: DAG | CPDAG) -> InterventionDistanc
 
 
 def ancestor_aid(truth: DAG | CPDAG, estimate: DAG | CPDAG) -> InterventionDistance:
-    """Adjust for the ancestors in the estimate; count the wrong effects."""
+    """Return the ancestor adjustment distance: adjust for the ancestors in the estimate."""
     return _distance("ancestor_aid", truth, estimate)
 
 
 def oset_aid(truth: DAG | CPDAG, estimate: DAG | CPDAG) -> InterventionDistance:
-    """Adjust for the optimal set by the estimate; count the wrong effects."""
+    """Return the optimal adjustment distance: adjust for the optimal set in the estimate."""
     return _distance("oset_aid", truth, estimate)
 
 
@@ -58,8 +58,8 @@ def sid(truth: DAG, estimate: DAG) -> InterventionDistance:
     for graph in (truth, estimate):
         if not isinstance(graph, DAG):
             raise GraphError(
-                f"sid is defined for two DAGs here, got a {type(graph).__name__}; "
-                "use parent_aid, which takes CPDAGs too."
+                f"sid takes two DAGs, got a {type(graph).__name__}; "
+                "use parent_aid, which also takes CPDAGs."
             )
     return _distance("sid", truth, estimate)
 
@@ -76,13 +76,15 @@ def _distance(name: str, truth: DAG | CPDAG, estimate: DAG | CPDAG) -> Intervent
     if len(truth.nodes) < 2:
         return InterventionDistance(0, 0.0)
     fraction, mistakes = getattr(library, name)(
-        _coded(truth), _coded(estimate.reorder(truth.nodes)), edge_direction="from row to column"
+        _encoded(truth),
+        _encoded(estimate.reorder(truth.nodes)),
+        edge_direction="from row to column",
     )
     return InterventionDistance(int(mistakes), float(fraction))
 
 
-def _coded(graph: DAG | CPDAG) -> NDArray[np.int8]:
-    """Write 1 for an arrow and 2 for an undirected edge, as gadjid reads them."""
+def _encoded(graph: DAG | CPDAG) -> NDArray[np.int8]:
+    """Return the matrix that gadjid reads: 1 for a directed edge, 2 for an undirected one."""
     matrix = graph.adjacency().astype(np.int8)
     if isinstance(graph, CPDAG):
         matrix[(matrix & matrix.T).astype(np.bool_)] = 2

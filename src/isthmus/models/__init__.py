@@ -1,4 +1,4 @@
-"""Fitted networks: a graph with the numbers that make it a distribution."""
+"""Fitted networks: a graph and the parameters of its conditional distributions."""
 
 from isthmus.models.discrete import DiscreteNetwork, Level
 from isthmus.models.gaussian import GaussianNetwork

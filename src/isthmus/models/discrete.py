@@ -17,31 +17,31 @@ from isthmus.graphs.names import listed
 Level: TypeAlias = str | int | float | bool
 Codes: TypeAlias = "NDArray[np.unsignedinteger[Any]]"
 
-# Published networks give probabilities with few digits; rows of them may be off by this much.
+# Published networks have probabilities with few digits, so the sum of a row may differ from one.
 ROW_TOLERANCE = 1e-5
 
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class DiscreteNetwork:
-    """A DAG with a conditional probability table for each node.
+    """A Bayesian network of discrete variables: a DAG with a probability table for each node.
 
     Parameters
     ----------
     dag
-        The structure.
+        The graph.
     levels
-        For each node the values it can take, in the order of the codes 0, 1, …
+        The values of each node, in the order of the codes 0, 1, …
     tables
-        For each node an array with one axis for each of ``dag.parents(node)``, in that order, and
+        For each node an array with one axis per parent, in the order of ``dag.parents(node)``, and
         a last axis for the node itself, over which it sums to one.
 
     Raises
     ------
     SchemaError
-        If nodes, levels and tables do not fit together.
+        If nodes, levels and tables do not match.
     DataError
-        If a table does not hold probabilities.
+        If a table does not contain probabilities.
     """
 
     dag: DAG
@@ -64,12 +64,12 @@ class DiscreteNetwork:
 
     @property
     def cardinalities(self) -> dict[str, int]:
-        """How many levels each node has."""
-        return {name: len(own) for name, own in self.levels.items()}
+        """Number of levels of each node."""
+        return {name: len(levels) for name, levels in self.levels.items()}
 
     @property
     def parameters(self) -> int:
-        """The number of free parameters."""
+        """Number of free parameters."""
         return sum(t.size - t.size // t.shape[-1] for t in self.tables.values())
 
     def sample(self, n: int, *, seed: int) -> dict[str, Codes]:
@@ -78,62 +78,62 @@ class DiscreteNetwork:
         Parameters
         ----------
         n
-            How many rows.
+            Number of rows.
         seed
-            The same seed gives the same rows.
+            Random seed. The same seed gives the same rows.
 
         Returns
         -------
         dict
-            For each node, in the order of ``dag.nodes``, an array of codes: the smallest unsigned
-            integers that hold them.
+            For each node, in the order of ``dag.nodes``, an array of codes, in the smallest
+            unsigned integer type that can represent them.
         """
         rng = np.random.default_rng(seed)
-        drawn: dict[str, Codes] = {}
+        columns: dict[str, Codes] = {}
         for name in self.dag.topological_order():
             table = self.tables[name]
-            heights = np.cumsum(table.reshape(-1, table.shape[-1]), axis=1)
-            # with the last height exactly one, a level of probability zero is never drawn
-            heights /= heights[:, -1:]
-            row = self._rows(name, drawn, n)
-            height = rng.random(n)
+            cumulative = np.cumsum(table.reshape(-1, table.shape[-1]), axis=1)
+            # With a last entry of exactly one, a level of probability zero is never drawn.
+            cumulative /= cumulative[:, -1:]
+            row = self._rows(name, columns, n)
+            uniform = rng.random(n)
             codes = np.zeros(n, dtype=_code_type(table.shape[-1]))
             for level in range(table.shape[-1] - 1):
-                codes += height >= heights[:, level][row]
-            drawn[name] = codes
-        return {name: drawn[name] for name in self.dag.nodes}
+                codes += uniform >= cumulative[:, level][row]
+            columns[name] = codes
+        return {name: columns[name] for name in self.dag.nodes}
 
     def sample_labels(self, n: int, *, seed: int) -> dict[str, NDArray[Any]]:
-        """Draw rows as in `sample`, with levels in place of codes."""
+        """Draw rows as `sample` does, as levels instead of codes."""
         return {
             name: label_array(self.levels[name])[codes]
             for name, codes in self.sample(n, seed=seed).items()
         }
 
     def encode(self, rows: Mapping[str, Sequence[Level] | NDArray[Any]]) -> dict[str, Codes]:
-        """Turn columns of levels into columns of codes.
+        """Convert columns of levels to columns of codes.
 
         Raises
         ------
         SchemaError
-            If a column is missing or holds a value that is not a level.
+            If a column is missing or contains a value that is not a level.
         """
         check_keys(self.dag, rows, "rows", extra=True)
-        coded: dict[str, Codes] = {}
+        columns: dict[str, Codes] = {}
         for name in self.dag.nodes:
-            place = {level: code for code, level in enumerate(self.levels[name])}
+            code_of = {level: code for code, level in enumerate(self.levels[name])}
             values = np.asarray(rows[name]).tolist()
-            unknown = [value for value in values if value not in place]
+            unknown = [value for value in values if value not in code_of]
             if unknown:
                 raise SchemaError(
-                    f"Column {name!r} holds {unknown[0]!r}, which is not one of its levels "
+                    f"Column {name!r} contains {unknown[0]!r}, which is not one of its levels "
                     f"{self.levels[name]!r}."
                 )
-            coded[name] = np.array([place[v] for v in values], dtype=_code_type(len(place)))
-        return coded
+            columns[name] = np.array([code_of[v] for v in values], dtype=_code_type(len(code_of)))
+        return columns
 
     def log_likelihood(self, codes: Mapping[str, ArrayLike]) -> float:
-        """Return the natural logarithm of the probability of some rows, given as codes."""
+        """Return the log-likelihood of rows, given as columns of codes."""
         check_keys(self.dag, codes, "codes", extra=True)
         columns = {name: np.asarray(codes[name]) for name in self.dag.nodes}
         n = _common_length(columns)
@@ -141,8 +141,8 @@ class DiscreteNetwork:
             size = len(self.levels[name])
             if n and (column.dtype.kind not in "iub" or column.min() < 0 or column.max() >= size):
                 raise DataError(
-                    f"Codes of {name!r} must be whole numbers from 0 to {size - 1}; "
-                    "turn levels into codes with encode()."
+                    f"Codes of {name!r} must be integers from 0 to {size - 1}; "
+                    "convert levels to codes with encode()."
                 )
         total = 0.0
         for name in self.dag.nodes:
@@ -154,7 +154,7 @@ class DiscreteNetwork:
         return total
 
     def _rows(self, name: str, columns: Mapping[str, NDArray[Any]], n: int) -> NDArray[np.intp]:
-        """Return which row of the flattened table each row of data reads."""
+        """Return for each row of data the corresponding row of the flattened table."""
         row = np.zeros(n, dtype=np.intp)
         for parent in self.dag.parents(name):
             row *= len(self.levels[parent])
@@ -172,7 +172,7 @@ class DiscreteNetwork:
         return DiscreteNetwork(dag, self.levels, tables)
 
     def close_to(self, other: DiscreteNetwork, tolerance: float = 1e-9) -> bool:
-        """Tell whether two networks are the same up to rounding of their tables."""
+        """Return whether two networks are equal up to a tolerance in their tables."""
         if self.dag != other.dag or dict(self.levels) != dict(other.levels):
             return False
         same = other.reorder(self.dag.nodes)
@@ -196,18 +196,18 @@ class DiscreteNetwork:
 
 
 def check_keys(dag: DAG, given: Mapping[str, Any], what: str, *, extra: bool = False) -> None:
-    """Raise unless a mapping has an entry for each node, and (without extra) none besides."""
+    """Raise unless a mapping has an entry for each node and, without ``extra``, no other entry."""
     missing = [name for name in dag.nodes if name not in given]
     if missing:
         raise SchemaError(f"{what} lacks an entry for {listed(missing)}.")
     if not extra and len(given) != len(dag.nodes):
-        known = set(dag.nodes)
-        others = listed(name for name in given if name not in known)
+        nodes = set(dag.nodes)
+        others = listed(name for name in given if name not in nodes)
         raise SchemaError(f"{what} has entries for {others}, which the graph does not have.")
 
 
 def label_array(levels: Sequence[Level]) -> NDArray[Any]:
-    """Return levels as an array of their own type; of objects when types are mixed."""
+    """Return levels as an array; an array of objects if their types differ."""
     if len({type(level) for level in levels}) == 1:
         return np.array(levels)
     mixed = np.empty(len(levels), dtype=object)
@@ -218,12 +218,12 @@ def label_array(levels: Sequence[Level]) -> NDArray[Any]:
 def _checked_levels(name: str, levels: Sequence[Level]) -> tuple[Level, ...]:
     if isinstance(levels, str):
         raise SchemaError(f"The levels of {name!r} must be a sequence, not the string {levels!r}.")
-    own = tuple(level.item() if isinstance(level, np.generic) else level for level in levels)
-    if not own:
+    checked = tuple(level.item() if isinstance(level, np.generic) else level for level in levels)
+    if not checked:
         raise SchemaError(f"Node {name!r} has no levels; it needs at least one.")
-    if len(set(own)) != len(own):
-        raise SchemaError(f"The levels of {name!r} must all differ, got {own!r}.")
-    return own
+    if len(set(checked)) != len(checked):
+        raise SchemaError(f"The levels of {name!r} must be unique, got {checked!r}.")
+    return checked
 
 
 def _checked_table(
@@ -232,15 +232,16 @@ def _checked_table(
     array = np.array(table, dtype=np.float64, order="C")
     if array.shape != shape:
         raise SchemaError(
-            f"The table of {name!r} must have shape {shape}, one axis each for "
+            f"The table of {name!r} must have shape {shape}, with one axis each for "
             f"{listed((*parents, name))} in that order; got {array.shape}."
         )
     if not (array >= 0).all() or not np.isfinite(array).all():
-        raise DataError(f"The table of {name!r} holds numbers that are not probabilities.")
-    off = float(np.abs(array.sum(axis=-1) - 1).max())
-    if off > ROW_TOLERANCE:
+        raise DataError(f"The table of {name!r} contains numbers that are not probabilities.")
+    difference = float(np.abs(array.sum(axis=-1) - 1).max())
+    if difference > ROW_TOLERANCE:
         raise DataError(
-            f"The table of {name!r} must sum to one over its last axis; it is off by {off:.3g}."
+            f"The table of {name!r} must sum to one over its last axis; a sum differs from one by "
+            f"{difference:.3g}."
         )
     array.flags.writeable = False
     return array
@@ -249,7 +250,7 @@ def _checked_table(
 def _common_length(columns: Mapping[str, NDArray[Any]]) -> int:
     sizes = {column.shape for column in columns.values()}
     if len(sizes) > 1 or any(len(size) != 1 for size in sizes):
-        raise DataError(f"Columns must be one-dimensional and equally long, got shapes {sizes}.")
+        raise DataError(f"Columns must be one-dimensional and of equal length, got shapes {sizes}.")
     return sizes.pop()[0] if sizes else 0
 
 

@@ -20,25 +20,25 @@ from isthmus.models.discrete import check_keys
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class GaussianNetwork:
-    """A DAG with a linear regression on its parents for each node.
+    """A linear Gaussian network: a DAG with a linear regression of each node on its parents.
 
     Parameters
     ----------
     dag
-        The structure.
+        The graph.
     intercepts
-        For each node the constant term.
+        Intercept of each node.
     coefficients
-        For each node the coefficient of each parent.
+        For each node, the coefficient of each parent.
     variances
-        For each node the variance around the regression; zero means it is determined.
+        Residual variance of each node; zero if its parents determine it.
 
     Raises
     ------
     SchemaError
-        If nodes and numbers do not fit together.
+        If nodes and parameters do not match.
     DataError
-        If a number is not finite or a variance negative.
+        If a parameter is not finite or a variance is negative.
     """
 
     dag: DAG
@@ -58,8 +58,8 @@ class GaussianNetwork:
             own, parents = self.coefficients[name], self.dag.parents(name)
             if set(own) != set(parents):
                 raise SchemaError(
-                    f"Node {name!r} has the parents {listed(parents)} but coefficients for "
-                    f"{listed(own)}."
+                    f"Node {name!r} has the parents {listed(parents)}, but coefficients for "
+                    f"{listed(own)} were given."
                 )
             coefficients[name] = MappingProxyType(
                 {p: _finite(own[p], f"The coefficient of {p!r} for {name!r}") for p in parents}
@@ -76,11 +76,11 @@ class GaussianNetwork:
 
     @property
     def parameters(self) -> int:
-        """The number of free parameters: intercepts, coefficients and variances."""
+        """Number of free parameters: intercepts, coefficients and variances."""
         return 2 * len(self.dag.nodes) + len(self.dag.edges)
 
     def weights(self) -> NDArray[np.float64]:
-        """Return the matrix of coefficients [from, to], in the order of ``dag.nodes``."""
+        """Return the matrix of coefficients ``[from, to]``, in the order of ``dag.nodes``."""
         matrix = np.zeros((len(self.dag.nodes), len(self.dag.nodes)))
         for name, own in self.coefficients.items():
             for parent, value in own.items():
@@ -93,25 +93,25 @@ class GaussianNetwork:
         Parameters
         ----------
         n
-            How many rows.
+            Number of rows.
         seed
-            The same seed gives the same rows.
+            Random seed. The same seed gives the same rows.
 
         Returns
         -------
         dict
-            For each node, in the order of ``dag.nodes``, a column.
+            One column per node, in the order of ``dag.nodes``.
         """
         rng = np.random.default_rng(seed)
-        drawn: dict[str, NDArray[np.float64]] = {}
+        columns: dict[str, NDArray[np.float64]] = {}
         for name in self.dag.topological_order():
             column = rng.standard_normal(n)
             column *= sqrt(self.variances[name])
             column += self.intercepts[name]
             for parent, value in self.coefficients[name].items():
-                column += value * drawn[parent]
-            drawn[name] = column
-        return {name: drawn[name] for name in self.dag.nodes}
+                column += value * columns[parent]
+            columns[name] = column
+        return {name: columns[name] for name in self.dag.nodes}
 
     def mean(self) -> NDArray[np.float64]:
         """Return the means, in the order of ``dag.nodes``."""
@@ -125,7 +125,7 @@ class GaussianNetwork:
         """Return the covariance matrix, in the order of ``dag.nodes``."""
         size = len(self.dag.nodes)
         order = [self.dag.index(name) for name in self.dag.topological_order()]
-        # column v holds what a unit of each node's own noise adds to node v
+        # Entry [u, v] is the total effect of the noise of node u on node v.
         effect = np.zeros((size, size))
         for v in order:
             name = self.dag.nodes[v]
@@ -137,7 +137,7 @@ class GaussianNetwork:
         return np.asarray((covariance + covariance.T) / 2)
 
     def log_likelihood(self, data: Mapping[str, ArrayLike]) -> float:
-        """Return the natural logarithm of the density of some rows, given as columns."""
+        """Return the log-likelihood of rows, given as columns."""
         check_keys(self.dag, data, "data", extra=True)
         columns = {v: np.asarray(data[v], dtype=np.float64) for v in self.dag.nodes}
         total = 0.0
@@ -145,13 +145,14 @@ class GaussianNetwork:
             variance = self.variances[name]
             if variance == 0:
                 raise DataError(
-                    f"Node {name!r} has variance zero, so there is no density to take the "
-                    "logarithm of."
+                    f"Node {name!r} has variance zero, so the network has no density and no "
+                    "log-likelihood."
                 )
-            rest = column - self.intercepts[name]
+            residual = column - self.intercepts[name]
             for parent, value in self.coefficients[name].items():
-                rest = rest - value * columns[parent]
-            total -= 0.5 * (len(column) * log(2 * pi * variance) + float(rest @ rest) / variance)
+                residual = residual - value * columns[parent]
+            squares = float(residual @ residual)
+            total -= 0.5 * (len(column) * log(2 * pi * variance) + squares / variance)
         return total
 
     def reorder(self, nodes: Sequence[str]) -> GaussianNetwork:
@@ -160,7 +161,7 @@ class GaussianNetwork:
         return GaussianNetwork(dag, self.intercepts, self.coefficients, self.variances)
 
     def close_to(self, other: GaussianNetwork, tolerance: float = 1e-9) -> bool:
-        """Tell whether two networks are the same up to rounding of their numbers."""
+        """Return whether two networks are equal up to a tolerance in their parameters."""
         if self.dag != other.dag:
             return False
         pairs = [(self.intercepts[v], other.intercepts[v]) for v in self.dag.nodes]
