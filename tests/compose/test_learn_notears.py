@@ -26,13 +26,17 @@ def test_scales_that_give_the_order_away_are_named() -> None:
     assert not solution.equivalent
 
 
-def test_nothing_is_said_where_scales_say_nothing() -> None:
+def test_standardised_columns_are_not_reported_as_varsortable() -> None:
     data = raw().standardised()
+    with pytest.warns(DataWarning, match="probably standardised"):
+        solution = ist.learn(data.data, search=ist.Notears(penalty=0.1))
+    assert solution.dag.edges
+    assert not any("varsortability" in note for note in solution.notes)
+
+
+def test_a_likelihood_does_not_warn_about_scales() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        solution = ist.learn(data.data, search=ist.Notears(penalty=0.1))
-        assert solution.dag.edges
-        # A likelihood does not see scales, however much they would tell.
         solution = ist.learn(raw().data, score=ist.LinearLikelihood(), search=ist.Notears())
     assert solution.equivalent
     assert solution.notes == ()
@@ -42,13 +46,16 @@ def test_the_standardised_refit_names_the_edges_that_disagree() -> None:
     data = raw()
     with pytest.warns(DataWarning):
         solution = ist.learn(data.data, search=ist.Notears())
-    refit = solution.standardised_refit()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # the user knows that these columns are standardised
+        refit = solution.standardised_refit()
     assert refit.turned or refit.gone
     both = [*refit.kept, *refit.turned, *refit.gone]
     assert sorted(both) == sorted(solution.dag.edges)
     there = refit.standardised.dag.edges
     assert sorted([*refit.kept, *((b, a) for a, b in refit.turned), *refit.new]) == sorted(there)
-    direct = ist.learn(data.standardised().data, search=ist.Notears())
+    with pytest.warns(DataWarning, match="probably standardised"):
+        direct = ist.learn(data.standardised().data, search=ist.Notears())
     # On standardised columns some directions are exact ties, so the value is compared.
     assert direct.score == pytest.approx(refit.standardised.score, rel=1e-10)
     assert "point the other way" in str(refit)

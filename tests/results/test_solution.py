@@ -49,7 +49,7 @@ def test_fitting_a_graph_of_curves_warns_that_the_network_is_linear(tmp_path: Pa
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         learned.report(path)
-    assert "effects that are not linear are not in it" in path.read_text(encoding="utf-8")
+    assert "does not include nonlinear effects" in path.read_text(encoding="utf-8")
 
 
 def test_fitting_a_graph_of_neural_networks_warns() -> None:

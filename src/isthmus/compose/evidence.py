@@ -1,7 +1,8 @@
-"""What a solution keeps of the data it was learned from: statistics, never rows."""
+"""The statistics that a solution keeps for fitting and refitting; it never keeps rows."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import final
@@ -9,7 +10,7 @@ from typing import final
 import numpy as np
 
 from isthmus.compose.prepare import Problem
-from isthmus.errors import MismatchError
+from isthmus.errors import DataWarning, MismatchError
 from isthmus.fitting import fit_gaussian, fit_tables
 from isthmus.graphs import DAG
 from isthmus.models import DiscreteNetwork, GaussianNetwork
@@ -46,7 +47,7 @@ class LearnedFrom:
 
     @classmethod
     def of(cls, problem: Problem, learn_again: Callable[[Moments], Solution]) -> LearnedFrom:
-        """Keep what a solution needs of the problem that was solved."""
+        """Extract from a solved problem what the methods of a solution need."""
         statistics, score = problem.statistics, problem.score
         nonlinear = score.basis is not None or score.needs is Rows
         return cls(
@@ -55,13 +56,13 @@ class LearnedFrom:
             LOCAL_SCORES.of(problem.objective),
             learn_again,
             f"The graph was learned with {score!r}, and its parameters are those of a linear "
-            "Gaussian network: effects that are not linear are not in it."
+            "Gaussian network, which does not include nonlinear effects."
             if nonlinear
             else None,
         )
 
     def standardised(self) -> Solution:
-        """Learn again in the same way, from columns of variance one."""
+        """Learn again with the same options from columns scaled to variance one."""
         moments = self.statistics
         if not isinstance(moments, Moments):
             raise MismatchError("Only continuous columns can be standardised; these are counts.")
@@ -72,7 +73,11 @@ class LearnedFrom:
         scale = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=deviation > 0)
         zeros = np.zeros(len(deviation))
         gram = scatter * scale[:, None] * scale[None, :]
-        return self.learn_again(Moments(moments.schema, moments.n, zeros, zeros, gram))
+        standardised = Moments(moments.schema, moments.n, zeros, zeros, gram)
+        with warnings.catch_warnings():
+            # The user asked for standardised columns; the notes of the result still mention them.
+            warnings.simplefilter("ignore", DataWarning)
+            return self.learn_again(standardised)
 
     def fit(self, dag: DAG) -> DiscreteNetwork | GaussianNetwork:
         """Estimate the parameters of a network with this graph."""
@@ -86,7 +91,7 @@ class LearnedFrom:
         )
 
     def strengths(self, dag: DAG) -> dict[tuple[str, str], float]:
-        """Return for each edge how much the score falls without it."""
+        """Return for each edge by how much the score decreases without it."""
         local = self.local
         if local is None:
             raise MismatchError(
