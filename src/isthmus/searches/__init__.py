@@ -17,7 +17,7 @@ from isthmus.searches.orders.asobs import ASOBS
 from isthmus.searches.orders.boss import Boss
 from isthmus.searches.orders.known_order import KnownOrder
 from isthmus.searches.orders.obs import OBS
-from isthmus.searches.orders.rbnets import Departures, RBNets
+from isthmus.searches.orders.rbnets import RBNets, RBNetsVariant
 
 __all__ = [
     "ASOBS",
@@ -27,7 +27,6 @@ __all__ = [
     "XGES",
     "AStar",
     "Boss",
-    "Departures",
     "Dynotears",
     "EqualNoiseEBIC",
     "Exponential",
@@ -41,6 +40,7 @@ __all__ = [
     "Progress",
     "QuasiMCP",
     "RBNets",
+    "RBNetsVariant",
     "RefitEBIC",
     "Run",
     "Search",

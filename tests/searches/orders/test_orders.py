@@ -21,7 +21,7 @@ from isthmus.searches import Boss, Search, SearchResult, drive
 from isthmus.searches.exact.astar import AStar
 from isthmus.searches.orders.asobs import ASOBS
 from isthmus.searches.orders.obs import OBS
-from isthmus.searches.orders.table_orders import TableOrders
+from isthmus.searches.orders.table_orders import OrderSearchState
 from isthmus.testing import check_search
 
 pytestmark = pytest.mark.filterwarnings("ignore::isthmus.errors.DataWarning")
@@ -258,7 +258,7 @@ def test_missing_sets_are_looked_for_along_an_order() -> None:
         local = gaussian_score(GaussianBIC(), seed, 300, 10)
         known = Knowledge(required=[("x1", "x2")], forbidden=[("x3", "x4")]).bind(local.nodes)
         rng = np.random.default_rng(seed)
-        orders = TableOrders(local, known, rng, max_parents=most, sets=None)
+        orders = OrderSearchState(local, known, rng, max_parents=most, sets=None)
         while not orders.prepare():
             pass
         poor = orders.table.restrict(known, 1)

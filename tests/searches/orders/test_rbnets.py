@@ -18,7 +18,7 @@ from isthmus.objectives import list_parent_sets
 from isthmus.results import Ending
 from isthmus.scores import BIC
 from isthmus.searches import drive
-from isthmus.searches.orders.rbnets import Departures, RBNets
+from isthmus.searches.orders.rbnets import RBNets, RBNetsVariant
 from isthmus.searches.orders.rbnets_walks import Replay, Visits, Walks
 
 jax = pytest.importorskip("jax")
@@ -236,7 +236,7 @@ def test_options_that_make_no_sense() -> None:
         {"episodes": 0},
         {"learning_rate": 0.0},
         {"hidden": (0,)},
-        {"departures": Departures(walks=0)},
+        {"departures": RBNetsVariant(walks=0)},
     ):
         with pytest.raises(MismatchError, match="RBNets was given"):
             RBNets(**options)

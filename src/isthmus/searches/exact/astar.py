@@ -12,7 +12,7 @@ from isthmus.objectives import LOCAL_SCORES, PARENT_SETS, LocalScore, ScoreTable
 from isthmus.searches.base import Accepts, Run, Search, SearchResult
 from isthmus.searches.exact.astar_component import ComponentSearch
 from isthmus.searches.exact.components import Component
-from isthmus.searches.exact.run import ExactRun, check_wanted
+from isthmus.searches.exact.run import ExactRun, check_exact_options
 
 
 @final
@@ -49,7 +49,7 @@ class AStar(Search[LocalScore]):
     accepts: ClassVar[Accepts] = (LOCAL_SCORES, PARENT_SETS)
 
     def __post_init__(self) -> None:
-        check_wanted(self)
+        check_exact_options(self)
 
     def begin(
         self,

@@ -30,7 +30,7 @@ _SWEEPS = 50
 
 
 @final
-class TablePhase:
+class TableStage:
     """The first part of a run: list the parent sets, or take a table that is given."""
 
     def __init__(

@@ -12,7 +12,7 @@ from isthmus.graphs import BoundKnowledge
 from isthmus.objectives import LOCAL_SCORES, PARENT_SETS, LocalScore, ScoreTable
 from isthmus.searches.base import Accepts, Run, Search, SearchResult
 from isthmus.searches.exact.components import Component, PartSearch
-from isthmus.searches.exact.run import ExactRun, check_wanted
+from isthmus.searches.exact.run import ExactRun, check_exact_options
 
 
 @final
@@ -45,7 +45,7 @@ class ILP(Search[LocalScore]):
     accepts: ClassVar[Accepts] = (LOCAL_SCORES, PARENT_SETS)
 
     def __post_init__(self) -> None:
-        check_wanted(self)
+        check_exact_options(self)
 
     def begin(
         self,

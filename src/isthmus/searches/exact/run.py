@@ -21,7 +21,7 @@ from isthmus.searches.exact.components import (
     Choice,
     Component,
     PartSearch,
-    TablePhase,
+    TableStage,
     decompose,
     first_graph,
     parents_of,
@@ -32,7 +32,7 @@ _FIRST_SLACK = 3.0
 _LARGEST_SLACK = 1e6
 
 
-class Wanted(Protocol):
+class ExactOptions(Protocol):
     """Options that all exact searches have."""
 
     @property
@@ -52,7 +52,7 @@ Opener = Callable[[Component, list[int], float, float | None], PartSearch]
 """Starts the search of a component from lines of a known graph, its score, and the slack."""
 
 
-def check_wanted(options: Wanted) -> None:
+def check_exact_options(options: ExactOptions) -> None:
     """Raise `ArgumentError` unless the options of an exact search make sense."""
     require_integer(options, "max_parents", least=0, optional=True)
     require_integer(options, "networks", least=1)
@@ -77,7 +77,7 @@ class ExactRun(Run[SearchResult]):
 
     def __init__(
         self,
-        options: Wanted,
+        options: ExactOptions,
         objective: LocalScore | ScoreTable,
         knowledge: BoundKnowledge,
         rng: np.random.Generator,
@@ -99,7 +99,7 @@ class ExactRun(Run[SearchResult]):
             self._slack = _LARGEST_SLACK
         else:
             self._slack = _FIRST_SLACK
-        self._phase = TablePhase(objective, knowledge, options.max_parents, self._slack)
+        self._phase = TableStage(objective, knowledge, options.max_parents, self._slack)
         self._rng = rng
         self._knowledge = knowledge
         self._nodes = objective.nodes

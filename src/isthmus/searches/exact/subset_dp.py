@@ -14,7 +14,7 @@ from isthmus.options import require_integer
 from isthmus.results.details import ExactDetails
 from isthmus.searches.base import Accepts, Run, Search, SearchResult
 from isthmus.searches.claims import best_graph
-from isthmus.searches.exact.components import TablePhase, first_graph, parents_of
+from isthmus.searches.exact.components import TableStage, first_graph, parents_of
 
 _MOST = 28
 _CHUNK = 2**14
@@ -65,7 +65,7 @@ class _Run(Run[SearchResult]):
         knowledge: BoundKnowledge,
         rng: np.random.Generator,
     ) -> None:
-        self._phase = TablePhase(objective, knowledge, options.max_parents)
+        self._phase = TableStage(objective, knowledge, options.max_parents)
         self._knowledge = knowledge
         self._max_parents = options.max_parents
         self._rng = rng

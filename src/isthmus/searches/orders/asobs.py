@@ -12,7 +12,7 @@ from isthmus.graphs import BoundKnowledge
 from isthmus.objectives import LOCAL_SCORES, PARENT_SETS, LocalScore, ScoreTable
 from isthmus.options import require_integer
 from isthmus.searches.base import Accepts, Run, Search, SearchResult
-from isthmus.searches.orders.table_orders import TableOrders
+from isthmus.searches.orders.table_orders import OrderSearchState
 from isthmus.types import Integers
 
 _CHUNK = 32
@@ -71,12 +71,14 @@ class ASOBS(Search[LocalScore]):
         rng: np.random.Generator,
     ) -> Run[SearchResult]:
         """Start a run."""
-        return _ASOBSRun(self, TableOrders(objective, knowledge, rng, self.max_parents, self.sets))
+        return _ASOBSRun(
+            self, OrderSearchState(objective, knowledge, rng, self.max_parents, self.sets)
+        )
 
 
 @final
 class _ASOBSRun(Run[SearchResult]):
-    def __init__(self, options: ASOBS, orders: TableOrders) -> None:
+    def __init__(self, options: ASOBS, orders: OrderSearchState) -> None:
         from isthmus.numerics import order_moves
 
         self._kernels = order_moves

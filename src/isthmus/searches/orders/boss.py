@@ -18,7 +18,7 @@ from isthmus.objectives import LOCAL_SCORES, PARENT_SETS, LocalScore, ScoreTable
 from isthmus.options import require_integer
 from isthmus.searches.base import Accepts, Run, Search, SearchResult
 from isthmus.searches.orders.boss_tables import BossTableRun
-from isthmus.searches.orders.table_orders import TableOrders
+from isthmus.searches.orders.table_orders import OrderSearchState
 
 _TOLERANCE = 1e-6
 
@@ -55,7 +55,9 @@ class Boss(Search[LocalScore]):
         """Start a run."""
         table = PARENT_SETS.of(objective)
         if table is not None:
-            orders = TableOrders(table, knowledge, rng, max_parents=self.max_parents, sets=None)
+            orders = OrderSearchState(
+                table, knowledge, rng, max_parents=self.max_parents, sets=None
+            )
             return BossTableRun(self.starts, orders)
         return _BossRun(self, LOCAL_SCORES.require(objective), knowledge, rng)
 

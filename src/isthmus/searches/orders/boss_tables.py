@@ -7,7 +7,7 @@ from typing import final
 import numpy as np
 
 from isthmus.searches.base import Run, SearchResult
-from isthmus.searches.orders.table_orders import TableOrders
+from isthmus.searches.orders.table_orders import OrderSearchState
 from isthmus.types import Integers
 
 _CHUNK = 32
@@ -17,7 +17,7 @@ _CHUNK = 32
 class BossTableRun(Run[SearchResult]):
     """The best listed parents take the place of grow-shrink trees."""
 
-    def __init__(self, starts: int, orders: TableOrders) -> None:
+    def __init__(self, starts: int, orders: OrderSearchState) -> None:
         from isthmus.numerics import order_moves
 
         self._kernels = order_moves

@@ -11,7 +11,7 @@ from isthmus.graphs import BoundKnowledge
 from isthmus.objectives import LOCAL_SCORES, PARENT_SETS, LocalScore, ScoreTable
 from isthmus.options import require_integer
 from isthmus.searches.base import Accepts, Run, Search, SearchResult
-from isthmus.searches.orders.table_orders import Swaps, TableOrders
+from isthmus.searches.orders.table_orders import OrderSearchState, Swaps
 
 _QUOTA = 200
 
@@ -62,12 +62,14 @@ class OBS(Search[LocalScore]):
         rng: np.random.Generator,
     ) -> Run[SearchResult]:
         """Start a run."""
-        return _OBSRun(self, TableOrders(objective, knowledge, rng, self.max_parents, self.sets))
+        return _OBSRun(
+            self, OrderSearchState(objective, knowledge, rng, self.max_parents, self.sets)
+        )
 
 
 @final
 class _OBSRun(Run[SearchResult]):
-    def __init__(self, options: OBS, orders: TableOrders) -> None:
+    def __init__(self, options: OBS, orders: OrderSearchState) -> None:
         self._options = options
         self._orders = orders
         self._patience = len(orders.nodes) if options.patience is None else options.patience

@@ -15,7 +15,7 @@ from isthmus.results.details import RBNetsDetails
 from isthmus.searches.base import Accepts, Run, Search, SearchResult
 from isthmus.searches.exact.components import climb
 from isthmus.searches.orders.rbnets_walks import Replay, Visits, Walks
-from isthmus.searches.orders.table_orders import Swaps, TableOrders
+from isthmus.searches.orders.table_orders import OrderSearchState, Swaps
 from isthmus.types import Integers
 
 _MOVES = 4
@@ -26,7 +26,7 @@ _WARM_STARTS = 3
 
 @final
 @dataclass(frozen=True)
-class Departures:
+class RBNetsVariant:
     """What :class:`RBNets` does otherwise than its paper, when it is told to.
 
     Parameters
@@ -98,7 +98,7 @@ class RBNets(Search[LocalScore]):
 
     episodes: int = 300
     faithful: bool = True
-    departures: Departures = Departures()
+    departures: RBNetsVariant = RBNetsVariant()
     hidden: tuple[int, ...] = (64, 64)
     learning_rate: float = 0.001
     discount: float = 1.0
@@ -120,7 +120,7 @@ class RBNets(Search[LocalScore]):
 
     @classmethod
     def improved(cls, **options: Any) -> RBNets:
-        """Give one that departs from the paper; see :class:`Departures`."""
+        """Give one that departs from the paper; see :class:`RBNetsVariant`."""
         return cls(faithful=False, **options)
 
     def begin(
@@ -130,17 +130,19 @@ class RBNets(Search[LocalScore]):
         rng: np.random.Generator,
     ) -> Run[SearchResult]:
         """Start a run."""
-        return _RBNetsRun(self, TableOrders(objective, knowledge, rng, self.max_parents, self.sets))
+        return _RBNetsRun(
+            self, OrderSearchState(objective, knowledge, rng, self.max_parents, self.sets)
+        )
 
 
-_LITERAL = Departures(
+_LITERAL = RBNetsVariant(
     walks=1, shaping=False, duelling=False, warm_start=False, polish=False, noise=0.0
 )
 
 
 @final
 class _RBNetsRun(Run[SearchResult]):
-    def __init__(self, options: RBNets, orders: TableOrders) -> None:
+    def __init__(self, options: RBNets, orders: OrderSearchState) -> None:
         self._options = options
         self._otherwise = _LITERAL if options.faithful else options.departures
         self._orders = orders

@@ -11,7 +11,7 @@ from isthmus.graphs import BoundKnowledge
 from isthmus.objectives import LOCAL_SCORES, LocalScore, ScoreTable
 from isthmus.results.details import OrderDetails, SearchDetails
 from isthmus.searches.base import SearchResult
-from isthmus.searches.exact.components import TablePhase, parents_of, possible_order
+from isthmus.searches.exact.components import TableStage, parents_of, possible_order
 from isthmus.types import Integers
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ _NOISE = 1e-12
 
 
 @final
-class TableOrders:
+class OrderSearchState:
     """A table, listed first where a score was given, and the best order seen over it.
 
     Parameters
@@ -43,7 +43,7 @@ class TableOrders:
         self._objective = objective
         self._known = knowledge
         self._most = max_parents
-        self._phase = TablePhase(objective, knowledge, max_parents, quota=sets)
+        self._phase = TableStage(objective, knowledge, max_parents, quota=sets)
         self._lines: Lines | None = None
         self.nodes = objective.nodes
         self.rng = rng
@@ -189,7 +189,7 @@ class Swaps:
         Steps without a better order before the end.
     """
 
-    def __init__(self, orders: TableOrders, tabu: int, patience: int) -> None:
+    def __init__(self, orders: OrderSearchState, tabu: int, patience: int) -> None:
         from isthmus.numerics import order_moves
 
         d = len(orders.nodes)
