@@ -84,11 +84,10 @@ def main() -> None:
         options.out.write_text(
             "# Dynotears on simulated series\n\n"
             "`python benchmarks/notears_nonlinear/dynamic.py --out FILE`\n\n"
-            f"{d} variables, lag {LAGS}, ER with {d} edges within a step, one lagged cause a lag\n"
-            f"and variable on average, noise of variance one. Mean F1, {options.seeds} seeds, and\n"
-            "the least F1 of all edges together. CPU seconds a run, one thread, a busy machine.\n\n"
-            + "\n".join(lines)
-            + "\n"
+            f"{d} variables, lag {LAGS}, ER with {d} edges within a step, one lagged cause per\n"
+            f"lag and variable on average, noise of variance one. Mean F1 over {options.seeds}\n"
+            "seeds, and the least F1 of all edges together. CPU seconds per run, one thread, a\n"
+            "busy machine.\n\n" + "\n".join(lines) + "\n"
         )
 
 
