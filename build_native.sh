@@ -1,0 +1,17 @@
+#!/bin/sh
+# Build the compiled core and put it beside its Python side, for work on the sources.
+#   sh build_native.sh [release | sanitize]     PYTHON=... names the interpreter
+set -eu
+cd "$(dirname "$0")"
+variant="${1:-release}"
+case "$variant" in
+  release) options="" ;;
+  sanitize) options="-DISTHMUS_SANITIZE=ON -DCMAKE_BUILD_TYPE=Debug" ;;
+  *) echo "unknown variant: $variant" >&2; exit 2 ;;
+esac
+python="${PYTHON:-python3}"
+# shellcheck disable=SC2086 - options are words
+cmake -S . -B "build/$variant" -G Ninja $options \
+  -DPython_EXECUTABLE="$(command -v "$python")" -Dnanobind_DIR="$("$python" -m nanobind --cmake_dir)" >/dev/null
+ninja -C "build/$variant" -j2 _native
+cp build/"$variant"/_native*.so src/isthmus/kernels/

@@ -1,0 +1,1 @@
+"""Typed Python side of the compiled core; nothing else imports the compiled module."""

@@ -1,0 +1,10 @@
+#include "bindings.hpp"
+
+NB_MODULE(_native, m) {
+    m.doc() = "Compiled kernels.";
+    // At exit nanobind lists what is still alive, on the user's terminal. Objects that a module's
+    // globals or another library's caches hold are no leak of ours.
+    nanobind::set_leak_warnings(false);
+    isthmus::bind_scoring(m);
+    isthmus::bind_orders(m);
+}

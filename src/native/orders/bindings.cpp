@@ -1,0 +1,82 @@
+#include "bindings.hpp"
+#include "orders/boss_run.hpp"
+
+namespace isthmus {
+
+namespace {
+
+int traverse_run(PyObject* self, visitproc visit, void* arg) {
+    Py_VISIT(Py_TYPE(self));
+    if (nb::inst_ready(self)) Py_VISIT(nb::find(nb::inst_ptr<BossRun>(self)->local_score()).ptr());
+    return 0;
+}
+
+PyType_Slot run_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(&traverse_run)}, {0, nullptr}};
+
+}  // namespace
+
+void bind_orders(nb::module_& m) {
+    nb::class_<BossRun> run(m, "BossRun", nb::type_slots(run_slots));
+    nb::enum_<BossRun::Stage>(run, "Stage")
+        .value("WANTS_ORDER", BossRun::Stage::wants_order)
+        .value("SETTLING", BossRun::Stage::settling)
+        .value("WANTS_TURNS", BossRun::Stage::wants_turns)
+        .value("SWEEPING", BossRun::Stage::sweeping);
+    run.def(
+           "__init__",
+           [](BossRun* self, std::shared_ptr<const LocalScore> score,
+              const Array<bool, 2>& required, const Array<bool, 2>& forbidden,
+              std::optional<std::size_t> max_parents, double tolerance) {
+               std::construct_at(
+                   self, std::move(score),
+                   Rules{to_flags(required), to_flags(forbidden),
+                         max_parents.value_or(required.shape(0))},
+                   tolerance);
+           },
+           "score"_a, nb::kw_only(), "required"_a, "forbidden"_a, "max_parents"_a.none(),
+           "tolerance"_a)
+        .def(
+            "start",
+            [](BossRun& self, const Array<Variable, 1>& order) {
+                const auto claim = self.claim();
+                self.start(to_variables(order));
+            },
+            "order"_a)
+        .def(
+            "sweep",
+            [](BossRun& self, const Array<Variable, 1>& turns) {
+                const auto claim = self.claim();
+                self.sweep(to_variables(turns));
+            },
+            "turns"_a)
+        .def(
+            "step",
+            [](BossRun& self, double seconds) {
+                const auto claim = self.claim();
+                const nb::gil_scoped_release no_gil;
+                auto watch = watch_for(seconds);
+                return self.step(watch);
+            },
+            "seconds"_a = 0.01, "Work until it wants something, for so long at most.")
+        .def(
+            "best",
+            [](BossRun& self) {
+                const auto claim = self.claim();
+                std::optional<BossRun::Best> best;
+                {
+                    const nb::gil_scoped_release no_gil;
+                    auto watch = Watch::unlimited(&check_signals);
+                    best = self.best(watch);
+                }
+                std::optional<std::pair<std::vector<std::vector<Variable>>, double>> result;
+                if (best) result.emplace(std::move(best->parents), best->score);
+                return result;
+            })
+        .def_prop_ro("stage", &BossRun::stage)
+        .def_prop_ro("sweeps", &BossRun::sweeps)
+        .def_prop_ro("moved", &BossRun::moved)
+        .def_prop_ro("nodes", &BossRun::nodes)
+        .def_prop_ro("score", &BossRun::score);
+}
+
+}  // namespace isthmus
