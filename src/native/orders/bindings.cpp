@@ -33,7 +33,7 @@ void bind_orders(nb::module_& m) {
                          max_parents.value_or(required.shape(0))},
                    tolerance);
            },
-           "score"_a, nb::kw_only(), "required"_a, "forbidden"_a, "max_parents"_a.none(),
+           "score"_a, nb::kw_only(), "required"_a.noconvert(), "forbidden"_a.noconvert(), "max_parents"_a.none(),
            "tolerance"_a)
         .def(
             "start",
@@ -41,14 +41,14 @@ void bind_orders(nb::module_& m) {
                 const auto claim = self.claim();
                 self.start(to_variables(order));
             },
-            "order"_a)
+            "order"_a.noconvert())
         .def(
             "sweep",
             [](BossRun& self, const Array<Variable, 1>& turns) {
                 const auto claim = self.claim();
                 self.sweep(to_variables(turns));
             },
-            "turns"_a)
+            "turns"_a.noconvert())
         .def(
             "step",
             [](BossRun& self, double seconds) {
@@ -72,6 +72,20 @@ void bind_orders(nb::module_& m) {
                 if (best) result.emplace(std::move(best->parents), best->score);
                 return result;
             })
+        .def("parents",
+             [](BossRun& self) {
+                 const auto claim = self.claim();
+                 const nb::gil_scoped_release no_gil;
+                 auto watch = Watch::unlimited(&check_signals);
+                 return self.parents(watch);
+             },
+             "Parents of each variable in the current order.")
+        .def_prop_ro("order",
+                     [](BossRun& self) {
+                         const auto claim = self.claim();
+                         return std::vector<Variable>{self.order().begin(), self.order().end()};
+                     })
+        .def_prop_ro("settled", &BossRun::settled)
         .def_prop_ro("stage", &BossRun::stage)
         .def_prop_ro("sweeps", &BossRun::sweeps)
         .def_prop_ro("moved", &BossRun::moved)

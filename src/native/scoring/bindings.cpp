@@ -72,9 +72,9 @@ void bind_scoring(nb::module_& m) {
 
     nb::class_<LocalScore>(m, "LocalScore", "A decomposable objective to be maximised.")
         .def_prop_ro("size", &LocalScore::size, "Number of variables.")
-        .def("extensions", &extensions, "child"_a, "parents"_a, "candidates"_a,
+        .def("extensions", &extensions, "child"_a, "parents"_a.noconvert(), "candidates"_a.noconvert(),
              "Score ``parents`` and each of its one-element extensions.")
-        .def("reductions", &reductions, "child"_a, "parents"_a, "first"_a = 0,
+        .def("reductions", &reductions, "child"_a, "parents"_a.noconvert(), "first"_a = 0,
              "Score ``parents`` without each one from ``first`` on.")
         .def_prop_ro(
             "handle", [](const LocalScore& score) { return foreign_handle(score); },

@@ -1,0 +1,228 @@
+"""Searches over orders of the variables: grow-shrink trees and best order score search (BOSS).
+
+Random choices are made here, with NumPy's generator; everything else is compiled.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isthmus.kernels import _native
+from isthmus.kernels.scoring import LocalScore, local
+
+Flags: TypeAlias = NDArray[np.bool_]
+Integers: TypeAlias = NDArray[np.int64]
+Parents: TypeAlias = tuple[tuple[int, ...], ...]
+
+PLACE_TOLERANCE = 1e-6
+"""By how much a place in the order must be better than another to be preferred."""
+
+_Stage = _native.BossRun.Stage
+
+
+@final
+class BossRun:
+    """Best order score search, one time slice per step.
+
+    Parameters
+    ----------
+    score
+        Score to maximise.
+    rng
+        Generator of all random choices.
+    starts
+        Number of random orders to start from, at least 1.
+    required, forbidden
+        Edges that must or must not be there, as matrices [from, to].
+    max_parents
+        Upper bound on the number of parents; None for no bound.
+    """
+
+    def __init__(
+        self,
+        score: LocalScore,
+        rng: np.random.Generator,
+        *,
+        starts: int = 4,
+        required: Flags | None = None,
+        forbidden: Flags | None = None,
+        max_parents: int | None = None,
+    ) -> None:
+        if starts < 1:
+            raise ValueError(f"starts is {starts}; it must be at least 1")
+        self._score = score
+        self._rng = rng
+        self._starts = starts
+        self._starts_left = starts
+        self._required = _flags(required, score.size)
+        self._run = _native.BossRun(
+            score,
+            required=self._required,
+            forbidden=_flags(forbidden, score.size),
+            max_parents=max_parents,
+            tolerance=PLACE_TOLERANCE,
+        )
+
+    def step(self, seconds: float = 0.01) -> bool:
+        """Search for at most this many seconds; return whether the search is finished."""
+        stage = self._run.stage
+        if stage is _Stage.WANTS_ORDER:
+            if self._starts_left == 0:
+                return True
+            self._starts_left -= 1
+            self._run.start(random_order(self._required, self._rng))
+        elif stage is _Stage.WANTS_TURNS:
+            self._run.sweep(self._rng.permutation(self._score.size))
+        stage = self._run.step(seconds)
+        return self._starts_left == 0 and stage is _Stage.WANTS_ORDER
+
+    def best(self) -> tuple[Parents, float]:
+        """Return the parents and the score of the best graph so far.
+
+        While no order has been scored, that is the graph of the required edges.
+        """
+        best = self._run.best()
+        if best is not None:
+            return _as_tuples(best[0]), best[1]
+        parents = tuple(
+            tuple(np.flatnonzero(self._required[:, v]).tolist()) for v in range(self._score.size)
+        )
+        return parents, sum(local(self._score, v, p) for v, p in enumerate(parents))
+
+    @property
+    def score(self) -> float:
+        """Best score so far, including that of the current order."""
+        return self._run.score
+
+    def describe(self) -> str:
+        """Return a phrase on the progress of the run."""
+        start = self._starts - self._starts_left
+        if self._run.stage is _Stage.SETTLING:
+            return f"start {start}: first scores"
+        return (
+            f"start {start} of {self._starts}, sweep {self._run.sweeps}: "
+            f"{self._run.moved} of {self._score.size} variables"
+        )
+
+
+@final
+class OrderDescent:
+    """Parents along a given order, which is then improved by moving one variable at a time.
+
+    What has been scored along one order is kept for the next one.
+
+    Parameters
+    ----------
+    score
+        Score to maximise.
+    rng
+        Generator of the turns in which variables move.
+    tolerance
+        By how much a place in the order must be better than another to be preferred.
+    max_sweeps
+        Upper bound on the number of sweeps over all variables per order.
+    required, forbidden
+        Edges that must or must not be there, as matrices [from, to].
+    max_parents
+        Upper bound on the number of parents; None for no bound.
+    """
+
+    def __init__(
+        self,
+        score: LocalScore,
+        rng: np.random.Generator,
+        *,
+        tolerance: float = 1e-10,
+        max_sweeps: int = 50,
+        required: Flags | None = None,
+        forbidden: Flags | None = None,
+        max_parents: int | None = None,
+    ) -> None:
+        self._rng = rng
+        self._size = score.size
+        self._max_sweeps = max_sweeps
+        self._refine = True
+        self._run = _native.BossRun(
+            score,
+            required=_flags(required, score.size),
+            forbidden=_flags(forbidden, score.size),
+            max_parents=max_parents,
+            tolerance=tolerance,
+        )
+
+    def start(self, order: Integers, *, refine: bool = True) -> None:
+        """Continue with this order; without ``refine`` no variable moves."""
+        self._refine = refine
+        self._run.start(np.ascontiguousarray(order, dtype=np.int64))
+
+    def step(self, seconds: float = 0.01) -> bool:
+        """Work for at most this many seconds; return whether the order is final."""
+        if self._finished():
+            return True
+        if self._run.stage is _Stage.WANTS_TURNS:
+            self._run.sweep(self._rng.permutation(self._size))
+        self._run.step(seconds)
+        return self._finished()
+
+    def _finished(self) -> bool:
+        stage = self._run.stage
+        if stage is _Stage.WANTS_TURNS:
+            return not self._refine or self._size == 1 or self._run.sweeps >= self._max_sweeps
+        return stage is _Stage.WANTS_ORDER
+
+    @property
+    def settled(self) -> bool:
+        """Whether every variable has its parents along the order."""
+        return self._run.settled
+
+    @property
+    def sweeps(self) -> int:
+        """Number of sweeps begun with this order."""
+        return self._run.sweeps
+
+    @property
+    def moved(self) -> int:
+        """Number of variables whose turn has passed in this sweep."""
+        return self._run.moved
+
+    def order(self) -> Integers:
+        """Return the current order."""
+        return np.array(self._run.order, np.int64)
+
+    def parents(self) -> Parents:
+        """Return the parents of each variable in the current order, in ascending order."""
+        return _as_tuples(self._run.parents())
+
+
+def random_order(required: Flags, rng: np.random.Generator) -> Integers:
+    """Draw an order in which required parents come before their children."""
+    shuffled = rng.permutation(len(required))
+    if not required.any():
+        return shuffled.astype(np.int64, copy=False)
+    placed: list[int] = []
+    waiting = {int(v): set(np.flatnonzero(required[:, v]).tolist()) for v in shuffled}
+    while waiting:
+        ready = next((v for v, before in waiting.items() if not before), None)
+        if ready is None:
+            raise ValueError("the required edges form a cycle")
+        placed.append(ready)
+        del waiting[ready]
+        for before in waiting.values():
+            before.discard(ready)
+    return np.array(placed, dtype=np.int64)
+
+
+def _flags(edges: Flags | None, size: int) -> Flags:
+    if edges is None:
+        return np.zeros((size, size), np.bool_)
+    return np.ascontiguousarray(edges, dtype=np.bool_)
+
+
+def _as_tuples(parents: list[list[int]]) -> Parents:
+    return tuple(map(tuple, parents))
+
+
+__all__ = ["BossRun", "OrderDescent", "random_order"]

@@ -1,0 +1,132 @@
+"""Local scores of the compiled core: Gaussian ones, Python functions and foreign C functions.
+
+A score gives ``score(child | parents)`` for many parent sets at a time: ``extensions`` adds each
+of several candidates to a set, ``reductions`` removes each of its members. Variables are indices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isthmus.kernels._native import (
+    ForeignScore,
+    GaussianBlockScore,
+    GaussianScore,
+    LocalScore,
+    PythonScore,
+    ScoreFailed,
+)
+
+Floats: TypeAlias = NDArray[np.float64]
+Integers: TypeAlias = NDArray[np.int64]
+
+
+def gaussian_score(
+    correlation: Floats,
+    log_scale: Floats,
+    *,
+    constant: Floats,
+    log_variance: Floats,
+    log_determinant: Floats,
+    tolerance: float,
+    squares: Floats | None = None,
+) -> LocalScore:
+    """Score variables of one column each by their correlation matrix.
+
+    The score of a child with k parents is ``constant[k] - log_variance[k] * log v -
+    log_determinant[k] * log det - squares[child] * v``, where ``v`` is the variance of the child
+    given its parents and ``det`` the determinant of the parents' covariance.
+
+    Parameters
+    ----------
+    correlation, log_scale
+        Correlation matrix and logarithms of the variances.
+    constant, log_variance, log_determinant
+        Weights for 0 to d parents.
+    tolerance
+        Share of its variance below which the rest of a column counts as determined by others.
+    squares
+        Weight of the variance itself, per child and in units of the child's variance; by default 0.
+    """
+    return GaussianScore(
+        correlation=correlation,
+        log_scale=log_scale,
+        constant=constant,
+        log_variance=log_variance,
+        log_determinant=log_determinant,
+        squares=np.zeros(len(correlation)) if squares is None else squares,
+        tolerance=tolerance,
+    )
+
+
+def gaussian_block_score(
+    correlation: Floats,
+    starts: Integers,
+    base: Floats,
+    *,
+    half_n: float,
+    penalty: float,
+    tolerance: float,
+) -> LocalScore:
+    """Score variables that are blocks of columns, such as the indicators of a discrete variable.
+
+    The score of a child is ``base[child] - penalty * (columns of the parents) * (columns of the
+    child) - half_n * log det cov(child | parents)``.
+
+    Parameters
+    ----------
+    correlation
+        Correlation matrix of all columns.
+    starts
+        Columns ``starts[v]`` to ``starts[v + 1]`` belong to variable ``v``.
+    base
+        Score of each variable before its parents are considered.
+    half_n
+        Half the number of rows.
+    penalty
+        Price of one regression coefficient.
+    tolerance
+        Share of its variance below which the rest of a column counts as determined by others.
+    """
+    return GaussianBlockScore(
+        correlation=correlation,
+        starts=starts,
+        base=base,
+        half_n=half_n,
+        penalty=penalty,
+        tolerance=tolerance,
+    )
+
+
+def python_score(size: int, function: Callable[[int, tuple[int, ...]], float]) -> LocalScore:
+    """Score by a Python function of a child and its parents in ascending order.
+
+    Each value is computed once and kept.
+    """
+    return PythonScore(size, function)
+
+
+def foreign_score(size: int, handle: tuple[int, int], keep: object = None) -> LocalScore:
+    """Score by a C function and its data, given as addresses; ``keep`` lives as long."""
+    return ForeignScore(size, *handle, keep)
+
+
+def local(score: LocalScore, child: int, parents: Sequence[int]) -> float:
+    """Score one child with its parents."""
+    none = np.empty(0, np.int64)
+    return float(score.extensions(child, np.asarray(parents, np.int64), none)[0])
+
+
+__all__ = [
+    "LocalScore",
+    "ScoreFailed",
+    "foreign_score",
+    "gaussian_block_score",
+    "gaussian_score",
+    "local",
+    "python_score",
+]
