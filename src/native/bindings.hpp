@@ -69,7 +69,10 @@ inline Watch watch_for(double seconds) {
             &check_signals};
 }
 
+void bind_counting(nb::module_& m);
 void bind_scoring(nb::module_& m);
+void bind_discrete_scores(nb::module_& m);
+void bind_xges(nb::module_& m);
 void bind_orders(nb::module_& m);
 
 }  // namespace isthmus

@@ -1,4 +1,4 @@
-"""Local scores of the compiled core: Gaussian ones, Python functions and foreign C functions.
+"""Local scores of the compiled core: Gaussian, discrete, Python functions, foreign C functions.
 
 A score gives ``score(child | parents)`` for many parent sets at a time: ``extensions`` adds each
 of several candidates to a set, ``reductions`` removes each of its members. Variables are indices.
@@ -12,7 +12,10 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from isthmus.errors import DataError
 from isthmus.kernels._native import (
+    DiscreteForm,
+    DiscreteScore,
     ForeignScore,
     GaussianBlockScore,
     GaussianScore,
@@ -102,6 +105,32 @@ def gaussian_block_score(
     )
 
 
+def discrete_score(
+    codes: NDArray[np.uint8] | NDArray[np.uint16],
+    weights: Integers | None,
+    cardinalities: Integers,
+    form: DiscreteForm,
+    parameter: float = 0.0,
+) -> LocalScore:
+    """Score discrete variables by the counts of their levels.
+
+    Parameters
+    ----------
+    codes, weights, cardinalities
+        As for ``isthmus.kernels.counting.tally``.
+    form, parameter
+        ``LIKELIHOOD`` and the penalty per free parameter (half the logarithm of the number of
+        rows: BIC; 1: AIC); ``BDEU`` and the equivalent sample size; ``K2``; ``SUPPORT``, the number
+        of combinations of levels in the data.
+    """
+    given = None if weights is None else np.ascontiguousarray(weights, np.int64)
+    cards = np.ascontiguousarray(cardinalities, np.int64)
+    try:
+        return DiscreteScore(np.ascontiguousarray(codes), given, cards, form, parameter)
+    except ValueError as error:
+        raise DataError(str(error)) from None
+
+
 def python_score(size: int, function: Callable[[int, tuple[int, ...]], float]) -> LocalScore:
     """Score by a Python function of a child and its parents in ascending order.
 
@@ -122,8 +151,10 @@ def local(score: LocalScore, child: int, parents: Sequence[int]) -> float:
 
 
 __all__ = [
+    "DiscreteForm",
     "LocalScore",
     "ScoreFailed",
+    "discrete_score",
     "foreign_score",
     "gaussian_block_score",
     "gaussian_score",

@@ -1,0 +1,4 @@
+#include "bindings.hpp"
+namespace isthmus {
+void bind_xges(nb::module_&) {}
+}
