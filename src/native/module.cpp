@@ -10,4 +10,5 @@ NB_MODULE(_native, m) {
     isthmus::bind_discrete_scores(m);
     isthmus::bind_xges(m);
     isthmus::bind_orders(m);
+    isthmus::bind_continuous(m);
 }

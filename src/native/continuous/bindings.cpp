@@ -1,0 +1,183 @@
+#include "bindings.hpp"
+
+#include <nanobind/stl/tuple.h>
+
+#include <stdexcept>
+#include <string>
+#include <tuple>
+
+#include "continuous/barrier_sweeps.hpp"
+#include "continuous/group_descent.hpp"
+#include "continuous/regression.hpp"
+
+namespace isthmus {
+
+namespace {
+
+using NewMatrix = nb::ndarray<nb::numpy, double, nb::ndim<2>>;
+
+/// A square matrix, also if it has no rows: then `Matrix` does not know that it has no columns.
+Matrix<double> to_square(const Array<double, 2>& array, const char* name) {
+    if (array.shape(0) != array.shape(1)) {
+        throw std::invalid_argument{std::string{name} + " must be a square matrix"};
+    }
+    return to_matrix(array);
+}
+
+NewMatrix to_new_matrix(const Matrix<double>& matrix) {
+    const std::size_t d = matrix.columns();
+    auto values = std::make_unique<double[]>(std::max<std::size_t>(matrix.rows() * d, 1));
+    for (std::size_t i = 0; i < matrix.rows(); ++i) {
+        std::ranges::copy(matrix.row(i), values.get() + i * d);
+    }
+    const nb::capsule owner{values.get(), [](void* data) noexcept {
+                                std::default_delete<double[]>{}(static_cast<double*>(data));
+                            }};
+    return {values.release(), {matrix.rows(), d}, owner};
+}
+
+void bind_barrier(nb::module_& m) {
+    nb::class_<BarrierSweeps>(m, "BarrierSweeps")
+        .def(
+            "__init__",
+            [](BarrierSweeps* self, const Array<double, 2>& moments, const Array<bool, 2>& open,
+               double radius) {
+                std::construct_at(self, to_square(moments, "moments"), to_flags(open), radius);
+            },
+            "moments"_a, nb::kw_only(), "open"_a, "radius"_a)
+        .def(
+            "begin",
+            [](BarrierSweeps& self, const Array<Variable, 1>& turns, const Array<double, 1>& scale,
+               const Array<double, 2>& penalty, double barrier, double tolerance) {
+                const auto claim = self.claim();
+                self.begin({.turns = to_vector(turns),
+                            .scale = to_vector(scale),
+                            .penalty = to_square(penalty, "penalty"),
+                            .barrier = barrier,
+                            .tolerance = tolerance});
+            },
+            "turns"_a, nb::kw_only(), "scale"_a, "penalty"_a, "barrier"_a, "tolerance"_a,
+            "Begin a sweep over the columns in these turns.")
+        .def(
+            "step",
+            [](BarrierSweeps& self, double seconds) {
+                const auto claim = self.claim();
+                const nb::gil_scoped_release no_gil;
+                auto watch = watch_for(seconds);
+                return self.step(watch);
+            },
+            "seconds"_a = 0.01, "Work for so long at most; return whether the sweep is finished.")
+        .def(
+            "incoming",
+            [](BarrierSweeps& self) {
+                const auto claim = self.claim();
+                return to_new_matrix(self.incoming());
+            },
+            "Copy the weights, [to, from].")
+        .def(
+            "inverse_error",
+            [](BarrierSweeps& self) {
+                const auto claim = self.claim();
+                const nb::gil_scoped_release no_gil;
+                return self.inverse_error();
+            })
+        .def(
+            "set_inverse",
+            [](BarrierSweeps& self, const Array<double, 2>& inverse) {
+                const auto claim = self.claim();
+                self.set_inverse(to_square(inverse, "the inverse"));
+            },
+            "inverse"_a)
+        .def_prop_ro("done", &BarrierSweeps::done)
+        .def_prop_ro("moved", &BarrierSweeps::moved);
+}
+
+/// The descent with the array of features that it reads.
+struct HeldDescent {
+    HeldDescent(Array<double, 2> array, std::vector<Variable> starts, std::vector<double> steeps)
+        : features{std::move(array)},
+          descent{{features.data(), features.size()}, std::move(starts), std::move(steeps)} {}
+
+    Array<double, 2> features;
+    GroupDescent descent;
+};
+
+void bind_descent(nb::module_& m) {
+    nb::class_<HeldDescent>(m, "GroupDescent")
+        .def(
+            "__init__",
+            [](HeldDescent* self, Array<double, 2> features, const Array<Variable, 1>& starts,
+               const Array<double, 1>& steeps) {
+                if (features.shape(0) != features.shape(1)) {
+                    throw std::invalid_argument{"features must be a square matrix"};
+                }
+                std::construct_at(self, std::move(features), to_vector(starts), to_vector(steeps));
+            },
+            // Features may take hundreds of megabytes: they are not converted, and not copied.
+            nb::arg("features").noconvert(), nb::kw_only(), "starts"_a, "steeps"_a)
+        .def(
+            "begin",
+            [](HeldDescent& self, const Array<double, 1>& coefficients,
+               const Array<double, 1>& cross, const Array<double, 1>& penalties,
+               const Array<Variable, 1>& causes, double tolerance, std::size_t limit) {
+                const auto claim = self.descent.claim();
+                self.descent.begin({.cross = to_vector(cross),
+                                    .penalties = to_vector(penalties),
+                                    .causes = to_vector(causes),
+                                    .tolerance = tolerance,
+                                    .limit = limit},
+                                   to_vector(coefficients));
+            },
+            "coefficients"_a, nb::kw_only(), "cross"_a, "penalties"_a, "causes"_a, "tolerance"_a,
+            "limit"_a, "Start from these coefficients.")
+        .def(
+            "step",
+            [](HeldDescent& self, double seconds) {
+                const auto claim = self.descent.claim();
+                const nb::gil_scoped_release no_gil;
+                auto watch = watch_for(seconds);
+                return self.descent.step(watch);
+            },
+            "seconds"_a = 0.01, "Work for so long at most; return whether the end is reached.")
+        .def(
+            "coefficients",
+            [](HeldDescent& self) {
+                const auto claim = self.descent.claim();
+                const auto values = self.descent.coefficients();
+                return to_array({values.begin(), values.end()});
+            },
+            "Copy the coefficients reached.")
+        .def_prop_ro("sweeps", [](const HeldDescent& self) { return self.descent.sweeps(); });
+}
+
+std::tuple<double, NewArray> regression(const Array<double, 2>& moments, std::size_t child,
+                                        const Array<Variable, 1>& parents, double tolerance) {
+    const std::size_t d = moments.shape(0);
+    if (moments.shape(1) != d) throw std::invalid_argument{"moments must be a square matrix"};
+    if (child >= d) throw std::invalid_argument{"there is no such child"};
+    for (std::size_t a = 0; a < parents.size(); ++a) {
+        if (parents.data()[a] < 0 || static_cast<std::size_t>(parents.data()[a]) >= d) {
+            throw std::invalid_argument{"there is no such parent"};
+        }
+    }
+    Regression result;
+    {
+        const nb::gil_scoped_release no_gil;
+        auto watch = Watch::unlimited(&check_signals);
+        result = regress({moments.data(), moments.size()}, d, child, to_variables(parents),
+                         tolerance, watch);
+    }
+    return {result.share, to_array(std::move(result.weights))};
+}
+
+}  // namespace
+
+void bind_continuous(nb::module_& m) {
+    bind_barrier(m);
+    bind_descent(m);
+    m.def("regression", &regression, nb::arg("moments").noconvert(), "child"_a, "parents"_a,
+          "tolerance"_a,
+          "Return the share of the child's variance that its parents leave, and their weights.");
+}
+
+}  // namespace isthmus

@@ -1,0 +1,61 @@
+#include "continuous/vectors.hpp"
+
+#include "core/simd.hpp"
+
+namespace isthmus {
+
+ISTHMUS_CLONES
+void add_scaled(double* __restrict target, const double* __restrict row, double factor,
+                std::size_t length) {
+    for (std::size_t x = 0; x < length; ++x) target[x] += row[x] * factor;
+}
+
+ISTHMUS_CLONES
+void subtract_rows(double* __restrict target, const double* __restrict base, std::size_t stride,
+                   std::size_t count, std::size_t length) {
+    std::size_t m = 0;
+    for (; m + 4 <= count; m += 4) {
+        const double* const r0 = base + m * stride;
+        const double* const r1 = r0 + stride;
+        const double* const r2 = r1 + stride;
+        const double* const r3 = r2 + stride;
+        const double a0 = *r0;
+        const double a1 = *r1;
+        const double a2 = *r2;
+        const double a3 = *r3;
+        for (std::size_t x = 0; x < length; ++x) {
+            target[x] = (((target[x] - a0 * r0[x]) - a1 * r1[x]) - a2 * r2[x]) - a3 * r3[x];
+        }
+    }
+    for (; m < count; ++m) {
+        const double* const row = base + m * stride;
+        const double factor = *row;
+        for (std::size_t x = 0; x < length; ++x) target[x] -= factor * row[x];
+    }
+}
+
+ISTHMUS_CLONES
+double dot(const double* a, const double* b, std::size_t length) {
+    double part[8] = {};
+    std::size_t x = 0;
+    for (; x + 8 <= length; x += 8) {
+        for (std::size_t l = 0; l < 8; ++l) part[l] += a[x + l] * b[x + l];
+    }
+    double sum = ((part[0] + part[1]) + (part[2] + part[3])) +
+                 ((part[4] + part[5]) + (part[6] + part[7]));
+    for (; x < length; ++x) sum += a[x] * b[x];
+    return sum;
+}
+
+ISTHMUS_CLONES
+void rotate_rows(double* __restrict a, double* __restrict b, double cosine, double sine,
+                 std::size_t length) {
+    for (std::size_t x = 0; x < length; ++x) {
+        const double u = a[x];
+        const double v = b[x];
+        a[x] = cosine * u + sine * v;
+        b[x] = cosine * v - sine * u;
+    }
+}
+
+}  // namespace isthmus
