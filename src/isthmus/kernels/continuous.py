@@ -1,11 +1,190 @@
-"""Compiled solvers of the continuous searches: columns of weights from second moments.
+"""Solvers of the continuous searches: columns of weights from second moments.
 
-All objects work in slices of time: ``step(seconds)`` returns whether they are done, raises
-``KeyboardInterrupt`` on Ctrl-C, and goes on where it was when it is called again.
+All objects work in slices of time: ``step(seconds)`` returns whether the work is finished, raises
+`KeyboardInterrupt` on Ctrl-C, and continues where it was when it is called again. With any length
+of the slices the results are the same.
 """
 
 from __future__ import annotations
 
-from isthmus.kernels._native import BarrierSweeps, GroupDescent, regression
+from typing import TypeAlias, final
 
-__all__ = ["BarrierSweeps", "GroupDescent", "regression"]
+import numpy as np
+from numpy.typing import NDArray
+
+from isthmus.kernels import _native
+
+Flags: TypeAlias = NDArray[np.bool_]
+Floats: TypeAlias = NDArray[np.float64]
+Integers: TypeAlias = NDArray[np.int64]
+
+
+def _integers(values: Integers) -> Integers:
+    # Numbers with a fraction are refused, not truncated.
+    return np.asarray(values).astype(np.int64, casting="safe", copy=False)
+
+
+@final
+class BarrierSweeps:
+    """Weights under a barrier ``-t log det(radius I - W ∘ W)``, one column after the other.
+
+    A column is set to the exact minimum over its weights, all others held fixed. The weights start
+    at zero. The penalties, the barrier weight t and the turns of the columns are given per sweep.
+
+    Parameters
+    ----------
+    moments
+        Second moments of the variables, S.
+    open
+        Edges that may be there, [from, to].
+    radius
+        Upper bound on the spectral radius of the squared weights.
+    """
+
+    def __init__(self, moments: Floats, *, open: Flags, radius: float = 1.0) -> None:
+        self._native = _native.BarrierSweeps(
+            moments, open=np.ascontiguousarray(open.T), radius=radius
+        )
+        self._radius = radius
+
+    def begin(
+        self,
+        turns: Integers,
+        *,
+        scale: Floats,
+        penalties: Floats,
+        barrier: float,
+        tolerance: float,
+    ) -> None:
+        """Begin a sweep.
+
+        Parameters
+        ----------
+        turns
+            Columns to solve, in this order.
+        scale
+            Factor of the squared loss of each column.
+        penalties
+            Cost of one unit of the absolute weight of each edge, [from, to].
+        barrier
+            Weight t of the barrier.
+        tolerance
+            Largest slope at which a column counts as solved.
+        """
+        self._native.begin(
+            _integers(turns),
+            scale=scale,
+            penalty=np.ascontiguousarray(penalties.T),
+            barrier=barrier,
+            tolerance=tolerance,
+        )
+
+    def step(self, seconds: float = 0.01) -> bool:
+        """Work for at most this long; return whether the sweep is finished."""
+        return self._native.step(seconds)
+
+    @property
+    def done(self) -> int:
+        """Number of columns solved in this sweep."""
+        return self._native.done
+
+    @property
+    def moved(self) -> float:
+        """Largest change of a weight in this sweep."""
+        return self._native.moved
+
+    def weights(self) -> Floats:
+        """Return the weights, [from, to]."""
+        return self._native.incoming().T
+
+    def inverse_error(self) -> float:
+        """Return how far the inverse that is kept of ``radius I - W ∘ W`` is from exact.
+
+        It is updated with each column, and rounding errors add up over the sweeps.
+        """
+        return self._native.inverse_error()
+
+    def set_inverse(self, inverse: Floats) -> None:
+        """Replace the inverse of ``radius I - W ∘ W``; only between two sweeps."""
+        self._native.set_inverse(inverse)
+
+
+@final
+class GroupDescent:
+    """Group lasso with a quadratic loss, by block coordinate descent.
+
+    Minimises ``c'Sc / 2 - b'c + Σ penalty |c of a group|``.
+
+    Parameters
+    ----------
+    features
+        S, contiguous; it is not copied and must not be changed meanwhile.
+    starts
+        Where each group starts, and the end of the last.
+    steeps
+        Largest eigenvalue of each group's block of S.
+    """
+
+    def __init__(self, features: Floats, *, starts: Integers, steeps: Floats) -> None:
+        self._native = _native.GroupDescent(features, starts=_integers(starts), steeps=steeps)
+
+    def begin(
+        self,
+        coefficients: Floats,
+        *,
+        cross: Floats,
+        penalties: Floats,
+        causes: Integers,
+        tolerance: float,
+        limit: int,
+    ) -> None:
+        """Start from these coefficients.
+
+        Parameters
+        ----------
+        coefficients
+            First guess, which is not changed.
+        cross
+            b.
+        penalties
+            Penalty of each group.
+        causes
+            Groups that may move; the others keep their coefficients.
+        tolerance
+            Largest change of a gradient in the last sweep.
+        limit
+            Maximum number of sweeps.
+        """
+        self._native.begin(
+            coefficients,
+            cross=cross,
+            penalties=penalties,
+            causes=_integers(causes),
+            tolerance=tolerance,
+            limit=limit,
+        )
+
+    def step(self, seconds: float = 0.01) -> bool:
+        """Work for at most this long; return whether the minimum or the limit is reached."""
+        return self._native.step(seconds)
+
+    @property
+    def sweeps(self) -> int:
+        """Number of sweeps finished."""
+        return self._native.sweeps
+
+    def coefficients(self) -> Floats:
+        """Return the coefficients reached."""
+        return self._native.coefficients()
+
+
+def regression(
+    moments: Floats, child: int, parents: Integers, tolerance: float
+) -> tuple[float, Floats]:
+    """Regress a variable on others by their second moments.
+
+    Returns the share of the variance of ``child`` that the parents leave, at least ``tolerance``,
+    and the weights of the parents. A parent of whose variance those before it leave no more than
+    ``tolerance`` has the weight zero.
+    """
+    return _native.regression(moments, child, _integers(parents), tolerance)

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "continuous/vectors.hpp"
 
@@ -43,6 +44,8 @@ void ColumnSolver::begin(const ColumnProblem& problem, std::span<double> weights
     }
     if (problem.barrier > 0.0) value_ -= problem.barrier * std::log(1.0 - used_);
     steps_ = 0;
+    one_by_one_ = false;
+    stalled_ = false;
     under_way_ = true;
     factoring_ = false;
 }
@@ -52,11 +55,11 @@ double ColumnSolver::solve(Watch& watch) {
         if (!factoring_) {
             if (steps_ == most_steps) break;
             ++steps_;
-            const std::size_t before = active_.size();
             prepare_slopes();
-            if (worst_ <= problem().tolerance) {
+            settled_ = active_.size();
+            if (worst_ <= problem().tolerance || stalled_) {
                 enter();
-                if (active_.size() == before) break;
+                if (active_.size() == settled_) break;
             }
             ridge_ = 0.0;
             assemble();
@@ -70,7 +73,11 @@ double ColumnSolver::solve(Watch& watch) {
             assemble();
         }
         factoring_ = false;
-        if (!advance()) break;
+        const bool moved = advance();
+        // Slopes are rounded in proportion to the variances: less may not be to be had. Then zero
+        // weights still get their turn, unless it was theirs.
+        if (!moved && (stalled_ || entering_)) break;
+        stalled_ = !moved;
         watch.poll();
     }
     under_way_ = false;
@@ -104,12 +111,13 @@ void ColumnSolver::enter() {
         }
     }
     if (!(worst > tolerance)) return;
-    int room = most_newcomers;
+    int room = one_by_one_ ? 1 : most_newcomers;
+    const double least = one_by_one_ ? worst : 0.5 * worst;
     for (std::size_t i = 0; i < d && room > 0; ++i) {
         if (open[i] == 0 || weights_[i] != 0.0) continue;
         const double slope = c * (product_[i] - target[i]);
         const double excess = std::abs(slope) - penalty[i];
-        if (excess >= 0.5 * worst) {
+        if (excess >= least) {
             active_.push_back(i);
             sign_.push_back(slope > 0.0 ? -1.0 : 1.0);
             slope_.push_back(sign_.back() * excess);
@@ -168,7 +176,7 @@ void ColumnSolver::keep_within_signs() {
     }
 }
 
-/// Takes the step; returns whether to go on.
+/// Takes the step; returns whether that helped.
 bool ColumnSolver::advance() {
     const auto& [moments, child, c, penalty, open, t, curb, tolerance] = problem();
     const auto target = moments.row(child);
@@ -176,8 +184,15 @@ bool ColumnSolver::advance() {
     step_ = slope_;
     factor_.solve_lower(step_);
     factor_.solve_upper(step_);
+    entering_ = active_.size() > settled_;
     keep_within_signs();
     const std::size_t k = active_.size();
+    if (entering_ && k == settled_) {
+        // Together the newcomers head the wrong way, but the worst alone cannot.
+        entering_ = std::exchange(one_by_one_, true);
+        return !entering_;
+    }
+    one_by_one_ = false;
     const double left = 1.0 - used_;
     std::ranges::fill(along_, 0.0);
     for (std::size_t a = 0; a < k; ++a) {
@@ -226,7 +241,6 @@ bool ColumnSolver::advance() {
         active_.pop_back();
         sign_.pop_back();
     }
-    // Slopes are rounded in proportion to the variances: less is not to be had.
     const bool still =
         hit_ == none && value_ - fallen <= 1e-15 * (std::abs(value_) + c * target[child]);
     used_ = within;

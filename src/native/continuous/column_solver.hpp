@@ -65,6 +65,10 @@ private:
     double ridge_ = 0.0;
     double longest_ = 1.0;  // the step that brings the first weight to zero, and which
     std::size_t hit_ = 0;
+    std::size_t settled_ = 0;  // active weights before newcomers
+    bool one_by_one_ = false;
+    bool entering_ = false;
+    bool stalled_ = false;
     int steps_ = 0;
     bool under_way_ = false;
     bool factoring_ = false;
