@@ -75,5 +75,6 @@ void bind_discrete_scores(nb::module_& m);
 void bind_xges(nb::module_& m);
 void bind_orders(nb::module_& m);
 void bind_continuous(nb::module_& m);
+void bind_exact(nb::module_& m);
 
 }  // namespace isthmus

@@ -11,4 +11,5 @@ NB_MODULE(_native, m) {
     isthmus::bind_xges(m);
     isthmus::bind_orders(m);
     isthmus::bind_continuous(m);
+    isthmus::bind_exact(m);
 }
