@@ -30,7 +30,9 @@ ExhaustiveSets::ExhaustiveSets(const LocalScore& score, const ScoreBound::Child&
       parents_{candidates_.base} {
     new_->room = 1024 + score.size();
     marks_.reserve(candidates_.names.size());
-    for (std::size_t c = 0; c < candidates_.names.size(); ++c) marks_.push_back(random_word(c));
+    for (std::size_t c = 0; c < candidates_.names.size(); ++c) {
+        marks_.push_back(exact_keys() ? std::uint64_t{1} << c : random_word(c));
+    }
 }
 
 bool ExhaustiveSets::step(Watch& watch) {
@@ -89,7 +91,7 @@ void ExhaustiveSets::expand(Watch& watch) {
         }
         expanding_ = false;
         ++next_;
-        watch.poll();
+        if (next_ % 32 == 0) watch.poll();
     }
 }
 
@@ -161,12 +163,14 @@ const ExhaustiveSets::OpenSet* ExhaustiveSets::find(std::uint64_t key, std::size
     const std::int32_t* const row = old_->sets[next_].members;
     const auto same = [&](std::uint32_t item) {
         const OpenSet& other = old_->sets[item];
+        if (other.key != key) return false;
+        if (exact_keys()) return true;
         // Equal keys of different sets are unlikely, not impossible.
-        return other.key == key && other.members[size_ - 1] == last &&
+        return other.members[size_ - 1] == last &&
                std::equal(row, row + skipped, other.members) &&
                std::equal(row + skipped + 1, row + size_, other.members + skipped);
     };
-    const std::uint32_t item = old_->index.find(static_cast<std::uint32_t>(key >> 32), same);
+    const std::uint32_t item = old_->index.find(hash_of(key), same);
     return item == HashIndex::none ? nullptr : &old_->sets[item];
 }
 
@@ -218,7 +222,7 @@ void ExhaustiveSets::store(std::span<const double> supports) {
                            .added = one.added,
                            .product = one.product,
                            .members = extended(new_->members, one.place)};
-        new_->index.insert(static_cast<std::uint32_t>(open.key >> 32), new_->sets.size());
+        new_->index.insert(hash_of(open.key), new_->sets.size());
         new_->sets.push_back(open);
     }
 }

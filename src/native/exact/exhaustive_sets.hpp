@@ -81,6 +81,8 @@ private:
     void store(std::span<const double> values);
     [[nodiscard]] const std::int32_t* extended(Arena<std::int32_t>& arena,
                                                std::int32_t last) const;
+    /// Whether the key of a set is the set itself.
+    [[nodiscard]] bool exact_keys() const { return candidates_.names.size() <= 64; }
     [[nodiscard]] bool is_last() const { return size_ + 1 == candidates_.room; }
 
     const LocalScore& score_;

@@ -13,7 +13,7 @@ namespace isthmus {
 /// Scores the extensions of a parent set in pieces, so that a batch can be paused and go on.
 ///
 /// A score does not pause within one call: it would have to begin again. Pieces are as large as
-/// the score can do in a few milliseconds. Values do not depend on the pieces.
+/// the score can do in a few milliseconds; values do not depend on them.
 class ExtensionBatch {
 public:
     /// Begins a batch, or goes on with the one that was left by an exception. Both spans must be the
@@ -28,33 +28,41 @@ public:
         }
         while (!begun_ || done_ < candidates.size()) {
             const std::size_t count = std::min(piece_, candidates.size() - done_);
-            const auto start = Watch::Clock::now();
             score.extensions(child, parents, candidates.subspan(done_, count),
                              {values_.data() + done_, count + 1}, watch);
-            adapt(Watch::Clock::now() - start, count);
             // Each piece wrote the score of the parents over the last value of the piece before.
             if (begun_) values_[done_] = last_;
             begun_ = true;
             done_ += count;
             last_ = values_[done_];
-            watch.poll();
+            look_up(count, watch);
         }
         running_ = false;
         return {values_.data(), candidates.size() + 1};
     }
 
 private:
-    void adapt(Watch::Clock::duration took, std::size_t count) {
-        if (count == piece_ && took < std::chrono::milliseconds{1}) {
-            piece_ = std::min(2 * piece_, std::size_t{1} << 20);
+    /// Polls from time to time: reading the clock costs as much as a cheap score.
+    void look_up(std::size_t count, Watch& watch) {
+        since_ += count + 4;
+        if (since_ < std::min<std::size_t>(piece_, 128)) return;
+        const auto now = Watch::Clock::now();
+        const auto took = now - looked_up_;
+        if (took < std::chrono::milliseconds{1}) {
+            piece_ = std::min<std::size_t>(2 * piece_, 4096);
         } else if (took > std::chrono::milliseconds{4}) {
-            piece_ = std::max<std::size_t>(1, std::min(piece_, count) / 2);
+            piece_ = std::max<std::size_t>(1, std::min(piece_, since_) / 2);
         }
+        since_ = 0;
+        looked_up_ = now;
+        watch.poll();
     }
 
     std::vector<double> values_;
     std::size_t piece_ = 64;
     std::size_t done_ = 0;
+    std::size_t since_ = 0;  // about how many were scored since then
+    Watch::Clock::time_point looked_up_{};
     double last_ = 0.0;
     bool begun_ = false;
     bool running_ = false;

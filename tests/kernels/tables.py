@@ -1,0 +1,62 @@
+"""What tests of score tables share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from isthmus.kernels import exact
+from isthmus.kernels._native import ForeignScore
+from isthmus.objectives import LocalScore
+
+
+def foreign(local: LocalScore) -> ForeignScore:
+    """A score of the library, behind the C interface."""
+    return ForeignScore(len(local.nodes), *local.handle, keep=local)
+
+
+def bound_of(local: LocalScore) -> exact.ScoreBound | None:
+    """What a score of the library knows of supersets."""
+    ceiling = local.ceiling
+    if ceiling is None:
+        return None
+    return exact.ScoreBound(
+        top=np.ascontiguousarray(ceiling.top),
+        weight=np.ascontiguousarray(ceiling.weight),
+        scale=ceiling.scale,
+        levels=ceiling.levels,
+        factor=ceiling.factor,
+        support=None if ceiling.support is None else foreign(ceiling.support),
+        gain=ceiling.gain,
+    )
+
+
+def new_builder(
+    score: Any,
+    bound: exact.ScoreBound | None = None,
+    *,
+    required: Any = None,
+    forbidden: Any = None,
+    max_parents: int | None = None,
+    slack: float = 0.0,
+    **options: Any,
+) -> exact.TableBuilder:
+    """A builder with nothing required or forbidden unless that is given."""
+    nothing = np.zeros((score.size, score.size), np.bool_)
+    return exact.TableBuilder(
+        score,
+        bound,
+        required=nothing if required is None else required,
+        forbidden=nothing if forbidden is None else forbidden,
+        max_parents=max_parents,
+        slack=slack,
+        **options,
+    )
+
+
+def build(builder: exact.TableBuilder, seconds: float = 0.01) -> tuple[Any, Any, Any]:
+    """The table, built to the end in slices of so many seconds."""
+    while not builder.step(seconds):
+        pass
+    return builder.table()
