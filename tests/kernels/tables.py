@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 
 from isthmus.kernels import exact
-from isthmus.kernels._native import ForeignScore
+from isthmus.kernels.scoring import LocalScore as NativeScore
+from isthmus.kernels.scoring import foreign_score
 from isthmus.objectives import LocalScore
 
 
-def foreign(local: LocalScore) -> ForeignScore:
+def foreign(local: LocalScore) -> NativeScore:
     """A score of the library, behind the C interface."""
-    return ForeignScore(len(local.nodes), *local.handle, keep=local)
+    return foreign_score(len(local.nodes), local.handle, local)
 
 
 def bound_of(local: LocalScore) -> exact.ScoreBound | None:

@@ -15,7 +15,7 @@ from tests.objectives.problems import discrete_score, gaussian_score
 
 from isthmus.graphs import Knowledge
 from isthmus.kernels import exact
-from isthmus.kernels._native import PythonScore
+from isthmus.kernels.scoring import python_score
 from isthmus.objectives import LocalScore, TableBuilder
 from isthmus.scores import AIC, BIC, K2, BDeu, BGe, DegenerateGaussian, GaussianBIC
 
@@ -136,7 +136,7 @@ def unpacked(table: tuple[Any, Any, Any]) -> list[list[tuple[float, tuple[int, .
 
 @pytest.mark.parametrize("jobs", [1, 3])
 def test_lists_what_is_useful(jobs: int) -> None:
-    builder = new_builder(PythonScore(7, rough), max_parents=4, jobs=jobs)
+    builder = new_builder(python_score(7, rough), max_parents=4, jobs=jobs)
     table = build(builder)
     assert unpacked(table) == slow_lists(7, 4)
     assert builder.complete
@@ -201,7 +201,7 @@ def test_a_failure_of_the_score_comes_through_and_the_builder_can_go_on() -> Non
 
     for jobs in (1, 2):
         fail = True
-        builder = new_builder(PythonScore(5, sometimes), max_parents=3, jobs=jobs)
+        builder = new_builder(python_score(5, sometimes), max_parents=3, jobs=jobs)
         with pytest.raises(ZeroDivisionError):
             build(builder)
         fail = False
@@ -237,7 +237,7 @@ def test_ctrl_c_ends_a_long_step(jobs: int) -> None:
 
 
 def test_odd_input_is_refused() -> None:
-    score = PythonScore(3, rough)
+    score = python_score(3, rough)
     with pytest.raises(ValueError, match="square"):
         new_builder(score, required=np.zeros((3, 2), np.bool_))
     with pytest.raises(ValueError, match="same variables"):
@@ -273,8 +273,8 @@ def test_odd_input_is_refused() -> None:
 
 
 def test_no_and_one_variable() -> None:
-    assert [len(part) for part in build(new_builder(PythonScore(0, rough)))] == [1, 0, 0]
-    starts, sets, scores = build(new_builder(PythonScore(1, rough)))
+    assert [len(part) for part in build(new_builder(python_score(0, rough)))] == [1, 0, 0]
+    starts, sets, scores = build(new_builder(python_score(1, rough)))
     assert starts.tolist() == [0, 1]
     assert sets.tolist() == [[0]]
     assert scores.tolist() == [rough(0, ())]
