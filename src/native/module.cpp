@@ -12,4 +12,5 @@ NB_MODULE(_native, m) {
     isthmus::bind_orders(m);
     isthmus::bind_continuous(m);
     isthmus::bind_exact(m);
+    isthmus::bind_hill_climb(m);
 }
