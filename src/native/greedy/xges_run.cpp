@@ -49,6 +49,7 @@ XgesRun::XgesRun(std::shared_ptr<const LocalScore> score, ClassRules rules, bool
       essential_{rules_},
       change_{rules_.size()},
       paths_{rules_.size()},
+      first_{rules_.size()},
       state_{rules_.size()},
       saved_{rules_.size()},
       starts_(state_.graph.words()),
@@ -58,7 +59,6 @@ XgesRun::XgesRun(std::shared_ptr<const LocalScore> score, ClassRules rules, bool
     if (rules_.size() != score_->size()) {
         throw std::invalid_argument{"the score and the rules are about different numbers of variables"};
     }
-    // The class of the required edges.
     for (const auto& [from, to] : rules_.required()) {
         if (rules_.never(from, to) || rules_.must(to, from)) {
             throw std::invalid_argument{"a required edge is forbidden, or required both ways"};
@@ -70,7 +70,8 @@ XgesRun::XgesRun(std::shared_ptr<const LocalScore> score, ClassRules rules, bool
     if (essential_.make(change_) != EssentialGraphs::Outcome::made) {
         throw std::invalid_argument{"the required edges form a cycle"};
     }
-    state_.graph = essential_.graph();
+    first_ = essential_.graph();
+    state_.graph = first_;
     state_.fingerprint = graph_fingerprint(state_.graph, rules_.size());
 }
 
@@ -87,7 +88,7 @@ void XgesRun::advance(Watch& watch) {
     switch (stage_) {
         case Stage::scoring: start(watch); break;
         case Stage::climbing:
-            (void)climb(watch);
+            if (climb(watch) == End::restarted) break;
             if (extended_) {
                 trials_.clear();
                 std::ranges::fill(state_.stale_deletions, std::uint8_t{1});
@@ -99,8 +100,7 @@ void XgesRun::advance(Watch& watch) {
         case Stage::listing: list_trials(watch); break;
         case Stage::planning: begin_trial(); break;
         case Stage::trying:
-            (void)climb(watch);
-            end_trial();
+            if (climb(watch) != End::restarted) end_trial();
             break;
         case Stage::finished: break;
     }
@@ -125,16 +125,19 @@ void XgesRun::set_tolerance(double total) {
     operators_.set_tolerance(tolerance_);
 }
 
-bool XgesRun::climb(Watch& watch) {
+XgesRun::End XgesRun::climb(Watch& watch) {
     constexpr OperatorKind kinds[] = {OperatorKind::deletion, OperatorKind::turn,
                                       OperatorKind::insertion};
     while (true) {
-        if (came_again_ || unchecked_ >= changes_between_checks) check_progress(watch);
+        if (!gains_add_up(watch)) {
+            start_over(watch);
+            return End::restarted;
+        }
         if (state_.forced != no_node) {
             // Whatever comes of it, it is not forced again.
             const Change change = apply(OperatorKind::deletion, state_.forced, watch);
             state_.forced = no_node;
-            if (change == Change::refused) return false;
+            if (change == Change::refused) return End::refused;
             watch.poll();
             continue;
         }
@@ -156,7 +159,7 @@ bool XgesRun::climb(Watch& watch) {
             tried = true;
             break;
         }
-        if (!tried) return true;
+        if (!tried) return End::optimum;
         watch.poll();
     }
 }
@@ -330,19 +333,29 @@ void XgesRun::end_trial() {
     }
 }
 
-void XgesRun::check_progress(Watch& watch) {
-    if (!came_again_) {
+bool XgesRun::gains_add_up(Watch& watch) {
+    if (came_again_) return false;
+    if (unchecked_ >= changes_between_checks) {
         const double total = member_total(state_.graph, watch);
-        came_again_ = !(total > state_.total - static_cast<double>(unchecked_) * tolerance_);
+        if (!(total > state_.total - static_cast<double>(unchecked_) * tolerance_)) return false;
+        unchecked_ = 0;
     }
-    if (came_again_) {
-        const double total = member_total(state_.graph, watch);
-        if (stage_ == Stage::trying) saved_.total = member_total(saved_.graph, watch);
-        state_.total = total;
-        guarded_ = true;
-    }
+    return true;
+}
+
+void XgesRun::start_over(Watch& watch) {
+    const double total = member_total(first_, watch);
+    guarded_ = true;
     came_again_ = false;
     unchecked_ = 0;
+    state_ = ClassState{rules_.size()};
+    state_.graph = first_;
+    state_.total = total;
+    state_.stamp = ++classes_;
+    saved_ = ClassState{rules_.size()};
+    waiting_.clear();
+    tried_.clear();
+    stage_ = Stage::climbing;
 }
 
 double XgesRun::member_total(const MixedGraph& graph, Watch& watch) {

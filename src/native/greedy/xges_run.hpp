@@ -50,7 +50,7 @@ public:
     [[nodiscard]] double score() const;
     [[nodiscard]] std::size_t evaluations() const { return rows_.evaluations(); }
     /// Whether gains turned out not to add up, as with a score that gives equivalent graphs
-    /// different values. From then on a change must raise the total of a member.
+    /// different values. Then the search starts over, and a change must raise the score of a member.
     [[nodiscard]] bool guarded() const { return guarded_; }
     [[nodiscard]] std::size_t nodes() const { return rules_.size(); }
     [[nodiscard]] const LocalScore& local_score() const { return *score_; }
@@ -61,11 +61,12 @@ public:
 private:
     enum class Stage { scoring, climbing, listing, planning, trying, finished };
     enum class Change { made, refused };
+    enum class End { optimum, refused, restarted };
 
     void advance(Watch& watch);
     void start(Watch& watch);
-    /// Makes operators until none gains; false if the forced deletion is impossible.
-    [[nodiscard]] bool climb(Watch& watch);
+    /// Makes operators until none gains, or the forced deletion turns out to be impossible.
+    [[nodiscard]] End climb(Watch& watch);
     void renew(Watch& watch);
     [[nodiscard]] Change apply(OperatorKind kind, std::size_t y, Watch& watch);
     void take_over(OperatorKind kind, std::size_t x, std::size_t y);
@@ -75,8 +76,9 @@ private:
     void begin_trial();
     void end_trial();
 
-    /// Looks whether gains add up to the score of a member, and starts the guard if not.
-    void check_progress(Watch& watch);
+    /// Whether gains add up to the score of a member.
+    [[nodiscard]] bool gains_add_up(Watch& watch);
+    void start_over(Watch& watch);
     /// The score of a member of a class; `find_member` always finds the same one.
     [[nodiscard]] double member_total(const MixedGraph& graph, Watch& watch);
     /// The parents of a variable in the member found last, and their score.
@@ -92,6 +94,7 @@ private:
     EssentialGraphs essential_;
     MixedGraph change_;
     PathSearch paths_;
+    MixedGraph first_;  // the class of the required edges
     ClassState state_;
     ClassState saved_;
     double tolerance_ = 0.0;
@@ -105,7 +108,7 @@ private:
     bool came_again_ = false;                    // a class was visited twice
     std::unordered_set<std::uint64_t> visited_;  // classes since the climb began
     std::size_t unchecked_ = 0;                  // changes since gains were last added up
-    std::vector<double> first_scores_;           // of variables in the class of the start
+    std::vector<double> first_scores_;           // of variables in the first class
     std::vector<Word> starts_;
     std::vector<Word> nothing_;
     std::vector<Word> found_;
