@@ -15,3 +15,7 @@ cmake -S . -B "build/$variant" -G Ninja $options \
   -DPython_EXECUTABLE="$(command -v "$python")" -Dnanobind_DIR="$("$python" -m nanobind --cmake_dir)" >/dev/null
 ninja -C "build/$variant" -j2 _native
 cp build/"$variant"/_native*.so src/isthmus/kernels/
+if [ "$variant" = release ]; then
+  # The stub is checked in, so that type checkers need no build; .ci/run compares the two.
+  PYTHONPATH=src/isthmus/kernels "$python" -m nanobind.stubgen -q -m _native -o src/isthmus/kernels/_native.pyi
+fi

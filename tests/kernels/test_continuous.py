@@ -85,9 +85,10 @@ def test_the_kept_inverse_stays_exact_and_can_be_replaced() -> None:
         assert native.inverse_error() < 1e-10
     weights = native.weights()
     assert max(abs(np.linalg.eigvals(weights**2))) < 1.0
-    native.set_inverse(2.0 * np.linalg.inv(np.eye(d) - weights**2))
+    inverse = np.asarray(np.linalg.inv(np.eye(d) - weights**2), np.float64)
+    native.set_inverse(2.0 * inverse)
     assert native.inverse_error() == pytest.approx(1.0)
-    native.set_inverse(np.linalg.inv(np.eye(d) - weights**2))
+    native.set_inverse(inverse)
     assert native.inverse_error() < 1e-12
 
 

@@ -6,7 +6,7 @@ import signal
 import threading
 import time
 from itertools import combinations
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -195,7 +195,7 @@ def test_the_compiled_module_checks_by_itself() -> None:
     cards, sets = np.array([2, 2]), np.array([[0, 1]])
     for bad in (codes.astype(np.int64), codes[:, ::2], codes.T, codes[0], codes.astype(float)):
         with pytest.raises(TypeError):
-            _native.tally_sets(bad, None, cards, sets)
+            _native.tally_sets(cast(Any, bad), None, cards, sets)
     with pytest.raises(ValueError, match="there are 0 to 1"):
         _native.tally_sets(codes, None, cards, np.array([[0, 2**62]]))
     with pytest.raises(ValueError, match="at least one variable"):

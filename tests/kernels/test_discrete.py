@@ -8,16 +8,17 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from isthmus.kernels._native import DiscreteForm as Form
-from isthmus.kernels._native import DiscreteScore
 from numpy.typing import NDArray
 from tests.kernels.discrete_problems import dependent_codes
+
+from isthmus.kernels._native import DiscreteForm as Form
+from isthmus.kernels._native import DiscreteScore
 
 
 def kernel_scores(
@@ -230,7 +231,7 @@ def test_other_types_of_codes_are_refused() -> None:
     codes = np.zeros((2, 6), np.uint8)
     for bad in (codes.astype(np.int64), codes.astype(float), codes[:, ::2], codes.T, codes[0]):
         with pytest.raises(TypeError):
-            DiscreteScore(bad, None, np.array([2, 2]), Form.K2, 0.0)
+            DiscreteScore(cast(Any, bad), None, np.array([2, 2]), Form.K2, 0.0)
     codes.flags.writeable = False
     score = DiscreteScore(codes, None, np.array([2, 2]), Form.LIKELIHOOD, 1.0)
     assert kernel_scores(score, 0, [], [1]).tolist() == [-1.0, -2.0]

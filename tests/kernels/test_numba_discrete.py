@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from isthmus.kernels._native import DiscreteForm as Form
-from isthmus.kernels._native import DiscreteScore
 from numpy.typing import NDArray
 from tests.kernels.discrete_problems import dependent_codes
+
+from isthmus.kernels._native import DiscreteForm as Form
+from isthmus.kernels._native import DiscreteScore
 
 FORMS = [
     (Form.LIKELIHOOD, 2.5),
@@ -82,6 +83,7 @@ def test_same_bits_as_numba(kind: tuple[Form, float], levels: str, weighted: boo
             child, parents, others = order[0], order[1 : k + 1], order[k + 1 :]
             if math.prod(cards[v] for v in order[: k + 1]) * max(cards) >= 2**62:
                 continue  # where the original overflowed
-            for candidates in (others, others[:2], []):
+            choices: tuple[list[int], ...] = (others, others[:2], [])
+            for candidates in choices:
                 got = kernel_scores(ours, child, parents, candidates)
                 assert got == theirs(child, parents, candidates)

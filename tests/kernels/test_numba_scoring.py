@@ -56,7 +56,7 @@ def test_blocks() -> None:
     rng = np.random.default_rng(0)
     starts = np.array([0, 1, 3, 4, 8, 9, 11])
     width, d = 11, 6
-    correlation = np.corrcoef(rng.normal(size=(200, width)), rowvar=False)
+    correlation = np.asarray(np.corrcoef(rng.normal(size=(200, width)), rowvar=False), np.float64)
     base = rng.normal(size=d)
     data, keep = gaussian.pack_block(correlation, starts, base, 100.0, 2.5, 1e-10)
     objective = CompiledLocalScore(

@@ -14,7 +14,7 @@ from isthmus.kernels.greedy import XgesRun
 from isthmus.kernels.scoring import DiscreteForm, discrete_score, foreign_score
 from isthmus.objectives import CompiledLocalScore, LocalScore
 from isthmus.scores import GaussianBIC
-from isthmus.searches.xges import XGES
+from isthmus.searches.greedy.xges import XGES
 from isthmus.statistics import Moments, Schema
 
 

@@ -106,7 +106,7 @@ def test_blocks_by_their_definition() -> None:
     rng = np.random.default_rng(0)
     starts = np.array([0, 1, 3, 4, 8, 9, 11])
     d = 6
-    correlation = np.corrcoef(rng.normal(size=(200, 11)), rowvar=False)
+    correlation = np.asarray(np.corrcoef(rng.normal(size=(200, 11)), rowvar=False), np.float64)
     base = rng.normal(size=d)
     score = gaussian_block_score(
         correlation, starts, base, half_n=100.0, penalty=2.5, tolerance=TOLERANCE

@@ -35,15 +35,15 @@ class BarrierSweeps:
     ----------
     moments
         Second moments of the variables, S.
-    open
+    allowed
         Edges that may be there, [from, to].
     radius
         Upper bound on the spectral radius of the squared weights.
     """
 
-    def __init__(self, moments: Floats, *, open: Flags, radius: float = 1.0) -> None:
+    def __init__(self, moments: Floats, *, allowed: Flags, radius: float = 1.0) -> None:
         self._native = _native.BarrierSweeps(
-            moments, open=np.ascontiguousarray(open.T), radius=radius
+            moments, open=np.ascontiguousarray(allowed.T), radius=radius
         )
         self._radius = radius
 
@@ -188,3 +188,104 @@ def regression(
     ``tolerance`` has the weight zero.
     """
     return _native.regression(moments, child, _integers(parents), tolerance)
+
+
+@final
+class OrderedLassos:
+    """A lasso for each column along an order of the variables, which then move in the order.
+
+    Column j minimises ``scale[j] / 2 (w'Sw - 2 S_j'w) + Σ penalties[i, j] |w_i|`` over the weights
+    from its predecessors. A variable moves to where the sum of all minima is least.
+
+    Parameters
+    ----------
+    moments
+        Second moments of the variables, S.
+    scale
+        Factor of the squared loss of each column.
+    penalties
+        Cost of one unit of the absolute weight of each edge, [from, to].
+    allowed
+        Edges that may be there, [from, to].
+    required
+        Edges whose ends must keep their order, [from, to].
+    tolerance
+        Largest slope at which a column counts as solved.
+    """
+
+    def __init__(
+        self,
+        moments: Floats,
+        *,
+        scale: Floats,
+        penalties: Floats,
+        allowed: Flags,
+        required: Flags,
+        tolerance: float,
+    ) -> None:
+        self._native = _native.OrderedLassos(
+            moments,
+            scale=scale,
+            penalty=np.ascontiguousarray(penalties.T),
+            open=np.ascontiguousarray(allowed.T),
+            required=np.ascontiguousarray(required.T),
+            tolerance=tolerance,
+        )
+
+    def start(self, order: Integers, weights: Floats) -> None:
+        """Start from an order and any weights, [from, to]; `step` then solves all columns."""
+        self._native.start(_integers(order), np.ascontiguousarray(weights.T))
+
+    def sweep(self, turns: Integers, *, least: float, worth: float) -> None:
+        """Let variables move in these turns; `step` then does so.
+
+        Parameters
+        ----------
+        turns
+            Variables, in the order in which they move.
+        least
+            A variable moves if the sum of minima falls by more than this.
+        worth
+            A gain of less than this in one column is not looked for, and a loss of less than a
+            tenth of it is estimated. With 0 all columns are solved exactly.
+        """
+        self._native.sweep(_integers(turns), least=least, worth=worth)
+
+    def step(self, seconds: float = 0.01) -> bool:
+        """Work for at most this long; return whether all columns are solved and turns taken."""
+        return self._native.step(seconds)
+
+    @property
+    def settled(self) -> int:
+        """Number of columns solved since the start."""
+        return self._native.settled
+
+    @property
+    def moved(self) -> int:
+        """Number of turns taken in this sweep."""
+        return self._native.moved
+
+    @property
+    def fell(self) -> float:
+        """By how much the sum of minima fell in this sweep."""
+        return self._native.fell
+
+    def stirred(self) -> Integers:
+        """Return the variables next to one that moved, if their own turn came before.
+
+        Next to each other are variables with an edge that explains more than ``worth``, before or
+        after the move.
+        """
+        return np.array(self._native.stirred(), dtype=np.int64)
+
+    def order(self) -> Integers:
+        """Return the order reached. A move that is not finished leaves it as it was."""
+        return np.array(self._native.order(), dtype=np.int64)
+
+    def weights(self) -> Floats:
+        """Return the weights, [from, to]; acyclic once all columns are solved."""
+        return self._native.incoming().T
+
+    def values(self) -> Floats:
+        """Return the minimum of each column, less ``scale[j] S_jj / 2``."""
+        return self._native.values()

@@ -18,7 +18,9 @@ from numpy.typing import NDArray
 
 from isthmus.errors import DataError
 from isthmus.kernels import _native
-from isthmus.kernels._native import CountingMethod
+
+CountingMethod = _native.CountingMethod
+
 
 Codes = NDArray[np.uint8] | NDArray[np.uint16]
 Weights = NDArray[np.int64] | None

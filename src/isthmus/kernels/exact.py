@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
-from isthmus.kernels._native import ScoreBound, TableBuilder
+from isthmus.kernels import _native
+
+ScoreBound = _native.ScoreBound
+TableBuilder = _native.TableBuilder
+
 
 __all__ = ["ScoreBound", "TableBuilder"]

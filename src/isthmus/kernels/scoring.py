@@ -13,16 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.errors import DataError
-from isthmus.kernels._native import (
-    DiscreteForm,
-    DiscreteScore,
-    ForeignScore,
-    GaussianBlockScore,
-    GaussianScore,
-    LocalScore,
-    PythonScore,
-    ScoreFailed,
-)
+from isthmus.kernels import _native
+
+DiscreteForm = _native.DiscreteForm
+DiscreteScore = _native.DiscreteScore
+ForeignScore = _native.ForeignScore
+GaussianBlockScore = _native.GaussianBlockScore
+GaussianScore = _native.GaussianScore
+LocalScore = _native.LocalScore
+PythonScore = _native.PythonScore
+ScoreFailed = _native.ScoreFailed
 
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]

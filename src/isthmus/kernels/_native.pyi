@@ -1,0 +1,560 @@
+"""Compiled kernels."""
+
+from collections.abc import Callable
+import enum
+from typing import Annotated, overload
+
+import numpy
+from numpy.typing import NDArray
+
+class CountingMethod(enum.Enum):
+    FASTEST = 0
+
+    BITMAPS = 1
+
+    HISTOGRAMS = 2
+
+@overload
+def tally_sets(
+    codes: Annotated[
+        NDArray[numpy.uint8], dict(shape=(None, None), order="C", device="cpu", writable=False)
+    ],
+    weights: Annotated[
+        NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+    ]
+    | None,
+    cardinalities: Annotated[
+        NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+    ],
+    sets: Annotated[
+        NDArray[numpy.int64], dict(shape=(None, None), order="C", device="cpu", writable=False)
+    ],
+    method: CountingMethod = CountingMethod.FASTEST,
+) -> tuple[
+    Annotated[NDArray[numpy.int64], dict(shape=(None,))],
+    Annotated[NDArray[numpy.int64], dict(shape=(None,))],
+]: ...
+@overload
+def tally_sets(
+    codes: Annotated[
+        NDArray[numpy.uint16], dict(shape=(None, None), order="C", device="cpu", writable=False)
+    ],
+    weights: Annotated[
+        NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+    ]
+    | None,
+    cardinalities: Annotated[
+        NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+    ],
+    sets: Annotated[
+        NDArray[numpy.int64], dict(shape=(None, None), order="C", device="cpu", writable=False)
+    ],
+    method: CountingMethod = CountingMethod.FASTEST,
+) -> tuple[
+    Annotated[NDArray[numpy.int64], dict(shape=(None,))],
+    Annotated[NDArray[numpy.int64], dict(shape=(None,))],
+]:
+    """
+    Count a table for each row of ``sets``: where each starts, and all cells.
+    """
+
+@overload
+def tally_all(
+    codes: Annotated[
+        NDArray[numpy.uint8], dict(shape=(None, None), order="C", device="cpu", writable=False)
+    ],
+    weights: Annotated[
+        NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+    ]
+    | None,
+    cardinalities: Annotated[
+        NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+    ],
+    size: int,
+    method: CountingMethod = CountingMethod.FASTEST,
+) -> tuple[
+    Annotated[NDArray[numpy.int64], dict(shape=(None,))],
+    Annotated[NDArray[numpy.int64], dict(shape=(None,))],
+]: ...
+@overload
+def tally_all(
+    codes: Annotated[
+        NDArray[numpy.uint16], dict(shape=(None, None), order="C", device="cpu", writable=False)
+    ],
+    weights: Annotated[
+        NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+    ]
+    | None,
+    cardinalities: Annotated[
+        NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+    ],
+    size: int,
+    method: CountingMethod = CountingMethod.FASTEST,
+) -> tuple[
+    Annotated[NDArray[numpy.int64], dict(shape=(None,))],
+    Annotated[NDArray[numpy.int64], dict(shape=(None,))],
+]:
+    """
+    Count the tables of all sets of ``size`` variables, in lexicographic order.
+    """
+
+class ScoreFailed(RuntimeError):
+    pass
+
+class LocalScore:
+    """A decomposable objective to be maximised."""
+
+    @property
+    def size(self) -> int:
+        """Number of variables."""
+
+    def extensions(
+        self,
+        child: int,
+        parents: Annotated[
+            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        candidates: Annotated[
+            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+    ) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
+        """Score ``parents`` and each of its one-element extensions."""
+
+    def reductions(
+        self,
+        child: int,
+        parents: Annotated[
+            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        first: int = 0,
+    ) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
+        """Score ``parents`` without each one from ``first`` on."""
+
+    @property
+    def handle(self) -> tuple[int, int]:
+        """Address of a C function and of its data, valid as long as this object."""
+
+class GaussianScore(LocalScore):
+    def __init__(
+        self,
+        *,
+        correlation: Annotated[
+            NDArray[numpy.float64],
+            dict(shape=(None, None), order="C", device="cpu", writable=False),
+        ],
+        log_scale: Annotated[
+            NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        constant: Annotated[
+            NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        log_variance: Annotated[
+            NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        log_determinant: Annotated[
+            NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        squares: Annotated[
+            NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        tolerance: float,
+    ) -> None: ...
+
+class GaussianBlockScore(LocalScore):
+    def __init__(
+        self,
+        *,
+        correlation: Annotated[
+            NDArray[numpy.float64],
+            dict(shape=(None, None), order="C", device="cpu", writable=False),
+        ],
+        starts: Annotated[
+            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        base: Annotated[
+            NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        half_n: float,
+        penalty: float,
+        tolerance: float,
+    ) -> None: ...
+
+class ForeignScore(LocalScore):
+    def __init__(self, size: int, function: int, data: int, keep: object | None = None) -> None:
+        """Wrap a C function; ``keep`` lives as long as this object."""
+
+class PythonScore(LocalScore):
+    def __init__(self, size: int, function: Callable[[int, tuple[int, ...]], float]) -> None: ...
+
+class DiscreteForm(enum.Enum):
+    """Which function of counts a discrete score adds up."""
+
+    LIKELIHOOD = 0
+    """BIC and AIC; penalty per free parameter."""
+
+    BDEU = 1
+    """BDeu; equivalent sample size."""
+
+    K2 = 2
+    """K2; no parameter."""
+
+    SUPPORT = 3
+    """Number of combinations seen; no parameter."""
+
+class DiscreteScore(LocalScore):
+    @overload
+    def __init__(
+        self,
+        codes: Annotated[
+            NDArray[numpy.uint8], dict(shape=(None, None), order="C", device="cpu", writable=False)
+        ],
+        weights: Annotated[
+            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ]
+        | None,
+        cardinalities: Annotated[
+            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        form: DiscreteForm,
+        parameter: float,
+        *,
+        bitmaps: bool = True,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self,
+        codes: Annotated[
+            NDArray[numpy.uint16], dict(shape=(None, None), order="C", device="cpu", writable=False)
+        ],
+        weights: Annotated[
+            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ]
+        | None,
+        cardinalities: Annotated[
+            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        form: DiscreteForm,
+        parameter: float,
+        *,
+        bitmaps: bool = True,
+    ) -> None:
+        """Score coded rows; ``bitmaps=False`` counts by histograms only."""
+
+class XgesRun:
+    def __init__(
+        self,
+        score: LocalScore,
+        *,
+        required: Annotated[
+            NDArray[numpy.bool_], dict(shape=(None, None), order="C", device="cpu", writable=False)
+        ],
+        forbidden: Annotated[
+            NDArray[numpy.bool_], dict(shape=(None, None), order="C", device="cpu", writable=False)
+        ],
+        max_parents: int | None,
+        extended: bool,
+    ) -> None: ...
+    def step(self, seconds: float = 0.01) -> bool:
+        """Work for so long at most; return whether the search has ended."""
+
+    def best(self) -> tuple[list[list[int]], float]:
+        """
+        Parents of each variable in a member of the best class so far, and its score.
+        """
+
+    @property
+    def finished(self) -> bool: ...
+    @property
+    def nodes(self) -> int: ...
+    @property
+    def changes(self) -> int: ...
+    @property
+    def trials_left(self) -> int: ...
+    @property
+    def evaluations(self) -> int: ...
+    @property
+    def guarded(self) -> bool: ...
+    @property
+    def score(self) -> float: ...
+
+class BossRun:
+    def __init__(
+        self,
+        score: LocalScore,
+        *,
+        required: Annotated[
+            NDArray[numpy.bool_], dict(shape=(None, None), order="C", device="cpu", writable=False)
+        ],
+        forbidden: Annotated[
+            NDArray[numpy.bool_], dict(shape=(None, None), order="C", device="cpu", writable=False)
+        ],
+        max_parents: int | None,
+        tolerance: float,
+    ) -> None: ...
+
+    class Stage(enum.Enum):
+        WANTS_ORDER = 0
+
+        SETTLING = 1
+
+        WANTS_TURNS = 2
+
+        SWEEPING = 3
+
+    def start(
+        self,
+        order: Annotated[
+            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+    ) -> None: ...
+    def sweep(
+        self,
+        turns: Annotated[
+            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+    ) -> None: ...
+    def step(self, seconds: float = 0.01) -> BossRun.Stage:
+        """Work until it wants something, for so long at most."""
+
+    def best(self) -> tuple[list[list[int]], float] | None: ...
+    def parents(self) -> list[list[int]]:
+        """Parents of each variable in the current order."""
+
+    @property
+    def order(self) -> list[int]: ...
+    @property
+    def settled(self) -> bool: ...
+    @property
+    def stage(self) -> BossRun.Stage: ...
+    @property
+    def sweeps(self) -> int: ...
+    @property
+    def moved(self) -> int: ...
+    @property
+    def nodes(self) -> int: ...
+    @property
+    def score(self) -> float: ...
+
+class BarrierSweeps:
+    def __init__(
+        self,
+        moments: Annotated[
+            NDArray[numpy.float64],
+            dict(shape=(None, None), order="C", device="cpu", writable=False),
+        ],
+        *,
+        open: Annotated[
+            NDArray[numpy.bool_], dict(shape=(None, None), order="C", device="cpu", writable=False)
+        ],
+        radius: float,
+    ) -> None: ...
+    def begin(
+        self,
+        turns: Annotated[
+            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        *,
+        scale: Annotated[
+            NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        penalty: Annotated[
+            NDArray[numpy.float64],
+            dict(shape=(None, None), order="C", device="cpu", writable=False),
+        ],
+        barrier: float,
+        tolerance: float,
+    ) -> None:
+        """Begin a sweep over the columns in these turns."""
+
+    def step(self, seconds: float = 0.01) -> bool:
+        """Work for so long at most; return whether the sweep is finished."""
+
+    def incoming(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]:
+        """Copy the weights, [to, from]."""
+
+    def inverse_error(self) -> float: ...
+    def set_inverse(
+        self,
+        inverse: Annotated[
+            NDArray[numpy.float64],
+            dict(shape=(None, None), order="C", device="cpu", writable=False),
+        ],
+    ) -> None: ...
+    @property
+    def done(self) -> int: ...
+    @property
+    def moved(self) -> float: ...
+
+class GroupDescent:
+    def __init__(
+        self,
+        features: Annotated[
+            NDArray[numpy.float64],
+            dict(shape=(None, None), order="C", device="cpu", writable=False),
+        ],
+        *,
+        starts: Annotated[
+            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        steeps: Annotated[
+            NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+    ) -> None: ...
+    def begin(
+        self,
+        coefficients: Annotated[
+            NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        *,
+        cross: Annotated[
+            NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        penalties: Annotated[
+            NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        causes: Annotated[
+            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        tolerance: float,
+        limit: int,
+    ) -> None:
+        """Start from these coefficients."""
+
+    def step(self, seconds: float = 0.01) -> bool:
+        """Work for so long at most; return whether the end is reached."""
+
+    def coefficients(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
+        """Copy the coefficients reached."""
+
+    @property
+    def sweeps(self) -> int: ...
+
+def regression(
+    moments: Annotated[
+        NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu", writable=False)
+    ],
+    child: int,
+    parents: Annotated[
+        NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+    ],
+    tolerance: float,
+) -> tuple[float, Annotated[NDArray[numpy.float64], dict(shape=(None,))]]:
+    """
+    Return the share of the child's variance that its parents leave, and their weights.
+    """
+
+class ScoreBound:
+    """An upper bound on the score of every superset of a parent set."""
+
+    def __init__(
+        self,
+        *,
+        top: Annotated[
+            NDArray[numpy.float64],
+            dict(shape=(None, None), order="C", device="cpu", writable=False),
+        ],
+        weight: Annotated[
+            NDArray[numpy.float64],
+            dict(shape=(None, None), order="C", device="cpu", writable=False),
+        ],
+        scale: Annotated[
+            NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        levels: Annotated[
+            NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        factor: Annotated[
+            NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        support: LocalScore | None,
+        gain: Annotated[
+            NDArray[numpy.float64],
+            dict(shape=(None, None, None), order="C", device="cpu", writable=False),
+        ],
+    ) -> None: ...
+    @property
+    def size(self) -> int:
+        """Number of variables."""
+
+class TableBuilder:
+    """Builds a score table, one time slice at a time."""
+
+    def __init__(
+        self,
+        score: LocalScore,
+        bound: ScoreBound | None,
+        *,
+        required: Annotated[
+            NDArray[numpy.bool_], dict(shape=(None, None), order="C", device="cpu", writable=False)
+        ],
+        forbidden: Annotated[
+            NDArray[numpy.bool_], dict(shape=(None, None), order="C", device="cpu", writable=False)
+        ],
+        max_parents: int | None,
+        slack: float,
+        children: Annotated[
+            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ]
+        | None = None,
+        quota: int | None = None,
+        jobs: int = 1,
+    ) -> None: ...
+    def step(self, seconds: float = 0.01) -> bool:
+        """Go on for so long at most; return whether all children are done."""
+
+    def hurry(self) -> None:
+        """Turn the children that are not done to promising sets."""
+
+    def skip(self) -> None:
+        """End the children under way with what is there."""
+
+    def close(self) -> None:
+        """End the listing; further steps complete the table with small sets."""
+
+    def table(self) -> tuple:
+        """Return starts, sets and scores; the builder must be ready."""
+
+    @property
+    def done(self) -> bool: ...
+    @property
+    def ready(self) -> bool: ...
+    @property
+    def complete(self) -> bool: ...
+    @property
+    def finished(self) -> int: ...
+    @property
+    def children(self) -> int: ...
+    @property
+    def scored(self) -> int: ...
+
+class HillClimb:
+    def __init__(
+        self,
+        score: LocalScore,
+        *,
+        required: Annotated[
+            NDArray[numpy.bool_], dict(shape=(None, None), order="C", device="cpu", writable=False)
+        ],
+        forbidden: Annotated[
+            NDArray[numpy.bool_], dict(shape=(None, None), order="C", device="cpu", writable=False)
+        ],
+        max_parents: int | None,
+        tabu: int,
+        patience: int,
+        restarts: int,
+        seed: int | None,
+    ) -> None: ...
+    def step(self, seconds: float = 0.01) -> bool:
+        """Search for at most this many seconds; return whether it is done."""
+
+    def best(self) -> tuple[list[list[int]], float]:
+        """Return the parents and the score of the best graph so far."""
+
+    @property
+    def changes(self) -> int: ...
+    @property
+    def climbs(self) -> int: ...
+    @property
+    def scored(self) -> int: ...
+    @property
+    def score(self) -> float: ...
