@@ -5,6 +5,7 @@ from __future__ import annotations
 import _thread
 import threading
 import time
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,7 @@ def test_a_column_is_at_its_minimum(seed: int, n: int) -> None:
     d, t, rng = 8, 0.3, np.random.default_rng(seed)
     moments, penalties = random_moments(d, n, seed), rng.uniform(0.05, 0.3, (d, d))
     opened = ~np.eye(d, dtype=np.bool_)
-    native = BarrierSweeps(moments, open=opened)
+    native = BarrierSweeps(moments, allowed=opened)
     arguments: Any = {"scale": np.ones(d), "penalties": penalties, "barrier": t, "tolerance": 1e-10}
     native.begin(rng.permutation(d), **arguments)
     sweep_to_end(native)
@@ -75,7 +76,7 @@ def test_a_column_is_at_its_minimum(seed: int, n: int) -> None:
 def test_the_kept_inverse_stays_exact_and_can_be_replaced() -> None:
     d, rng = 25, np.random.default_rng(0)
     moments = random_moments(d, 300, 1)
-    native = BarrierSweeps(moments, open=~np.eye(d, dtype=np.bool_))
+    native = BarrierSweeps(moments, allowed=~np.eye(d, dtype=np.bool_))
     for _ in range(5):
         native.begin(
             rng.permutation(d), scale=np.ones(d), penalties=np.full((d, d), 0.1), barrier=1.0,
@@ -98,7 +99,7 @@ def test_slices_do_not_change_the_weights(seed: int) -> None:
     moments = random_moments(d, 60, seed, edges_per_node=4.0)
     for seconds in (0.0, 3600.0):
         rng = np.random.default_rng(seed)
-        native = BarrierSweeps(moments, open=~np.eye(d, dtype=np.bool_))
+        native = BarrierSweeps(moments, allowed=~np.eye(d, dtype=np.bool_))
         for stage in range(3):
             native.begin(
                 rng.permutation(d), scale=np.ones(d), penalties=np.full((d, d), 0.01),
@@ -111,7 +112,7 @@ def test_slices_do_not_change_the_weights(seed: int) -> None:
 
 def dense(d: int) -> BarrierSweeps:
     """Make a problem of which a single column has hundreds of weights."""
-    native = BarrierSweeps(random_moments(d, 2 * d, 0), open=~np.eye(d, dtype=np.bool_))
+    native = BarrierSweeps(random_moments(d, 2 * d, 0), allowed=~np.eye(d, dtype=np.bool_))
     native.begin(
         np.arange(d), scale=np.ones(d), penalties=np.full((d, d), 1e-3), barrier=0.1, tolerance=1e-9
     )
@@ -170,7 +171,7 @@ def test_group_lassos_satisfy_the_optimality_conditions(seed: int) -> None:
     rng = np.random.default_rng(seed)
     starts = np.array([0, 3, 4, 4, 8, 12], np.int64)
     features = random_moments(12, 100, seed)
-    spans = list(zip(starts[:-1], starts[1:], strict=True))
+    spans = list(pairwise(starts))
     steeps = np.array([np.linalg.norm(features[a:b, a:b], 2) if b > a else 0.0 for a, b in spans])
     cross, penalties = rng.normal(size=12), rng.uniform(0.1, 1.0, 5)
     descent = GroupDescent(features, starts=starts, steeps=steeps)
@@ -209,7 +210,7 @@ def test_a_step_of_a_large_group_lasso_is_short() -> None:
 
 
 def test_nothing_is_left_to_do_without_variables() -> None:
-    native = BarrierSweeps(np.zeros((0, 0)), open=np.zeros((0, 0), np.bool_))
+    native = BarrierSweeps(np.zeros((0, 0)), allowed=np.zeros((0, 0), np.bool_))
     native.begin(
         np.empty(0, np.int64), scale=np.empty(0), penalties=np.zeros((0, 0)), barrier=1.0,
         tolerance=1e-9,
@@ -230,7 +231,7 @@ def begun(**changed: Any) -> None:
         "turns": np.arange(3), "scale": np.ones(3), "penalties": np.ones((3, 3)), "barrier": 1.0,
         "tolerance": 1e-9,
     }  # fmt: skip
-    native = BarrierSweeps(np.eye(3), open=~np.eye(3, dtype=np.bool_))
+    native = BarrierSweeps(np.eye(3), allowed=~np.eye(3, dtype=np.bool_))
     native.begin(**(arguments | changed))
     assert native.step(60.0)
 
@@ -267,14 +268,15 @@ def test_constructors_refuse_odd_input() -> None:
     opened = ~np.eye(3, dtype=np.bool_)
     for wrong in (np.ones((3, 2)), np.ones(3), np.ones((2, 2))):
         with pytest.raises((ValueError, TypeError)):
-            BarrierSweeps(wrong, open=opened)
+            BarrierSweeps(wrong, allowed=opened)
     for radius in (0.0, -1.0, np.nan, np.inf):
         with pytest.raises(ValueError, match="radius"):
-            BarrierSweeps(np.eye(3), open=opened, radius=radius)
-    for starts, steeps in (([0, 3], [1.0, 1.0]), ([0, 4], [1.0]), ([1, 3], [1.0]), ([], []),
-                           ([0, 3, 2, 3], [1.0] * 3), ([-3, 3], [1.0]), ([0, -3], [1.0])):  # fmt: skip
+            BarrierSweeps(np.eye(3), allowed=opened, radius=radius)
+    for starts, groups in (([0, 3], 2), ([0, 4], 1), ([1, 3], 1), ([], 0), ([0, 3, 2, 3], 3),
+                           ([-3, 3], 1), ([0, -3], 1)):  # fmt: skip
+        steeps = np.ones(groups)
         with pytest.raises((ValueError, TypeError)):
-            GroupDescent(np.eye(3), starts=np.array(starts, np.int64), steeps=np.array(steeps))
+            GroupDescent(np.eye(3), starts=np.array(starts, np.int64), steeps=steeps)
     with pytest.raises(TypeError):
         GroupDescent(np.eye(3, dtype=np.float32), starts=np.array([0, 3]), steeps=np.ones(1))
     for child, parents in ((3, [0]), (0, [3]), (0, [-1]), (-1, [0])):

@@ -8,6 +8,7 @@
 
 #include "continuous/barrier_sweeps.hpp"
 #include "continuous/group_descent.hpp"
+#include "continuous/ordered_lassos.hpp"
 #include "continuous/regression.hpp"
 
 namespace isthmus {
@@ -90,6 +91,87 @@ void bind_barrier(nb::module_& m) {
             "inverse"_a)
         .def_prop_ro("done", &BarrierSweeps::done)
         .def_prop_ro("moved", &BarrierSweeps::moved);
+}
+
+void bind_orders_of_lassos(nb::module_& m) {
+    nb::class_<OrderedLassos>(m, "OrderedLassos")
+        .def(
+            "__init__",
+            [](OrderedLassos* self, const Array<double, 2>& moments, const Array<double, 1>& scale,
+               const Array<double, 2>& penalty, const Array<bool, 2>& open,
+               const Array<bool, 2>& required, double tolerance) {
+                std::construct_at(self, LassoProblem{.moments = to_square(moments, "moments"),
+                                                     .scale = to_vector(scale),
+                                                     .penalty = to_square(penalty, "penalty"),
+                                                     .open = to_flags(open),
+                                                     .required = to_flags(required),
+                                                     .tolerance = tolerance});
+            },
+            "moments"_a, nb::kw_only(), "scale"_a, "penalty"_a, "open"_a, "required"_a,
+            "tolerance"_a)
+        .def(
+            "start",
+            [](OrderedLassos& self, const Array<Variable, 1>& order,
+               const Array<double, 2>& incoming) {
+                const auto claim = self.claim();
+                self.start(to_variables(order), to_square(incoming, "incoming"));
+            },
+            "order"_a, "incoming"_a)
+        .def(
+            "sweep",
+            [](OrderedLassos& self, const Array<Variable, 1>& turns, double least, double worth) {
+                const auto claim = self.claim();
+                self.sweep(to_variables(turns), least, worth);
+            },
+            "turns"_a, nb::kw_only(), "least"_a, "worth"_a)
+        .def(
+            "step",
+            [](OrderedLassos& self, double seconds) {
+                const auto claim = self.claim();
+                const nb::gil_scoped_release no_gil;
+                auto watch = watch_for(seconds);
+                return self.step(watch);
+            },
+            "seconds"_a = 0.01, "Work for so long at most; return whether nothing is left to do.")
+        .def("order",
+             [](OrderedLassos& self) {
+                 const auto claim = self.claim();
+                 const auto& order = self.order().order();
+                 return std::vector<Variable>{order.begin(), order.end()};
+             })
+        .def(
+            "incoming",
+            [](OrderedLassos& self) {
+                const auto claim = self.claim();
+                const std::size_t d = self.order().size();
+                Matrix<double> weights{d, d};
+                for (std::size_t j = 0; j < d; ++j) {
+                    std::ranges::copy(self.order().column(j).weights, weights.row(j).begin());
+                }
+                return to_new_matrix(weights);
+            },
+            "Copy the weights, [to, from].")
+        .def("values",
+             [](OrderedLassos& self) {
+                 const auto claim = self.claim();
+                 std::vector<double> values;
+                 for (std::size_t j = 0; j < self.order().size(); ++j) {
+                     values.push_back(self.order().column(j).value);
+                 }
+                 return to_array(std::move(values));
+             })
+        .def("stirred",
+             [](OrderedLassos& self) {
+                 const auto claim = self.claim();
+                 std::vector<Variable> variables;
+                 for (std::size_t i = 0; i < self.stirred().size(); ++i) {
+                     if (self.stirred()[i] != 0) variables.push_back(static_cast<Variable>(i));
+                 }
+                 return variables;
+             })
+        .def_prop_ro("settled", &OrderedLassos::settled)
+        .def_prop_ro("moved", &OrderedLassos::moved)
+        .def_prop_ro("fell", &OrderedLassos::fell);
 }
 
 /// The descent with the array of features that it reads.
@@ -175,6 +257,7 @@ std::tuple<double, NewArray> regression(const Array<double, 2>& moments, std::si
 void bind_continuous(nb::module_& m) {
     bind_barrier(m);
     bind_descent(m);
+    bind_orders_of_lassos(m);
     m.def("regression", &regression, nb::arg("moments").noconvert(), "child"_a, "parents"_a,
           "tolerance"_a,
           "Return the share of the child's variance that its parents leave, and their weights.");

@@ -95,6 +95,23 @@ void UpperFactor::remove(std::size_t position, std::span<double> solved) {
     --size_;
 }
 
+std::vector<double> UpperFactor::packed() const {
+    std::vector<double> values;
+    values.reserve(size_ * (size_ + 1) / 2);
+    for (std::size_t i = 0; i < size_; ++i) values.insert(values.end(), row(i), row(i) + size_ - i);
+    return values;
+}
+
+void UpperFactor::load(std::span<const double> packed, std::size_t size) {
+    resize(size);
+    next_ = size;
+    const double* from = packed.data();
+    for (std::size_t i = 0; i < size; ++i) {
+        std::copy_n(from, size - i, row(i));
+        from += size - i;
+    }
+}
+
 void UpperFactor::solve_lower(std::span<double> x) const {
     for (std::size_t i = 0; i < size_; ++i) {
         const double* const own = row(i);

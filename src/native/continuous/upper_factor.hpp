@@ -43,6 +43,11 @@ public:
     /// The same, and rotates along a vector that solves U'z = b.
     void remove(std::size_t position, std::span<double> solved);
 
+    /// Copies the rows, each from its diagonal entry on, one after the other.
+    [[nodiscard]] std::vector<double> packed() const;
+    /// Takes such a copy of a factor of `size` variables.
+    void load(std::span<const double> packed, std::size_t size);
+
     /// x becomes the solution of U'z = x.
     void solve_lower(std::span<double> x) const;
     /// x becomes the solution of U z = x.
