@@ -11,7 +11,8 @@ namespace {
 constexpr std::size_t block_bits = std::size_t{1} << 22;
 
 /// Counts block by block of rows; within one, run by run of sets that share all but the last
-/// variable, so that the intersection of the others is computed once.
+/// variable. Intersections of the shared variables are computed once, and many of them are
+/// intersected with many levels of last variables at a time, which spares reads.
 template <class Code>
 class BitmapCounter {
 public:
@@ -36,11 +37,12 @@ public:
             first_[v] = bitmaps;
             bitmaps += data.levels(static_cast<Variable>(v)) - 1;
         }
-        const std::size_t all = bitmaps + sets.size();
-        const std::size_t fitting = std::clamp<std::size_t>(block_bits / (64 * all), 64, 512);
-        words_ = std::min(bitmap_words(64 * fitting), bitmap_words(data.rows));
         spare_ = bitmaps;
+        const std::size_t all = bitmaps + sets.size() + most_prefixes;
+        const std::size_t fitting = std::clamp<std::size_t>(block_bits / (64 * all), 64, 512);
+        words_ = std::min(fitting / word_lanes * word_lanes, bitmap_words(data.rows));
         maps_ = ZeroedArray<Word>{all * words_};
+        grid_.resize(most_prefixes * bitmaps);
     }
 
     void count(Watch& watch) {
@@ -48,46 +50,73 @@ public:
         for (std::size_t start = 0; start < data_.rows; start += 64 * words_) {
             fill(start, std::min(64 * words_, data_.rows - start));
             for (std::size_t run = 0; run + 1 < runs.size(); ++run) {
-                if (any_chosen(runs[run], runs[run + 1])) {
-                    count_run(runs[run], runs[run + 1], watch);
-                }
+                find_stretches(runs[run], runs[run + 1]);
+                if (!stretches_.empty()) count_run(sets_.set(runs[run]), watch);
                 watch.poll_signals();
             }
         }
     }
 
 private:
-    /// One more variable of a run: where its choice of levels leads.
+    static constexpr std::size_t most_prefixes = 16;
+
+    /// A choice of levels of the first variables of a run.
     struct Depth {
-        std::size_t level = 0;
+        std::size_t level = 0;  // of the next variable
         std::size_t cell = 0;
         const Word* map = nullptr;  // intersection so far; none: all rows
         std::int64_t rows = 0;
     };
 
-    [[nodiscard]] bool any_chosen(std::size_t begin, std::size_t end) const {
-        return std::any_of(chosen_.begin() + static_cast<std::ptrdiff_t>(begin),
-                           chosen_.begin() + static_cast<std::ptrdiff_t>(end),
-                           [](std::uint8_t flag) { return flag != 0; });
-    }
+    /// Sets of a run that are counted together: bitmaps of their last variables are adjacent.
+    struct Stretch {
+        std::size_t begin;
+        std::size_t end;
+        std::size_t first;    // number of the first bitmap
+        std::size_t bitmaps;  // how many
+    };
 
     [[nodiscard]] Word* map(std::size_t number) { return maps_.data() + number * words_; }
+    [[nodiscard]] std::size_t first_of(Variable v) const {
+        return first_[static_cast<std::size_t>(v)];
+    }
 
     void fill(std::size_t start, std::size_t rows) {
         for (const Variable v : used_) {
             const std::span<const Code> codes{data_.column(v) + start, rows};
             for (std::size_t level = 0; level + 1 < data_.levels(v); ++level) {
-                write_bitmap(codes, level, {map(first_[static_cast<std::size_t>(v)] + level), words_});
+                write_bitmap(codes, level, {map(first_of(v) + level), words_});
             }
         }
-        depth_[0] = {.level = 0, .cell = 0, .map = nullptr,
-                     .rows = static_cast<std::int64_t>(rows)};
+        depth_[0] = {
+            .level = 0, .cell = 0, .map = nullptr, .rows = static_cast<std::int64_t>(rows)};
     }
 
-    void count_run(std::size_t begin, std::size_t end, Watch& watch) {
-        const Variables variables = sets_.set(begin);
+    void find_stretches(std::size_t begin, std::size_t end) {
+        stretches_.clear();
+        for (std::size_t q = begin; q < end; ++q) {
+            if (chosen_[q] == 0) continue;
+            const Variable v = sets_.last(q);
+            const std::size_t bitmaps = data_.levels(v) - 1;
+            if (!stretches_.empty() && stretches_.back().end == q &&
+                stretches_.back().first + stretches_.back().bitmaps == first_of(v)) {
+                stretches_.back().end = q + 1;
+                stretches_.back().bitmaps += bitmaps;
+            } else {
+                stretches_.push_back(
+                    {.begin = q, .end = q + 1, .first = first_of(v), .bitmaps = bitmaps});
+            }
+        }
+    }
+
+    void count_run(Variables variables, Watch& watch) {
         const std::size_t shared = variables.size() - 1;
         const std::size_t spared = last_ == LastLevel::none ? 1 : 0;
+        if (shared == 0) {
+            add(depth_[0]);
+            count_added();
+            return;
+        }
         for (std::size_t t = 0; t < shared; ++t) {
             // All its cells are of a last level.
             if (spared == 1 && data_.levels(variables[t]) == 1) return;
@@ -95,14 +124,17 @@ private:
         }
         std::size_t t = 0;
         while (true) {
-            for (; t < shared; ++t) descend(t, variables[t]);
-            if (depth_[shared].rows > 0) {
-                for (std::size_t q = begin; q < end; ++q) {
-                    if (chosen_[q] != 0) count_last(q, depth_[shared]);
+            for (; t + 1 < shared; ++t) depth_[t + 1] = descend(t, variables[t], map(spare_ + t));
+            if (depth_[t].rows > 0) {
+                const std::size_t levels = data_.levels(variables[t]) - spared;
+                for (depth_[t].level = 0; depth_[t].level < levels; ++depth_[t].level) {
+                    Word* const room = map(spare_ + variables.size() + prefixes_.size());
+                    if (const Depth next = descend(t, variables[t], room); next.rows > 0) add(next);
                 }
+                count_added();
             }
             watch.poll_signals();
-            // The next combination of levels of all variables but the last.
+            // The next combination of levels of all shared variables but the last.
             while (true) {
                 if (t == 0) return;
                 --t;
@@ -112,37 +144,61 @@ private:
         }
     }
 
-    void descend(std::size_t t, Variable variable) {
+    [[nodiscard]] Depth descend(std::size_t t, Variable variable, Word* room) {
         const Depth& here = depth_[t];
-        Depth& next = depth_[t + 1];
         const std::size_t levels = data_.levels(variable);
-        next.cell = here.cell * levels + here.level;
+        const std::size_t cell = here.cell * levels + here.level;
         if (here.level == levels - 1) {
-            next.map = here.map;
-            next.rows = here.rows;
+            return {.level = 0, .cell = cell, .map = here.map, .rows = here.rows};
+        }
+        const Word* const own = map(first_of(variable) + here.level);
+        if (here.map == nullptr) {
+            return {.level = 0, .cell = cell, .map = own, .rows = count_bits(own, words_)};
+        }
+        const std::int64_t rows = store_common(here.map, own, room, words_);
+        return {.level = 0, .cell = cell, .map = room, .rows = rows};
+    }
+
+    /// Adds an intersection of shared variables to those that are counted next.
+    void add(const Depth& prefix) {
+        if (prefix.map == nullptr) {
+            count_all_rows(prefix);
             return;
         }
-        const Word* const own = map(first_[static_cast<std::size_t>(variable)] + here.level);
-        if (here.map == nullptr) {
-            next.map = own;
-            next.rows = count_bits(own, words_);
-        } else {
-            Word* const target = map(spare_ + t);
-            next.rows = store_common(here.map, own, target, words_);
-            next.map = target;
+        prefixes_.push_back(prefix.map);
+        added_.push_back(prefix);
+        if (prefixes_.size() == most_prefixes) count_added();
+    }
+
+    void count_added() {
+        if (prefixes_.empty()) return;
+        for (const Stretch& stretch : stretches_) {
+            count_grid(prefixes_, map(stretch.first), stretch.bitmaps, words_, grid_.data());
+            for (std::size_t i = 0; i < added_.size(); ++i) {
+                add_counts(stretch, added_[i], grid_.data() + i * stretch.bitmaps);
+            }
+        }
+        prefixes_.clear();
+        added_.clear();
+    }
+
+    void count_all_rows(const Depth& prefix) {
+        for (const Stretch& stretch : stretches_) {
+            for (std::size_t b = 0; b < stretch.bitmaps; ++b) {
+                grid_[b] = count_bits(map(stretch.first + b), words_);
+            }
+            add_counts(stretch, prefix, grid_.data());
         }
     }
 
-    void count_last(std::size_t q, const Depth& prefix) {
-        const Variable v = sets_.last(q);
-        const std::size_t levels = data_.levels(v);
-        const auto cells = tables_.table(q).subspan(prefix.cell * levels, levels);
-        const Word* own = map(first_[static_cast<std::size_t>(v)]);
-        for (std::size_t c = 0; c + 1 < levels; ++c, own += words_) {
-            cells[c] += prefix.map == nullptr ? count_bits(own, words_)
-                                              : count_common(prefix.map, own, words_);
+    void add_counts(const Stretch& stretch, const Depth& prefix, const std::int64_t* counts) {
+        for (std::size_t q = stretch.begin; q < stretch.end; ++q) {
+            const std::size_t levels = data_.levels(sets_.last(q));
+            std::int64_t* const cells = tables_.table(q).data() + prefix.cell * levels;
+            for (std::size_t c = 0; c + 1 < levels; ++c) cells[c] += counts[c];
+            if (last_ == LastLevel::total) cells[levels - 1] += prefix.rows;
+            counts += levels - 1;
         }
-        if (last_ == LastLevel::total) cells[levels - 1] += prefix.rows;
     }
 
     const CodedColumns<Code>& data_;
@@ -153,6 +209,10 @@ private:
     std::vector<Variable> used_;
     std::vector<std::size_t> first_;  // number of each variable's first bitmap
     std::vector<Depth> depth_;
+    std::vector<Stretch> stretches_;  // of the run that is counted
+    std::vector<const Word*> prefixes_;
+    std::vector<Depth> added_;
+    std::vector<std::int64_t> grid_;
     std::size_t words_ = 0;
     std::size_t spare_ = 0;  // number of the first bitmap for intersections
     ZeroedArray<Word> maps_;

@@ -25,6 +25,19 @@ void join_shorts(const std::uint16_t* high, const std::uint16_t* low, std::uint1
     }
 }
 
+ISTHMUS_CLONES
+void add_copies(const std::uint32_t* counts, std::size_t stride, std::int64_t* table,
+                std::size_t cells) {
+    for (std::size_t c = 0; c < cells; ++c) {
+        // There are fewer rows than 32 bits count.
+        const std::uint32_t* const here = counts + c;
+        const std::uint32_t sum = (here[0] + here[stride]) + (here[2 * stride] + here[3 * stride]) +
+                                  (here[4 * stride] + here[5 * stride]) +
+                                  (here[6 * stride] + here[7 * stride]);
+        table[c] += sum;
+    }
+}
+
 void join(const std::uint16_t* high, const std::uint8_t* low, std::uint16_t radix,
           std::uint16_t* out, std::size_t n) {
     join_bytes(high, low, radix, out, n);
@@ -41,8 +54,7 @@ template <class Code>
 void InterleavedHistogram::count_codes(std::span<const std::uint16_t> prefix, const Code* column,
                                        std::size_t radix, std::span<std::int64_t> table) {
     const std::size_t cells = table.size();
-    std::array<std::uint32_t*, copies> part{};
-    for (std::size_t c = 0; c < copies; ++c) part[c] = cells_.data() + c * cells;
+    std::uint32_t* const counts = cells_.data();
     for (std::size_t begin = 0; begin < prefix.size(); begin += chunk) {
         const std::size_t n = std::min(chunk, prefix.size() - begin);
         join(prefix.data() + begin, column + begin, static_cast<std::uint16_t>(radix),
@@ -54,21 +66,19 @@ void InterleavedHistogram::count_codes(std::span<const std::uint16_t> prefix, co
             std::uint64_t y;
             std::memcpy(&x, index_.data() + i, sizeof x);
             std::memcpy(&y, index_.data() + i + 4, sizeof y);
-            ++part[0][x & 0xFFFF];
-            ++part[1][x >> 16 & 0xFFFF];
-            ++part[2][x >> 32 & 0xFFFF];
-            ++part[3][x >> 48];
-            ++part[4][y & 0xFFFF];
-            ++part[5][y >> 16 & 0xFFFF];
-            ++part[6][y >> 32 & 0xFFFF];
-            ++part[7][y >> 48];
+            ++counts[x & 0xFFFF];
+            ++counts[stride + (x >> 16 & 0xFFFF)];
+            ++counts[2 * stride + (x >> 32 & 0xFFFF)];
+            ++counts[3 * stride + (x >> 48)];
+            ++counts[4 * stride + (y & 0xFFFF)];
+            ++counts[5 * stride + (y >> 16 & 0xFFFF)];
+            ++counts[6 * stride + (y >> 32 & 0xFFFF)];
+            ++counts[7 * stride + (y >> 48)];
         }
-        for (; i < n; ++i) ++part[0][index_[i]];
+        for (; i < n; ++i) ++counts[index_[i]];
     }
-    for (const std::uint32_t* const counts : part) {
-        for (std::size_t c = 0; c < cells; ++c) table[c] += counts[c];
-    }
-    std::fill_n(cells_.begin(), copies * cells, 0U);
+    add_copies(counts, stride, table.data(), cells);
+    for (std::size_t copy = 0; copy < copies; ++copy) std::fill_n(counts + copy * stride, cells, 0U);
 }
 
 void InterleavedHistogram::count(std::span<const std::uint16_t> prefix, const std::uint8_t* column,

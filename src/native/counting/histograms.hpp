@@ -28,9 +28,12 @@ private:
 
     static constexpr std::size_t copies = 8;
     static constexpr std::size_t chunk = 4096;
+    // A constant distance, so that no register is needed for each histogram; not a power of two, so
+    // that their cells do not compete for the same places in the cache.
+    static constexpr std::size_t stride = most_cells + 80;
 
     std::array<std::uint16_t, chunk> index_{};
-    std::array<std::uint32_t, copies * most_cells> cells_{};  // zero between calls
+    std::array<std::uint32_t, copies * stride> cells_{};  // zero between calls
 };
 
 }  // namespace isthmus
