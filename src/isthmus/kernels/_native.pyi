@@ -429,6 +429,64 @@ class GroupDescent:
     @property
     def sweeps(self) -> int: ...
 
+class OrderedLassos:
+    def __init__(
+        self,
+        moments: Annotated[
+            NDArray[numpy.float64],
+            dict(shape=(None, None), order="C", device="cpu", writable=False),
+        ],
+        *,
+        scale: Annotated[
+            NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        penalty: Annotated[
+            NDArray[numpy.float64],
+            dict(shape=(None, None), order="C", device="cpu", writable=False),
+        ],
+        open: Annotated[
+            NDArray[numpy.bool_], dict(shape=(None, None), order="C", device="cpu", writable=False)
+        ],
+        required: Annotated[
+            NDArray[numpy.bool_], dict(shape=(None, None), order="C", device="cpu", writable=False)
+        ],
+        tolerance: float,
+    ) -> None: ...
+    def start(
+        self,
+        order: Annotated[
+            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        incoming: Annotated[
+            NDArray[numpy.float64],
+            dict(shape=(None, None), order="C", device="cpu", writable=False),
+        ],
+    ) -> None: ...
+    def sweep(
+        self,
+        turns: Annotated[
+            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        *,
+        least: float,
+        worth: float,
+    ) -> None: ...
+    def step(self, seconds: float = 0.01) -> bool:
+        """Work for so long at most; return whether nothing is left to do."""
+
+    def order(self) -> list[int]: ...
+    def incoming(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]:
+        """Copy the weights, [to, from]."""
+
+    def values(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
+    def stirred(self) -> list[int]: ...
+    @property
+    def settled(self) -> int: ...
+    @property
+    def moved(self) -> int: ...
+    @property
+    def fell(self) -> float: ...
+
 def regression(
     moments: Annotated[
         NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu", writable=False)
