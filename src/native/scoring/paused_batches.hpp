@@ -57,6 +57,17 @@ public:
     /// Whether the result of the next step is wanted, or known from before.
     [[nodiscard]] bool next() { return step_++ >= resumed_; }
 
+    /// Computes the result of this step. If that is interrupted, the steps before are kept.
+    template <class Work>
+    void guard(const Work& work) {
+        try {
+            work();
+        } catch (...) {
+            paused_.keep(question(), out_, step_ - 1);
+            throw;
+        }
+    }
+
     /// Polls after some results have been stored.
     void poll(Watch& watch) {
         try {
