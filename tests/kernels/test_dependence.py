@@ -200,9 +200,9 @@ def test_batches_are_the_scores_of_single_sets(table: Callable[[int], Floats]) -
                 got = score.extensions(child, own, candidates)
                 want = [local(score, child, [*own, *j]) for j in ([], *([c] for c in candidates))]
                 np.testing.assert_allclose(got, want, rtol=1e-9)
-        parents = np.array([1, 2, 3, 7, 9, 30])
-        got = score.reductions(0, parents)
-        want = [local(score, 0, np.delete(parents, i).tolist()) for i in range(6)]
+        several = np.array([1, 2, 3, 7, 9, 30])
+        got = score.reductions(0, several)
+        want = [local(score, 0, np.delete(several, i).tolist()) for i in range(6)]
         # A part that is a thousandth of the total is known to ten digits at most.
         np.testing.assert_allclose(got, want, rtol=1e-8)
 
