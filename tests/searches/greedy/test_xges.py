@@ -313,7 +313,7 @@ def test_progress_says_where_the_search_is() -> None:
         scores.append(score)
     assert texts == {"changes", "deletions left to try"}
     assert scores[0] <= scores[-1] == pytest.approx(begun.best().score)
-    assert "gains" in begun.conclusion()
+    assert "improves the score" in begun.conclusion()
 
 
 def test_little_room_gives_the_same_graph(monkeypatch: pytest.MonkeyPatch) -> None:

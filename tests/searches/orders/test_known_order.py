@@ -152,7 +152,7 @@ def test_orders_that_are_none() -> None:
     names = list(rows)
     with pytest.raises(MismatchError, match=r"Missing.*x3"):
         ist.learn(rows, score=ist.K2(), search=KnownOrder(names[:3]), kinds=kinds)
-    with pytest.raises(MismatchError, match=r"twice.*x1"):
+    with pytest.raises(MismatchError, match=r"Repeated.*x1"):
         ist.learn(rows, score=ist.K2(), search=KnownOrder([*names, "x1"]), kinds=kinds)
     with pytest.raises(MismatchError, match=r"Not in the data.*nobody"):
         ist.learn(rows, score=ist.K2(), search=KnownOrder([*names, "nobody"]), kinds=kinds)

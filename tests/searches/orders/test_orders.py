@@ -208,7 +208,7 @@ def test_acyclic_selection(seed: int) -> None:
 def test_more_than_64_variables() -> None:
     rows = discrete_rows(4, 300, 70)
     kinds = dict.fromkeys(rows, ist.Kind.DISCRETE)
-    table = ist.parent_sets(rows, kinds=kinds, max_parents=2)
+    table = ist.parent_sets(rows, score=ist.BIC(), kinds=kinds, max_parents=2)
     scores = {}
     for search in (OBS(starts=2), ASOBS(starts=1), Boss(starts=2)):
         solution = ist.solve(table, search=search)
@@ -262,7 +262,7 @@ def test_missing_sets_are_looked_for_along_an_order() -> None:
         while not orders.prepare():
             pass
         poor = orders.table.restrict(known, 1)
-        orders._phase.table = replace(poor, complete=False)
+        orders._stage.table = replace(poor, complete=False)
         orders._index()
         assert orders.can_refine
         order = orders.draw()

@@ -18,27 +18,29 @@ from isthmus.searches.exact.run import ExactRun, check_exact_options
 @final
 @dataclass(frozen=True)
 class AStar(Search[LocalScore]):
-    """The best graph with a proof, by best-first search over sets of placed nodes.
+    """Exact search by A* over sets of placed nodes (Yuan and Malone 2013).
 
-    Yuan and Malone 2013, on the parent sets that can be part of a best graph, component by
-    component of the graph of possible parents (each at most 64 nodes). Up to about 30 nodes, more
-    when the parent sets split the problem; :class:`ILP` goes further.
+    Finds a provably optimal graph from the parent sets that can be part of one. Each strongly
+    connected component of the graph of possible parents (at most 64 nodes) is solved separately.
+    Suitable for up to about 30 nodes, or more if the parent sets split the problem; :class:`ILP`
+    can solve larger problems.
 
     Parameters
     ----------
     max_parents
-        Upper bound on the number of parents of a node; None for no bound.
+        Maximum number of parents of a node; None for no limit.
     networks
-        How many of the best graphs to give, in ``details["networks"]``: pairs of a graph and its
-        score, best first, each proven to be the next best. No other graph scores more than
-        ``details["networks_bound"]``.
+        Number of best graphs to list in ``details.networks``: pairs of a graph and its score, best
+        first, each proven to be the next best. No other graph scores more than
+        ``details.networks_bound``.
     bayes_factor
-        Give only graphs that are at most so many times less probable than the best one: with a
-        marginal likelihood as the score, the Bayes factor.
+        List only graphs that are at most this many times less probable than the best one. This is
+        the Bayes factor if the score is a marginal likelihood.
     pattern
-        Nodes in one pattern database; its table has ``2**pattern`` entries.
+        Maximum number of nodes per pattern database; its table has ``2**pattern`` entries.
     max_states
-        States in memory (about 60 bytes each) at which to give up with a gap.
+        Maximum number of states in memory (about 60 bytes each). If it is reached, the best graph
+        so far is returned with a gap.
     """
 
     max_parents: int | None = None
@@ -65,15 +67,15 @@ class AStar(Search[LocalScore]):
             rng,
             self._open,
             largest=64,
-            gave_up="the limit of states was reached; give more by max_states, or use ILP().",
+            gave_up="the limit of states was reached; increase max_states or use ILP().",
         )
 
     def _open(
-        self, part: Component, lines: list[int], known: float, slack: float | None
+        self, part: Component, lines: list[int], known_score: float, slack: float | None
     ) -> ComponentSearch:
         return ComponentSearch(
             part,
-            known,
+            known_score,
             networks=self.networks,
             slack=slack,
             pattern=self.pattern,

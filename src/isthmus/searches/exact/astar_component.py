@@ -1,4 +1,4 @@
-"""A* on one component: patterns first, then states, then the near-best graphs."""
+"""A* search on one component: pattern databases, then states, then near-optimal graphs."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from isthmus.searches.exact.near_best import enumerate_near_best
 _QUOTA = 5_000
 _CHUNK = 2**11
 _SINGLE = 12
-"""Up to here one pattern is solved at once, which is dynamic programming."""
+"""Components up to this size use one pattern, which is dynamic programming."""
 
 
 @final
 class ComponentSearch(PartSearch):
-    """One component under way.
+    """A running A* search on one component.
 
     Parameters
     ----------
     part
         The nodes and their parent sets.
     known
-        Score of a graph that is known.
+        Score of a known graph.
     networks
-        How many of the best graphs to give.
+        Number of best graphs to list.
     slack
-        None to look for one best graph; else how much less than it graphs of interest score.
+        None to find one optimal graph; otherwise list graphs that score at most this much less.
     pattern
-        Nodes in one pattern database.
+        Maximum number of nodes per pattern database.
     max_states
-        States at which to give up.
+        Maximum number of states in memory.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class ComponentSearch(PartSearch):
         self._known = known
         self._networks = networks
         self._slack = slack
-        self._most = max_states
+        self._max_states = max_states
         self._size = len(part.nodes)
         sizes = np.array([len(group) for group in groups], np.int64)
         lengths = 2**sizes
@@ -83,12 +83,12 @@ class ComponentSearch(PartSearch):
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """How many states were expanded."""
+        """The number of expanded states."""
         return {"expanded": 0 if self._frontier is None else int(self._frontier.counters[2])}
 
     @property
     def gap(self) -> float:
-        """How much more than the graph at hand the best one can score."""
+        """Upper bound on how much more than the current best graph the optimal one can score."""
         if self._finished and not self._gave_up:
             return 0.0
         if self._frontier is None:
@@ -100,7 +100,7 @@ class ComponentSearch(PartSearch):
         return max(0.0, best - self._known)
 
     def step(self) -> bool:
-        """Fill a part of the patterns, or expand some states; return whether it is done."""
+        """Fill part of the pattern databases, or expand some states; return whether it is done."""
         if self._group < len(self._problem.sizes):
             self._fill()
             return False
@@ -113,7 +113,7 @@ class ComponentSearch(PartSearch):
         )
         self._take_goal()
         if code == self._kernels.NEEDS_ROOM:
-            if 2 * len(self._frontier.states) > self._most:
+            if 2 * len(self._frontier.states) > self._max_states:
                 self._gave_up = self._finished = True
                 return True
             self._frontier = self._kernels.grow_frontier(self._frontier)
@@ -136,7 +136,7 @@ class ComponentSearch(PartSearch):
             self._known = max(self._known, float(self._frontier.values[goal]))
 
     def better_lines(self) -> Iterator[tuple[int, int]]:
-        """Nodes and lines of the best graph, if one better than the known was found."""
+        """Yield the nodes and lines of the best graph, if it improves on the known one."""
         frontier = self._frontier
         if frontier is None or frontier.counters[3] < 0:
             return
@@ -145,7 +145,7 @@ class ComponentSearch(PartSearch):
         while at >= 0:
             choices.append(int(frontier.last[at]))
             at = int(frontier.via[at])
-        # The first state was not chosen.
+        # The first state is the empty set, not a choice.
         taken = np.array(choices[::-1][1:], np.int64)
         lines: NDArray[np.int64] = np.full(self._size, -1, np.int64)
         self._kernels.replay(self._problem, taken, self._slack is None, lines)
@@ -154,7 +154,7 @@ class ComponentSearch(PartSearch):
             yield v, self._part.lists[i][offset][2]
 
     def near_best(self) -> tuple[list[Choice], float]:
-        """The best graphs, best first; none before all states of interest are known."""
+        """Return the best graphs, best first; none before all relevant states are expanded."""
         if not self._finished or self._gave_up or self._slack is None:
             return [], self._known + self.gap
         assert self._frontier is not None
@@ -163,30 +163,30 @@ class ComponentSearch(PartSearch):
         states, values = self._frontier.states[closed], self._frontier.values[closed]
         best = dict(zip(states.tolist(), values.tolist(), strict=True))
         floor = self._known - self._slack
-        found = enumerate_near_best(self._part, best, floor, self._networks)
-        return found, found[-1][0] if len(found) == self._networks else floor
+        graphs = enumerate_near_best(self._part, best, floor, self._networks)
+        return graphs, graphs[-1][0] if len(graphs) == self._networks else floor
 
     def describe(self) -> str:
-        """Say what is under way."""
+        """Report progress."""
         if self._frontier is None:
             return f"patterns of a component of {self._size} nodes"
         return f"{self.counts['expanded']} states of a component of {self._size} nodes"
 
 
-def _groups(part: Component, most: int) -> list[list[int]]:
-    """Put nodes that compete with each other into the same pattern, as far as it has room."""
+def _groups(part: Component, max_size: int) -> list[list[int]]:
+    """Group nodes that compete with each other into the same pattern, as far as they fit."""
     m = len(part.nodes)
-    if m <= min(most, _SINGLE):
+    if m <= min(max_size, _SINGLE):
         return [list(range(m))]
     alone = np.zeros((m, m))
     for v, lines in enumerate(part.lists):
         for p in range(m):
             without = next((s for mask, s, _ in lines if not mask >> p & 1), None)
             alone[p, v] = lines[0][1] - without if without is not None else 1e6
-    # Two nodes that want to be parents of each other: one of them must give way.
+    # If two nodes are good parents of each other, only one of the edges can be used.
     rival = np.minimum(alone, alone.T)
     weight = rival + 1e-3 * (alone + alone.T)
-    count = max(2, -(-m // most))
+    count = max(2, -(-m // max_size))
     room = -(-m // count)
     groups = [[v] for v in range(m)]
     while True:

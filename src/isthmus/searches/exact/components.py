@@ -1,4 +1,4 @@
-"""What exact searches share: making the table, splitting the problem, a first graph."""
+"""Parts shared by exact searches: the score table, its decomposition, and an initial graph."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
     from isthmus.numerics.order_moves import Lines, Order
 
 Line = tuple[int, float, int]
-"""A parent set as a mask over all nodes, its score, its line in the table."""
+"""A parent set as a bit mask, its score, and its line in the table."""
 
 Choice = tuple[float, dict[int, int]]
-"""A score, and for each node the line of its parent set."""
+"""The score of a graph, and for each node the line of its parent set in the table."""
 
 _SWEEPS = 50
 
 
 @final
 class TableStage:
-    """The first part of a run: list the parent sets, or take a table that is given."""
+    """The first stage of a run: list the parent sets, or read a given table."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class TableStage:
         self.restart(slack)
 
     def restart(self, slack: float) -> None:
-        """Begin again with another slack."""
+        """Restart with another slack."""
         table = PARENT_SETS.of(self._objective)
         if table is not None:
             self.table = table.restrict(self._knowledge, self._max_parents)
@@ -66,28 +66,28 @@ class TableStage:
 
     @property
     def given(self) -> bool:
-        """Whether the table was given."""
+        """Whether the table was given instead of listed."""
         return self._builder is None
 
     def step(self) -> bool:
-        """Go on; return whether the table is there."""
+        """Do one step; return whether the table is ready."""
         if self.table is None and self._builder is not None and self._builder.step():
             self.table = self._builder.table()
         return self.table is not None
 
     def describe(self) -> tuple[str, float | None]:
-        """Say how far it has come."""
+        """Report progress."""
         if self._builder is None:
             return "reading the table", None
         return f"parent sets: {self._builder.scored} scored", self._builder.done
 
     def fallback(self, rng: np.random.Generator) -> SearchResult:
-        """Return a graph of the parent sets that are listed so far."""
+        """Return a graph of the parent sets listed so far."""
         table = self.table
         if table is None:
             assert self._builder is not None
             table = self._builder.table()
-        # What is there is asked for at once: one start, also for the many nodes.
+        # The caller waits for a result, so one start has to suffice.
         lines, total = first_graph(table, rng, 1)
         details = ExactDetails(None, None, len(table))
         return SearchResult(parents_of(table, lines), total, details)
@@ -96,9 +96,9 @@ class TableStage:
 @final
 @dataclass(frozen=True, eq=False)
 class Component:
-    """Nodes that can be solved on their own, with their parent sets within them.
+    """Nodes that can be solved independently, with their parent sets among themselves.
 
-    ``nodes`` are indices of the table; masks are over positions in ``nodes``.
+    ``nodes`` are indices of the table; bit masks refer to positions in ``nodes``.
     """
 
     nodes: tuple[int, ...]
@@ -106,39 +106,39 @@ class Component:
 
 
 class PartSearch(ABC):
-    """The search for the best graphs of one component, under way."""
+    """A running search for the best graphs of one component."""
 
     @abstractmethod
     def step(self) -> bool:
-        """Go on for a while; return whether it is done."""
+        """Do some work; return whether the search is done."""
 
     @property
     @abstractmethod
     def gap(self) -> float:
-        """How much more than the graph at hand the best one can score."""
+        """Upper bound on how much more than the current best graph the optimal one can score."""
 
     @property
     @abstractmethod
     def counts(self) -> Mapping[str, int]:
-        """What was done so far, in numbers that add up over components."""
+        """Counts of the work so far, which can be added over components."""
 
     @abstractmethod
     def better_lines(self) -> Iterator[tuple[int, int]]:
-        """Nodes and lines of the best graph, if one better than the known was found."""
+        """Yield the nodes and lines of the best graph, if it improves on the known one."""
 
     @abstractmethod
     def near_best(self) -> tuple[list[Choice], float]:
-        """The best graphs so far, best first, and what any other one can score at most."""
+        """Return the best graphs so far, best first, and an upper bound on all others."""
 
     @abstractmethod
     def describe(self) -> str:
-        """Say what is under way."""
+        """Report progress."""
 
 
 def first_graph(
     table: ScoreTable, rng: np.random.Generator, starts: int = 5
 ) -> tuple[NDArray[np.int64], float]:
-    """Climb over orders from random starts; return a line for each node and the total."""
+    """Climb over orders from random starts; return a line per node and the total score."""
     from isthmus.numerics import order_moves
 
     d = len(table.nodes)
@@ -154,12 +154,12 @@ def first_graph(
     return best_lines, best
 
 
-def climb(lines: Lines, state: Order, rng: np.random.Generator, most: int) -> float:
-    """Move each node to its best place, in sweeps until none gains; return the gain."""
+def climb(lines: Lines, state: Order, rng: np.random.Generator, max_sweeps: int) -> float:
+    """Move each node to its best position until no move improves the score; return the gain."""
     from isthmus.numerics.order_moves import move_windows
 
     total = 0.0
-    for _ in range(most):
+    for _ in range(max_sweeps):
         gain = float(move_windows(lines, state, rng.permutation(len(state.order)), 1))
         total += gain
         if gain <= 0.0:
@@ -168,7 +168,7 @@ def climb(lines: Lines, state: Order, rng: np.random.Generator, most: int) -> fl
 
 
 def possible_order(table: ScoreTable, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Draw an order in which what is in every parent set of a node comes before it."""
+    """Draw an order in which nodes in every parent set of a node come before it."""
     d = len(table.nodes)
     needed = [
         set(np.flatnonzero(unpack(np.bitwise_and.reduce(table.sets[table.lines(v)]), d)).tolist())
@@ -183,7 +183,10 @@ def possible_order(table: ScoreTable, rng: np.random.Generator) -> NDArray[np.in
         ready = next((v for v in waiting if needed[v] <= set(placed)), None)
         if ready is None:
             names = [table.nodes[v] for v in waiting[:5]]
-            raise SchemaError(f"Every parent set of {names} leads back to them: there is no graph.")
+            raise SchemaError(
+                f"The table allows no acyclic graph: every choice of parents of {names} closes a "
+                "cycle."
+            )
         placed.append(ready)
         waiting.remove(ready)
     return np.array(placed, np.int64)
@@ -192,15 +195,16 @@ def possible_order(table: ScoreTable, rng: np.random.Generator) -> NDArray[np.in
 def parents_of(
     table: ScoreTable, lines: Sequence[int] | NDArray[np.int64]
 ) -> tuple[tuple[int, ...], ...]:
-    """Parents of each node from their lines."""
+    """Return the parents of each node from the lines of the table."""
     return tuple(table.members(int(line)) for line in lines)
 
 
 def decompose(table: ScoreTable, slack: float = 0.0) -> list[Component]:
-    """Split the nodes into parts that no cycle of possible parents connects.
+    """Split the nodes into strongly connected components of the graph of possible parents.
 
-    Fan, Malone and Yuan 2014. Parents outside a part come before it in every order that matters,
-    so they are free; sets that differ in them only are one, which can split the part again.
+    Fan, Malone and Yuan 2014. Parents outside a component can precede it in every relevant order,
+    so they are always available. Sets that differ only in such parents are merged, which can split
+    the component further.
     """
     lists: dict[int, list[Line]] = {}
     for v in range(len(table.nodes)):
@@ -209,23 +213,23 @@ def decompose(table: ScoreTable, slack: float = 0.0) -> list[Component]:
             (int.from_bytes(table.sets[i].astype("<u8").tobytes(), "little"), s, i)
             for i, s in zip(range(span.start, span.stop), table.scores[span].tolist(), strict=True)
         ]
-    found: list[Component] = []
+    components: list[Component] = []
     waiting = [tuple(range(len(table.nodes)))]
     while waiting:
         nodes = waiting.pop()
         parts = _strong_parts(nodes, lists)
         if len(parts) == 1 and len(nodes) > 1:
-            found.append(_component(parts[0], lists))
+            components.append(_component(parts[0], lists))
             continue
         for part in parts:
             inside = sum(1 << v for v in part)
             for v in part:
                 lists[v] = _useful([(m & inside, s, i) for m, s, i in lists[v]], slack)
             if len(part) == 1:
-                found.append(_component(part, lists))
+                components.append(_component(part, lists))
             else:
                 waiting.append(part)
-    return found
+    return components
 
 
 def _component(nodes: tuple[int, ...], lists: dict[int, list[Line]]) -> Component:
@@ -237,16 +241,16 @@ def _component(nodes: tuple[int, ...], lists: dict[int, list[Line]]) -> Componen
 
 
 def _moved(mask: int, place: dict[int, int]) -> int:
-    found = 0
+    moved = 0
     while mask:
         low = mask & -mask
-        found |= 1 << place[low.bit_length() - 1]
+        moved |= 1 << place[low.bit_length() - 1]
         mask ^= low
-    return found
+    return moved
 
 
 def _useful(lines: list[Line], slack: float) -> list[Line]:
-    """Leave out sets that score less than a subset (by more than the slack)."""
+    """Drop sets that score less than one of their subsets by more than the slack."""
     kept: list[Line] = []
     best: dict[int, float] = {}
     for mask, score, line in lines:
@@ -262,7 +266,7 @@ def _useful(lines: list[Line], slack: float) -> list[Line]:
 
 
 def _strong_parts(nodes: tuple[int, ...], lists: dict[int, list[Line]]) -> list[tuple[int, ...]]:
-    """Strongly connected parts of the graph of possible parents."""
+    """Return the strongly connected components of the graph of possible parents."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 

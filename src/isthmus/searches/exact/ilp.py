@@ -18,25 +18,25 @@ from isthmus.searches.exact.run import ExactRun, check_exact_options
 @final
 @dataclass(frozen=True)
 class ILP(Search[LocalScore]):
-    """The best graph with a proof, by an integer program with cluster cuts.
+    """Exact search by integer linear programming with cluster cuts (Bartlett and Cussens 2017).
 
-    One variable for each parent set of each node, one parent set for each node, and for every set
-    of nodes one of them without parents in it: these constraints are added when they are violated
-    (Bartlett and Cussens 2017). Components of the graph of possible parents are solved one by
-    one. Of several graphs each is forbidden once it is found, in one tree of branches. Needs the
-    extra ``[ilp]``.
+    Finds a provably optimal graph. The program has one binary variable per node and parent set, and
+    each node takes one parent set. Cluster constraints, by which every set of nodes has a member
+    without parents in the set, are added when they are violated. Strongly connected components of
+    the graph of possible parents are solved separately. To list several graphs, each is excluded
+    once it is found, within one branch-and-bound tree. Needs the extra ``[ilp]``.
 
     Parameters
     ----------
     max_parents
-        Upper bound on the number of parents of a node; None for no bound.
+        Maximum number of parents of a node; None for no limit.
     networks
-        How many of the best graphs to give, in ``details["networks"]``: pairs of a graph and its
-        score, best first, each proven to be the next best. No other graph scores more than
-        ``details["networks_bound"]``.
+        Number of best graphs to list in ``details.networks``: pairs of a graph and its score, best
+        first, each proven to be the next best. No other graph scores more than
+        ``details.networks_bound``.
     bayes_factor
-        Give only graphs that are at most so many times less probable than the best one: with a
-        marginal likelihood as the score, the Bayes factor.
+        List only graphs that are at most this many times less probable than the best one. This is
+        the Bayes factor if the score is a marginal likelihood.
     """
 
     max_parents: int | None = None
@@ -63,8 +63,8 @@ class ILP(Search[LocalScore]):
         return ExactRun(self, objective, knowledge, rng, self._open)
 
     def _open(
-        self, part: Component, lines: list[int], known: float, slack: float | None
+        self, part: Component, lines: list[int], known_score: float, slack: float | None
     ) -> PartSearch:
         from isthmus.searches.exact.ilp_program import Program
 
-        return Program(part, lines, known, networks=self.networks, slack=slack)
+        return Program(part, lines, known_score, networks=self.networks, slack=slack)

@@ -1,4 +1,4 @@
-"""The integer program of one component, and the cuts that keep cycles out; imports SCIP."""
+"""The integer program of one component, with cuts that exclude cycles; imports SCIP."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from isthmus.searches.exact.components import Choice, Component, PartSearch
 from isthmus.searches.exact.near_best import MARGIN, Ranking, graphs_around
 
 _SLICE = 0.3
-"""Seconds that SCIP runs before it is asked where it stands."""
+"""Seconds that SCIP runs between two reports of progress."""
 _CUTS_A_ROUND = 40
 _VIOLATED = 1.0 - 1e-4
 
 
 @final
 class Program(PartSearch):
-    """One component as an integer program under way.
+    """A running integer program for one component.
 
-    One best graph is what SCIP finds by itself. For several, every graph that it comes by is
-    ranked and then forbidden, and what the last one of the ranking scores is SCIP's limit: all come
-    out of one tree.
+    SCIP itself finds one optimal graph. To list several, every graph that it encounters is ranked
+    and then excluded, and the score of the last graph in the ranking is SCIP's objective limit, so
+    one branch-and-bound tree gives all of them.
 
     Parameters
     ----------
     part
         The nodes and their parent sets.
     lines
-        Line of each node in a graph that is known.
+        Line of each node in a known graph.
     known
         Score of that graph.
     networks
-        How many of the best graphs to give.
+        Number of best graphs to list.
     slack
-        None to look for one best graph; else how much less than it graphs of interest score.
+        None to find one optimal graph; otherwise list graphs that score at most this much less.
     """
 
     def __init__(
@@ -56,13 +56,13 @@ class Program(PartSearch):
         self._model = Model()
         model = self._model
         model.hideOutput()
-        # The graph that is known is good and cuts are cheap: what SCIP would do to find graphs, to
-        # learn from conflicts and to begin again costs more than it brings.
+        # The known graph is good and cuts are cheap, so SCIP's heuristics, conflict analysis and
+        # restarts cost more than they gain.
         model.setHeuristics(PY_SCIP_PARAMSETTING.OFF)
         model.setParams(
             {
                 "misc/catchctrlc": False,
-                # SCIP does not ask the clusters whether parent sets are interchangeable.
+                # SCIP does not check the cluster constraints for symmetries.
                 "misc/usesymmetry": 0,
                 "presolving/maxrestarts": 0,
                 "conflict/enable": False,
@@ -79,7 +79,7 @@ class Program(PartSearch):
         self._ranking = None if slack is None else Ranking(part, networks, slack)
         self._finished = False
         self._dual = 0.0
-        # Scores relative to the best of each node: small numbers are exact numbers.
+        # Scores relative to the best of each node: smaller numbers lose fewer digits.
         self._tops = [listed[0][1] for listed in part.lists]
         self._columns = [
             [model.addVar(vtype="B", obj=score - listed[0][1]) for _, score, _ in listed]
@@ -92,7 +92,7 @@ class Program(PartSearch):
         model.includeConshdlr(
             self._handler,
             "clusters",
-            "every set of nodes has one without parents in it",
+            "every set of nodes has a member without parents in the set",
             sepapriority=100,
             enfopriority=-10,
             chckpriority=-10,
@@ -102,7 +102,7 @@ class Program(PartSearch):
         )
         start = self._start(lines)
         if self._ranking is not None:
-            # Presolving may leave out graphs when another one is as good.
+            # Presolving may exclude graphs if another one is as good.
             model.setPresolve(PY_SCIP_PARAMSETTING.OFF)
             model.setParams({"misc/allowstrongdualreds": False, "misc/allowweakdualreds": False})
             for graph in graphs_around(part, start, networks) if start else ():
@@ -115,57 +115,57 @@ class Program(PartSearch):
             model.addSol(solution)
 
     def _start(self, lines: list[int]) -> tuple[int, ...]:
-        """Places in the lists of the graph that is known; nothing if a node has none."""
-        found = []
+        """Return the positions of the known graph in the lists; empty if a node has none."""
+        positions: list[int] = []
         for listed, line in zip(self._part.lists, lines, strict=True):
-            # A line may be merged with one that differs in nodes outside only.
+            # A line may have been merged with one that differs only in nodes outside.
             places = [i for i, one in enumerate(listed) if one[2] == line]
             places += [i for i, one in enumerate(listed) if one[0] == 0]
-            found += places[:1]
-        return tuple(found) if len(found) == len(lines) else ()
+            positions += places[:1]
+        return tuple(positions) if len(positions) == len(lines) else ()
 
     def step(self) -> bool:
-        """Let SCIP work for a while; return whether the best graphs are proven."""
+        """Run SCIP for a while; return whether the best graphs are proven."""
         self._seconds += _SLICE
         self._model.setParam("limits/time", self._seconds)
         self._model.optimize()
         if self._handler.failure is not None:
             failure, self._handler.failure = self._handler.failure, None
             raise failure
-        # Kept, because it means nothing any more after a failure.
+        # Stored here, because SCIP does not report it after a failure.
         self._dual = min(0.0, float(self._model.getDualbound()))
-        # Where every graph is forbidden once it is ranked, none is left in the end.
+        # If every ranked graph is excluded, the problem is infeasible in the end.
         self._finished = self._model.getStatus() in ("optimal", "infeasible")
         return self._finished
 
     @property
     def _bound(self) -> float:
-        """What a graph that SCIP has not come by scores at most."""
+        """Upper bound on the score of graphs that SCIP has not encountered."""
         return sum(self._tops) + self._dual
 
     @property
     def gap(self) -> float:
-        """How much more than the graph at hand the best one can score."""
+        """Upper bound on how much more than the current best graph the optimal one can score."""
         if self._finished:
             return 0.0
         if self._ranking is None:
-            return max(0.0, self._bound - max(self._known, self._found_score()))
+            return max(0.0, self._bound - max(self._known, self._incumbent_score()))
         best = max(self._known, self._ranking.best)
         gap = self._bound - best
         return gap if gap > 1e-9 * max(1.0, abs(best)) else 0.0
 
-    def _found_score(self) -> float:
+    def _incumbent_score(self) -> float:
         if self._model.getNSols() == 0:
             return -np.inf
         return sum(self._tops) + float(self._model.getPrimalbound())
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """Clusters added, and nodes of the tree of branches."""
+        """The numbers of cluster cuts and of branch-and-bound nodes."""
         return {"cuts": int(self._handler.added), "branches": int(self._model.getNTotalNodes())}
 
     def better_lines(self) -> Iterator[tuple[int, int]]:
-        """Nodes and lines of the best graph, if one better than the known was found."""
+        """Yield the nodes and lines of the best graph, if it improves on the known one."""
         if self._ranking is not None:
             if self._ranking.best > self._known:
                 yield from self._ranking.choices()[0][1].items()
@@ -178,14 +178,14 @@ class Program(PartSearch):
             yield self._part.nodes[v], self._part.lists[v][int(np.argmax(values))][2]
 
     def near_best(self) -> tuple[list[Choice], float]:
-        """The best graphs that SCIP came by, best first, and what any other can score."""
+        """Return the best graphs so far, best first, and an upper bound on all others."""
         if self._ranking is None:
             return [], self._bound
         floor = self._ranking.floor()
         return self._ranking.choices(), floor if self._finished else max(self._bound, floor)
 
     def describe(self) -> str:
-        """Say what is under way."""
+        """Report progress."""
         size = len(self._part.nodes)
         done = self.counts
         text = f"{done['cuts']} cuts, {done['branches']} branches of a component of {size} nodes"
@@ -194,7 +194,7 @@ class Program(PartSearch):
 
 @final
 class _Clusters:
-    """The parent sets of a component, and which clusters a choice of them violates."""
+    """Cluster constraints of a component: finds those that a solution violates."""
 
     def __init__(self, part: Component) -> None:
         self.d = len(part.nodes)
@@ -207,7 +207,7 @@ class _Clusters:
         self._sets = np.frombuffer(raw, "<u8").reshape(-1, words).astype(np.uint64)
 
     def violated(self, values: NDArray[np.float64], most: int) -> list[int]:
-        """Clusters whose sum is below one, the lowest first."""
+        """Return clusters whose sum is below one, the lowest first."""
         from isthmus.numerics.clusters import violated
 
         used = np.flatnonzero(values > 1e-6)
@@ -229,7 +229,7 @@ class _Clusters:
         return [int.from_bytes(found[i].astype("<u8").tobytes(), "little") for i in best]
 
     def cycle(self, values: NDArray[np.float64]) -> int:
-        """Nodes that are left when nodes without parents are taken away again and again."""
+        """Return the nodes that remain after removing nodes without parents repeatedly."""
         parents = [0] * self.d
         for line in np.flatnonzero(values > 0.5).tolist():
             parents[int(self.owner[line])] = self.masks[line]
@@ -242,18 +242,18 @@ class _Clusters:
                 left ^= 1 << v
 
     def choice(self, values: NDArray[np.float64]) -> tuple[int, ...]:
-        """The line of each node; nothing if one has none, or several."""
+        """Return the line of each node; empty if a node has none or several."""
         chosen = np.flatnonzero(values > 0.5)
         if not np.array_equal(self.owner[chosen], np.arange(self.d)):
             return ()
         return tuple(chosen.tolist())
 
     def places(self, chosen: tuple[int, ...]) -> tuple[int, ...]:
-        """Where the line of each node stands in its list."""
+        """Return the position of each line in the list of its node."""
         return tuple((np.array(chosen) - self._first).tolist())
 
     def avoiding(self, cluster: int) -> list[int]:
-        """Lines of the nodes of a cluster without parents in it."""
+        """Return the lines of a cluster's nodes that have no parents in the cluster."""
         inside = [cluster >> int(v) & 1 for v in range(self.d)]
         return [
             line
@@ -262,10 +262,10 @@ class _Clusters:
         ]
 
 
-def _handler(  # noqa: C901 - SCIP wants one class
+def _handler(  # noqa: C901 - SCIP needs one class
     clusters: _Clusters, columns: list[Any], ranking: Ranking | None, top: float
 ) -> Any:
-    """Make the constraint handler; a function, so that SCIP is imported only here."""
+    """Create the constraint handler; a function, so that SCIP is imported only here."""
     from pyscipopt import Conshdlr
     from pyscipopt.scip import PY_SCIP_RESULT as RESULT
 
@@ -294,7 +294,7 @@ def _handler(  # noqa: C901 - SCIP wants one class
             self.added += 1
 
         def _safely(self, action: Callable[[], bool], *, otherwise: bool) -> bool:
-            # An exception cannot cross SCIP: keep it, and stop.
+            # An exception cannot pass through SCIP: store it and stop.
             try:
                 return action()
             except BaseException as failure:  # noqa: BLE001 - raised again by Program.step
@@ -303,7 +303,7 @@ def _handler(  # noqa: C901 - SCIP wants one class
                 return otherwise
 
         def tighten(self) -> None:
-            """Let SCIP leave alone what scores less than is wanted."""
+            """Raise SCIP's objective limit to the lowest score that is still of interest."""
             assert ranking is not None
             limit = ranking.floor(MARGIN) - top
             if limit > self.limit:
@@ -311,7 +311,7 @@ def _handler(  # noqa: C901 - SCIP wants one class
                 self.model.setObjlimit(limit)
 
         def _ranked(self, values: NDArray[np.float64]) -> tuple[int, ...]:
-            """Rank a graph, where several are wanted, and give what SCIP has to do without."""
+            """Rank a graph if several are requested, and return the lines to exclude."""
             if ranking is None:
                 return ()
             chosen = clusters.choice(values)
@@ -325,14 +325,14 @@ def _handler(  # noqa: C901 - SCIP wants one class
             return bool(clusters.cycle(values) or self._ranked(values))
 
         def _separate(self, values: NDArray[np.float64]) -> bool:
-            """Add cuts for the solution of the LP; tell whether there were any."""
+            """Add cuts for the LP solution; return whether there were any."""
             found = clusters.violated(values, _CUTS_A_ROUND)
             for cluster in found:
                 self._cut(cluster)
             return bool(found)
 
         def _enforce(self) -> bool:
-            """Cut off the solution of the LP; tell whether that was needed."""
+            """Cut off the LP solution if it is not allowed; return whether it was."""
             values = self._values(None)
             cycle = clusters.cycle(values)
             if cycle:

@@ -1,4 +1,4 @@
-"""All graphs that score nearly as much as the best one, each once."""
+"""Enumeration of near-optimal graphs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from isthmus.graphs.order import reach
 from isthmus.searches.exact.components import Choice, Component
 
 MARGIN = 1e-6
-"""What SCIP takes for equal: so far below the slack it looks too."""
+"""SCIP treats scores within this margin as equal, so the search extends below the slack by it."""
 
 
 def enumerate_near_best(
@@ -20,20 +20,20 @@ def enumerate_near_best(
 ) -> list[Choice]:
     """List the best graphs of one component.
 
-    A graph is taken apart sink by sink, always the sink with the highest number, so that each
-    graph comes once. ``values`` are the best scores of sets of nodes, at least of those that a
-    graph above the floor is made of.
+    Each graph is decomposed sink by sink, always removing the sink with the highest number, so that
+    it occurs once.
 
     Parameters
     ----------
     part
         The component.
     values
-        Best score of each set of nodes, as a mask.
+        Best score of each set of nodes (as a bit mask), at least for the sets that occur in graphs
+        above the floor.
     floor
-        Graphs that score less are left out.
+        Graphs that score less are omitted.
     most
-        How many to give.
+        Maximum number of graphs.
     """
     kept: list[tuple[float, int, tuple[int, ...]]] = []
     m = len(part.nodes)
@@ -49,7 +49,7 @@ def enumerate_near_best(
             if len(kept) > most:
                 heapq.heappop(kept)
             if len(kept) == most:
-                # As good as the last one is not better: there can be millions of them.
+                # Ignore ties with the last one: there can be millions of them.
                 floor = max(floor, kept[0][0] + 1e-12 * max(1.0, abs(kept[0][0])))
             return
         steps = []
@@ -70,7 +70,7 @@ def enumerate_near_best(
                 break
             rest = left ^ (1 << x)
             chosen[x] = line
-            # A node above x that is left must have been no sink: a later one must be its child.
+            # A remaining node above x was not a sink, so it must have a child removed later.
             above = rest >> (x + 1) << (x + 1)
             visit(rest, (barred | above) & ~mask & rest, sure + s)
 
@@ -80,22 +80,22 @@ def enumerate_near_best(
 
 
 def combine(first: list[Choice], second: list[Choice], most: int, slack: float) -> list[Choice]:
-    """Put the graphs of two parts together, best first.
+    """Combine the graphs of two components, best first.
 
     Parameters
     ----------
     first, second
-        The best graphs of either part, best first.
+        The best graphs of each component, best first.
     most
-        How many to give.
+        Maximum number of graphs.
     slack
-        Graphs that score so much less than the best one are left out: where either list ends so
-        far below its best graph, the next ones may be missing.
+        Graphs that score more than this below the best one are omitted, because either list may
+        end there.
     """
     pairs = [
         (score + more, i, j)
         for i, (score, _) in enumerate(first)
-        # The pairs before this one are as good: more than ``most`` of them are not needed.
+        # All earlier pairs score at least as much, so at most ``most`` pairs are needed.
         for j, (more, _) in enumerate(second[: most // (i + 1)])
     ]
     pairs.sort(key=lambda pair: -pair[0])
@@ -107,19 +107,19 @@ def combine(first: list[Choice], second: list[Choice], most: int, slack: float) 
 
 
 def graphs_around(part: Component, start: tuple[int, ...], most: int) -> list[tuple[int, ...]]:
-    """Find good graphs near a given one: so many score at least what the last of them does.
+    """Find good graphs near a given one, as a lower bound for the ranking.
 
-    The parents of one node are changed, or an edge is turned; then again from the best graph so
-    found, and so on.
+    Each step changes the parents of one node or reverses an edge, starting from the best graph that
+    was not expanded yet.
 
     Parameters
     ----------
     part
         The component.
     start
-        Place in its list of the parent set of each node.
+        Position of each node's parent set in its list.
     most
-        How many to give.
+        Maximum number of graphs.
     """
     score = sum(lines[i][1] for lines, i in zip(part.lists, start, strict=True))
     kept = [(score, start)]
@@ -141,7 +141,7 @@ def graphs_around(part: Component, start: tuple[int, ...], most: int) -> list[tu
 
 
 def _changed(part: Component, at: tuple[int, ...]) -> Iterator[tuple[float, tuple[int, ...]]]:
-    """Graphs with one other parent set or one turned edge, and what they gain."""
+    """Yield graphs with one changed parent set or one reversed edge, and their gain."""
     lists = part.lists
     parents = [lines[i][0] for lines, i in zip(lists, at, strict=True)]
     below = _descendants(parents)
@@ -151,7 +151,7 @@ def _changed(part: Component, at: tuple[int, ...]) -> Iterator[tuple[float, tupl
             if i != at[v] and not mask & below[v]:
                 yield score - own, (*at[:v], i, *at[v + 1 :])
         for p in bits(parents[v]):
-            # Another way from p to v would close a cycle.
+            # Another path from p to v would close a cycle.
             if any(below[p] >> q & 1 for q in bits(parents[v] ^ (1 << p))):
                 continue
             without, turned = parents[v] ^ (1 << p), parents[p] | 1 << v
@@ -165,7 +165,7 @@ def _changed(part: Component, at: tuple[int, ...]) -> Iterator[tuple[float, tupl
 
 
 def _descendants(parents: list[int]) -> list[int]:
-    """Nodes that can be reached from each node, itself included, as masks."""
+    """Return the nodes reachable from each node, including itself, as bit masks."""
     children = [0] * len(parents)
     for v, mask in enumerate(parents):
         for p in bits(mask):
@@ -175,7 +175,7 @@ def _descendants(parents: list[int]) -> list[int]:
 
 @final
 class Ranking:
-    """The best graphs seen, each as the place in its list of the parent set of each node."""
+    """The best graphs so far, each as positions of the parent sets in their lists."""
 
     def __init__(self, part: Component, most: int, slack: float) -> None:
         self._part = part
@@ -189,12 +189,12 @@ class Ranking:
         return len(self._kept)
 
     def floor(self, margin: float = 0.0) -> float:
-        """Graphs that score less are not wanted, but for a margin at the end of the slack."""
+        """Return the lowest score of interest, less a margin at the end of the slack."""
         low = self.best - self._slack - margin
         return max(low, self._kept[0][0]) if len(self._kept) == self._most else low
 
     def add(self, graph: tuple[int, ...]) -> None:
-        """Take a graph if it is new and good enough."""
+        """Add a graph if it is new and good enough."""
         if graph in self._seen:
             return
         self._seen.add(graph)
@@ -205,7 +205,7 @@ class Ranking:
             heapq.heappop(self._kept)
 
     def choices(self) -> list[Choice]:
-        """The graphs above the floor, best first."""
+        """Return the graphs above the floor, best first."""
         nodes, lists = self._part.nodes, self._part.lists
         return [
             (score, {v: lists[p][graph[p]][2] for p, v in enumerate(nodes)})

@@ -1,4 +1,4 @@
-"""The run of exact searches: parent sets, then one component after the other."""
+"""The run of exact searches: list the parent sets, then solve each component."""
 
 from __future__ import annotations
 
@@ -37,23 +37,23 @@ class ExactOptions(Protocol):
 
     @property
     def max_parents(self) -> int | None:
-        """Upper bound on the number of parents of a node."""
+        """Maximum number of parents of a node, or None."""
 
     @property
     def networks(self) -> int:
-        """How many of the best graphs to give."""
+        """Number of best graphs to list."""
 
     @property
     def bayes_factor(self) -> float | None:
-        """How many times less probable than the best graph the others may be."""
+        """How many times less probable than the best graph a listed graph may be."""
 
 
 Opener = Callable[[Component, list[int], float, float | None], PartSearch]
-"""Starts the search of a component from lines of a known graph, its score, and the slack."""
+"""Starts the search of a component, given the lines and score of a known graph and the slack."""
 
 
 def check_exact_options(options: ExactOptions) -> None:
-    """Raise `ArgumentError` unless the options of an exact search make sense."""
+    """Raise `ArgumentError` unless the options of an exact search are valid."""
     require_integer(options, "max_parents", least=0, optional=True)
     require_integer(options, "networks", least=1)
     require_number(options, "bayes_factor", least=1, optional=True)
@@ -61,18 +61,18 @@ def check_exact_options(options: ExactOptions) -> None:
 
 @final
 class ExactRun(Run[SearchResult]):
-    """A run whose components are solved by what ``opener`` starts.
+    """A run that solves components one by one with the searches that ``opener`` starts.
 
     Parameters
     ----------
     options
-        What is wanted.
+        Options of the search.
     opener
         Starts the search of a component.
     largest
-        Nodes of the largest component that it takes; None for no limit.
+        Maximum number of nodes per component; None for no limit.
     gave_up
-        What it means that a component is left unsolved.
+        Explanation to give if a component remains unsolved.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class ExactRun(Run[SearchResult]):
             self._slack = _LARGEST_SLACK
         else:
             self._slack = _FIRST_SLACK
-        self._phase = TableStage(objective, knowledge, options.max_parents, self._slack)
+        self._stage = TableStage(objective, knowledge, options.max_parents, self._slack)
         self._rng = rng
         self._knowledge = knowledge
         self._nodes = objective.nodes
@@ -113,17 +113,17 @@ class ExactRun(Run[SearchResult]):
         self._solved_size = 0
         self._counts: Counter[str] = Counter()
         self._lines: NDArray[np.int64] = np.empty(0, np.int64)
-        # Graphs of the components that are solved; None if one was left unsolved.
+        # Graphs of the solved components; None if a component remains unsolved.
         self._listed: list[Choice] | None = [(0.0, {})]
 
     @property
     def _table(self) -> ScoreTable:
-        assert self._phase.table is not None
-        return self._phase.table
+        assert self._stage.table is not None
+        return self._stage.table
 
     def step(self) -> bool:
         """List parent sets, or work on a component for a while."""
-        if not self._phase.step():
+        if not self._stage.step():
             return False
         if self._waiting is None:
             self._prepare()
@@ -146,15 +146,15 @@ class ExactRun(Run[SearchResult]):
         large = max(len(part.nodes) for part in parts)
         if self._largest is not None and large > self._largest:
             if self._proven is not None:
-                # What is proven of fewer sets holds: that is the answer, though it is short.
+                # The result proven with fewer sets is still valid, though its list is short.
                 self._waiting, self._listed = [], None
                 return
             raise MismatchError(
-                f"{large} nodes depend on each other and {type(self._options).__name__} takes "
-                f"{self._largest} of them. Use ILP(), or bound the search by max_parents or "
-                "knowledge."
+                f"{type(self._options).__name__} accepts components of at most {self._largest} "
+                f"nodes, and one has {large}. Use ILP(), or restrict the search by max_parents "
+                "or knowledge."
             )
-        # The largest first: they are popped from the end, so small ones are out of the way first.
+        # Sorted by descending size and popped from the end, so small components are solved first.
         self._waiting = sorted(parts, key=lambda part: -len(part.nodes))
 
     def _open(self, part: Component) -> PartSearch:
@@ -164,7 +164,7 @@ class ExactRun(Run[SearchResult]):
         if self._several:
             slack = self._slack
             if self._listed is not None and len(self._listed) == self._options.networks:
-                # So many graphs are there already, with the best one of this component.
+                # The list is full already, even with only the best graph of this component.
                 slack = min(slack, self._listed[0][0] - self._listed[-1][0])
         return self._opener(part, lines, float(self._table.scores[lines].sum()), slack)
 
@@ -172,49 +172,48 @@ class ExactRun(Run[SearchResult]):
         self._solved_gap += search.gap
         self._counts.update(search.counts)
         if self._several and self._listed is not None:
-            found, _ = search.near_best()
-            self._listed = self._combined(self._listed, found) if found else None
+            graphs, _ = search.near_best()
+            self._listed = self._combined(self._listed, graphs) if graphs else None
 
     def _combined(self, first: list[Choice], second: list[Choice]) -> list[Choice]:
         return combine(first, second, self._options.networks, self._slack)
 
     def _finish(self) -> bool:
-        wanted = self._options
-        found = self._listed
-        short = self._several and found is not None and len(found) < wanted.networks
-        if short and wanted.bayes_factor is None and not self._all and self._gap() == 0.0:
-            # Sets that were left out for scoring too little may be part of the next best graphs.
+        options, listed = self._options, self._listed
+        short = self._several and listed is not None and len(listed) < options.networks
+        if short and options.bayes_factor is None and not self._all and self._gap() == 0.0:
+            # Sets that were pruned for their low score may be part of the next best graphs.
             self._proven = self.best()
             self._slack = self._slack * 2.0 if self._slack < 50.0 else _LARGEST_SLACK
-            self._phase.restart(self._slack)
+            self._stage.restart(self._slack)
             self._begin()
             return False
         return True
 
     @property
     def _all(self) -> bool:
-        """Whether no set was left out for scoring too little."""
-        return self._phase.given or self._slack >= _LARGEST_SLACK
+        """Whether no set was pruned for its low score."""
+        return self._stage.given or self._slack >= _LARGEST_SLACK
 
     def _networks(self) -> tuple[list[Choice], float]:
-        """Graphs that are proven to be the next best, and what any other one scores at most."""
+        """Return the graphs proven to be the next best, and an upper bound on all others."""
         if self._waiting or not self._listed or not self._table.complete:
             return [], math.inf
-        found, beyond = self._listed, -math.inf
+        graphs, beyond = self._listed, -math.inf
         if self._search is not None:
             near, bound = self._search.near_best()
             beyond = self._listed[0][0] + bound
-            found = self._combined(self._listed, near)
+            graphs = self._combined(self._listed, near)
             noise = 1e-9 * max(1.0, abs(beyond))
-            found = [one for one in found if one[0] >= beyond - noise]
-        if len(found) == self._options.networks:
-            return found, found[-1][0]
-        if found and (self._options.bayes_factor is not None or not self._all):
-            beyond = max(beyond, found[0][0] - self._slack)
-        return found, beyond
+            graphs = [one for one in graphs if one[0] >= beyond - noise]
+        if len(graphs) == self._options.networks:
+            return graphs, graphs[-1][0]
+        if graphs and (self._options.bayes_factor is not None or not self._all):
+            beyond = max(beyond, graphs[0][0] - self._slack)
+        return graphs, beyond
 
     def _gap(self) -> float | None:
-        """How much more the best graph can score; None while nothing is known."""
+        """Upper bound on how much more the optimal graph can score; None if nothing is proven."""
         if self._waiting is None or not self._table.complete:
             return None
         gap = self._solved_gap
@@ -226,17 +225,17 @@ class ExactRun(Run[SearchResult]):
         return max(0.0, gap)
 
     def best(self) -> SearchResult:
-        """Return the best graph so far with what is proven."""
+        """Return the best graph so far and what is proven about it."""
         before = self._proven
         if self._waiting is None:
-            return self._phase.fallback(self._rng) if before is None else before
+            return self._stage.fallback(self._rng) if before is None else before
         now = self._now()
         if before is not None and (now.gap != 0.0 or _listed(now) < _listed(before)):
             return before
         return now
 
     def _now(self) -> SearchResult:
-        """The best graph of the table at hand."""
+        """Return the best graph of the current table."""
         score = float(self._table.scores[self._lines].sum())
         gap = self._gap()
         counts = self._counts.copy()
@@ -259,9 +258,9 @@ class ExactRun(Run[SearchResult]):
         return DAG.from_parents(self._nodes, parents_of(self._table, chosen))
 
     def describe(self) -> tuple[str, float, float | None]:
-        """Say what is under way, and how large the gap is."""
+        """Report progress and the gap."""
         if self._waiting is None:
-            text, done = self._phase.describe()
+            text, done = self._stage.describe()
             return text, -np.inf if self._proven is None else self._proven.score, done
         text = "next component" if self._search is None else self._search.describe()
         gap = self._gap()
@@ -274,9 +273,9 @@ class ExactRun(Run[SearchResult]):
             return self._gave_up
         claim = best_graph(self._knowledge, self._options.max_parents, self._table)
         if self._several and self._listed is None and self._table.complete:
-            return f"{claim}; the next best graphs are not known: {self._gave_up}"
+            return f"{claim}; the next best graphs are unknown: {self._gave_up}"
         return f"{claim}."
 
 
-def _listed(found: SearchResult) -> int:
-    return len(found.details.networks) if isinstance(found.details, ExactDetails) else 0
+def _listed(result: SearchResult) -> int:
+    return len(result.details.networks) if isinstance(result.details, ExactDetails) else 0

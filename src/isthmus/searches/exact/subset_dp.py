@@ -16,22 +16,23 @@ from isthmus.searches.base import Accepts, Run, Search, SearchResult
 from isthmus.searches.claims import best_graph
 from isthmus.searches.exact.components import TableStage, first_graph, parents_of
 
-_MOST = 28
+_MAX_NODES = 28
 _CHUNK = 2**14
 
 
 @final
 @dataclass(frozen=True)
 class SubsetDP(Search[LocalScore]):
-    """The best graph by the best order of every subset (Silander and Myllymäki 2006).
+    """Exact search by dynamic programming over all subsets (Silander and Myllymäki 2006).
 
-    The plain reference of the other exact searches: time and memory double with each node, so up
-    to about 25 nodes. :class:`AStar` gives the same answer sooner.
+    Finds a provably optimal graph. Time and memory double with each node, so it is suitable for up
+    to about 25 nodes. It is the simplest exact search and the reference for the others;
+    :class:`AStar` gives the same result faster.
 
     Parameters
     ----------
     max_parents
-        Upper bound on the number of parents of a node; None for no bound.
+        Maximum number of parents of a node; None for no limit.
     """
 
     max_parents: int | None = None
@@ -48,10 +49,10 @@ class SubsetDP(Search[LocalScore]):
     ) -> Run[SearchResult]:
         """Start a run."""
         d = len(objective.nodes)
-        if d > _MOST:
+        if d > _MAX_NODES:
             raise MismatchError(
-                f"SubsetDP was given {d} nodes and takes at most {_MOST}: it visits every subset. "
-                "Use AStar() or ILP()."
+                f"SubsetDP visits every subset of the nodes, so it accepts at most {_MAX_NODES} "
+                f"nodes; {d} were given. Use AStar() or ILP()."
             )
         return _Run(self, objective, knowledge, rng)
 
@@ -65,7 +66,7 @@ class _Run(Run[SearchResult]):
         knowledge: BoundKnowledge,
         rng: np.random.Generator,
     ) -> None:
-        self._phase = TableStage(objective, knowledge, options.max_parents)
+        self._stage = TableStage(objective, knowledge, options.max_parents)
         self._knowledge = knowledge
         self._max_parents = options.max_parents
         self._rng = rng
@@ -74,10 +75,10 @@ class _Run(Run[SearchResult]):
         self._first: tuple[tuple[tuple[int, ...], ...], float] | None = None
 
     def step(self) -> bool:
-        """List parent sets, then fill some subsets."""
-        if not self._phase.step():
+        """List parent sets, then solve some subsets."""
+        if not self._stage.step():
             return False
-        table = self._phase.table
+        table = self._stage.table
         assert table is not None
         if self._at == 0:
             lines, total = first_graph(table, self._rng)
@@ -94,10 +95,10 @@ class _Run(Run[SearchResult]):
         return bool(end == 2**self._d)
 
     def best(self) -> SearchResult:
-        """Return the best graph, or the first one while the subsets are not done."""
+        """Return the optimal graph, or an initial graph until all subsets are solved."""
         if self._first is None:
-            return self._phase.fallback(self._rng)
-        table = self._phase.table
+            return self._stage.fallback(self._rng)
+        table = self._stage.table
         assert table is not None
         if self._at < 2**self._d:
             return SearchResult(*self._first, ExactDetails(None, None, len(table)))
@@ -115,14 +116,14 @@ class _Run(Run[SearchResult]):
         return SearchResult(tuple(parents), score, details, gap)
 
     def describe(self) -> tuple[str, float, float | None]:
-        """Say how many subsets are done."""
+        """Report how many subsets are solved."""
         if self._first is None:
-            text, done = self._phase.describe()
+            text, done = self._stage.describe()
             return text, -np.inf, done
         part = self._at / 2**self._d
         return f"{self._at} of {2**self._d} subsets", self._first[1], part
 
     def conclusion(self) -> str:
         """Explain why the search stopped."""
-        claim = best_graph(self._knowledge, self._max_parents, self._phase.table)
+        claim = best_graph(self._knowledge, self._max_parents, self._stage.table)
         return f"{claim}: every subset was solved."

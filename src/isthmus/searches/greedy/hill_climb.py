@@ -1,4 +1,4 @@
-"""Hill climbing over single edges, with a tabu list to get past local optima."""
+"""Hill climbing over single edges, with a tabu list to escape local optima."""
 
 from __future__ import annotations
 
@@ -19,16 +19,19 @@ _TOLERANCE = 1e-9
 @final
 @dataclass(frozen=True)
 class HillClimb(Search[LocalScore]):
-    """Add, delete or reverse the edge that gains most; go on downhill for a while.
+    """Hill climbing with a tabu list.
+
+    Each step adds, deletes or reverses the edge that improves the score most. At a local optimum
+    the search continues with the least bad change until ``patience`` runs out.
 
     Parameters
     ----------
     tabu
-        How many of the graphs visited last may not be visited again; 0 is plain hill climbing.
+        Number of recent graphs that may not be visited again; 0 for plain hill climbing.
     patience
-        How many steps without a new best graph are taken before giving up; by default ``tabu``.
+        Stop after this many steps without a better graph; by default ``tabu``.
     max_parents
-        Upper bound on the number of parents of a node; None for no bound.
+        Maximum number of parents of a node; None for no limit.
     """
 
     tabu: int = 10
@@ -65,7 +68,7 @@ class _ClimbRun(Run[SearchResult]):
         self._scored = 0
         self._score = -np.inf
         self._best_score = -np.inf
-        # The best graph is the first one with some of the changes made.
+        # The best graph is the first graph after the first ``_best_changes`` changes.
         self._first: NDArray[np.uint8] = self._climb.edge.copy()
         self._changes: list[tuple[int, int, int]] = []
         self._best_changes = 0
@@ -102,7 +105,7 @@ class _ClimbRun(Run[SearchResult]):
     def _check(self, code: Any) -> None:
         if code != self._kernels.DONE:
             self._objective.raise_failure()
-            raise RuntimeError("a compiled score failed without saying why")
+            raise RuntimeError("a compiled score failed and gave no reason; please report this")
 
     def best(self) -> SearchResult:
         """Return the best graph visited."""
@@ -116,14 +119,14 @@ class _ClimbRun(Run[SearchResult]):
         return SearchResult(parents, score)
 
     def describe(self) -> tuple[str, float, float | None]:
-        """Say how many changes were made."""
+        """Report the number of changes so far."""
         d = len(self._climb.local)
         if self._scored < d:
-            return f"first scores: {self._scored} of {d}", self._best_score, None
+            return f"initial scores: {self._scored} of {d}", self._best_score, None
         return f"{self._climb.counters[0]} changes", self._best_score, None
 
     def conclusion(self) -> str:
-        """Say what the end means."""
+        """Explain why the search stopped."""
         if self._patience == 0:
-            return "no single edge can be added, deleted or reversed to gain."
-        return f"{self._patience} changes in a row brought no better graph."
+            return "no edge insertion, deletion or reversal improves the score."
+        return f"no better graph in the last {self._patience} changes."

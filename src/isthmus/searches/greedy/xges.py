@@ -1,7 +1,7 @@
 """Extremely greedy equivalence search (XGES).
 
-Nazaret and Blei, UAI 2024. A search over equivalence classes that prefers to delete, and that at
-an optimum tries whether life would be better without some edge.
+Nazaret and Blei, UAI 2024. A search over equivalence classes that prefers deletions, and that at a
+local optimum tests whether forcing the deletion of an edge leads to a better optimum.
 """
 
 from __future__ import annotations
@@ -21,24 +21,25 @@ from isthmus.objectives import LOCAL_SCORES, LocalScore
 from isthmus.options import require_integer
 from isthmus.searches.base import Accepts, Run, Search, SearchResult
 
-_CHUNK = 2000  # evaluations after which the driver gets to look
+_CHUNK = 2000  # evaluations between two polls of the driver
 
 
 @final
 @dataclass(frozen=True)
 class XGES(Search[LocalScore]):
-    """Search over equivalence classes: delete what gains, else turn, else insert.
+    """Extremely greedy equivalence search over CPDAGs (Nazaret and Blei 2024).
 
-    Every class visited has a member that agrees with the knowledge; an operator that would leave
-    none is passed over.
+    Each step applies the best deletion that improves the score; if there is none, the best
+    reversal; if there is none, the best insertion. Operators that lead to a class without a member
+    that agrees with the background knowledge are skipped.
 
     Parameters
     ----------
     extended
-        At an optimum, take away one edge after the other, search on without it, and stay where
-        that ends better.
+        At a local optimum, force the deletion of each edge in turn, continue the search from
+        there, and keep the result if it is better.
     max_parents
-        Upper bound on the number of parents of a node; None for no bound.
+        Maximum number of parents of a node; None for no limit.
     """
 
     extended: bool = True
@@ -94,7 +95,7 @@ class _XGESRun(Run[SearchResult]):
         self._failed: set[tuple[int, int, bytes]] = set()
 
     def _start_from(self, required: NDArray[np.bool_]) -> None:
-        """Put the class of the required edges in place."""
+        """Start from the equivalence class of the required edges."""
         nodes = self._objective.nodes
         pattern = DAG.from_adjacency(nodes, required).cpdag()
         directed = np.zeros((len(nodes), len(nodes)), np.bool_)
@@ -108,7 +109,7 @@ class _XGESRun(Run[SearchResult]):
         self._place.bits[: 4 * len(nodes)] = _pack(np.concatenate(layers))
 
     def step(self) -> bool:
-        """Make one operator, or try what comes after one deletion."""
+        """Apply one operator, or continue the trial of one forced deletion."""
         if self._phase is _Phase.SCORING:
             self._place.total[0] = self._class_at(0).score
             self._phase = _Phase.CLIMBING
@@ -125,7 +126,7 @@ class _XGESRun(Run[SearchResult]):
         return self._plan_trials()
 
     def _plan_trials(self) -> bool:
-        """List the deletions to try at an optimum, the least costly last; return if finished."""
+        """List the deletions to force, the least costly last; return whether the search is done."""
         if not self._extended:
             return True
         place, operators = self._place, self._operators
@@ -140,7 +141,7 @@ class _XGESRun(Run[SearchResult]):
         return False
 
     def _begin_trial(self) -> bool:
-        """Force the next deletion that has not failed in the same surroundings before."""
+        """Force the next deletion that has not failed with the same neighbourhood before."""
         place, operators = self._place, self._operators
         d = len(self._objective.nodes)
         while self._trials:
@@ -167,7 +168,7 @@ class _XGESRun(Run[SearchResult]):
         return False
 
     def _climb(self, most_steps: int) -> int:
-        """Make operators, and room as often as it is asked for; return the code."""
+        """Apply operators, enlarging the cache when the kernel needs it; return its code."""
         while True:
             code = self._kernels.climb(
                 self._objective.handle,
@@ -180,22 +181,24 @@ class _XGESRun(Run[SearchResult]):
             )
             if code == self._rows.SCORE_FAILED:
                 self._objective.raise_failure()
-                raise RuntimeError("a compiled score failed without saying why")
+                raise RuntimeError("a compiled score failed and gave no reason; please report this")
             if code == self._kernels.BROKEN:
-                raise RuntimeError("an operator led to no graph; this is a bug, please report it")
+                raise RuntimeError(
+                    "an operator led to an invalid graph; this is a bug, please report it"
+                )
             if code != self._rows.NEEDS_ROOM:
                 return int(code)
             self._known = self._rows.enlarge(self._known)
 
     def best(self) -> SearchResult:
-        """Return a member of the best class so far."""
+        """Return a member of the best equivalence class so far."""
         total = self._place.total
-        # While something is tried the class to go back to is the saved one.
+        # During a trial, the saved class is the one to return to.
         saved = self._phase is _Phase.TRYING and total[1] >= total[0]
         return self._class_at(self._saved_layer if saved else 0)
 
     def _class_at(self, layer: int) -> SearchResult:
-        """Return a member of the class that begins at a layer of bits, such that it obeys."""
+        """Return a member of the class stored at a layer of bits that agrees with the knowledge."""
         d = len(self._objective.nodes)
         rows = self._place.bits[layer * d : (layer + 3) * d]
         masks = [int.from_bytes(row.tobytes(), "little") for row in rows]
@@ -206,14 +209,16 @@ class _XGESRun(Run[SearchResult]):
                 graph.orient(a, b)
         member = consistent_extension(graph.parents, graph.neighbours)
         if member is None:
-            raise RuntimeError("a class has no member that obeys; this is a bug, please report it")
+            raise RuntimeError(
+                "no member of a class agrees with the knowledge; this is a bug, please report it"
+            )
         parents = tuple(tuple(bits(mask)) for mask in member)
         return SearchResult(
             parents, sum(self._objective.local(v, p) for v, p in enumerate(parents))
         )
 
     def describe(self) -> tuple[str, float, float | None]:
-        """Say how many operators were made, or how many deletions are still to be tried."""
+        """Report the number of changes, or of deletions that are left to try."""
         score = float(self._place.total.max())
         if self._trials:
             return f"{len(self._trials)} deletions left to try", score, None
@@ -221,7 +226,7 @@ class _XGESRun(Run[SearchResult]):
         return f"{changes} changes", score, None
 
     def conclusion(self) -> str:
-        """Say what the end means."""
+        """Explain why the search stopped."""
         if self._extended:
             return (
                 "no edge insertion, deletion or reversal improves the score, even after forcing a "
@@ -231,7 +236,7 @@ class _XGESRun(Run[SearchResult]):
 
 
 def _pack(sets: NDArray[np.bool_]) -> NDArray[np.uint64]:
-    """Turn rows of booleans into rows of words, element 0 in the lowest bit."""
+    """Pack rows of Booleans into 64-bit words, element 0 in the lowest bit."""
     rows, d = sets.shape
     padded = np.zeros((rows, -(-d // 64) * 64), np.bool_)
     padded[:, :d] = sets

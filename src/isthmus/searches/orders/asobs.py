@@ -1,4 +1,4 @@
-"""Acyclic selection with windows: longer moves, and graphs that an order does not forbid."""
+"""Acyclic selection ordering-based search (ASOBS) with moves of windows."""
 
 from __future__ import annotations
 
@@ -18,36 +18,39 @@ from isthmus.types import Integers
 _CHUNK = 32
 """Windows moved in one step."""
 _REFINED = 8
-"""Nodes for which better parents are looked for in one step."""
+"""Nodes for which one step looks for better parents."""
 _SAME = 1e-7
+"""Scores that differ by less are equal."""
 
 
 @final
 @dataclass(frozen=True)
 class ASOBS(Search[LocalScore]):
-    """Search over orders by windows and acyclic selection (Scanagatta and others 2015, 2017).
+    """Acyclic selection ordering-based search (Scanagatta et al. 2015, 2017).
 
-    A window of neighbours is put at its best place, first of one node, then of more. Where no
-    window gains, every node takes, the last one first, its best parents that close no cycle,
-    also from behind it; an order of that graph is at least as good, and the search goes on from
-    there. Where that does not gain either the best order is stirred, which the papers do not do:
-    they start anew. Nor do they look for sets that a table lacks: where the table is made here and
-    is not complete, better parents along the best order are looked for by single changes.
+    A window of neighbouring nodes moves to its best position in the order, first windows of one
+    node, then larger ones. When no window improves the score, each node, from the last to the
+    first, takes its best parents that close no cycle, including later nodes. The search continues
+    from an order of that graph, which is at least as good.
+
+    There are two differences from the papers. At a local optimum, the best order is perturbed
+    before the search restarts from a random one. If the search lists the parent sets itself and the
+    table is not complete, it looks for better parents along the best order by single changes.
 
     Parameters
     ----------
     starts
-        Random orders to start from. For as long as there is time: a large number, and a time limit.
+        Number of random orders to start from. To search until a time limit, set a large number.
     window
-        Nodes in the largest window.
+        Number of nodes in the largest window.
     kicks
-        How often in a row the best order of a start is stirred without a gain before the next
-        start; 0 for the papers' way.
+        Number of perturbations in a row without improvement before the next start; 0 restarts
+        at each local optimum, as in the papers.
     max_parents
-        Upper bound on the number of parents of a node; None for no bound.
+        Maximum number of parents of a node; None for no limit.
     sets
-        How many parent sets of a node are scored at most when a score is given instead of a score
-        table; None for all that can be part of a best graph.
+        Maximum number of parent sets per node to score if the search is given a score instead of
+        a score table; None for all that can be part of an optimal graph.
     """
 
     starts: int = 5
@@ -124,25 +127,25 @@ class _ASOBSRun(Run[SearchResult]):
         return False
 
     def _begin(self) -> None:
-        """Take a random order, or stir the best one of this start."""
+        """Start from a random order, or from a perturbation of the best one of this start."""
         if self._local is None:
             self._start += 1
             order = self._orders.draw()
         else:
-            order = self._stirred(self._local[0])
+            order = self._perturbed(self._local[0])
         self._state, self._total = self._orders.begin(order)
         self._select()
         self._running = True
         self._sweep(1)
 
-    def _stirred(self, order: Integers) -> Integers:
-        """Put some nodes near each other in the order at places near each other."""
+    def _perturbed(self, order: Integers) -> Integers:
+        """Shuffle a short section of the order."""
         rng, d = self._orders.rng, len(order)
-        found = order.copy()
+        perturbed = order.copy()
         length = min(d, int(rng.integers(3, 3 + max(2, min(20, d // 4)))))
         begin = int(rng.integers(0, d - length + 1))
-        found[begin : begin + length] = rng.permutation(found[begin : begin + length])
-        return found
+        perturbed[begin : begin + length] = rng.permutation(perturbed[begin : begin + length])
+        return perturbed
 
     def _sweep(self, size: int) -> None:
         self._size = size
@@ -150,7 +153,7 @@ class _ASOBSRun(Run[SearchResult]):
         self._next, self._gained = 0, 0.0
 
     def _select(self) -> bool:
-        """Let nodes choose from behind too; return whether that gained."""
+        """Let nodes also choose later nodes as parents; return whether the score improved."""
         lines = self._orders.lines
         before = self._total
         order = self._state.order.copy()
@@ -166,7 +169,7 @@ class _ASOBSRun(Run[SearchResult]):
         return False
 
     def _refine(self, refining: Iterator[bool]) -> bool:
-        """Look for better parents of some nodes; climb on if there were any."""
+        """Look for better parents of some nodes; resume the moves if there are any."""
         for _ in range(_REFINED):
             better = next(refining, None)
             if better is None:
@@ -187,7 +190,7 @@ class _ASOBSRun(Run[SearchResult]):
             self._failed = 0
         else:
             if self._total > self._local[1] - _SAME:
-                # As good, but elsewhere: a plateau is walked, not only looked at.
+                # Equal score at another order: move along the plateau.
                 self._local = self._state.order.copy(), self._total
             self._failed += 1
         if self._failed >= self._options.kicks:
@@ -202,12 +205,12 @@ class _ASOBSRun(Run[SearchResult]):
         return self._orders.result(effort={"starts": self._start, "climbs": self._climbs})
 
     def describe(self) -> tuple[str, float, float | None]:
-        """Say which start this is."""
+        """Report the current start."""
         if self._start == 0:
             return self._orders.describe()
         text = f"start {self._start} of {self._options.starts}, {self._climbs} local optima"
         return text, self._orders.score, None
 
     def conclusion(self) -> str:
-        """Say what the end means."""
-        return "no window can be moved to a better place, nor after the order was stirred."
+        """Explain why the search stopped."""
+        return "no move of a window improves the score, even after perturbing the order."

@@ -26,16 +26,18 @@ _TOLERANCE = 1e-6
 @final
 @dataclass(frozen=True)
 class Boss(Search[LocalScore]):
-    """Search over orders: each variable in turn moves to its best place, until none wants to.
+    """Best order score search (Andrews et al. 2023).
+
+    Each variable in turn moves to its best position in the order, until no move improves the score.
 
     Parameters
     ----------
     starts
-        Number of random orders to start from; the best result is kept. Trees are shared between
-        starts, so later ones cost less than the first. Over a score table the best listed parents
-        take the place of trees.
+        Number of random orders to start from; the best result is returned. Starts share their
+        grow-shrink trees, so later ones cost less than the first. On a score table, the best listed
+        parents replace the trees.
     max_parents
-        Upper bound on the number of parents of a node; None for no bound.
+        Maximum number of parents of a node; None for no limit.
     """
 
     starts: int = 4
@@ -97,7 +99,7 @@ class _BossRun(Run[SearchResult]):
         self._best_order: NDArray[np.int64] | None = None
 
     def step(self) -> bool:
-        """Settle a chunk of a new order, or move one variable."""
+        """Score a part of a new order, or move one variable."""
         if self._settled is None:
             self._starts_left -= 1
             self._state = self._boss.new_order(_random_order(self._required, self._rng))
@@ -132,7 +134,7 @@ class _BossRun(Run[SearchResult]):
             self._best_order = self._state.order.copy()
 
     def _call(self, kernel: Callable[..., Any], *arguments: Any) -> Any:
-        """Call a kernel, making room as often as it asks for it."""
+        """Call a kernel, enlarging the forest when the kernel needs it."""
         while True:
             code, value = kernel(
                 self._objective.handle,
@@ -147,7 +149,7 @@ class _BossRun(Run[SearchResult]):
                 return value
             if code != self._trees.NEEDS_ROOM:
                 self._objective.raise_failure()
-                raise RuntimeError("a compiled score failed without saying why")
+                raise RuntimeError("a compiled score failed and gave no reason; please report this")
             self._forest = self._trees.enlarge(self._forest)
 
     def _settle(self, start: int, stop: int) -> int:
@@ -155,12 +157,12 @@ class _BossRun(Run[SearchResult]):
         return int(self._call(self._boss.settle, start, stop))
 
     def best(self) -> SearchResult:
-        """Return the parents of the best order so far, the current one included."""
+        """Return the graph of the best order so far, including the current one."""
         d = len(self._state.order)
         if self._settled == d:
             self._keep_best()
         if self._best_order is None:
-            # Not one order has been scored yet: only what is required stands.
+            # No order has been scored yet: return only the required edges.
             parents = tuple(tuple(np.nonzero(self._required[:, v])[0].tolist()) for v in range(d))
             return SearchResult(parents, self._total(parents))
         if not np.array_equal(self._state.order, self._best_order):
@@ -175,11 +177,11 @@ class _BossRun(Run[SearchResult]):
         return sum(self._objective.local(v, p) for v, p in enumerate(parents))
 
     def describe(self) -> tuple[str, float, float | None]:
-        """Say which sweep this is and how far it has come."""
+        """Report the current start and sweep."""
         d = len(self._state.order)
         start = self._starts - self._starts_left
         if self._settled is not None and self._settled < d:
-            return f"start {start}: first scores", self._best_score, None
+            return f"start {start}: initial scores", self._best_score, None
         score = max(self._best_score, float(self._state.scores.sum()))
         text = (
             f"start {start} of {self._starts}, sweep {self._sweep}: {self._next} of {d} variables"
@@ -187,8 +189,8 @@ class _BossRun(Run[SearchResult]):
         return text, score, None
 
     def conclusion(self) -> str:
-        """Say what the end means."""
-        return "no variable can be moved to a better place in the order."
+        """Explain why the search stopped."""
+        return "no move of a variable in the order improves the score."
 
 
 def _random_order(required: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.int64]:

@@ -1,4 +1,4 @@
-"""BOSS over a score table: each variable moves to its best place, until none wants to."""
+"""Best order score search (BOSS) on a score table."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _CHUNK = 32
 
 @final
 class BossTableRun(Run[SearchResult]):
-    """The best listed parents take the place of grow-shrink trees."""
+    """A run of BOSS that reads parents from a score table instead of grow-shrink trees."""
 
     def __init__(self, starts: int, orders: OrderSearchState) -> None:
         from isthmus.numerics import order_moves
@@ -31,7 +31,7 @@ class BossTableRun(Run[SearchResult]):
         self._gained = 0.0
 
     def step(self) -> bool:
-        """Take the table, or move some variables."""
+        """Read the table, or move some variables."""
         if not self._orders.prepare():
             return False
         d = len(self._orders.nodes)
@@ -63,12 +63,12 @@ class BossTableRun(Run[SearchResult]):
         return self._orders.result(effort={"starts": self._start})
 
     def describe(self) -> tuple[str, float, float | None]:
-        """Say which sweep this is."""
+        """Report the current start and sweep."""
         if self._start == 0:
             return self._orders.describe()
         text = f"start {self._start} of {self._starts}, sweep {self._sweep}"
         return text, max(self._orders.score, self._total), None
 
     def conclusion(self) -> str:
-        """Say what the end means."""
-        return "no variable can be moved to a better place in the order."
+        """Explain why the search stopped."""
+        return "no move of a variable in the order improves the score."

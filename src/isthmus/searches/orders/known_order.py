@@ -1,4 +1,4 @@
-"""Parents along an order that is known: K2, and the best parents of all."""
+"""Learn parents along a known order: greedily (K2) or exactly."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ from isthmus.searches.base import Accepts, Run, Search, SearchResult
 from isthmus.searches.claims import best_graph
 
 _NOISE = 1e-12
-"""Relative to the score: a constant column gains nothing, but for rounding."""
+"""Gains up to this fraction of the score are rounding errors, as for constant columns."""
 
 
 @final
 @dataclass(frozen=True)
 class KnownOrder(Search[LocalScore]):
-    """Parents for each variable among those before it in an order that is given.
+    """Learn the parents of each variable among those before it in a known order.
 
-    By default this is K2 (Cooper and Herskovits 1992): the parent that gains most is added, until
-    none gains or the bound on their number is reached. It can miss parents that gain only
-    together. With ``exact`` no set of parents that agrees with the order scores more. A score table
-    always gives the best sets it lists.
+    By default this is K2 (Cooper and Herskovits 1992): it adds the parent that improves the score
+    most, until none does or ``max_parents`` is reached. It can miss parents that help only
+    together. With ``exact``, no graph that agrees with the order scores more. On a score table, the
+    best listed parent sets are always found.
 
     Parameters
     ----------
     order
         Names of all variables, causes before effects.
     max_parents
-        Upper bound on the number of parents of a node; None for no bound.
+        Maximum number of parents of a node; None for no limit.
     exact
-        Whether to look for the best parents instead of adding them one by one.
+        Whether to find the best parent sets instead of adding parents one by one.
     """
 
     order: Sequence[str]
@@ -48,7 +48,9 @@ class KnownOrder(Search[LocalScore]):
 
     def __post_init__(self) -> None:
         if isinstance(self.order, str):
-            raise MismatchError(f"The order must be a list of names, not the text {self.order!r}.")
+            raise MismatchError(
+                f"The order must be a list of names; the string {self.order!r} was given."
+            )
         object.__setattr__(self, "order", tuple(self.order))
         require_integer(self, "max_parents", least=0, optional=True)
 
@@ -71,16 +73,16 @@ class KnownOrder(Search[LocalScore]):
 
 
 def _places(order: Sequence[str], nodes: tuple[str, ...]) -> NDArray[np.int64]:
-    """Where each node stands in the order."""
+    """Return the position of each node in the order."""
     missing = [name for name in nodes if name not in set(order)]
     unknown = [name for name in order if name not in set(nodes)]
     if missing or unknown or len(order) != len(nodes):
         twice = sorted({name for name in order if list(order).count(name) > 1})
         raise MismatchError(
-            "KnownOrder needs every variable once. "
+            "The order must contain every variable exactly once. "
             + (f"Missing: {missing[:5]}. " if missing else "")
             + (f"Not in the data: {unknown[:5]}. " if unknown else "")
-            + (f"Given twice: {twice[:5]}. " if twice else "")
+            + (f"Repeated: {twice[:5]}. " if twice else "")
             + f"The variables are {list(nodes[:10])}{' …' if len(nodes) > 10 else ''}."
         )
     position = {name: i for i, name in enumerate(order)}
@@ -90,21 +92,21 @@ def _places(order: Sequence[str], nodes: tuple[str, ...]) -> NDArray[np.int64]:
 def _after(
     knowledge: BoundKnowledge, places: NDArray[np.int64], nodes: tuple[str, ...]
 ) -> BoundKnowledge:
-    """Forbid what comes later in the order as a parent."""
+    """Forbid edges from later to earlier variables."""
     backwards = places[:, None] > places[None, :]
     wrong = knowledge.required & backwards
     if wrong.any():
         p, v = np.argwhere(wrong)[0]
         raise KnowledgeError(
             f"The edge {nodes[p]} → {nodes[v]} is required, but {nodes[v]!r} comes first in the "
-            "order. Change one of them."
+            "order. Change the order, or remove the required edge."
         )
     return BoundKnowledge(knowledge.required, knowledge.forbidden | backwards)
 
 
 @final
 class _GreedyRun(Run[SearchResult]):
-    """K2: one variable a step."""
+    """K2: one variable per step."""
 
     def __init__(
         self,
@@ -115,92 +117,94 @@ class _GreedyRun(Run[SearchResult]):
     ) -> None:
         d = len(objective.nodes)
         self._objective = objective
-        self._known = knowledge
-        self._most = d if max_parents is None else max_parents
+        self._knowledge = knowledge
+        self._max_parents = d if max_parents is None else max_parents
         self._order = order.tolist()
         self._at = 0
         self._parents = [tuple(np.flatnonzero(knowledge.required[:, v]).tolist()) for v in range(d)]
         self._scores: dict[int, float] = {}
 
     def step(self) -> bool:
-        """Add parents of the next variable until none gains."""
+        """Add parents of the next variable until none improves the score."""
         if self._at == len(self._order):
             return True
         v = self._order[self._at]
         chosen = list(self._parents[v])
-        open_ = np.flatnonzero(~self._known.forbidden[:, v] & ~self._known.required[:, v]).tolist()
+        candidates = np.flatnonzero(
+            ~self._knowledge.forbidden[:, v] & ~self._knowledge.required[:, v]
+        ).tolist()
         score = self._objective.local(v, chosen)
-        while open_ and len(chosen) < self._most:
-            values = self._objective.extensions(v, chosen, open_)[1:]
+        while candidates and len(chosen) < self._max_parents:
+            values = self._objective.extensions(v, chosen, candidates)[1:]
             best = int(np.argmax(values))
             if not values[best] > score + _NOISE * max(1.0, abs(score)):
                 break
             score = float(values[best])
-            chosen.append(open_.pop(best))
+            chosen.append(candidates.pop(best))
         self._parents[v] = tuple(sorted(chosen))
         self._scores[v] = score
         self._at += 1
         return self._at == len(self._order)
 
     def best(self) -> SearchResult:
-        """Return the parents found so far."""
+        """Return the parents so far."""
         total = 0.0
         for v, parents in enumerate(self._parents):
-            known = self._scores.get(v)
-            total += self._objective.local(v, parents) if known is None else known
+            score = self._scores.get(v)
+            total += self._objective.local(v, parents) if score is None else score
         return SearchResult(tuple(self._parents), total)
 
     def describe(self) -> tuple[str, float, float | None]:
-        """Say how many variables are done."""
+        """Report how many variables are done."""
         d = len(self._order)
         return f"{self._at} of {d} variables", sum(self._scores.values()), self._at / max(1, d)
 
     def conclusion(self) -> str:
-        """Say what the end means."""
-        return "no single parent that comes before a variable gains; two together may."
+        """Explain why the search stopped."""
+        return "no single earlier variable improves the score as a parent; several together might."
 
 
 @final
 class _ExactRun(Run[SearchResult]):
-    """The useful parent sets of each variable among those before it; the first one is the best."""
+    """List the useful parent sets of each variable among those before it; the first is the best."""
 
     def __init__(
         self, objective: LocalScore, knowledge: BoundKnowledge, max_parents: int | None
     ) -> None:
-        self._most = max_parents
+        self._max_parents = max_parents
         self._knowledge = knowledge
         self._builder = TableBuilder(objective, max_parents=max_parents, knowledge=knowledge)
 
     def step(self) -> bool:
-        """Score some thousand sets."""
+        """Score a few thousand parent sets."""
         return self._builder.step()
 
     def best(self) -> SearchResult:
-        """Return the best parents seen so far."""
+        """Return the best parents so far."""
         return _first_lines(self._builder.table())
 
     def describe(self) -> tuple[str, float, float | None]:
-        """Say how many sets were scored."""
+        """Report how many sets were scored."""
         return f"{self._builder.scored} sets scored", -np.inf, self._builder.done
 
     def conclusion(self) -> str:
         """Explain why the search stopped."""
-        return best_graph(self._knowledge, self._most, ordered=True) + "."
+        return best_graph(self._knowledge, self._max_parents, ordered=True) + "."
 
 
 @final
 class _TableRun(Run[SearchResult]):
-    """A table without the sets that the order forbids: the first line of each node is left."""
+    """Read the first parent set of each node from a table restricted to the order."""
 
     def __init__(
         self, table: ScoreTable, knowledge: BoundKnowledge, max_parents: int | None
     ) -> None:
         self._table = table
         self._knowledge = knowledge
-        self._most = max_parents
+        self._max_parents = max_parents
 
     def step(self) -> bool:
-        """Nothing is left to do."""
+        """Finish at once: the table is already sorted."""
         return True
 
     def best(self) -> SearchResult:
@@ -208,12 +212,12 @@ class _TableRun(Run[SearchResult]):
         return _first_lines(self._table)
 
     def describe(self) -> tuple[str, float, float | None]:
-        """Say that it is done."""
+        """Report that the table is read."""
         return "reading the table", -np.inf, None
 
     def conclusion(self) -> str:
         """Explain why the search stopped."""
-        return best_graph(self._knowledge, self._most, self._table, ordered=True) + "."
+        return best_graph(self._knowledge, self._max_parents, self._table, ordered=True) + "."
 
 
 def _first_lines(table: ScoreTable) -> SearchResult:

@@ -1,4 +1,4 @@
-"""Ordering-based search: swaps of neighbours in the order, with a tabu list."""
+"""Ordering-based search (OBS): swaps of neighbours in the order, with a tabu list."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ _QUOTA = 200
 @final
 @dataclass(frozen=True)
 class OBS(Search[LocalScore]):
-    """Search over orders by swaps of neighbours (Teyssier and Koller 2005).
+    """Ordering-based search by swaps of neighbours (Teyssier and Koller 2005).
 
-    The best swap is made in each step, though it may lose; two nodes that changed places stay so
-    for a while. After some steps without a better order another random one is taken. It is the
-    yardstick of the others: :class:`ASOBS` and :class:`Boss` move nodes over longer ways.
+    Each step makes the best swap that is not tabu, even if it lowers the score. After ``patience``
+    steps without a better order, the search restarts from a random one. It is the baseline of the
+    order-based searches: :class:`ASOBS` and :class:`Boss` move nodes over longer distances.
 
     Parameters
     ----------
     starts
-        Random orders to start from. For as long as there is time: a large number, and a time limit.
+        Number of random orders to start from. To search until a time limit, set a large number.
     tabu
-        For how many steps two nodes that changed places are not changed back.
+        Number of steps for which a swap may not be undone.
     patience
-        Steps without a better order before the next start; None for the number of nodes, 0 to stop
-        where no swap gains.
+        Number of steps without a better order before the next start; None for the number of nodes,
+        0 to stop when no swap improves the score.
     max_parents
-        Upper bound on the number of parents of a node; None for no bound.
+        Maximum number of parents of a node; None for no limit.
     sets
-        How many parent sets of a node are scored at most when a score is given instead of a score
-        table; None for all that can be part of a best graph.
+        Maximum number of parent sets per node to score if the search is given a score instead of
+        a score table; None for all that can be part of an optimal graph.
     """
 
     starts: int = 20
@@ -78,7 +78,7 @@ class _OBSRun(Run[SearchResult]):
         self._swaps: Swaps | None = None
 
     def step(self) -> bool:
-        """List parent sets, or make some hundred swaps."""
+        """List parent sets, or make a few hundred swaps."""
         if not self._orders.prepare():
             return False
         if self._swaps is None:
@@ -96,11 +96,11 @@ class _OBSRun(Run[SearchResult]):
         return self._orders.result(effort={"starts": self._start, "moves": self._moves})
 
     def describe(self) -> tuple[str, float, float | None]:
-        """Say which start this is."""
+        """Report the current start."""
         if self._start == 0:
             return self._orders.describe()
         return f"start {self._start} of {self._options.starts}", self._orders.score, None
 
     def conclusion(self) -> str:
-        """Say what the end means."""
-        return f"{self._patience} swaps in a row brought no better order, from the last start too."
+        """Explain why the search stopped."""
+        return f"no better order in the last {self._patience} swaps of the last start."

@@ -1,4 +1,4 @@
-"""RBNets: a deep Q-network that walks through the order graph."""
+"""RBNets: a deep Q-network that learns in which order to place the variables."""
 
 from __future__ import annotations
 
@@ -27,25 +27,26 @@ _WARM_STARTS = 3
 @final
 @dataclass(frozen=True)
 class RBNetsVariant:
-    """What :class:`RBNets` does otherwise than its paper, when it is told to.
+    """Changes to the published algorithm of :class:`RBNets`.
 
     Parameters
     ----------
     walks
-        Walks at once; each step of learning follows a step of all of them.
+        Number of parallel walks; each training step follows one step of all of them.
     shaping
-        Rewards are what a node loses against its best parents of all, in units of what a random
-        order loses at a node. This is potential-based: the best orders stay the same.
+        Whether the reward of a node is its loss compared with its best parents overall, in units
+        of the average loss per node of a random order. This is potential-based shaping: the best
+        orders stay the same.
     duelling
-        The value of a set and the advantages of nodes have heads of their own.
+        Whether the network has separate heads for the value of a set and the advantages of nodes.
     warm_start
-        A few local optima of :class:`OBS` are the first orders that are learned from.
+        Whether to train first on a few local optima of :class:`OBS`.
     polish
-        The best walk of each episode is improved by single moves, as :class:`Boss` does, and
-        learned from. Nearly all of the gain is due to this.
+        Whether to improve the best walk of each episode by single moves, as :class:`Boss` does,
+        and train on the result. Nearly all of the improvement comes from this.
     noise
-        Spread of random numbers added to values, in units of the shaped reward; the walks have
-        from none of it to all.
+        Scale of the random numbers added to the values, in units of the shaped reward. It grows
+        from 0 in the first walk to this value in the last.
     """
 
     walks: int = 16
@@ -59,41 +60,41 @@ class RBNetsVariant:
 @final
 @dataclass(frozen=True)
 class RBNets(Search[LocalScore]):
-    """A double deep Q-network learns in which order to place the variables (Zheng et al. 2023).
+    """Double deep Q-network that learns in which order to place the variables (Zheng et al. 2023).
 
-    The state is the set placed so far, an action adds a variable, and the reward is the score of
-    its best listed parents within the set. Exploration is by upper confidence bounds, untried
-    actions first. The defaults are those of the paper; it does not say how large its network is.
-    Targets are formed for each transition of a batch, where the printed algorithm breaks off. The
-    best order of all walks is returned, not only that of the last policy. In our measurements
-    other searches over orders are better and faster; see the docs. Needs the extra
+    The state is the set of variables placed so far, an action places one more, and the reward is
+    the score of its best listed parents within the set. Exploration uses upper confidence bounds,
+    untried actions first. The defaults are those of the paper, except the size of the network,
+    which the paper does not give. Unlike the printed algorithm, a target is computed for each
+    transition of a batch, and the best order of all walks is returned instead of that of the final
+    policy. In our benchmarks other order-based searches are better and faster. Needs the extra
     ``[numerics]``.
 
     Parameters
     ----------
     episodes
-        Walks from the empty set to all variables (of each of several walks at once).
+        Number of walks from the empty set to all variables (per parallel walk).
     faithful
-        Whether to follow the paper. If not, ``departures`` says what is different.
+        Whether to follow the paper. If not, ``departures`` lists the changes.
     departures
-        Used only if not ``faithful``.
+        Changes to the published algorithm, used only if not ``faithful``.
     hidden
-        Units of the hidden layers.
+        Number of units of each hidden layer.
     learning_rate
-        Of RMSProp.
+        Learning rate of RMSProp.
     discount
-        Of later rewards.
+        Discount factor of later rewards.
     replay
-        Transitions that are remembered.
+        Number of transitions in the replay buffer.
     batch
-        Transitions in one step of learning.
+        Number of transitions per training step.
     replace_every
-        Steps of learning after which the slower network is replaced.
+        Number of training steps between updates of the target network.
     max_parents
-        Upper bound on the number of parents of a node; None for no bound.
+        Maximum number of parents of a node; None for no limit.
     sets
-        How many parent sets of a node are scored at most when a score is given instead of a score
-        table; None for all that can be part of a best graph.
+        Maximum number of parent sets per node to score if the search is given a score instead of
+        a score table; None for all that can be part of an optimal graph.
     """
 
     episodes: int = 300
@@ -114,13 +115,13 @@ class RBNets(Search[LocalScore]):
         counts = (self.episodes, self.replay, self.batch, self.replace_every, *self.hidden)
         if min(counts) < 1 or self.departures.walks < 1 or not self.learning_rate > 0.0:
             raise MismatchError(
-                f"RBNets was given {self!r}; the numbers of episodes, units, transitions and steps "
-                "must be 1 or more and the learning rate above 0."
+                f"{self!r} is not valid: the numbers of episodes, units, transitions, steps and "
+                "walks must be at least 1, and the learning rate must be above 0."
             )
 
     @classmethod
     def improved(cls, **options: Any) -> RBNets:
-        """Give one that departs from the paper; see :class:`RBNetsVariant`."""
+        """Return the improved variant; see :class:`RBNetsVariant`."""
         return cls(faithful=False, **options)
 
     def begin(
@@ -135,7 +136,7 @@ class RBNets(Search[LocalScore]):
         )
 
 
-_LITERAL = RBNetsVariant(
+_PUBLISHED = RBNetsVariant(
     walks=1, shaping=False, duelling=False, warm_start=False, polish=False, noise=0.0
 )
 
@@ -144,7 +145,7 @@ _LITERAL = RBNetsVariant(
 class _RBNetsRun(Run[SearchResult]):
     def __init__(self, options: RBNets, orders: OrderSearchState) -> None:
         self._options = options
-        self._otherwise = _LITERAL if options.faithful else options.departures
+        self._variant = _PUBLISHED if options.faithful else options.departures
         self._orders = orders
         self._ready = False
         self._episode = 0
@@ -159,7 +160,7 @@ class _RBNetsRun(Run[SearchResult]):
         options, orders = self._options, self._orders
         d = len(orders.nodes)
         self._batch = Batch
-        self._walks = Walks(orders.table, self._otherwise.walks)
+        self._walks = Walks(orders.table, self._variant.walks)
         self._visits = Visits()
         self._replay = Replay(options.replay, d)
         self._network = QNetwork(
@@ -167,25 +168,25 @@ class _RBNetsRun(Run[SearchResult]):
             hidden=options.hidden,
             rate=options.learning_rate,
             discount=options.discount,
-            duelling=self._otherwise.duelling,
+            duelling=self._variant.duelling,
             rng=orders.rng,
         )
-        # There is an order from the first moment, though a poor one.
+        # A random order, so that a run interrupted early has a result.
         order = orders.draw()
         total = orders.begin(order)[1]
         orders.keep(order, total)
         self._base = np.zeros(d)
         self._unit = 1.0
-        if self._otherwise.shaping:
+        if self._variant.shaping:
             table = orders.table
             self._base = table.scores[table.starts[:-1]]
             self._unit = max(1e-6, float(self._base.sum() - total) / d)
-        if self._otherwise.warm_start:
+        if self._variant.warm_start:
             self._start_warm()
         self._ready = True
 
     def _start_warm(self) -> None:
-        """Learn from local optima of swaps of neighbours."""
+        """Train on local optima of swaps of neighbours."""
         orders, d = self._orders, len(self._orders.nodes)
         for _ in range(_WARM_STARTS):
             swaps = Swaps(orders, tabu=10, patience=d)
@@ -195,7 +196,7 @@ class _RBNetsRun(Run[SearchResult]):
         self._warm = orders.score
 
     def _remember(self, order: Integers) -> None:
-        """Put the transitions of an order into the replay."""
+        """Add the transitions of an order to the replay buffer."""
         walk = Walks(self._orders.table, 1)
         for v in order.tolist():
             before = walk.sets[0].copy()
@@ -203,7 +204,7 @@ class _RBNetsRun(Run[SearchResult]):
             self._replay.add(before, v, (reward - self._base[v]) / self._unit)
 
     def step(self) -> bool:
-        """List parent sets, or place some nodes and learn as often."""
+        """List parent sets, or place some nodes with one training step each."""
         if not self._orders.prepare():
             return False
         if not self._ready:
@@ -230,24 +231,24 @@ class _RBNetsRun(Run[SearchResult]):
             self._network.replace_target()
 
     def _choose(self, values: NDArray[np.float64]) -> Integers:
-        """The best value plus bonus among what is allowed, for each walk."""
+        """Choose for each walk the allowed action with the highest value plus bonus."""
         walks, rng = self._walks, self._orders.rng
         allowed = walks.allowed()
         actions: Integers = np.empty(walks.walks, np.int64)
-        spread = np.linspace(0.0, self._otherwise.noise, walks.walks)
-        if self._otherwise.noise > 0.0:
+        spread = np.linspace(0.0, self._variant.noise, walks.walks)
+        if self._variant.noise > 0.0:
             values = values + spread[:, None] * rng.gumbel(size=values.shape)
         for e in range(walks.walks):
             key, bonus = self._visits.bonuses(walks.sets[e])
-            open_ = np.flatnonzero(allowed[e])
+            candidates = np.flatnonzero(allowed[e])
             if bonus is not None:
-                fresh = open_[np.isinf(bonus[open_])]
-                # Of several untried ones the best by value.
-                open_, extra = (fresh, 0.0) if len(fresh) else (open_, bonus[open_])
-                worth = values[e, open_] + extra
+                fresh = candidates[np.isinf(bonus[candidates])]
+                # Among untried actions, take the one with the highest value.
+                candidates, extra = (fresh, 0.0) if len(fresh) else (candidates, bonus[candidates])
+                worth = values[e, candidates] + extra
             else:
-                worth = values[e, open_]
-            actions[e] = open_[int(np.argmax(worth))]
+                worth = values[e, candidates]
+            actions[e] = candidates[int(np.argmax(worth))]
             self._visits.count(key, int(actions[e]), values.shape[1])
         return actions
 
@@ -258,7 +259,7 @@ class _RBNetsRun(Run[SearchResult]):
         self._walked = max(self._walked, float(walks.totals[best]))
         order = walks.orders[best].copy()
         orders.keep(order, float(walks.totals[best]))
-        if self._otherwise.polish:
+        if self._variant.polish:
             order, total = self._polished(order)
             orders.keep(order, total)
             self._remember(order)
@@ -270,7 +271,7 @@ class _RBNetsRun(Run[SearchResult]):
         return state.order, total
 
     def _greedy(self) -> float:
-        """Follow the values alone."""
+        """Walk by the values of the network alone and return the score of the order."""
         walk = Walks(self._orders.table, 1)
         while not walk.ended:
             values = self._network.values(walk.sets.astype(np.float32))
@@ -279,7 +280,7 @@ class _RBNetsRun(Run[SearchResult]):
         return float(walk.totals[0])
 
     def best(self) -> SearchResult:
-        """Return the graph of the best order so far, the one of the policy included."""
+        """Return the graph of the best order so far, including that of the current policy."""
         policy = self._greedy() if self._episode > 0 else None
         return self._orders.result(
             RBNetsDetails,
@@ -292,14 +293,13 @@ class _RBNetsRun(Run[SearchResult]):
         )
 
     def describe(self) -> tuple[str, float, float | None]:
-        """Say which episode this is."""
+        """Report the current episode."""
         if not self._ready:
             return self._orders.describe()
         done = self._episode / self._options.episodes
         return f"episode {self._episode}, loss {self._loss:.3g}", self._orders.score, done
 
     def conclusion(self) -> str:
-        """Say what the end means."""
-        return (
-            f"{self._episode} episodes were walked; more, or another seed, may find a better order."
-        )
+        """Explain why the search stopped."""
+        episodes = "1 episode" if self._episode == 1 else f"{self._episode} episodes"
+        return f"{episodes} completed; more episodes or another seed may find a better order."

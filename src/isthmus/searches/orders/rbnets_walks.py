@@ -1,4 +1,4 @@
-"""What the agent of RBNets needs beside its network: walks, counts of visits, replay."""
+"""Walks, visit counts and the replay buffer of the RBNets agent."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from isthmus.objectives import ScoreTable
 from isthmus.objectives.table import unpack
 from isthmus.types import Bools, Integers
 
-_MOST_STATES = 300_000
+_MAX_STATES = 300_000
 
 
 @final
 class Walks:
-    """Several walks through the order graph, one node a step, all of the same length.
+    """Several parallel walks through the order graph, one node per step.
 
     Attributes
     ----------
     sets
-        ``sets[walk, node]``: whether the node is placed.
+        ``sets[walk, node]``: whether the walk has placed the node.
     orders
-        The nodes placed, in their order.
+        The nodes that each walk has placed, in order.
     """
 
     def __init__(self, table: ScoreTable, walks: int) -> None:
@@ -38,7 +38,7 @@ class Walks:
         self.restart()
 
     def restart(self) -> None:
-        """Begin again with nothing placed."""
+        """Restart all walks from the empty set."""
         d = len(self._table.nodes)
         self._outside = np.full((self.walks, self._table.words), ~np.uint64(0))
         self.sets: Bools = np.zeros((self.walks, d), np.bool_)
@@ -48,19 +48,19 @@ class Walks:
 
     @property
     def ended(self) -> bool:
-        """Whether everything is placed."""
+        """Whether all nodes are placed."""
         return self.at == len(self._table.nodes)
 
     def allowed(self) -> Bools:
-        """Which nodes can be placed next."""
+        """Return which nodes each walk can place next."""
         from isthmus.numerics.order_steps import allowed
 
-        found = np.empty(self.sets.shape, np.bool_)
-        allowed(self._needed, self._outside, found)
-        return found
+        mask = np.empty(self.sets.shape, np.bool_)
+        allowed(self._needed, self._outside, mask)
+        return mask
 
     def take(self, actions: Integers) -> NDArray[np.float64]:
-        """Place a node in each walk; return the rewards as they are."""
+        """Place a node in each walk and return the unshaped rewards."""
         from isthmus.numerics.order_steps import take
 
         rewards = np.empty(self.walks)
@@ -75,27 +75,27 @@ class Walks:
 
 @final
 class Visits:
-    """How often sets were visited and nodes were added to them."""
+    """Counts of visited sets and of the nodes added to them."""
 
     def __init__(self) -> None:
         self._counts: dict[bytes, Integers] = {}
 
     def bonuses(self, state: Bools) -> tuple[bytes, NDArray[np.float64] | None]:
-        """The key of a set, and sqrt(2 ln visits / tries) for each node; None if it is new."""
+        """Return the key of a set, and sqrt(2 ln visits / tries) per node; None if it is new."""
         key = np.packbits(state).tobytes()
         counts = self._counts.get(key)
         if counts is None:
             return key, None
         top = 2.0 * math.log(max(1, int(counts.sum())))
-        # What was never tried comes first, whatever its value.
+        # Untried actions come first, whatever their value.
         with np.errstate(divide="ignore", invalid="ignore"):
             return key, np.where(counts > 0, np.sqrt(top / counts), np.inf)
 
     def count(self, key: bytes, action: int, nodes: int) -> None:
-        """Count one more try."""
+        """Count one more try of an action."""
         counts = self._counts.get(key)
         if counts is None:
-            if len(self._counts) >= _MOST_STATES:
+            if len(self._counts) >= _MAX_STATES:
                 return
             counts = self._counts[key] = np.zeros(nodes, np.int64)
         counts[action] += 1
@@ -103,7 +103,7 @@ class Visits:
 
 @final
 class Replay:
-    """The last transitions; the oldest are overwritten."""
+    """Replay buffer of the most recent transitions."""
 
     def __init__(self, room: int, nodes: int) -> None:
         self._sets: Bools = np.zeros((room, nodes), np.bool_)
@@ -112,7 +112,7 @@ class Replay:
         self._count = 0
 
     def add(self, state: Bools, action: int, reward: float) -> None:
-        """Keep one transition."""
+        """Add one transition; the oldest is overwritten when the buffer is full."""
         at = self._count % len(self._actions)
         self._sets[at] = state
         self._actions[at] = action
@@ -122,7 +122,7 @@ class Replay:
     def draw(
         self, size: int, rng: np.random.Generator
     ) -> tuple[NDArray[np.float32], NDArray[np.int32], NDArray[np.float32]]:
-        """Draw transitions, each as likely as the others."""
+        """Draw transitions uniformly at random, with replacement."""
         picked = rng.integers(0, min(self._count, len(self._actions)), size)
         return (
             self._sets[picked].astype(np.float32),

@@ -1,4 +1,4 @@
-"""What searches over the orders of a score table share: the table, its index, the best order."""
+"""State shared by order-based searches on a score table: the table, its index, the best order."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 
 
 _NOISE = 1e-12
-"""Relative to the score."""
+"""Gains up to this fraction of the score are rounding errors."""
 
 
 @final
 class OrderSearchState:
-    """A table, listed first where a score was given, and the best order seen over it.
+    """A score table, listed first if the search was given a score, and its best order so far.
 
     Parameters
     ----------
     sets
-        How many parent sets of a node are scored at most when the table has to be made.
+        Maximum number of parent sets per node to score if the table has to be listed.
     """
 
     def __init__(
@@ -41,9 +41,9 @@ class OrderSearchState:
         sets: int | None,
     ) -> None:
         self._objective = objective
-        self._known = knowledge
-        self._most = max_parents
-        self._phase = TableStage(objective, knowledge, max_parents, quota=sets)
+        self._knowledge = knowledge
+        self._max_parents = max_parents
+        self._stage = TableStage(objective, knowledge, max_parents, quota=sets)
         self._lines: Lines | None = None
         self.nodes = objective.nodes
         self.rng = rng
@@ -52,21 +52,21 @@ class OrderSearchState:
 
     @property
     def table(self) -> ScoreTable:
-        """The table; only when it is ready."""
-        assert self._phase.table is not None
-        return self._phase.table
+        """The table; available once `prepare` has returned True."""
+        assert self._stage.table is not None
+        return self._stage.table
 
     @property
     def lines(self) -> Lines:
-        """The table with its index, as kernels want it."""
+        """The table with its index, in the form that kernels use."""
         assert self._lines is not None
         return self._lines
 
     def prepare(self) -> bool:
-        """Do one step of listing, if there is one left; return whether the table is ready."""
+        """Do one step of listing if the table is not ready; return whether it is."""
         if self._lines is not None:
             return True
-        if self._phase.step():
+        if self._stage.step():
             self._index()
         return False
 
@@ -77,55 +77,55 @@ class OrderSearchState:
 
     @property
     def can_refine(self) -> bool:
-        """Whether sets can be missing from the table, and there is a score to look for them."""
+        """Whether the table may lack sets and there is a score to find them."""
         return LOCAL_SCORES.of(self._objective) is not None and not self.table.complete
 
     def refine(self, order: Integers) -> Iterator[bool]:
-        """Look for better parents of each node in this order than those listed, and list them.
+        """Look for better parents along an order than those listed, and add them to the table.
 
-        Parents are added and taken away one by one. With a better set go the best that are so found
-        without one of its members, or the search could not move that member any more. Gives False
-        after each node, in the end whether a better set was found.
+        Parents are added and removed one by one. For each better set, the best sets without one of
+        its members are added too; otherwise the search could no longer move that member. Yields
+        False after each node, and at the end whether a better set was found.
         """
         state, _ = self.begin(order)
-        found: dict[int, list[tuple[tuple[int, ...], float]]] = {}
+        added: dict[int, list[tuple[tuple[int, ...], float]]] = {}
         for place, v in enumerate(order.tolist()):
             line = int(state.lines[v])
             given = self.table.members(line), float(self.table.scores[line])
             better = self._better(v, order[:place], *given)
             if better[1] > given[1] + _NOISE * max(1.0, abs(given[1])):
-                found[v] = [better, *self._without_one(v, order[:place], better[0])]
+                added[v] = [better, *self._without_one(v, order[:place], better[0])]
             yield False
-        if found:
-            self._phase.table = self.table.with_sets(found)
+        if added:
+            self._stage.table = self.table.with_sets(added)
             self._index()
-        yield bool(found)
+        yield bool(added)
 
     def _without_one(
         self, v: int, before: Integers, parents: tuple[int, ...]
     ) -> Iterator[tuple[tuple[int, ...], float]]:
         local = LOCAL_SCORES.require(self._objective)
         for p in parents:
-            if not self._known.required[p, v]:
+            if not self._knowledge.required[p, v]:
                 fewer = tuple(u for u in parents if u != p)
                 yield self._better(v, before[before != p], fewer, local.local(v, fewer))
 
     def _better(
         self, v: int, before: Integers, parents: tuple[int, ...], score: float
     ) -> tuple[tuple[int, ...], float]:
-        """Parents reached from these by single changes that gain."""
+        """Improve a parent set by single changes, among the nodes before ``v``."""
         local = LOCAL_SCORES.require(self._objective)
-        required, forbidden = self._known.required[:, v], self._known.forbidden[:, v]
-        most = len(self.nodes) if self._most is None else self._most
+        required, forbidden = self._knowledge.required[:, v], self._knowledge.forbidden[:, v]
+        max_parents = len(self.nodes) if self._max_parents is None else self._max_parents
         chosen = list(parents)
         while True:
             least = score + _NOISE * max(1.0, abs(score))
-            open_ = [u for u in before[~forbidden[before]].tolist() if u not in chosen]
-            if open_ and len(chosen) < most:
-                values = local.extensions(v, chosen, open_)[1:]
+            candidates = [u for u in before[~forbidden[before]].tolist() if u not in chosen]
+            if candidates and len(chosen) < max_parents:
+                values = local.extensions(v, chosen, candidates)[1:]
                 if values.max() > least:
                     score = float(values.max())
-                    chosen.append(open_[int(values.argmax())])
+                    chosen.append(candidates[int(values.argmax())])
                     continue
             fewer = [[u for u in chosen if u != p] for p in chosen if not required[p]]
             worth = [local.local(v, one) for one in fewer]
@@ -139,14 +139,14 @@ class OrderSearchState:
         return possible_order(self.table, self.rng)
 
     def begin(self, order: Integers) -> tuple[Order, float]:
-        """Score an order."""
+        """Return the search state at an order, and its score."""
         from isthmus.numerics.order_moves import new_order, settle
 
         state = new_order(self.lines, order)
         return state, float(settle(self.lines, state, 0, 0))
 
     def keep(self, order: Integers, score: float) -> None:
-        """Remember an order if it is the best so far."""
+        """Store an order if it is the best so far."""
         if score > self.score:
             self.score = score
             self.order = order.copy()
@@ -154,9 +154,9 @@ class OrderSearchState:
     def result(
         self, details: Callable[..., SearchDetails] = OrderDetails, **reported: Any
     ) -> SearchResult:
-        """Give the graph of the best order, or one of what is listed so far."""
+        """Return the graph of the best order, or one of the sets listed so far if there is none."""
         if self.order is None or self._lines is None:
-            return self._phase.fallback(self.rng)
+            return self._stage.fallback(self.rng)
         state, _ = self.begin(self.order)
         lines = state.lines
         record = details(
@@ -170,23 +170,23 @@ class OrderSearchState:
         )
 
     def describe(self) -> tuple[str, float, float | None]:
-        """Say how far the listing has come."""
-        text, done = self._phase.describe()
+        """Report the progress of listing the parent sets."""
+        text, done = self._stage.describe()
         return text, -np.inf, done
 
 
 @final
 class Swaps:
-    """Swaps of neighbours from a random order on, the best one in each step though it may lose.
+    """Swaps of neighbours from a random order; each step makes the best one that is not tabu.
 
     Parameters
     ----------
     orders
-        The table, which must be ready.
+        The state of the search; its table must be ready.
     tabu
-        For how many steps two nodes that changed places are not changed back.
+        Number of steps for which a swap may not be undone.
     patience
-        Steps without a better order before the end.
+        Stop after this many steps without a better order.
     """
 
     def __init__(self, orders: OrderSearchState, tabu: int, patience: int) -> None:
@@ -205,8 +205,8 @@ class Swaps:
         order_moves.swap_gains(self._lines, self._state, self._gains)
         self.order: Integers = self._state.order.copy()
 
-    def advance(self, most: int) -> bool:
-        """Make some swaps; return whether it has ended."""
+    def advance(self, max_swaps: int) -> bool:
+        """Make up to ``max_swaps`` swaps; return whether the search has ended."""
         ended = self._kernels.swap_moves(
             self._lines,
             self._state,
@@ -217,16 +217,16 @@ class Swaps:
             self._counters,
             self._totals,
             self._patience,
-            most,
+            max_swaps,
         )
         return bool(ended)
 
     @property
     def score(self) -> float:
-        """Score of the best order, which is ``order``."""
+        """Score of ``order``, the best order so far."""
         return float(self._totals[1])
 
     @property
     def moves(self) -> int:
-        """How many swaps were made."""
+        """Number of swaps so far."""
         return int(self._counters[0])
