@@ -34,5 +34,5 @@ def test_one_column_a_step_and_one_arrow_an_edge(tmp_path: Path) -> None:
 
 
 def test_edges_without_a_place_are_refused() -> None:
-    with pytest.raises(GraphError, match="no place"):
+    with pytest.raises(GraphError, match="cannot be drawn"):
         plot_dynamic(["a"], {("a", "a", 3): 1.0}, lags=2)

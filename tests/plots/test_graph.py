@@ -120,7 +120,7 @@ def test_strengths_are_line_widths() -> None:
     assert widths["b", "c"] > widths["a", "b"] > widths["a", "c"] > 0
     loose = CPDAG(["a", "b"], [], [("a", "b")])
     assert plot_graph(loose, strengths={("b", "a"): 1.0}) is not None
-    with pytest.raises(GraphError, match="no edge"):
+    with pytest.raises(GraphError, match="not an edge"):
         plot_graph(dag, strengths={("b", "a"): 1.0})
     with pytest.raises(GraphError, match="finite"):
         plot_graph(dag, strengths={("a", "b"): float("nan")})

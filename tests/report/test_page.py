@@ -89,7 +89,7 @@ def test_shows_edges_with_strengths_parameters_and_disclosure(tmp_path: Path) ->
     assert len(drawn) == len(solution.dag.edges)
     assert all(a["data-strength"] for a in drawn)
     text = "".join(page.words)
-    assert "Strength is how much" in text
+    assert "Strength is the decrease" in text
     assert "and parameters" in text
     assert all(site in text for site in tables)
     assert "secure sum" in text

@@ -1,4 +1,4 @@
-"""Actions of the commands that have a private folder."""
+"""Helpers for subcommands that work on a private folder."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def add_action(
     *,
     study: bool = True,
 ) -> argparse.ArgumentParser:
-    """Describe an action on HOME, the private folder of ``whose``, and on the folder of a study."""
+    """Add an action with the arguments HOME, a private folder, and STUDY, a shared folder."""
     action: argparse.ArgumentParser = actions.add_parser(name, help=meaning, description=meaning)
     action.add_argument("home", type=Path, metavar="HOME", help=f"private folder of the {whose}")
     if study:

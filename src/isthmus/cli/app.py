@@ -1,6 +1,6 @@
-"""The command line: one module a command, each with a function `add` that describes it.
+"""The command `isthmus`. Each subcommand is a module with a function `add`.
 
-Written on `argparse`, so that the command works wherever the core is installed.
+It uses `argparse`, so that it works without extra packages.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from isthmus.cli.exit_codes import ExitCode, code_of
 from isthmus.errors import IsthmusError, IsthmusWarning
 
 COMMANDS: tuple[Callable[[Any], None], ...] = (learn.add, site.add, coordinator.add)
-"""Each adds its command to the sub-parsers, and sets ``run``: from options to an exit code."""
+"""Functions that add a subcommand, and set ``run``: a function from options to an exit code."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command and give the number with which it ends."""
+    """Run the command line and return its exit code."""
     options = parser().parse_args(arguments)
     try:
         with warnings.catch_warnings():
@@ -31,35 +31,35 @@ def main(arguments: Sequence[str] | None = None) -> int:
             code: ExitCode = options.run(options)
             sys.stdout.flush()
     except KeyboardInterrupt:
-        return _ended(ExitCode.INTERRUPTED, "interrupted before there was a result")
+        return _fail(ExitCode.INTERRUPTED, "interrupted before there was a result")
     except BrokenPipeError:
-        # Whoever read the output has seen enough; nothing may be flushed to it at the end.
+        # The reader closed the pipe; Python must not flush to it at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return int(ExitCode.DONE)
     except (IsthmusError, OSError) as error:
-        return _ended(code_of(error), str(error))
+        return _fail(code_of(error), str(error))
     return int(code)
 
 
 def parser() -> argparse.ArgumentParser:
-    """The whole command line."""
-    whole = argparse.ArgumentParser(
+    """Return the parser of the whole command line."""
+    root = argparse.ArgumentParser(
         prog="isthmus",
         description="Learn Bayesian networks from data that cannot be brought together.",
     )
-    whole.add_argument("--version", action="version", version=f"isthmus {version('isthmus')}")
-    commands = whole.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    root.add_argument("--version", action="version", version=f"isthmus {version('isthmus')}")
+    commands = root.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for add in COMMANDS:
         add(commands)
-    return whole
+    return root
 
 
-def _ended(code: ExitCode, message: str) -> int:
+def _fail(code: ExitCode, message: str) -> int:
     name = code.name.lower().replace("_", " ")
     sys.stderr.write(f"isthmus: error {int(code)} ({name}): {message}\n")
     return int(code)
 
 
 def _show(message: Warning | str, *_: object, **__: object) -> None:
-    """Warnings for people: the sentence, without a line of code."""
+    """Print a warning without its location in the code."""
     sys.stderr.write(f"note: {message}\n")

@@ -1,4 +1,4 @@
-"""Numbers with which the command ends. They are stable; each has a section in the reference."""
+"""Exit codes of the command line. They are stable and documented in the reference."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from isthmus.errors import (
 
 
 class ExitCode(IntEnum):
-    """How the command ended."""
+    """Exit code of the command line."""
 
     DONE = 0
     BUG = 1
@@ -49,7 +49,7 @@ class ExitCode(IntEnum):
 
 
 _CODES: tuple[tuple[type[Exception], ExitCode], ...] = (
-    # a kind of error stands before the kind it belongs to
+    # Subclasses come before their base classes.
     (ArgumentError, ExitCode.ARGUMENT),
     (MissingValuesError, ExitCode.MISSING_VALUES),
     (SchemaError, ExitCode.SCHEMA),
@@ -69,7 +69,7 @@ _CODES: tuple[tuple[type[Exception], ExitCode], ...] = (
 
 
 def code_of(error: IsthmusError | OSError) -> ExitCode:
-    """The number for an error."""
+    """Return the exit code of an error."""
     for kind, code in _CODES:
         if isinstance(error, kind):
             return code

@@ -1,4 +1,4 @@
-"""`isthmus learn FILE`: from a table in a file to a network and a report."""
+"""The subcommand `isthmus learn FILE`: learn a network from a table in a file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from isthmus.statistics import Kind
 
 
 def add(commands: Any) -> None:
-    """Describe the command."""
+    """Add the subcommand."""
     command: argparse.ArgumentParser = commands.add_parser(
         "learn",
         help="learn a network from a table",
@@ -72,7 +72,7 @@ def add(commands: Any) -> None:
         action="append",
         default=[],
         metavar="COLUMN",
-        help="leave this column out; may be repeated",
+        help="ignore this column; may be repeated",
     )
     for name, meaning in (("required", "must"), ("forbidden", "must not")):
         command.add_argument(
@@ -95,12 +95,13 @@ def run(options: argparse.Namespace) -> ExitCode:
         writer(path)
     table = read_table(options.file, drop=options.drop)
     kinds = _kinds(options)
-    known = options.required or options.forbidden
+    constrained = options.required or options.forbidden
+    knowledge = Knowledge(_pairs(options.required), _pairs(options.forbidden))
     solution = learn(
         table,
         score=options.score,
         search=options.search,
-        knowledge=Knowledge(_pairs(options.required), _pairs(options.forbidden)) if known else None,
+        knowledge=knowledge if constrained else None,
         kinds=kinds or None,
         seed=options.seed,
         time_limit=options.time_limit,
@@ -127,17 +128,17 @@ def _pairs(given: list[list[str]]) -> list[tuple[str, str]]:
 
 
 def writer(path: Path) -> Callable[[Solution, Path], None]:
-    """The function that writes a result in the format of this file."""
+    """Return the function that writes a result in the format of this file."""
     if path.suffix.lower() not in _WRITERS:
         raise FormatError(
-            f"The format of {path.name!r} is not known. Give a name that ends in one of "
+            f"The format of {path.name!r} is unknown. Give a name that ends in one of "
             f"{', '.join(_WRITERS)}."
         )
     return _WRITERS[path.suffix.lower()]
 
 
 def _picture(solution: Solution, path: Path) -> None:
-    # New axes belong to a figure, never to a part of one.
+    # The new axes belong to a figure, not to a subfigure.
     figure: Any = solution.plot().figure
     figure.savefig(path)
 

@@ -1,4 +1,4 @@
-"""Scores, searches and models as they are written in Python: ``BDeu(ess=10)``."""
+"""Parse scores, searches and models written as in Python, such as ``BDeu(ess=10)``."""
 
 from __future__ import annotations
 
@@ -15,43 +15,43 @@ from isthmus.scores.base import Score
 from isthmus.searches import Search
 
 if TYPE_CHECKING:
-    # Most commands federate nothing.
+    # Imported only when needed: most commands use no federation.
     from isthmus.federated.admm.steps import ADMM
 
 
 def score_from(text: str) -> Score[Any, Any]:
-    """Read a score."""
-    found: Score[Any, Any] = _made(text, _of(isthmus.scores, Score))
-    return found
+    """Return the score that a text describes."""
+    score: Score[Any, Any] = _build(text, _strategies(isthmus.scores, Score))
+    return score
 
 
 def search_from(text: str) -> Search[Any]:
-    """Read a search."""
-    found: Search[Any] = _made(text, _of(isthmus.searches, Search))
-    return found
+    """Return the search algorithm that a text describes."""
+    search: Search[Any] = _build(text, _strategies(isthmus.searches, Search))
+    return search
 
 
 def admm_from(text: str) -> ADMM:
-    """Read a model for ADMM."""
+    """Return the ADMM model that a text describes."""
     import isthmus.federated
     from isthmus.federated.admm.steps import ADMM
 
-    known = _of(isthmus.federated, ADMM)
-    found: ADMM = _made(text, {name: kind for name, kind in known.items() if kind is not ADMM})
-    return found
+    models = _strategies(isthmus.federated, ADMM)
+    model: ADMM = _build(text, {name: item for name, item in models.items() if item is not ADMM})
+    return model
 
 
 def names_of_scores() -> list[str]:
-    """The names that `score_from` knows."""
-    return sorted(_of(isthmus.scores, Score))
+    """Return the names of scores that `score_from` accepts."""
+    return sorted(_strategies(isthmus.scores, Score))
 
 
 def names_of_searches() -> list[str]:
-    """The names that `search_from` knows."""
-    return sorted(_of(isthmus.searches, Search))
+    """Return the names of searches that `search_from` accepts."""
+    return sorted(_strategies(isthmus.searches, Search))
 
 
-def _of(package: Any, base: type) -> dict[str, type]:
+def _strategies(package: Any, base: type) -> dict[str, type]:
     public = {name: getattr(package, name) for name in package.__all__}
     return {
         name: item
@@ -60,30 +60,30 @@ def _of(package: Any, base: type) -> dict[str, type]:
     }
 
 
-def _made(text: str, known: dict[str, type]) -> Any:
-    """Build the object; nothing but names, keywords and constants is read, nothing is run."""
+def _build(text: str, classes: dict[str, type]) -> Any:
+    """Build the described object; only names, keywords and constants are parsed, never executed."""
     name, options = _parts(text)
-    if name not in known:
-        near = difflib.get_close_matches(name, known, 1, 0.4) or sorted(known)
-        raise argparse.ArgumentTypeError(f"{name!r} is not known. Did you mean {near[0]}?")
-    allowed = [f.name for f in dataclasses.fields(known[name]) if f.init]
+    if name not in classes:
+        close = difflib.get_close_matches(name, classes, 1, 0.4) or sorted(classes)
+        raise argparse.ArgumentTypeError(f"{name!r} is unknown. Did you mean {close[0]}?")
+    allowed = [f.name for f in dataclasses.fields(classes[name]) if f.init]
     unknown = sorted(set(options).difference(allowed))
     if unknown:
         raise argparse.ArgumentTypeError(
-            f"{name} has no option {unknown[0]!r}. It has: {', '.join(allowed) or 'none'}."
+            f"{name} has no option {unknown[0]!r}. Its options: {', '.join(allowed) or 'none'}."
         )
     try:
-        for field in dataclasses.fields(known[name]):
+        for field in dataclasses.fields(classes[name]):
             if field.name in options and isinstance(field.default, StrEnum):
                 options[field.name] = type(field.default)(options[field.name])
-        return known[name](**options)
+        return classes[name](**options)
     except (TypeError, ValueError) as error:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _parts(text: str) -> tuple[str, dict[str, Any]]:
     wrong = argparse.ArgumentTypeError(
-        f"{text!r} is not of the form NAME or NAME(option=value, ...)."
+        f"{text!r} must have the form NAME or NAME(option=value, ...)."
     )
     try:
         tree = ast.parse(text.strip(), mode="eval").body

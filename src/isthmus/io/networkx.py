@@ -54,7 +54,7 @@ def from_networkx(graph: Any, kind: Kind | None = None) -> Graph | UndirectedGra
     if not graph.is_directed():
         if kind is not None:
             raise GraphError(f"An undirected networkx graph cannot become a {kind.__name__}.")
-        return UndirectedGraph(nodes, graph.edges())
+        return UndirectedGraph(nodes, list(graph.edges()))
     if kind is None:
         kind = KINDS.get(graph.graph.get(_KEY), DAG)
     arrows = dict.fromkeys((a, b) for a, b, *_ in graph.edges())

@@ -1,4 +1,4 @@
-"""Pictures; matplotlib is loaded only when one is drawn."""
+"""Plots of graphs. Matplotlib is imported only when a plot is drawn."""
 
 from isthmus.plots.dynamic import plot_dynamic
 from isthmus.plots.graph import plot_graph

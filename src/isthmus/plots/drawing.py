@@ -1,4 +1,4 @@
-"""What every picture of a graph needs, whatever it is drawn with."""
+"""Edges, line widths, labels and routes, shared by all backends that draw graphs."""
 
 from __future__ import annotations
 
@@ -14,43 +14,43 @@ if TYPE_CHECKING:
 
     from isthmus.plots.layout import Layout
 
-_LINE = 18  # letters in a line of a label before it is broken after a separator
-_WORD = 24  # letters in a row before they are broken anyway
+_LINE = 18  # characters in a line of a label before it is broken after a separator
+_WORD = 24  # characters of a word before it is broken without a separator
 
 
 def edges_of(graph: DAG | CPDAG | PDAG) -> dict[tuple[int, int], bool]:
-    """Return the edges as pairs of positions; True for an arrow head."""
+    """Return the edges as pairs of positions, with True for a directed edge."""
     directed = graph.edges if isinstance(graph, DAG) else graph.directed
-    loose = () if isinstance(graph, DAG) else graph.undirected
-    found = {(graph.index(a), graph.index(b)): True for a, b in directed}
-    return found | {(graph.index(a), graph.index(b)): False for a, b in loose}
+    undirected = () if isinstance(graph, DAG) else graph.undirected
+    edges = {(graph.index(a), graph.index(b)): True for a, b in directed}
+    return edges | {(graph.index(a), graph.index(b)): False for a, b in undirected}
 
 
 def line_widths(
     graph: DAG | CPDAG | PDAG, strengths: Mapping[tuple[str, str], float] | None
 ) -> dict[tuple[int, int], float]:
-    """Return the width of each line in points, by the absolute strength of its edge."""
+    """Return the line width of each edge in points, proportional to its absolute strength."""
     if not strengths:
         return {}
     edges = edges_of(graph)
-    found: dict[tuple[int, int], float] = dict.fromkeys(edges, 0.0)
+    sizes: dict[tuple[int, int], float] = dict.fromkeys(edges, 0.0)
     for (a, b), value in strengths.items():
         pair = graph.index(a), graph.index(b)
-        turned = pair[::-1]
+        opposite = pair[::-1]
         if pair in edges:
-            found[pair] = abs(float(value))
-        elif edges.get(turned) is False:
-            found[turned] = abs(float(value))
+            sizes[pair] = abs(float(value))
+        elif edges.get(opposite) is False:
+            sizes[opposite] = abs(float(value))
         else:
-            raise GraphError(f"There is a strength for {a!r} → {b!r}, which is no edge.")
-    largest = max(found.values(), default=0.0)
+            raise GraphError(f"A strength was given for {a!r} → {b!r}, which is not an edge.")
+    largest = max(sizes.values(), default=0.0)
     if not largest < float("inf"):
         raise GraphError("Strengths must be finite numbers.")
-    return {edge: 0.5 + 3.0 * value / (largest or 1.0) for edge, value in found.items()}
+    return {edge: 0.5 + 3.0 * value / (largest or 1.0) for edge, value in sizes.items()}
 
 
 def broken(name: str) -> str:
-    """Break a long name into lines, after a separator where there is one."""
+    """Break a long name into lines, preferably after separators."""
     lines: list[str] = []
     for piece in re.findall(r"[^\s_.\-/:]*[\s_.\-/:]*", name.replace("\n", " ")):
         while len(piece) > _WORD:
@@ -68,7 +68,7 @@ def routes_of(
 ) -> dict[tuple[int, int], list[Point]]:
     """Return the points of each edge, from the lower side of one box to the upper of the other.
 
-    The edges at one side of a box are spread over it, in the order of where they go.
+    The ends of edges are spread over the side of a box, in the order of their other ends.
     """
     below: dict[int, list[tuple[Point, int]]] = {}
     above: dict[int, list[tuple[Point, int]]] = {}

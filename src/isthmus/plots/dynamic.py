@@ -1,4 +1,4 @@
-"""A static picture of a network over time: one column a step, the present on the right."""
+"""Plots of dynamic networks: one column per time step, with the present on the right."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ EdgeT = TypeVar("EdgeT", bound=Edge)
 
 _WIDE = 2.6  # inches between columns
 _TALL = 0.42  # inches between rows
-_LARGEST = 32.0  # inches; beyond it everything is drawn smaller
-_RADIUS = 0.16  # of a node, in rows
+_LARGEST = 32.0  # inches; larger figures are scaled down
+_RADIUS = 0.16  # radius of a node, in rows
 
 
 def plot_dynamic(
@@ -30,54 +30,57 @@ def plot_dynamic(
     positive_color: str = "#1f5a99",
     negative_color: str = "#b3402e",
 ) -> Axes:
-    """Draw a network over time.
+    """Draw a dynamic network.
 
-    Each variable is a row and each step a column, the oldest on the left. Edges from earlier steps
-    run to the present; edges within a step are bows to the right of it. Lines are the thicker, the
-    larger the absolute weight; the colour tells the sign.
+    Each variable is a row and each time step a column, with the oldest on the left. Edges from
+    earlier steps end at the present; edges within the present are arcs on its right. The width of a
+    line shows the absolute weight, its colour the sign.
 
     Parameters
     ----------
     nodes
         The variables, from top to bottom.
     weights
-        A weight for each edge ``(source, target, lag)``.
+        Weight of each edge ``(source, target, lag)``.
     lags
-        Number of columns before the present.
+        Number of time steps before the present.
     ax
-        Where to draw; by default a new figure that is large enough.
+        Axes to draw on; by default those of a new figure that is large enough.
     font_size
-        In points.
+        Font size in points.
     positive_color, negative_color
-        Any colours that matplotlib knows.
+        Matplotlib colours of positive and negative weights.
 
     Returns
     -------
     matplotlib.axes.Axes
-        Save the picture with ``ax.figure.savefig("network.png")``.
+        The axes. Save the plot with ``ax.figure.savefig("network.png")``.
     """
     rows = {name: len(nodes) - 1 - i for i, name in enumerate(nodes)}
     for source, target, lag in weights:
         if source not in rows or target not in rows or not 0 <= lag <= lags:
-            raise GraphError(f"{source!r} -> {target!r} at lag {lag} has no place in the picture.")
+            raise GraphError(
+                f"The edge {source!r} → {target!r} at lag {lag} cannot be drawn: its ends must be "
+                f"among the nodes and its lag between 0 and {lags}."
+            )
     try:
         import matplotlib as mpl
     except ImportError:
         raise MissingExtraError("matplotlib", "plots", "plot_dynamic()") from None
     del mpl
     ax = _prepared(ax, len(nodes), lags)
-    pen = _Pen(ax, rows, lags, font_size, (positive_color, negative_color))
+    canvas = _Canvas(ax, rows, lags, font_size, (positive_color, negative_color))
     largest = max((abs(w) for w in weights.values()), default=0.0) or 1.0
-    # Thin lines last, so that thick ones do not hide them.
+    # Thin lines are drawn last, so that thick ones do not hide them.
     for edge in sorted(weights, key=lambda e: (-abs(weights[e]), e)):
-        pen.edge(edge, weights[edge], 0.6 + 2.6 * abs(weights[edge]) / largest)
+        canvas.edge(edge, weights[edge], 0.6 + 2.6 * abs(weights[edge]) / largest)
     used = {(source, lag) for source, _, lag in weights} | {(t, 0) for _, t, _ in weights}
     for name in nodes:
         for lag in range(lags + 1):
-            pen.node(name, lag, used=(name, lag) in used)
-        pen.label(name)
+            canvas.node(name, lag, used=(name, lag) in used)
+        canvas.label(name)
     for lag in range(lags + 1):
-        pen.heading(lag)
+        canvas.heading(lag)
     return ax
 
 
@@ -97,7 +100,9 @@ def _prepared(ax: Axes | None, rows: int, lags: int) -> Axes:
 
 @final
 @dataclass(frozen=True)
-class _Pen:
+class _Canvas:
+    """Draws nodes, edges and labels on axes."""
+
     ax: Axes
     rows: Mapping[str, int]
     lags: int
@@ -112,8 +117,8 @@ class _Pen:
 
         source, target, lag = edge
         start, end = self.place(source, lag), self.place(target, 0)
-        # A straight line would run through the nodes between: within a step bow it to the right,
-        # over several steps a little.
+        # A straight line would cross the nodes between its ends: edges within a step are arcs to
+        # the right, edges over several steps are slightly curved.
         within = -0.45 if start[1] > end[1] else 0.45
         bend = within if lag == 0 else 0.07 * (lag - 1)
         self.ax.add_patch(

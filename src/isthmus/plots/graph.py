@@ -1,4 +1,4 @@
-"""A static picture of a graph."""
+"""Plots of graphs with matplotlib."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from isthmus.plots.layout import Layout
 
-_LARGEST = 32.0  # inches; beyond it everything is drawn smaller
+_LARGEST = 32.0  # inches; larger figures are scaled down
 _MARGIN = 8.0  # points
 
 
@@ -31,26 +31,26 @@ def plot_graph(
     node_color: str = "#e8f0f7",
     edge_color: str = "#3b4a59",
 ) -> Axes:
-    """Draw a graph in layers, causes above effects.
+    """Draw a graph in layers, with causes above effects.
 
     Parameters
     ----------
     graph
-        Directed edges have arrow heads, undirected ones have not.
+        The graph. Directed edges have arrowheads, undirected edges have none.
     ax
-        Where to draw; by default a new figure that is large enough.
+        Axes to draw on; by default those of a new figure that is large enough.
     strengths
-        A number for some or all edges, for example how sure each is. Lines are the thicker, the
-        larger the absolute number; edges without a number are drawn thin.
+        Strengths of some or all edges, for example their confidence. The width of a line shows the
+        absolute strength; edges without a strength are drawn thin.
     font_size
-        In points; smaller where there is not enough room.
+        Font size in points; it is reduced if there is not enough room.
     node_color, edge_color
-        Any colours that matplotlib knows.
+        Matplotlib colours of nodes and edges.
 
     Returns
     -------
     matplotlib.axes.Axes
-        Save the picture with ``ax.figure.savefig("network.png")``.
+        The axes. Save the plot with ``ax.figure.savefig("network.png")``.
     """
     if not isinstance(graph, DAG | CPDAG | PDAG):
         raise GraphError(f"plot_graph draws DAGs, CPDAGs and PDAGs, got {type(graph).__name__}.")
@@ -64,30 +64,30 @@ def plot_graph(
     sizes = [_size(label, font_size) for label in labels]
     layout = lay_out(graph, sizes, gap=1.2 * font_size, layer_gap=2.8 * font_size)
     ax, scale = _prepared(ax, layout)
-    pen = _Pen(ax, scale, edge_color, font_size)
+    canvas = _Canvas(ax, scale, edge_color, font_size)
     routes = routes_of(layout, sizes, font_size)
     for (a, b), head in edges_of(graph).items():
         route = routes[a, b] if (a, b) in routes else routes[b, a][::-1]
-        pen.edge(route, widths.get((a, b), 1.0), head=head)
+        canvas.edge(route, widths.get((a, b), 1.0), head=head)
     for node, label in enumerate(labels):
-        pen.node(layout.nodes[node], sizes[node], label, node_color)
+        canvas.node(layout.nodes[node], sizes[node], label, node_color)
     return ax
 
 
 def _size(label: str, font_size: float) -> Point:
-    """Return width and height of the box around a label, in points."""
+    """Return the width and height of the box around a label, in points."""
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import text_to_path
 
     font = FontProperties(size=font_size)
     lines = label.split("\n")
-    wide = max(text_to_path.get_text_width_height_descent(t, font, ismath=False)[0] for t in lines)
-    width = max(float(wide) + 1.2 * font_size, 2.4 * font_size)
+    widths = [text_to_path.get_text_width_height_descent(t, font, ismath=False)[0] for t in lines]
+    width = max(float(max(widths)) + 1.2 * font_size, 2.4 * font_size)
     return width, 1.25 * font_size * len(lines) + 0.7 * font_size
 
 
 def _prepared(ax: Axes | None, layout: Layout) -> tuple[Axes, float]:
-    """Return axes in units of the layout, and the number of points a unit takes there."""
+    """Return axes with the units of the layout, and the number of points per unit."""
     width, height = layout.width + 2 * _MARGIN, layout.height + 2 * _MARGIN
     if ax is None:
         import matplotlib.pyplot as plt
@@ -98,7 +98,7 @@ def _prepared(ax: Axes | None, layout: Layout) -> tuple[Axes, float]:
     box = ax.get_window_extent()
     points = 72 / ax.figure.dpi
     room = box.width * points, box.height * points
-    # never draw larger than asked for: a small graph in large axes stands in the middle
+    # Never enlarge: a small graph is centred in large axes.
     scale = min(room[0] / width, room[1] / height, 1.0)
     spare = room[0] / scale - layout.width, room[1] / scale - layout.height
     ax.set_xlim(-spare[0] / 2, layout.width + spare[0] / 2)
@@ -109,8 +109,8 @@ def _prepared(ax: Axes | None, layout: Layout) -> tuple[Axes, float]:
 
 
 @dataclass(frozen=True)
-class _Pen:
-    """Draws into axes; sizes are in units of the layout."""
+class _Canvas:
+    """Draws nodes and edges on axes; sizes are in units of the layout."""
 
     ax: Axes
     scale: float
@@ -156,9 +156,9 @@ class _Pen:
 
 
 def _smooth(points: Sequence[Point]) -> Any:
-    """Return a curve through all points that runs straight up and down at the inner ones.
+    """Return a curve through all points that is vertical at the inner ones.
 
-    So it never leaves the strip between two neighbouring points.
+    It stays within the strip between neighbouring points.
     """
     from matplotlib.path import Path
 

@@ -1,4 +1,4 @@
-"""Where to put nodes and edges: layers from top to bottom, one point a unit of length."""
+"""Layered layout of nodes and edges, from top to bottom; lengths are in points."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ if TYPE_CHECKING:
 Point: TypeAlias = tuple[float, float]
 Edge: TypeAlias = tuple[int, int]
 
-_BEND = 0.18  # room for a passing edge, in widths of an average node
-_PATIENT = 300  # up to so many nodes, spend time on fewer crossings
-_LANDSCAPE = 1.6
-_FLATTEST = 2.8  # width over height beyond which layers are moved apart, up to a limit
-_FARTHEST = 4.0  # times the least distance between layers
+_BEND = 0.18  # room for an edge that passes a layer, in average node widths
+_TRANSPOSE_NODES = 300  # up to this many nodes, spend more time to reduce crossings
+_LANDSCAPE = 1.6  # width over height of the whole picture
+_FLATTEST = 2.8  # width over height above which layers are moved apart, up to a limit
+_FARTHEST = 4.0  # limit, in units of the minimum distance between layers
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Centres of nodes, and the bends of edges between them.
+    """Positions of the nodes and bends of the edges.
 
     Attributes
     ----------
     nodes
-        The centre of each node.
+        Centre of each node.
     bends
-        For each edge, in the direction in which it was laid out (downwards), the points between
-        its ends.
+        For each edge, in the downward direction in which it was laid out, the points between its
+        ends.
     width, height
-        The extent, nodes included.
+        Size of the layout, including nodes.
     """
 
     nodes: dict[int, Point]
@@ -48,30 +48,30 @@ class Layout:
 def lay_out(
     graph: DAG | CPDAG | PDAG, sizes: Sequence[Point], *, gap: float, layer_gap: float
 ) -> Layout:
-    """Place the nodes of a graph.
+    """Compute a layered layout of a graph.
 
     Parameters
     ----------
     graph
-        Undirected edges are laid out in some direction.
+        The graph. Undirected edges are laid out in either direction.
     sizes
         Width and height of each node.
     gap, layer_gap
-        The least distance between neighbours in a layer, and between layers.
+        Minimum distance between nodes in a layer, and between layers.
     """
     edges = [(graph.index(a), graph.index(b)) for a, b in _acyclic(graph)]
-    joined = sorted({node for edge in edges for node in edge})
-    parts = [_part(*raw, sizes, gap, layer_gap) for raw in _sugiyama(edges, joined)]
+    connected = sorted({node for edge in edges for node in edge})
+    parts = [_part(*raw, sizes, gap, layer_gap) for raw in _sugiyama(edges, connected)]
     parts.sort(key=lambda part: (-len(part.nodes), min(part.nodes)))
-    alone = sorted(set(range(len(graph.nodes))).difference(joined))
+    isolated = sorted(set(range(len(graph.nodes))).difference(connected))
     area = sum((p.width + gap) * (p.height + layer_gap) for p in parts)
-    area += sum((sizes[v][0] + gap) * (sizes[v][1] + layer_gap) for v in alone)
-    wide = max([sqrt(area * _LANDSCAPE), *(p.width for p in parts)])
-    rows = _shelves(parts, wide, 2 * gap, layer_gap)
-    if not alone:
+    area += sum((sizes[v][0] + gap) * (sizes[v][1] + layer_gap) for v in isolated)
+    max_width = max([sqrt(area * _LANDSCAPE), *(p.width for p in parts)])
+    rows = _shelves(parts, max_width, 2 * gap, layer_gap)
+    if not isolated:
         return rows
-    # nodes without edges stand in rows of their own below
-    return _shelves([rows, _block(alone, sizes, gap, wide)], 0.0, 0.0, layer_gap)
+    # Nodes without edges are placed in separate rows below.
+    return _shelves([rows, _grid(isolated, sizes, gap, max_width)], 0.0, 0.0, layer_gap)
 
 
 def _acyclic(graph: DAG | CPDAG | PDAG) -> Sequence[tuple[str, str]]:
@@ -80,26 +80,26 @@ def _acyclic(graph: DAG | CPDAG | PDAG) -> Sequence[tuple[str, str]]:
     try:
         return graph.to_dag().edges
     except GraphError:
-        # no consistent extension: any order that keeps the arrows will do for a picture
+        # Without a consistent extension, use any order that agrees with the directed edges.
         order = DAG(graph.nodes, graph.directed).topological_order()
-        place = {name: i for i, name in enumerate(order)}
-        loose = [(a, b) if place[a] < place[b] else (b, a) for a, b in graph.undirected]
-        return [*graph.directed, *loose]
+        rank = {name: i for i, name in enumerate(order)}
+        undirected = [(a, b) if rank[a] < rank[b] else (b, a) for a, b in graph.undirected]
+        return [*graph.directed, *undirected]
 
 
 def _sugiyama(
-    edges: list[Edge], joined: list[int]
+    edges: list[Edge], connected: list[int]
 ) -> list[tuple[dict[int, Point], dict[Edge, list[int]]]]:
-    """Return, for each connected part, rough positions (bends included) and the routes of edges."""
+    """Return rough positions of nodes and bends, and routes of edges, for each component."""
     if not edges:
         return []
     try:
         from fast_sugiyama import from_edges
     except ImportError:
         raise MissingExtraError("fast-sugiyama", "plots", "plot_graph()") from None
-    # the library numbers bends from the number of nodes upwards: give it 0, 1, ... as nodes
-    local = {node: i for i, node in enumerate(joined)}
-    found: Any = from_edges(
+    # The library numbers bends after the nodes, so the nodes must be 0, 1, ...
+    local = {node: i for i, node in enumerate(connected)}
+    layouts: Any = from_edges(
         [(local[a], local[b]) for a, b in edges],
         vertex_spacing=1,
         minimum_length=1,
@@ -107,18 +107,18 @@ def _sugiyama(
         dummy_size=_BEND,
         ranking_type="minimize",
         crossing_minimization="barycenter",
-        transpose=len(joined) <= _PATIENT,
+        transpose=len(connected) <= _TRANSPOSE_NODES,
     )
     parts = []
-    for positions, _, _, segments in found:
-        names = {i: joined[i] if i < len(joined) else -1 - i for i, _ in positions}
+    for positions, _, _, segments in layouts:
+        names = {i: connected[i] if i < len(connected) else -1 - i for i, _ in positions}
         places = {names[i]: (float(x), float(y)) for i, (x, y) in positions}
         parts.append((places, _routes([(names[a], names[b]) for a, b in segments])))
     return parts
 
 
 def _routes(segments: list[Edge]) -> dict[Edge, list[int]]:
-    """Join the segments of each edge; bends are negative and have one successor."""
+    """Join the segments of each edge. Bends have negative numbers and one successor."""
     after = dict(segment for segment in segments if segment[0] < 0)
     routes = {}
     for start, step in segments:
@@ -139,7 +139,7 @@ def _part(
     gap: float,
     layer_gap: float,
 ) -> Layout:
-    """Give rough positions the room that the labels need, layer by layer."""
+    """Adjust rough positions to the sizes of the labels, layer by layer."""
     real = [v for v in rough if v >= 0]
     unit = sum(sizes[v][0] for v in real) / len(real) + gap
     layers: dict[float, list[int]] = defaultdict(list)
@@ -156,7 +156,7 @@ def _part(
     width = max(x + room for x, room in edges) - left
 
     tall = {k: max((sizes[v][1] for v in layers[k] if v >= 0), default=0.0) for k in layers}
-    # long flat edges are hard to tell apart, so the layers of a wide graph stand further apart
+    # Long flat edges are hard to distinguish, so a wide graph has a larger distance between layers.
     apart = (width / _FLATTEST - sum(tall.values())) / max(len(layers) - 1, 1)
     apart = min(max(apart, layer_gap), _FARTHEST * layer_gap)
     height = sum(tall.values()) + apart * (len(layers) - 1)
@@ -174,19 +174,20 @@ def _part(
 
 
 def spread(wanted: Sequence[float], half: Sequence[float]) -> list[float]:
-    """Move points as little as possible (least squares) so that neighbours keep their distance.
+    """Move points as little as possible, by least squares, so that neighbours do not overlap.
 
     Parameters
     ----------
     wanted
-        Positions in the order that must stay.
+        Desired positions; their order is kept.
     half
-        Half the width of each; neighbours must be at least the sum of theirs apart.
+        Half the width of each point. The distance of two neighbours is at least the sum of theirs.
     """
     offsets = [0.0]
     for before, here in itertools.pairwise(half):
         offsets.append(offsets[-1] + before + here)
-    # with the distances taken off the positions must not fall: pool adjacent violators
+    # Minus the distances, positions must not decrease: isotonic regression by pooling adjacent
+    # violators.
     pools: list[tuple[float, int]] = []
     for position, offset in zip(wanted, offsets, strict=True):
         total, count = position - offset, 1
@@ -198,26 +199,26 @@ def spread(wanted: Sequence[float], half: Sequence[float]) -> list[float]:
     return [x + offset for x, offset in zip(level, offsets, strict=True)]
 
 
-def _block(alone: Sequence[int], sizes: Sequence[Point], gap: float, wide: float) -> Layout:
-    """Put nodes without edges into a grid."""
-    cell = max(sizes[v][0] for v in alone) + gap
-    row = max(sizes[v][1] for v in alone) + gap
-    columns = min(max(int(wide // cell), 1), len(alone))
-    rows = ceil(len(alone) / columns)
+def _grid(isolated: Sequence[int], sizes: Sequence[Point], gap: float, width: float) -> Layout:
+    """Place nodes without edges in a grid."""
+    cell = max(sizes[v][0] for v in isolated) + gap
+    row = max(sizes[v][1] for v in isolated) + gap
+    columns = min(max(int(width // cell), 1), len(isolated))
+    rows = ceil(len(isolated) / columns)
     nodes = {
         v: ((i % columns + 0.5) * cell, (rows - i // columns - 0.5) * row)
-        for i, v in enumerate(alone)
+        for i, v in enumerate(isolated)
     }
     return Layout(nodes, {}, columns * cell, rows * row)
 
 
-def _shelves(parts: Sequence[Layout], wide: float, gap: float, layer_gap: float) -> Layout:
-    """Put the parts side by side, in rows from top to bottom."""
+def _shelves(parts: Sequence[Layout], max_width: float, gap: float, layer_gap: float) -> Layout:
+    """Place layouts side by side, in rows from top to bottom."""
     nodes: dict[int, Point] = {}
     bends: dict[Edge, list[Point]] = {}
     x = top = deep = right = 0.0
     for part in parts:
-        if x and x + part.width > wide * 1.001:
+        if x and x + part.width > max_width * 1.001:
             x, top, deep = 0.0, top - deep - layer_gap, 0.0
         dx, dy = x, top - part.height
         nodes.update(_moved(part.nodes, dx, dy))

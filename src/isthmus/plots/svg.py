@@ -1,4 +1,4 @@
-"""A picture of a graph as SVG text, for pages; needs no drawing library."""
+"""Plots of graphs as SVG text, without matplotlib."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ if TYPE_CHECKING:
 
 _FONT = 12.0
 _MARGIN = 12.0
-_NARROW, _WIDE = 0.68, 1.05  # width of a letter over its size, on the safe side
+_NARROW, _WIDE = 0.68, 1.05  # upper bounds on the width of a character over the font size
 
 
 def svg_graph(
     graph: DAG | CPDAG | PDAG, *, strengths: Mapping[tuple[str, str], float] | None = None
 ) -> str:
-    """Draw a graph in layers, causes above effects, as an ``svg`` element.
+    """Return a drawing of a graph as an ``svg`` element, with causes above effects.
 
-    Nodes have the attribute ``data-node`` and edges ``data-from`` and ``data-to``: positions in
-    ``graph.nodes``. Edges with a strength have ``data-strength``. Looks are left to the page:
-    classes are ``node``, ``edge`` and ``head``.
+    Nodes have the attribute ``data-node``, edges have ``data-from`` and ``data-to``, all of them
+    positions in ``graph.nodes``. Edges with a strength have ``data-strength``. Style the classes
+    ``node``, ``edge`` and ``head`` in the page that shows the drawing.
 
     Parameters
     ----------
     graph
-        Directed edges have arrow heads, undirected ones have not.
+        The graph. Directed edges have arrowheads, undirected edges have none.
     strengths
-        A number for some or all edges; lines are the thicker, the larger it is.
+        Strengths of some or all edges, shown by the width of the lines.
     """
     labels = [broken(name) for name in graph.nodes]
     sizes = [_size(label) for label in labels]
@@ -46,11 +46,11 @@ def svg_graph(
     def at(point: Point) -> Point:
         return point[0] + _MARGIN, flip - point[1]
 
-    drawn = []
+    elements = []
     for (a, b), head in edges_of(graph).items():
         route = routes[a, b] if (a, b) in routes else routes[b, a][::-1]
         strength = weights.get((a, b))
-        drawn.append(
+        elements.append(
             f'<path class="edge{" head" if head else ""}" data-from="{a}" data-to="{b}"'
             + ("" if strength is None else f' data-strength="{strength:.6g}"')
             + f' stroke-width="{widths.get((a, b), 1.2):.2f}" d="{_curve([at(p) for p in route])}"'
@@ -58,28 +58,28 @@ def svg_graph(
             + "/>"
         )
     for node, label in enumerate(labels):
-        drawn.append(_box(node, graph.nodes[node], label, at(layout.nodes[node]), sizes[node]))
+        elements.append(_box(node, graph.nodes[node], label, at(layout.nodes[node]), sizes[node]))
     width, height = layout.width + 2 * _MARGIN, layout.height + 2 * _MARGIN
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" viewBox="0 0 {width:.1f} {height:.1f}"'
         f' width="{width:.1f}" height="{height:.1f}" font-size="{_FONT}">'
         '<defs><marker id="arrow" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="8"'
         ' markerHeight="8" markerUnits="userSpaceOnUse" orient="auto">'
-        '<path d="M0 0 10 5 0 10z"/></marker></defs>' + "".join(drawn) + "</svg>"
+        '<path d="M0 0 10 5 0 10z"/></marker></defs>' + "".join(elements) + "</svg>"
     )
 
 
 def _by_position(
     graph: DAG | CPDAG | PDAG, strengths: Mapping[tuple[str, str], float] | None
 ) -> dict[tuple[int, int], float]:
-    found = {(graph.index(a), graph.index(b)): v for (a, b), v in (strengths or {}).items()}
-    return found | {(b, a): v for (a, b), v in found.items()}
+    values = {(graph.index(a), graph.index(b)): v for (a, b), v in (strengths or {}).items()}
+    return values | {(b, a): v for (a, b), v in values.items()}
 
 
 def _size(label: str) -> Point:
     lines = label.split("\n")
-    wide = max(sum(_WIDE if _is_wide(c) else _NARROW for c in line) for line in lines)
-    return max(wide + 1.2, 2.4) * _FONT, (1.25 * len(lines) + 0.7) * _FONT
+    width = max(sum(_WIDE if _is_wide(c) else _NARROW for c in line) for line in lines)
+    return max(width + 1.2, 2.4) * _FONT, (1.25 * len(lines) + 0.7) * _FONT
 
 
 def _is_wide(letter: str) -> bool:
@@ -103,7 +103,7 @@ def _box(node: int, name: str, label: str, centre: Point, size: Point) -> str:
 
 
 def _curve(points: Sequence[Point]) -> str:
-    """A curve through all points that runs straight up and down at the inner ones."""
+    """Return an SVG path through all points that is vertical at the inner ones."""
     (x, y), last = points[0], len(points) - 2
     steps = [f"M{x:.1f} {y:.1f}"]
     if last == 0:

@@ -1,4 +1,4 @@
-"""A result as one HTML page that opens offline in a browser."""
+"""Reports of results as single HTML files that work offline."""
 
 from isthmus.report.build import Reportable, build_page
 from isthmus.report.page import EdgeRow, Page, render

@@ -1,6 +1,6 @@
-"""From a result to the page that reports it.
+"""Collect the content of a report from a result.
 
-The report defines what a result must offer, so that results may use reports and not vice versa.
+The protocols in this module state what a result must offer. Results import reports, not vice versa.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Graph: TypeAlias = DAG | CPDAG | PDAG
 Strengths: TypeAlias = Mapping[tuple[str, str], float]
 
 Draw: TypeAlias = Callable[[Graph, Strengths], str]
-"""Draws a graph as an ``svg`` element, with wider edges where they are stronger."""
+"""A function that draws a graph as an ``svg`` element, with line widths by strength."""
 
 
 class Released(Protocol):
@@ -26,31 +26,31 @@ class Released(Protocol):
 
     @property
     def site(self) -> str:
-        """Who released it."""
+        """Name of the site."""
 
     @property
     def what(self) -> str:
-        """What it was."""
+        """Description of the data."""
 
     @property
     def form(self) -> str:
-        """How it travelled."""
+        """Form in which it was sent, such as a secure sum."""
 
     @property
     def size(self) -> int:
-        """How many numbers were in it."""
+        """Number of values."""
 
 
 class Disclosed(Protocol):
-    """Everything that was released for a result."""
+    """All data that were released for a result."""
 
     @property
     def entries(self) -> Sequence[Released]:
-        """The items, in the order of their release."""
+        """Released items, in order of release."""
 
 
 class Reportable(Protocol):
-    """A result that can be reported; its text is the summary, one sentence per line."""
+    """A result that can be reported. Its ``str`` is the summary, one sentence per line."""
 
     @property
     def dag(self) -> DAG:
@@ -62,25 +62,25 @@ class Reportable(Protocol):
 
     @property
     def equivalent(self) -> bool:
-        """Whether the score cannot tell the members of the class apart."""
+        """Whether all members of the equivalence class have the same score."""
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Warnings for the reader; the last lines of the text."""
+        """Warnings for the reader; the last lines of ``str(result)``."""
 
     @property
     def disclosure(self) -> Disclosed:
         """The data that were released."""
 
     def strengths(self) -> dict[tuple[str, str], float]:
-        """How much the score falls without each edge."""
+        """Return how much the score decreases without each edge."""
 
     def fit(self) -> DiscreteNetwork | GaussianNetwork:
-        """The network with estimated parameters."""
+        """Return the network with estimated parameters."""
 
 
 def build_page(result: Reportable, draw: Draw, title: str) -> Page:
-    """Collect what the report of a result shows."""
+    """Return the content of the report of a result."""
     strengths = _strengths(result)
     network, caveats = _network(result)
     graph: Graph = result.cpdag if result.equivalent else result.dag
@@ -111,7 +111,7 @@ def _strengths(result: Reportable) -> dict[tuple[str, str], float]:
 def _network(
     result: Reportable,
 ) -> tuple[DiscreteNetwork | GaussianNetwork | str, tuple[str, ...]]:
-    """The fitted network, or why there is none; and what the fit warns about."""
+    """Return the fitted network, or the reason why there is none, and warnings of the fit."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ModelWarning)
         try:

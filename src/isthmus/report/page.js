@@ -63,12 +63,12 @@
     box.width *= factor;
     box.height *= factor;
   }, { passive: false });
-  let held = null;
-  svg.addEventListener("pointerdown", (event) => { held = [event.clientX, event.clientY]; });
+  let dragged = null;
+  svg.addEventListener("pointerdown", (event) => { dragged = [event.clientX, event.clientY]; });
   svg.addEventListener("pointermove", (event) => {
-    if (held === null || event.buttons === 0) return;
-    box.x -= (event.clientX - held[0]) * scale();
-    box.y -= (event.clientY - held[1]) * scale();
-    held = [event.clientX, event.clientY];
+    if (dragged === null || event.buttons === 0) return;
+    box.x -= (event.clientX - dragged[0]) * scale();
+    box.y -= (event.clientY - dragged[1]) * scale();
+    dragged = [event.clientX, event.clientY];
   });
 })();

@@ -1,4 +1,4 @@
-"""One HTML file: the picture, the edges, the parameters, and the data that were released."""
+"""HTML pages with a drawing, the edges, the parameters and the data that were released."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from isthmus.report.parameters import parameters
 
 Network: TypeAlias = DiscreteNetwork | GaussianNetwork
 
-_HINT = "Click a variable to see its neighbours{}; scroll to zoom, drag to move the picture."
+_HINT = "Click a variable to see its neighbours{}. Scroll to zoom, drag to move the drawing."
 
 
 @dataclass(frozen=True)
 class EdgeRow:
-    """One edge, as the table of edges shows it.
+    """A row of the table of edges.
 
     Attributes
     ----------
     parent, child
-        Its ends.
+        Names of the two nodes.
     directed
         Whether the data determine the direction.
     strength
-        How much the score falls without the edge; ``None`` if that is not known.
+        Decrease of the score without the edge; None if unknown.
     """
 
     parent: str
@@ -40,26 +40,26 @@ class EdgeRow:
 
 @dataclass(frozen=True, eq=False)
 class Page:
-    """What a report says.
+    """Content of a report.
 
     Attributes
     ----------
     title
-        The heading.
+        Title of the page.
     picture
         The graph as an ``svg`` element.
     nodes
-        Names of the variables, in the order of the picture.
+        Names of the variables, in the order of the drawing.
     summary
-        Sentences on what was learned and how.
+        Sentences about the result and how it was computed.
     notes
         Warnings for the reader.
     edges
         All edges.
     network
-        The fitted network, or a sentence that says why there is none.
+        The fitted network, or the reason why there is none.
     releases
-        The data that were released: site, what, form, how many numbers.
+        Released data: site, description, form and number of values.
     """
 
     title: str
@@ -73,16 +73,16 @@ class Page:
 
 
 def render(page: Page) -> str:
-    """Write the page. Every name from the data is escaped, nothing is loaded from elsewhere."""
+    """Return the page as HTML. All names are escaped, and nothing is loaded from other servers."""
     here = files("isthmus.report")
     style = (here / "page.css").read_text(encoding="utf-8")
     script = (here / "page.js").read_text(encoding="utf-8")
-    strong = [e.strength for e in page.edges if e.strength is not None]
+    strengths = [e.strength for e in page.edges if e.strength is not None]
     hint = _HINT.format("" if isinstance(page.network, str) else " and parameters")
     body = [
         f"<h1>{escape(page.title)}</h1>",
         *(f'<p class="note">{escape(note)}</p>' for note in page.notes),
-        _controls(strong),
+        _controls(strengths),
         f'<figure id="picture">{page.picture}</figure>',
         f'<p class="hint">{hint}</p>',
         "<h2>Summary</h2>",
@@ -119,14 +119,14 @@ def _controls(strengths: Sequence[float]) -> str:
 
 def _edges(edges: Sequence[EdgeRow]) -> str:
     if not edges:
-        return "<p>There are none: the variables look independent.</p>"
+        return "<p>None: the variables appear to be independent.</p>"
     ordered = sorted(edges, key=lambda e: (-(e.strength or 0.0), e.parent, e.child))
     rows = [
         (
             escape(e.parent),
             "→" if e.directed else "—",
             escape(e.child),
-            "learned" if e.directed else "either way",
+            "learned" if e.directed else "not determined",
             "" if e.strength is None else f"{e.strength:.4g}",
         )
         for e in ordered
@@ -135,7 +135,7 @@ def _edges(edges: Sequence[EdgeRow]) -> str:
     if all(e.strength is None for e in edges):
         return table(heads[:-1], (row[:-1] for row in rows))
     return table(heads, rows) + (
-        '<p class="hint">Strength is how much the score falls without the edge.</p>'
+        '<p class="hint">Strength is the decrease of the score without the edge.</p>'
     )
 
 
@@ -151,6 +151,6 @@ def _parameters(page: Page) -> Iterable[str]:
 
 def _releases(releases: Sequence[tuple[str, str, str, int]]) -> str:
     if not releases:
-        return "<p>None: the data stayed where they are.</p>"
+        return "<p>None: no data left their site.</p>"
     rows = ((escape(s), escape(w), escape(f), f"{n:,}") for s, w, f, n in releases)
-    return table(("site", "what", "form", "numbers"), rows)
+    return table(("site", "data", "form", "values"), rows)

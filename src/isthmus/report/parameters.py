@@ -1,4 +1,4 @@
-"""The parameters of one variable, as HTML."""
+"""Parameters of a variable as HTML."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from isthmus.models import DiscreteNetwork, GaussianNetwork
 from isthmus.report.html_table import table
 
 _CELLS = 400
-"""Larger tables are not for reading."""
+"""Tables with more cells are not shown."""
 
 
 def parameters(network: DiscreteNetwork | GaussianNetwork, name: str) -> str:
-    """A table of probabilities, or an equation."""
+    """Return the conditional probabilities or the regression equation of a variable as HTML."""
     if isinstance(network, GaussianNetwork):
         return _equation(network, name)
     return _probabilities(network, name)
@@ -26,21 +26,24 @@ def _equation(network: GaussianNetwork, name: str) -> str:
         f"{'−' if weight < 0 else '+'} {abs(weight):.4g} · {escape(parent)}"
         for parent, weight in network.coefficients[name].items()
     ]
-    spread = sqrt(network.variances[name])
-    return f"<p>{escape(name)} = {' '.join(terms)}, standard deviation {spread:.4g}</p>"
+    deviation = sqrt(network.variances[name])
+    return f"<p>{escape(name)} = {' '.join(terms)}, standard deviation {deviation:.4g}</p>"
 
 
 def _probabilities(network: DiscreteNetwork, name: str) -> str:
-    held, parents = network.tables[name], network.dag.parents(name)
-    if held.size > _CELLS:
+    probabilities, parents = network.tables[name], network.dag.parents(name)
+    if probabilities.size > _CELLS:
         return (
-            f"<p>{held.size:,} probabilities given {escape(', '.join(parents))}: too many to read. "
-            "Write the network as BIF or JSON to have them.</p>"
+            f"<p>{probabilities.size:,} probabilities given {escape(', '.join(parents))}: too many "
+            "to show. Write the network to a BIF or JSON file to get them.</p>"
         )
     levels = [[escape(str(v)) for v in network.levels[p]] for p in parents]
     head = [*(escape(p) for p in parents), *(escape(str(v)) for v in network.levels[name])]
     rows = (
-        [*(own[i] for own, i in zip(levels, at, strict=True)), *(f"{p:.4f}" for p in held[at])]
-        for at in itertools.product(*(range(len(own)) for own in levels))
+        [
+            *(names[i] for names, i in zip(levels, codes, strict=True)),
+            *(f"{p:.4f}" for p in probabilities[codes]),
+        ]
+        for codes in itertools.product(*(range(len(names)) for names in levels))
     )
     return table(head, rows)
