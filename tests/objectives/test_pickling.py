@@ -106,7 +106,7 @@ def test_local_scores_are_pickled_as_score_and_statistics(
 
 def test_a_local_score_made_by_hand_says_why_it_cannot_be_pickled() -> None:
     local = PythonLocalScore(("a", "b"), lambda child, parents: 0.0, equivalent=True)
-    with pytest.raises(MismatchError, match="bind them there"):
+    with pytest.raises(MismatchError, match="bind them in"):
         pickle.dumps(local)
 
 

@@ -209,7 +209,7 @@ def test_collinear_and_short_data() -> None:
 def test_refusals() -> None:
     with pytest.raises(GraphError, match="true graph"):
         simulate.varsortability({"a": np.ones(3)})
-    with pytest.raises(DataError, match="no columns"):
+    with pytest.raises(DataError, match="not columns"):
         simulate.varsortability({"a": np.ones(3), "b": np.ones(3)}, CHAIN)
     with pytest.raises(DataError, match="not numeric"):
         simulate.varsortability(dict.fromkeys("abc", np.array(["u", "v"])), CHAIN)

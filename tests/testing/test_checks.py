@@ -31,7 +31,7 @@ def test_a_right_score_passes() -> None:
     ("complaint", "wrong"),
     [
         ("scores nan", lambda right, c, p: float("nan") if len(p) == 2 else right),
-        ("claims to be equivalent", lambda right, c, p: right + 0.1 * c * len(p)),
+        ("claims to be score-equivalent", lambda right, c, p: right + 0.1 * c * len(p)),
     ],
 )
 def test_a_wrong_score_is_caught(complaint: str, wrong: object) -> None:
@@ -81,7 +81,7 @@ class _WrongRun(Run[SearchResult]):
         return ""
 
 
-@pytest.mark.parametrize(("complaint", "lie"), [("the search says", 1.0), ("was found in", 0.0)])
+@pytest.mark.parametrize(("complaint", "lie"), [("the search reports", 1.0), ("was found in", 0.0)])
 def test_a_wrong_search_is_caught(complaint: str, lie: float) -> None:
     with pytest.raises(AssertionError, match=complaint):
         check_search(_Wrong(lie))

@@ -1,4 +1,4 @@
-"""The second waist: what a search may know of the data."""
+"""Objectives: the functions of a graph that searches optimise."""
 
 from isthmus.objectives.additive import AdditiveLoss, QuadraticAdditiveLoss
 from isthmus.objectives.base import (

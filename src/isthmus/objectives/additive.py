@@ -1,9 +1,9 @@
-"""Additive losses: each node a sum of functions of its causes, linear in coefficients.
+"""Losses of additive models: each node is a sum of functions of its causes.
 
-Linear, generalised linear and basis-expanded models are of this kind, with or without the past.
-Coefficients are a matrix ``[row, target]``. A row belongs to a node, its possible cause: one row
-for a linear effect, several for a curve, and rows of no node are constants. The weight of an edge
-is the norm of its coefficients.
+Linear, generalised linear and basis-expanded models are additive models, with or without lagged
+effects. Coefficients are a matrix ``[row, target]``. Each row belongs to a node, a possible cause:
+one row for a linear effect, several for a curve. Rows that belong to no node are constants. The
+weight of an edge is the norm of its coefficients.
 """
 
 from __future__ import annotations
@@ -20,26 +20,24 @@ from isthmus.types import Floats, Integers
 
 
 class AdditiveLoss(Objective):
-    """A differentiable objective, to be minimised; mostly convex for a given order of the nodes.
+    """A differentiable loss of an additive model, to be minimised.
 
     Attributes
     ----------
     nodes
-        Names of all possible causes. The first ``targets`` are explained; the others, such as the
-        past of a series, only explain.
+        Names of all possible causes. The first ``targets`` of them are also effects; the others,
+        such as lagged variables, are causes only.
     targets
-        How many nodes are explained.
+        Number of nodes that can be effects.
     owner
-        For each row of the coefficients the node it belongs to, -1 for a constant.
+        The node to which each row of the coefficients belongs; -1 for a constant.
     sample_size
-        Number of observations behind the loss; None if it is not known. Criteria that weigh fit
-        against the number of edges need it.
+        Number of observations; None if unknown. Information criteria need it.
     likelihood
-        Whether the loss is minus a mean log-likelihood, in nats per observation. Otherwise it is
-        half a mean square, in squared units of the targets.
+        Whether the loss is a negative mean log-likelihood, in nats per observation. Otherwise it
+        is half a mean squared error, in squared units of the targets.
     lags
-        For each node, the variable it is and how many time steps earlier; empty where the model
-        knows no time.
+        For each node, its variable and its lag; empty if the model has no lagged effects.
     """
 
     sense: ClassVar[Sense] = Sense.MINIMISE
@@ -57,44 +55,45 @@ class AdditiveLoss(Objective):
 
     @abstractmethod
     def column(self, target: int, rows: Integers, coefficients: Floats) -> tuple[float, Floats]:
-        """Return the loss of one target, and its gradient over all rows.
+        """Return the loss of one target, and its gradient with respect to all rows.
 
         Parameters
         ----------
         target
-            Which node is explained.
+            Index of the target.
         rows, coefficients
-            The coefficients that are not zero.
+            Rows of the nonzero coefficients, and their values.
         """
 
     @abstractmethod
     def curvature(self, target: int, rows: Integers, coefficients: Floats) -> Floats:
-        """Return the Hessian of the loss of one target over ``rows``, or what stands for it."""
+        """Return the Hessian of the loss of one target over ``rows``, or an approximation of it."""
 
 
 @final
 class QuadraticAdditiveLoss(AdditiveLoss):
-    """Least squares from the second moments of features Φ and targets Y alone.
+    """Least squares loss, computed from second moments of features Φ and targets Y.
 
-    With ``q_j = |y_j - Φ c_j|²/2n`` the loss is ``Σ_j q_j``; or, profiled, ``Σ_j log(2 q_j) / 2``:
-    minus the mean Gaussian log-likelihood with the best variance for each target.
+    With ``q_j = |y_j - Φ c_j|²/2n`` the loss is ``Σ_j q_j``. If profiled, it is
+    ``Σ_j log(2 q_j) / 2``: the negative mean Gaussian log-likelihood with the optimal variance for
+    each target.
 
     Parameters
     ----------
     nodes, owner
-        As above.
+        As for `AdditiveLoss`.
     features
-        Second moments of the rows' features Φ.
+        Second moments of the features Φ.
     cross
         Second moments of Φ with the targets, shape (rows, targets).
     variances
         Second moments of the targets.
     profiled
-        Which of the two.
+        Whether the loss is the profiled log-likelihood.
     sample_size
-        Number of observations behind the moments, if known.
+        Number of observations, if known.
     lags
-        As above.
+        As for `AdditiveLoss`.
     """
 
     def __init__(
@@ -120,11 +119,10 @@ class QuadraticAdditiveLoss(AdditiveLoss):
         self.profiled = self.likelihood = profiled
         self.sample_size = sample_size
         self.lags = tuple(lags)
-        # What is explained to the last digit must not make the likelihood infinite.
+        # Avoid an infinite likelihood for targets that are explained completely.
         self._least = 1e-12 * np.maximum(variances, 1e-300)
 
     def value_and_gradient(self, coefficients: Floats) -> tuple[float, Floats]:
-        """Return the loss at ``coefficients`` and its gradient."""
         product = self.features @ coefficients
         squares = 0.5 * self.variances
         squares = squares + np.einsum("ij,ij->j", coefficients, 0.5 * product - self.cross)
@@ -135,7 +133,6 @@ class QuadraticAdditiveLoss(AdditiveLoss):
         return 0.5 * float(np.log(2.0 * squares).sum()), gradient / (2.0 * squares)
 
     def column(self, target: int, rows: Integers, coefficients: Floats) -> tuple[float, Floats]:
-        """Return the loss of one target, and its gradient over all rows."""
         gradient = self.features[:, rows] @ coefficients - self.cross[:, target]
         linear = gradient[rows] - self.cross[rows, target]
         square = 0.5 * float(self.variances[target] + coefficients @ linear)
@@ -145,11 +142,11 @@ class QuadraticAdditiveLoss(AdditiveLoss):
         return 0.5 * float(np.log(2.0 * square)), gradient / (2.0 * square)
 
     def curvature(self, target: int, rows: Integers, coefficients: Floats) -> Floats:
-        """Return the Hessian of one target over ``rows``; profiled, its positive part."""
-        found = self.features[np.ix_(rows, rows)]
+        """Return the Hessian of one target over ``rows``; its positive part if profiled."""
+        gram = self.features[np.ix_(rows, rows)]
         if not self.profiled:
-            return found
-        product = found @ coefficients
+            return gram
+        product = gram @ coefficients
         square = 0.5 * float(self.variances[target])
         square += float(coefficients @ (0.5 * product - self.cross[rows, target]))
-        return found / (2.0 * max(square, float(self._least[target])))
+        return gram / (2.0 * max(square, float(self._least[target])))

@@ -1,6 +1,6 @@
-"""What an objective states about itself, and how a search asks what it can do.
+"""Base class of objectives, and the capabilities by which searches use them.
 
-A search never tests the type of an objective. It names the capabilities that it accepts and asks
+A search never tests the type of an objective. It states the capabilities that it accepts and asks
 for one of them: ``LOCAL_SCORES.of(objective)`` is the objective, typed as a local score, or None.
 """
 
@@ -42,18 +42,18 @@ InterfaceT = TypeVar("InterfaceT")
 @final
 @dataclass(frozen=True)
 class Capability(Generic[InterfaceT]):
-    """Something that an objective can be asked, and a search can ask for.
+    """An operation that an objective offers and a search can require.
 
     Parameters
     ----------
     name
-        What the objective offers, for error messages. Two capabilities of the same name are equal.
+        Name for error messages. Two capabilities with the same name are equal.
     """
 
     name: str
 
     def of(self, objective: Objective) -> InterfaceT | None:
-        """Return the objective as the interface of this capability, or None if it has it not."""
+        """Return the objective as the interface of this capability, or None if it lacks it."""
         return cast(InterfaceT, objective) if self in objective.capabilities else None
 
     def require(self, objective: Objective) -> InterfaceT:
@@ -74,7 +74,7 @@ Capabilities: TypeAlias = frozenset[Capability[Any]]
 
 
 class Objective(ABC):
-    """What a search or a sampler optimises or explores.
+    """Base class of the functions of a graph that searches optimise and samplers explore.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ class Objective(ABC):
     sense
         Whether larger or smaller values are better.
     capabilities
-        What the objective can be asked.
+        Capabilities of the objective.
     """
 
     nodes: tuple[str, ...]

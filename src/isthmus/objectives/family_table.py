@@ -1,8 +1,8 @@
-"""All scored families of each node: what a posterior over graphs sums over.
+"""Tables of the scores of all parent sets, for posterior distributions over graphs.
 
-A `ScoreTable` lists the parent sets that can be part of an optimal graph and drops the others. A
-posterior gives weight to every parent set, so this table keeps all of them, among a limited number
-of candidate parents for each node.
+A `ScoreTable` lists only the parent sets that can be part of an optimal graph. A posterior gives
+weight to every parent set, so a `FamilyTable` keeps all of them, among a limited number of
+candidate parents for each node.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from isthmus.objectives.base import FAMILIES, Capabilities, Objective, Sense
 from isthmus.objectives.local import LocalScore
 from isthmus.objectives.table import ScoreTable
 
-MOST_CANDIDATES = 20
-"""With more candidates the table of one node would have more than a million entries."""
-_NOISE = 2e-10
-"""Gains below this are rounding, as in the listing of a `ScoreTable`."""
+MAX_CANDIDATES = 20
+"""Maximum number of candidates of a node; its table then has a million entries."""
+_ROUNDING = 2e-10
+"""Smaller gains are rounding errors, as in a `ScoreTable`."""
 
 
 @final
@@ -93,26 +93,26 @@ class FamilyTable(Objective):
         """
         d = len(score.nodes)
         given = [[u for u in range(d) if u != v] for v in range(d)]
-        chosen: list[tuple[int, ...]] = []
-        for v, listed in enumerate(given if candidates is None else candidates):
-            allowed = set(listed) - {v}
+        allowed_parents: list[tuple[int, ...]] = []
+        for v, own in enumerate(given if candidates is None else candidates):
+            allowed = set(own) - {v}
             if knowledge is not None:
                 allowed |= set(np.flatnonzero(knowledge.required[:, v]).tolist())
                 allowed -= set(np.flatnonzero(knowledge.forbidden[:, v]).tolist())
                 allowed -= set(np.flatnonzero(knowledge.required[v]).tolist())
-            chosen.append(tuple(sorted(allowed)))
-        widest = max(map(len, chosen), default=0)
-        if widest > MOST_CANDIDATES:
+            allowed_parents.append(tuple(sorted(allowed)))
+        widest = max(map(len, allowed_parents), default=0)
+        if widest > MAX_CANDIDATES:
             raise DataError(
                 f"A family table holds every subset of the candidates of a node; {widest} "
-                f"candidates were given and {MOST_CANDIDATES} are allowed. Give fewer candidates."
+                f"candidates were given and {MAX_CANDIDATES} are allowed. Give fewer candidates."
             )
         required = None if knowledge is None else knowledge.required
         scores = tuple(
             _scored(score, v, own, max_parents, None if required is None else required[:, v])
-            for v, own in enumerate(chosen)
+            for v, own in enumerate(allowed_parents)
         )
-        return cls(score.nodes, tuple(chosen), scores, score.equivalent)
+        return cls(score.nodes, tuple(allowed_parents), scores, score.equivalent)
 
     def local(self, child: int, parents: Sequence[int]) -> float:
         """Return the score of a parent set; minus infinity if it is not in the table."""
@@ -135,7 +135,7 @@ class FamilyTable(Objective):
             for i in range(len(own)):
                 with_i = (np.arange(len(scores)) >> i & 1).astype(bool)
                 without = best[np.flatnonzero(with_i) ^ (1 << i)]
-                useful[with_i] &= scores[with_i] > without + _NOISE
+                useful[with_i] &= scores[with_i] > without + _ROUNDING
                 best[with_i] = np.maximum(best[with_i], without)
             lists.append(
                 [
@@ -159,16 +159,16 @@ def _scored(
     max_parents: int | None,
     required: NDArray[np.bool_] | None,
 ) -> NDArray[np.float64]:
-    """Score all subsets of the candidates, each once, by extending subsets upwards."""
+    """Return the scores of all subsets of the candidates."""
     k = len(candidates)
-    most = k if max_parents is None else min(k, max_parents)
+    max_size = k if max_parents is None else min(k, max_parents)
     scores = np.full(2**k, -np.inf)
     scores[0] = score.local(child, ())
-    # A subset is extended only by candidates after its last one, so each is reached once.
+    # A subset is extended only by candidates after its last member, so each is visited once.
     waiting = [(0, 0, 0)]
     while waiting:
         mask, size, first = waiting.pop()
-        if size >= most or first == k:
+        if size >= max_size or first == k:
             continue
         parents = [candidates[i] for i in range(first) if mask >> i & 1]
         values = score.extensions(child, parents, candidates[first:])[1:]
@@ -177,6 +177,6 @@ def _scored(
             scores[extended] = value
             waiting.append((extended, size + 1, i + 1))
     if required is not None:
-        needed = sum(1 << i for i, u in enumerate(candidates) if required[u])
-        scores[(np.arange(2**k) & needed) != needed] = -np.inf
+        required_mask = sum(1 << i for i, u in enumerate(candidates) if required[u])
+        scores[(np.arange(2**k) & required_mask) != required_mask] = -np.inf
     return scores

@@ -1,12 +1,11 @@
-"""Local scores: a number for a child and its parents, and nothing about where it came from.
+"""Local scores: decomposable objectives, which score a child given its parents.
 
-A search that sees a :class:`LocalScore` knows the names of the nodes and can ask for
-``score(child | parents)``, many at a time. Nodes are indices here; names are put back by
-``learn``. Two final classes exist: :class:`CompiledLocalScore` around a C function and
-:class:`PythonLocalScore` around any Python function, which is the way to add a score.
+A search can ask a :class:`LocalScore` for ``score(child | parents)``, for many parent sets at a
+time. Nodes are indices; ``learn`` converts them to names. :class:`CompiledLocalScore` wraps a C
+function, :class:`PythonLocalScore` any Python function, which is the way to add your own score.
 
-A local score holds addresses and functions, which mean nothing to another process. It is pickled
-and copied as its :class:`Recipe`: the score and the statistics that it was bound from.
+A local score contains addresses and functions, which are invalid in another process. It is pickled
+and copied as its :class:`Recipe`: the score and the statistics that it was bound to.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _SCORE_TYPE = ctypes.CFUNCTYPE(ctypes.c_int64, *(ctypes.c_int64,) * 7)
 
 
 class Recipe(NamedTuple):
-    """How an objective was made: ``bind(statistics)`` makes it again."""
+    """How an objective was built: ``bind(statistics)`` builds it again."""
 
     bind: Callable[[Any], Any]
     statistics: Any
@@ -43,10 +42,10 @@ class LocalScore(Objective):
     nodes
         Names of the variables; an index means a position in this tuple.
     equivalent
-        Whether Markov-equivalent graphs always get the same total.
+        Whether Markov-equivalent graphs always have the same total.
     recipe
-        The score and the statistics that it was bound from, set by ``Score.bind``; None for an
-        objective that was made by hand.
+        The score and the statistics that it was bound to, set by ``Score.bind``; None for an
+        objective that was not built by a score.
     """
 
     sense: ClassVar[Sense] = Sense.MAXIMISE
@@ -56,18 +55,18 @@ class LocalScore(Objective):
     @property
     @abstractmethod
     def handle(self) -> tuple[int, int]:
-        """Address of the score's C function and of its data; see ``isthmus.numerics.abi``."""
+        """Addresses of the score's C function and of its data; see ``isthmus.numerics.abi``."""
 
     @property
     @abstractmethod
     def ceiling(self) -> ScoreBound | None:
-        """What supersets of a parent set can score at most, if that is known."""
+        """Upper bound on the scores of supersets of a parent set, if known."""
 
     @abstractmethod
     def extensions(
         self, child: int, parents: Sequence[int], candidates: Sequence[int]
     ) -> NDArray[np.float64]:
-        """Score ``parents`` and each of its one-element extensions.
+        """Return the scores of ``parents`` and of each extension by one candidate.
 
         Returns
         -------
@@ -78,25 +77,25 @@ class LocalScore(Objective):
 
     @abstractmethod
     def raise_failure(self) -> None:
-        """Raise what a call through :attr:`handle` could not."""
+        """Raise the exception of a failed call through :attr:`handle`."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self.recipe is None:
             raise MismatchError(
-                f"This {type(self).__name__} was not made by the bind method of a score, so it "
-                "cannot be pickled or copied: another process does not know how to make it. "
-                "Pickle the score and the statistics, and bind them there."
+                f"This {type(self).__name__} was not built by the bind method of a score, so it "
+                "cannot be pickled or copied. Pickle the score and the statistics instead, and "
+                "bind them in the other process."
             )
         return self.recipe.bind, (self.recipe.statistics,)
 
     @final
     def local(self, child: int, parents: Sequence[int]) -> float:
-        """Score one child with its parents."""
+        """Return the score of a child given its parents."""
         return float(self.extensions(child, parents, ())[0])
 
     @final
     def total(self, dag: DAG) -> float:
-        """Score a whole graph over the same nodes."""
+        """Return the score of a graph over the same nodes."""
         position = {name: i for i, name in enumerate(self.nodes)}
         return sum(
             self.local(position[node], [position[p] for p in dag.parents(node)])
@@ -106,7 +105,7 @@ class LocalScore(Objective):
 
 @final
 class CompiledLocalScore(LocalScore):
-    """A score whose work is done by a C function.
+    """A local score that is computed by a C function.
 
     Parameters
     ----------
@@ -117,11 +116,11 @@ class CompiledLocalScore(LocalScore):
     data
         Its data, as one array of 64-bit integers.
     keep
-        Whatever ``data`` points to, kept alive as long as this object.
+        Objects that ``data`` points to, kept alive as long as this object.
     equivalent
-        Whether Markov-equivalent graphs always get the same total.
+        Whether Markov-equivalent graphs always have the same total.
     ceiling
-        Makes :attr:`ceiling` when it is first wanted.
+        Returns :attr:`ceiling`; called when it is first used.
     """
 
     def __init__(
@@ -144,18 +143,15 @@ class CompiledLocalScore(LocalScore):
 
     @property
     def handle(self) -> tuple[int, int]:
-        """Address of the C function and of its data."""
         return self._address, self._data.ctypes.data
 
     @cached_property
     def ceiling(self) -> ScoreBound | None:
-        """What supersets of a parent set can score at most, if that is known."""
         return None if self._make_ceiling is None else self._make_ceiling()
 
     def extensions(
         self, child: int, parents: Sequence[int], candidates: Sequence[int]
     ) -> NDArray[np.float64]:
-        """Score ``parents`` and each of its one-element extensions."""
         given = np.asarray(parents, dtype=np.int64)
         added = np.asarray(candidates, dtype=np.int64)
         out = np.empty(len(added) + 1)
@@ -171,12 +167,12 @@ class CompiledLocalScore(LocalScore):
         return out
 
     def raise_failure(self) -> None:
-        """Do nothing: compiled scores do not fail."""
+        """Do nothing, because compiled scores do not fail."""
 
 
 @final
 class PythonLocalScore(LocalScore):
-    """A score written in Python, remembered once computed.
+    """A local score written in Python; its values are cached.
 
     Parameters
     ----------
@@ -185,9 +181,9 @@ class PythonLocalScore(LocalScore):
     function
         ``function(child, parents)`` with indices, parents in ascending order; returns the score.
     equivalent
-        Whether Markov-equivalent graphs always get the same total.
+        Whether Markov-equivalent graphs always have the same total.
     ceiling
-        Makes :attr:`ceiling` when it is first wanted.
+        Returns :attr:`ceiling`; called when it is first used.
     """
 
     def __init__(
@@ -202,24 +198,22 @@ class PythonLocalScore(LocalScore):
         self.equivalent = equivalent
         self._score = function
         self._make_ceiling = ceiling
-        self._known: dict[tuple[int, tuple[int, ...]], float] = {}
+        self._cache: dict[tuple[int, tuple[int, ...]], float] = {}
         self._failure: BaseException | None = None
         self._callback = _SCORE_TYPE(self._called)
 
     @property
     def handle(self) -> tuple[int, int]:
-        """Address of a C function that calls the Python one."""
+        """Address of a C function that calls the Python function."""
         return ctypes.cast(self._callback, ctypes.c_void_p).value or 0, 0
 
     @cached_property
     def ceiling(self) -> ScoreBound | None:
-        """What supersets of a parent set can score at most, if that is known."""
         return None if self._make_ceiling is None else self._make_ceiling()
 
     def extensions(
         self, child: int, parents: Sequence[int], candidates: Sequence[int]
     ) -> NDArray[np.float64]:
-        """Score ``parents`` and each of its one-element extensions."""
         base = tuple(sorted(int(p) for p in parents))
         out = np.empty(len(candidates) + 1)
         out[0] = self._one(child, base)
@@ -228,22 +222,22 @@ class PythonLocalScore(LocalScore):
         return out
 
     def raise_failure(self) -> None:
-        """Raise what the Python function raised when a compiled search called it."""
+        """Raise the exception of the Python function that was called by a compiled search."""
         if self._failure is not None:
             failure, self._failure = self._failure, None
             raise failure
 
     def _one(self, child: int, parents: tuple[int, ...]) -> float:
         key = (child, parents)
-        value = self._known.get(key)
+        value = self._cache.get(key)
         if value is None:
-            value = self._known[key] = float(self._score(child, parents))
+            value = self._cache[key] = float(self._score(child, parents))
         return value
 
     def _called(
         self, data: int, child: int, parents: int, k: int, candidates: int, m: int, out: int
     ) -> int:
-        # An exception cannot cross a C frame: keep it, tell the search to stop.
+        # An exception cannot cross a C frame: store it and tell the search to stop.
         try:
             values = self.extensions(child, _ints_at(parents, k), _ints_at(candidates, m))
             ctypes.memmove(out, values.ctypes.data, values.nbytes)

@@ -1,4 +1,4 @@
-"""Lists of parent sets of one child: bounds, bit-sets, and the sets that look good."""
+"""Parent sets of one child: bitsets, bounds, and a heuristic for promising sets."""
 
 from __future__ import annotations
 
@@ -19,18 +19,20 @@ if TYPE_CHECKING:
 
 Block = tuple[Words, NDArray[np.float64]]
 
-_WIDEST = 16
+_MAX_PARENTS = 16
+"""Default maximum number of parents."""
 _LARGEST_POOL = 2**18
+"""Maximum number of sets that are stored."""
 _QUOTA = 500
-"""Sets scored in one step, each way."""
-_GROWN = 20
-"""Greedy sets in one step at most."""
-_NEAR = 150
-"""Candidates of a greedy set: those that gain most alone."""
+"""Number of sets that each of the two heuristics scores in one step."""
+_GREEDY_SETS = 20
+"""Maximum number of greedy sets in one step."""
+_GREEDY_CANDIDATES = 150
+"""Number of candidates of a greedy set: those with the largest gain as single parents."""
 
 
 def bound_of(ceiling: ScoreBound, child: int) -> Bound:
-    """What is known of supersets for one child, as the kernels want it."""
+    """Return the bound on supersets for one child, in the form that the kernels need."""
     from isthmus.numerics.parent_sets import Bound
 
     weight = ceiling.weight[child if len(ceiling.weight) > 1 else 0]
@@ -48,7 +50,7 @@ def bound_of(ceiling: ScoreBound, child: int) -> Bound:
 def pack_lines(
     members: NDArray[np.int32], names: NDArray[np.int64], base: NDArray[np.int64], d: int
 ) -> Words:
-    """Turn lines of positions (-1: none) into bit-sets."""
+    """Return lines of positions (-1 for none) as bitsets."""
     sets = np.zeros((len(members), words_for(d)), np.uint64)
     for p in base.tolist():
         sets[:, p // 64] |= np.uint64(1 << (p % 64))
@@ -63,19 +65,19 @@ def pack_lines(
 
 @final
 class PromisingSets:
-    """The parent sets of one child that look good.
+    """A heuristic search for parent sets of one child with high scores.
 
-    Two ways in turn. Sets are scored in the order in which they look good by what is known of
-    their parts. And sets are grown greedily: one among all candidates, then without each of its
-    members, then without one of the members of those, the best first. In an order some
-    candidates are not to be had, and the best set without them is what a search will want.
+    Two heuristics take turns. The first scores sets in the order of estimates from the scores of
+    their subsets. The second grows sets greedily: first among all candidates, then without one of
+    the members of that set, and so on, best first. In an order of the nodes some candidates are not
+    available, and a search then needs the best set without them.
     """
 
     def __init__(
         self,
         local: LocalScore,
         child: int,
-        known: BoundKnowledge,
+        knowledge: BoundKnowledge,
         ceiling: ScoreBound,
         max_parents: int | None,
     ) -> None:
@@ -84,65 +86,65 @@ class PromisingSets:
         self._kernels = anytime
         self._local = local
         self._child = child
-        self._base = np.flatnonzero(known.required[:, child])
-        open_ = ~(known.required[:, child] | known.forbidden[:, child])
-        open_[child] = False
-        names = np.flatnonzero(open_)
+        self._base = np.flatnonzero(knowledge.required[:, child])
+        allowed = ~(knowledge.required[:, child] | knowledge.forbidden[:, child])
+        allowed[child] = False
+        names = np.flatnonzero(allowed)
         bound = bound_of(ceiling, child)
         self._scale = bound.scale * float(np.prod(bound.levels[self._base]))
         levels = bound.levels[names]
         values = local.extensions(child, self._base.tolist(), names.tolist())
-        # The gain in likelihood: what is paid for parameters or edges is added again.
+        # The gain in likelihood, without the penalty on parameters or edges.
         gains = values[1:] - values[0] + self._scale * (levels - 1.0)
         order = np.argsort(-gains, kind="stable")
         self._names, self._levels, self._gains = names[order], levels[order], gains[order]
-        self._limit = _WIDEST if max_parents is None else max_parents - len(self._base)
-        width = max(1, min(self._limit, _WIDEST, len(names)))
+        self._limit = _MAX_PARENTS if max_parents is None else max_parents - len(self._base)
+        width = max(1, min(self._limit, _MAX_PARENTS, len(names)))
         self._pool = anytime.new_pool(max(2**12, 4 * len(names)), width)
         self._marks = np.random.default_rng(0).integers(1, 2**63, len(names), dtype=np.uint64)
-        self._open = np.ones(min(len(names), _NEAR), np.bool_)
-        self._left_out: list[tuple[float, int, frozenset[int]]] = [(-np.inf, 0, frozenset())]
+        self._open = np.ones(min(len(names), _GREEDY_CANDIDATES), np.bool_)
+        self._exclusions: list[tuple[float, int, frozenset[int]]] = [(-np.inf, 0, frozenset())]
         self._seen: set[frozenset[int]] = {frozenset()}
 
     @property
     def scored(self) -> int:
-        """How many sets were scored."""
+        """Number of sets scored so far."""
         return int(self._pool.counters[2])
 
     def step(self) -> bool:
-        """Score some sets; return whether nothing looks good any more."""
+        """Score some sets; return whether no promising sets are left."""
         code, _ = self._call(self._kernels.improve, _QUOTA)
         if self._limit < 1 or code == self._kernels.FULL:
             return True
         enough = self.scored + _QUOTA
-        for _ in range(_GROWN):
-            if not self._left_out or self.scored >= enough:
+        for _ in range(_GREEDY_SETS):
+            if not self._exclusions or self.scored >= enough:
                 break
             if not self._grow():
                 return True
-        return code == self._kernels.EMPTY and not self._left_out
+        return code == self._kernels.EMPTY and not self._exclusions
 
     def _grow(self) -> bool:
-        """Grow one set, and note what to leave out next; return whether there was room."""
-        _, _, out = heapq.heappop(self._left_out)
+        """Grow one set greedily and queue exclusions; return whether there was enough memory."""
+        _, _, excluded = heapq.heappop(self._exclusions)
         self._open[:] = True
-        self._open[list(out)] = False
+        self._open[list(excluded)] = False
         code, at = self._call(self._kernels.grow, self._open)
         if code == self._kernels.FULL:
             return False
         members = self._pool.members[at][: self._pool.sizes[at]].tolist()
         for c in members:
-            fewer = out | {c}
-            if c < len(self._open) and fewer not in self._seen:
-                self._seen.add(fewer)
-                item = (-float(self._pool.scores[at]), len(self._seen), fewer)
-                heapq.heappush(self._left_out, item)
+            exclusion = excluded | {c}
+            if c < len(self._open) and exclusion not in self._seen:
+                self._seen.add(exclusion)
+                item = (-float(self._pool.scores[at]), len(self._seen), exclusion)
+                heapq.heappush(self._exclusions, item)
         return True
 
     def _call(self, kernel: Callable[..., Any], last: object) -> tuple[int, int]:
-        """Call a kernel, making room as often as it asks for it."""
+        """Call a kernel, and again with more memory if it runs out."""
         while True:
-            found = kernel(
+            result = kernel(
                 self._local.handle,
                 self._child,
                 self._base,
@@ -154,16 +156,16 @@ class PromisingSets:
                 last,
                 self._pool,
             )
-            code, at = found if isinstance(found, tuple) else (found, 0)
+            code, at = result if isinstance(result, tuple) else (result, 0)
             if code == self._kernels.FAILED:
                 self._local.raise_failure()
-                raise RuntimeError("a compiled score failed without saying why")
+                raise RuntimeError("a compiled score failed without an error message")
             if code != self._kernels.FULL or 2 * len(self._pool.keys) > _LARGEST_POOL:
                 return int(code), int(at)
             self._pool = self._kernels.grow_pool(self._pool)
 
     def block(self) -> Block:
-        """Sets and scores found so far that no subset beats."""
+        """Return the sets and scores so far, without sets that a subset equals or exceeds."""
         count = int(self._pool.counters[0]) if self._limit >= 1 else 1
         useful = np.flatnonzero(self._pool.useful[:count])
         sets = pack_lines(
@@ -173,7 +175,7 @@ class PromisingSets:
 
 
 def merge(*blocks: Block) -> Block:
-    """Put lists of the same child together and leave out what a subset beats."""
+    """Merge lists of the same child, without sets that a subset equals or exceeds."""
     from isthmus.numerics.parent_sets_anytime import without_better_subset
 
     sets = np.concatenate([sets for sets, _ in blocks])

@@ -1,4 +1,4 @@
-"""From a local score to a score table: list the useful parent sets of each node."""
+"""Build score tables from local scores."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from isthmus.objectives.score_bound import ScoreBound
 from isthmus.objectives.table import ScoreTable
 
 _QUOTA = 4_000
+"""Number of sets that are scored in one step."""
 _FEW = 50
+"""Up to this many nodes, part of the budget is spent on listing sets by size."""
 
 
 def list_parent_sets(
@@ -26,23 +28,23 @@ def list_parent_sets(
     slack: float = 0.0,
     bounded: bool = True,
 ) -> ScoreTable:
-    """List for each node the parent sets that can be part of a best graph.
+    """Build the table of all parent sets that can be part of an optimal graph.
 
     Parameters
     ----------
     local
-        The score. What it knows of supersets (``local.ceiling``) is used to look at fewer sets;
-        the table is the same without.
+        The score. Its bound on supersets (``local.ceiling``) reduces the number of sets that are
+        scored; the table is the same without it.
     max_parents
-        Upper bound on the number of parents; None for no bound. Without bounds of the score, and
-        with many nodes, set one: all subsets of the others would be scored.
+        Maximum number of parents; None for no maximum. Set it if there are many nodes and the score
+        has no bound on supersets: otherwise all subsets are scored.
     knowledge
-        Edges that are required or forbidden.
+        Required and forbidden edges.
     slack
-        Also list sets that score up to this much less than one of their subsets: needed to find
-        all graphs that are nearly best.
+        Also list sets that score up to this much less than one of their subsets, which is needed to
+        find all graphs that are nearly optimal.
     bounded
-        Whether to use what the score knows of supersets.
+        Whether to use the bound of the score on supersets.
     """
     builder = TableBuilder(
         local, max_parents=max_parents, knowledge=knowledge, slack=slack, bounded=bounded
@@ -54,21 +56,21 @@ def list_parent_sets(
 
 @final
 class TableBuilder:
-    """The same in short steps; see :func:`list_parent_sets`.
+    """Builds a score table in short steps; see :func:`list_parent_sets`.
 
     Parameters
     ----------
     children
         The nodes whose parent sets are listed; all by default.
     quota
-        How many sets of a node to score at most; None for no bound. With few nodes half of them
-        are the smallest sets, the others those that look good by what is known of their parts.
-        Unlike a time limit it gives the same table on every machine.
+        Maximum number of sets to score per node; None for no maximum. With few nodes, half of them
+        are the smallest sets and the others promising sets of any size. Unlike a time limit, it
+        gives the same table on every machine.
 
     Attributes
     ----------
     scored
-        How many families have been scored.
+        Number of families scored so far.
     """
 
     def __init__(
@@ -84,11 +86,11 @@ class TableBuilder:
     ) -> None:
         d = len(local.nodes)
         self._local = local
-        self._known = Knowledge().bind(local.nodes) if knowledge is None else knowledge
+        self._knowledge = Knowledge().bind(local.nodes) if knowledge is None else knowledge
         self._max_parents = max_parents
         self._slack = slack
-        found = local.ceiling if bounded else None
-        self._ceiling = ScoreBound.none(d) if found is None else found
+        bound = local.ceiling if bounded else None
+        self._ceiling = ScoreBound.none(d) if bound is None else bound
         self._waiting = list(range(d) if children is None else children)
         self._at = 0
         self._exhaustive: ExhaustiveSets | None = None
@@ -99,7 +101,7 @@ class TableBuilder:
         self.scored = 0
 
     def step(self) -> bool:
-        """Score some thousand families; return whether all nodes are done."""
+        """Score some thousand families; return whether all nodes are finished."""
         if self._at == len(self._waiting):
             return True
         if self._exhaustive is None:
@@ -112,12 +114,12 @@ class TableBuilder:
 
     @property
     def _first_share(self) -> int:
-        """How many sets are listed by size before those that look good are tried."""
+        """Number of sets that are listed by size before promising sets."""
         assert self._quota is not None
         return self._quota // 2 if len(self._local.nodes) <= _FEW else 1
 
     def _step_by_quota(self, exhaustive: ExhaustiveSets) -> bool:
-        """Score sets that look good; what they leave of the quota goes to listing by size."""
+        """Score promising sets; use the rest of the quota to list sets by size."""
         assert self._quota is not None
         if self._promising is None:
             self._promising = self._new_promising(self._waiting[self._at])
@@ -149,17 +151,17 @@ class TableBuilder:
 
     def _new_exhaustive(self, child: int) -> ExhaustiveSets:
         return ExhaustiveSets(
-            self._local, child, self._known, self._ceiling, self._max_parents, self._slack
+            self._local, child, self._knowledge, self._ceiling, self._max_parents, self._slack
         )
 
     def _new_promising(self, child: int) -> PromisingSets:
-        return PromisingSets(self._local, child, self._known, self._ceiling, self._max_parents)
+        return PromisingSets(self._local, child, self._knowledge, self._ceiling, self._max_parents)
 
     def run_until(self, end: float | None) -> bool:
-        """Go on to the end, or to a time of the monotonic clock; return whether all was listed.
+        """Run to the end or until a time of the monotonic clock; return whether the list is complete.
 
-        With few nodes half of the time is spent on listing by size, which may come to an end. The
-        rest is spent on sets of any size that look good by what is known of their parts.
+        With few nodes, half of the time is spent on listing sets by size, which may finish. The
+        rest is spent on promising sets of any size.
         """
         if end is None:
             while not self.step():
@@ -171,10 +173,10 @@ class TableBuilder:
         while time.monotonic() < half:
             if self.step():
                 return True
-        return self._hurry(end)
+        return self._share_time(end)
 
-    def _hurry(self, end: float) -> bool:
-        """Share the rest of the time among the children that are not done."""
+    def _share_time(self, end: float) -> bool:
+        """Divide the rest of the time among the children that are not finished."""
         left = self._waiting[self._at :]
         complete = True
         for number, child in enumerate(left):
@@ -186,7 +188,7 @@ class TableBuilder:
             promising_block = promising.block()
             exhaustive = self._exhaustive or self._new_exhaustive(child)
             self._exhaustive = None
-            # Nothing looks good any more: what time is left goes to listing by size.
+            # No promising sets are left: use the rest of the time to list sets by size.
             finished = False
             while not finished and time.monotonic() < share:
                 finished = exhaustive.step()
@@ -199,15 +201,15 @@ class TableBuilder:
 
     @property
     def done(self) -> float:
-        """Part of the nodes that are done."""
+        """Fraction of the nodes that are finished."""
         return self._at / max(1, len(self._waiting))
 
     def blocks(self) -> list[Block]:
-        """Sets and scores of the children that are done."""
+        """Return the sets and scores of the children that are finished."""
         return self._blocks
 
     def table(self) -> ScoreTable:
-        """Give the table; what has not been looked at by now is missing from it."""
+        """Return the table; sets that have not been scored yet are missing."""
         blocks = list(self._blocks)
         complete = self._at == len(self._waiting) and self._all_listed
         if self._exhaustive is not None:
@@ -216,9 +218,11 @@ class TableBuilder:
                 block if self._promising is None else merge(self._promising.block(), block)
             )
         for child in self._waiting[len(blocks) :]:
-            # One parent at most: a graph can be made of it, and it takes no time.
-            most = 1 if self._max_parents is None else min(1, self._max_parents)
-            exhaustive = ExhaustiveSets(self._local, child, self._known, self._ceiling, most, 0.0)
+            # At most one parent: this is fast, and enough to build a graph.
+            max_parents = 1 if self._max_parents is None else min(1, self._max_parents)
+            exhaustive = ExhaustiveSets(
+                self._local, child, self._knowledge, self._ceiling, max_parents, 0.0
+            )
             while not exhaustive.step():
                 pass
             blocks.append(exhaustive.block())
@@ -228,20 +232,20 @@ class TableBuilder:
             equivalent=self._local.equivalent,
             complete=complete,
             max_parents=self._max_parents,
-            required=self._known.required,
+            required=self._knowledge.required,
             slack=self._slack,
         )
 
 
 @final
 class ExhaustiveSets:
-    """The useful parent sets of one child."""
+    """An enumeration of the parent sets of one child by size, pruned by the bound of the score."""
 
     def __init__(
         self,
         local: LocalScore,
         child: int,
-        known: BoundKnowledge,
+        knowledge: BoundKnowledge,
         ceiling: ScoreBound,
         max_parents: int | None,
         slack: float,
@@ -252,23 +256,23 @@ class ExhaustiveSets:
         self._kernels = parent_sets
         self._local = local
         self._child = child
-        self._base = np.flatnonzero(known.required[:, child])
-        open_ = ~(known.required[:, child] | known.forbidden[:, child])
-        open_[child] = False
-        self._names = np.flatnonzero(open_)
+        self._base = np.flatnonzero(knowledge.required[:, child])
+        allowed = ~(knowledge.required[:, child] | knowledge.forbidden[:, child])
+        allowed[child] = False
+        self._names = np.flatnonzero(allowed)
         self._marks = np.random.default_rng(0).integers(1, 2**63, len(self._names), dtype=np.uint64)
         limit = d if max_parents is None else max_parents - len(self._base)
-        self._most = max(0, min(limit, len(self._names)))
+        self._max_size = max(0, min(limit, len(self._names)))
         self._bound = bound_of(ceiling, child)
         self._slack = slack
-        self._listed = parent_sets.new_listed(max(1, min(4, self._most)), 1024 + d)
+        self._listed = parent_sets.new_listed(max(1, min(4, self._max_size)), 1024 + d)
         self._old = parent_sets.new_level(0, 1)
         self._new = parent_sets.new_level(1, 1024 + d)
         self._size = -1
         self.scored = 0
 
     def step(self) -> bool:
-        """Score some thousand sets; return whether there are no more."""
+        """Score some thousand sets; return whether the enumeration is finished."""
         if self._size < 0:
             code = self._kernels.start_level(
                 self._local.handle, self._child, self._base, self._bound, self._old, self._listed
@@ -276,8 +280,8 @@ class ExhaustiveSets:
             self._check(code)
             self._size = 0
             self.scored = 1
-            return self._most == 0
-        last = self._size + 1 == self._most
+            return self._max_size == 0
+        last = self._size + 1 == self._max_size
         before = int(self._new.counters[1])
         code = self._kernels.expand(
             self._local.handle,
@@ -321,10 +325,10 @@ class ExhaustiveSets:
     def _check(self, code: int) -> None:
         if code == self._kernels.FAILED:
             self._local.raise_failure()
-            raise RuntimeError("a compiled score failed without saying why")
+            raise RuntimeError("a compiled score failed without an error message")
 
     def block(self) -> Block:
-        """Sets and scores found so far."""
+        """Return the sets and scores so far."""
         n = int(self._listed.counters[0])
         members = self._listed.members[:n]
         return pack_lines(

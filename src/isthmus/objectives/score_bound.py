@@ -1,4 +1,4 @@
-"""What supersets of a parent set can score at most: the ground of safe pruning."""
+"""Upper bounds on the scores of supersets of a parent set, for pruning."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from isthmus.types import Floats
 @final
 @dataclass(frozen=True, eq=False)
 class ScoreBound:
-    """An upper bound on the score of every superset S of a parent set P of a child c.
+    """An upper bound on the scores of all supersets S of a parent set P of a child c.
 
     ``score(c | S) <= top[c, |P|] - sum over P of weight[c, p]
     - scale[c] * product over P of levels[p] - factor[c] * support(c | P)``
 
-    and, where ``gain`` is given, adding j to a set that holds p and q raises the score by at most
-    ``gain[p, q, j] - scale[c] * product * (levels[j] - 1)``; ``gain[p, p, j]`` holds for every set
-    that holds p and ``gain[j, j, j]`` for every set.
+    If ``gain`` is given, adding j to a set that contains p and q increases the score by at most
+    ``gain[p, q, j] - scale[c] * product * (levels[j] - 1)``. ``gain[p, p, j]`` applies to every set
+    that contains p, and ``gain[j, j, j]`` to every set.
 
     Attributes
     ----------
     top
         Shape (d, d + 1).
     weight
-        Shape (d, d), or (1, d) when it is the same for all children.
+        Shape (d, d), or (1, d) if it is the same for all children.
     scale, factor
         Shape (d,).
     levels
         Shape (d,).
     support
-        A local score (seen through its handle) with the number of combinations of parents and
-        child that the data hold; None if ``factor`` is zero.
+        A local score, used through its handle, that counts the combinations of parents and child in
+        the data; None if ``factor`` is zero.
     gain
-        Shape (d, d, d), or (d, 1, d) when nothing is known of pairs (the middle index is then
-        without meaning), or empty.
+        Shape (d, d, d); or (d, 1, d) without bounds for pairs, where the middle index has no
+        meaning; or empty.
     """
 
     top: Floats
@@ -50,7 +50,7 @@ class ScoreBound:
 
     @classmethod
     def none(cls, d: int) -> ScoreBound:
-        """Nothing is known of supersets."""
+        """Return the trivial bound: infinity."""
         return cls(
             np.broadcast_to(np.inf, (d, d + 1)),
             np.zeros((1, d)),

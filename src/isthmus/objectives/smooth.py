@@ -1,4 +1,4 @@
-"""Smooth losses: a number and its gradient for a matrix of edge weights."""
+"""Smooth losses of a matrix of edge weights."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _DETERMINED = 1e-10
 
 
 class SmoothLoss(Objective):
-    """A differentiable objective of weights ``[from, to]``, to be minimised.
+    """A differentiable loss of edge weights ``[from, to]``, to be minimised.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class SmoothLoss(Objective):
 
 
 class MomentsLoss(SmoothLoss):
-    """A loss of a linear model that second moments determine, whatever the number of rows was.
+    """A loss of a linear model that is computed from second moments.
 
     Parameters
     ----------
@@ -44,8 +44,7 @@ class MomentsLoss(SmoothLoss):
     matrix
         The covariance ``S`` of the data, or another symmetric matrix.
     rows
-        How many rows it was computed from, for criteria that weigh fit against size; None if that
-        is not known.
+        Number of rows, for information criteria; None if unknown.
     """
 
     capabilities: Capabilities = frozenset({EDGE_WEIGHTS, SECOND_MOMENTS})
@@ -58,19 +57,19 @@ class MomentsLoss(SmoothLoss):
         self.rows = rows
 
     def subset_score(self, price: float) -> CompiledLocalScore:
-        """Give the local score of parent sets: minus the loss at its minimum, less ``price`` each.
+        """Return the local score of parent sets: the negative minimum of the loss minus a penalty.
 
         Parameters
         ----------
         price
-            What an edge costs, in the unit of the loss.
+            Penalty per parent, in the unit of the loss.
         """
         return _subset_score(self.nodes, self.matrix, price, logarithm=self.equivalent)
 
 
 @final
 class QuadraticLoss(MomentsLoss):
-    """``tr((I - W)^T S (I - W)) / 2``: least squares.
+    """Least squares loss ``tr((I - W)^T S (I - W)) / 2``.
 
     Parameters
     ----------
@@ -81,7 +80,6 @@ class QuadraticLoss(MomentsLoss):
     equivalent = False
 
     def value_and_gradient(self, weights: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        """Return the loss at ``weights`` and its gradient."""
         residual = np.eye(len(self.matrix)) - weights
         product = self.matrix @ residual
         return 0.5 * float(np.vdot(residual, product)), -product
@@ -89,12 +87,11 @@ class QuadraticLoss(MomentsLoss):
 
 @final
 class LikelihoodLoss(MomentsLoss):
-    """``Σ_j log((I - W)_j^T S (I - W)_j) / 2``: a Gaussian likelihood that does not see units.
+    """Gaussian likelihood loss ``Σ_j log((I - W)_j^T S (I - W)_j) / 2``.
 
-    This is the negative log-likelihood of a row, up to a constant, with the noise variance of each
-    node at its best value. If a column is measured in other units and its weights are changed
-    with it, the loss changes by a constant; so graphs compare as before. Markov-equivalent
-    graphs have the same minimum.
+    This is the negative log-likelihood of a row, up to a constant, with the optimal noise variance
+    for each node. A change of units changes the loss only by a constant, so the order of graphs
+    does not depend on units. Markov-equivalent graphs have the same minimum.
 
     Parameters
     ----------
@@ -105,14 +102,13 @@ class LikelihoodLoss(MomentsLoss):
     equivalent = True
 
     def value_and_gradient(self, weights: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        """Return the loss at ``weights`` and its gradient."""
         residual = np.eye(len(self.matrix)) - weights
         product = self.matrix @ residual
-        left = np.maximum(
+        variances = np.maximum(
             np.einsum("ij,ij->j", residual, product), _DETERMINED * np.diagonal(self.matrix)
         )
-        left = np.where(left > 0.0, left, 1.0)
-        return 0.5 * float(np.log(left).sum()), -product / left
+        variances = np.where(variances > 0.0, variances, 1.0)
+        return 0.5 * float(np.log(variances).sum()), -product / variances
 
 
 def _subset_score(
@@ -126,7 +122,7 @@ def _subset_score(
     variance[constant] = 1.0
     spread = np.sqrt(variance)
     correlation = np.clip(matrix / spread[:, None] / spread[None, :], -1.0, 1.0)
-    # A constant explains nothing and is explained by nothing.
+    # A constant column is independent of all others.
     correlation[constant, :] = correlation[:, constant] = 0.0
     np.fill_diagonal(correlation, 1.0)
     costs = -price * np.arange(d + 1, dtype=np.float64)

@@ -1,9 +1,9 @@
-"""Score tables: for each node the parent sets that can be part of a best graph.
+"""Score tables: the parent sets of each node that can be part of an optimal graph.
 
-A table is an objective of its own. A parent set that scores no better than one of its subsets is
-not listed: whatever comes before a node in an order, the best of its listed parent sets among
-them is the best of all (Silander and Myllymäki 2006 call the rest useless). Searches over orders,
-exact or not, need nothing else.
+A parent set that scores no better than one of its subsets is not listed, because it is never
+needed: in every order of the nodes, the best listed parent set among the predecessors of a node is
+the best of all (Silander and Myllymäki 2006). Exact searches and searches over orders need nothing
+else.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Words = NDArray[np.uint64]
 @final
 @dataclass(frozen=True, eq=False)
 class ScoreTable(Objective):
-    """Parent sets with their scores, best first for each node.
+    """A table of parent sets and their scores, best first for each node.
 
     Attributes
     ----------
@@ -35,20 +35,20 @@ class ScoreTable(Objective):
     starts
         The lines of node v are ``starts[v]`` to ``starts[v + 1]``.
     sets
-        One parent set a line, as bits: parent p is bit ``p % 64`` of word ``p // 64``.
+        One parent set per line, as a bitset: parent p is bit ``p % 64`` of word ``p // 64``.
     scores
         Score of each line, to be maximised; descending for each node.
     equivalent
-        Whether Markov-equivalent graphs always get the same total.
+        Whether Markov-equivalent graphs always have the same total.
     complete
-        Whether every parent set that can be part of a best graph is listed (within
+        Whether every parent set that can be part of an optimal graph is listed (within
         ``max_parents``). False after a time limit.
     max_parents
-        Bound on the size of the sets; None for none.
+        Maximum number of parents; None for no maximum.
     required
-        Edges [from, to] that every listed set obeys; None for none.
+        Required edges ``[from, to]``, which all listed sets contain; None for none.
     slack
-        Sets are also listed when they score up to this much less than a subset.
+        Sets are also listed if they score up to this much less than a subset.
     """
 
     sense: ClassVar[Sense] = Sense.MAXIMISE
@@ -132,25 +132,25 @@ class ScoreTable(Objective):
 
     @property
     def words(self) -> int:
-        """Words of a bit-set."""
+        """Number of words of a bitset."""
         return int(self.sets.shape[1])
 
     def lines(self, child: int) -> slice:
-        """Where the parent sets of a node stand."""
+        """Return the range of lines of the parent sets of a node."""
         return slice(int(self.starts[child]), int(self.starts[child + 1]))
 
     def members(self, line: int) -> tuple[int, ...]:
-        """The parents in one line, ascending."""
+        """Return the parents in one line, in ascending order."""
         return tuple(np.flatnonzero(unpack(self.sets[line], len(self.nodes))).tolist())
 
     def parent_sets(self, child: int) -> Iterator[tuple[tuple[int, ...], float]]:
-        """Give the parent sets of a node with their scores, best first."""
+        """Yield the parent sets of a node and their scores, best first."""
         lines = self.lines(child)
         for line in range(lines.start, lines.stop):
             yield self.members(line), float(self.scores[line])
 
     def best(self, child: int, allowed: Iterable[int]) -> tuple[tuple[int, ...], float]:
-        """Find the best parent set of a node among the allowed parents; -inf if none fits."""
+        """Return the best parent set of a node among allowed parents; -inf if there is none."""
         outside = ~pack_set(allowed, len(self.nodes))
         lines = self.lines(child)
         fits = ~(self.sets[lines] & outside).any(axis=1)
@@ -160,47 +160,49 @@ class ScoreTable(Objective):
         return self.members(line), float(self.scores[line])
 
     def local(self, child: int, parents: Iterable[int]) -> float:
-        """Score of a listed parent set; -inf for one that is not listed."""
-        wanted = pack_set(parents, len(self.nodes))
+        """Return the score of a parent set; -inf if it is not listed."""
+        bitset = pack_set(parents, len(self.nodes))
         lines = self.lines(child)
-        same = (self.sets[lines] == wanted).all(axis=1)
+        same = (self.sets[lines] == bitset).all(axis=1)
         return float(self.scores[lines][np.argmax(same)]) if same.any() else float("-inf")
 
     def total(self, dag: DAG) -> float:
-        """Score a whole graph over the same nodes; -inf if one of its parent sets is not listed."""
+        """Return the score of a graph over the same nodes; -inf if a parent set is not listed."""
         position = {name: i for i, name in enumerate(self.nodes)}
         return sum(
             self.local(position[v], [position[p] for p in dag.parents(v)]) for v in dag.nodes
         )
 
     def restrict(self, knowledge: BoundKnowledge, max_parents: int | None = None) -> ScoreTable:
-        """Keep the sets that agree with knowledge, and those of at most so many parents.
+        """Return the table restricted to knowledge and a maximum number of parents.
 
-        Forbidden edges can be applied to any table. Required ones must be known when the table is
-        made, since without them the sets that hold them may have been left out; they do not count
-        as too many.
+        Forbidden edges can be applied to any table. Required edges must be given when the table is
+        built, because sets that contain them may have been left out otherwise. Required parents are
+        kept even if they exceed the maximum.
         """
-        known = np.zeros_like(knowledge.required) if self.required is None else self.required
-        late = knowledge.required & ~known
-        if late.any():
-            p, v = np.argwhere(late)[0]
+        required = np.zeros_like(knowledge.required) if self.required is None else self.required
+        new = knowledge.required & ~required
+        if new.any():
+            p, v = np.argwhere(new)[0]
             raise KnowledgeError(
                 f"The edge {self.nodes[p]} → {self.nodes[v]} is required, but the score table was "
-                "made without knowing that. Give the knowledge when the table is made."
+                "built without it. Give the knowledge when the table is built."
             )
         keep = np.ones(len(self), np.bool_)
         for v in range(len(self.nodes)):
-            barred = pack_set(np.flatnonzero(knowledge.forbidden[:, v]).tolist(), len(self.nodes))
-            keep[self.lines(v)] = ~(self.sets[self.lines(v)] & barred).any(axis=1)
+            forbidden = pack_set(
+                np.flatnonzero(knowledge.forbidden[:, v]).tolist(), len(self.nodes)
+            )
+            keep[self.lines(v)] = ~(self.sets[self.lines(v)] & forbidden).any(axis=1)
             if max_parents is not None:
-                most = max(max_parents, int(known[:, v].sum()))
+                max_size = max(max_parents, int(required[:, v].sum()))
                 sizes = unpack(self.sets[self.lines(v)], len(self.nodes)).sum(axis=1)
-                keep[self.lines(v)] &= sizes <= most
+                keep[self.lines(v)] &= sizes <= max_size
             if not keep[self.lines(v)].any():
                 raise KnowledgeError(
                     f"No listed parent set of {self.nodes[v]!r} agrees with the knowledge"
                     + ("." if max_parents is None else f" and has at most {max_parents} parents.")
-                    + " Give the knowledge when the table is made."
+                    + " Give the knowledge when the table is built."
                 )
         if keep.all():
             return self
@@ -214,9 +216,9 @@ class ScoreTable(Objective):
         )
 
     def with_sets(self, found: Mapping[int, Sequence[tuple[Sequence[int], float]]]) -> ScoreTable:
-        """Add parent sets with their scores to some nodes.
+        """Return a table with additional parent sets and scores.
 
-        What the new sets make useless stays listed: it does no harm.
+        Sets that score no better than a new subset stay listed; they do not change results.
         """
         blocks = []
         for v in range(len(self.nodes)):
@@ -237,7 +239,7 @@ class ScoreTable(Objective):
         )
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the table as the text that other programs for local scores read."""
+        """Write the table in the text format for local scores of other programs."""
         from isthmus.io.local_scores import write_local_scores
 
         named = {
@@ -251,10 +253,10 @@ class ScoreTable(Objective):
 
     @classmethod
     def load(cls, path: str | PathLike[str], *, equivalent: bool = True) -> ScoreTable:
-        """Read a table from a text of local scores.
+        """Read a table from a file of local scores.
 
-        The file does not tell whether the score is equivalent or the list complete; the list is
-        taken for all there is.
+        The file does not state whether the score is equivalent or the list complete; the list is
+        assumed to be complete.
         """
         from isthmus.io.local_scores import read_local_scores
 
@@ -269,26 +271,26 @@ class ScoreTable(Objective):
 
 
 def words_for(d: int) -> int:
-    """Words of a bit-set of d members."""
+    """Return the number of words of a bitset of d members."""
     return max(1, -(-d // 64))
 
 
 def pack_set(members: Iterable[int], d: int) -> Words:
-    """Turn members into a bit-set."""
-    found = np.zeros(words_for(d), np.uint64)
+    """Return the bitset of some members."""
+    words = np.zeros(words_for(d), np.uint64)
     for p in members:
-        found[p // 64] |= np.uint64(1 << (p % 64))
-    return found
+        words[p // 64] |= np.uint64(1 << (p % 64))
+    return words
 
 
 def unpack(words: Words, d: int) -> NDArray[np.bool_]:
-    """Turn bit-sets into arrays of truth values over the last axis."""
+    """Return bitsets as Boolean arrays, with members along the last axis."""
     raw = np.ascontiguousarray(words.astype("<u8")).view(np.uint8)
     return np.unpackbits(raw, axis=-1, bitorder="little")[..., :d].astype(np.bool_)
 
 
 def sort_block(sets: Words, scores: NDArray[np.float64]) -> tuple[Words, NDArray[np.float64]]:
-    """Sort the parent sets of one node: best first, then small first, then by members."""
+    """Sort the parent sets of a node: best first, ties by size and then by members."""
     sizes = unpack(sets, 64 * sets.shape[1]).sum(axis=1) if len(sets) else np.empty(0)
     order = np.lexsort((*(sets[:, w] for w in range(sets.shape[1])), sizes, -scores))
     return np.ascontiguousarray(sets[order]), np.ascontiguousarray(scores[order])

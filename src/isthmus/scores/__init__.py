@@ -1,4 +1,4 @@
-"""Scores: strategies that turn statistics into an objective."""
+"""Scores: how well a graph fits the data."""
 
 from isthmus.scores.additive_least_squares import AdditiveLeastSquares
 from isthmus.scores.aic import AIC

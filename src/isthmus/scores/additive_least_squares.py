@@ -1,4 +1,4 @@
-"""Least squares of sums of curves, from the moments of basis functions."""
+"""Least squares of additive models, from the moments of basis functions."""
 
 from __future__ import annotations
 
@@ -19,19 +19,20 @@ _DEPENDENT = 1e-8
 @final
 @dataclass(frozen=True)
 class AdditiveLeastSquares(Score[Moments, AdditiveLoss]):
-    """``|x_j - Σ_i f_ij(x_i)|² / 2n`` with each curve a combination of basis functions.
+    """Squared error ``|x_j - Σ_i f_ij(x_i)|² / 2n`` of an additive model; lower is better.
 
-    Only moments of the basis functions are needed, so the data may be a warehouse or many
-    sites. The weight of an edge is the standard deviation of its curve, in the units of the child.
+    Each curve ``f_ij`` is a linear combination of basis functions. Only moments of the basis
+    functions are needed, so the data may be in a warehouse or at many sites. The weight of an edge
+    is the standard deviation of its curve, in the units of the child.
 
     Parameters
     ----------
     basis
         The basis functions; `learn` adds them to the table if it has none.
     equal_variances
-        Whether to add up squares as they are, which is right where all noise has the same
-        variance; otherwise their logarithms, the likelihood of noise of any variance, which does
-        not depend on units.
+        Whether to sum the squared errors of the variables, which assumes noise of equal variance.
+        If False, their logarithms are summed: the likelihood with a free noise variance for each
+        variable, which does not depend on units.
     """
 
     basis: Basis = Chebyshev()
@@ -68,21 +69,21 @@ class AdditiveLeastSquares(Score[Moments, AdditiveLoss]):
 
 
 def _standardised(covariance: NDArray[np.float64], targets: list[int]) -> NDArray[np.float64]:
-    """Give the targets unit variance, and the features the scale they have."""
+    """Scale the targets to unit variance and leave the features unchanged."""
     scale = np.ones(len(covariance))
     spread = np.sqrt(covariance.diagonal()[targets])
     scale[targets] = np.where(spread > 0, spread, 1.0)
-    found: NDArray[np.float64] = covariance / scale[:, None] / scale
-    return found
+    scaled: NDArray[np.float64] = covariance / scale[:, None] / scale
+    return scaled
 
 
 def _whitened(
     covariance: NDArray[np.float64], blocks: list[list[int]]
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Combine each block's columns to uncorrelated ones of variance one; say whose each is.
+    """Return a map from each block to uncorrelated columns of variance one, and their owners.
 
-    So the norm of the coefficients is the standard deviation of the curve. Combinations that do not
-    vary, as with a column of few distinct values, are left out.
+    In the new columns, the norm of the coefficients is the standard deviation of the curve.
+    Constant combinations, for example of a column with few distinct values, are left out.
     """
     parts, owner = [], []
     for node, columns in enumerate(blocks):

@@ -1,4 +1,4 @@
-"""Akaike information criterion of discrete networks."""
+"""Akaike information criterion for discrete variables."""
 
 from __future__ import annotations
 
@@ -19,13 +19,16 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True)
 class AIC(Score[Counts, LocalScore]):
-    """Log-likelihood minus the number of free parameters; higher is better."""
+    """Akaike information criterion: log-likelihood minus the number of free parameters.
+
+    For discrete variables; higher is better.
+    """
 
     needs: ClassVar[type[Counts]] = Counts
     kind: ClassVar[Kind] = Kind.DISCRETE
 
     def bind(self, statistics: Counts) -> LocalScore:
-        """Give the objective that a search sees."""
+        """Bind the score to counts."""
 
         def form() -> tuple[Form, float]:
             from isthmus.numerics.discrete import Form

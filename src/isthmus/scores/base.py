@@ -1,4 +1,4 @@
-"""What a score is: a strategy that turns statistics into an objective."""
+"""Base class of scores."""
 
 from __future__ import annotations
 
@@ -16,18 +16,20 @@ ObjectiveT_co = TypeVar("ObjectiveT_co", bound=Objective, covariant=True)
 
 
 class Score(ABC, Generic[StatisticsT, ObjectiveT_co]):
-    """Options of a score; implementations are frozen dataclasses.
+    """Base class of scores, which turn statistics into an objective for a search.
+
+    Implementations are frozen dataclasses whose fields are the options of the score.
 
     Attributes
     ----------
     needs
         The statistics that the score is computed from.
     kind
-        The kind of variable it is for; None if it accepts both.
+        The type of variable that it supports; None if it supports both.
     gives
-        What its objectives can be asked; local scores unless a score says otherwise.
+        Capabilities of its objectives; local scores by default.
     basis
-        Basis functions of the columns that the score needs beside them; None for most scores.
+        Basis functions of the columns that the score needs; None for most scores.
     """
 
     needs: ClassVar[type[Statistic]]
@@ -44,7 +46,7 @@ class Score(ABC, Generic[StatisticsT, ObjectiveT_co]):
     def bind(self, statistics: StatisticsT) -> ObjectiveT_co:
         """Bind the score to statistics and return the objective for a search.
 
-        A local score remembers this score and these statistics, so that it can be pickled.
+        A local score keeps references to this score and the statistics, so that it can be pickled.
         """
 
     def preferred_search(self) -> object | None:

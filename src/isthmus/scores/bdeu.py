@@ -1,4 +1,4 @@
-"""BDeu: the marginal likelihood of discrete networks under a uniform equivalent prior."""
+"""Bayesian Dirichlet equivalent uniform (BDeu) score."""
 
 from __future__ import annotations
 
@@ -20,13 +20,16 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True)
 class BDeu(Score[Counts, LocalScore]):
-    """Log marginal likelihood; the prior's sample size is spread evenly over the cells of a table.
+    """Bayesian Dirichlet equivalent uniform score: a log marginal likelihood.
+
+    For discrete variables; higher is better. The equivalent sample size of the prior is divided
+    equally among the cells of each table.
 
     Parameters
     ----------
     ess
-        Equivalent sample size of the prior, above 0. Larger values give denser graphs; the answer
-        can depend on it strongly, so try several.
+        Equivalent sample size of the prior, above 0. Larger values give denser graphs. The result
+        can strongly depend on it, so compare several values.
     """
 
     ess: float = 1.0
@@ -37,7 +40,7 @@ class BDeu(Score[Counts, LocalScore]):
         require_number(self, "ess", above=0)
 
     def bind(self, statistics: Counts) -> LocalScore:
-        """Give the objective that a search sees."""
+        """Bind the score to counts."""
 
         def form() -> tuple[Form, float]:
             from isthmus.numerics.discrete import Form

@@ -1,4 +1,4 @@
-"""BGe: the marginal likelihood of linear Gaussian networks."""
+"""Bayesian Gaussian equivalent (BGe) score."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from isthmus.statistics import Kind, Moments
 
 
 class PriorMean(StrEnum):
-    """Where the prior expects the mean of the data."""
+    """Mean of the prior distribution of the mean."""
 
     ZERO = "zero"
     SAMPLE = "sample"
@@ -26,11 +26,11 @@ class PriorMean(StrEnum):
 @final
 @dataclass(frozen=True)
 class BGe(Score[Moments, LocalScore]):
-    """Bayesian Gaussian equivalent score with a normal-Wishart prior.
+    """Bayesian Gaussian equivalent score: a log marginal likelihood under a normal-Wishart prior.
 
-    Geiger and Heckerman 1994, with the corrections of Kuipers, Moffa and Heckerman (Annals of
-    Statistics 2014). The prior precision matrix is ``t I`` with
-    ``t = alpha_mu (alpha_w - d - 1) / (alpha_mu + 1)``.
+    For continuous variables; higher is better. Geiger and Heckerman 1994, with the corrections of
+    Kuipers, Moffa and Heckerman (Annals of Statistics 2014). The prior precision matrix is
+    ``t I`` with ``t = alpha_mu (alpha_w - d - 1) / (alpha_mu + 1)``.
 
     Parameters
     ----------
@@ -39,8 +39,8 @@ class BGe(Score[Moments, LocalScore]):
     alpha_w
         Degrees of freedom of the Wishart prior, above d + 1; by default d + 2.
     prior_mean
-        Prior mean at zero or at the mean of the sample. At zero the score depends on where the
-        data lie; centre them first, or use the sample mean.
+        Prior mean: zero or the sample mean. With zero the score depends on the location of the
+        data; centre them first, or use the sample mean.
     """
 
     alpha_mu: float = 1.0
@@ -54,7 +54,7 @@ class BGe(Score[Moments, LocalScore]):
         require_number(self, "alpha_w", above=0, optional=True)
 
     def bind(self, statistics: Moments) -> LocalScore:
-        """Give the objective that a search sees."""
+        """Bind the score to moments."""
         from scipy.special import gammaln
 
         statistics = statistics.numeric(self)
@@ -70,8 +70,8 @@ class BGe(Score[Moments, LocalScore]):
         if self.prior_mean is PriorMean.ZERO:
             mean = statistics.mean()
             posterior = posterior + n * self.alpha_mu / (n + self.alpha_mu) * np.outer(mean, mean)
-        # A constant fits the prior whatever its parents are, so that any edge would pay in small
-        # units. With this variance none does: a constant has no edges.
+        # Without this correction the score of a constant column would depend on its unit, and edges
+        # would be added. With a large variance, a constant column gets no edges.
         constants = list(statistics.schema.indices(statistics.constants()))
         if len(constants) < d:
             posterior[constants, :] = posterior[:, constants] = 0.0

@@ -1,4 +1,4 @@
-"""Bayesian information criterion of discrete networks."""
+"""Bayesian information criterion for discrete variables."""
 
 from __future__ import annotations
 
@@ -22,14 +22,15 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True)
 class BIC(Score[Counts, LocalScore]):
-    """Log-likelihood minus ``penalty * log(n) / 2`` for each free parameter.
+    """Bayesian information criterion: log-likelihood minus a penalty per free parameter.
 
-    Every configuration of the parents has its parameters, seen or not. Higher is better.
+    For discrete variables; higher is better. The penalty is ``penalty * log(n) / 2`` per parameter.
+    All configurations of the parents have parameters, including those that do not occur.
 
     Parameters
     ----------
     penalty
-        1 is the criterion itself; more gives sparser graphs.
+        Factor of the penalty. 1 is the standard criterion; larger values give sparser graphs.
     """
 
     penalty: float = 1.0
@@ -40,7 +41,7 @@ class BIC(Score[Counts, LocalScore]):
         require_number(self, "penalty", least=0)
 
     def bind(self, statistics: Counts) -> LocalScore:
-        """Give the objective that a search sees."""
+        """Bind the score to counts."""
         each = self.penalty * 0.5 * float(np.log(statistics.n))
 
         def form() -> tuple[Form, float]:

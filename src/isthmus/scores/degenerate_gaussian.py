@@ -1,4 +1,4 @@
-"""The degenerate Gaussian score for tables of continuous and discrete columns."""
+"""Degenerate Gaussian score for tables with continuous and discrete columns."""
 
 from __future__ import annotations
 
@@ -20,20 +20,19 @@ from isthmus.statistics.moments import correlate
 @final
 @dataclass(frozen=True)
 class DegenerateGaussian(Score[Moments, LocalScore]):
-    """BIC of the joint Gaussian over one-hot blocks (Andrews, Ramsey and Cooper 2019).
+    """Degenerate Gaussian score for continuous and discrete variables; higher is better.
 
-    A discrete variable with r levels is the block of r - 1 indicator columns; a family of blocks
-    is scored by log determinants of the covariance of the columns, as if they were Gaussian. Fast,
-    needs moments only, score-equivalent, and on purely continuous tables the same as
-    ``GaussianBIC``.
+    A discrete variable with r levels is represented by r - 1 indicator columns, and BIC is computed
+    as if all columns were jointly Gaussian (Andrews, Ramsey and Cooper 2019). The score is fast,
+    needs moments only, is score-equivalent, and equals ``GaussianBIC`` on continuous tables.
 
     Parameters
     ----------
     penalty
-        Multiplies ``log(n) / 2`` for each parameter.
+        Factor of the penalty ``log(n) / 2`` per parameter.
     gamma
-        Weight of the extended term ``2 * gamma * log(d)`` for each edge among d variables, which
-        accounts for the number of edges there are to choose from. 0 is BIC; `learn` uses 0.5.
+        Weight of the extended penalty ``2 * gamma * log(d)`` per edge among d variables, which
+        accounts for the number of possible edges. 0 is BIC; `learn` uses 0.5.
     """
 
     penalty: float = 1.0
@@ -73,6 +72,6 @@ class DegenerateGaussian(Score[Moments, LocalScore]):
         if self.gamma == 0.0:
             return score
         d = len(statistics.schema)
-        # The parameters are paid for above, so only the rest of the price is added.
+        # The penalty of the parameters is already included, so only the rest is added.
         prices = small_sample_prices(n, d, self.gamma) - 0.5 * np.log(n) * np.arange(d + 1)
         return extended(score, prices)

@@ -1,4 +1,4 @@
-"""Extended Bayesian information criterion of discrete networks."""
+"""Extended Bayesian information criterion for discrete variables."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from isthmus.statistics import Counts, Kind
 @final
 @dataclass(frozen=True)
 class EBIC(Score[Counts, LocalScore]):
-    """BIC that also accounts for the number of edges there are to choose from.
+    """Extended BIC, which accounts for the number of possible edges.
 
-    ``BIC`` minus ``2 * gamma * log(d)`` for each edge among d variables (Chen and Chen 2008; Foygel
-    and Drton 2010). BIC alone controls false edges one at a time: with 100 variables there are
-    4,950 pairs, and hundreds of them pass by chance. The extra term depends on the number of edges
-    only, so the score stays score-equivalent. Higher is better.
+    For discrete variables; higher is better. It is ``BIC`` minus ``2 * gamma * log(d)`` per edge
+    among d variables (Chen and Chen 2008; Foygel and Drton 2010). BIC alone tests each edge
+    separately: among 100 variables there are 4,950 pairs, and hundreds of them pass by chance. The
+    extra penalty depends only on the number of edges, so the score stays score-equivalent.
 
     Parameters
     ----------
     gamma
-        Weight of the extra term: 0 is BIC, 0.5 and 1 are usual.
+        Weight of the extra penalty. 0 is BIC; 0.5 and 1 are common values.
     """
 
     gamma: float = 0.5
@@ -37,6 +37,6 @@ class EBIC(Score[Counts, LocalScore]):
         require_number(self, "gamma", least=0)
 
     def bind(self, statistics: Counts) -> LocalScore:
-        """Bind the score to statistics."""
+        """Bind the score to counts."""
         prices = edge_prices(len(statistics.schema), self.gamma)
         return extended(BIC().bind(statistics), prices)

@@ -1,4 +1,4 @@
-"""The term by which extended criteria account for the number of possible edges."""
+"""Penalties of extended criteria, which account for the number of possible edges."""
 
 from __future__ import annotations
 
@@ -9,27 +9,26 @@ from isthmus.objectives import LocalScore
 from isthmus.objectives.penalised import PenalisedScore
 
 _PROHIBITIVE = 1e3
-"""Price per row of a parent for which there are too few rows."""
-
+"""Penalty per row of a parent for which there are too few rows."""
 
 _ROWS_PER_PARENT = 4
-"""With fewer rows per parent a family is noise; see ``benchmarks/false_edges.py``."""
+"""Minimum number of rows per parent, chosen by ``benchmarks/false_edges.py``."""
 
 
 def edge_prices(d: int, gamma: float) -> NDArray[np.float64]:
-    """Return ``2 * gamma * log(d)`` for each of 0, 1, … d parents."""
+    """Return the extended penalty ``2 * gamma * log(d)`` per parent, for 0, 1, … d parents."""
     prices: NDArray[np.float64] = 2.0 * gamma * np.log(max(d, 1)) * np.arange(d + 1)
     return prices
 
 
 def small_sample_prices(n: int, d: int, gamma: float) -> NDArray[np.float64]:
-    """Return what 0, 1, … d Gaussian parents must gain in log-likelihood, exactly for small n.
+    """Return penalties for 0, 1, … d Gaussian parents that are exact for few rows.
 
-    The extended BIC asks ``log(n) / 2 + 2 * gamma * log(d)`` nats of each parent. For many rows
-    that is a likelihood-ratio test at some level. For few rows the statistic has heavier tails,
-    since the residuals have only ``n - k - 2`` degrees of freedom; here each parent must pass the
-    test of the same level by the t distribution. More than one parent for every four rows is never
-    worth its price. For large n the two agree.
+    The extended BIC has a penalty of ``log(n) / 2 + 2 * gamma * log(d)`` nats per parent. For many
+    rows this is a likelihood-ratio test at some level. For few rows the statistic has heavier
+    tails, since the residuals have only ``n - k - 2`` degrees of freedom. With these penalties,
+    each parent must pass the t-test of the same level, and there is at most one parent per four
+    rows. For large n the two agree.
     """
     from scipy.special import erfc, stdtrit
 
@@ -48,5 +47,5 @@ def small_sample_prices(n: int, d: int, gamma: float) -> NDArray[np.float64]:
 
 
 def extended(score: LocalScore, prices: NDArray[np.float64]) -> LocalScore:
-    """Subtract ``prices[number of parents]`` from a score."""
+    """Return a score minus ``prices[number of parents]``."""
     return PenalisedScore(score, prices) if prices.any() else score

@@ -1,4 +1,4 @@
-"""What the Gaussian scores share: from moments to the compiled kernel."""
+"""Compiled scores of linear Gaussian networks, shared by all Gaussian scores."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from isthmus.statistics.moments import correlate
 from isthmus.types import Floats
 
 TOLERANCE = 1e-10
-"""Share of a column's variance below which the rest of it counts as determined by the others."""
+"""Fraction of a column's variance below which it counts as determined by other columns."""
 
 
 def bind_likelihood(moments: Moments, penalties: Floats) -> CompiledLocalScore:

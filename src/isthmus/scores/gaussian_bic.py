@@ -1,4 +1,4 @@
-"""Bayesian information criterion of linear Gaussian networks."""
+"""Bayesian information criterion for continuous variables."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from isthmus.statistics import Kind, Moments
 @final
 @dataclass(frozen=True)
 class GaussianBIC(Score[Moments, LocalScore]):
-    """Log-likelihood minus ``penalty * log(n) / 2`` for each parameter.
+    """BIC of linear Gaussian networks: log-likelihood minus a penalty per parameter.
 
-    A node with k parents has k + 2 parameters: coefficients, intercept and variance. Higher is
-    better.
+    For continuous variables; higher is better. The penalty is ``penalty * log(n) / 2`` per
+    parameter. A node with k parents has k + 2 parameters: coefficients, intercept and variance.
 
     Parameters
     ----------
     penalty
-        1 is the criterion itself; 2 is what other implementations of order search use by default
-        and gives sparser graphs.
+        Factor of the penalty. 1 is the standard criterion; larger values give sparser graphs. Other
+        implementations of order search use 2 by default.
     """
 
     penalty: float = 1.0
@@ -37,7 +37,7 @@ class GaussianBIC(Score[Moments, LocalScore]):
         require_number(self, "penalty", least=0)
 
     def bind(self, statistics: Moments) -> LocalScore:
-        """Give the objective that a search sees."""
+        """Bind the score to moments."""
         parents = np.arange(len(statistics.schema) + 1)
         penalties = self.penalty * 0.5 * np.log(statistics.n) * (parents + 2)
         return bind_likelihood(statistics.numeric(self), penalties)

@@ -1,4 +1,4 @@
-"""Extended Bayesian information criterion of linear Gaussian networks."""
+"""Extended Bayesian information criterion for continuous variables."""
 
 from __future__ import annotations
 
@@ -18,20 +18,21 @@ from isthmus.statistics import Kind, Moments
 @final
 @dataclass(frozen=True)
 class GaussianEBIC(Score[Moments, LocalScore]):
-    """BIC that also accounts for the number of edges there are to choose from.
+    """Extended BIC of linear Gaussian networks, which accounts for the number of possible edges.
 
-    ``GaussianBIC`` minus ``2 * gamma * log(d)`` for each edge among d variables (Foygel and
-    Drton, NeurIPS 2010, for graphical models). It keeps the number of false edges in check
-    when there are many variables, and every edge costs the same, so the score stays
-    score-equivalent.
+    For continuous variables; higher is better. It is ``GaussianBIC`` minus ``2 * gamma * log(d)``
+    per edge among d variables (Foygel and Drton, NeurIPS 2010, for graphical models), which limits
+    the number of false edges among many variables. All edges have the same extra penalty, so the
+    score stays score-equivalent.
 
     Parameters
     ----------
     gamma
-        Weight of the extra term: 0 is BIC, 0.5 and 1 are usual.
+        Weight of the extra penalty. 0 is BIC; 0.5 and 1 are common values.
     small_sample
-        Whether each edge must pass a test of the same level by the t distribution, which asks for
-        more when there are few rows. False is the criterion as published; for many rows both agree.
+        Whether the penalty is corrected for few rows: each edge must pass a t-test of the same
+        level, which is stricter if there are few rows. False is the criterion as published; for
+        many rows both agree.
     """
 
     gamma: float = 0.5
@@ -43,7 +44,7 @@ class GaussianEBIC(Score[Moments, LocalScore]):
         require_number(self, "gamma", least=0)
 
     def bind(self, statistics: Moments) -> LocalScore:
-        """Bind the score to statistics."""
+        """Bind the score to moments."""
         n, d = statistics.n, len(statistics.schema)
         if self.small_sample:
             edges = small_sample_prices(n, d, self.gamma)

@@ -1,4 +1,4 @@
-"""K2: the marginal likelihood of discrete networks under a flat prior."""
+"""K2 score: the marginal likelihood under a uniform prior."""
 
 from __future__ import annotations
 
@@ -19,17 +19,18 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True)
 class K2(Score[Counts, LocalScore]):
-    """Log marginal likelihood with every cell of every table counted once beforehand.
+    """K2 score: a log marginal likelihood with a pseudo-count of one in every cell.
 
-    Cooper and Herskovits 1992. Not score-equivalent: it prefers some directions to others
-    without evidence. A configuration of the parents that was never seen contributes exactly 0.
+    For discrete variables; higher is better (Cooper and Herskovits 1992). It is not
+    score-equivalent: it can prefer one direction of an edge without evidence. Configurations of the
+    parents that do not occur contribute exactly 0.
     """
 
     needs: ClassVar[type[Counts]] = Counts
     kind: ClassVar[Kind] = Kind.DISCRETE
 
     def bind(self, statistics: Counts) -> LocalScore:
-        """Give the objective that a search sees."""
+        """Bind the score to counts."""
 
         def form() -> tuple[Form, float]:
             from isthmus.numerics.discrete import Form

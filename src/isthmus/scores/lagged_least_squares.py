@@ -1,4 +1,4 @@
-"""Least squares of each step on the same and on earlier steps, from moments."""
+"""Least squares with lagged effects, for time series."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ from isthmus.statistics import Kind, Moments
 @final
 @dataclass(frozen=True)
 class LaggedLeastSquares(Score[Moments, AdditiveLoss]):
-    """``|x_t - x_t W - Σ_k x_{t-k} A_k|² / 2n`` on centred columns.
+    """Squared error ``|x_t - x_t W - Σ_k x_{t-k} A_k|² / 2n`` of a vector autoregression.
 
-    The schema states which variables are of earlier time steps, as that of a `Series` does; only
-    moments are needed, so realisations may lie at many sites.
+    For time series, on centred columns; lower is better. The schema states which columns are lagged
+    variables, as the schema of a `Series` does. Only moments are needed, so realisations may be at
+    many sites.
     """
 
     needs: ClassVar[type[Moments]] = Moments
@@ -37,19 +38,19 @@ class LaggedLeastSquares(Score[Moments, AdditiveLoss]):
         """Bind the score to the moments of a series."""
         lag_of = statistics.schema.lag_of
         name_of = {lag: name for name, lag in lag_of.items()}
-        now = [name for name, lag in lag_of.items() if lag.steps == 0]
+        present = [name for name, lag in lag_of.items() if lag.steps == 0]
         lags = statistics.schema.lags
-        wanted = [Lag(name, steps) for steps in range(lags + 1) for name in now]
-        lacking = [lag for lag in wanted if lag not in name_of]
-        if lags == 0 or lacking or len(wanted) != len(lag_of):
+        expected = [Lag(name, steps) for steps in range(lags + 1) for name in present]
+        missing = [lag for lag in expected if lag not in name_of]
+        if lags == 0 or missing or len(expected) != len(lag_of):
             raise MismatchError(
                 f"{self!r} needs every variable at every earlier time step; "
-                + (f"{tuple(lacking[0])} is not there." if lacking else "there are none.")
+                + (f"{tuple(missing[0])} is missing." if missing else "there are none.")
                 + " Give Series(table, lags=2), or a schema made by Schema.with_lags."
             )
-        nodes = [name_of[lag] for lag in wanted]
+        nodes = [name_of[lag] for lag in expected]
         covariance = statistics.numeric(self).select(nodes).covariance()
-        d = len(now)
+        d = len(present)
         return QuadraticAdditiveLoss(
             nodes,
             np.arange(len(nodes)),
@@ -57,5 +58,5 @@ class LaggedLeastSquares(Score[Moments, AdditiveLoss]):
             covariance[:, :d].copy(),
             covariance.diagonal()[:d].copy(),
             sample_size=statistics.n,
-            lags=wanted,
+            lags=expected,
         )

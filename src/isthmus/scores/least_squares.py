@@ -1,4 +1,4 @@
-"""Least squares: the smooth loss of a linear model, from moments."""
+"""Least squares of linear models."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from isthmus.statistics import Kind, Moments
 @final
 @dataclass(frozen=True)
 class LeastSquares(Score[Moments, SmoothLoss]):
-    """``|X - X W|^2 / (2 n)`` on centred columns, for searches over weights.
+    """Squared error ``|X - X W|^2 / (2 n)`` of linear models, as a smooth loss of edge weights.
 
-    Lower is better. The loss reads the variances of the columns: on other units it prefers other
-    graphs.
+    For continuous variables, on centred columns; lower is better. The loss depends on the scale of
+    the columns: a change of units can change the best graph.
     """
 
     needs: ClassVar[type[Moments]] = Moments
@@ -24,6 +24,6 @@ class LeastSquares(Score[Moments, SmoothLoss]):
     gives: ClassVar[Capabilities] = frozenset({EDGE_WEIGHTS, SECOND_MOMENTS})
 
     def bind(self, statistics: Moments) -> SmoothLoss:
-        """Give the objective that a search sees."""
+        """Bind the score to moments."""
         moments = statistics.numeric(self)
         return QuadraticLoss(moments.schema.names, moments.covariance(), moments.n)

@@ -1,4 +1,4 @@
-"""The Gaussian likelihood of a linear model as a smooth loss that does not see units."""
+"""Gaussian likelihood of linear models, as a smooth loss of edge weights."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from isthmus.statistics import Kind, Moments
 @final
 @dataclass(frozen=True)
 class LinearLikelihood(Score[Moments, SmoothLoss]):
-    """Negative Gaussian log-likelihood with a free noise variance for each node.
+    """Negative Gaussian log-likelihood of linear models, with a free noise variance per node.
 
-    Lower is better. Unlike :class:`~isthmus.LeastSquares` it gives the same graphs in all units, so
-    standardising the data changes nothing; and it cannot tell Markov-equivalent graphs apart, so
-    the answer is an equivalence class. With a quasi-MCP penalty its minimum is a sparsest graph
-    that fits (Deng, Bello, Ravikumar and Aragam 2024, arXiv 2410.06163).
+    For continuous variables; lower is better. Unlike :class:`~isthmus.LeastSquares`, it does not
+    depend on the scale of the columns, and Markov-equivalent graphs have the same value, so the
+    result is an equivalence class. With a quasi-MCP penalty its minimum is a sparsest graph that
+    fits the data (Deng, Bello, Ravikumar and Aragam 2024, arXiv 2410.06163).
     """
 
     needs: ClassVar[type[Moments]] = Moments
@@ -27,6 +27,6 @@ class LinearLikelihood(Score[Moments, SmoothLoss]):
     gives: ClassVar[Capabilities] = frozenset({EDGE_WEIGHTS, SECOND_MOMENTS})
 
     def bind(self, statistics: Moments) -> SmoothLoss:
-        """Give the objective that a search sees."""
+        """Bind the score to moments."""
         moments = statistics.numeric(self)
         return LikelihoodLoss(moments.schema.names, moments.covariance(), moments.n)

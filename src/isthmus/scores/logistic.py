@@ -1,4 +1,4 @@
-"""Logistic regression of truth values on each other, from rows."""
+"""Logistic regression of binary variables."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ from isthmus.statistics import Kind, Rows
 @final
 @dataclass(frozen=True)
 class Logistic(Score[Rows, AdditiveLoss]):
-    """Minus the mean log-likelihood of ``P(x_j = 1) = sigmoid(b_j + Σ_i w_ij x_i)``.
+    """Negative mean log-likelihood of logistic regressions, as a smooth loss of edge weights.
 
-    For columns of two levels; the first level counts 0, the second 1. Needs rows.
+    For binary columns; lower is better. The model is ``P(x_j = 1) = sigmoid(b_j + Σ_i w_ij x_i)``,
+    where the first level is 0 and the second is 1. The score needs rows.
     """
 
     needs: ClassVar[type[Rows]] = Rows
@@ -30,12 +31,12 @@ class Logistic(Score[Rows, AdditiveLoss]):
     gives: ClassVar[Capabilities] = frozenset({ADDITIVE_MODEL})
 
     def bind(self, statistics: Rows) -> AdditiveLoss:
-        """Give the objective that a search sees."""
+        """Bind the score to rows."""
         wide = [v.name for v in statistics.schema.variables if len(v.levels) > 2]
         if wide:
             raise MismatchError(
-                f"Logistic takes columns of two levels; {wide[:5]} have more. "
-                "Join levels until two are left, or learn from counts with BIC() or BDeu()."
+                f"Logistic needs columns with two levels; {wide[:5]} have more. "
+                "Merge levels until two remain, or use BIC() or BDeu()."
             )
         values = statistics.values
         return GeneralisedLinearLoss(statistics.schema.names, values, values, Bernoulli())

@@ -1,4 +1,4 @@
-"""Least squares with one small neural network per node, from rows."""
+"""Least squares with one small neural network per node."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from isthmus.statistics import Kind, Rows
 from isthmus.types import Bools, Floats
 
 _GRID = 2.0**-24
-"""Rows are rounded to this share of the noise: in another unit they then are the same, bit by bit,
+"""Rows are rounded to this fraction of the noise. They are then identical bit by bit in all units,
 and an optimisation with many local minima ends in the same one."""
 _CURVES = 4
 """Number of functions of a column by which two columns are compared."""
@@ -25,20 +25,21 @@ _CURVES = 4
 @final
 @dataclass(frozen=True)
 class Perceptrons(Score[Rows, ParametricLoss]):
-    """``|x_j - f_j(x)|² / 2n`` with f_j one hidden layer of sigmoids over the causes of j.
+    """Squared error ``|x_j - f_j(x)|² / 2n`` of neural networks with one hidden layer per node.
 
-    Columns are centred and divided by one number, the smallest of their standard deviations: where
-    all noise has one scale, this is an upper bound on it. So a common unit does not matter, and
-    weights, penalties and ``ridge`` are in units of the noise. The weight of an edge is the norm of
-    what leads from the cause into the hidden layer of the effect (Zheng et al. 2020, arXiv
-    1909.13189). Needs rows, and JAX: the extra ``numerics``.
+    For continuous variables; lower is better. Columns are centred and divided by the smallest of
+    their standard deviations, which is an upper bound on the noise if all noise has the same scale.
+    A common unit therefore does not matter, and weights, penalties and ``ridge`` are in units of
+    the noise. The weight of an edge is the norm of the weights from the cause to the hidden layer
+    of the effect (Zheng et al. 2020, arXiv 1909.13189). The score needs rows, and JAX: install the
+    extra ``numerics``.
 
     Parameters
     ----------
     hidden
-        Units in the hidden layer of each node.
+        Number of units in the hidden layer of each node.
     ridge
-        Half of this times the sum of the squares of all weights is added.
+        Ridge penalty: half of this times the sum of all squared weights is added to the loss.
     """
 
     hidden: int = 10
@@ -140,10 +141,10 @@ class PerceptronLoss(ParametricLoss):
         return PerceptronLoss(names, self._rows[:, list(nodes)], self.unit, self._options)
 
     def looks_dependent(self) -> Bools:
-        """Compare all pairs of columns by the correlations of curves in both of them.
+        """Test all pairs of columns for dependence, by correlations of functions of both columns.
 
-        Products of causes show in them, too. Under independence n times the sum of the squared
-        correlations is about chi-squared; the level lets through a tenth of a pair per node.
+        Interactions of causes are detected too. Under independence, n times the sum of the squared
+        correlations is approximately chi-squared; the level admits 0.1 false pairs per node.
         """
         from scipy.stats import chi2
 
@@ -154,20 +155,20 @@ class PerceptronLoss(ParametricLoss):
         flat = blocks.reshape(n, d * _CURVES)
         squares = (flat.T @ flat / n) ** 2
         sums = n * squares.reshape(d, _CURVES, d, _CURVES).sum(axis=(1, 3))
-        found: Bools = sums > float(chi2.isf(0.2 / max(d, 2), _CURVES**2))
-        np.fill_diagonal(found, val=False)
-        return found
+        dependent: Bools = sums > float(chi2.isf(0.2 / max(d, 2), _CURVES**2))
+        np.fill_diagonal(dependent, val=False)
+        return dependent
 
 
 def _curves(column: Floats) -> Floats:
-    """Return uncorrelated, bounded functions of the ranks of a column: cosines of them."""
+    """Return uncorrelated bounded functions of a column: cosines of its ranks."""
     from scipy.stats import rankdata
 
     if not np.ptp(column) > 0.0:
         return np.zeros((len(column), _CURVES))
-    share = (rankdata(column) - 0.5) / len(column)
-    curves = np.cos(np.pi * share[:, None] * np.arange(1, _CURVES + 1))
+    quantiles = (rankdata(column) - 0.5) / len(column)
+    curves = np.cos(np.pi * quantiles[:, None] * np.arange(1, _CURVES + 1))
     curves -= curves.mean(axis=0)
     spread = curves.std(axis=0)
-    found: Floats = curves / np.where(spread > 1e-9, spread, 1.0)
-    return found
+    scaled: Floats = curves / np.where(spread > 1e-9, spread, 1.0)
+    return scaled

@@ -1,4 +1,4 @@
-"""Poisson regression of counts on each other, from rows."""
+"""Poisson regression of counts."""
 
 from __future__ import annotations
 
@@ -22,15 +22,16 @@ from isthmus.statistics import Rows
 @final
 @dataclass(frozen=True)
 class Poisson(Score[Rows, AdditiveLoss]):
-    """Minus the mean log-likelihood of ``x_j ~ Poisson(exp(b_j + Σ_i w_ij z_i))``.
+    """Negative mean log-likelihood of Poisson regressions, as a smooth loss of edge weights.
 
-    For columns of counts. As a cause a count enters as ``z = log(1 + x)``: with the count itself
-    the predictor of a chain explodes, for its exponential is a count again. Needs rows.
+    For columns of counts; lower is better. The model is
+    ``x_j ~ Poisson(exp(b_j + Σ_i w_ij z_i))`` with predictors ``z = log(1 + x)``. With the counts
+    themselves as predictors, means would grow exponentially along a chain. The score needs rows.
 
     Parameters
     ----------
     log_causes
-        False for ``z = x``, as in the original NOTEARS.
+        Whether predictors are ``log(1 + x)``. False uses ``z = x``, as in the original NOTEARS.
     """
 
     log_causes: bool = True
@@ -39,13 +40,13 @@ class Poisson(Score[Rows, AdditiveLoss]):
     gives: ClassVar[Capabilities] = frozenset({ADDITIVE_MODEL})
 
     def bind(self, statistics: Rows) -> AdditiveLoss:
-        """Give the objective that a search sees."""
+        """Bind the score to rows."""
         counts = statistics.numbers()
-        bad = ((counts < 0) | (counts != np.rint(counts))).any(axis=0)
-        if bad.any():
-            names = [n for n, b in zip(statistics.schema.names, bad, strict=True) if b]
+        invalid = ((counts < 0) | (counts != np.rint(counts))).any(axis=0)
+        if invalid.any():
+            names = [n for n, b in zip(statistics.schema.names, invalid, strict=True) if b]
             raise MismatchError(
-                f"Poisson takes columns of counts 0, 1, 2 …; {names[:5]} hold other numbers. "
+                f"Poisson needs columns of counts 0, 1, 2 …; {names[:5]} contain other numbers. "
                 "Use LeastSquares() or AdditiveLeastSquares() for measurements."
             )
         causes = np.log1p(counts) if self.log_causes else counts

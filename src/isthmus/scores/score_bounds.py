@@ -1,7 +1,7 @@
-"""What the scores know of the supersets of a parent set; see ``isthmus.objectives.score_bound``.
+"""Upper bounds on the scores of supersets of a parent set; see ``isthmus.objectives.score_bound``.
 
-All of it follows from two facts: a likelihood does not fall when parents are added, and it cannot
-rise above its value with all other variables as parents.
+They follow from two facts: a likelihood does not decrease when parents are added, and it is at most
+the likelihood with all other variables as parents.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 
 
 _AT_ONCE = 1 << 20
-"""So many codes are compared in one go."""
-_MOST_PAIRS = 100
-"""Up to here entropies given two others are computed: a million numbers."""
+"""Number of codes that are compared at once."""
+_MAX_PAIRS = 100
+"""Maximum number of variables for entropies given two others: a million numbers."""
 
 
 def likelihood_bound(counts: Counts, each: float) -> ScoreBound:
-    """Bound a log-likelihood minus ``each`` for every free parameter.
+    """Return the bound for a log-likelihood minus ``each`` per free parameter.
 
-    The three rules for BIC: the penalty of a superset is at least that of the set; the likelihood
-    is at most that with all parents; a parent adds at most its own conditional entropy.
+    The penalty of a superset is at least that of the set, the likelihood is at most that with all
+    parents, and a parent adds at most its own conditional entropy.
     """
     cards = counts.schema.cardinalities.astype(np.float64)
     d = len(cards)
@@ -49,11 +49,12 @@ def likelihood_bound(counts: Counts, each: float) -> ScoreBound:
 
 
 def dirichlet_bound(counts: Counts) -> ScoreBound:
-    """Bound BDeu and K2.
+    """Return the bound for BDeu and K2.
 
-    Both are the probability of the child's column read from top to bottom. The first time a
-    level appears under a configuration of the parents its probability is at most one in r,
-    so each combination that the data hold costs log r at least; supersets have more of them.
+    Both are products of predictive probabilities, row by row. The first time that a level of the
+    child appears with a configuration of the parents, its probability is at most 1 / r for r
+    levels. Each combination in the data therefore costs at least log r, and supersets have more
+    combinations.
     """
     cards = counts.schema.cardinalities.astype(np.float64)
     d = len(cards)
@@ -84,10 +85,10 @@ def dirichlet_bound(counts: Counts) -> ScoreBound:
 def gaussian_bound(
     correlation: Floats, log_scale: Floats, tables: tuple[Floats, Floats, Floats], tolerance: float
 ) -> ScoreBound:
-    """Bound ``a[k] - b[k] log v(child | parents) - c[k] log det R[parents]``.
+    """Return the bound for ``a[k] - b[k] log v(child | parents) - c[k] log det R[parents]``.
 
-    A variance given some others is at least that given all others, and a determinant is at least
-    the product of those.
+    A variance given some variables is at least that given all others, and a determinant is at least
+    the product of the variances given all others.
     """
     a, b, c = tables
     d = len(log_scale)
@@ -95,7 +96,7 @@ def gaussian_bound(
     if np.ptp(c) > 0:
         return ScoreBound.none(d)
     weight = c[0] * lowest
-    # A set of size k has supersets of each size from k on; take the best of them.
+    # A set of size k has supersets of each size from k on: take the maximum over sizes.
     values = a[None, :] - b[None, :] * lowest[:, None] - np.arange(d + 1) * weight.min()
     top = np.maximum.accumulate(values[:, ::-1], axis=1)[:, ::-1] + np.arange(d + 1) * weight.min()
     return ScoreBound(
@@ -115,7 +116,7 @@ def block_bound(
     penalty: float,
     tolerance: float,
 ) -> ScoreBound:
-    """Bound the score of blocks of columns."""
+    """Return the bound for scores of blocks of columns."""
     sizes = np.diff(starts).astype(np.float64)
     d = len(sizes)
     lowest = sizes * np.log(tolerance)
@@ -134,7 +135,7 @@ def block_bound(
 
 
 def _log_variance_given_all(correlation: Floats, tolerance: float) -> Floats:
-    """Logarithm of each column's variance given all others; low where it is uncertain."""
+    """Return the log variance of each column given all others; a lower bound if ill-conditioned."""
     lowest = np.full(len(correlation), np.log(tolerance))
     if np.linalg.eigvalsh(correlation)[0] > 1e3 * tolerance:
         precision = np.diagonal(np.linalg.inv(correlation))
@@ -143,20 +144,20 @@ def _log_variance_given_all(correlation: Floats, tolerance: float) -> Floats:
 
 
 def _likelihood_given_all(rows: CodedRows) -> Floats:
-    """Maximised log-likelihood of each column given all others."""
+    """Return the maximised log-likelihood of each column given all others."""
     codes, weights = rows.codes, rows.filled().astype(np.float64)
     d, m = codes.shape
     rng = np.random.default_rng(0)
     words = rng.integers(0, 2**63, (d, int(codes.max(initial=0)) + 1), dtype=np.uint64)
-    marks = np.stack([words[v][codes[v]] for v in range(d)]) if d else np.empty((0, m), np.uint64)
-    whole = np.bitwise_xor.reduce(marks, axis=0)
-    joint = _sum_n_log_n(codes, None, whole, weights)
-    found = np.empty(d)
+    hashes = np.stack([words[v][codes[v]] for v in range(d)]) if d else np.empty((0, m), np.uint64)
+    row_hashes = np.bitwise_xor.reduce(hashes, axis=0)
+    joint = _sum_n_log_n(codes, None, row_hashes, weights)
+    likelihoods = np.empty(d)
     for v in range(d):
-        given = _sum_n_log_n(codes, v, whole ^ marks[v], weights)
-        # Zero is always right: it is given when two different rows have the same mark.
-        found[v] = 0.0 if given is None or joint is None else min(0.0, joint - given + 1e-9)
-    return found
+        given = _sum_n_log_n(codes, v, row_hashes ^ hashes[v], weights)
+        # Zero is always a valid bound; it is used if two different rows have the same hash.
+        likelihoods[v] = 0.0 if given is None or joint is None else min(0.0, joint - given + 1e-9)
+    return likelihoods
 
 
 def _sum_n_log_n(
@@ -182,7 +183,7 @@ def _sum_n_log_n(
 
 
 def _entropies(counts: Counts) -> Floats:
-    """Entropy times n of each column, given each other one, and given each two of them."""
+    """Return the entropy times n of each column given one and given two other columns."""
     from isthmus.numerics.discrete import Form, discrete_score, pack_discrete
 
     assert counts.joint is not None
@@ -196,17 +197,17 @@ def _entropies(counts: Counts) -> Floats:
     names = counts.schema.names
     local = CompiledLocalScore(names, discrete_score.address, data, keep, equivalent=True)
     d = len(names)
-    pairs = d <= _MOST_PAIRS
-    found = np.zeros((d, d if pairs else 1, d))
+    pairs = d <= _MAX_PAIRS
+    entropies = np.zeros((d, d if pairs else 1, d))
     for j in range(d):
         others = [p for p in range(d) if p != j]
         values = -local.extensions(j, (), others)
-        found[j, j if pairs else 0, j] = values[0]
+        entropies[j, j if pairs else 0, j] = values[0]
         for i, p in enumerate(others):
             if pairs:
                 given = -local.extensions(j, [p], others[:i])
-                found[others[:i], p, j] = found[p, others[:i], j] = given[1:]
-                found[p, p, j] = given[0]
+                entropies[others[:i], p, j] = entropies[p, others[:i], j] = given[1:]
+                entropies[p, p, j] = given[0]
             else:
-                found[p, 0, j] = values[1 + i]
-    return np.maximum(found, 0.0)
+                entropies[p, 0, j] = values[1 + i]
+    return np.maximum(entropies, 0.0)

@@ -1,4 +1,4 @@
-"""What the scores on counts share: the compiled kernel over rows, and one table at a time."""
+"""Scores of contingency tables, shared by all scores for discrete variables."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 TableScore: TypeAlias = Callable[[Integers], float]
-"""Scores a table of parent configurations (rows) by levels of the child (columns)."""
+"""A score of a table with parent configurations as rows and levels of the child as columns."""
 
 
 def bind_counts(
@@ -25,20 +25,20 @@ def bind_counts(
     equivalent: bool,
     ceiling: Callable[[], ScoreBound] | None = None,
 ) -> LocalScore:
-    """Bind to the joint rows by the compiled kernel, or to planned tables one by one.
+    """Bind a score to counts: to the joint rows if they are available, otherwise to single tables.
 
     Parameters
     ----------
     counts
-        What was counted.
+        The counts.
     form
-        Gives the form of the compiled score and its parameter; called only if it is used.
+        Returns the form of the compiled score and its parameter; called only if needed.
     table_score
         The same score of one table.
     equivalent
-        Whether Markov-equivalent graphs always get the same total.
+        Whether Markov-equivalent graphs always have the same total.
     ceiling
-        Makes what is known of supersets; called only if it is used.
+        Returns the bound on supersets; called only if needed.
     """
     names = counts.schema.names
     joint = counts.joint
@@ -66,25 +66,25 @@ def bind_counts(
 
 
 def log_likelihood(table: Integers) -> float:
-    """Maximised log-likelihood of the child given its parents."""
+    """Return the maximised log-likelihood of the child given its parents."""
     from scipy.special import xlogy
 
     return float(xlogy(table, table).sum() - xlogy(table.sum(axis=1), table.sum(axis=1)).sum())
 
 
 def free_parameters(table: Integers) -> int:
-    """Number of free parameters, those of unseen configurations included."""
+    """Return the number of free parameters, including configurations that do not occur."""
     configurations, levels = table.shape
     return int(configurations * (levels - 1))
 
 
 def log_dirichlet(table: Integers, per_cell: float) -> float:
-    """Log marginal likelihood under a symmetric Dirichlet prior for each configuration."""
+    """Return the log marginal likelihood under a symmetric Dirichlet prior per configuration."""
     from scipy.special import gammaln
 
-    # An unseen configuration contributes nothing; leaving it out keeps that exact.
-    seen = table[table.sum(axis=1) > 0]
+    # Configurations that do not occur contribute exactly 0, so they are left out.
+    observed = table[table.sum(axis=1) > 0]
     r = table.shape[1]
-    total = gammaln(r * per_cell) - gammaln(r * per_cell + seen.sum(axis=1))
-    cells = gammaln(per_cell + seen) - gammaln(per_cell)
+    total = gammaln(r * per_cell) - gammaln(r * per_cell + observed.sum(axis=1))
+    cells = gammaln(per_cell + observed) - gammaln(per_cell)
     return float(total.sum() + cells.sum())

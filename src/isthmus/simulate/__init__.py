@@ -1,4 +1,4 @@
-"""Random graphs and data with a known truth, and measures of how much scale gives away."""
+"""Random graphs, simulated data, and measures of sortability."""
 
 from isthmus.simulate.baselines import SortBy, sort_and_regress
 from isthmus.simulate.discrete import discrete, discrete_network

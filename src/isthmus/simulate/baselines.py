@@ -1,4 +1,4 @@
-"""Sort and regress: the trivial learner every benchmark should carry."""
+"""Sort-and-regress baselines."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from isthmus.simulate.streams import Purpose, stream
 from isthmus.types import Floats
 
 COLLINEAR = 1e-10
-"""Share of a column's variance that must be left for it to enter a regression."""
+"""A column enters a regression only if more than this fraction of its variance is unexplained."""
 
 
 class SortBy(StrEnum):
-    """What the nodes are sorted by, smallest first."""
+    """Key by which nodes are sorted, smallest first."""
 
     VARIANCE = "variance"
     R_SQUARED = "r_squared"
@@ -27,35 +27,35 @@ class SortBy(StrEnum):
 
 
 def sort_and_regress(data: Any, *, by: SortBy = SortBy.VARIANCE, seed: int = 0) -> DAG:
-    """Sort the columns, regress each on those before it, and keep what BIC keeps.
+    """Sort the columns and regress each column on those before it, with selection by BIC.
 
-    A method that does no better than this has learned nothing but scale (`SortBy.VARIANCE`, arXiv
-    2102.13647) or explained share (`SortBy.R_SQUARED`, arXiv 2303.18211). The papers select
-    regressors by a BIC-tuned adaptive lasso; here it is forward–backward stepwise selection by
-    BIC, which needs moments only.
+    A method that is not better than this baseline has learned only the scale of the columns
+    (`SortBy.VARIANCE`, arXiv 2102.13647) or their explained variance (`SortBy.R_SQUARED`, arXiv
+    2303.18211). The papers select regressors by an adaptive lasso tuned by BIC. This function uses
+    forward–backward stepwise selection by BIC, which needs moments only.
 
     Parameters
     ----------
     data
-        A `Simulation`, `Moments`, or a mapping or table of numeric columns by name.
+        A `Simulation`, `Moments`, or a mapping or table of named numeric columns.
     by
-        What to sort by. `SortBy.RANDOM` is the control: any sparse graph along a random order.
+        Sort key. `SortBy.RANDOM` is a control: a sparse graph along a random order.
     seed
-        For `SortBy.RANDOM` only.
+        Random seed, for `SortBy.RANDOM` only.
     """
     names = column_names(data)
     covariance, n = second_moments(data, names)
     order = _order(covariance, names, by, seed)
     parents: list[list[int]] = [[] for _ in names]
     for position in range(1, len(names)):
-        target, before = int(order[position]), order[:position]
-        chosen = stepwise(
-            covariance[np.ix_(before, before)],
-            covariance[before, target],
+        target, candidates = int(order[position]), order[:position]
+        selected = stepwise(
+            covariance[np.ix_(candidates, candidates)],
+            covariance[candidates, target],
             float(covariance[target, target]),
             n,
         )
-        parents[target] = [int(before[k]) for k in chosen]
+        parents[target] = [int(candidates[k]) for k in selected]
     return DAG.from_parents(names, parents)
 
 
@@ -67,18 +67,18 @@ def _order(covariance: Floats, names: tuple[str, ...], by: SortBy, seed: int) ->
 
 
 def stepwise(gram: Floats, cross: Floats, variance: float, n: int) -> list[int]:
-    """Choose regressors by forward–backward selection with BIC.
+    """Select regressors by forward–backward stepwise selection with BIC.
 
     Parameters
     ----------
     gram
-        Covariance of the candidates.
+        Covariance matrix of the candidates.
     cross
-        Their covariance with the target.
+        Covariances of the candidates with the target.
     variance
         Variance of the target.
     n
-        Number of rows; the price of a regressor is log n, its gain n log(rss before / after).
+        Number of rows. A regressor costs log n and gains n log(rss before / rss after).
 
     Returns
     -------
@@ -89,46 +89,46 @@ def stepwise(gram: Floats, cross: Floats, variance: float, n: int) -> list[int]:
         raise DataError(f"Regression needs at least 2 rows; there are {n}.")
     p = len(cross)
     scale = np.diag(gram).copy()
-    # The swept matrix holds, for candidates outside, what is left of them after those inside.
+    # After sweeping, the other entries are residual covariances given the selected candidates.
     swept = np.empty((p + 1, p + 1))
     swept[:p, :p], swept[:p, p], swept[p, :p], swept[p, p] = gram, cross, cross, variance
-    inside = np.zeros(p, dtype=np.bool_)
-    price = np.log(n)
-    while inside.sum() < min(p, n - 2) and swept[p, p] > COLLINEAR * variance:
-        left = np.diag(swept)[:p]
-        open_to = ~inside & (left > COLLINEAR * scale)
+    selected = np.zeros(p, dtype=np.bool_)
+    penalty = np.log(n)
+    while selected.sum() < min(p, n - 2) and swept[p, p] > COLLINEAR * variance:
+        residual = np.diag(swept)[:p]
+        available = ~selected & (residual > COLLINEAR * scale)
         explained = np.zeros(p)
-        explained[open_to] = swept[:p, p][open_to] ** 2 / left[open_to]
+        explained[available] = swept[:p, p][available] ** 2 / residual[available]
         best = int(np.argmax(explained))
-        share = min(explained[best] / swept[p, p], 1.0 - 1e-15)
-        if -n * np.log1p(-share) <= price:
+        fraction = min(explained[best] / swept[p, p], 1.0 - 1e-15)
+        if -n * np.log1p(-fraction) <= penalty:
             break
         _sweep(swept, best)
-        inside[best] = True
-        _drop_needless(swept, inside, n, price, keep=best)
-    return [int(k) for k in np.flatnonzero(inside)]
+        selected[best] = True
+        _backward(swept, selected, n, penalty, keep=best)
+    return [int(k) for k in np.flatnonzero(selected)]
 
 
-def _drop_needless(
-    swept: Floats, inside: NDArray[np.bool_], n: int, price: float, *, keep: int
+def _backward(
+    swept: Floats, selected: NDArray[np.bool_], n: int, penalty: float, *, keep: int
 ) -> None:
-    """Take out regressors that no longer pay, the least useful first."""
-    p = len(inside)
+    """Remove regressors whose gain is below the penalty, the least useful first."""
+    p = len(selected)
     while True:
-        rivals = np.flatnonzero(inside)
-        rivals = rivals[rivals != keep]
-        if not len(rivals):
+        removable = np.flatnonzero(selected)
+        removable = removable[removable != keep]
+        if not len(removable):
             return
-        loss = swept[rivals, p] ** 2 / -np.diag(swept)[rivals]
+        loss = swept[removable, p] ** 2 / -np.diag(swept)[removable]
         least = int(np.argmin(loss))
-        if n * np.log1p(loss[least] / swept[p, p]) >= price:
+        if n * np.log1p(loss[least] / swept[p, p]) >= penalty:
             return
-        _sweep(swept, int(rivals[least]), back=True)
-        inside[rivals[least]] = False
+        _sweep(swept, int(removable[least]), back=True)
+        selected[removable[least]] = False
 
 
 def _sweep(matrix: Floats, k: int, *, back: bool = False) -> None:
-    """Sweep pivot k in or out in place: a swept pivot is the negative of its inverse entry."""
+    """Sweep pivot k in or, with ``back``, out, in place."""
     pivot = matrix[k, k]
     column = matrix[:, k].copy()
     matrix -= np.outer(column, column) / pivot

@@ -1,4 +1,4 @@
-"""Discrete data: from a given network, and random networks."""
+"""Simulate discrete data and random discrete networks."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from isthmus.simulate.result import Simulation
 from isthmus.simulate.streams import Purpose, stream
 
 LARGEST_TABLE = 50_000_000
+"""Maximum number of cells of a simulated table."""
 
 
 def discrete(network: DiscreteNetwork, n: int, *, seed: int) -> Simulation:
-    """Draw n rows from a discrete network, as labels.
+    """Draw rows from a discrete network.
 
     Parameters
     ----------
     network
-        Such as ``isthmus.io.read_bif(path)`` or `discrete_network`.
+        The network, for example from ``isthmus.io.read_bif(path)`` or `discrete_network`.
     n
         Number of rows.
     seed
-        Same seed, same data.
+        Random seed. The same seed gives the same data.
 
     Notes
     -----
-    Labels, not codes, are given, so that a level that happens not to be drawn changes nothing in
-    the meaning of the others.
+    The data are labels instead of codes, so that they do not depend on levels that do not occur.
     """
     data = network.sample_labels(n, seed=seed)
     return Simulation(network.dag, {name: data[name] for name in network.dag.nodes})
@@ -43,20 +43,20 @@ def discrete_network(
     concentration: float = 1.0,
     seed: int,
 ) -> DiscreteNetwork:
-    """Draw a discrete network: each row of each table is Dirichlet.
+    """Draw a discrete network with tables from Dirichlet distributions.
 
     Parameters
     ----------
     dag
         The graph.
     cardinalities
-        Number of levels of every node; or a smallest and a largest number, drawn uniformly; or
-        one number for each node. At least 2.
+        Number of levels, at least 2: one number for all nodes, or a minimum and a maximum to draw
+        from uniformly, or one number per node.
     concentration
-        Of the symmetric Dirichlet law: small values give near-deterministic tables, large ones
-        near-uniform tables, in which edges can hardly be seen.
+        Parameter of the symmetric Dirichlet distribution. Small values give nearly deterministic
+        tables, large values nearly uniform ones, in which edges are hard to detect.
     seed
-        Same seed, same network.
+        Random seed. The same seed gives the same network.
     """
     if not concentration > 0:
         raise DataError(f"concentration must be positive; {concentration} was given.")
@@ -68,11 +68,11 @@ def discrete_network(
         if rows * sizes[name] > LARGEST_TABLE:
             raise DataError(
                 f"The table of {name!r} with its {len(shape)} parents would have "
-                f"{rows * sizes[name]:,} cells. Take fewer levels or a sparser graph."
+                f"{rows * sizes[name]:,} cells. Use fewer levels or a sparser graph."
             )
         rng = stream(seed, Purpose.TABLES, j)
-        drawn = rng.dirichlet(np.full(sizes[name], float(concentration)), size=rows)
-        tables[name] = drawn.reshape(*shape, sizes[name])
+        table = rng.dirichlet(np.full(sizes[name], float(concentration)), size=rows)
+        tables[name] = table.reshape(*shape, sizes[name])
     levels = {name: tuple(f"s{k}" for k in range(sizes[name])) for name in dag.nodes}
     return DiscreteNetwork(dag=dag, levels=levels, tables=tables)
 
@@ -88,11 +88,11 @@ def _cardinalities(
     else:
         low, high = given if isinstance(given, tuple) else (given, given)
         if low > high:
-            raise DataError(f"The smallest cardinality {low} is above the largest {high}.")
+            raise DataError(f"The minimum cardinality {low} is above the maximum {high}.")
         rng = stream(seed, Purpose.CARDINALITIES)
         drawn = rng.integers(low, high, size=len(dag.nodes), endpoint=True)
         sizes = dict(zip(dag.nodes, drawn.tolist(), strict=True))
     small = [name for name, size in sizes.items() if size < 2]
     if small:
-        raise DataError(f"A discrete variable has at least 2 levels; fewer were asked for {small}.")
+        raise DataError(f"A discrete variable needs at least 2 levels; {small} have fewer.")
     return sizes

@@ -1,4 +1,4 @@
-"""Linear structural equations."""
+"""Simulate linear structural equation models."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ from isthmus.types import Floats
 @final
 @dataclass(frozen=True, eq=False)
 class LinearModel:
-    """Linear equations x_j = Σ_i w_ij x_i + e_j along a graph, all means zero.
+    """A linear structural equation model ``x_j = Σ_i w_ij x_i + e_j`` with means of zero.
 
     Attributes
     ----------
     dag
         The graph.
     weights
-        One weight for each edge.
+        Weight of each edge.
     variances
         Noise variance of each node.
     noise
-        Shape of the noise.
+        Distribution of the noise.
     """
 
     dag: DAG
@@ -47,9 +47,9 @@ class LinearModel:
 
     def __post_init__(self) -> None:
         if set(self.weights) != set(self.dag.edges):
-            raise GraphError("Give one weight for each edge of the graph, and none besides.")
+            raise GraphError("weights must have exactly one entry per edge of the graph.")
         if set(self.variances) != set(self.dag.nodes):
-            raise GraphError("Give one noise variance for each node, and none besides.")
+            raise GraphError("variances must have exactly one entry per node of the graph.")
         if not all(v > 0 for v in self.variances.values()):
             raise DataError("Noise variances must be positive.")
         object.__setattr__(self, "weights", MappingProxyType(dict(self.weights)))
@@ -59,29 +59,28 @@ class LinearModel:
         return LinearModel, (self.dag, dict(self.weights), dict(self.variances), self.noise)
 
     def weight_matrix(self) -> Floats:
-        """Give the weights as an array, row = from, column = to."""
+        """Return the weights as a matrix ``[from, to]``."""
         matrix = np.zeros((len(self.dag.nodes), len(self.dag.nodes)))
         for (tail, head), weight in self.weights.items():
             matrix[self.dag.index(tail), self.dag.index(head)] = weight
         return matrix
 
     def covariance(self) -> Floats:
-        """Give the covariance of the variables: (I - W)^-T diag(v) (I - W)^-1."""
+        """Return the covariance matrix of the variables, (I - W)^-T diag(v) (I - W)^-1."""
         paths = np.linalg.inv(np.eye(len(self.dag.nodes)) - self.weight_matrix())
         noise = np.array([self.variances[name] for name in self.dag.nodes])
         covariance: Floats = (paths.T * noise) @ paths
         return covariance
 
     def internally_standardised(self) -> LinearModel:
-        """Give the model in which each variable is scaled to variance one as it is made.
+        """Return the internally standardised model, in which every variable has variance one.
 
         This is the linear case of the iSCM of Ormaniec et al. (arXiv 2406.11601) with population
-        variances: equation j acts on parents that have variance one already, and the sum of its
-        weighted parents and its noise is then divided by its own standard deviation. The result
-        is again a linear model, with unit variance throughout.
+        variances. In topological order, each variable is computed from standardised parents and
+        then divided by its standard deviation. The result is again a linear model.
         """
         nodes = self.dag.nodes
-        # In a topological order, so that all that is known stands in the leading block.
+        # In topological order, so that the leading block has the correlations computed so far.
         correlation = np.eye(len(nodes))
         place: dict[int, int] = {}
         weights: dict[Edge, float] = {}
@@ -101,9 +100,9 @@ class LinearModel:
         return LinearModel(self.dag, weights, variances, self.noise)
 
     def sample(self, n: int, *, seed: int) -> Simulation:
-        """Draw n independent rows."""
+        """Draw ``n`` independent rows."""
         if n < 0:
-            raise DataError(f"n must not be negative; {n} was given.")
+            raise DataError(f"n must be 0 or more; {n} was given.")
         nodes = self.dag.nodes
         rng = stream(seed, Purpose.NOISE)
         columns = np.empty((len(nodes), n))
@@ -124,7 +123,7 @@ def linear_model(
     internally_standardised: bool = False,
     seed: int,
 ) -> LinearModel:
-    """Draw weights and variances for a graph; see `linear` for the parameters."""
+    """Draw the weights and variances of a linear model; see `linear` for the parameters."""
     if isinstance(weights, UniformWeights):
         drawn = weights.draw(stream(seed, Purpose.WEIGHTS), len(dag.edges))
         weights = dict(zip(dag.edges, drawn.tolist(), strict=True))
@@ -145,7 +144,7 @@ def linear(
     internally_standardised: bool = False,
     seed: int,
 ) -> Simulation:
-    """Draw n rows of a linear structural equation model.
+    """Simulate data from a linear structural equation model.
 
     Parameters
     ----------
@@ -154,17 +153,17 @@ def linear(
     n
         Number of rows.
     noise
-        Shape of the noise: `Gaussian`, `Exponential`, `Gumbel` or `Uniform`, mean zero.
+        Distribution of the noise: `Gaussian`, `Exponential`, `Gumbel` or `Uniform`, with mean zero.
     weights
-        A law (by default ±[0.5, 2]), or one weight for each edge.
+        Distribution of the edge weights (by default ±[0.5, 2]), or the weight of each edge.
     variances
-        A law of the noise variances, `EqualVariances` (by default one) or `UnequalVariances`, or
-        one variance for each node.
+        Distribution of the noise variances, `EqualVariances` (by default one) or
+        `UnequalVariances`, or the variance of each node.
     internally_standardised
-        Scale each variable to variance one as it is made, so that neither variance nor the
-        share of it that is explained grows along the order (arXiv 2406.11601).
+        Scale each variable to variance one as it is simulated, so that neither the variance nor
+        the explained fraction of it increases along the order (arXiv 2406.11601).
     seed
-        Same seed, same data. Weights do not depend on ``n``.
+        Random seed. The same seed gives the same data. Weights do not depend on ``n``.
 
     Examples
     --------
@@ -185,7 +184,7 @@ def linear(
 
 
 def _equations(dag: DAG, weights: Mapping[Edge, float]) -> list[tuple[str, list[int], Floats]]:
-    """Give (node, indices of its parents, their weights) in a topological order."""
+    """Return (node, indices of its parents, their weights) in topological order."""
     parents = dag.parent_indices()
     equations = []
     for name in dag.topological_order():

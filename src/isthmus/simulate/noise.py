@@ -1,4 +1,4 @@
-"""Laws of the noise, its variances, and the weights of edges."""
+"""Distributions of noise, noise variances and edge weights."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from isthmus.types import Floats
 
 
 class Noise(ABC):
-    """A law with mean zero and variance one; variances are set apart from the shape."""
+    """A noise distribution with mean zero and variance one; `Variances` set the scale."""
 
     @abstractmethod
     def draw(self, rng: np.random.Generator, n: int) -> Floats:
-        """Give n independent draws, mean 0, variance 1."""
+        """Draw ``n`` independent values with mean 0 and variance 1."""
 
 
 @final
@@ -26,31 +26,28 @@ class Gaussian(Noise):
     """Normal noise."""
 
     def draw(self, rng: np.random.Generator, n: int) -> Floats:
-        """Give n independent draws, mean 0, variance 1."""
         return rng.standard_normal(n)
 
 
 @final
 @dataclass(frozen=True)
 class Exponential(Noise):
-    """Exponential noise less its mean: skewed to the right."""
+    """Exponential noise, centred; it is skewed to the right."""
 
     def draw(self, rng: np.random.Generator, n: int) -> Floats:
-        """Give n independent draws, mean 0, variance 1."""
         return rng.standard_exponential(n) - 1.0
 
 
 @final
 @dataclass(frozen=True)
 class Gumbel(Noise):
-    """Gumbel noise less its mean and scaled to variance one.
+    """Gumbel noise, centred and scaled to variance one.
 
-    A standard Gumbel variable has variance π²/6; to have that, as benchmarks with "scale 1" do,
-    add ``variances=EqualVariances(math.pi**2 / 6)``.
+    A standard Gumbel variable has variance π²/6. For this variance, as in benchmarks with "scale
+    1", give ``variances=EqualVariances(math.pi**2 / 6)``.
     """
 
     def draw(self, rng: np.random.Generator, n: int) -> Floats:
-        """Give n independent draws, mean 0, variance 1."""
         draws: Floats = (rng.gumbel(size=n) - np.euler_gamma) * (np.sqrt(6.0) / np.pi)
         return draws
 
@@ -58,25 +55,24 @@ class Gumbel(Noise):
 @final
 @dataclass(frozen=True)
 class Uniform(Noise):
-    """Uniform noise around zero."""
+    """Uniform noise, centred."""
 
     def draw(self, rng: np.random.Generator, n: int) -> Floats:
-        """Give n independent draws, mean 0, variance 1."""
         return rng.uniform(-np.sqrt(3.0), np.sqrt(3.0), n)
 
 
 class Variances(ABC):
-    """A law of the noise variances of the nodes."""
+    """A distribution of the noise variances of the nodes."""
 
     @abstractmethod
     def draw(self, rng: np.random.Generator, d: int) -> Floats:
-        """Give one positive variance a node."""
+        """Draw one positive variance per node."""
 
 
 @final
 @dataclass(frozen=True)
 class EqualVariances(Variances):
-    """The same variance for every node: the order can then be told from the covariance."""
+    """The same variance for every node, which makes the order identifiable from the covariance."""
 
     value: float = 1.0
 
@@ -85,40 +81,38 @@ class EqualVariances(Variances):
             raise DataError(f"A noise variance must be positive; {self.value} was given.")
 
     def draw(self, rng: np.random.Generator, d: int) -> Floats:
-        """Give one positive variance a node."""
         return np.full(d, float(self.value))
 
 
 @final
 @dataclass(frozen=True)
 class UnequalVariances(Variances):
-    """Variances uniform between two bounds, one drawn for each node."""
+    """Variances drawn uniformly between two bounds, independently for each node."""
 
     low: float = 0.5
     high: float = 2.0
 
     def __post_init__(self) -> None:
         if not 0 < self.low <= self.high:
-            raise DataError(f"Need 0 < low <= high; low={self.low}, high={self.high} were given.")
+            raise DataError(f"Expected 0 < low <= high; got low={self.low}, high={self.high}.")
 
     def draw(self, rng: np.random.Generator, d: int) -> Floats:
-        """Give one positive variance a node."""
         return rng.uniform(self.low, self.high, d)
 
 
 @final
 @dataclass(frozen=True)
 class UniformWeights:
-    """Edge weights: size uniform between ``low`` and ``high``, either sign equally likely."""
+    """Edge weights with absolute value uniform in [``low``, ``high``] and a random sign."""
 
     low: float = 0.5
     high: float = 2.0
 
     def __post_init__(self) -> None:
         if not 0 <= self.low <= self.high:
-            raise DataError(f"Need 0 <= low <= high; low={self.low}, high={self.high} were given.")
+            raise DataError(f"Expected 0 <= low <= high; got low={self.low}, high={self.high}.")
 
     def draw(self, rng: np.random.Generator, count: int) -> Floats:
-        """Give ``count`` weights."""
+        """Draw ``count`` weights."""
         sizes = rng.uniform(self.low, self.high, count)
         return np.where(rng.random(count) < 0.5, -sizes, sizes)

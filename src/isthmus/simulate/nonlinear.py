@@ -1,4 +1,4 @@
-"""Nonlinear structural equations with additive noise."""
+"""Simulate nonlinear structural equation models with additive noise."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from isthmus.types import Floats
 
 
 class Mechanism(ABC):
-    """A law of random functions from the parents of a node to its mean."""
+    """A distribution of random functions from the parents of a node to its mean."""
 
     @abstractmethod
     def apply(self, rng: np.random.Generator, parents: Floats) -> Floats:
@@ -33,9 +33,9 @@ class Mechanism(ABC):
         Parameters
         ----------
         rng
-            Only the function is drawn from it, never anything that depends on the rows.
+            Random generator, used for the function only, independently of the rows.
         parents
-            One row a parent, at least one.
+            One row per parent, at least one.
         """
 
 
@@ -52,11 +52,10 @@ class MLP(Mechanism):
             raise DataError(f"hidden must be at least 1; {self.hidden} was given.")
 
     def apply(self, rng: np.random.Generator, parents: Floats) -> Floats:
-        """Draw one function and evaluate it."""
         p = len(parents)
         first = self.weights.draw(rng, p * self.hidden).reshape(self.hidden, p)
         second = self.weights.draw(rng, self.hidden)
-        # tanh form of the sigmoid: it does not overflow.
+        # The tanh form of the sigmoid does not overflow.
         mean: Floats = second @ (0.5 * (1.0 + np.tanh(0.5 * (first @ parents))))
         return mean
 
@@ -64,23 +63,24 @@ class MLP(Mechanism):
 @final
 @dataclass(frozen=True)
 class FourierAdditive(Mechanism):
-    """A sum of one random function a parent: a linear part and a few sines and cosines.
+    """A sum of one random function per parent: a linear term and a few sines and cosines.
 
-    f(x) = β {w₀ x + Σ_k [v_k sin(kx) + w_k cos(kx)]}, with v and w Dirichlet with concentrations
-    in proportion to exp(-k/decay), as in the Gaussian process network experiments
-    (arXiv 2306.11380).
+    f(x) = β {w₀ x + Σ_k [v_k sin(kx) + w_k cos(kx)]}, where v and w have Dirichlet distributions
+    with concentrations proportional to exp(-k/decay), as in the Gaussian process network
+    experiments (arXiv 2306.11380).
 
     Attributes
     ----------
     terms
         Number of frequencies.
     decay
-        Small: nearly linear; 0: linear; large: wiggly.
+        0 gives linear functions, small values nearly linear ones, large values strongly nonlinear
+        ones.
     weights
-        Law of β.
+        Distribution of β.
     shared
-        Let the parents of a node share v and w, as the code of those experiments does; the paper
-        has one function for each parent.
+        Whether the parents of a node share v and w, as in the code of those experiments. In the
+        paper each parent has its own.
     """
 
     terms: int = 6
@@ -92,10 +92,9 @@ class FourierAdditive(Mechanism):
         if self.terms < 1:
             raise DataError(f"terms must be at least 1; {self.terms} was given.")
         if self.decay < 0:
-            raise DataError(f"decay must not be negative; {self.decay} was given.")
+            raise DataError(f"decay must be 0 or more; {self.decay} was given.")
 
     def apply(self, rng: np.random.Generator, parents: Floats) -> Floats:
-        """Draw one function and evaluate it."""
         betas = self.weights.draw(rng, len(parents))
         mean = np.zeros(parents.shape[1])
         cosines, sines = self._coefficients(rng)
@@ -114,7 +113,7 @@ class FourierAdditive(Mechanism):
             linear[0] = 1.0
             return linear, np.zeros(self.terms + 1)
         sizes = np.exp(-np.arange(self.terms + 1) / self.decay)
-        # A concentration must be positive also where the exponential underflows.
+        # A concentration must be positive even if the exponential underflows.
         concentration = np.maximum(sizes / sizes.sum(), 1e-12)
         return rng.dirichlet(concentration), rng.dirichlet(concentration)
 
@@ -129,28 +128,29 @@ def nonlinear(
     internally_standardised: bool = False,
     seed: int,
 ) -> Simulation:
-    """Draw n rows of x_j = f_j(parents) + e_j.
+    """Simulate data from a nonlinear model ``x_j = f_j(parents) + e_j``.
 
     Parameters
     ----------
     dag
         The graph.
     n
-        Number of rows, at least 2 when internally standardised.
+        Number of rows, at least 2 if internally standardised.
     mechanism
-        Law of the functions: `MLP` or `FourierAdditive`.
+        Distribution of the functions: `MLP` or `FourierAdditive`.
     noise
-        Shape of the noise, mean zero.
+        Distribution of the noise, with mean zero.
     variances
-        A law of the noise variances, or one variance for each node.
+        Distribution of the noise variances, or the variance of each node.
     internally_standardised
-        Scale each variable, with its mean and standard deviation in these n rows, as it is made
-        (arXiv 2406.11601); its children see the scaled one.
+        Standardise each variable by its sample mean and standard deviation before it enters the
+        equations of its children (arXiv 2406.11601).
     seed
-        Same seed, same data. Functions do not depend on ``n``.
+        Random seed. The same seed gives the same data. Functions do not depend on ``n``.
     """
     if n < (2 if internally_standardised else 0):
-        raise DataError(f"n = {n} rows are too few.")
+        least = 2 if internally_standardised else 0
+        raise DataError(f"n must be {least} or more; {n} was given.")
     nodes = dag.nodes
     if isinstance(variances, Variances):
         values = variances.draw(stream(seed, Purpose.VARIANCES), len(nodes))

@@ -1,4 +1,4 @@
-"""Random directed acyclic graphs whose node indices say nothing about the order."""
+"""Random directed acyclic graphs, with node indices independent of the topological order."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from isthmus.types import Integers
 
 
 class Hubs(StrEnum):
-    """Where the hubs of a scale-free graph stand."""
+    """Whether the hubs of a scale-free graph are causes or effects."""
 
     CAUSES = "causes"
-    """Edges go from the older node to the newer: few causes with many effects."""
+    """Edges point from older to newer nodes: a few nodes have many children."""
     EFFECTS = "effects"
-    """Edges go from the newer node to the older, as in the official NOTEARS code: few effects
-    with many causes."""
+    """Edges point from newer to older nodes, as in the official NOTEARS code: a few nodes have many
+    parents."""
     EITHER = "either"
-    """Edges follow a random order of the nodes."""
+    """Edges point along a random order of the nodes."""
 
 
 def node_names(nodes: int | Sequence[str]) -> tuple[str, ...]:
-    """Give the names: those given, or ``x0, x1, …`` for a number."""
+    """Return the given names, or ``x0, x1, …`` for a number of nodes."""
     if isinstance(nodes, str):
         raise GraphError(
             f"nodes must be a number or a sequence of names, not the string {nodes!r}."
         )
     if isinstance(nodes, (int, np.integer)):
         if nodes < 0:
-            raise GraphError(f"The number of nodes must not be negative; {nodes} was given.")
+            raise GraphError(f"The number of nodes must be 0 or more; {nodes} was given.")
         return tuple(f"x{i}" for i in range(int(nodes)))
     return tuple(nodes)
 
@@ -47,21 +47,21 @@ def erdos_renyi(
 ) -> DAG:
     """Draw an Erdős–Rényi graph and orient it along a random order.
 
-    Give either ``edges`` or ``degree``. With ``edges`` the graph has exactly that many, each set
-    of pairs being equally likely (the law of the official NOTEARS code); with ``degree`` each
-    pair is joined with probability ``degree / (d - 1)``, so that a node has that many neighbours
-    on average.
+    Give either ``edges`` or ``degree``. With ``edges`` the graph has exactly this number of edges,
+    and each set of pairs is equally likely, as in the official NOTEARS code. With ``degree`` each
+    pair is adjacent with probability ``degree / (d - 1)``, so that a node has this number of
+    neighbours on average.
 
     Parameters
     ----------
     nodes
-        How many nodes, or their names.
+        Number of nodes, or their names.
     edges
         Exact number of edges, at most d(d-1)/2.
     degree
         Expected number of neighbours of a node, between 0 and d-1.
     seed
-        Same seed, same graph.
+        Random seed. The same seed gives the same graph.
 
     Examples
     --------
@@ -73,20 +73,20 @@ def erdos_renyi(
     d = len(names)
     pairs = d * (d - 1) // 2
     if (edges is None) == (degree is None):
-        raise GraphError("Give either edges (their exact number) or degree (the expected one).")
+        raise GraphError("Give either edges (the exact number) or degree (the expected one).")
     rng = stream(seed, Purpose.GRAPH)
     if edges is not None:
         if not 0 <= edges <= pairs:
-            raise GraphError(f"{d} nodes can have 0 to {pairs} edges; {edges} were asked for.")
-        chosen = rng.choice(pairs, size=edges, replace=False, shuffle=False)
+            raise GraphError(f"{d} nodes can have 0 to {pairs} edges; {edges} were requested.")
+        ranks = rng.choice(pairs, size=edges, replace=False, shuffle=False)
     else:
         assert degree is not None
         if not 0 <= degree <= max(d - 1, 0):
             raise GraphError(f"degree must be between 0 and {max(d - 1, 0)}; {degree} was given.")
         probability = degree / (d - 1) if d > 1 else 0.0
         count = int(rng.binomial(pairs, probability))
-        chosen = rng.choice(pairs, size=count, replace=False, shuffle=False)
-    early, late = _unrank_pairs(np.asarray(chosen, dtype=np.int64))
+        ranks = rng.choice(pairs, size=count, replace=False, shuffle=False)
+    early, late = _unrank_pairs(np.asarray(ranks, dtype=np.int64))
     return _relabel(names, early, late, seed)
 
 
@@ -97,37 +97,37 @@ def scale_free(
     hubs: Hubs = Hubs.CAUSES,
     seed: int,
 ) -> DAG:
-    """Draw a Barabási–Albert graph: each new node joins older ones, the well-joined sooner.
+    """Draw a Barabási–Albert graph, which grows by preferential attachment.
 
-    The k-th node (from 0) joins ``min(k, attachments)`` distinct older nodes, each chosen with
-    probability in proportion to its degree; so the graph has exactly
+    The k-th node (from 0) is connected to ``min(k, attachments)`` distinct older nodes, drawn with
+    probability proportional to their degree. The graph has exactly
     ``attachments * d - attachments * (attachments + 1) / 2`` edges when ``attachments < d``.
 
     Parameters
     ----------
     nodes
-        How many nodes, or their names.
+        Number of nodes, or their names.
     attachments
-        How many older nodes a new one joins, at least 1.
+        Number of older nodes to which a new node is connected, at least 1.
     hubs
-        Whether the old, well-joined nodes are causes, effects, or either.
+        Whether the nodes of high degree are causes, effects, or either.
     seed
-        Same seed, same graph.
+        Random seed. The same seed gives the same graph.
     """
     names = node_names(nodes)
     d = len(names)
     if attachments < 1:
         raise GraphError(f"attachments must be at least 1; {attachments} was given.")
     rng = stream(seed, Purpose.GRAPH)
-    # Every edge end stands once in `ends`, so a uniform draw from it is a draw by degree.
+    # Every end of an edge is listed once in `ends`, so a uniform draw from it is a draw by degree.
     ends: list[int] = []
     old: list[int] = []
     new: list[int] = []
     for node in range(1, d):
-        joined: set[int] = set(range(node)) if node <= attachments else set()
-        while len(joined) < min(node, attachments):
-            joined.add(ends[int(rng.integers(len(ends)))])
-        for other in sorted(joined):
+        neighbours: set[int] = set(range(node)) if node <= attachments else set()
+        while len(neighbours) < min(node, attachments):
+            neighbours.add(ends[int(rng.integers(len(ends)))])
+        for other in sorted(neighbours):
             ends.extend((other, node))
             old.append(other)
             new.append(node)
@@ -144,7 +144,7 @@ def scale_free(
 def _unrank_pairs(ranks: Integers) -> tuple[Integers, Integers]:
     """Map 0, 1, 2, 3 and so on to the pairs (0, 1), (0, 2), (1, 2), (0, 3) and so on."""
     late = ((1.0 + np.sqrt(1.0 + 8.0 * ranks)) / 2.0).astype(np.int64)
-    # The root may be off by one for large ranks; integer arithmetic settles it.
+    # The square root may be off by one for large ranks; correct it in integer arithmetic.
     late -= late * (late - 1) // 2 > ranks
     late += late * (late + 1) // 2 <= ranks
     return ranks - late * (late - 1) // 2, late

@@ -1,4 +1,4 @@
-"""What a simulator gives back."""
+"""Simulated data with their true graph."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ NO_WEIGHTS: Mapping[Edge, float] = MappingProxyType({})
 @final
 @dataclass(frozen=True, eq=False)
 class Simulation:
-    """Data, and the graph they came from.
+    """Simulated data and the graph that generated them.
 
     Attributes
     ----------
     dag
-        The graph that made the data.
+        The true graph.
     data
-        One array a node, by name, in the order of ``dag.nodes``; the arrays are read-only.
-        ``pandas.DataFrame(simulation.data)`` and the like work.
+        One read-only array per node, by name, in the order of ``dag.nodes``. Convert it with
+        ``pandas.DataFrame(simulation.data)``, for example.
     weights
-        For linear data the weight of each edge as it acts on ``data``; empty otherwise.
+        For linear models the weight of each edge, in the units of ``data``; empty otherwise.
     """
 
     dag: DAG
@@ -39,7 +39,7 @@ class Simulation:
 
     def __post_init__(self) -> None:
         if tuple(self.data) != self.dag.nodes:
-            raise DataError("Simulated data must have the columns of the graph, in its order.")
+            raise DataError("Simulated data must have one column per node, in the same order.")
         for column in self.data.values():
             column.flags.writeable = False
         object.__setattr__(self, "data", dict(self.data))
@@ -54,17 +54,16 @@ class Simulation:
         return next((len(column) for column in self.data.values()), 0)
 
     def array(self) -> NDArray[Any]:
-        """Give a new array with a row an observation and a column a node, as in ``dag.nodes``."""
+        """Return the data as an array with one column per node, in the order of ``dag.nodes``."""
         if not self.data:
             return np.empty((0, 0))
         return np.column_stack(list(self.data.values()))
 
     def standardised(self) -> Simulation:
-        """Scale every column to mean 0 and variance 1 *after* the data were made.
+        """Return the data with every column scaled to mean 0 and variance 1, and rescaled weights.
 
-        Variances then say nothing any more, but the share of variance explained still does: see
-        ``internally_standardised`` in the simulators for data that do not have that fault.
-        Weights are rescaled with the data.
+        Variances then carry no information about the order, but the explained fraction of the
+        variance still does. Use ``internally_standardised`` of the simulators to avoid both.
         """
         sds: dict[str, float] = {}
         data: dict[str, NDArray[Any]] = {}
@@ -73,7 +72,7 @@ class Simulation:
                 raise DataError(f"Only numeric columns can be standardised; {name!r} is discrete.")
             sds[name] = float(column.std())
             if sds[name] == 0.0:
-                raise DataError(f"Column {name!r} is constant: it cannot be standardised.")
+                raise DataError(f"Column {name!r} is constant and cannot be standardised.")
             data[name] = (column - column.mean()) / sds[name]
         weights = {(a, b): w * sds[a] / sds[b] for (a, b), w in self.weights.items()}
         return Simulation(self.dag, data, weights)

@@ -1,4 +1,4 @@
-"""Vector autoregressive series with instantaneous and lagged edges, stable by construction."""
+"""Simulate vector autoregressive series with instantaneous and lagged edges."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from isthmus.simulate.streams import Purpose, stream
 from isthmus.types import Floats
 
 FORGOTTEN = 1e-9
-"""Share of the (zero) start that may remain after the warm-up."""
+"""Fraction of the initial state that may remain after the warm-up."""
 
 
 class LaggedEdge(NamedTuple):
-    """``source`` acts on ``target`` ``lag`` steps later."""
+    """An edge from ``source`` to ``target``, ``lag`` time steps later."""
 
     source: str
     target: str
@@ -39,26 +39,28 @@ class LaggedEdge(NamedTuple):
 @final
 @dataclass(frozen=True, eq=False)
 class AutoregressiveModel:
-    """x_t = x_t W + Σ_k x_{t-k} A_k + e_t, with W along a graph.
+    """A vector autoregressive model ``x_t = x_t W + Σ_k x_{t-k} A_k + e_t`` with acyclic W.
 
     Attributes
     ----------
     instantaneous
-        The linear model within a step: graph, weights, noise and its variances.
+        The linear model within a time step: graph, weights, noise and its variances.
     lagged
-        A weight for each lagged edge.
+        Weight of each lagged edge.
     """
 
     instantaneous: LinearModel
     lagged: Mapping[LaggedEdge, float]
 
     def __post_init__(self) -> None:
-        known = set(self.instantaneous.dag.nodes)
+        nodes = set(self.instantaneous.dag.nodes)
         for source, target, lag in self.lagged:
-            if source not in known or target not in known:
-                raise GraphError(f"Lagged edge {source!r} -> {target!r} names an unknown node.")
+            if source not in nodes or target not in nodes:
+                raise GraphError(f"Lagged edge {source!r} → {target!r} has an unknown node.")
             if lag < 1:
-                raise GraphError(f"{source!r} -> {target!r} has lag {lag}; it must be at least 1.")
+                raise GraphError(
+                    f"Lagged edge {source!r} → {target!r} has lag {lag}; it must be 1 or more."
+                )
         object.__setattr__(self, "lagged", MappingProxyType(dict(self.lagged)))
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -66,11 +68,11 @@ class AutoregressiveModel:
 
     @property
     def lags(self) -> int:
-        """Largest lag."""
+        """The largest lag."""
         return max((edge.lag for edge in self.lagged), default=0)
 
     def lagged_matrices(self) -> Floats:
-        """Give A with A[k - 1, i, j] the weight of i on j at lag k."""
+        """Return the array whose entry ``[k - 1, i, j]`` is the weight of i on j at lag k."""
         dag = self.instantaneous.dag
         matrices = np.zeros((self.lags, len(dag.nodes), len(dag.nodes)))
         for (source, target, lag), weight in self.lagged.items():
@@ -78,12 +80,12 @@ class AutoregressiveModel:
         return matrices
 
     def spectral_radius(self) -> float:
-        """Give the largest modulus of an eigenvalue of the companion matrix; stable if < 1."""
+        """Return the spectral radius of the companion matrix; stable models have one below 1."""
         companion = self._companion()
         return float(np.abs(np.linalg.eigvals(companion)).max()) if companion.size else 0.0
 
     def covariance(self) -> Floats:
-        """Give the stationary covariance of one step."""
+        """Return the stationary covariance matrix of a time step."""
         from scipy.linalg import solve_discrete_lyapunov
 
         self._require_stable()
@@ -98,14 +100,14 @@ class AutoregressiveModel:
         return np.asarray(stationary[:d, :d], dtype=np.float64)
 
     def sample(self, n: int, *, realisations: int = 1, seed: int) -> SeriesSimulation:
-        """Draw independent stationary series of n steps each."""
+        """Draw independent stationary series of ``n`` time steps each."""
         if n < 1 or realisations < 1:
-            raise DataError(f"Need n >= 1 and realisations >= 1; got {n} and {realisations}.")
+            raise DataError(f"n and realisations must be 1 or more; got {n} and {realisations}.")
         radius = self._require_stable()
         lags, names = self.lags, self.instantaneous.dag.nodes
         warm_up = lags + (int(np.ceil(np.log(FORGOTTEN) / np.log(radius))) if radius > 0 else 0)
         steps = warm_up + n
-        # One call for all shocks; a realisation is a run of consecutive steps.
+        # Draw all shocks in one call; each realisation has consecutive steps of them.
         shocks = self.instantaneous.sample(realisations * steps, seed=seed).array()
         x = shocks.reshape(realisations, steps, len(names))
         effects = self._reduced()
@@ -119,7 +121,7 @@ class AutoregressiveModel:
         return SeriesSimulation(self, series)
 
     def _reduced(self) -> Floats:
-        """Give the lagged effects after the instantaneous ones have passed them on."""
+        """Return the lagged effects of the reduced form, including instantaneous paths."""
         weights = self.instantaneous.weight_matrix()
         paths = np.linalg.inv(np.eye(len(weights)) - weights)
         reduced: Floats = self.lagged_matrices() @ paths
@@ -137,8 +139,8 @@ class AutoregressiveModel:
         radius = self.spectral_radius()
         if radius >= 1:
             raise DataError(
-                f"The series is not stable: its spectral radius is {radius:.3f}, it must be below "
-                "1. Take smaller lagged weights, or let autoregressive_model() scale them."
+                f"The model is not stable: its spectral radius is {radius:.3f}; it must be below "
+                "1. Use smaller lagged weights, or let autoregressive_model() scale them."
             )
         return radius
 
@@ -146,14 +148,14 @@ class AutoregressiveModel:
 @final
 @dataclass(frozen=True, eq=False)
 class SeriesSimulation:
-    """Series, and the model they came from.
+    """Simulated series and the model that generated them.
 
     Attributes
     ----------
     model
-        Graph within a step, lagged edges, weights.
+        The model: graph within a time step, lagged edges and weights.
     series
-        One mapping of name to array for each realisation.
+        For each realisation, a mapping from names to arrays.
     """
 
     model: AutoregressiveModel
@@ -161,23 +163,23 @@ class SeriesSimulation:
 
     @property
     def dag(self) -> DAG:
-        """The graph within a step."""
+        """The graph within a time step."""
         return self.model.instantaneous.dag
 
     @property
     def lagged_edges(self) -> tuple[LaggedEdge, ...]:
-        """The edges between steps."""
+        """The edges between time steps."""
         return tuple(self.model.lagged)
 
     def arrays(self) -> tuple[Floats, ...]:
-        """Give one array a realisation, row = step, column = node."""
+        """Return one array per realisation, with rows for time steps and columns for nodes."""
         return tuple(np.column_stack([one[name] for name in self.dag.nodes]) for one in self.series)
 
     def table(self, *, realisation: str = "realisation", time: str = "time") -> dict[str, Any]:
-        """Give one long table: two key columns, named as asked, then the nodes."""
+        """Return one long table, with columns for the realisation, the time step and the nodes."""
         for key in (realisation, time):
             if key in self.dag.nodes:
-                raise DataError(f"{key!r} is the name of a node; give the key another name.")
+                raise DataError(f"{key!r} is the name of a node; choose another key name.")
         steps = [len(one[self.dag.nodes[0]]) if self.dag.nodes else 0 for one in self.series]
         table: dict[str, Any] = {
             realisation: np.repeat(np.arange(len(steps)), steps),
@@ -203,20 +205,20 @@ def lagged_graph(
     own_past: bool = True,
     seed: int,
 ) -> tuple[LaggedEdge, ...]:
-    """Draw lagged edges: at each lag each node has ``degree`` causes on average.
+    """Draw random lagged edges.
 
     Parameters
     ----------
     nodes
-        How many nodes, or their names.
+        Number of nodes, or their names.
     lags
         Largest lag.
     degree
-        Expected number of causes of a node at each lag.
+        Expected number of parents of a node at each lag.
     own_past
-        Whether a node may act on its own future.
+        Whether a node may be its own lagged parent.
     seed
-        Same seed, same edges.
+        Random seed. The same seed gives the same edges.
     """
     names = node_names(nodes)
     d = len(names)
@@ -226,10 +228,10 @@ def lagged_graph(
     if not 0 <= degree <= max(candidates, 0):
         raise GraphError(f"degree must be between 0 and {candidates}; {degree} was given.")
     rng = stream(seed, Purpose.LAGGED_GRAPH)
-    hit = rng.random((lags, d, d)) < (degree / candidates if candidates > 0 else 0.0)
+    edges = rng.random((lags, d, d)) < (degree / candidates if candidates > 0 else 0.0)
     if not own_past:
-        hit &= ~np.eye(d, dtype=np.bool_)
-    return tuple(LaggedEdge(names[i], names[j], int(k) + 1) for k, i, j in np.argwhere(hit))
+        edges &= ~np.eye(d, dtype=np.bool_)
+    return tuple(LaggedEdge(names[i], names[j], int(k) + 1) for k, i, j in np.argwhere(edges))
 
 
 def autoregressive_model(
@@ -244,28 +246,28 @@ def autoregressive_model(
     largest_radius: float = 0.9,
     seed: int,
 ) -> AutoregressiveModel:
-    """Draw weights for a graph within a step and for lagged edges, stable by construction.
+    """Draw the weights of a stable vector autoregressive model.
 
-    Lagged weights at lag k are divided by ``decay ** (k - 1)``. If the spectral radius is then
-    above ``largest_radius``, the weights at lag k are multiplied by c^k, which multiplies every
-    eigenvalue by c, with c chosen such that the radius is ``largest_radius``.
+    Weights at lag k are divided by ``decay ** (k - 1)``. If the spectral radius is then above
+    ``largest_radius``, the weights at lag k are multiplied by c^k, which multiplies every
+    eigenvalue by c, such that the spectral radius becomes ``largest_radius``.
 
     Parameters
     ----------
     dag
-        Edges within a step; a graph without edges for a plain autoregression.
+        Edges within a time step; give a graph without edges for a plain autoregression.
     lagged
-        Edges between steps, such as `lagged_graph` draws.
+        Edges between time steps, for example from `lagged_graph`.
     noise, weights, variances
-        As in `linear`, for the equations within a step.
+        As in `linear`, for the equations within a time step.
     lagged_weights
-        Law of the lagged weights.
+        Distribution of the lagged weights.
     decay
-        At least 1.
+        How fast weights decrease with the lag, at least 1.
     largest_radius
-        Between 0 and 1, both excluded.
+        Maximum spectral radius, strictly between 0 and 1.
     seed
-        Same seed, same model.
+        Random seed. The same seed gives the same model.
     """
     if not 0 < largest_radius < 1:
         raise DataError(f"largest_radius must be between 0 and 1; {largest_radius} was given.")
@@ -273,14 +275,14 @@ def autoregressive_model(
         raise DataError(f"decay must be at least 1; {decay} was given.")
     edges = tuple(dict.fromkeys(LaggedEdge(*edge) for edge in lagged))
     sizes = lagged_weights.draw(stream(seed, Purpose.LAGGED_WEIGHTS), len(edges)).tolist()
-    drawn = {e: w / decay ** (e.lag - 1) for e, w in zip(edges, sizes, strict=True)}
+    lagged_by_edge = {e: w / decay ** (e.lag - 1) for e, w in zip(edges, sizes, strict=True)}
     within = linear_model(dag, noise=noise, weights=weights, variances=variances, seed=seed)
-    model = AutoregressiveModel(within, drawn)
+    model = AutoregressiveModel(within, lagged_by_edge)
     radius = model.spectral_radius()
     if radius <= largest_radius:
         return model
     scale = largest_radius / radius
-    return AutoregressiveModel(within, {e: w * scale**e.lag for e, w in drawn.items()})
+    return AutoregressiveModel(within, {e: w * scale**e.lag for e, w in lagged_by_edge.items()})
 
 
 def autoregressive(
@@ -293,7 +295,7 @@ def autoregressive(
     largest_radius: float = 0.9,
     seed: int,
 ) -> SeriesSimulation:
-    """Draw ``realisations`` series of n steps; `autoregressive_model` has every option.
+    """Simulate independent series of ``n`` time steps; see `autoregressive_model` for all options.
 
     Examples
     --------

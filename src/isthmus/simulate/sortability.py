@@ -1,4 +1,4 @@
-"""How far variance, or the share of it that is explained, gives the order of a graph away."""
+"""Varsortability and R²-sortability: how well variances or R² reveal the order of a graph."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from isthmus.statistics import Moments
 from isthmus.types import Floats
 
 TIE = 1e-9
-"""Relative difference below which two values count as equal: rounding, not order."""
+"""Values with a smaller relative difference count as equal."""
 NEARLY_SINGULAR = 1e-10
 
 
 def varsortability(data: Any, dag: DAG | None = None) -> float:
-    """Give the share of directed paths along which the variance grows.
+    """Return the varsortability: the fraction of directed paths along which the variance increases.
 
-    For each length k and each ordered pair of nodes joined by a directed path of length k, count
-    1 if the variance at the end is larger, 1/2 if equal, 0 if smaller; the measure is the mean
-    (Reisach et al. 2021, arXiv 2102.13647). 1: sorting by variance is a causal order; 1/2:
-    variances say nothing.
+    For each length k and each ordered pair of nodes connected by a directed path of length k, count
+    1 if the variance at the end is larger, 1/2 if equal, and 0 if smaller. The result is the mean
+    (Reisach et al. 2021, arXiv 2102.13647). With 1, sorting by variance gives a causal order; with
+    1/2, variances carry no information.
 
     Parameters
     ----------
     data
-        A `Simulation`, `Moments`, a mapping or table of columns by name, or a two-dimensional
-        array with columns in the order of ``dag.nodes``.
+        A `Simulation`, `Moments`, a mapping or table of named columns, or a two-dimensional array
+        with columns in the order of ``dag.nodes``.
     dag
-        The true graph; may be left out for a `Simulation`.
+        The true graph; optional for a `Simulation`.
 
     Returns
     -------
@@ -44,17 +44,17 @@ def varsortability(data: Any, dag: DAG | None = None) -> float:
     if isinstance(data, Moments):
         variances = np.diag(second_moments(data, graph.nodes)[0])
     else:
-        # Variances alone: with ten thousand columns their products would be a hundred million.
+        # Compute the variances only: the covariance matrix of many columns would be large.
         variances = np.square(_centred(data, graph.nodes)).mean(axis=1)
     return order_alignment(variances, graph)
 
 
 def r2_sortability(data: Any, dag: DAG | None = None) -> float:
-    """Give the share of directed paths along which R² grows.
+    """Return the R²-sortability: the fraction of directed paths along which R² increases.
 
-    R² of a variable is the share of its variance that a linear regression on all others
-    explains. It does not change with scale, so standardising does not remove it (Reisach et al.
-    2023, arXiv 2303.18211). Counted as in `varsortability`; parameters as there.
+    R² of a variable is the fraction of its variance explained by a linear regression on all others.
+    It does not depend on scale, so standardising does not remove it (Reisach et al. 2023, arXiv
+    2303.18211). Paths are counted as in `varsortability`, which has the same parameters.
     """
     graph = _graph(data, dag)
     covariance, _ = second_moments(data, graph.nodes)
@@ -62,19 +62,19 @@ def r2_sortability(data: Any, dag: DAG | None = None) -> float:
 
 
 def order_alignment(values: NDArray[Any], dag: DAG) -> float:
-    """Give the share of directed paths, one for each pair and length, along which values grow.
+    """Return the fraction of directed paths, one per pair and length, along which values increase.
 
     Parameters
     ----------
     values
-        One number a node, in the order of ``dag.nodes``.
+        One value per node, in the order of ``dag.nodes``.
     dag
         The graph.
     """
     x = np.asarray(values, dtype=np.float64)
     if x.shape != (len(dag.nodes),):
-        raise DataError(f"Need one value for each of {len(dag.nodes)} nodes; got shape {x.shape}.")
-    # Nodes are renamed by rank, so that "larger" and "equal" are runs of bits in a bitset.
+        raise DataError(f"Expected {len(dag.nodes)} values, one per node; got shape {x.shape}.")
+    # Nodes are numbered by rank, so that larger and equal values are ranges of bits in a bitset.
     order = np.argsort(x, kind="stable")
     rank = np.empty(len(x), dtype=np.int64)
     rank[order] = np.arange(len(x))
@@ -85,18 +85,18 @@ def order_alignment(values: NDArray[Any], dag: DAG) -> float:
             children[rank[parent]].append(int(rank[node]))
     reached = [sum(1 << child for child in below) for below in children]
     paths = doubled = 0
-    while any(reached):  # an acyclic graph has no path longer than d - 1
+    while any(reached):  # ends, because paths of an acyclic graph are shorter than d
         for start, ends in enumerate(reached):
             if ends:
                 paths += ends.bit_count()
-                # Once for "not smaller", once more for "larger": a tie counts half.
+                # Count "not smaller" and "larger", so that a tie counts one half.
                 doubled += (ends >> low[start]).bit_count() + (ends >> high[start]).bit_count()
         reached = [_union(reached, below) for below in children]
     return doubled / (2 * paths) if paths else float("nan")
 
 
 def _tied_runs(ascending: Floats) -> tuple[list[int], list[int]]:
-    """Give, for each value, where those equal to it start and end."""
+    """Return for each value the range of positions of equal values."""
     below = np.where(ascending >= 0, ascending * (1 - TIE), ascending / (1 - TIE))
     above = np.where(ascending >= 0, ascending / (1 - TIE), ascending * (1 - TIE))
     low = np.searchsorted(ascending, below, side="left")
@@ -104,15 +104,15 @@ def _tied_runs(ascending: Floats) -> tuple[list[int], list[int]]:
     return [int(k) for k in low], [int(k) for k in high]
 
 
-def _union(bitsets: list[int], chosen: list[int]) -> int:
+def _union(bitsets: list[int], indices: list[int]) -> int:
     union = 0
-    for k in chosen:
+    for k in indices:
         union |= bitsets[k]
     return union
 
 
 def r_squared(covariance: Floats, names: tuple[str, ...]) -> Floats:
-    """Give R² of each variable on all others, from the covariance."""
+    """Return R² of each variable given all others, from the covariance matrix."""
     sd = np.sqrt(np.diag(covariance))
     constant = [name for name, s in zip(names, sd, strict=True) if s == 0.0]
     if constant:
@@ -122,7 +122,7 @@ def r_squared(covariance: Floats, names: tuple[str, ...]) -> Floats:
     if len(values) and values[0] > NEARLY_SINGULAR * values[-1]:
         precision = (vectors**2) @ (1.0 / values)
         return np.clip(1.0 - 1.0 / precision, 0.0, 1.0)
-    # Some columns are linear in others: regress one by one with least squares.
+    # Some columns are linear combinations of others: use least squares for each column.
     result = np.empty(len(sd))
     for j in range(len(sd)):
         others = np.arange(len(sd)) != j
@@ -134,19 +134,19 @@ def r_squared(covariance: Floats, names: tuple[str, ...]) -> Floats:
 
 
 def second_moments(data: Any, names: tuple[str, ...]) -> tuple[Floats, int]:
-    """Give the covariance (divided by n) of named columns, and n."""
+    """Return the covariance matrix of columns (with divisor n), and the number of rows n."""
     if isinstance(data, Moments):
-        chosen = data.select(names)
-        if len(chosen.columns) != len(names):
-            raise MismatchError("Sortability needs continuous variables, one column each.")
-        return chosen.covariance(), chosen.n
+        selected = data.select(names)
+        if len(selected.columns) != len(names):
+            raise MismatchError("Sortability needs continuous variables with one column each.")
+        return selected.covariance(), selected.n
     x = _centred(data, names)
     covariance: Floats = x @ x.T / x.shape[1]
     return covariance, x.shape[1]
 
 
 def _centred(data: Any, names: tuple[str, ...]) -> Floats:
-    """Give the columns less their means, one row a column."""
+    """Return the centred columns, as the rows of an array."""
     columns = _columns(data, names)
     x = np.empty((len(columns), len(columns[0]) if columns else 0))
     for j, (name, column) in enumerate(zip(names, columns, strict=True)):
@@ -156,13 +156,13 @@ def _centred(data: Any, names: tuple[str, ...]) -> Floats:
     if x.shape[1] < 1:
         raise DataError("There are no rows.")
     if not np.isfinite(x).all():
-        raise DataError("Sortability needs finite values; drop or fill missing cells first.")
+        raise DataError("Sortability needs finite values; remove or fill missing values first.")
     x -= x.mean(axis=1, keepdims=True)
     return x
 
 
 def column_names(data: Any) -> tuple[str, ...]:
-    """Give the names of the columns that data carry."""
+    """Return the names of the columns of data."""
     if isinstance(data, Simulation):
         return data.dag.nodes
     if isinstance(data, Moments):
@@ -180,11 +180,11 @@ def _columns(data: Any, names: tuple[str, ...]) -> list[NDArray[Any]]:
         data = data.data
     if isinstance(data, np.ndarray):
         if data.ndim != 2 or data.shape[1] != len(names):
-            raise DataError(f"Need an array with {len(names)} columns; got shape {data.shape}.")
+            raise DataError(f"Expected an array with {len(names)} columns; got shape {data.shape}.")
         return [data[:, j] for j in range(len(names))]
     missing = sorted(set(names) - set(column_names(data)))
     if missing:
-        raise DataError(f"The data have no columns {missing}, which the graph names.")
+        raise DataError(f"The graph has nodes that are not columns of the data: {missing}.")
     return [np.asarray(data[name]) for name in names]
 
 

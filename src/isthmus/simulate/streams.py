@@ -1,4 +1,4 @@
-"""Random streams: one seed from the user, one independent stream for each purpose."""
+"""Independent random generators for different purposes, derived from one seed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from isthmus.errors import DataError
 
 
 class Purpose(IntEnum):
-    """What a stream is for; the numbers are part of what a seed means and never change."""
+    """Purpose of a random generator. The numbers must never change: results depend on them."""
 
     GRAPH = 1
     LABELS = 2
@@ -26,21 +26,21 @@ class Purpose(IntEnum):
 
 
 def stream(seed: int, purpose: Purpose, *path: int) -> np.random.Generator:
-    """Give the generator of one purpose.
+    """Return the random generator for one purpose.
 
-    The same seed may be used for the graph, the weights and the noise: the purpose keeps the
-    streams apart, so that nothing in the data echoes a number that shaped the graph.
+    The same seed can be used for the graph, the weights and the noise: generators of different
+    purposes are independent.
 
     Parameters
     ----------
     seed
-        A non-negative integer.
+        Random seed, a non-negative integer.
     purpose
-        What the numbers are for.
+        What the random numbers are for.
     path
-        Further keys, such as the index of a node.
+        Additional keys, such as the index of a node.
     """
-    whole = isinstance(seed, (int, np.integer)) and not isinstance(seed, bool)
-    if not whole or seed < 0:
+    is_integer = isinstance(seed, (int, np.integer)) and not isinstance(seed, bool)
+    if not is_integer or seed < 0:
         raise DataError(f"seed must be a non-negative integer, not {seed!r}.")
     return np.random.default_rng([int(seed), int(purpose), *path])

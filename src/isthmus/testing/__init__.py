@@ -1,4 +1,4 @@
-"""Tools to test sources, bases, scores and searches, shipped so that others can test theirs."""
+"""Conformance checks for your own sources, bases, scores and searches."""
 
 from isthmus.testing.basis import check_basis
 from isthmus.testing.enumerate import enumerate_dags

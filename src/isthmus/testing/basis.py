@@ -1,4 +1,4 @@
-"""A conformance check for bases of one's own."""
+"""Conformance check for bases."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ _REACH = 50.0  # standard deviations
 
 
 def check_basis(basis: Basis) -> None:
-    """Check that a basis keeps the promises of its interface.
+    """Check that a basis satisfies the requirements of its interface.
 
-    It must evaluate to as many functions as it says, finite and within its bounds, pass missing
-    values on, give the same values in the language of an engine (where a dataframe library is
-    installed), and survive being written to JSON and read again.
+    It must evaluate to the stated number of functions, with finite values within the stated bounds
+    and NaN for missing values. Its expressions must give the same values in a dataframe library, if
+    one is installed, and it must be the same after a round trip through JSON.
 
     Raises
     ------
     AssertionError
-        A promise is broken; the message says which.
+        If a requirement is not met. The message says which.
     """
     z = np.concatenate([np.linspace(-_REACH, _REACH, _POINTS), np.linspace(-4.0, 4.0, _POINTS)])
     values = _check_values(basis, z)
@@ -41,41 +41,41 @@ def _check_values(basis: Basis, z: Any) -> Any:
     assert basis.size >= 1, f"a basis needs at least one function; size is {basis.size}"
     values = basis.evaluate(z)
     shape = (basis.size, len(z))
-    assert values.shape == shape, f"evaluate gives the shape {values.shape}; {shape} is needed"
+    assert values.shape == shape, f"evaluate must return the shape {shape}, not {values.shape}"
     table = basis.evaluate(z[:6].reshape(2, 3))
-    assert table.shape == (basis.size, 2, 3), "evaluate must take arrays of any shape"
+    assert table.shape == (basis.size, 2, 3), "evaluate must accept arrays of any shape"
     same = np.array_equal(table.reshape(basis.size, 6), values[:, :6])
     assert same, "evaluate must not depend on the shape of its argument"
-    assert np.isfinite(values).all(), "evaluate gives values that are not finite"
+    assert np.isfinite(values).all(), "evaluate must return finite values"
     missing = basis.evaluate(np.array([np.nan, 0.0]))[:, 0]
-    assert np.isnan(missing).all(), "evaluate must give NaN for NaN"
+    assert np.isnan(missing).all(), "evaluate must return NaN for NaN"
     spread = values.std(axis=1)
-    assert (spread > 0).all(), "a function is constant: it cannot explain anything"
+    assert (spread > 0).all(), "every function must vary; one is constant"
     return values
 
 
 def _check_bounds(basis: Basis, values: Any) -> None:
     bounds = list(basis.bounds())
-    assert len(bounds) == basis.size, f"{len(bounds)} bounds for {basis.size} functions"
+    assert len(bounds) == basis.size, f"there are {len(bounds)} bounds for {basis.size} functions"
     for k, (low, high) in enumerate(bounds):
         finite = math.isfinite(low) and math.isfinite(high)
-        assert finite, f"the bounds of function {k + 1} are not finite: {low}, {high}"
-        assert low < high, f"the bounds of function {k + 1} do not ascend: {low}, {high}"
-        room = 1e-9 * (high - low)
-        within = values[k].min() >= low - room and values[k].max() <= high + room
+        assert finite, f"the bounds of function {k + 1} must be finite, not {low}, {high}"
+        assert low < high, f"the bounds of function {k + 1} must increase, not {low}, {high}"
+        margin = 1e-9 * (high - low)
+        within = values[k].min() >= low - margin and values[k].max() <= high + margin
         assert within, (
-            f"function {k + 1} goes from {values[k].min():.6g} to {values[k].max():.6g}, outside "
-            f"of its bounds {low:.6g} and {high:.6g}"
+            f"function {k + 1} has values from {values[k].min():.6g} to {values[k].max():.6g}, "
+            f"outside of its bounds {low:.6g} and {high:.6g}"
         )
 
 
 def _check_written(basis: Basis) -> None:
     text = json.dumps(basis_to_dict(basis))
     try:
-        again = basis_from_dict(json.loads(text))
+        restored = basis_from_dict(json.loads(text))
     except IsthmusError as error:
-        raise AssertionError(f"the basis cannot be read again: {error}") from error
-    assert again == basis, f"written and read again, {basis!r} becomes {again!r}"
+        raise AssertionError(f"the basis cannot be restored from JSON: {error}") from error
+    assert restored == basis, f"restored from JSON, {basis!r} becomes {restored!r}"
 
 
 def _check_expressions(basis: Basis, z: Any, values: Any) -> None:
@@ -88,7 +88,7 @@ def _check_expressions(basis: Basis, z: Any, values: Any) -> None:
             continue
         expressions = basis.expressions(nw.col("z"))
         number = len(expressions)
-        assert number == basis.size, f"{number} expressions for {basis.size} functions"
+        assert number == basis.size, f"there are {number} expressions for {basis.size} functions"
         table = frame.select(*[e.alias(f"f{k}") for k, e in enumerate(expressions)])
         for k in range(basis.size):
             computed = np.asarray(table.get_column(f"f{k}").to_numpy())

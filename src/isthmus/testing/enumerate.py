@@ -1,4 +1,4 @@
-"""All graphs over a few nodes, for tests that are exact instead of statistical."""
+"""Enumeration of all DAGs over a few nodes, for exact tests."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 
 def enumerate_dags(nodes: Sequence[str]) -> Iterator[DAG]:
-    """Give every labelled DAG over some nodes, each once.
+    """Yield every labelled DAG over some nodes once.
 
-    There are 1, 3, 25, 543, 29 281 and 3 781 503 of them for one to six nodes.
+    For one to six nodes there are 1, 3, 25, 543, 29,281 and 3,781,503 of them.
 
     Parameters
     ----------
     nodes
-        Names.
+        Names of the nodes.
 
     Examples
     --------
@@ -33,7 +33,7 @@ def enumerate_dags(nodes: Sequence[str]) -> Iterator[DAG]:
 
 
 def _parent_sets(members: frozenset[int]) -> Iterator[dict[int, tuple[int, ...]]]:
-    """Peel off the set of sinks: it is unique to a DAG, so nothing comes twice."""
+    """Recurse over the set of sinks, which is unique for a DAG, so that no DAG is repeated."""
     if not members:
         yield {}
         return
@@ -43,8 +43,8 @@ def _parent_sets(members: frozenset[int]) -> Iterator[dict[int, tuple[int, ...]]
             rest = members.difference(sinks)
             choices = [s for k in range(len(rest) + 1) for s in combinations(sorted(rest), k)]
             for upper in _parent_sets(rest):
-                # every sink of the upper part must lose that role, so it needs a child here
-                bare = rest.difference(*upper.values())
+                # Every sink of the rest must have a child among the new sinks.
+                childless = rest.difference(*upper.values())
                 for own in product(choices, repeat=size):
-                    if bare <= frozenset().union(*own):
+                    if childless <= frozenset().union(*own):
                         yield {**upper, **dict(zip(sinks, own, strict=True))}

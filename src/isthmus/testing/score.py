@@ -1,4 +1,4 @@
-"""Check a score of your own against what every local score promises."""
+"""Conformance check for local scores."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from isthmus.testing.enumerate import enumerate_dags
 
 
 def check_score(objective: LocalScore, *, tolerance: float = 1e-8) -> None:
-    """Check a bound score; meant for three to five variables.
+    """Check that a local score satisfies the requirements of its interface.
 
-    All values are finite; extensions are the local scores of the extended sets; the order
-    of parents does not matter; the compiled handle gives what Python gives; and if the score
-    claims to be score-equivalent, all members of a Markov equivalence class have the same total.
+    All values must be finite and independent of the order of the parents, and extensions must equal
+    the local scores of the extended sets. If the score claims to be score-equivalent, all members
+    of a Markov equivalence class must have the same total. Use three to five variables: all parent
+    sets and graphs are enumerated.
 
     Raises
     ------
     AssertionError
-        With the family that breaks a promise.
+        If a requirement is not met. The message names the family.
     """
     d = len(objective.nodes)
     for child in range(d):
@@ -42,21 +43,21 @@ def _check_family(
     family = f"{objective.nodes[child]!r} with the parents {[objective.nodes[p] for p in parents]}"
     value = objective.local(child, parents)
     assert np.isfinite(value), f"{family} scores {value}"
-    turned = objective.local(child, parents[::-1])
-    assert _close(value, turned, tolerance), (
-        f"{family} scores {value}, with the parents in another order {turned}"
+    reordered = objective.local(child, parents[::-1])
+    assert _close(value, reordered, tolerance), (
+        f"{family} scores {value}, with the parents in another order {reordered}"
     )
-    open_ = [v for v in range(len(objective.nodes)) if v != child and v not in parents]
-    together = objective.extensions(child, parents, open_)
-    assert len(together) == len(open_) + 1, f"{family}: extensions has the wrong length"
-    assert _close(float(together[0]), value, tolerance), (
-        f"{family} scores {value}, as the base of extensions {together[0]}"
+    candidates = [v for v in range(len(objective.nodes)) if v != child and v not in parents]
+    extensions = objective.extensions(child, parents, candidates)
+    assert len(extensions) == len(candidates) + 1, f"{family}: extensions has the wrong length"
+    assert _close(float(extensions[0]), value, tolerance), (
+        f"{family} scores {value}, but {extensions[0]} as the first entry of extensions"
     )
-    for candidate, extended in zip(open_, together[1:], strict=True):
-        alone = objective.local(child, (*parents, candidate))
-        assert _close(float(extended), alone, tolerance), (
-            f"{family} and {objective.nodes[candidate]!r} scores {alone}, "
-            f"as an extension {extended}"
+    for candidate, extended in zip(candidates, extensions[1:], strict=True):
+        value = objective.local(child, (*parents, candidate))
+        assert _close(float(extended), value, tolerance), (
+            f"{family} and {objective.nodes[candidate]!r} scores {value}, "
+            f"but {extended} as an extension"
         )
 
 
@@ -66,6 +67,6 @@ def _check_equivalence(objective: LocalScore, tolerance: float) -> None:
         value = objective.total(dag)
         first = totals.setdefault(dag.cpdag(), value)
         assert _close(first, value, tolerance), (
-            f"the score claims to be equivalent, but {dag!r} scores {value} "
-            f"and another member of its class {first}"
+            f"the score claims to be score-equivalent, but {dag!r} scores {value} "
+            f"and another member of its equivalence class {first}"
         )

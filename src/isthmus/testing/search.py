@@ -1,4 +1,4 @@
-"""Check a search of your own against what every search promises."""
+"""Conformance check for searches."""
 
 from __future__ import annotations
 
@@ -20,33 +20,37 @@ def check_search(
 ) -> None:
     """Check a search over local scores on small random problems.
 
-    It returns acyclic graphs with their true score, never better than the best of all 543 graphs
-    over four nodes and as good on at least the share ``reached`` of the problems; it obeys
-    knowledge; the same seed gives the same graph; an error in a score gets through; an
-    interruption returns a graph.
+    The search must return acyclic graphs and their true scores, and find the best of all 543 graphs
+    over four nodes on at least the fraction ``reached`` of the problems. It must satisfy knowledge,
+    return the same graph for the same seed, propagate errors of the score, and return a graph when
+    it is interrupted.
 
     Raises
     ------
     AssertionError
-        With the problem that breaks a promise.
+        If a requirement is not met. The message names the problem.
     """
     rng = np.random.default_rng(seed)
-    hits = 0
+    optimal = 0
     for number in range(problems):
         objective = _problem(rng, 4)
         best = max(objective.total(dag) for dag in enumerate_dags(objective.nodes))
-        found = _solve(search, objective, Knowledge(), number)
-        assert found.score <= best + 1e-7, f"problem {number}: {found.score} is above {best}"
-        hits += found.score >= best - 1e-7
-        again = _solve(search, objective, Knowledge(), number)
-        assert again.parents == found.parents, f"problem {number}: the same seed, another graph"
-    assert hits >= reached * problems, f"the best graph was found in {hits} of {problems} problems"
+        result = _solve(search, objective, Knowledge(), number)
+        assert result.score <= best + 1e-7, f"problem {number}: {result.score} is above {best}"
+        optimal += result.score >= best - 1e-7
+        second = _solve(search, objective, Knowledge(), number)
+        assert second.parents == result.parents, (
+            f"problem {number}: the same seed gave different graphs"
+        )
+    assert optimal >= reached * problems, (
+        f"the best graph was found in {optimal} of {problems} problems"
+    )
     for number in range(problems):
         objective = _problem(rng, 6)
         knowledge = _some_knowledge(rng, objective.nodes)
-        found = _solve(search, objective, knowledge, number)
-        dag = DAG.from_parents(objective.nodes, found.parents)
-        assert knowledge.allows(dag), f"problem {number}: {dag!r} breaks {knowledge!r}"
+        result = _solve(search, objective, knowledge, number)
+        dag = DAG.from_parents(objective.nodes, result.parents)
+        assert knowledge.allows(dag), f"problem {number}: {dag!r} violates {knowledge!r}"
     _check_failure(search, _problem(rng, 6))
     _check_interruption(search, _problem(rng, 6))
 
@@ -64,10 +68,10 @@ def _problem(rng: np.random.Generator, d: int) -> LocalScore:
 def _some_knowledge(rng: np.random.Generator, nodes: tuple[str, ...]) -> Knowledge:
     order = [nodes[i] for i in rng.permutation(len(nodes))]
     forward = list(itertools.combinations(order, 2))
-    picked = [forward[i] for i in rng.permutation(len(forward))]
+    shuffled = [forward[i] for i in rng.permutation(len(forward))]
     return Knowledge(
-        required=picked[:2],
-        forbidden=[*picked[2:5], *((b, a) for a, b in picked[5:7])],
+        required=shuffled[:2],
+        forbidden=[*shuffled[2:5], *((b, a) for a, b in shuffled[5:7])],
         tiers=[order[:3], order[3:]],
     )
 
@@ -76,18 +80,18 @@ def _solve(
     search: Search[LocalScore], objective: LocalScore, knowledge: Knowledge, seed: int
 ) -> SearchResult:
     run = search.begin(objective, knowledge.bind(objective.nodes), np.random.default_rng(seed))
-    found, status = drive(run, type(search).__name__)
+    result, status = drive(run, type(search).__name__)
     assert status.finished, f"the search ended with {status}"
-    DAG.from_parents(objective.nodes, found.parents)
-    true = sum(objective.local(v, p) for v, p in enumerate(found.parents))
-    assert abs(true - found.score) <= 1e-7 * max(1.0, abs(true)), (
-        f"the graph scores {true}; the search says {found.score}"
+    DAG.from_parents(objective.nodes, result.parents)
+    true = sum(objective.local(v, p) for v, p in enumerate(result.parents))
+    assert abs(true - result.score) <= 1e-7 * max(1.0, abs(true)), (
+        f"the graph scores {true}, but the search reports {result.score}"
     )
-    return found
+    return result
 
 
 class _PlannedFailureError(Exception):
-    pass
+    """The error that a failing score raises on purpose."""
 
 
 def _check_failure(search: Search[LocalScore], objective: LocalScore) -> None:
@@ -101,7 +105,7 @@ def _check_failure(search: Search[LocalScore], objective: LocalScore) -> None:
         _solve(search, failing, Knowledge(), 0)
     except _PlannedFailureError:
         return
-    raise AssertionError("an error in the score did not get through the search")
+    raise AssertionError("the search did not propagate an error of the score")
 
 
 def _check_interruption(search: Search[LocalScore], objective: LocalScore) -> None:
@@ -114,6 +118,6 @@ def _check_interruption(search: Search[LocalScore], objective: LocalScore) -> No
 
     stopping = PythonLocalScore(objective.nodes, interrupted, equivalent=True)
     run = search.begin(stopping, Knowledge().bind(objective.nodes), np.random.default_rng(0))
-    found, status = drive(run, type(search).__name__)
+    result, status = drive(run, type(search).__name__)
     assert status.ending is Ending.INTERRUPTED, f"an interrupted search ended with {status}"
-    DAG.from_parents(objective.nodes, found.parents)
+    DAG.from_parents(objective.nodes, result.parents)
