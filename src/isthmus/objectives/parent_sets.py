@@ -158,7 +158,7 @@ class TableBuilder:
         return PromisingSets(self._local, child, self._knowledge, self._ceiling, self._max_parents)
 
     def run_until(self, end: float | None) -> bool:
-        """Run to the end or until a time of the monotonic clock; return whether the list is complete.
+        """Run to the end, or until a monotonic time; return whether the list is complete.
 
         With few nodes, half of the time is spent on listing sets by size, which may finish. The
         rest is spent on promising sets of any size.
