@@ -1,4 +1,4 @@
-"""List the parent sets that can be part of an optimal graph, on one core or on many."""
+"""List the parent sets that can be part of an optimal graph, on one or several cores."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ def parent_sets(
     score
         A local score. By default chosen from the column types, as for :func:`~isthmus.learn`.
     max_parents
-        Upper bound on the number of parents; None for no bound.
+        Maximum number of parents of a node; None for no limit.
     knowledge
         Required and forbidden edges, and tiers.
     slack
         Also list sets that score up to this much less than one of their subsets.
     time_limit
-        Stop after this many seconds and return the sets found so far, the most promising of which
-        are scored first; ``complete`` is then False.
+        Stop after this many seconds and return the sets so far; promising sets are scored first.
+        ``complete`` is then False.
     jobs
-        Number of processes, by joblib (extra ``[parallel]``): 1 is this process, -1 is all cores,
-        and None follows the joblib configuration, for example a Ray or Dask cluster.
+        Number of joblib processes (extra ``[parallel]``): 1 for this process, -1 for all cores,
+        None for the joblib configuration, for example a Ray or Dask cluster.
     kinds
         How to read some columns.
     """
@@ -62,7 +62,7 @@ def parent_sets(
         knowledge=knowledge,
         kinds=kinds,
     )
-    local, known, nodes = (
+    local, constraints, nodes = (
         LOCAL_SCORES.require(problem.objective),
         problem.constraints,
         problem.objective.nodes,
@@ -73,64 +73,66 @@ def parent_sets(
     options = {"max_parents": max_parents, "slack": slack}
     if jobs == 1:
         parts = [list(range(d))]
-        results = [_blocks(local, known, part, options, share) for part in parts]
+        results = [_blocks(local, constraints, part, options, share) for part in parts]
     else:
         results = _in_parallel(
-            jobs, problem.score, problem.statistics, known, parts, options, share
+            jobs, problem.score, problem.statistics, constraints, parts, options, share
         )
-    found: dict[int, Block] = {}
+    block_of: dict[int, Block] = {}
     for part, (blocks, _) in zip(parts, results, strict=True):
-        found.update(zip(part, blocks, strict=True))
+        block_of.update(zip(part, blocks, strict=True))
     return ScoreTable.from_blocks(
         nodes,
-        [found[v] for v in range(d)],
+        [block_of[v] for v in range(d)],
         equivalent=local.equivalent,
         complete=all(complete for _, complete in results),
         max_parents=max_parents,
-        required=known.required,
+        required=constraints.required,
         slack=slack,
     )
 
 
 def _blocks(
     local: LocalScore,
-    known: BoundKnowledge,
+    constraints: BoundKnowledge,
     children: list[int],
     options: Mapping[str, Any],
     share: float | None,
 ) -> tuple[list[Block], bool]:
-    """Parent sets of some children, and whether they are complete."""
-    found: list[Block] = []
+    """Return the parent sets of some children, and whether they are complete."""
+    blocks: list[Block] = []
     complete = True
     end = 0.0 if share is None else time.monotonic() + share * len(children)
     for number, child in enumerate(children):
-        builder = TableBuilder(local, knowledge=known, children=[child], **options)
+        builder = TableBuilder(local, knowledge=constraints, children=[child], **options)
         now = time.monotonic()
-        # What a child does not need is left to the others.
+        # Time that a child does not need is left to the others.
         limit = None if share is None else now + (end - now) / (len(children) - number)
         finished = builder.run_until(limit)
-        found += builder.blocks()
+        blocks += builder.blocks()
         complete = complete and finished
-    return found, complete
+    return blocks, complete
 
 
 def _work(
     score: AnyScore,
     statistics: Statistic,
-    known: BoundKnowledge,
+    constraints: BoundKnowledge,
     children: list[int],
     options: Mapping[str, Any],
     share: float | None,
 ) -> tuple[list[Block], bool]:
-    """What one process does: statistics travel, compiled scores are made where they are used."""
-    return _blocks(LOCAL_SCORES.require(score.bind(statistics)), known, children, options, share)
+    """List parent sets in a worker process, which receives statistics and binds the score."""
+    return _blocks(
+        LOCAL_SCORES.require(score.bind(statistics)), constraints, children, options, share
+    )
 
 
 def _in_parallel(
     jobs: int | None,
     score: AnyScore,
     statistics: Statistic,
-    known: BoundKnowledge,
+    constraints: BoundKnowledge,
     parts: list[list[int]],
     options: Mapping[str, Any],
     share: float | None,
@@ -139,7 +141,7 @@ def _in_parallel(
         from joblib import Parallel, delayed
     except ImportError:
         raise MissingExtraError("joblib", "parallel", "Work in several processes") from None
-    found: list[tuple[list[Block], bool]] = Parallel(n_jobs=jobs)(
-        delayed(_work)(score, statistics, known, part, options, share) for part in parts
+    results: list[tuple[list[Block], bool]] = Parallel(n_jobs=jobs)(
+        delayed(_work)(score, statistics, constraints, part, options, share) for part in parts
     )
-    return found
+    return results

@@ -1,7 +1,7 @@
-"""The one path from data to an objective: read, check, widen, gather, bind.
+"""The path from data to an objective: read, check, add features, gather statistics, bind.
 
-Every verb (`learn`, `score`, `parent_sets`) goes through `prepare`, so all of them accept and
-refuse the same things in the same words.
+`learn`, `score` and `parent_sets` all use `prepare`, so they accept the same arguments and raise
+the same errors.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ from isthmus.statistics import Kind, Schema, Statistic
 @final
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Data that were read, and the objective that a score made of them.
+    """Data and the objective that results from binding a score to their statistics.
 
     Attributes
     ----------
     source
-        Where the statistics came from.
+        The source of the statistics.
     schema
         The variables, as they were read.
     score, score_reason
         The score, and why it was chosen.
     statistics
-        What was gathered from the source.
+        The statistics gathered from the source.
     objective
         The score bound to the statistics.
     knowledge
-        Background knowledge as the user gave it, and that time does not run backwards.
+        Background knowledge of the user, plus the constraint that effects do not precede causes.
     """
 
     source: Source
@@ -59,7 +59,7 @@ class Problem:
 
     @property
     def constraints(self) -> BoundKnowledge:
-        """The knowledge about the nodes of the objective, by index."""
+        """The background knowledge in terms of node indices."""
         return self.knowledge.bind(self.objective.nodes)
 
 
@@ -82,10 +82,10 @@ def prepare(
     score
         The score; by default chosen from the column types and the search.
     search
-        The search that the objective is for, if the user named one.
+        The search that will use the objective, if the user passed one.
     accepts
-        Capabilities that the caller can use, one of which the objective must have. By default
-        those of the search, or any.
+        Capabilities of an objective that the caller can use; it must have one of them. By default
+        those that the search accepts, or any.
     knowledge
         Background knowledge.
     kinds
@@ -94,7 +94,7 @@ def prepare(
         If given, only the statistics of its families are gathered.
     """
     check_kinds(kinds)
-    known = check_knowledge(knowledge)
+    background = check_knowledge(knowledge)
     if score is not None:
         score = check_score(score)
     if search is not None:
@@ -114,8 +114,9 @@ def prepare(
     statistics = _gather(source, chosen, dag)
     objective: Objective = chosen.bind(statistics)
     require_capability(chosen, objective.capabilities, accepts, search)
-    known = known.with_time({n: lag for n, lag in schema.lag_of.items() if n in objective.nodes})
-    return Problem(source, schema, chosen, reason, statistics, objective, known)
+    lags = {n: lag for n, lag in schema.lag_of.items() if n in objective.nodes}
+    background = background.with_time(lags)
+    return Problem(source, schema, chosen, reason, statistics, objective, background)
 
 
 def require_capability(
@@ -130,13 +131,13 @@ def require_capability(
     wanted = " or ".join(capability.name for capability in accepts)
     gives = " and ".join(sorted(capability.name for capability in offered))
     if search is None:
-        advice = "Give a local score, such as BIC() or GaussianBIC()."
+        advice = "Use a local score, such as BIC() or GaussianBIC()."
     elif LOCAL_SCORES in offered:
-        advice = "Leave out the score to get one that fits, or use a search such as Boss()."
+        advice = "Omit the score to get a compatible one, or use a search such as Boss()."
     else:
-        advice = "Leave out the score or the search to get one that fits."
+        advice = "Omit the score or the search to get a compatible one."
     subject = "This" if search is None else f"{search!r}"
-    raise MismatchError(f"{subject} needs {wanted}, and {score!r} gives {gives}. {advice}")
+    raise MismatchError(f"{subject} needs {wanted}, but {score!r} provides {gives}. {advice}")
 
 
 def _require_kind(score: AnyScore, schema: Schema) -> None:
@@ -146,8 +147,8 @@ def _require_kind(score: AnyScore, schema: Schema) -> None:
         return
     more = f" (and {len(wrong) - 5} more)" if len(wrong) > 5 else ""
     raise MismatchError(
-        f"{score!r} takes {kind} columns; {wrong[:5]}{more} are not. Use DegenerateGaussian() for "
-        f"mixed tables, or say how to read a column: kinds={{{wrong[0]!r}: "
+        f"{score!r} needs {kind} columns; {wrong[:5]}{more} are not. Use DegenerateGaussian() for "
+        f"mixed tables, or change how a column is read: kinds={{{wrong[0]!r}: "
         f"Kind.{str(kind).upper()}}}."
     )
 
@@ -160,13 +161,13 @@ def _with_features(source: Source, score: AnyScore) -> Source:
 
 
 def _gather(source: Source, score: AnyScore, dag: DAG | None) -> Statistic:
-    """Ask the source for the statistics that the score needs."""
+    """Request the statistics that the score needs from the source."""
     if (
         dag is None
         and isinstance(source, Precomputed)
         and isinstance(source.statistics, score.needs)
     ):
-        # Counts that were made by a plan are all there is: a search that asks for more is told.
+        # Use planned counts as they are; a search that needs other tables raises an error.
         return source.statistics
     try:
         return score.needs.gather(source, dag)

@@ -1,4 +1,4 @@
-"""What a search reports beside its graph: one typed record per family of searches."""
+"""Additional results of searches: one typed record per family of searches."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from isthmus.results.dynamic import DynamicNetwork
 
 @dataclass(frozen=True)
 class SearchDetails:
-    """Base of the records that searches return beside the graph; it has no fields of its own."""
+    """Base class of the additional results of a search; it has no fields."""
 
 
 @final
 @dataclass(frozen=True)
 class OrderDetails(SearchDetails):
-    """What a search over orders reports.
+    """Additional results of an order-based search.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class OrderDetails(SearchDetails):
     complete
         Whether the table lists every parent set that can be part of an optimal graph.
     effort
-        How much work was done, such as the number of random starts.
+        Amount of work, such as the number of random starts.
     """
 
     order: tuple[str, ...]
@@ -44,24 +44,24 @@ class OrderDetails(SearchDetails):
 @final
 @dataclass(frozen=True)
 class RBNetsDetails(SearchDetails):
-    """What RBNets reports.
+    """Additional results of RBNets.
 
     Attributes
     ----------
     order, parent_sets, complete
         As in `OrderDetails`.
     episodes
-        Number of episodes that were walked.
+        Number of completed episodes.
     learned
         Number of gradient steps of the network.
     best_walk
-        Score of the best order that the agent walked.
+        Score of the best order that the agent found.
     warm_start
         Score of the best order before the first episode.
     policy
         Score of the order that the learned policy chooses greedily; None before the first episode.
     faithful
-        Whether the published algorithm was run without our changes.
+        Whether the published algorithm was run without changes.
     """
 
     order: tuple[str, ...]
@@ -78,7 +78,7 @@ class RBNetsDetails(SearchDetails):
 @final
 @dataclass(frozen=True)
 class ExactDetails(SearchDetails):
-    """What an exact search reports.
+    """Additional results of an exact search.
 
     Attributes
     ----------
@@ -91,9 +91,9 @@ class ExactDetails(SearchDetails):
     largest_component
         Number of variables of the largest component solved.
     effort
-        How much work was done, such as the number of expanded states or cutting planes.
+        Amount of work, such as the number of expanded states or cutting planes.
     networks
-        The best graphs with their scores, best first, if several were asked for.
+        The best graphs with their scores, best first, if several were requested.
     networks_bound
         No graph outside ``networks`` scores more than this.
     """
@@ -110,7 +110,7 @@ class ExactDetails(SearchDetails):
 @final
 @dataclass(frozen=True, eq=False)
 class WeightDetails(SearchDetails):
-    """What a continuous search over the weights of a linear model reports.
+    """Additional results of a continuous search over the weights of a linear model.
 
     Attributes
     ----------
@@ -121,7 +121,7 @@ class WeightDetails(SearchDetails):
     penalty
         The penalty that was used.
     threshold
-        Weights up to this were set to zero.
+        Weights up to this absolute value were set to zero.
     objective
         Value of the penalised objective.
     kkt_residual
@@ -145,7 +145,7 @@ class WeightDetails(SearchDetails):
 @final
 @dataclass(frozen=True, eq=False)
 class ModelDetails(SearchDetails):
-    """What a continuous search over a nonlinear or dynamic model reports.
+    """Additional results of a continuous search over a nonlinear or dynamic model.
 
     Attributes
     ----------
@@ -164,7 +164,7 @@ class ModelDetails(SearchDetails):
     criterion
         Value of the criterion that chose penalty and parents, in nats; None if both were given.
     path
-        One row per penalty that was tried: its share of what noise alone reaches, the number of
+        One row per penalty that was tried: its ratio to the level of pure noise, the number of
         edges, and the criterion.
     """
 

@@ -32,11 +32,11 @@ class Status:
     ending
         The kind of ending.
     message
-        Why the run stopped, and what to do if it should go on.
+        Why the run stopped, and how to continue if it did not finish.
     steps
-        How many steps the search took.
+        Number of steps.
     seconds
-        How long it took by the wall clock, from the first step to the last.
+        Wall-clock time from the first to the last step.
     """
 
     ending: Ending
@@ -46,7 +46,7 @@ class Status:
 
     @property
     def finished(self) -> bool:
-        """Whether the search came to its own end."""
+        """Whether the search finished by itself."""
         return self.ending in (Ending.CONVERGED, Ending.OPTIMAL)
 
     def __str__(self) -> str:
