@@ -83,5 +83,5 @@ def test_a_statistic_from_outside_is_gathered_scored_and_kept() -> None:
 
 def test_a_source_without_rows_says_what_the_score_needs() -> None:
     moments = ist.summarise({"a": np.arange(5.0) + 0.5, "b": np.arange(5.0) ** 2})
-    with pytest.raises(MismatchError, match=r"RankBIC.*needs moments of ranks.*no rows"):
+    with pytest.raises(MismatchError, match=r"RankBIC.*needs moments of ranks.*only statistics"):
         ist.learn(moments, score=RankBIC(), search=ist.HillClimb())

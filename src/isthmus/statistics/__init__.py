@@ -1,4 +1,4 @@
-"""Waist 1: what leaves the place where data live. Statistics add up."""
+"""Statistics: moments and counts, which sources compute and scores need. They can be added."""
 
 from __future__ import annotations
 

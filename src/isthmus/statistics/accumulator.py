@@ -1,4 +1,4 @@
-"""Adding up the sums and products of columns while rows stream past."""
+"""Accumulation of the sums and products of columns, batch by batch."""
 
 from __future__ import annotations
 
@@ -70,11 +70,11 @@ class Accumulator:
             self._begin()
 
     def miss(self, name: str, count: int) -> None:
-        """Report missing cells that were seen before the rows came here."""
+        """Record missing cells that the caller found in the batches."""
         self._missing[name] += count
 
     def _begin(self) -> None:
-        """Choose the shift from the first rows, and add up the rows that waited for it."""
+        """Choose the shift from the first rows, and add the rows that were buffered for it."""
         waiting, self._waiting = self._waiting, []
         first = []
         for j in range(len(self._schema)):
@@ -86,7 +86,7 @@ class Accumulator:
             self._take(columns, weights)
 
     def _guess(self, columns: list[NDArray[Any]]) -> Floats:
-        """Means of finite cells only: others are refused later."""
+        """Return the means of finite cells; other cells raise an error later."""
         shift = np.zeros(self._schema.width)
         for v, (start, stop), x in zip(
             self._schema.variables, self._schema.blocks, columns, strict=True
@@ -168,7 +168,7 @@ class Accumulator:
         self._filled = 0
 
     def _inspect(self, buffer: Floats) -> None:
-        """Count what made the sums not finite."""
+        """Count the cells that made the sums infinite or NaN."""
         self._spoiled = True
         for v, (start, _) in zip(self._schema.variables, self._schema.blocks, strict=True):
             if v.kind is Kind.CONTINUOUS:
@@ -176,7 +176,7 @@ class Accumulator:
                 self._infinite[v.name] += int(np.isinf(buffer[start]).sum())
 
     def finish(self) -> Sums:
-        """The sums over all rows; refuses what cannot be used."""
+        """Return the sums over all rows; missing and infinite cells raise an error."""
         if self._shift is None and self._rows:
             self._begin()
         if self._filled:

@@ -1,4 +1,4 @@
-"""Giving the statistics of two sites the same levels, so that they can be added."""
+"""Alignment of the levels of two statistics, so that they can be added."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Statistic = TypeVar("Statistic", Moments, Counts)
 
 
 def align_levels(first: Statistic, second: Statistic) -> tuple[Statistic, Statistic]:
-    """Give both statistics the levels that either has, sorted where they differ.
+    """Recode two statistics to the union of their levels, sorted where they differ.
 
     Levels are the same when they are equal: 1, 1.0 and True are one level. Text and numbers are
     never equal, so where one has 0 and the other ``"0"`` nothing tells whether they mean the same;

@@ -21,7 +21,7 @@ FilePath: TypeAlias = str | os.PathLike[str]
 HEADER = "header"
 
 _FEW_COLUMNS = 2_000
-"""Up to here the eigenvalues of a Gram matrix are checked in less than a second."""
+"""Up to this size, checking the eigenvalues of a Gram matrix takes less than a second."""
 
 # What zipfile, NumPy and json raise for damaged bytes: a flipped bit can turn into any of these.
 _DAMAGE = (
@@ -130,7 +130,7 @@ def real(values: NDArray[Any], name: str) -> NDArray[Any]:
 
 
 def require_gram(gram: NDArray[np.float64], sums: NDArray[np.float64], n: int) -> None:
-    """Refuse a matrix that is no Gram matrix of `n` rows with these sums."""
+    """Raise an error unless a matrix can be the Gram matrix of `n` rows with these sums."""
     if not np.array_equal(gram, gram.T):
         raise FormatError("gram is not symmetric")
     scatter = gram - np.outer(sums, sums / n)
@@ -151,7 +151,7 @@ def require_gram(gram: NDArray[np.float64], sums: NDArray[np.float64], n: int) -
 
 
 def require_arrays(arrays: Iterable[str], expected: Iterable[str]) -> None:
-    """Refuse a file that lacks an array, or has one that nobody asked for."""
+    """Raise an error unless a file contains exactly the expected arrays."""
     there, needed = set(arrays), set(expected)
     if there != needed:
         raise FormatError(f"it holds the arrays {sorted(there)}; {sorted(needed)} are needed")
@@ -175,7 +175,7 @@ def _header(path: FilePath, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
 
 
 def _reason(error: BaseException) -> str:
-    """Return the message of an error without its full stop, or its type where it has none."""
+    """Return the message of an error without its full stop, or its type if it has none."""
     text = str(error).strip().removesuffix(".")
     if isinstance(error, KeyError):
         return f"{text} is missing"

@@ -1,4 +1,4 @@
-"""What every statistic offers: to scores, to notes about data, and to the rules of a site."""
+"""The interface of statistics, for scores, diagnostics and the disclosure rules of a site."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Gatherable(Protocol):
-    """What a statistic may ask of a source."""
+    """The methods of a source that a statistic uses."""
 
     def schema(self) -> Schema:
         """Return the variables."""
@@ -53,7 +53,7 @@ class Statistic(ABC):
     @classmethod
     @abstractmethod
     def gather(cls, source: Gatherable, dag: DAG | None = None) -> Self:
-        """Ask a source for this statistic; only for the families of a graph, if one is given."""
+        """Request this statistic from a source; only the families of a graph, if one is given."""
 
     @abstractmethod
     def constants(self) -> tuple[str, ...]:
@@ -65,8 +65,8 @@ class Statistic(ABC):
 
     @abstractmethod
     def cells(self) -> Sequence[Integers]:
-        """Tables of numbers of rows that the statistic reveals; a site refuses small ones."""
+        """Tables of row counts that the statistic reveals; a site does not release small cells."""
 
     @abstractmethod
     def without_rows(self) -> Statistic:
-        """What a solution may keep: the statistic itself, unless it holds rows."""
+        """Return a statistic without rows, which a solution may keep."""

@@ -1,4 +1,4 @@
-"""The tables that counts hold: dense, or coded rows."""
+"""Contingency tables of counts: dense arrays or coded rows."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from isthmus.statistics.schema import Schema
 from isthmus.types import Integers
 
 DENSE = 2**20
-"""A planned set of more cells than this is kept as coded rows."""
+"""A planned set with more cells than this is stored as coded rows."""
 
 LARGEST = 2**28
-"""More cells than this in one table, or in all planned tables, is refused."""
+"""Maximum number of cells in one table, and in all planned tables together."""
 
 MANY = 2**26
 """Rows times tables from which the compiled kernel is worth loading."""
@@ -27,7 +27,7 @@ Block: TypeAlias = Integers | CodedRows
 
 
 def planned_sets(schema: Schema, plan: Plan) -> list[Positions]:
-    """The largest planned sets; refused when their tables would not fit into memory."""
+    """Return the largest planned sets; raise an error if their tables are too large."""
     sizes = schema.cardinalities
     number = plan.size(schema.names)
     cells = 0
@@ -45,13 +45,13 @@ def planned_sets(schema: Schema, plan: Plan) -> list[Positions]:
 
 
 def tally(rows: CodedRows, sizes: Integers, within: Positions) -> Integers:
-    """Dense table of some variables of coded rows, with axes in this order."""
+    """Return the dense table of some variables of coded rows, with axes in this order."""
     part = rows.take(within)
     return histogram(part, sizes[list(within)]).reshape([int(sizes[i]) for i in within])
 
 
 def count_set(rows: CodedRows, positions: Positions, sizes: Integers) -> Block:
-    """The table of a planned set: dense, or coded rows where that would be mostly empty."""
+    """Return the table of a planned set: dense, or coded rows if it is mostly empty."""
     cells = math.prod(int(sizes[i]) for i in positions)
     if cells > DENSE:
         return rows.take(positions).distinct(sizes[list(positions)])
@@ -59,7 +59,7 @@ def count_set(rows: CodedRows, positions: Positions, sizes: Integers) -> Block:
 
 
 def count_sets(rows: CodedRows, sets: list[Positions], sizes: Integers) -> dict[Positions, Block]:
-    """The tables of planned sets; many at once by the compiled kernel."""
+    """Return the tables of planned sets, using the compiled kernel if there are many."""
     held: dict[Positions, Block] = {}
     dense = [s for s in sets if math.prod(int(sizes[i]) for i in s) <= DENSE]
     # The kernel takes a second to load, and then a nanosecond a row and table.
@@ -75,14 +75,14 @@ def count_sets(rows: CodedRows, sets: list[Positions], sizes: Integers) -> dict[
 
 
 def nonzero_rows(table: Integers) -> CodedRows:
-    """The filled cells of a dense table as coded rows."""
+    """Convert the non-empty cells of a dense table to coded rows."""
     at = np.nonzero(table)
     codes = np.array(at).reshape(table.ndim, -1)
     return CodedRows(as_codes(codes, np.array(table.shape, dtype=np.int64)), table[at])
 
 
 def merged(a: Block, b: Block, sizes: Integers) -> Block:
-    """The sum of two tables of the same variables."""
+    """Return the sum of two tables of the same variables."""
     if not isinstance(a, CodedRows) and not isinstance(b, CodedRows):
         return a + b
     left = a if isinstance(a, CodedRows) else nonzero_rows(a)
@@ -93,7 +93,7 @@ def merged(a: Block, b: Block, sizes: Integers) -> Block:
 
 
 def same(a: Block, b: Block, sizes: Integers) -> bool:
-    """Whether two tables say the same, in whatever form."""
+    """Return whether two tables have the same counts, in either form."""
     left = (a if isinstance(a, CodedRows) else nonzero_rows(a)).distinct(sizes)
     right = (b if isinstance(b, CodedRows) else nonzero_rows(b)).distinct(sizes)
     return np.array_equal(left.codes, right.codes) and np.array_equal(left.filled(), right.filled())

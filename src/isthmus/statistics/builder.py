@@ -1,4 +1,4 @@
-"""Moments of rows that stream past."""
+"""Computation of moments from batches of rows."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class MomentsBuilder:
         self._accumulator.update(columns, weights)
 
     def miss(self, name: str, count: int) -> None:
-        """Report missing cells that were seen before the rows came here."""
+        """Record missing cells that the caller found in the batches."""
         self._accumulator.miss(name, count)
 
     def finish(self, *, regime: str | None = None) -> Moments:
-        """The moments of all rows; refuses missing and infinite cells."""
+        """Return the moments of all rows; missing and infinite cells raise an error."""
         return Moments(self._schema, *self._accumulator.finish(), regime)

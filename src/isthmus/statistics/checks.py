@@ -1,4 +1,4 @@
-"""Refusals that statistics and sources share: missing, infinite, overflowing, empty."""
+"""Errors that statistics and sources share: missing, infinite, overflowing or no values."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def refuse_missing(missing: Mapping[str, int], n: int) -> None:
     if found:
         raise MissingValuesError(
             f"Values are missing (null or NaN) in {len(found)} of {len(missing)} columns, "
-            f"{n:,} rows: {_listed(found)}. Isthmus does not guess them. Drop the rows "
+            f"{n:,} rows: {_listed(found)}. Isthmus does not impute them. Drop the rows "
             "(dropna, drop_nulls, or WHERE ... IS NOT NULL), leave the columns out, fill the cells "
             "with a method you trust, or, for a category, make 'missing' a level of its own."
         )

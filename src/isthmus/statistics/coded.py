@@ -1,4 +1,4 @@
-"""Rows of codes with weights: the joint table, however sparse."""
+"""Rows of codes with weights: a sparse joint table."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ DIRECT = 2**24
 
 
 def as_codes(values: NDArray[Any], cardinalities: Integers) -> Codes:
-    """Codes in the smallest type that holds all of these variables."""
+    """Convert codes to the smallest type that fits all of these variables."""
     if cardinalities.max(initial=1) <= 2**8:
         return values.astype(np.uint8, copy=False)
     return values.astype(np.uint16, copy=False)
 
 
 def as_counts(values: ArrayLike, what: str) -> Integers:
-    """Frequencies as int64; fractions and negative numbers are refused."""
+    """Convert frequencies to int64; fractions and negative numbers raise an error."""
     given = np.asarray(values)
     if given.dtype.kind == "f":
         whole = bool((np.isfinite(given) & (given == np.floor(given)) & (given < 2.0**53)).all())
@@ -85,15 +85,15 @@ class CodedRows:
 
     @property
     def size(self) -> int:
-        """How many numbers the arrays hold."""
+        """Number of values in the arrays."""
         return self.codes.size + (0 if self.weights is None else self.weights.size)
 
     def take(self, positions: tuple[int, ...]) -> CodedRows:
-        """Rows of some of the variables."""
+        """Return the rows of some of the variables."""
         return CodedRows(self.codes[list(positions)], self.weights)
 
     def joined(self, other: CodedRows) -> CodedRows:
-        """The rows of both."""
+        """Return the rows of both."""
         kind = np.promote_types(self.codes.dtype, other.codes.dtype)
         codes = np.concatenate([self.codes.astype(kind), other.codes.astype(kind)], axis=1)
         if self.weights is None and other.weights is None:
@@ -101,20 +101,20 @@ class CodedRows:
         return CodedRows(codes, np.concatenate([self.filled(), other.filled()]))
 
     def nonzero(self) -> CodedRows:
-        """The rows that occur: those with a weight above zero."""
+        """Return the rows with a weight above zero."""
         if self.weights is None or self.weights.all():
             return self
         occurs = self.weights > 0
         return CodedRows(self.codes[:, occurs], self.weights[occurs])
 
     def filled(self) -> Integers:
-        """The weights; ones if there are none."""
+        """Return the weights, or ones if there are none."""
         if self.weights is not None:
             return self.weights
         return np.ones(self.codes.shape[1], dtype=np.int64)
 
     def distinct(self, cardinalities: Integers) -> CodedRows:
-        """Each row once, in ascending order, with its weight."""
+        """Return the distinct rows in ascending order, with their weights."""
         cells = math.prod(cardinalities.tolist())
         d, m = self.codes.shape
         if d == 0:
@@ -143,7 +143,7 @@ class CodedRows:
 
 
 def histogram(rows: CodedRows, cardinalities: Integers) -> Integers:
-    """Number of rows in each cell, flat, in C order over the variables of `rows`."""
+    """Return the number of rows in each cell, in C order over the variables of `rows`."""
     cells = math.prod(cardinalities.tolist())
     if len(cardinalities) == 0:
         return np.array([rows.n], dtype=np.int64)
@@ -167,7 +167,7 @@ def _totals(keys: Integers, weights: Integers | None, size: int) -> Integers:
 
 
 def _read_only(values: NDArray[Any], given: object) -> NDArray[Any]:
-    """A read-only view; the flags of an array that was given stay as they are."""
+    """Return a read-only view; the flags of the given array do not change."""
     if values is given and values.flags.writeable:
         values = values.view()
     values.flags.writeable = False

@@ -52,7 +52,7 @@ class Counts(Statistic):
     n
         Number of rows.
     plan
-        Which sets of variables can be asked for.
+        The sets of variables whose tables are available.
     tables
         The tables of the largest planned sets, by ascending positions of their variables: dense
         arrays, or coded rows with weights where a dense array would be mostly empty.
@@ -162,7 +162,7 @@ class Counts(Statistic):
         *,
         regime: str | None = None,
     ) -> Counts:
-        """Use contingency tables that exist already, by the names of their axes in order."""
+        """Create counts from contingency tables, keyed by the names of their axes in order."""
         plan = Plan.sets(tables)
         blocks: dict[Positions, Block] = {}
         for names, table in tables.items():
@@ -178,7 +178,7 @@ class Counts(Statistic):
 
     @property
     def joint(self) -> CodedRows | None:
-        """The rows of the joint table, when the plan is everything."""
+        """The rows of the joint table if the plan is everything, otherwise None."""
         if not self.plan.is_everything:
             return None
         block = self.tables[tuple(range(len(self.schema)))]
@@ -186,7 +186,7 @@ class Counts(Statistic):
 
     @property
     def size(self) -> int:
-        """How many numbers the tables hold."""
+        """Number of values in the tables."""
         return sum(block.size for block in self.tables.values())
 
     def table(self, variables: Sequence[str]) -> Integers:
@@ -231,11 +231,11 @@ class Counts(Statistic):
                 return tuple(sorted((*asked, *(next(fill) for _ in range(missing)))))
         raise UnplannedError(
             f"The table of {names} was not planned: the plan has {self.plan}. "
-            f"Ask the source for counts({self.plan.needed(names)}) or counts(Plan.everything())."
+            f"Request counts({self.plan.needed(names)}) or counts(Plan.everything())."
         )
 
     def marginal(self, names: Iterable[str]) -> Counts:
-        """Counts of some variables, in the order asked, with what is left of the plan."""
+        """Return counts of some variables, in the requested order, with the reduced plan."""
         kept = self.schema.indices(names)
         schema = self.schema.subset(self.schema.names[i] for i in kept)
         plan = self.plan.restrict(schema.names)
@@ -251,21 +251,21 @@ class Counts(Statistic):
         return Counts(schema, self.n, plan, tables, self.regime)
 
     def __add__(self, other: Counts) -> Counts:
-        """Counts of both sets of rows together."""
+        """Return the counts of both sets of rows together."""
         if not isinstance(other, Counts):
             return NotImplemented
         if self.schema != other.schema:
             raise SchemaError(
-                "Counts of different schemas do not add up: " + self._difference(other)
+                "Counts of different schemas cannot be added: " + self._difference(other)
             )
         if self.plan != other.plan:
             raise SchemaError(
-                f"Counts of different plans do not add up: {self.plan}, and {other.plan}. "
+                f"Counts of different plans cannot be added: {self.plan}, and {other.plan}. "
                 "Ask both sources with the same plan."
             )
         if self.regime != other.regime:
             raise SchemaError(
-                f"Counts of regime {self.regime!r} and {other.regime!r} do not add up: "
+                f"Counts of regime {self.regime!r} and {other.regime!r} cannot be added: "
                 "keep them apart, or give both the same regime if the conditions were the same."
             )
         sizes = self.schema.cardinalities
@@ -329,7 +329,7 @@ class Counts(Statistic):
 
     @cached_property
     def _singles(self) -> dict[str, Integers]:
-        """Tables of single variables, as far as they are planned."""
+        """Return the tables of single variables that are planned."""
         return {n: self.table([n]) for n in self.schema.names if self.plan.covers([n])}
 
     @classmethod
@@ -374,7 +374,7 @@ class Counts(Statistic):
         return group_pairs(pairs, self.schema.names)
 
     def _one_to_one(self, a: str, b: str) -> bool:
-        """Whether each level of one variable occurs with one level of the other only."""
+        """Return whether each level of one variable occurs with only one level of the other."""
         pair = self.schema.indices([a, b])
         home = self._home(pair)
         block = self.tables[home]

@@ -1,4 +1,4 @@
-"""Finding variables that carry the same information twice."""
+"""Detection of duplicate variables."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TOLERANCE = 1e-12
 def group_pairs(
     pairs: list[tuple[int, int]], names: tuple[str, ...]
 ) -> tuple[tuple[str, ...], ...]:
-    """Join pairs of positions into groups of names."""
+    """Merge pairs of positions into groups of names."""
     group_of: dict[int, set[int]] = {}
     for i, j in pairs:
         joined = group_of.get(i, {i}) | group_of.get(j, {j})
@@ -29,7 +29,7 @@ def group_pairs(
 
 
 def one_to_one(table: NDArray[Any]) -> bool:
-    """Whether each level of one variable of a table occurs with one level of the other only."""
+    """Return whether a table maps each level of one variable to one level of the other."""
     occurs = table > 0
     return bool((occurs.sum(axis=0) <= 1).all() and (occurs.sum(axis=1) <= 1).all())
 
@@ -118,7 +118,7 @@ def _several_pairs(
 def _one_to_one_blocks(
     n: int, mean: NDArray[np.float64], scatter: NDArray[np.float64], a: slice, b: slice
 ) -> bool:
-    """Whether each level of one variable occurs with one level of the other only."""
+    """Return whether each level of one variable occurs with only one level of the other."""
     shown = np.rint(scatter[a, b] + n * np.outer(mean[a], mean[b]))
     # The first level of each variable has no column: it has the rows that the others leave.
     rows = np.vstack([np.rint(n * mean[b]) - shown.sum(axis=0), shown])

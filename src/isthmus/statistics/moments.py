@@ -28,7 +28,7 @@ FORMAT = "isthmus-moments/2"
 
 
 def _frozen(values: ArrayLike) -> Floats:
-    """A read-only copy in float64."""
+    """Return a read-only copy in float64."""
     array = np.array(values, dtype=np.float64, order="C")
     array.flags.writeable = False
     return array
@@ -53,7 +53,7 @@ class Moments(Statistic):
     shift, sums, gram
         As above.
     regime
-        Label of the conditions under which the rows were seen; different ones do not add up.
+        Label of the conditions under which the rows were seen; different ones cannot be added.
     """
 
     schema: Schema
@@ -131,7 +131,7 @@ class Moments(Statistic):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """How the columns are printed; `schema.columns` states what they are."""
+        """Printed names of the columns; `schema.columns` describes them."""
         return self.schema.column_names
 
     @property
@@ -158,7 +158,7 @@ class Moments(Statistic):
         return self._scatter
 
     def covariance(self, ddof: int = 0) -> Floats:
-        """Scatter divided by ``n - ddof``."""
+        """Return the covariance matrix: the scatter divided by ``n - ddof``."""
         if self.n <= ddof:
             raise DataError(
                 f"A covariance with ddof={ddof} needs more than {ddof} rows; there are {self.n}."
@@ -170,7 +170,7 @@ class Moments(Statistic):
         return correlate(self._scatter)[0]
 
     def shifted(self, shift: ArrayLike) -> Moments:
-        """The same moments about another shift."""
+        """Return the same moments about another shift."""
         target = np.asarray(shift, dtype=np.float64)
         delta = self.shift - target
         cross = np.outer(self.sums, delta)
@@ -178,18 +178,18 @@ class Moments(Statistic):
         return replace(self, shift=target, sums=self.sums + self.n * delta, gram=gram)
 
     def __add__(self, other: Moments) -> Moments:
-        """Moments of both sets of rows together."""
+        """Return the moments of both sets of rows together."""
         if not isinstance(other, Moments):
             return NotImplemented
         if self.schema != other.schema:
             raise SchemaError(
-                "Moments of different schemas do not add up: "
+                "Moments of different schemas cannot be added: "
                 f"{_difference(self.schema, other.schema)}. Select the same variables in the "
                 "same order, and align levels with align_levels."
             )
         if self.regime != other.regime:
             raise SchemaError(
-                f"Moments of regime {self.regime!r} and {other.regime!r} do not add up: "
+                f"Moments of regime {self.regime!r} and {other.regime!r} cannot be added: "
                 "keep them apart, or give both the same regime if the conditions were the same."
             )
         n = self.n + other.n
@@ -201,7 +201,7 @@ class Moments(Statistic):
         return replace(self, n=n, shift=centre, sums=a.sums + b.sums, gram=a.gram + b.gram)
 
     def select(self, names: Iterable[str]) -> Moments:
-        """Moments of some variables with all their columns, in the order asked."""
+        """Return the moments of some variables with all their columns, in the requested order."""
         positions = self.schema.indices(names)
         keep = np.concatenate(
             [np.arange(*self.blocks[i]) for i in positions] or [np.arange(0)]
@@ -209,7 +209,7 @@ class Moments(Statistic):
         return self._take(Schema(tuple(self.schema.variables[i] for i in positions)), keep)
 
     def without_features(self) -> Moments:
-        """Moments of the same variables without their basis functions."""
+        """Return the moments of the same variables without their basis functions."""
         if not self.schema.has_features:
             return self
         columns = enumerate(self.schema.columns)
@@ -352,7 +352,7 @@ def _difference(a: Schema, b: Schema) -> str:
 
 
 def _described(variable: Variable) -> str:
-    """What may differ between two variables of one name."""
+    """Describe the levels, lag and features of a variable, for error messages."""
     parts = [repr(variable.levels)] if variable.levels else []
     parts += [repr(part) for part in (variable.lag, variable.features) if part is not None]
     return ", ".join(parts)

@@ -1,4 +1,4 @@
-"""Which tables will be asked for: said beforehand, because each question is a disclosure."""
+"""Plans: the tables that a search may request, fixed in advance because each discloses data."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True)
 class Plan:
-    """The sets of variables whose tables will be asked for, up to marginalisation.
+    """The sets of variables whose tables, and their margins, may be requested.
 
     Make one with `everything`, `up_to`, `sets` or `families`.
 
@@ -41,26 +41,26 @@ class Plan:
 
     @classmethod
     def everything(cls) -> Plan:
-        """Every set: the joint table itself."""
+        """Plan the joint table, and so every set."""
         return cls()
 
     @classmethod
     def up_to(cls, size: int) -> Plan:
-        """Every set of at most `size` variables."""
+        """Plan every set of at most `size` variables."""
         return cls(limit=size)
 
     @classmethod
     def sets(cls, groups: Iterable[Iterable[str]]) -> Plan:
-        """These sets and their subsets."""
-        found = {frozenset(g) for g in groups}
-        found.discard(frozenset())
-        if not found:
+        """Plan these sets and their subsets."""
+        sets = {frozenset(g) for g in groups}
+        sets.discard(frozenset())
+        if not sets:
             raise SchemaError("A plan of sets needs at least one non-empty set; none was given.")
-        return cls(groups=tuple(sorted(_maximal(found), key=sorted)))
+        return cls(groups=tuple(sorted(_maximal(sets), key=sorted)))
 
     @classmethod
     def families(cls, dag: DAG) -> Plan:
-        """Each node with its parents."""
+        """Plan each node with its parents."""
         return cls.sets((node, *dag.parents(node)) for node in dag.nodes)
 
     @property
@@ -70,15 +70,15 @@ class Plan:
 
     @cached_property
     def _homes(self) -> dict[str, frozenset[int]]:
-        """For each variable, which groups hold it."""
-        found: dict[str, set[int]] = {}
+        """For each variable, the groups that contain it."""
+        groups_of: dict[str, set[int]] = {}
         for i, group in enumerate(self.groups or ()):
             for name in group:
-                found.setdefault(name, set()).add(i)
-        return {name: frozenset(ids) for name, ids in found.items()}
+                groups_of.setdefault(name, set()).add(i)
+        return {name: frozenset(ids) for name, ids in groups_of.items()}
 
     def covers(self, variables: Iterable[str]) -> bool:
-        """Whether the table of these variables can be had."""
+        """Return whether the table of these variables is planned."""
         asked = frozenset(variables)
         if self.is_everything or not asked:
             return True
@@ -87,7 +87,7 @@ class Plan:
         return self.home(asked) is not None
 
     def home(self, variables: Iterable[str]) -> frozenset[str] | None:
-        """The smallest planned set that holds these variables, for a plan of sets."""
+        """Return the smallest planned set that contains these variables, for a plan of sets."""
         groups = self.groups or ()
         asked = list(variables)
         if not asked:
@@ -98,7 +98,7 @@ class Plan:
         return min((groups[i] for i in shared), key=lambda g: (len(g), sorted(g)), default=None)
 
     def maximal(self, names: Sequence[str]) -> Iterator[tuple[int, ...]]:
-        """The largest planned sets, as ascending positions in `names`."""
+        """Return the largest planned sets, as ascending positions in `names`."""
         if self.is_everything:
             yield tuple(range(len(names)))
         elif self.limit is not None:
@@ -112,7 +112,7 @@ class Plan:
                 yield tuple(sorted(position[n] for n in group))
 
     def size(self, names: Sequence[str]) -> int:
-        """How many sets `maximal` gives."""
+        """Return the number of sets of `maximal`."""
         if self.is_everything:
             return 1
         if self.limit is not None:
@@ -120,23 +120,23 @@ class Plan:
         return len(self.groups or ())
 
     def restrict(self, names: Iterable[str]) -> Plan:
-        """What is left of the plan when only these variables are kept."""
+        """Restrict the plan to these variables."""
         if self.groups is None:
             return self
         kept = frozenset(names)
         left = [g & kept for g in self.groups if g & kept]
-        # A variable no group holds has no table at all; an empty plan would be no plan.
+        # If no variable is in a group, no table is planned, which Plan.sets does not accept.
         return Plan.sets(left) if left else Plan(groups=())
 
     def needed(self, variables: Iterable[str]) -> str:
-        """The call that makes a plan which covers these variables, for messages."""
+        """Return the code of a plan that covers these variables, for error messages."""
         asked = list(variables)
         if self.limit is not None:
             return f"Plan.up_to({len(set(asked))})"
         return f"Plan.sets([..., {asked!r}])"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for JSON."""
+        """Return the plan as plain data for JSON."""
         if self.limit is not None:
             return {"up_to": self.limit}
         if self.groups is not None:
@@ -163,7 +163,7 @@ class Plan:
 
 
 def _maximal(groups: Iterable[frozenset[str]]) -> list[frozenset[str]]:
-    """Drop the sets that lie in another; each is looked up by its rarest member."""
+    """Drop sets that are contained in another; candidates share the rarest member."""
     kept: list[frozenset[str]] = []
     homes: dict[str, list[int]] = {}
     for group in sorted(groups, key=len, reverse=True):

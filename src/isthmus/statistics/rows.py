@@ -1,4 +1,4 @@
-"""The rows themselves, for models that no sums can stand for. They never leave their place."""
+"""Rows of a table, for models that sums cannot represent. Rows never leave their site."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, eq=False)
 class Rows(Statistic):
-    """All cells of a table that is at hand.
+    """All rows of a table in memory.
 
     Parameters
     ----------
@@ -38,16 +38,16 @@ class Rows(Statistic):
     described: ClassVar[str] = "the rows themselves"
 
     def __init__(self, schema: Schema, values: ArrayLike) -> None:
-        found = np.array(values, dtype=np.float64)
-        if found.ndim != 2 or found.shape[1] != len(schema):
+        array = np.array(values, dtype=np.float64)
+        if array.ndim != 2 or array.shape[1] != len(schema):
             raise SchemaError(
-                f"The array has the shape {found.shape}; (rows, {len(schema)}) is needed: "
+                f"The array has the shape {array.shape}; (rows, {len(schema)}) is needed: "
                 "one column for each variable of the schema."
             )
-        found.flags.writeable = False
+        array.flags.writeable = False
         object.__setattr__(self, "schema", schema)
-        object.__setattr__(self, "values", found)
-        object.__setattr__(self, "n", len(found))
+        object.__setattr__(self, "values", array)
+        object.__setattr__(self, "n", len(array))
 
     @classmethod
     def gather(cls, source: Gatherable, dag: DAG | None = None) -> Rows:
@@ -57,8 +57,8 @@ class Rows(Statistic):
         return cls(schema.subset(dag.nodes), rows[:, list(schema.indices(dag.nodes))])
 
     def numbers(self) -> Floats:
-        """The cells as numbers: levels that are numbers or truth values stand for themselves."""
-        found = self.values.copy()
+        """Return the cells as numbers; numeric and Boolean levels are converted to their values."""
+        numbers = self.values.copy()
         for j, v in enumerate(self.schema.variables):
             if v.kind is Kind.DISCRETE:
                 if any(isinstance(level, str) for level in v.levels):
@@ -66,11 +66,13 @@ class Rows(Statistic):
                         f"Variable {v.name!r} has the levels {v.levels[:5]!r}, which are not "
                         "numbers. Give them numbers, or leave the variable out."
                     )
-                found[:, j] = np.array([float(x) for x in v.levels])[self.values[:, j].astype(int)]
-        return found
+                numbers[:, j] = np.array([float(x) for x in v.levels])[
+                    self.values[:, j].astype(int)
+                ]
+        return numbers
 
     def moments(self) -> Moments:
-        """Their moments."""
+        """Return the moments of the rows."""
         return Moments.from_array(self.schema, self.values)
 
     def cells(self) -> Sequence[Integers]:
@@ -84,7 +86,7 @@ class Rows(Statistic):
         return self.moments().constants()
 
     def duplicates(self) -> tuple[tuple[str, ...], ...]:
-        """Groups of variables that say the same twice."""
+        """Return groups of duplicate variables."""
         return self.moments().duplicates()
 
     def __repr__(self) -> str:

@@ -37,7 +37,7 @@ class Kind(StrEnum):
 
 
 class Role(StrEnum):
-    """What the numbers of a column are."""
+    """The role of a column of numbers."""
 
     VALUE = "value"
     LAG = "lag"
@@ -70,7 +70,7 @@ class Column(NamedTuple):
 
 
 def plain_level(value: object, name: str) -> Level:
-    """Give `value` as a plain Python level, whatever engine it came from."""
+    """Convert a value of any engine to a plain Python level."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, (str, bool, int)):
@@ -208,12 +208,12 @@ class Schema:
 
     @classmethod
     def continuous(cls, names: Iterable[str]) -> Schema:
-        """All variables continuous."""
+        """Create a schema of continuous variables."""
         return cls(tuple(Variable(n, Kind.CONTINUOUS) for n in names))
 
     @classmethod
     def discrete(cls, levels: Mapping[str, Sequence[Level]]) -> Schema:
-        """All variables discrete, with these levels."""
+        """Create a schema of discrete variables with these levels."""
         return cls(tuple(Variable(n, Kind.DISCRETE, tuple(ls)) for n, ls in levels.items()))
 
     def __len__(self) -> int:
@@ -235,7 +235,7 @@ class Schema:
         return {name: i for i, name in enumerate(self.names)}
 
     def index(self, name: str) -> int:
-        """Position of a variable."""
+        """Return the position of a variable."""
         try:
             return self._positions[name]
         except KeyError:
@@ -243,14 +243,14 @@ class Schema:
             raise SchemaError(f"There is no variable {name!r}. There are: {shown}.") from None
 
     def indices(self, names: Iterable[str]) -> tuple[int, ...]:
-        """Positions of several different variables."""
+        """Return the positions of several distinct variables."""
         places = tuple(self.index(n) for n in names)
         if len(set(places)) != len(places):
-            raise SchemaError(f"A variable was asked for twice: {[self.names[i] for i in places]}.")
+            raise SchemaError(f"A variable was requested twice: {[self.names[i] for i in places]}.")
         return places
 
     def of_kind(self, kind: Kind) -> tuple[str, ...]:
-        """Names of the variables of one kind."""
+        """Return the names of the variables of one kind."""
         return tuple(v.name for v in self.variables if v.kind is kind)
 
     @cached_property
