@@ -102,6 +102,20 @@ def test_every_module_can_be_imported() -> None:
     assert run(code) == ""
 
 
+def test_no_files_import_each_other_in_a_circle() -> None:
+    """A graph, its equivalence class and knowledge about it are one idea; nothing else is."""
+    grimp = pytest.importorskip("grimp")
+    graph = grimp.build_graph("isthmus")
+    modules = [m for m in graph.modules if not m.startswith("isthmus.graphs")]
+    imported = {m: graph.find_modules_directly_imported_by(m) & set(modules) for m in modules}
+    while leaves := [m for m in imported if not imported[m]]:
+        for leaf in leaves:
+            del imported[leaf]
+        for others in imported.values():
+            others.difference_update(leaves)
+    assert sorted(imported) == []
+
+
 def test_public_names_exist() -> None:
     assert "DAG" in isthmus.__all__
     assert [name for name in isthmus.__all__ if not hasattr(isthmus, name)] == []

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "bindings.hpp"
+#include "core/bit_set.hpp"
 
 namespace isthmus {
 
@@ -31,5 +32,12 @@ Given<T, 1> give(std::vector<T> values) {
     const std::size_t size = values.size();
     return give<1>(std::move(values), {size});
 }
+
+/// Keeps the arrays of a table alive. Freed with the table, whose last owner is a Python object, so
+/// the GIL is held then.
+struct TableArrays {
+    Array<Word, 2> sets;
+    Array<double, 1> scores;
+};
 
 }  // namespace isthmus

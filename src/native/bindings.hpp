@@ -77,5 +77,6 @@ void bind_orders(nb::module_& m);
 void bind_continuous(nb::module_& m);
 void bind_exact(nb::module_& m);
 void bind_hill_climb(nb::module_& m);
+void bind_table_orders(nb::module_& m);
 
 }  // namespace isthmus

@@ -31,7 +31,7 @@ def test_standardised_columns_are_noted_by_searches_that_depend_on_scale(
     with pytest.warns(DataWarning, match="standardised"):
         solution = ist.learn(standardised().data, search=search)
     (note,) = (n for n in solution.notes if "standardised" in n)
-    assert "omit the search" in note
+    assert "leave out the search" in note
     with pytest.warns(DataWarning, match=advice):
         ist.learn(standardised().data, search=search)
 

@@ -131,7 +131,7 @@ def test_scores_and_tables_that_do_not_fit_are_told_apart() -> None:
 
 def test_scores_of_weights_do_not_score_graphs() -> None:
     table, truth = linear_table()
-    with pytest.raises(MismatchError, match="Use a local score"):
+    with pytest.raises(MismatchError, match="Give a local score"):
         ist.score(table, truth, ist.LeastSquares())
 
 

@@ -30,7 +30,7 @@ def verbs(data: Any, score: Any) -> list[Any]:
 def test_every_verb_refuses_columns_of_the_wrong_kind_in_the_same_words(score: Any) -> None:
     messages = set()
     for verb in verbs(MIXED, score):
-        with pytest.raises(MismatchError, match="change how a column is read") as caught:
+        with pytest.raises(MismatchError, match="say how to read a column") as caught:
             verb()
         messages.add(str(caught.value))
     assert len(messages) == 1
@@ -48,7 +48,7 @@ def test_every_verb_reads_integers_as_the_score_needs_them() -> None:
 @pytest.mark.parametrize("score", [ist.LeastSquares(), ist.AdditiveLeastSquares()])
 def test_a_loss_cannot_score_graphs(score: Any) -> None:
     for verb in verbs(NUMBERS, score)[1:]:
-        with pytest.raises(MismatchError, match="Use a local score"):
+        with pytest.raises(MismatchError, match="Give a local score"):
             verb()
 
 

@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Iterator
 
 import pytest
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Compare with the Numba kernels, which are slow to compile, only where that is asked for."""
+    if "ISTHMUS_LONG" in os.environ:
+        return
+    skip = pytest.mark.skip(reason="compares with the Numba kernels: set ISTHMUS_LONG=1")
+    for item in items:
+        if "kernels" in item.path.parts and "numba" in item.nodeid:
+            item.add_marker(skip)
 
 
 @pytest.fixture(autouse=True)

@@ -13,7 +13,15 @@ import pytest
 from scipy.optimize import minimize
 from tests.kernels.moments import Floats, random_moments
 
-from isthmus.kernels.continuous import BarrierSweeps, GroupDescent, regression
+from isthmus.kernels.continuous import (
+    BarrierSweeps,
+    GroupDescent,
+    ShrinkingRegression,
+    acyclic_part,
+    order_along,
+    reachable,
+    regression,
+)
 
 
 def sweep_to_end(native: BarrierSweeps, seconds: float = 0.01) -> None:
@@ -164,6 +172,105 @@ def test_a_determined_parent_has_no_weight() -> None:
     assert weights[1] != 0.0
     assert regression(np.zeros((2, 2)), 0, np.array([1]), 1e-10)[0] == 1.0
     assert regression(np.ones((1, 1)), 0, np.empty(0, np.int64), 1e-10)[0] == 1.0
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_removals_agree_with_regressions_of_their_own(seed: int) -> None:
+    """Also where parents depend on each other, or the child does not vary."""
+    d, rng = 30, np.random.default_rng(seed)
+    moments = random_moments(d, 20 if seed % 3 == 0 else 100, seed)
+    child, *parents = rng.permutation(d)[: int(rng.integers(1, d))].tolist()
+    if seed % 5 == 4:
+        moments[child] = moments[:, child] = 0.0
+    parents = sorted(parents)
+    removals = rng.permutation(parents)[: int(rng.integers(0, len(parents) + 1))].tolist()
+    native = ShrinkingRegression(
+        moments, child, np.array(parents, np.int64), np.array(removals, np.int64), 1e-10
+    )
+    while not native.step(0.0 if seed % 2 else 0.01):
+        pass
+    weights = native.weights()
+    assert len(weights) == len(native.shares()) == len(removals) + 1
+    left = list(parents)
+    for stage in range(len(removals) + 1):
+        share, expected = regression(moments, child, np.array(left, np.int64), 1e-10)
+        assert native.shares()[stage] == pytest.approx(share, rel=1e-9)
+        np.testing.assert_allclose(weights[stage], expected, rtol=1e-7, atol=1e-10)
+        if stage < len(removals):
+            left.remove(removals[stage])
+
+
+def test_a_step_of_many_removals_is_short() -> None:
+    d = 600
+    moments = random_moments(d, 2 * d, 0)
+    native = ShrinkingRegression(moments, 0, np.arange(1, d), np.arange(1, d), 1e-10)
+    longest = 0.0
+    for _ in range(30):
+        begin = time.thread_time()
+        if native.step(0.01):
+            break
+        longest = max(longest, time.thread_time() - begin)
+    assert longest < 0.03
+
+
+def test_only_parents_are_removed_once() -> None:
+    for parents, removals in (([1, 1], []), ([1], [2]), ([1, 2], [1, 1]), ([3], []), ([1], [-1])):
+        with pytest.raises(ValueError, match=r"parent|variable"):
+            ShrinkingRegression(
+                np.eye(3), 0, np.array(parents, np.int64), np.array(removals, np.int64), 1e-10
+            )
+
+
+@pytest.mark.parametrize("d", [0, 1, 2, 9, 64, 65, 130])
+@pytest.mark.parametrize("density", [0.0, 0.5, 2.0])
+def test_paths_are_found(d: int, density: float) -> None:
+    """Also in graphs with cycles."""
+    rng = np.random.default_rng(d)
+    edges = rng.random((d, d)) < density / max(d, 1)
+    reach = edges.copy()
+    for k in range(d):
+        reach |= np.outer(reach[:, k], reach[k])
+    np.testing.assert_array_equal(reachable(edges), reach)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_orders_follow_the_strongest_edges(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    d = int(rng.integers(1, 40))
+    weights = np.round(rng.normal(size=(d, d)), 1) * (rng.random((d, d)) < 0.3)
+    required = np.triu(rng.random((d, d)) < 1.0 / d, 1)
+    reach = reachable(required)
+    sources, targets = np.nonzero(weights)
+    for i, j in sorted(zip(sources, targets, strict=True), key=lambda e: -abs(weights[e[0], e[1]])):
+        if i != j and not reach[j, i]:
+            reach |= np.outer(reach[:, i] | (np.arange(d) == i), reach[j] | (np.arange(d) == j))
+    expected = np.argsort(reach.sum(axis=0), kind="stable")
+    np.testing.assert_array_equal(order_along(weights, required), expected)
+    rank = np.argsort(order_along(weights, required))
+    assert (rank[np.nonzero(required)[0]] < rank[np.nonzero(required)[1]]).all()
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_heaviest_acyclic_part_is_taken(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    d = int(rng.integers(0, 30))
+    weights = np.round(np.abs(rng.normal(size=(d, d))), 1)
+    required = np.triu(rng.random((d, d)) < 1.0 / max(d, 1), 1)
+    expected, reach = required.copy(), reachable(required) | np.eye(d, dtype=np.bool_)
+    cells = [(i, j) for i in range(d) for j in range(d) if weights[i, j] > 0.5]
+    for i, j in sorted(cells, key=lambda e: -weights[e]):
+        if not required[i, j] and not reach[j, i]:
+            expected[i, j] = True
+            reach |= np.outer(reach[:, i], reach[j])
+    chosen = acyclic_part(np.asarray(weights, np.float64), required, 0.5)
+    np.testing.assert_array_equal(chosen, expected)
+
+
+def test_graphs_that_make_no_sense_are_refused() -> None:
+    with pytest.raises((ValueError, TypeError)):
+        reachable(np.zeros((2, 3), np.bool_))
+    with pytest.raises((ValueError, TypeError)):
+        order_along(np.ones((3, 3)), np.zeros((2, 2), np.bool_))
 
 
 @pytest.mark.parametrize("seed", range(10))

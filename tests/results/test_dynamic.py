@@ -62,5 +62,5 @@ def test_refusals() -> None:
         DynamicNetwork(("a",), 1, {DynamicEdge("a", "z", 1): 1.0})
     with pytest.raises(GraphError, match="back in time"):
         DynamicNetwork.from_dag(DAG(["a", "a@1"], [("a", "a@1")]), lagged_names(["a"], 1))
-    with pytest.raises(GraphError, match="lag_of lacks the nodes"):
+    with pytest.raises(GraphError, match="does not have the nodes"):
         DynamicNetwork.from_dag(DAG(["a", "a@1"], []), lagged_names(["a"], 0))

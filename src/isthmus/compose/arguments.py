@@ -1,4 +1,4 @@
-"""Checks of the arguments that `learn`, `score` and `parent_sets` have in common."""
+"""Checks of what users pass to the verbs, in the same words everywhere."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ T = TypeVar("T")
 
 
 def check_score(score: object) -> AnyScore:
-    """Return ``score`` if it is a score object; otherwise raise an error with a suggestion."""
+    """Return ``score`` if it is a score object; otherwise say what to write."""
     return _check_strategy(score, Score, "score", "BIC()", _names(isthmus.scores, Score))
 
 
 def check_search(search: object) -> AnySearch:
-    """Return ``search`` if it is a search object; otherwise raise an error with a suggestion."""
+    """Return ``search`` if it is a search object; otherwise say what to write."""
     return _check_strategy(search, Search, "search", "Boss()", _names(isthmus.searches, Search))
 
 
@@ -38,12 +38,12 @@ def _check_strategy(
         return cast(T, given)
     if isinstance(given, type) and issubclass(given, kind):
         raise ArgumentError(
-            f"{word} must be an object; the class {given.__name__} was given. "
+            f"{word} must be an object, and the class {given.__name__} was given. "
             f"Write {word}={given.__name__}()."
         )
     if isinstance(given, str):
         raise ArgumentError(
-            f"{word} must be a {word} object; the string {given!r} was given. "
+            f"{word} must be a {word} object, and the string {given!r} was given. "
             f"Write {word}={_closest(given, names) or example}."
         )
     raise ArgumentError(
@@ -66,18 +66,18 @@ _ABBREVIATIONS = {"hc": "HillClimb", "hillclimbing": "HillClimb", "ges": "XGES",
 
 
 def _closest(given: str, names: list[str]) -> str | None:
-    """Return the public name that a string most likely means, as code."""
+    """The public name that a string most likely means, as code."""
     plain = given.lower().replace("-", "").replace("_", "").replace(" ", "")
-    by_spelling = {name.lower(): name for name in names}
-    by_spelling |= {short: name for short, name in _ABBREVIATIONS.items() if name in names}
-    if plain in by_spelling:
-        return f"{by_spelling[plain]}()"
-    close = difflib.get_close_matches(plain, by_spelling, n=1)
-    return f"{by_spelling[close[0]]}()" if close else None
+    known = {name.lower(): name for name in names}
+    known |= {short: name for short, name in _ABBREVIATIONS.items() if name in names}
+    if plain in known:
+        return f"{known[plain]}()"
+    close = difflib.get_close_matches(plain, known, n=1)
+    return f"{known[close[0]]}()" if close else None
 
 
 def check_knowledge(knowledge: object) -> Knowledge:
-    """Return ``knowledge``, or empty knowledge for None."""
+    """Return ``knowledge``, or what None stands for."""
     if knowledge is None:
         return Knowledge()
     if isinstance(knowledge, Knowledge):
@@ -90,7 +90,7 @@ def check_knowledge(knowledge: object) -> Knowledge:
 
 
 def check_dag(dag: object) -> DAG:
-    """Return ``dag`` if it is a DAG; otherwise raise an error that shows how to create one."""
+    """Return ``dag`` if it is a DAG; otherwise say how to make one."""
     if isinstance(dag, DAG):
         return dag
     raise ArgumentError(
@@ -121,7 +121,7 @@ def check_time_limit(time_limit: object) -> float | None:
 
 
 def check_progress(progress: object) -> None:
-    """Raise an error unless ``progress`` is a Boolean, a function or None."""
+    """Refuse what is neither a Boolean nor a function."""
     if progress is not None and not isinstance(progress, bool) and not callable(progress):
         raise ArgumentError(
             f"progress must be True, False, None or a function; {progress!r} was given."
@@ -129,16 +129,16 @@ def check_progress(progress: object) -> None:
 
 
 def check_kinds(kinds: object) -> None:
-    """Raise an error unless ``kinds`` maps column names to kinds, or is None."""
+    """Refuse what does not map names of columns to kinds."""
     if kinds is not None and not isinstance(kinds, Mapping):
         raise ArgumentError(
-            f"kinds must map column names to kinds; a {type(kinds).__name__} was given. "
+            f"kinds must map names of columns to kinds; a {type(kinds).__name__} was given. "
             "Write kinds={'age': Kind.CONTINUOUS}."
         )
 
 
 def check_count(value: object, name: str, *, least: int = 0, optional: bool = True) -> None:
-    """Raise an error unless ``value`` is an integer of at least ``least``, or None if optional."""
+    """Refuse what is not an integer of at least ``least``; None is allowed if ``optional``."""
     if value is None and optional:
         return
     if isinstance(value, int) and not isinstance(value, bool) and value >= least:

@@ -1,4 +1,4 @@
-"""The default score and search of `learn`, and the reasons it reports."""
+"""Which score and which search `learn` uses when the user names none, and why."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _GAMMA = 0.5
 def choose_score(
     schema: Schema, search: AnySearch | None, accepts: Accepts | None = None
 ) -> tuple[AnyScore, str]:
-    """Choose a score that fits the columns and the search; also return the reason."""
+    """Choose a score that fits the columns and the search; the second item says why."""
     accepts = (LOCAL_SCORES,) if accepts is None else accepts
     discrete = len(schema.of_kind(Kind.DISCRETE))
     if discrete == len(schema):
@@ -64,18 +64,18 @@ def choose_score(
         if any(capability in score.gives for capability in accepts):
             return score, reason
     raise MismatchError(
-        f"{search!r} needs {' or '.join(c.name for c in accepts)}, and no built-in score provides "
-        "that. Pass one with score=."
+        f"{search!r} needs {' or '.join(c.name for c in accepts)}, and no built-in score gives "
+        "that. Name a score with score=."
     )
 
 
 def choose_search(schema: Schema, score: AnyScore, objective: Objective) -> tuple[AnySearch, str]:
-    """Choose a search for an objective; also return the reason.
+    """Choose a search for an objective; the second item says why.
 
     The choice follows the benchmarks in the documentation: a search over equivalence classes for
     discrete tables, a search over orders for the others, and an exact search for few variables.
-    Discrete tables are not searched exactly by default: counting every set of variables would
-    request more from a remote source than is necessary.
+    Discrete tables are not searched exactly by default: counting every set of variables would ask
+    a remote source for more than is needed.
     """
     preferred = score.preferred_search()
     if preferred is not None:
@@ -104,4 +104,4 @@ def _continuous_search(objective: Objective) -> tuple[AnySearch, str]:
         if any(capability in objective.capabilities for capability in search.accepts):
             return search, reason
     offered = " and ".join(sorted(c.name for c in objective.capabilities))
-    raise MismatchError(f"No built-in search accepts {offered}. Pass one with search=.")
+    raise MismatchError(f"No built-in search accepts {offered}. Name a search with search=.")

@@ -1,4 +1,4 @@
-"""Warnings about data and results; none of them stops a search."""
+"""Notes about data and results that deserve a look; none of them stops a search."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from isthmus.statistics import Moments, Statistic
 _VARSORTABLE = 0.9
 """Fraction of directed paths along which the variance grows that is worth a warning."""
 _EQUAL = 1e-4
-"""Variances with at most this relative difference are equal, as after standardising."""
+"""Largest relative difference of variances that are called equal: standardised, then rounded."""
 _FEWEST_EDGES = 3
-"""With fewer edges, that fraction is not informative."""
+"""With fewer edges that fraction says little."""
 _ROWS_PER_VARIABLE = 1.0
-"""Warn if there are at most this many rows per variable; see the table of false edges."""
+"""With no more rows than variables, edges rest on very little; see the table of false edges."""
 
 
 def diagnose(objective: Objective, statistics: Statistic, dag: DAG) -> tuple[str, ...]:
@@ -65,7 +65,7 @@ def _few_rows(objective: Objective, statistics: Statistic) -> tuple[str, ...]:
 
 
 def _varsortable(objective: Objective, dag: DAG) -> tuple[str, ...]:
-    """Warn if a scale-dependent loss gave a graph along which variances grow."""
+    """Warn when a scale-dependent loss found a graph along which variances grow."""
     loss = SECOND_MOMENTS.of(objective)
     if loss is None or loss.equivalent or len(dag.edges) < _FEWEST_EDGES:
         return ()
@@ -75,7 +75,7 @@ def _varsortable(objective: Objective, dag: DAG) -> tuple[str, ...]:
     if share < _VARSORTABLE:
         return ()
     note = (
-        f"The variance grows along {share:.0%} of the directed paths (varsortability). Least "
+        f"The variance grows along {share:.0%} of the directed paths found (varsortability). Least "
         "squares depends on the scale of the columns: if their units are arbitrary, so are the "
         "directions. solution.standardised_refit() lists the edges that depend on the scale; "
         "score=LinearLikelihood() does not depend on it."
@@ -84,7 +84,7 @@ def _varsortable(objective: Objective, dag: DAG) -> tuple[str, ...]:
 
 
 def _standardised(objective: Objective, statistics: Statistic) -> tuple[str, ...]:
-    """Warn if a loss that depends on scale is given standardised columns."""
+    """Warn when a loss that depends on scales is given columns without a scale of their own."""
     moments = statistics.without_rows() if _depends_on_scale(objective) else None
     if not isinstance(moments, Moments):
         return ()
@@ -99,9 +99,9 @@ def _standardised(objective: Objective, statistics: Statistic) -> tuple[str, ...
         alternative = "search=NotearsAdditive() with AdditiveLeastSquares(equal_variances=False)"
     note = (
         "All columns have the same variance, so they were probably standardised. Least squares "
-        "infers directions from the scale of the noise, which standardising removes: the "
-        "directions, and edges that depend on them, are not reliable. Pass the columns in their "
-        f"common unit, use {alternative}, which does not depend on scale, or omit the search."
+        "finds directions by the scale of the noise, and standardising removes it: the directions, "
+        "and edges that depend on them, are not reliable. Give the columns in their common unit, "
+        f"use {alternative}, which does not depend on scale, or leave out the search."
     )
     return (note,)
 

@@ -56,22 +56,21 @@ def learn(
     knowledge
         Required and forbidden edges, and tiers.
     kinds
-        How to read some columns, to override the default: a `Kind`, or ``"continuous"`` or
-        ``"discrete"``.
+        How to read some columns, where the default is not what you mean: as `Kind`, or as
+        ``"continuous"`` and ``"discrete"``.
     seed
         Random seed. The same seed gives the same graph.
     time_limit
         Stop after this many seconds and return the best graph so far.
     progress
         True, False, or a function that is called with a :class:`~isthmus.runs.Progress`. By
-        default progress is shown if standard error is a terminal and the search takes more than a
-        second.
+        default progress is shown if standard error is a terminal and the search takes long.
 
     Returns
     -------
     Solution
-        The graph, its score, and methods to fit, plot and report it. Ctrl-C during the search
-        also returns a solution: the best graph so far.
+        The graph, its score, and what can be done with them. Ctrl-C during the search also
+        returns a solution: the best graph so far.
     """
     seed, time_limit = check_seed(seed), check_time_limit(time_limit)
     check_progress(progress)
@@ -113,7 +112,7 @@ def solve(
     time_limit: float | None = None,
     progress: bool | Callable[[Progress], None] | None = None,
 ) -> Solution:
-    """Search a table of scored parent sets.
+    """Search a table of scored parent sets, however it was made.
 
     Parameters
     ----------
@@ -122,7 +121,7 @@ def solve(
     search
         A search that accepts score tables; :class:`~isthmus.AStar` by default.
     knowledge
-        Forbidden edges. Pass required edges to :func:`~isthmus.parent_sets` instead.
+        Forbidden edges. Required edges must be known when the table is made.
     seed
         Random seed. The same seed gives the same graph.
     time_limit
@@ -134,7 +133,7 @@ def solve(
     check_progress(progress)
     if PARENT_SETS not in getattr(table, "capabilities", ()):
         raise ArgumentError(
-            f"solve needs a ScoreTable; a {type(table).__name__} was given. Create one with "
+            f"solve takes a ScoreTable; a {type(table).__name__} was given. Make one with "
             "parent_sets(data), or learn from data with learn(data)."
         )
     search = AStar() if search is None else check_search(search)
@@ -162,7 +161,7 @@ def _search(
     progress: bool | Callable[[Progress], None] | None,  # noqa: FBT001 - as given by the user
     score: object,
 ) -> tuple[SearchResult, Status]:
-    """Check that the search accepts the objective, and run it."""
+    """Run a search on an objective that it accepts."""
     require_capability(score, objective.capabilities, search.accepts, search)
     with reporter_for(progress) as report:
         run = search.begin(objective, constraints, np.random.default_rng(seed))

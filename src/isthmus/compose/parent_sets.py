@@ -1,4 +1,4 @@
-"""List the parent sets that can be part of an optimal graph, on one or several cores."""
+"""List the parent sets that can be part of an optimal graph, on one core or on many."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ def parent_sets(
     score
         A local score. By default chosen from the column types, as for :func:`~isthmus.learn`.
     max_parents
-        Maximum number of parents of a node; None for no limit.
+        Upper bound on the number of parents; None for no bound.
     knowledge
         Required and forbidden edges, and tiers.
     slack
         Also list sets that score up to this much less than one of their subsets.
     time_limit
-        Stop after this many seconds and return the sets so far; promising sets are scored first.
-        ``complete`` is then False.
+        Stop after this many seconds and return the sets found so far, the most promising of which
+        are scored first; ``complete`` is then False.
     jobs
-        Number of joblib processes (extra ``[parallel]``): 1 for this process, -1 for all cores,
-        None for the joblib configuration, for example a Ray or Dask cluster.
+        Number of processes, by joblib (extra ``[parallel]``): 1 is this process, -1 is all cores,
+        and None follows the joblib configuration, for example a Ray or Dask cluster.
     kinds
         How to read some columns.
     """
@@ -62,7 +62,7 @@ def parent_sets(
         knowledge=knowledge,
         kinds=kinds,
     )
-    local, constraints, nodes = (
+    local, known, nodes = (
         LOCAL_SCORES.require(problem.objective),
         problem.constraints,
         problem.objective.nodes,
@@ -73,66 +73,64 @@ def parent_sets(
     options = {"max_parents": max_parents, "slack": slack}
     if jobs == 1:
         parts = [list(range(d))]
-        results = [_blocks(local, constraints, part, options, share) for part in parts]
+        results = [_blocks(local, known, part, options, share) for part in parts]
     else:
         results = _in_parallel(
-            jobs, problem.score, problem.statistics, constraints, parts, options, share
+            jobs, problem.score, problem.statistics, known, parts, options, share
         )
-    block_of: dict[int, Block] = {}
+    found: dict[int, Block] = {}
     for part, (blocks, _) in zip(parts, results, strict=True):
-        block_of.update(zip(part, blocks, strict=True))
+        found.update(zip(part, blocks, strict=True))
     return ScoreTable.from_blocks(
         nodes,
-        [block_of[v] for v in range(d)],
+        [found[v] for v in range(d)],
         equivalent=local.equivalent,
         complete=all(complete for _, complete in results),
         max_parents=max_parents,
-        required=constraints.required,
+        required=known.required,
         slack=slack,
     )
 
 
 def _blocks(
     local: LocalScore,
-    constraints: BoundKnowledge,
+    known: BoundKnowledge,
     children: list[int],
     options: Mapping[str, Any],
     share: float | None,
 ) -> tuple[list[Block], bool]:
-    """Return the parent sets of some children, and whether they are complete."""
-    blocks: list[Block] = []
+    """Parent sets of some children, and whether they are complete."""
+    found: list[Block] = []
     complete = True
     end = 0.0 if share is None else time.monotonic() + share * len(children)
     for number, child in enumerate(children):
-        builder = TableBuilder(local, knowledge=constraints, children=[child], **options)
+        builder = TableBuilder(local, knowledge=known, children=[child], **options)
         now = time.monotonic()
-        # Time that a child does not need is left to the others.
+        # What a child does not need is left to the others.
         limit = None if share is None else now + (end - now) / (len(children) - number)
         finished = builder.run_until(limit)
-        blocks += builder.blocks()
+        found += builder.blocks()
         complete = complete and finished
-    return blocks, complete
+    return found, complete
 
 
 def _work(
     score: AnyScore,
     statistics: Statistic,
-    constraints: BoundKnowledge,
+    known: BoundKnowledge,
     children: list[int],
     options: Mapping[str, Any],
     share: float | None,
 ) -> tuple[list[Block], bool]:
-    """List parent sets in a worker process, which receives statistics and binds the score."""
-    return _blocks(
-        LOCAL_SCORES.require(score.bind(statistics)), constraints, children, options, share
-    )
+    """What one process does: statistics travel, compiled scores are made where they are used."""
+    return _blocks(LOCAL_SCORES.require(score.bind(statistics)), known, children, options, share)
 
 
 def _in_parallel(
     jobs: int | None,
     score: AnyScore,
     statistics: Statistic,
-    constraints: BoundKnowledge,
+    known: BoundKnowledge,
     parts: list[list[int]],
     options: Mapping[str, Any],
     share: float | None,
@@ -141,7 +139,7 @@ def _in_parallel(
         from joblib import Parallel, delayed
     except ImportError:
         raise MissingExtraError("joblib", "parallel", "Work in several processes") from None
-    results: list[tuple[list[Block], bool]] = Parallel(n_jobs=jobs)(
-        delayed(_work)(score, statistics, constraints, part, options, share) for part in parts
+    found: list[tuple[list[Block], bool]] = Parallel(n_jobs=jobs)(
+        delayed(_work)(score, statistics, known, part, options, share) for part in parts
     )
-    return results
+    return found

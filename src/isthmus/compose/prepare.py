@@ -1,7 +1,7 @@
-"""The path from data to an objective: read, check, add features, gather statistics, bind.
+"""The one path from data to an objective: read, check, widen, gather, bind.
 
-`learn`, `score` and `parent_sets` all use `prepare`, so they accept the same arguments and raise
-the same errors.
+Every verb (`learn`, `score`, `parent_sets`) goes through `prepare`, so all of them accept and
+refuse the same things in the same words.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ from isthmus.statistics import Kind, Schema, Statistic
 @final
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Data and the objective that results from binding a score to their statistics.
+    """Data that were read, and the objective that a score made of them.
 
     Attributes
     ----------
     source
-        The source of the statistics.
+        Where the statistics came from.
     schema
         The variables, as they were read.
     score, score_reason
         The score, and why it was chosen.
     statistics
-        The statistics gathered from the source.
+        What was gathered from the source.
     objective
         The score bound to the statistics.
     knowledge
-        Background knowledge of the user, plus the constraint that effects do not precede causes.
+        Background knowledge as the user gave it, and that time does not run backwards.
     """
 
     source: Source
@@ -59,7 +59,7 @@ class Problem:
 
     @property
     def constraints(self) -> BoundKnowledge:
-        """The background knowledge in terms of node indices."""
+        """The knowledge about the nodes of the objective, by index."""
         return self.knowledge.bind(self.objective.nodes)
 
 
@@ -82,10 +82,10 @@ def prepare(
     score
         The score; by default chosen from the column types and the search.
     search
-        The search that will use the objective, if the user passed one.
+        The search that the objective is for, if the user named one.
     accepts
-        Capabilities of an objective that the caller can use; it must have one of them. By default
-        those that the search accepts, or any.
+        Capabilities that the caller can use, one of which the objective must have. By default
+        those of the search, or any.
     knowledge
         Background knowledge.
     kinds
@@ -94,7 +94,7 @@ def prepare(
         If given, only the statistics of its families are gathered.
     """
     check_kinds(kinds)
-    background = check_knowledge(knowledge)
+    known = check_knowledge(knowledge)
     if score is not None:
         score = check_score(score)
     if search is not None:
@@ -114,9 +114,8 @@ def prepare(
     statistics = _gather(source, chosen, dag)
     objective: Objective = chosen.bind(statistics)
     require_capability(chosen, objective.capabilities, accepts, search)
-    lags = {n: lag for n, lag in schema.lag_of.items() if n in objective.nodes}
-    background = background.with_time(lags)
-    return Problem(source, schema, chosen, reason, statistics, objective, background)
+    known = known.with_time({n: lag for n, lag in schema.lag_of.items() if n in objective.nodes})
+    return Problem(source, schema, chosen, reason, statistics, objective, known)
 
 
 def require_capability(
@@ -131,13 +130,13 @@ def require_capability(
     wanted = " or ".join(capability.name for capability in accepts)
     gives = " and ".join(sorted(capability.name for capability in offered))
     if search is None:
-        advice = "Use a local score, such as BIC() or GaussianBIC()."
+        advice = "Give a local score, such as BIC() or GaussianBIC()."
     elif LOCAL_SCORES in offered:
-        advice = "Omit the score to get a compatible one, or use a search such as Boss()."
+        advice = "Leave out the score to get one that fits, or use a search such as Boss()."
     else:
-        advice = "Omit the score or the search to get a compatible one."
+        advice = "Leave out the score or the search to get one that fits."
     subject = "This" if search is None else f"{search!r}"
-    raise MismatchError(f"{subject} needs {wanted}, but {score!r} provides {gives}. {advice}")
+    raise MismatchError(f"{subject} needs {wanted}, and {score!r} gives {gives}. {advice}")
 
 
 def _require_kind(score: AnyScore, schema: Schema) -> None:
@@ -147,8 +146,8 @@ def _require_kind(score: AnyScore, schema: Schema) -> None:
         return
     more = f" (and {len(wrong) - 5} more)" if len(wrong) > 5 else ""
     raise MismatchError(
-        f"{score!r} needs {kind} columns; {wrong[:5]}{more} are not. Use DegenerateGaussian() for "
-        f"mixed tables, or change how a column is read: kinds={{{wrong[0]!r}: "
+        f"{score!r} takes {kind} columns; {wrong[:5]}{more} are not. Use DegenerateGaussian() for "
+        f"mixed tables, or say how to read a column: kinds={{{wrong[0]!r}: "
         f"Kind.{str(kind).upper()}}}."
     )
 
@@ -161,13 +160,13 @@ def _with_features(source: Source, score: AnyScore) -> Source:
 
 
 def _gather(source: Source, score: AnyScore, dag: DAG | None) -> Statistic:
-    """Request the statistics that the score needs from the source."""
+    """Ask the source for the statistics that the score needs."""
     if (
         dag is None
         and isinstance(source, Precomputed)
         and isinstance(source.statistics, score.needs)
     ):
-        # Use planned counts as they are; a search that needs other tables raises an error.
+        # Counts that were made by a plan are all there is: a search that asks for more is told.
         return source.statistics
     try:
         return score.needs.gather(source, dag)

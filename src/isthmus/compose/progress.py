@@ -1,4 +1,4 @@
-"""A progress line on the terminal for searches that take more than a second."""
+"""A line of progress on the terminal, for searches that take long."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from isthmus.numerics.compiling import while_compiling
 from isthmus.searches import Progress
 
 _PATIENCE = 1.0
-_COMPILING = "compiling (once per machine, 10 to 30 seconds) ..."
+_COMPILING = "compiling, once on this machine: some ten to thirty seconds ..."
 
 
 @contextmanager
 def reporter_for(
     progress: bool | Callable[[Progress], None] | None,  # noqa: FBT001 - as given to learn
 ) -> Iterator[Callable[[Progress], None] | None]:
-    """Yield the function that shows progress, or None; the line is erased at the end."""
+    """Give the function that shows progress, or None; whatever it wrote is wiped at the end."""
     if callable(progress):
         yield progress
         return
@@ -38,7 +38,7 @@ def reporter_for(
         done = "" if state.done is None else f", {state.done:.0%}"
         write(
             f"{state.name}: {state.text}, best {state.score:.8g}{done}, {state.seconds:.0f} s "
-            "(Ctrl-C returns the best graph so far)"
+            "(Ctrl-C for the best so far)"
         )
 
     try:

@@ -22,7 +22,7 @@ def score(
 ) -> float:
     """Score a graph on data.
 
-    Only the statistics of the graph's families are requested from the source.
+    Only the statistics of its families are asked of the source.
 
     Parameters
     ----------
@@ -47,14 +47,14 @@ def summarise(
     plan: Plan | None = None,
     kinds: Mapping[str, Kind | str] | None = None,
 ) -> Moments | Counts:
-    """Compute moments or counts, to save them, to add them, or to learn from them later.
+    """Compute the statistics that scores need, to save them, to add them up, or to learn later.
 
     Parameters
     ----------
     data
         As for :func:`~isthmus.learn`.
     plan
-        The tables to count; without a plan, moments are computed.
+        The tables to count; without a plan the moments are computed.
     kinds
         How to read some columns.
     """

@@ -487,6 +487,53 @@ class OrderedLassos:
     @property
     def fell(self) -> float: ...
 
+class ShrinkingRegression:
+    def __init__(
+        self,
+        moments: Annotated[
+            NDArray[numpy.float64],
+            dict(shape=(None, None), order="C", device="cpu", writable=False),
+        ],
+        child: int,
+        parents: Annotated[
+            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        removals: Annotated[
+            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        tolerance: float,
+    ) -> None: ...
+    def step(self, seconds: float = 0.01) -> bool:
+        """Work for so long at most; return whether all are removed."""
+
+    def shares(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
+    def weights(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
+
+def reachable(
+    edges: Annotated[
+        NDArray[numpy.bool_], dict(shape=(None, None), order="C", device="cpu", writable=False)
+    ],
+) -> Annotated[NDArray[numpy.bool_], dict(shape=(None, None))]:
+    """
+    Return for a graph [from, to] which variable reaches which along a path.
+    """
+
+def acyclic_edges(
+    *,
+    required: Annotated[
+        NDArray[numpy.bool_], dict(shape=(None, None), order="C", device="cpu", writable=False)
+    ],
+    sources: Annotated[
+        NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+    ],
+    targets: Annotated[
+        NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+    ],
+) -> tuple[list[bool], list[int]]:
+    """
+    Tell which edges close no cycle with those before, and order variables along them.
+    """
+
 def regression(
     moments: Annotated[
         NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu", writable=False)
@@ -500,6 +547,34 @@ def regression(
     """
     Return the share of the child's variance that its parents leave, and their weights.
     """
+
+class Decomposition:
+    """Splits a score table into components that can be solved alone."""
+
+    def __init__(
+        self,
+        starts: Annotated[
+            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        sets: Annotated[
+            NDArray[numpy.uint64], dict(shape=(None, None), order="C", device="cpu", writable=False)
+        ],
+        scores: Annotated[
+            NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        *,
+        slack: float = 0.0,
+    ) -> None: ...
+    def step(self, seconds: float = 0.01) -> bool:
+        """Go on for so long at most; return whether it is done."""
+
+    def components(self) -> list:
+        """
+        Nodes of each component, then starts, sets over their positions, scores, and lines in the table.
+        """
+
+    @property
+    def done(self) -> bool: ...
 
 class ScoreBound:
     """An upper bound on the score of every superset of a parent set."""
@@ -585,6 +660,120 @@ class TableBuilder:
     @property
     def scored(self) -> int: ...
 
+class OrderGraph:
+    """A* on the order graph of at most 64 nodes."""
+
+    def __init__(
+        self,
+        starts: Annotated[
+            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        masks: Annotated[
+            NDArray[numpy.uint64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        scores: Annotated[
+            NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        *,
+        groups: Annotated[
+            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        known: float,
+        slack: float | None,
+        max_states: int,
+    ) -> None: ...
+    def step(self, seconds: float = 0.01) -> bool:
+        """Go on for so long at most; return whether it is done."""
+
+    def lines(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C")]:
+        """Line of each node in the graph that was found; empty if none is."""
+
+    def closed(self) -> tuple:
+        """
+        States that were expanded, as masks, and the best score of the nodes in them.
+        """
+
+    @property
+    def done(self) -> bool: ...
+    @property
+    def gave_up(self) -> bool: ...
+    @property
+    def searching(self) -> bool:
+        """Whether the patterns are filled."""
+
+    @property
+    def expanded(self) -> int: ...
+    @property
+    def states(self) -> int: ...
+    @property
+    def known(self) -> float:
+        """Score of the best graph known."""
+
+    @property
+    def bound(self) -> float:
+        """What the best graph can score at most."""
+
+class SubsetDP:
+    """Dynamic programming over all subsets of the nodes."""
+
+    def __init__(
+        self,
+        starts: Annotated[
+            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        masks: Annotated[
+            NDArray[numpy.uint64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        scores: Annotated[
+            NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+    ) -> None: ...
+    def step(self, seconds: float = 0.01) -> bool:
+        """Go on for so long at most; return whether all subsets are solved."""
+
+    def lines(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C")]:
+        """Line of each node in the best graph; empty before the end."""
+
+    @property
+    def solved(self) -> int: ...
+    @property
+    def done(self) -> bool: ...
+
+class ClusterSearch:
+    """Finds clusters that a fractional choice of parent sets violates."""
+
+    def __init__(
+        self,
+        starts: Annotated[
+            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        sets: Annotated[
+            NDArray[numpy.uint64], dict(shape=(None, None), order="C", device="cpu", writable=False)
+        ],
+        amounts: Annotated[
+            NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        *,
+        first: Annotated[
+            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        second: Annotated[
+            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        most: int,
+        limit: float,
+    ) -> None: ...
+    def step(self, seconds: float = 0.01) -> bool:
+        """Go on for so long at most; return whether all pairs were tried."""
+
+    def found(self) -> tuple:
+        """
+        Clusters as sets of bits, and their sums, in the order in which they were found.
+        """
+
+    @property
+    def done(self) -> bool: ...
+
 class HillClimb:
     def __init__(
         self,
@@ -616,3 +805,110 @@ class HillClimb:
     def scored(self) -> int: ...
     @property
     def score(self) -> float: ...
+
+class ScoreLines:
+    """A score table with an index; the arrays must not change."""
+
+    def __init__(
+        self,
+        starts: Annotated[
+            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        sets: Annotated[
+            NDArray[numpy.uint64], dict(shape=(None, None), order="C", device="cpu", writable=False)
+        ],
+        scores: Annotated[
+            NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+    ) -> None: ...
+    def prepare(self, seconds: float = 0.01) -> bool:
+        """Make the index; return whether it is done."""
+
+    @property
+    def size(self) -> int:
+        """Number of nodes."""
+
+class TableRun:
+    """An order over a score table, improved job by job."""
+
+    def __init__(
+        self,
+        table: ScoreLines,
+        order: Annotated[
+            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+    ) -> None: ...
+    def reset(
+        self,
+        order: Annotated[
+            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+    ) -> None:
+        """Begin to score another order."""
+
+    def sweep(
+        self,
+        firsts: Annotated[
+            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        size: int = 1,
+    ) -> None:
+        """Begin to move the windows that begin with these nodes."""
+
+    def select(self) -> None:
+        """Begin to let nodes choose acyclic parents, the last one first."""
+
+    def step(self, seconds: float = 0.01) -> bool:
+        """Go on for so long at most; return whether the job is done."""
+
+    @property
+    def done(self) -> bool: ...
+    @property
+    def order(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C")]: ...
+    @property
+    def lines(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C")]: ...
+    @property
+    def total(self) -> float: ...
+    @property
+    def gained(self) -> float: ...
+    @property
+    def changed(self) -> bool: ...
+
+class SwapSearch:
+    """Swaps of neighbours, the best one each time."""
+
+    def __init__(
+        self,
+        table: ScoreLines,
+        order: Annotated[
+            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        *,
+        memory: int,
+        patience: int,
+    ) -> None: ...
+    def step(self, seconds: float = 0.01) -> bool:
+        """Go on for so long at most; return whether it has ended."""
+
+    @property
+    def order(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C")]: ...
+    @property
+    def score(self) -> float: ...
+    @property
+    def moves(self) -> int: ...
+
+class TableWalks:
+    """Walks through the order graph of a score table."""
+
+    def __init__(self, table: ScoreLines, walks: int) -> None: ...
+    def restart(self) -> None: ...
+    def take(
+        self,
+        actions: Annotated[
+            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+    ) -> Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C")]:
+        """Place a node in each walk; return the rewards."""
+
+    def allowed(self) -> Annotated[NDArray[numpy.bool_], dict(shape=(None, None), order="C")]:
+        """Mark the nodes that can be placed next in each walk."""

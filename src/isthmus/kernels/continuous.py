@@ -178,6 +178,40 @@ class GroupDescent:
         return self._native.coefficients()
 
 
+def reachable(edges: Flags) -> Flags:
+    """Return for a graph [from, to] which variable reaches which along a path."""
+    return _native.reachable(edges)
+
+
+def order_along(weights: Floats, required: Flags) -> Integers:
+    """Order variables along the strongest edges that close no cycle, required ones first.
+
+    Both matrices are [from, to]. Of equally strong edges the first in the matrix comes first.
+    """
+    sources, targets = np.nonzero(weights)
+    rank = np.argsort(-np.abs(weights[sources, targets]), kind="stable")
+    _, order = _native.acyclic_edges(
+        required=required, sources=sources[rank], targets=targets[rank]
+    )
+    return np.array(order, dtype=np.int64)
+
+
+def acyclic_part(weights: Floats, required: Flags, least: float) -> Flags:
+    """Take edges from the heaviest down to ``least``, except where one would close a cycle.
+
+    Both matrices are [from, to]. Required edges come first; of equally heavy edges the first in the
+    matrix does.
+    """
+    sources, targets = np.nonzero((weights > least) & ~required)
+    rank = np.argsort(-weights[sources, targets], kind="stable")
+    sources, targets = sources[rank], targets[rank]
+    kept, _ = _native.acyclic_edges(required=required, sources=sources, targets=targets)
+    graph = required.copy()
+    chosen = np.array(kept, dtype=np.bool_)
+    graph[sources[chosen], targets[chosen]] = True
+    return graph
+
+
 def regression(
     moments: Floats, child: int, parents: Integers, tolerance: float
 ) -> tuple[float, Floats]:
@@ -188,6 +222,54 @@ def regression(
     ``tolerance`` has the weight zero.
     """
     return _native.regression(moments, child, _integers(parents), tolerance)
+
+
+@final
+class ShrinkingRegression:
+    """Regressions of one variable on its parents, which are removed one after the other.
+
+    Parameters
+    ----------
+    moments
+        Second moments of the variables, contiguous; they are not copied.
+    child
+        The variable explained.
+    parents
+        Parents at first.
+    removals
+        Parents to remove, in this order.
+    tolerance
+        As for `regression`.
+    """
+
+    def __init__(
+        self,
+        moments: Floats,
+        child: int,
+        parents: Integers,
+        removals: Integers,
+        tolerance: float,
+    ) -> None:
+        self._native = _native.ShrinkingRegression(
+            moments, child, _integers(parents), _integers(removals), tolerance
+        )
+        self._count, self._removals = len(parents), len(removals)
+
+    def step(self, seconds: float = 0.01) -> bool:
+        """Work for at most this long; return whether all removals are done."""
+        return self._native.step(seconds)
+
+    def shares(self) -> Floats:
+        """Return the share of the variance that the parents leave, before and after removals."""
+        return self._native.shares()
+
+    def weights(self) -> list[Floats]:
+        """Return the weights of the parents that are left, before and after each removal.
+
+        The parents keep the order in which they were given.
+        """
+        lengths = self._count - np.arange(len(self._native.shares()))
+        return np.split(self._native.weights(), np.cumsum(lengths)[:-1])
 
 
 @final

@@ -15,8 +15,15 @@ from typing import ClassVar, final
 import numpy as np
 
 from isthmus.graphs.lags import Lag
-from isthmus.objectives.base import ADDITIVE_MODEL, LAGGED_MODEL, Capabilities, Objective, Sense
+from isthmus.objectives.base import Capabilities, Capability, Objective, Sense
 from isthmus.types import Floats, Integers
+
+ADDITIVE_MODEL: Capability[AdditiveLoss] = Capability("a loss of additive models")
+"""A loss that is linear in the coefficients of each cause; see `AdditiveLoss`."""
+
+
+LAGGED_MODEL: Capability[AdditiveLoss] = Capability("a loss with lagged effects")
+"""An additive loss whose last nodes are earlier time steps of the first ones, as `lags` states."""
 
 
 class AdditiveLoss(Objective):

@@ -8,33 +8,12 @@ from __future__ import annotations
 
 from abc import ABC
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar, cast, final
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar, cast, final
 
 from isthmus.errors import MismatchError
 from isthmus.results.status import Sense
 
-if TYPE_CHECKING:
-    from isthmus.objectives.additive import AdditiveLoss
-    from isthmus.objectives.family_table import FamilyTable
-    from isthmus.objectives.local import LocalScore
-    from isthmus.objectives.parametric import ParametricLoss
-    from isthmus.objectives.smooth import MomentsLoss, SmoothLoss
-    from isthmus.objectives.table import ScoreTable
-
-__all__ = [
-    "ADDITIVE_MODEL",
-    "EDGE_WEIGHTS",
-    "FAMILIES",
-    "LAGGED_MODEL",
-    "LOCAL_SCORES",
-    "PARAMETRIC_MODEL",
-    "PARENT_SETS",
-    "SECOND_MOMENTS",
-    "Capabilities",
-    "Capability",
-    "Objective",
-    "Sense",
-]
+__all__ = ["Capabilities", "Capability", "Objective", "Sense"]
 
 InterfaceT = TypeVar("InterfaceT")
 
@@ -92,28 +71,3 @@ class Objective(ABC):
     equivalent: bool
     sense: ClassVar[Sense]
     capabilities: Capabilities
-
-
-LOCAL_SCORES: Capability[LocalScore] = Capability("local scores of parent sets")
-"""``score(child | parents)`` for any parent set; see `LocalScore`."""
-
-PARENT_SETS: Capability[ScoreTable] = Capability("a table of scored parent sets")
-"""A list of scored parent sets for each node; see `ScoreTable`."""
-
-FAMILIES: Capability[FamilyTable] = Capability("a table of all families")
-"""The score of every parent set among the candidates of each node; see `FamilyTable`."""
-
-EDGE_WEIGHTS: Capability[SmoothLoss] = Capability("a smooth loss over edge weights")
-"""A differentiable loss of a matrix of edge weights; see `SmoothLoss`."""
-
-SECOND_MOMENTS: Capability[MomentsLoss] = Capability("a smooth loss from second moments")
-"""A loss of edge weights that a covariance matrix determines; see `MomentsLoss`."""
-
-ADDITIVE_MODEL: Capability[AdditiveLoss] = Capability("a loss of additive models")
-"""A loss that is linear in the coefficients of each cause; see `AdditiveLoss`."""
-
-LAGGED_MODEL: Capability[AdditiveLoss] = Capability("a loss with lagged effects")
-"""An additive loss whose last nodes are earlier time steps of the first ones, as `lags` states."""
-
-PARAMETRIC_MODEL: Capability[ParametricLoss] = Capability("a loss of parametric models")
-"""A loss of a vector of parameters, such as those of neural networks; see `ParametricLoss`."""

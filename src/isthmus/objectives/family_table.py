@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from isthmus.errors import DataError, SchemaError
 from isthmus.graphs import DAG, BoundKnowledge
-from isthmus.objectives.base import FAMILIES, Capabilities, Objective, Sense
+from isthmus.objectives.base import Capabilities, Capability, Objective, Sense
 from isthmus.objectives.local import LocalScore
 from isthmus.objectives.table import ScoreTable
 
@@ -24,6 +24,10 @@ MAX_CANDIDATES = 20
 """Maximum number of candidates of a node; its table then has a million entries."""
 _ROUNDING = 2e-10
 """Smaller gains are rounding errors, as in a `ScoreTable`."""
+
+
+FAMILIES: Capability[FamilyTable] = Capability("a table of all families")
+"""The score of every parent set among the candidates of each node; see `FamilyTable`."""
 
 
 @final

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from isthmus.errors import MismatchError
 from isthmus.graphs import DAG
-from isthmus.objectives.base import LOCAL_SCORES, Capabilities, Objective, Sense
+from isthmus.objectives.base import Capabilities, Capability, Objective, Sense
 from isthmus.objectives.score_bound import ScoreBound
 
 _SCORE_TYPE = ctypes.CFUNCTYPE(ctypes.c_int64, *(ctypes.c_int64,) * 7)
@@ -32,6 +32,10 @@ class Recipe(NamedTuple):
 
     bind: Callable[[Any], Any]
     statistics: Any
+
+
+LOCAL_SCORES: Capability[LocalScore] = Capability("local scores of parent sets")
+"""``score(child | parents)`` for any parent set; see `LocalScore`."""
 
 
 class LocalScore(Objective):

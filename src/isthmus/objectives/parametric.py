@@ -9,7 +9,7 @@ from typing import ClassVar, final
 
 import numpy as np
 
-from isthmus.objectives.base import PARAMETRIC_MODEL, Capabilities, Objective, Sense
+from isthmus.objectives.base import Capabilities, Capability, Objective, Sense
 from isthmus.types import Bools, Floats, Integers
 
 
@@ -43,6 +43,10 @@ class NodeModel:
     freedom: float
     residual: float
     contributions: Floats
+
+
+PARAMETRIC_MODEL: Capability[ParametricLoss] = Capability("a loss of parametric models")
+"""A loss of a vector of parameters, such as those of neural networks; see `ParametricLoss`."""
 
 
 class ParametricLoss(Objective):

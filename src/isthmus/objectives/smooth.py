@@ -9,10 +9,18 @@ from typing import ClassVar, final
 import numpy as np
 from numpy.typing import NDArray
 
-from isthmus.objectives.base import EDGE_WEIGHTS, SECOND_MOMENTS, Capabilities, Objective, Sense
+from isthmus.objectives.base import Capabilities, Capability, Objective, Sense
 from isthmus.objectives.local import CompiledLocalScore
 
 _DETERMINED = 1e-10
+
+
+EDGE_WEIGHTS: Capability[SmoothLoss] = Capability("a smooth loss over edge weights")
+"""A differentiable loss of a matrix of edge weights; see `SmoothLoss`."""
+
+
+SECOND_MOMENTS: Capability[MomentsLoss] = Capability("a smooth loss from second moments")
+"""A loss of edge weights that a covariance matrix determines; see `MomentsLoss`."""
 
 
 class SmoothLoss(Objective):

@@ -18,9 +18,13 @@ from numpy.typing import NDArray
 
 from isthmus.errors import KnowledgeError, SchemaError
 from isthmus.graphs import DAG, BoundKnowledge
-from isthmus.objectives.base import PARENT_SETS, Capabilities, Objective, Sense
+from isthmus.objectives.base import Capabilities, Capability, Objective, Sense
 
 Words = NDArray[np.uint64]
+
+
+PARENT_SETS: Capability[ScoreTable] = Capability("a table of scored parent sets")
+"""A list of scored parent sets for each node; see `ScoreTable`."""
 
 
 @final

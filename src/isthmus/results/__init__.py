@@ -1,4 +1,4 @@
-"""Results of searches: solutions, their status, and the data released for them."""
+"""Results: solutions, how they were found, and which data were released for them."""
 
 from isthmus.results.details import (
     ExactDetails,

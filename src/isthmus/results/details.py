@@ -1,4 +1,4 @@
-"""Additional results of searches: one typed record per family of searches."""
+"""What a search reports beside its graph: one typed record per family of searches."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from isthmus.results.dynamic import DynamicNetwork
 
 @dataclass(frozen=True)
 class SearchDetails:
-    """Base class of the additional results of a search; it has no fields."""
+    """Base of the records that searches return beside the graph; it has no fields of its own."""
 
 
 @final
 @dataclass(frozen=True)
 class OrderDetails(SearchDetails):
-    """Additional results of an order-based search.
+    """What a search over orders reports.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class OrderDetails(SearchDetails):
     complete
         Whether the table lists every parent set that can be part of an optimal graph.
     effort
-        Amount of work, such as the number of random starts.
+        How much work was done, such as the number of random starts.
     """
 
     order: tuple[str, ...]
@@ -44,24 +44,24 @@ class OrderDetails(SearchDetails):
 @final
 @dataclass(frozen=True)
 class RBNetsDetails(SearchDetails):
-    """Additional results of RBNets.
+    """What RBNets reports.
 
     Attributes
     ----------
     order, parent_sets, complete
         As in `OrderDetails`.
     episodes
-        Number of completed episodes.
+        Number of episodes that were walked.
     learned
         Number of gradient steps of the network.
     best_walk
-        Score of the best order that the agent found.
+        Score of the best order that the agent walked.
     warm_start
         Score of the best order before the first episode.
     policy
         Score of the order that the learned policy chooses greedily; None before the first episode.
     faithful
-        Whether the published algorithm was run without changes.
+        Whether the published algorithm was run without our changes.
     """
 
     order: tuple[str, ...]
@@ -78,7 +78,7 @@ class RBNetsDetails(SearchDetails):
 @final
 @dataclass(frozen=True)
 class ExactDetails(SearchDetails):
-    """Additional results of an exact search.
+    """What an exact search reports.
 
     Attributes
     ----------
@@ -91,9 +91,9 @@ class ExactDetails(SearchDetails):
     largest_component
         Number of variables of the largest component solved.
     effort
-        Amount of work, such as the number of expanded states or cutting planes.
+        How much work was done, such as the number of expanded states or cutting planes.
     networks
-        The best graphs with their scores, best first, if several were requested.
+        The best graphs with their scores, best first, if several were asked for.
     networks_bound
         No graph outside ``networks`` scores more than this.
     """
@@ -110,7 +110,7 @@ class ExactDetails(SearchDetails):
 @final
 @dataclass(frozen=True, eq=False)
 class WeightDetails(SearchDetails):
-    """Additional results of a continuous search over the weights of a linear model.
+    """What a continuous search over the weights of a linear model reports.
 
     Attributes
     ----------
@@ -121,7 +121,7 @@ class WeightDetails(SearchDetails):
     penalty
         The penalty that was used.
     threshold
-        Weights up to this absolute value were set to zero.
+        Weights up to this were set to zero.
     objective
         Value of the penalised objective.
     kkt_residual
@@ -145,7 +145,7 @@ class WeightDetails(SearchDetails):
 @final
 @dataclass(frozen=True, eq=False)
 class ModelDetails(SearchDetails):
-    """Additional results of a continuous search over a nonlinear or dynamic model.
+    """What a continuous search over a nonlinear or dynamic model reports.
 
     Attributes
     ----------
@@ -164,7 +164,7 @@ class ModelDetails(SearchDetails):
     criterion
         Value of the criterion that chose penalty and parents, in nats; None if both were given.
     path
-        One row per penalty that was tried: its ratio to the level of pure noise, the number of
+        One row per penalty that was tried: its share of what noise alone reaches, the number of
         edges, and the criterion.
     """
 

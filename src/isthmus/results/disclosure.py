@@ -12,13 +12,13 @@ class Release:
     Attributes
     ----------
     site
-        The site that released it.
+        Who released it.
     what
-        Description for a data protection officer.
+        What it was, in a sentence for a data protection officer.
     form
         How it was sent: ``"plain"``, ``"secure sum"`` and so on.
     size
-        Number of values.
+        How many numbers were in it.
     """
 
     site: str
@@ -35,7 +35,7 @@ class Disclosure:
 
     @classmethod
     def none(cls) -> Disclosure:
-        """Return an empty disclosure: no data were released."""
+        """Nothing left the place where the data live."""
         return cls()
 
     def __add__(self, other: Disclosure) -> Disclosure:
@@ -43,9 +43,6 @@ class Disclosure:
 
     def __str__(self) -> str:
         if not self.entries:
-            return "No data were released."
-        lines = [
-            f"{e.site}: {e.what} ({e.form}, {e.size} {'number' if e.size == 1 else 'numbers'})"
-            for e in self.entries
-        ]
+            return "Nothing left the place where the data live."
+        lines = [f"{e.site}: {e.what} ({e.form}, {e.size} numbers)" for e in self.entries]
         return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""Dynamic networks: edges within a time step and from earlier steps."""
+"""A network over time: edges within a step and from earlier steps."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class DynamicEdge(NamedTuple):
-    """An edge from ``source`` to ``target``, ``lag`` steps later; lag 0 is within a step."""
+    """``source`` acts on ``target`` ``lag`` steps later; lag 0 is within a step."""
 
     source: str
     target: str
@@ -30,16 +30,16 @@ class DynamicEdge(NamedTuple):
 @final
 @dataclass(frozen=True, eq=False)
 class DynamicNetwork:
-    """A dynamic Bayesian network: edges within a time step and from earlier steps.
+    """A graph within each step, and edges from earlier steps, the same at all times.
 
     Attributes
     ----------
     nodes
         The variables.
     lags
-        Largest lag of an edge.
+        How far back edges may reach.
     weights
-        Weight of each edge; the edges of lag 0 are acyclic.
+        A weight for each edge; the edges of lag 0 have no cycle.
     """
 
     nodes: tuple[str, ...]
@@ -47,18 +47,18 @@ class DynamicNetwork:
     weights: Mapping[DynamicEdge, float]
 
     def __post_init__(self) -> None:
-        nodes = set(self.nodes)
-        weights = {}
+        known = set(self.nodes)
+        held = {}
         for key, weight in self.weights.items():
             edge = DynamicEdge(*key)
-            if edge.source not in nodes or edge.target not in nodes:
+            if edge.source not in known or edge.target not in known:
                 raise GraphError(f"{edge} names a variable that is not among the nodes.")
             if not 0 <= edge.lag <= self.lags:
                 raise GraphError(f"{edge} has a lag outside 0 … {self.lags}.")
-            weights[edge] = float(weight)
+            held[edge] = float(weight)
         object.__setattr__(self, "nodes", tuple(self.nodes))
-        object.__setattr__(self, "weights", MappingProxyType(weights))
-        _ = self.instantaneous  # raises an error if there is a cycle
+        object.__setattr__(self, "weights", MappingProxyType(held))
+        _ = self.instantaneous  # refuses a cycle
 
     def __reduce__(self) -> tuple[Any, ...]:
         return DynamicNetwork, (self.nodes, self.lags, dict(self.weights))
@@ -72,23 +72,23 @@ class DynamicNetwork:
     ) -> DynamicNetwork:
         """Fold a graph over variables now and at earlier time steps into a dynamic network.
 
-        Edges between earlier steps are omitted: they repeat the edges into the present.
+        Edges between earlier steps only repeat what holds at all times, and are left out.
 
         Parameters
         ----------
         dag
             The graph, from any search.
         lag_of
-            For each node, its variable and the number of time steps earlier, as in
-            ``series.schema().lag_of``.
+            For each node, the variable it is and how many time steps earlier: ``series.schema()``
+            has it as ``lag_of``.
         weights
             Weights of the edges; 1 where not given.
         """
         unknown = [name for name in dag.nodes if name not in lag_of]
         if unknown:
             raise GraphError(
-                f"lag_of lacks the nodes {unknown[:5]}. Pass series.schema().lag_of of the series "
-                "that the graph was learned from."
+                f"lag_of does not have the nodes {unknown[:5]}. Give the lag_of of the schema of "
+                "the series that the graph was learned from."
             )
         nodes = tuple(name for name in dag.nodes if lag_of[name].steps == 0)
         lags = max((lag_of[name].steps for name in dag.nodes), default=0)
@@ -100,7 +100,7 @@ class DynamicNetwork:
                 edges[edge] = (weights or {}).get((a, b), 1.0)
             elif cause.steps < effect.steps:
                 raise GraphError(
-                    f"{a!r} -> {b!r} goes back in time. Forbid such edges: pass the variables as "
+                    f"{a!r} -> {b!r} goes back in time. Forbid such edges: give the variables as "
                     "tiers of Knowledge, the earliest first."
                 )
         return cls(nodes, lags, edges)
@@ -121,20 +121,20 @@ class DynamicNetwork:
         return tuple(e for e in self.edges if e.lag)
 
     def matrices(self) -> NDArray[np.float64]:
-        """Return the weights as an array ``[lag, source, target]``, lag 0 first."""
+        """Weights as an array ``[lag, source, target]``, lag 0 first."""
         position = {name: i for i, name in enumerate(self.nodes)}
-        weights = np.zeros((self.lags + 1, len(self.nodes), len(self.nodes)))
+        found = np.zeros((self.lags + 1, len(self.nodes), len(self.nodes)))
         for edge, weight in self.weights.items():
-            weights[edge.lag, position[edge.source], position[edge.target]] = weight
-        return weights
+            found[edge.lag, position[edge.source], position[edge.target]] = weight
+        return found
 
     @property
     def lag_of(self) -> Mapping[str, Lag]:
-        """For each node of the unrolled graph, its variable and the number of steps earlier."""
+        """For each node of the unrolled graph, the variable and how many time steps earlier."""
         return lagged_names(self.nodes, self.lags)
 
     def unrolled(self) -> DAG:
-        """Return the graph over present and past variables, with the edges into the present."""
+        """The graph over the variables now and at earlier steps, of the edges that end now."""
         name_of = {lag: name for name, lag in self.lag_of.items()}
         return DAG(
             list(name_of.values()),
@@ -142,7 +142,7 @@ class DynamicNetwork:
         )
 
     def plot(self, ax: Axes | None = None, **options: Any) -> Axes:
-        """Draw the network with one column per step; options of ``isthmus.plots.plot_dynamic``."""
+        """Draw it with one column a step; options as in ``isthmus.plots.plot_dynamic``."""
         from isthmus.plots import plot_dynamic
 
         return plot_dynamic(self.nodes, self.weights, lags=self.lags, ax=ax, **options)

@@ -1,4 +1,4 @@
-"""The result of learning: a graph, its score, and methods to fit, plot and report it."""
+"""The result of a search: a graph, its score, and what can be done with it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Edges: TypeAlias = tuple[tuple[str, str], ...]
 
 
 class Evidence(Protocol):
-    """The statistics that a solution keeps for fitting and refitting; it never keeps rows."""
+    """What a solution keeps of the data it was learned from: statistics, never rows."""
 
     @property
     def fit_caveat(self) -> str | None:
@@ -34,10 +34,10 @@ class Evidence(Protocol):
         """Estimate the parameters of a network with this graph."""
 
     def strengths(self, dag: DAG) -> dict[tuple[str, str], float]:
-        """Return for each edge by how much the score decreases without it."""
+        """Return for each edge how much the score falls without it."""
 
     def standardised(self) -> Solution:
-        """Learn again with the same options from columns scaled to variance one."""
+        """Learn again in the same way, from columns of variance one."""
 
 
 @final
@@ -48,9 +48,8 @@ class Solution:
     Attributes
     ----------
     dag
-        The learned graph. If ``equivalent`` is true, it is one member of its equivalence class: the
-        score cannot distinguish it from the others, and only the directions in ``cpdag`` are
-        learned.
+        The learned graph. If ``equivalent`` is true it is one member of its equivalence class: the
+        data cannot tell it from the others, and only the directions in ``cpdag`` are learned.
     score
         Value of the objective.
     status
@@ -58,7 +57,7 @@ class Solution:
     disclosure
         The data that were released to learn it.
     choice
-        The score and the search that were used, and why.
+        Which score and which search were used, and why.
     equivalent
         Whether the score gives all members of a Markov equivalence class the same value.
     sense
@@ -66,10 +65,10 @@ class Solution:
     knowledge
         The background knowledge that the graph agrees with.
     notes
-        Warnings, such as constant columns, duplicate columns, or too few rows.
+        Warnings: constant columns, duplicates, a choice that the data do not support well.
     details
-        Additional results that depend on the search, such as `~isthmus.results.WeightDetails` or
-        `~isthmus.results.ExactDetails`.
+        What else the search reports: a record such as `~isthmus.results.WeightDetails` or
+        `~isthmus.results.ExactDetails`, depending on the search.
     """
 
     dag: DAG
@@ -104,14 +103,14 @@ class Solution:
         return network
 
     def strengths(self) -> dict[tuple[str, str], float]:
-        """Return for each edge by how much the score decreases without it."""
+        """Return for each edge how much the score falls without it."""
         return self._evidence().strengths(self.dag)
 
     def standardised_refit(self) -> Refit:
         """Learn again from standardised columns, and compare.
 
-        Edges that differ depend on the scales of the columns. Only the stored statistics are used;
-        nothing more is requested from the source.
+        Edges that differ depend on the scales of the columns. Only the statistics are used: nothing
+        more is requested from the source.
         """
         return Refit(self.dag, self._evidence().standardised())
 
@@ -122,7 +121,7 @@ class Solution:
         network = self.fit()
         if not isinstance(network, DiscreteNetwork):
             raise MismatchError(
-                "BIF files store only discrete networks, and this one is Gaussian. "
+                "BIF holds discrete networks only and this one is Gaussian. "
                 "Write it as JSON with isthmus.io."
             )
         write_bif(network, path)
@@ -156,7 +155,7 @@ class Solution:
         if self.evidence is None:
             raise MismatchError(
                 "This solution has no statistics, so it cannot fit parameters or compute edge "
-                "strengths. Use a solution of isthmus.learn."
+                "strengths. Solutions of isthmus.learn have them."
             )
         return self.evidence
 
@@ -182,7 +181,7 @@ class Solution:
 @final
 @dataclass(frozen=True)
 class Refit:
-    """Comparison of a graph with the one learned from standardised columns.
+    """A graph beside the one learned by the same score and search from standardised columns.
 
     Edges that are reversed or missing depend on the scales of the columns. If the scales carry
     information, for example because all columns have the same unit, so do these edges; if the
@@ -211,7 +210,7 @@ class Refit:
 
     @property
     def gone(self) -> Edges:
-        """Edges that are missing on standardised columns."""
+        """Edges between nodes that are not adjacent on standardised columns."""
         other = self.standardised.dag
         return tuple(
             (a, b) for a, b in self.dag.edges if not (other.has_edge(a, b) or other.has_edge(b, a))

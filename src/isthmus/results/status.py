@@ -32,11 +32,11 @@ class Status:
     ending
         The kind of ending.
     message
-        Why the run stopped, and how to continue if it did not finish.
+        Why the run stopped, and what to do if it should go on.
     steps
-        Number of steps.
+        How many steps the search took.
     seconds
-        Wall-clock time from the first to the last step.
+        How long it took by the wall clock, from the first step to the last.
     """
 
     ending: Ending
@@ -46,7 +46,7 @@ class Status:
 
     @property
     def finished(self) -> bool:
-        """Whether the search finished by itself."""
+        """Whether the search came to its own end."""
         return self.ending in (Ending.CONVERGED, Ending.OPTIMAL)
 
     def __str__(self) -> str:

@@ -14,12 +14,12 @@ BarrierSweeps::BarrierSweeps(Matrix<double> moments, Matrix<std::uint8_t> open, 
       open_{std::move(open)},
       radius_{radius},
       incoming_{moments_.columns(), moments_.columns()},
-      inverse_{moments_.columns(), moments_.columns()},
+      inverse_{moments_.columns()},
       sweep_{{}, {}, Matrix<double>{0, 0}, 0.0, 0.0},
       solver_{moments_.columns()},
       curb_(moments_.columns()),
       before_(moments_.columns()),
-      along_(moments_.columns()) {
+      row_(moments_.columns()) {
     if (moments_.rows() != moments_.columns()) {
         throw std::invalid_argument{"the moments must be a square matrix"};
     }
@@ -29,7 +29,6 @@ BarrierSweeps::BarrierSweeps(Matrix<double> moments, Matrix<std::uint8_t> open, 
     if (!(radius > 0.0) || !std::isfinite(radius)) {
         throw std::invalid_argument{"the radius must be positive and finite"};
     }
-    for (std::size_t i = 0; i < variables(); ++i) inverse_.row(i)[i] = 1.0;
 }
 
 void BarrierSweeps::begin(Sweep sweep) {
@@ -71,9 +70,9 @@ void BarrierSweeps::advance(Watch& watch) {
         if (stage_ == Stage::solve_column) {
             solver_.solve(watch);
             end_column(child);
-            stage_ = Stage::update_inverse;
+            stage_ = Stage::tidy_inverse;
         }
-        update_inverse(watch);
+        inverse_.tidy(watch);
         stage_ = Stage::begin_column;
         ++next_;
         watch.poll();
@@ -82,10 +81,10 @@ void BarrierSweeps::advance(Watch& watch) {
 
 void BarrierSweeps::begin_column(std::size_t child) {
     const auto weights = incoming_.row(child);
-    const auto row = inverse_.row(child);
-    const double whole = row[child] * radius_;
+    inverse_.row(child, row_);
+    const double whole = row_[child] * radius_;
     for (std::size_t i = 0; i < weights.size(); ++i) {
-        curb_[i] = std::max(row[i] / whole, 0.0);
+        curb_[i] = std::max(row_[i] / whole, 0.0);
         before_[i] = weights[i];
     }
     solver_.begin({.moments = moments_,
@@ -101,7 +100,6 @@ void BarrierSweeps::begin_column(std::size_t child) {
 
 void BarrierSweeps::end_column(std::size_t child) {
     const auto weights = std::as_const(incoming_).row(child);
-    const auto row = std::as_const(inverse_).row(child);
     changed_.clear();
     change_.clear();
     double product = 0.0;
@@ -110,49 +108,34 @@ void BarrierSweeps::end_column(std::size_t child) {
         moved_ = std::max(moved_, std::abs(weights[i] - before_[i]));
         changed_.push_back(i);
         change_.push_back(weights[i] * weights[i] - before_[i] * before_[i]);
-        product += row[i] * change_.back();
+        product += row_[i] * change_.back();
     }
-    shrink_ = 1.0 / (1.0 - product);
-    std::ranges::copy(row, along_.begin());
-    updated_ = changed_.empty() ? weights.size() : 0;
+    if (!changed_.empty()) inverse_.update(changed_, change_, row_, 1.0 / (1.0 - product));
 }
 
-/// Keeps `inverse` the inverse of r I - W ∘ W, of which one column changed.
-void BarrierSweeps::update_inverse(Watch& watch) {
+double BarrierSweeps::inverse_error() {
     const std::size_t d = variables();
-    while (updated_ < d) {
-        const std::size_t stop = std::min(updated_ + 64, d);
-        for (; updated_ < stop; ++updated_) {
-            const auto line = inverse_.row(updated_);
-            double s = 0.0;
-            for (std::size_t a = 0; a < changed_.size(); ++a) s += line[changed_[a]] * change_[a];
-            if (s != 0.0) add_scaled(line.data(), along_.data(), s * shrink_, d);
-        }
-        watch.poll();
-    }
-}
-
-double BarrierSweeps::inverse_error() const {
-    const std::size_t d = variables();
-    std::vector<double> sums(d);
+    std::vector<double> sums(d, radius_);
     for (std::size_t j = 0; j < d; ++j) {
         const auto weights = incoming_.row(j);
         for (std::size_t i = 0; i < d; ++i) sums[i] -= weights[i] * weights[i];
     }
-    for (double& sum : sums) sum += radius_;
-    double error = 0.0;
-    for (std::size_t i = 0; i < d; ++i) {
-        error = std::max(error, std::abs(dot(inverse_.row(i).data(), sums.data(), d) - 1.0));
+    inverse_.flush();
+    std::vector<double> products(d, -1.0);
+    for (std::size_t m = 0; m < d; ++m) {
+        add_scaled(products.data(), inverse_.column(m).data(), sums[m], d);
     }
+    double error = 0.0;
+    for (const double product : products) error = std::max(error, std::abs(product));
     return error;
 }
 
-void BarrierSweeps::set_inverse(Matrix<double> inverse) {
+void BarrierSweeps::set_inverse(const Matrix<double>& inverse) {
     if (inverse.rows() != variables() || inverse.columns() != variables()) {
         throw std::invalid_argument{"the inverse must have one row and one column per variable"};
     }
     if (next_ < sweep_.turns.size()) throw std::logic_error{"a sweep is under way"};
-    inverse_ = std::move(inverse);
+    inverse_.set(inverse);
 }
 
 }  // namespace isthmus

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "continuous/column_solver.hpp"
+#include "continuous/kept_inverse.hpp"
 #include "core/exclusive.hpp"
 #include "core/types.hpp"
 #include "core/watch.hpp"
@@ -41,26 +42,25 @@ public:
     [[nodiscard]] double moved() const { return moved_; }
     [[nodiscard]] const Matrix<double>& incoming() const { return incoming_; }
     /// How far the kept inverse of r I - W ∘ W is from one: rounding adds up over sweeps.
-    [[nodiscard]] double inverse_error() const;
+    [[nodiscard]] double inverse_error();
     /// Replaces the kept inverse; not while a sweep is under way.
-    void set_inverse(Matrix<double> inverse);
+    void set_inverse(const Matrix<double>& inverse);
 
     /// Two threads must not use one object at the same time; bindings claim it.
     [[nodiscard]] InUse::Guard claim() { return in_use_.claim(); }
 
 private:
-    enum class Stage { begin_column, solve_column, update_inverse };
+    enum class Stage { begin_column, solve_column, tidy_inverse };
 
     void advance(Watch& watch);
     void begin_column(std::size_t child);
     void end_column(std::size_t child);
-    void update_inverse(Watch& watch);
 
     Matrix<double> moments_;
     Matrix<std::uint8_t> open_;
     double radius_;
     Matrix<double> incoming_;
-    Matrix<double> inverse_;
+    KeptInverse inverse_;
     Sweep sweep_;
     ColumnSolver solver_;
     Stage stage_ = Stage::begin_column;
@@ -68,12 +68,9 @@ private:
     double moved_ = 0.0;
     std::vector<double> curb_;
     std::vector<double> before_;
-    // The update of rank one: which squared weights changed, by how much, and the child's row.
+    std::vector<double> row_;  // of the inverse
     std::vector<std::size_t> changed_;
     std::vector<double> change_;
-    std::vector<double> along_;
-    double shrink_ = 1.0;
-    std::size_t updated_ = 0;
     InUse in_use_;
 };
 

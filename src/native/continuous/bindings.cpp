@@ -1,15 +1,12 @@
 #include "bindings.hpp"
 
-#include <nanobind/stl/tuple.h>
-
 #include <stdexcept>
 #include <string>
-#include <tuple>
 
 #include "continuous/barrier_sweeps.hpp"
 #include "continuous/group_descent.hpp"
 #include "continuous/ordered_lassos.hpp"
-#include "continuous/regression.hpp"
+#include "continuous/parts.hpp"
 
 namespace isthmus {
 
@@ -232,35 +229,13 @@ void bind_descent(nb::module_& m) {
         .def_prop_ro("sweeps", [](const HeldDescent& self) { return self.descent.sweeps(); });
 }
 
-std::tuple<double, NewArray> regression(const Array<double, 2>& moments, std::size_t child,
-                                        const Array<Variable, 1>& parents, double tolerance) {
-    const std::size_t d = moments.shape(0);
-    if (moments.shape(1) != d) throw std::invalid_argument{"moments must be a square matrix"};
-    if (child >= d) throw std::invalid_argument{"there is no such child"};
-    for (std::size_t a = 0; a < parents.size(); ++a) {
-        if (parents.data()[a] < 0 || static_cast<std::size_t>(parents.data()[a]) >= d) {
-            throw std::invalid_argument{"there is no such parent"};
-        }
-    }
-    Regression result;
-    {
-        const nb::gil_scoped_release no_gil;
-        auto watch = Watch::unlimited(&check_signals);
-        result = regress({moments.data(), moments.size()}, d, child, to_variables(parents),
-                         tolerance, watch);
-    }
-    return {result.share, to_array(std::move(result.weights))};
-}
-
 }  // namespace
 
 void bind_continuous(nb::module_& m) {
     bind_barrier(m);
     bind_descent(m);
     bind_orders_of_lassos(m);
-    m.def("regression", &regression, nb::arg("moments").noconvert(), "child"_a, "parents"_a,
-          "tolerance"_a,
-          "Return the share of the child's variance that its parents leave, and their weights.");
+    bind_regressions(m);
 }
 
 }  // namespace isthmus

@@ -51,6 +51,16 @@ inline void add(std::span<Word> set, Variable v) {
     return total;
 }
 
+/// A word whose bits are a subset if the sets are: quick to compare, and the set itself if that has
+/// one word only.
+[[nodiscard]] inline Word fold(std::span<const Word> set) {
+    Word folded = 0;
+    for (std::size_t w = 0; w < set.size(); ++w) {
+        folded |= std::rotl(set[w], static_cast<int>(7 * w % 64));
+    }
+    return folded;
+}
+
 /// Calls `visit(v)` for each member, ascending.
 template <class Visit>
 void for_each(std::span<const Word> set, Visit&& visit) {

@@ -36,6 +36,16 @@ public:
         }
     }
 
+    /// Asks for the memory that `find` will look at, so that it is there by then.
+    void prefetch(std::uint32_t hash) const {
+#if defined(__GNUC__)
+        const auto& slots = segment_of(hash).slots;
+        if (!slots.empty()) __builtin_prefetch(&slots[hash & (slots.size() - 1)]);
+#else
+        static_cast<void>(hash);
+#endif
+    }
+
     /// Adds an item that is not there yet.
     void insert(std::uint32_t hash, std::size_t item) {
         if (item >= none) throw std::length_error{"there are too many sets for an index"};

@@ -6,19 +6,6 @@
 
 namespace isthmus {
 
-namespace {
-
-/// A word whose bits are a subset if the sets are; the set itself if that has one word only.
-Word fold(std::span<const Word> set) {
-    Word folded = 0;
-    for (std::size_t w = 0; w < set.size(); ++w) {
-        folded |= std::rotl(set[w], static_cast<int>(7 * w % 64));
-    }
-    return folded;
-}
-
-}  // namespace
-
 bool SetListBuilder::Less::operator()(const Line& a, const Line& b) const {
     if (a.score != b.score) {
         // Values that are not numbers come last.

@@ -227,7 +227,7 @@ def test_rows_that_are_not_at_hand() -> None:
     with pytest.raises(MismatchError, match=r"Logistic\(\) needs the rows.*moments or counts"):
         ist.learn(ist.summarise(table), search=ist.NotearsAdditive())
     moments = ist.Frame(curves(0)[0]).moments()
-    with pytest.raises(MismatchError, match="cannot be computed from statistics"):
+    with pytest.raises(MismatchError, match="only statistics"):
         ist.learn(moments, search=ist.NotearsAdditive())
     with pytest.raises(MismatchError, match=r"WithFeatures"):
         ist.AdditiveLeastSquares().bind(moments)
@@ -243,7 +243,7 @@ def test_columns_that_do_not_fit_the_score() -> None:
             score=ist.Poisson(),
             search=ist.NotearsAdditive(),
         )
-    with pytest.raises(MismatchError, match="Use a local score"):
+    with pytest.raises(MismatchError, match="Give a local score"):
         ist.score(truths(0)[0], truths(0)[1], ist.Logistic())
     with pytest.raises(MismatchError, match="needs a"):
         ist.learn(curves(0)[0], score=ist.GaussianBIC(), search=ist.NotearsAdditive())

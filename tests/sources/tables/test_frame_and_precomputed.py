@@ -94,10 +94,10 @@ def test_things_that_are_no_tables() -> None:
         as_source({})
     with pytest.raises(DataError, match=r"read_csv\('data\.csv'\)"):
         as_source("data.csv")
-    with pytest.raises(DataError, match="use Frame for tables in memory"):
+    with pytest.raises(DataError, match="Give tables in memory to Frame"):
         Lazy({"a": [1]})
     pl, pd = pytest.importorskip("polars"), pytest.importorskip("pandas")
-    with pytest.raises(DataError, match="Use Lazy"):
+    with pytest.raises(DataError, match="Give it to Lazy"):
         Frame(pl.LazyFrame({"a": [1]}))
     with pytest.raises(SchemaError, match="astype"):
         Frame(pd.DataFrame({0: [1.0]}))
@@ -133,7 +133,7 @@ def test_summaries() -> None:
     assert moments.disclosure().entries == ()
     with pytest.raises(MismatchError, match="GaussianBIC"):
         moments.counts(Plan.everything())
-    with pytest.raises(MismatchError, match="only statistics are available"):
+    with pytest.raises(MismatchError, match="no rows"):
         moments.rows()
     pairs = as_source(frame.counts(Plan.up_to(2)))
     assert pairs.counts(Plan.sets([["a", "b"]])).table(["a", "b"]).sum() == 4
@@ -141,7 +141,7 @@ def test_summaries() -> None:
         pairs.counts(Plan.everything())
     with pytest.raises(UnplannedError):
         pairs.counts(Plan.up_to(3))
-    with pytest.raises(MismatchError, match="Moments cannot be computed"):
+    with pytest.raises(MismatchError, match="moments are not made"):
         pairs.moments()
     with pytest.raises(SchemaError, match="know their kinds"):
         as_source(frame, kinds={})

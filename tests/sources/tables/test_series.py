@@ -80,13 +80,13 @@ def test_refusals() -> None:
         ist.Series({"x": x}, lags=0)
     with pytest.raises(DataError, match="more than 9 steps"):
         ist.Series({"x": x}, lags=9)
-    with pytest.raises(DataError, match="at least one table"):
+    with pytest.raises(DataError, match="no series"):
         ist.Series([], lags=1)
     with pytest.raises(SchemaError, match="different columns"):
         ist.Series([{"x": x}, {"y": x}], lags=1)
     with pytest.raises(SchemaError, match="no column"):
         ist.Series({"x": x}, lags=1, by="who")
-    with pytest.raises(DataError, match="identifies the realisation"):
+    with pytest.raises(DataError, match="tells realisations apart"):
         ist.Series({"x": x, "t": np.zeros(5)}, lags=1, time="t")
     with pytest.raises(MissingValuesError):
         ist.Series({"x": np.array([1.0, np.nan, 2.0])}, lags=1)

@@ -1,4 +1,4 @@
-"""Conversion of eager columns to NumPy arrays, and of values to codes of levels."""
+"""From values to codes of levels, and from any eager column to NumPy."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 Values = NDArray[Any]
 
 SPAN = 2**16
-"""Integers within a range this wide are coded by a lookup array."""
+"""Integers within a range this wide are coded by looking them up in an array."""
 
 
 @final
@@ -43,9 +43,9 @@ class Column:
     name
         Its name.
     cells
-        Type of its cells.
+        What its cells are.
     missing
-        Number of missing cells (null or NaN).
+        How many cells are empty (null or NaN).
     values
         The cells; for text and categories of a dataframe, codes into `labels`.
     labels
@@ -64,42 +64,42 @@ class Column:
         Parameters
         ----------
         rows
-            Number of rows, if the values are the distinct ones of a longer table.
+            Number of rows, where the values are the distinct ones of a longer table.
         """
         if self.cells is not CellType.INTEGER or len(self.values) == 0:
             return False
         rows = len(self.values) if rows is None else rows
         if rows >= 2 * FEW and int(self.values.max()) - int(self.values.min()) < FEW:
             return True
-        # Most continuous columns have many distinct values early; only the others are sorted.
+        # Most continuous columns show it early; the others are sorted as a whole.
         if len(np.unique(self.values[:10_000])) > FEW:
             return False
         distinct = np.unique(self.values)
         return looks_discrete(len(distinct), int(distinct[0]), int(distinct[-1]), rows)
 
     def encode(self, levels: Sequence[Level] | None = None) -> tuple[Values, tuple[Level, ...]]:
-        """Return codes and levels; by default the levels are the sorted values that occur."""
+        """Codes and levels: those given, or those that occur, sorted."""
         if self.labels is not None:
-            places, labels = self.values, self.labels
+            places, found = self.values, self.labels
         else:
-            places, labels = _factorise(self.name, self.values)
-        levels = sort_levels(labels) if levels is None else tuple(levels)
-        lookup = recoding(self.name, labels, levels)
-        if np.array_equal(lookup, np.arange(len(labels))):
+            places, found = _factorise(self.name, self.values)
+        levels = sort_levels(found) if levels is None else tuple(levels)
+        lookup = recoding(self.name, found, levels)
+        if np.array_equal(lookup, np.arange(len(found))):
             return _narrow(places, len(levels)), levels
         return _narrow(lookup, len(levels))[places], levels
 
 
-def recoding(name: str, values: Sequence[Level], levels: Sequence[Level]) -> NDArray[np.int64]:
-    """Return the position of each value among the levels."""
+def recoding(name: str, found: Sequence[Level], levels: Sequence[Level]) -> NDArray[np.int64]:
+    """For each value that was found, its position among the levels."""
     position = {level: i for i, level in enumerate(levels)}
-    unknown = [v for v in values if v not in position]
-    if unknown:
+    strange = [v for v in found if v not in position]
+    if strange:
         raise SchemaError(
-            f"Column {name!r} has the values {unknown[:10]!r}, which are not among its levels "
+            f"Column {name!r} has the values {strange[:10]!r}, which are not among its levels "
             f"{tuple(levels)[:20]!r}. Add them to the schema, or drop the rows."
         )
-    return np.array([position[v] for v in values], dtype=np.int64)
+    return np.array([position[v] for v in found], dtype=np.int64)
 
 
 def _narrow(codes: Values, levels: int) -> Values:
@@ -107,11 +107,11 @@ def _narrow(codes: Values, levels: int) -> Values:
 
 
 def _factorise(name: str, values: Values) -> tuple[Values, tuple[Level, ...]]:
-    """Return the position of each value among the distinct values, and the distinct values."""
+    """Positions of the values among the distinct ones, and those."""
     if values.dtype.kind in "iub":
-        factorised = _factorise_integers(values)
-        if factorised is not None:
-            return factorised
+        found = _factorise_integers(values)
+        if found is not None:
+            return found
     distinct: Values
     if values.dtype.kind == "O":
         order: dict[Any, int] = {}
@@ -129,7 +129,7 @@ def _factorise(name: str, values: Values) -> tuple[Values, tuple[Level, ...]]:
 
 
 def _factorise_integers(values: Values) -> tuple[Values, tuple[Level, ...]] | None:
-    """Factorise integers within a small range without sorting; None if the range is large."""
+    """The same for integers within a small range, without sorting."""
     if len(values) == 0:
         return None
     as_level: Callable[[int], Level] = int
@@ -154,10 +154,10 @@ def _factorise_integers(values: Values) -> tuple[Values, tuple[Level, ...]] | No
 
 
 def refuse_twins(name: str, values: Sequence[object]) -> None:
-    """Raise an error for values that differ only in their type, such as 0 and "0", or 1 and True.
+    """Refuse values that differ only in their type, such as 0 and "0", or 1 and True.
 
-    Equal numbers are one level (1 and 1.0). Whether a number and the same number as text are one
-    level or two is unclear, so the user has to decide.
+    Numbers that are equal are one level (1 and 1.0). Nothing tells whether a number and the same
+    number as text are one level or two, so the user has to say.
     """
     if all(isinstance(value, str) for value in values):
         return
@@ -175,10 +175,10 @@ def refuse_twins(name: str, values: Sequence[object]) -> None:
 
 
 def too_many(name: str, count: int) -> SchemaError:
-    """Return the error for a discrete column with too many levels."""
+    """The error for a discrete column with too many levels."""
     return SchemaError(
         f"Column {name!r} has {count:,} distinct values; at most "
-        f"{MAX_LEVELS:,} are allowed for a discrete column. It looks like an identifier: drop it, "
+        f"{MAX_LEVELS:,} make a discrete one. It looks like an identifier: leave it out, "
         "group its values, or read it as continuous."
     )
 
@@ -189,7 +189,7 @@ def column_of_array(name: str, given: object) -> Column:
     if values.ndim != 1:
         raise SchemaError(
             f"Column {name!r} has {values.ndim} dimensions; a column has one. "
-            "Pass one array per column."
+            "Give one array for each column."
         )
     if isinstance(given, np.ma.MaskedArray) and np.ma.is_masked(given):
         return Column(name, CellType.EMPTY, int(np.ma.getmaskarray(given).sum()), values)
@@ -200,7 +200,7 @@ def column_of_array(name: str, given: object) -> Column:
 
 
 def _nans(values: Values) -> int:
-    """Return the number of NaN cells; a finite sum proves that there are none."""
+    """Number of NaN cells; the sum tells at once when there are none."""
     if values.dtype.kind != "f":
         return 0
     with np.errstate(all="ignore"):
@@ -218,7 +218,7 @@ _NUMBERS = (int, float, np.integer, np.floating, decimal.Decimal)
 
 
 def _column_of_objects(name: str, values: Values) -> Column:
-    """Read a column of Python objects according to their types."""
+    """Read a column of Python objects by what they are."""
     missing = sum(map(_is_missing, values))
     if missing:
         return Column(name, CellType.EMPTY, missing, values)
@@ -273,7 +273,7 @@ def column_of_series(name: str, series: nw.Series[Any]) -> Column:
 
 
 def _column_of_text(name: str, series: nw.Series[Any]) -> Column:
-    """Code text within the dataframe library, which is much faster than over Python objects."""
+    """Code text inside the dataframe library, which is far quicker than over Python objects."""
     import narwhals as nw
 
     if isinstance(series.dtype, (nw.Categorical, nw.Enum)):
@@ -287,7 +287,7 @@ def _column_of_text(name: str, series: nw.Series[Any]) -> Column:
 
 
 def _column_of_categories(name: str, native: Any) -> Column | None:
-    """Read categories, which may be numbers, by their existing codes.
+    """Read categories, which may be numbers, by the codes they have already.
 
     Returns None for libraries whose categories are always text (Polars).
     """
@@ -314,10 +314,10 @@ def _column_of_categories(name: str, native: Any) -> Column | None:
 
 
 def _one_dictionary(array: Any) -> Any:
-    """Return an Arrow dictionary array with one dictionary of unique values."""
+    """An Arrow dictionary array with one dictionary, in which no value occurs twice."""
     import pyarrow as pa
 
-    # Each chunk has its own dictionary, whose values may repeat or be null.
+    # Chunks have dictionaries of their own, whose values may repeat or be null.
     values = array.cast(array.type.value_type).dictionary_encode()
     if isinstance(values, pa.ChunkedArray):
         values = values.unify_dictionaries().combine_chunks()

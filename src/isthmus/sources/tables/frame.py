@@ -29,22 +29,22 @@ from isthmus.statistics.coded import as_codes
 
 @final
 class Frame(Source):
-    """A table in memory; no data leave this process.
+    """A table in memory. Nothing leaves it.
 
     Parameters
     ----------
     data
-        A pandas, Polars or PyArrow table, any other eager table that narwhals supports, a
-        dictionary of arrays, or a NumPy array (two-dimensional, or with named fields).
+        A pandas, Polars or PyArrow table, anything else eager that narwhals knows, a dictionary
+        of arrays, or a NumPy array (two-dimensional, or with named fields).
     kinds
         How to read some columns. By default floats are continuous; text, categories and Booleans
-        are discrete; integers are discrete if they have at most 20 distinct values that repeat,
+        are discrete; integers are discrete when they have at most 20 distinct values that repeat,
         or lie within ten of each other.
     integers
-        How to read integer columns that are not in ``kinds``, regardless of their values.
+        How to read integers that ``kinds`` does not name, whatever their number of values.
     schema
-        The variables, if they are known in advance (as in a study with several sites). It also
-        selects the columns and their order. By default, levels are the sorted values that occur.
+        What the columns are, where that is known beforehand (a study with several sites). It
+        also chooses the columns and their order. By default levels are those that occur, sorted.
     names
         Names for the columns of a NumPy array; ``x0``, ``x1`` … if not given.
     """
@@ -62,7 +62,7 @@ class Frame(Source):
         self._data = _columns(data, names)
         self._given = check_kinds(kinds, self._data)
         self._integers = None if integers is None else as_kind(integers, "integers")
-        self._fixed_schema = schema
+        self._wanted = schema
         self._moments: Moments | None = None
         if schema is not None:
             lacking = [n for n in schema.names if n not in self._data]
@@ -74,8 +74,8 @@ class Frame(Source):
 
     @cached_property
     def _prepared(self) -> tuple[Schema, list[NDArray[Any]]]:
-        """The schema, and each column as an array of numbers or codes."""
-        names = self._fixed_schema.names if self._fixed_schema is not None else tuple(self._data)
+        """The schema, and each column as numbers or codes."""
+        names = self._wanted.names if self._wanted is not None else tuple(self._data)
         columns = [_column(n, self._data[n]) for n in names]
         rows = {len(c.values) for c in columns}
         if len(rows) > 1:
@@ -87,7 +87,7 @@ class Frame(Source):
         return Schema(tuple(v for v, _ in read)), [x for _, x in read]
 
     def _read(self, column: Column) -> tuple[Variable, NDArray[Any]]:
-        wanted = None if self._fixed_schema is None else self._fixed_schema[column.name]
+        wanted = None if self._wanted is None else self._wanted[column.name]
         given = self._given.get(column.name) if wanted is None else wanted.kind
         if given is None and column.cells is CellType.INTEGER:
             given = self._integers
@@ -106,7 +106,7 @@ class Frame(Source):
         return self._prepared[0]
 
     def moments(self, names: Sequence[str] | None = None) -> Moments:
-        """Return the moments of some variables, in the requested order; of all by default."""
+        """Moments of these variables, in the order asked; of all if not given."""
         schema, columns = self._prepared
         if self._moments is None:
             if names is not None:
@@ -116,7 +116,7 @@ class Frame(Source):
         return self._moments if names is None else self._moments.select(names)
 
     def counts(self, plan: Plan) -> Counts:
-        """Return counts over the planned sets of discrete variables."""
+        """Counts over the planned sets of discrete variables."""
         schema = countable(self.schema(), plan)
         return Counts.from_rows(schema, self._coded, plan=plan)
 
@@ -126,22 +126,22 @@ class Frame(Source):
         discrete = [x for v, x in zip(schema.variables, columns, strict=True) if v.levels]
         sizes = np.array([len(v.levels) for v in schema.variables if v.levels], dtype=np.int64)
         rows = CodedRows(np.stack([as_codes(x, sizes) for x in discrete]))
-        # With fewer cells than rows, finding the distinct rows is fast, and they are sufficient.
+        # With fewer cells than rows the distinct rows are found quickly, and are all we need.
         if math.prod(sizes.tolist()) <= rows.codes.shape[1] // 4:
             return rows.distinct(sizes)
         return rows
 
     def rows(self) -> NDArray[np.float64]:
-        """Return all rows, shape (n, d), with levels as codes."""
+        """All rows, shape (n, d), levels as codes."""
         return np.stack([np.asarray(x, dtype=np.float64) for x in self._prepared[1]], axis=1)
 
     def with_features(self, expansion: Expansion) -> Frame:
-        """Return the same table with basis functions, which are computed with the moments."""
+        """The same table, with basis functions that are computed when moments are."""
         schema = expansion.widen(self.schema())
         return Frame(self._data, schema=schema)
 
     def disclosure(self) -> Disclosure:
-        """Return an empty disclosure: the table stays in this process."""
+        """Nothing: the table is here."""
         return Disclosure.none()
 
     def __repr__(self) -> str:
@@ -157,11 +157,11 @@ def _column(name: str, data: Any) -> Column:
 
 
 def _columns(data: object, names: Sequence[str] | None) -> dict[str, Any]:
-    """Return the columns by name, without reading them."""
+    """Columns by name, not read yet."""
     if isinstance(data, np.ndarray):
         return _columns_of_array(data, names)
     if names is not None:
-        raise SchemaError("names is only allowed for NumPy arrays; this table has its own names.")
+        raise SchemaError("Give names for NumPy arrays only; this table has its own.")
     if isinstance(data, Mapping):
         if not data:
             raise DataError("The table has no columns.")
@@ -175,14 +175,14 @@ def _columns_of_array(data: NDArray[Any], names: Sequence[str] | None) -> dict[s
         return {n: data[n] for n in data.dtype.names}
     if data.ndim != 2 or data.shape[1] == 0:
         raise SchemaError(
-            f"The array has the shape {data.shape}; it must be (rows, columns), "
+            f"The array has the shape {data.shape}; (rows, columns) is needed, "
             "with at least one column."
         )
     columns = [f"x{i}" for i in range(data.shape[1])] if names is None else check_names(names)
     if len(columns) != data.shape[1]:
         raise SchemaError(f"{len(columns)} names were given for {data.shape[1]} columns.")
     if data.dtype.itemsize <= 2:
-        data = np.asfortranarray(data)  # copying is cheap, and strided columns are slow to read
+        data = np.asfortranarray(data)  # codes are cheap to copy, and columns slow to read apart
     return {n: data[:, i] for i, n in enumerate(columns)}
 
 
@@ -192,12 +192,12 @@ def _columns_of_frame(data: Any) -> dict[str, Any]:
     frame = as_narwhals(data)
     if isinstance(frame, nw.LazyFrame):
         raise DataError(
-            f"A {type(data).__name__} is not in memory. Use Lazy, which lets the engine compute, "
-            "or collect it first."
+            f"A {type(data).__name__} is not in memory. Give it to Lazy, which lets its engine "
+            "compute, or collect it first."
         )
     if not isinstance(frame, nw.DataFrame):
         raise DataError(
-            f"A {type(data).__name__} is not a table. Pass a pandas, Polars or PyArrow table, a "
+            f"A {type(data).__name__} is not a table. Give a pandas, Polars or PyArrow table, a "
             "dictionary of arrays, or a two-dimensional NumPy array with names."
         )
     names = check_names(frame.columns)

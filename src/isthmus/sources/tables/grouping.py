@@ -1,4 +1,4 @@
-"""Distinct rows and their frequencies, from one GROUP BY in the engine."""
+"""Distinct rows and how often they occur, from one GROUP BY in the engine."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     import narwhals as nw
 
 PACK = 2**18
-"""Planned sets share a query while their common table has at most this many cells."""
+"""Planned sets are asked for together while their common table has at most this many cells."""
 
 LOOK_BACK = 200
-"""Number of earlier packs that a set may join."""
+"""How many packs a set is tried with."""
 
 NUMBER = "n"
 """Name of the column of group sizes; the columns of the table are named c0, c1 and so on."""
@@ -33,7 +33,7 @@ NUMBER = "n"
 @final
 @dataclass(frozen=True)
 class Grouped:
-    """Distinct rows of some variables, with their frequencies.
+    """Distinct rows of some variables.
 
     Attributes
     ----------
@@ -42,9 +42,9 @@ class Grouped:
     rows
         Codes and weights.
     turned
-        Integer columns that are continuous after all; they are not in `levels`.
+        Integer columns that turned out to be continuous; they are not in `levels`.
     size
-        Number of values that the engine sent.
+        How many numbers the engine sent.
     """
 
     levels: Mapping[str, tuple[Level, ...]]
@@ -53,7 +53,7 @@ class Grouped:
     size: int
 
     def take(self, names: Sequence[str]) -> CodedRows:
-        """Return the distinct rows of some of the variables."""
+        """The rows of some of the variables."""
         position = {name: i for i, name in enumerate(self.levels)}
         chosen = tuple(position[n] for n in names)
         if chosen == tuple(range(len(position))):
@@ -78,7 +78,7 @@ def group(
     columns
         Names of the variables to group by, and of their columns in the table.
     levels
-        Known levels; for the other variables, the levels are the values that occur.
+        Levels that are known; those of the other variables are the values that occur.
     uncertain
         Integer variables that are discrete only if their values look like categories.
     """
@@ -107,29 +107,29 @@ def group(
 
 
 def _missing(series: nw.Series[Any], column: Column, weights: Integers) -> int:
-    """Return the number of rows with a missing cell; each group counts with its weight."""
+    """Number of rows with an empty cell: each group counts with its weight."""
     if not column.missing:
         return 0
     empty = series.is_null().to_numpy().astype(bool)
     if column.cells is CellType.FLOAT:
-        # In some engines NaN is not null.
+        # NaN is not null for all engines.
         empty |= series.is_nan().fill_null(value=True).to_numpy().astype(bool)
     return int(weights[empty].sum())
 
 
 def pack(sets: Iterable[Positions], sizes: Integers) -> list[tuple[Positions, list[Positions]]]:
-    """Combine sets of variables into packs while their common table stays small.
+    """Put sets of variables together while their common table stays small.
 
-    Each pack is one GROUP BY, so fewer packs mean fewer passes over the data. Returns the members
-    of each pack and the sets that it covers.
+    Each pack is one GROUP BY; fewer of them are fewer passes over the data. Gives the members of
+    each pack, and the sets it answers for.
     """
     packs: list[tuple[int, int]] = []  # bits and cells
     homes: list[list[Positions]] = []
     for members in sets:
         best: tuple[int, int] | None = None
         for k in range(max(0, len(packs) - LOOK_BACK), len(packs)):
-            in_pack, cells = packs[k]
-            extra = [int(sizes[i]) for i in members if not in_pack >> i & 1]
+            held, cells = packs[k]
+            extra = [int(sizes[i]) for i in members if not held >> i & 1]
             cells *= math.prod(extra)
             if not extra or (cells <= PACK and (best is None or cells < best[1])):
                 best = (k, cells)
@@ -141,5 +141,5 @@ def pack(sets: Iterable[Positions], sizes: Integers) -> list[tuple[Positions, li
             homes.append([])
         packs[best[0]] = (packs[best[0]][0] | sum(1 << i for i in members), best[1])
         homes[best[0]].append(members)
-    members_of = [tuple(i for i in range(bits.bit_length()) if bits >> i & 1) for bits, _ in packs]
-    return list(zip(members_of, homes, strict=True))
+    found = [tuple(i for i in range(bits.bit_length()) if bits >> i & 1) for bits, _ in packs]
+    return list(zip(found, homes, strict=True))

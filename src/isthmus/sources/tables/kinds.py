@@ -1,4 +1,4 @@
-"""How a column is read: by its data type, the user's choice, and its distinct integers."""
+"""How a column is read: by its data type, by what the user says, and by its distinct integers."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ FEW = 20
 """Integers with more distinct values than this are read as continuous."""
 
 CODES = 10
-"""Integers within a range this wide are codes (0/1, a Likert scale), even with few rows."""
+"""Integers within a range this wide are read as codes (0/1, a Likert scale) however few rows."""
 
 
 class CellType(Enum):
-    """The type of the cells of a column, from which its kind is chosen."""
+    """What the cells of a column are, before it is decided how they are read."""
 
     FLOAT = "floats"
     INTEGER = "integers"
@@ -32,7 +32,7 @@ class CellType(Enum):
 
 
 def cell_type_of(name: str, dtype: nw.dtypes.DType) -> CellType:
-    """Return the cell type of a narwhals data type; times and nested types raise an error."""
+    """The cell type of a narwhals data type; times and nested types are refused."""
     import narwhals as nw
 
     if dtype.is_float() or isinstance(dtype, nw.Decimal):
@@ -49,7 +49,7 @@ def cell_type_of(name: str, dtype: nw.dtypes.DType) -> CellType:
 
 
 def cell_type_of_array(name: str, dtype: np.dtype[Any]) -> CellType:
-    """Return the cell type of a NumPy data type other than ``object``."""
+    """The cell type of a NumPy data type that is not ``object``."""
     types = {"f": CellType.FLOAT, "i": CellType.INTEGER, "u": CellType.INTEGER}
     types |= {"b": CellType.BOOLEAN, "U": CellType.CATEGORY, "T": CellType.CATEGORY}
     if dtype.kind not in types:
@@ -58,24 +58,24 @@ def cell_type_of_array(name: str, dtype: np.dtype[Any]) -> CellType:
 
 
 def refused_type(name: str, dtype: str, *, temporal: bool) -> SchemaError:
-    """Return the error for a column of an unsupported type."""
+    """The error for a column of a type that cannot be read."""
     if temporal:
         advice = (
             "Dates and times are not variables by themselves: derive a number (days since an "
-            "event, hour of the day) or a category (weekday, season), or drop the column."
+            "event, hour of the day) or a category (weekday, season), or leave the column out."
         )
     else:
-        advice = "Convert it to numbers, text or Booleans, or drop the column."
+        advice = "Convert it to numbers, text or Booleans, or leave the column out."
     return SchemaError(f"Column {name!r} has the type {dtype}, which cannot be read. {advice}")
 
 
 def check_kinds(kinds: Mapping[str, Kind | str] | None, names: Iterable[str]) -> dict[str, Kind]:
-    """Convert the user's kinds to `Kind`; invalid values and unknown names raise an error."""
+    """The kinds the user gave, as `Kind`; wrong values and unknown names are refused."""
     if kinds is None:
         return {}
     if not isinstance(kinds, Mapping):
         raise SchemaError(
-            f"kinds must map column names to kinds; a {type(kinds).__name__} was given. "
+            f"kinds must map names of columns to kinds; a {type(kinds).__name__} was given. "
             "Write kinds={'age': Kind.CONTINUOUS}."
         )
     given = {name: as_kind(kind, f"column {name!r}") for name, kind in kinds.items()}
@@ -89,7 +89,7 @@ def check_kinds(kinds: Mapping[str, Kind | str] | None, names: Iterable[str]) ->
 
 
 def as_kind(kind: Kind | str, what: str) -> Kind:
-    """Convert a kind or its name to a `Kind`."""
+    """A kind from a kind or its name."""
     try:
         return Kind(kind)
     except ValueError:
@@ -100,28 +100,28 @@ def as_kind(kind: Kind | str, what: str) -> Kind:
 
 
 def check_choice(kinds: object, schema: Schema | None) -> None:
-    """Raise an error if both kinds and a schema are given."""
+    """Refuse kinds and a schema together."""
     if kinds is not None and schema is not None:
-        raise SchemaError("Pass kinds or a schema, not both: the schema determines the kinds.")
+        raise SchemaError("Give kinds or a schema, not both: the schema determines the kinds.")
 
 
 def chosen_kind(name: str, cells: CellType, given: Kind | None, *, few: bool) -> Kind:
-    """Return how to read a column.
+    """How to read a column.
 
     Parameters
     ----------
     name
         Name of the column.
     cells
-        Type of its cells.
+        What its cells are.
     given
-        The user's choice, or ``None``.
+        What the user says, or ``None``.
     few
         Whether integers look like categories (see `looks_discrete`).
     """
     if given is Kind.CONTINUOUS and cells is CellType.CATEGORY:
         raise SchemaError(
-            f"Column {name!r} contains {cells.value} and cannot be continuous. "
+            f"Column {name!r} holds {cells.value} and cannot be continuous. "
             "Convert it to numbers, or leave it discrete."
         )
     if given is not None:
@@ -132,7 +132,7 @@ def chosen_kind(name: str, cells: CellType, given: Kind | None, *, few: bool) ->
 
 
 def looks_discrete(distinct: int, low: int, high: int, rows: int) -> bool:
-    """Return whether integers are read as categories by default.
+    """Whether integers are read as categories by default.
 
     There are at most 20 distinct values, and either they repeat (at most one distinct value per two
     rows) or they lie within ten of each other, as codes do. So ages and incomes of 15 people

@@ -1,4 +1,4 @@
-"""Tables that an engine evaluates: Polars lazy frames, DuckDB, Spark, databases via Ibis."""
+"""Tables of an engine: Polars lazy frames, DuckDB, Spark, databases through Ibis."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ SMALL = 2**22
 
 @final
 class Lazy(Source):
-    """A table in an engine, which computes the statistics; rows stay where they are.
+    """A table of an engine. The engine computes the statistics; rows stay where they are.
 
-    Results are cached, so the engine computes nothing twice. Columns are queried by position, so
-    all column names are allowed.
+    Results are cached, so that the engine computes nothing twice. Any column names work: the engine
+    is asked for columns by position.
 
     Parameters
     ----------
@@ -53,13 +53,13 @@ class Lazy(Source):
         A Polars lazy frame, a DuckDB relation, a PySpark dataframe or an Ibis table.
     kinds
         How to read some columns. By default floats are continuous; text, categories and Booleans
-        are discrete; integers are discrete if they have at most 20 distinct values that repeat,
+        are discrete; integers are discrete when they have at most 20 distinct values that repeat,
         or lie within ten of each other.
     integers
-        How to read integer columns that are not in ``kinds``, regardless of their values.
+        How to read integers that ``kinds`` does not name, whatever their number of values.
     schema
-        The variables, if they are known in advance. It also selects the columns and their order,
-        and saves the query for the levels.
+        What the columns are, where that is known beforehand. It also selects the columns and
+        their order, and saves the query for the levels.
     """
 
     def __init__(
@@ -76,9 +76,9 @@ class Lazy(Source):
         frame = as_narwhals(table)
         if not isinstance(frame, nw.LazyFrame):
             raise DataError(
-                f"A {type(table).__name__} is not a lazy table. Lazy accepts a Polars lazy frame, "
-                "a DuckDB relation, a PySpark dataframe or an Ibis table; use Frame for tables in "
-                "memory."
+                f"A {type(table).__name__} is not a table of an engine. Give tables in memory to "
+                "Frame; Lazy takes a Polars lazy frame, a DuckDB relation, a PySpark dataframe "
+                "or an Ibis table."
             )
         names = check_names(_names(frame))
         self._engine = engine_of(frame, names)
@@ -94,7 +94,7 @@ class Lazy(Source):
 
     @cached_property
     def _cells(self) -> dict[str, CellType]:
-        """The cell type of each column; no data are read for this."""
+        """What the cells of each column are; no data are read for this."""
         types = self._frame.collect_schema()
         names = tuple(self._columns) if self._schema is None else self._schema.names
         lacking = [n for n in names if n not in self._columns]
@@ -112,8 +112,8 @@ class Lazy(Source):
     def schema(self) -> Schema:
         """Names, kinds and levels of the variables.
 
-        Continuous columns are recognised by their types. Levels need one pass over the discrete
-        columns, which also gives their counts if the joint table is small.
+        Continuous columns are known from their types. Levels need one pass over the discrete ones,
+        which gives their counts as well where the joint table is small.
         """
         cells = self._cells
         if self._schema is None:
@@ -147,7 +147,7 @@ class Lazy(Source):
         )
 
     def _find_levels(self, names: list[str], uncertain: set[str]) -> None:
-        """Group by all discrete columns at once, or by a few at a time if that is too large."""
+        """Group by all discrete columns at once, or by a few at a time where that is too large."""
         if self._is_small(names):
             self._group(names, uncertain)
             return
@@ -157,7 +157,7 @@ class Lazy(Source):
 
     @cached_property
     def _in_head(self) -> dict[str, int]:
-        """Number of distinct values in the first rows, for each column that may be discrete."""
+        """Distinct values of each column that may be discrete, in the first rows."""
         names = [
             n
             for n, own in self._cells.items()
@@ -170,7 +170,7 @@ class Lazy(Source):
         return dict(zip(names, distinct, strict=True))
 
     def _is_small(self, names: Sequence[str]) -> bool:
-        """Return whether the joint table of these columns probably has few distinct rows."""
+        """Whether the joint table of these columns has few distinct rows, as far as can be told."""
         if any(set(names) <= g.levels.keys() for g in self._groups):
             return True
         if self._schema is not None:
@@ -185,7 +185,7 @@ class Lazy(Source):
         return self._small[key]
 
     def _looks_small(self, names: Sequence[str]) -> bool:
-        """Estimate the size of a joint table from the first rows, then from the number of rows."""
+        """Estimate from the first rows, and then from the number of rows."""
         import narwhals as nw
 
         columns = [self._columns[n] for n in names]
@@ -195,7 +195,7 @@ class Lazy(Source):
         ).collect()
         self._release("number of distinct rows among the first rows", 2)
         different, rows = (int(sizes.get_column(c).to_list()[0] or 0) for c in ("groups", "rows"))
-        # Among m draws from D equally likely cells, about m²/2D repeat an earlier one.
+        # Among m draws from D equal cells about m²/2D meet one drawn before.
         if rows < HEAD or rows * rows / (2 * max(rows - different, 0.5)) <= SMALL:
             return True
         total = self._frame.select(nw.len().cast(nw.Int64).alias("rows")).collect()
@@ -212,14 +212,14 @@ class Lazy(Source):
         return grouped
 
     def _joint(self, names: Sequence[str]) -> CodedRows:
-        """Return the distinct rows of some variables, from cached results if possible."""
+        """Distinct rows of these variables, from earlier results if possible."""
         for grouped in self._groups:
             if set(names) <= grouped.levels.keys():
                 return grouped.take(names)
         return self._group(names).take(names)
 
     def moments(self, names: Sequence[str] | None = None) -> Moments:
-        """Return the moments of some variables, in the requested order; of all by default."""
+        """Moments of these variables, in the order asked; of all if not given."""
         schema = self.schema()
         if self._moments is not None:
             return self._moments if names is None else self._moments.select(names)
@@ -236,30 +236,30 @@ class Lazy(Source):
         return moments
 
     def counts(self, plan: Plan) -> Counts:
-        """Return counts over the planned sets of discrete variables."""
+        """Counts over the planned sets of discrete variables."""
         schema = countable(self.schema(), plan)
         if plan.is_everything or self._is_small(schema.names):
             return Counts.from_rows(schema, self._joint(schema.names), plan=plan)
         sizes = schema.cardinalities
-        tables: dict[Positions, Block] = {}
+        held: dict[Positions, Block] = {}
         n = 0
         for members, wanted in pack(planned_sets(schema, plan), sizes):
             rows = self._joint([schema.names[i] for i in members])
             n = rows.n
             for positions in wanted:
                 places = tuple(members.index(i) for i in positions)
-                tables[positions] = count_set(rows, places, sizes[list(members)])
-        return Counts(schema, n, plan, tables)
+                held[positions] = count_set(rows, places, sizes[list(members)])
+        return Counts(schema, n, plan, held)
 
     def rows(self) -> NDArray[np.float64]:
-        """Raise an error: the rows stay in the engine."""
+        """Not at hand."""
         raise MismatchError(
-            f"The rows stay in {self._engine.site}, which returns only statistics. Choose a score "
-            "that needs moments or counts, or collect the table first."
+            f"The rows are with {self._engine.site}; only statistics come over. Choose a score "
+            "that needs moments or counts, or collect the table and give that."
         )
 
     def with_features(self, expansion: Expansion) -> LazyFeatures:
-        """Return the same table with basis functions that the engine computes."""
+        """The same table, with basis functions that the engine computes."""
         import narwhals as nw
 
         schema = expansion.widen(self.schema())
@@ -279,7 +279,7 @@ class Lazy(Source):
         return LazyFeatures(self, wide, schema)
 
     def disclosure(self) -> Disclosure:
-        """Return what the engine has sent so far."""
+        """What the engine has sent so far."""
         return Disclosure(tuple(self._releases))
 
     def _release(self, what: str, size: int) -> None:
@@ -290,7 +290,7 @@ class Lazy(Source):
 
 
 def _names(frame: nw.LazyFrame[Any]) -> Sequence[str]:
-    """Return the column names, including repeated ones, which a narwhals schema drops."""
+    """Names of the columns, repeated ones included: a narwhals schema would drop those."""
     if frame.implementation.is_polars():
         with repeated_names_refused():
             return frame.collect_schema().names()
@@ -299,12 +299,12 @@ def _names(frame: nw.LazyFrame[Any]) -> Sequence[str]:
 
 @final
 class LazyFeatures(Source):
-    """A lazy table with basis functions of its variables.
+    """A table of an engine with basis functions of its variables.
 
     Parameters
     ----------
     table
-        The original table.
+        The table itself.
     wide
         The table with one column per value and basis function, in the order of `schema`.
     schema
@@ -319,29 +319,29 @@ class LazyFeatures(Source):
         return self._schema
 
     def moments(self, names: Sequence[str] | None = None) -> Moments:
-        """Return the moments of some variables with their basis functions; of all by default."""
+        """Moments of these variables, with their basis functions; of all if not given."""
         asked = self._schema if names is None else self._schema.subset(names)
         columns = self._wide.schema().names
         blocks = [self._schema.blocks[i] for i in self._schema.indices(asked.names)]
         flat = [name for start, stop in blocks for name in columns[start:stop]]
-        moments = self._wide.moments(None if tuple(flat) == columns else flat)
-        return replace(moments, schema=asked)
+        found = self._wide.moments(None if tuple(flat) == columns else flat)
+        return replace(found, schema=asked)
 
     def counts(self, plan: Plan) -> Counts:
         """Raise an error: continuous variables have no counts."""
         return self._table.counts(plan)
 
     def rows(self) -> NDArray[np.float64]:
-        """Raise an error: the rows stay in the engine."""
+        """Raise an error: the rows stay with the engine."""
         return self._table.rows()
 
     def with_features(self, expansion: Expansion) -> Source:
-        """Raise an error: the variables already have basis functions."""
+        """Raise an error: the variables have basis functions."""
         expansion.widen(self._schema)
         return self
 
     def disclosure(self) -> Disclosure:
-        """Return what the engine sent for the original table and for the basis functions."""
+        """What the engine sent for the table itself, and for the basis functions."""
         return self._table.disclosure() + self._wide.disclosure()
 
     def __repr__(self) -> str:
@@ -349,7 +349,7 @@ class LazyFeatures(Source):
 
 
 def is_lazy(data: object) -> bool:
-    """Return whether an object is a lazy table."""
+    """Whether this is a table of an engine."""
     import narwhals as nw
 
     return isinstance(as_narwhals(data), nw.LazyFrame)

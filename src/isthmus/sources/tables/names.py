@@ -1,4 +1,4 @@
-"""Checks of column names, shared by all sources."""
+"""Names of columns, checked in one place: every source refuses the same in the same words."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from isthmus.errors import SchemaError
 
 
 def check_names(names: Iterable[object]) -> tuple[str, ...]:
-    """Return the column names; empty, repeated and non-string names raise an error."""
+    """Return the names of the columns; refuse empty, repeated and non-string ones."""
     given = tuple(names)
     for name in given:
         if not isinstance(name, str) or not name:
             raise SchemaError(
-                f"A column is named {name!r}. Column names must be non-empty strings: rename it, "
-                "in pandas for example with df.columns = df.columns.astype(str)."
+                f"A column is named {name!r}. Column names are non-empty strings: rename it, in "
+                "pandas for instance with df.columns = df.columns.astype(str)."
             )
     check_unique(given)
     return tuple(str(name) for name in given)
 
 
 def check_unique(names: Iterable[object]) -> None:
-    """Raise an error for names that occur more than once."""
+    """Refuse names that occur more than once."""
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
         raise SchemaError(
             f"Column names must be unique; these occur more than once: {repeated[:10]}. "
-            "Rename or drop the copies."
+            "Rename the columns, or leave the copies out."
         )
 
 
 def as_narwhals(data: Any) -> Any:
-    """Wrap a dataframe, a lazy table or a series in narwhals; return anything else unchanged."""
+    """Return a narwhals frame of a dataframe, a lazy table or a series; anything else as it is."""
     import narwhals as nw
 
     with repeated_names_refused():
@@ -44,7 +44,7 @@ def as_narwhals(data: Any) -> Any:
 
 @contextmanager
 def repeated_names_refused() -> Iterator[None]:
-    """Convert errors of narwhals and Polars about repeated names to `SchemaError`."""
+    """Raise the library's own error where narwhals or Polars refuse repeated names."""
     try:
         yield
     except Exception as error:

@@ -1,4 +1,4 @@
-"""A source of statistics that were computed earlier."""
+"""Statistics that were computed elsewhere, as a source."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from isthmus.statistics import Counts, Expansion, Moments, Plan, Rows, Schema, S
 
 @final
 class Precomputed(Source):
-    """Statistics that were computed earlier.
+    """Statistics that were computed before.
 
     Parameters
     ----------
     statistics
-        The statistics; nothing else is available.
+        What there is; nothing else can be asked for.
     """
 
     def __init__(self, statistics: Statistic) -> None:
@@ -29,7 +29,7 @@ class Precomputed(Source):
 
     @property
     def statistics(self) -> Statistic:
-        """The statistics."""
+        """What there is."""
         return self._statistics
 
     def schema(self) -> Schema:
@@ -37,69 +37,69 @@ class Precomputed(Source):
         return self._statistics.schema
 
     def moments(self, names: Sequence[str] | None = None) -> Moments:
-        """Return the moments, computed from rows or a joint table if necessary."""
-        statistics = self._statistics
-        if isinstance(statistics, Rows):
-            statistics = statistics.moments()
-        elif isinstance(statistics, Counts):
-            if statistics.joint is None:
+        """The moments; from counts when they hold every pair."""
+        found = self._statistics
+        if isinstance(found, Rows):
+            found = found.moments()
+        elif isinstance(found, Counts):
+            if found.joint is None:
                 raise MismatchError(
-                    f"Moments cannot be computed from these counts, which cover {statistics.plan}. "
-                    "Choose a score of counts (BIC, BDeu), or request moments from the source "
-                    "of the data."
+                    f"The counts at hand hold {found.plan}, from which moments are not made. "
+                    "Choose a score on counts (BIC, BDeu), or ask the source of the data "
+                    "for moments."
                 )
-            statistics = Moments.from_columns(
-                statistics.schema, list(statistics.joint.codes), weights=statistics.joint.weights
+            found = Moments.from_columns(
+                found.schema, list(found.joint.codes), weights=found.joint.weights
             )
-        if not isinstance(statistics, Moments):
-            raise MismatchError(f"Moments cannot be computed from {statistics.described}.")
-        return statistics if names is None else statistics.select(names)
+        if not isinstance(found, Moments):
+            raise MismatchError(
+                f"There are only {found.described} here, from which moments cannot be computed."
+            )
+        return found if names is None else found.select(names)
 
     def counts(self, plan: Plan) -> Counts:
-        """Return the counts if they cover the plan."""
-        statistics = self._statistics
-        if not isinstance(statistics, Counts):
+        """The counts, when they cover the plan."""
+        found = self._statistics
+        if not isinstance(found, Counts):
             raise MismatchError(
-                f"Counts were requested, but only {statistics.described} are available. Choose a "
-                "score of moments (GaussianBIC, BGe, DegenerateGaussian), or request counts from "
-                "the source of the data."
+                f"There are only {found.described} here, and counts were asked for. Choose a score "
+                "on moments "
+                "(GaussianBIC, BGe, DegenerateGaussian), or ask the source of the data for counts."
             )
-        if plan == statistics.plan:
-            return statistics
-        countable(statistics.schema, plan)
-        if statistics.joint is not None:
-            return Counts.from_rows(
-                statistics.schema, statistics.joint, plan=plan, regime=statistics.regime
-            )
-        names = statistics.schema.names
+        if plan == found.plan:
+            return found
+        countable(found.schema, plan)
+        if found.joint is not None:
+            return Counts.from_rows(found.schema, found.joint, plan=plan, regime=found.regime)
+        names = found.schema.names
         sets = (
             [tuple(names[i] for i in s) for s in plan.maximal(names)]
             if not (plan.is_everything)
             else [names]
         )
-        if not all(statistics.plan.covers(s) for s in sets):
+        if not all(found.plan.covers(s) for s in sets):
             raise UnplannedError(
-                f"The counts cover {statistics.plan}; {plan} was requested. "
-                "Request counts with that plan from the source of the data."
+                f"The counts at hand hold {found.plan}; {plan} was asked for. "
+                "Ask the source of the data with that plan."
             )
-        return statistics
+        return found
 
     def rows(self) -> NDArray[np.float64]:
-        """Raise an error: statistics have no rows."""
+        """Not here."""
         raise MismatchError(
-            "Rows were requested, but only statistics are available. Choose a score that needs "
-            "moments or counts, or pass the table itself."
+            "There are only statistics here, no rows. Choose a score that needs moments or counts, "
+            "or give the table itself."
         )
 
     def with_features(self, expansion: Expansion) -> Source:
         """Raise an error: basis functions cannot be computed from statistics."""
         raise MismatchError(
-            "Basis functions cannot be computed from statistics. Pass the table itself, or the "
-            "moments of WithFeatures(table, basis)."
+            "There are only statistics here, from which basis functions cannot be computed. Give "
+            "the table itself, or the moments of WithFeatures(table, basis)."
         )
 
     def disclosure(self) -> Disclosure:
-        """Return an empty disclosure: the statistics were released earlier."""
+        """Nothing more than these statistics, which someone released before."""
         return Disclosure.none()
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""Reading of table files with any installed table library."""
+"""Tables in files, for programs that have no table library at hand."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def read_table(path: str | PathLike[str], *, drop: Sequence[str] = ()) -> Any:
     Parameters
     ----------
     path
-        The file; its extension determines the format.
+        The file; its extension tells the format.
     drop
-        Columns to drop.
+        Columns to leave out.
 
     Returns
     -------
@@ -36,7 +36,7 @@ def read_table(path: str | PathLike[str], *, drop: Sequence[str] = ()) -> Any:
     if ending not in _READERS:
         raise DataError(
             f"{path.name!r} does not end in {', '.join(_READERS)}. Convert it, or read it in "
-            "Python with a library for its format and pass the table to isthmus.learn."
+            "Python with a library for its format and give the table to isthmus.learn."
         )
     if not path.is_file():
         raise FileNotFoundError(f"There is no file {str(path)!r}.")
@@ -47,7 +47,7 @@ def read_table(path: str | PathLike[str], *, drop: Sequence[str] = ()) -> Any:
 
     separator = "\t" if ending == ".tsv" else ","
     if ending != ".parquet":
-        # The libraries silently rename repeated columns (a_duplicated_0, a.1).
+        # The libraries rename repeated columns (a_duplicated_0, a.1) without saying so.
         check_unique(_first_line(path, separator))
     options = {"separator": separator} if ending == ".tsv" else {}
     try:

@@ -1,4 +1,4 @@
-"""Time series as a table with one row per time step and the steps before it."""
+"""Time series, one or many, as a table of each step with the steps before it."""
 
 from __future__ import annotations
 
@@ -23,23 +23,24 @@ Columns = dict[str, NDArray[Any]]
 class Series(Source):
     """Time series: each variable now, and at earlier time steps.
 
-    A row is one time step with the ``lags`` steps before it. Rows never span two realisations or a
-    gap in time. The value of ``x`` one step earlier is a separate variable, printed as ``x@1``; the
-    schema records the lag, so no search adds an edge from a later to an earlier step.
+    A row is one time step with the ``lags`` steps before it. Rows never reach across two
+    realisations, nor across a gap in time. The value of ``x`` one step earlier is a variable of its
+    own, printed as ``x@1``; its schema states what it is, so that no method puts an edge from a
+    later to an earlier step.
 
     Parameters
     ----------
     data
-        One table in memory, or a sequence of tables, one per realisation.
+        One table in memory, or a sequence of tables, one for each realisation.
     lags
-        Number of earlier steps per row.
+        How many steps back.
     by
-        Column that identifies the realisation; by default each table is one realisation.
+        Column that tells realisations apart within a table; without it a table is one.
     time
-        Column to sort by. For numbers or dates, the shortest difference is the time step, and a
-        longer one is a gap. By default rows are assumed to be sorted and without gaps.
+        Column to sort by. Where it holds numbers or dates, the shortest step is the step, and a
+        longer one is a gap. Without it rows are in order and without gaps.
     centre
-        Whether to subtract the mean of each realisation, for realisations at different levels.
+        Whether to take the mean of each realisation off it, where levels differ between them.
     """
 
     def __init__(
@@ -55,17 +56,17 @@ class Series(Source):
             raise DataError(f"lags must be at least 1; {lags} was given.")
         tables = list(data) if isinstance(data, (list, tuple)) else [data]
         if not tables:
-            raise DataError("data must contain at least one table; an empty sequence was given.")
+            raise DataError("There is no series: an empty sequence of tables was given.")
         pieces: list[Floats] = []
         self._names: tuple[str, ...] = ()
         for table in tables:
-            names, stretches = _pieces(table, by, time)
+            names, found = _pieces(table, by, time)
             if self._names and names != self._names:
                 raise SchemaError(
                     f"The series have different columns: {list(self._names)} and {list(names)}."
                 )
             self._names = names
-            pieces += stretches
+            pieces += found
         self.lags = lags
         self.realisations = len(pieces)
         rows = [_stacked(p - p.mean(axis=0) if centre else p, lags) for p in pieces]
@@ -74,33 +75,33 @@ class Series(Source):
             longest = max(len(p) for p in pieces)
             raise DataError(
                 f"No stretch has more than {lags} steps without a gap (the longest has {longest}). "
-                "Use fewer lags, or check the time column."
+                "Take fewer lags, or check the column of time."
             )
         schema = Schema.continuous(self._names).with_lags(lags)
         self._frame = Frame(values, names=schema.names, schema=schema)
 
     def schema(self) -> Schema:
-        """Return the variables now, then one step earlier, and so on."""
+        """The variables now, then one step before, and so on."""
         return self._frame.schema()
 
     def moments(self, names: Sequence[str] | None = None) -> Moments:
-        """Return the moments of some variables, in the requested order; of all by default."""
+        """Moments of these columns, in the order asked; of all if not given."""
         return self._frame.moments(names)
 
     def counts(self, plan: Plan) -> Counts:
-        """Raise an error: continuous variables have no counts."""
+        """Not of continuous columns; the error says so."""
         return self._frame.counts(plan)
 
     def rows(self) -> Floats:
-        """Return all rows."""
+        """All rows."""
         return self._frame.rows()
 
     def with_features(self, expansion: Expansion) -> Frame:
-        """Return the same rows with basis functions of the variables of all time steps."""
+        """The same rows, with basis functions of the variables of all time steps."""
         return self._frame.with_features(expansion)
 
     def disclosure(self) -> Disclosure:
-        """Return an empty disclosure: the series stay in this process."""
+        """Nothing: the series are here."""
         return Disclosure.none()
 
     def __repr__(self) -> str:
@@ -113,12 +114,12 @@ class Series(Source):
 def _pieces(
     table: object, by: str | None, time: str | None
 ) -> tuple[tuple[str, ...], list[Floats]]:
-    """Return the names of the variables, and stretches of consecutive steps."""
+    """The names of the variables, and stretches of consecutive steps."""
     columns = _columns(table)
     keys = [k for k in (by, time) if k is not None]
     lacking = [k for k in keys if k not in columns]
     if lacking:
-        raise SchemaError(f"The table has no columns {lacking}. It has: {list(columns)[:20]}.")
+        raise SchemaError(f"There is no column {lacking}. There are: {list(columns)[:20]}.")
     names = tuple(n for n in columns if n not in keys)
     kinds = dict.fromkeys(names, Kind.CONTINUOUS)
     values = Frame({n: columns[n] for n in names}, kinds=kinds).rows()
@@ -137,13 +138,13 @@ def _pieces(
 
 
 def _columns(table: object) -> Columns:
-    """Return the columns by name."""
+    """Columns by name."""
     if isinstance(table, Mapping):
         return {str(n): np.asarray(x) for n, x in table.items()}
     if isinstance(table, np.ndarray):
         if table.ndim != 2:
             raise SchemaError(
-                f"The array has the shape {table.shape}; it must be (steps, variables)."
+                f"The array has the shape {table.shape}; (steps, variables) is needed."
             )
         return {f"x{i}": table[:, i] for i in range(table.shape[1])}
     import narwhals as nw
@@ -152,7 +153,7 @@ def _columns(table: object) -> Columns:
     if not isinstance(frame, nw.DataFrame):
         raise DataError(
             f"A {type(table).__name__} is not a table in memory. Let its engine add the columns "
-            "x@1, x@2 … (lag(x, 1) over (partition by … order by …)) and pass it as "
+            "x@1, x@2 … (lag(x, 1) over (partition by … order by …)) and give it as "
             "Lazy(table, schema=Schema.continuous(['x', …]).with_lags(2)); or collect it first."
         )
     return {c: np.asarray(frame.get_column(c).to_numpy()) for c in frame.columns}
@@ -160,22 +161,21 @@ def _columns(table: object) -> Columns:
 
 def _sorted_by(times: NDArray[Any], name: str) -> NDArray[np.int64]:
     try:
-        order: NDArray[np.int64] = np.argsort(times, kind="stable")
+        found: NDArray[np.int64] = np.argsort(times, kind="stable")
     except TypeError as error:
-        raise DataError(f"The time column {name!r} cannot be sorted: {error}.") from error
-    return order
+        raise DataError(f"The column of time {name!r} cannot be sorted: {error}.") from error
+    return found
 
 
 def _gaps(times: NDArray[Any], between: NDArray[np.bool_], name: str) -> NDArray[np.bool_]:
-    """Return where a realisation lacks steps; repeated times raise an error."""
+    """Where one realisation misses steps; refuses two rows of one time."""
     within = ~between
     same = (times[1:] == times[:-1]) & within
     if same.any():
         shown = times[1:][same][:3].tolist()
         raise DataError(
-            f"{int(same.sum())} rows have the same {name!r} as another row of their realisation, "
-            f"for example {shown}. Pass the column that identifies the realisation as by=, or "
-            "merge these rows."
+            f"{int(same.sum())} rows have the same {name!r} as another of their realisation, for "
+            f"instance {shown}. Name the column that tells realisations apart by by=, or join them."
         )
     if times.dtype.kind not in "iufmM":
         return np.zeros(len(between), dtype=np.bool_)
@@ -185,12 +185,12 @@ def _gaps(times: NDArray[Any], between: NDArray[np.bool_], name: str) -> NDArray
     steps = steps.astype(np.float64)
     if not within.any():
         return np.zeros(len(between), dtype=np.bool_)
-    gaps: NDArray[np.bool_] = within & (steps > 1.5 * steps[within].min())
-    return gaps
+    found: NDArray[np.bool_] = within & (steps > 1.5 * steps[within].min())
+    return found
 
 
 def _stacked(values: Floats, lags: int) -> Floats:
-    """Return each step with the steps before it, side by side."""
+    """Each step with the steps before it, side by side."""
     steps = len(values)
     if steps <= lags:
         return np.empty((0, values.shape[1] * (lags + 1)))

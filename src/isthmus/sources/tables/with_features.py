@@ -16,16 +16,16 @@ from isthmus.statistics import Basis, Chebyshev, Counts, Expansion, Moments, Pla
 
 @final
 class WithFeatures(Source):
-    """A source of continuous variables with basis functions of each.
+    """Continuous variables, with basis functions of each as further columns in its block.
 
     Parameters
     ----------
     data
-        A table or a source of continuous variables that can compute basis functions: in memory, in
-        an engine, or at the sites of a federation.
+        A table or a source of continuous variables that can compute basis functions: with its rows
+        at hand, with an engine, or at the sites of a federation.
     basis
-        A basis, which is standardised by the moments of the data, or an expansion that was
-        standardised by the pooled moments of several sites.
+        A basis, which is standardised with the moments of the data; or an expansion, standardised
+        with the pooled moments of several sites.
     """
 
     def __init__(self, data: object, basis: Basis | Expansion = Chebyshev()) -> None:
@@ -41,7 +41,7 @@ class WithFeatures(Source):
         return self._wide.schema()
 
     def moments(self, names: Sequence[str] | None = None) -> Moments:
-        """Return the moments of some variables with their basis functions; of all by default."""
+        """Moments of these variables, with their basis functions; of all if not given."""
         return self._wide.moments(names)
 
     def counts(self, plan: Plan) -> Counts:
@@ -49,15 +49,15 @@ class WithFeatures(Source):
         return self._wide.counts(plan)
 
     def rows(self) -> NDArray[np.float64]:
-        """Return all rows without basis functions, if the source has rows."""
+        """All rows of the variables themselves, where rows are at hand."""
         return self._wide.rows()
 
     def with_features(self, expansion: Expansion) -> Source:
-        """Raise an error: the variables already have basis functions."""
+        """Raise an error: the variables have basis functions."""
         return self._wide.with_features(expansion)
 
     def disclosure(self) -> Disclosure:
-        """Return what was released for the standardisation and for the basis functions."""
+        """What left for the standardisation, and then for the basis functions."""
         return self._wide.disclosure()
 
     def __repr__(self) -> str:

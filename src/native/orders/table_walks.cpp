@@ -1,0 +1,47 @@
+#include "orders/table_walks.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+namespace isthmus {
+
+TableWalks::TableWalks(std::shared_ptr<const ScoreLines> table, std::size_t walks)
+    : table_{std::move(table)}, outside_{walks, table_->words(), ~Word{0}} {}
+
+void TableWalks::restart() {
+    for (std::size_t e = 0; e < walks(); ++e) std::ranges::fill(outside_.row(e), ~Word{0});
+}
+
+void TableWalks::take(Variables actions, std::span<double> rewards, Watch& watch) {
+    if (actions.size() != walks()) throw std::invalid_argument{"each walk needs one action"};
+    const auto missing = [&](Variable v) {
+        return v < 0 || static_cast<std::size_t>(v) >= size();
+    };
+    if (std::ranges::any_of(actions, missing)) throw std::out_of_range{"there is no such node"};
+    table_->prepare(watch);
+    // All rewards first: a signal in between must not leave some walks a step ahead.
+    for (std::size_t e = 0; e < actions.size(); ++e) {
+        const Variable v = actions[e];
+        rewards[e] = table_->worth(v, table_->first(v, table_->begin(v), outside_.row(e)));
+        if (e % 16 == 15) watch.poll_signals();
+    }
+    for (std::size_t e = 0; e < actions.size(); ++e) {
+        outside_.row(e)[static_cast<std::size_t>(actions[e]) / 64] &=
+            ~(Word{1} << (actions[e] & 63));
+    }
+}
+
+void TableWalks::allowed(std::span<bool> out, Watch& watch) const {
+    table_->prepare(watch);
+    for (std::size_t e = 0; e < walks(); ++e) {
+        const auto outside = outside_.row(e);
+        for (std::size_t v = 0; v < size(); ++v) {
+            const auto node = static_cast<Variable>(v);
+            out[e * size() + v] = has(outside, node) && disjoint(table_->needed(node), outside);
+        }
+        if (e % 16 == 15) watch.poll_signals();
+    }
+}
+
+}  // namespace isthmus
