@@ -7,6 +7,7 @@ from typing import Annotated, overload
 import numpy
 from numpy.typing import NDArray
 
+
 class CountingMethod(enum.Enum):
     FASTEST = 0
 
@@ -15,85 +16,19 @@ class CountingMethod(enum.Enum):
     HISTOGRAMS = 2
 
 @overload
-def tally_sets(
-    codes: Annotated[
-        NDArray[numpy.uint8], dict(shape=(None, None), order="C", device="cpu", writable=False)
-    ],
-    weights: Annotated[
-        NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
-    ]
-    | None,
-    cardinalities: Annotated[
-        NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
-    ],
-    sets: Annotated[
-        NDArray[numpy.int64], dict(shape=(None, None), order="C", device="cpu", writable=False)
-    ],
-    method: CountingMethod = CountingMethod.FASTEST,
-) -> tuple[
-    Annotated[NDArray[numpy.int64], dict(shape=(None,))],
-    Annotated[NDArray[numpy.int64], dict(shape=(None,))],
-]: ...
+def tally_sets(codes: Annotated[NDArray[numpy.uint8], dict(shape=(None, None), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, cardinalities: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], sets: Annotated[NDArray[numpy.int64], dict(shape=(None, None), order='C', device='cpu', writable=False)], method: CountingMethod = CountingMethod.FASTEST) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))]]: ...
+
 @overload
-def tally_sets(
-    codes: Annotated[
-        NDArray[numpy.uint16], dict(shape=(None, None), order="C", device="cpu", writable=False)
-    ],
-    weights: Annotated[
-        NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
-    ]
-    | None,
-    cardinalities: Annotated[
-        NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
-    ],
-    sets: Annotated[
-        NDArray[numpy.int64], dict(shape=(None, None), order="C", device="cpu", writable=False)
-    ],
-    method: CountingMethod = CountingMethod.FASTEST,
-) -> tuple[
-    Annotated[NDArray[numpy.int64], dict(shape=(None,))],
-    Annotated[NDArray[numpy.int64], dict(shape=(None,))],
-]:
+def tally_sets(codes: Annotated[NDArray[numpy.uint16], dict(shape=(None, None), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, cardinalities: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], sets: Annotated[NDArray[numpy.int64], dict(shape=(None, None), order='C', device='cpu', writable=False)], method: CountingMethod = CountingMethod.FASTEST) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))]]:
     """
     Count a table for each row of ``sets``: where each starts, and all cells.
     """
 
 @overload
-def tally_all(
-    codes: Annotated[
-        NDArray[numpy.uint8], dict(shape=(None, None), order="C", device="cpu", writable=False)
-    ],
-    weights: Annotated[
-        NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
-    ]
-    | None,
-    cardinalities: Annotated[
-        NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
-    ],
-    size: int,
-    method: CountingMethod = CountingMethod.FASTEST,
-) -> tuple[
-    Annotated[NDArray[numpy.int64], dict(shape=(None,))],
-    Annotated[NDArray[numpy.int64], dict(shape=(None,))],
-]: ...
+def tally_all(codes: Annotated[NDArray[numpy.uint8], dict(shape=(None, None), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, cardinalities: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], size: int, method: CountingMethod = CountingMethod.FASTEST) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))]]: ...
+
 @overload
-def tally_all(
-    codes: Annotated[
-        NDArray[numpy.uint16], dict(shape=(None, None), order="C", device="cpu", writable=False)
-    ],
-    weights: Annotated[
-        NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
-    ]
-    | None,
-    cardinalities: Annotated[
-        NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
-    ],
-    size: int,
-    method: CountingMethod = CountingMethod.FASTEST,
-) -> tuple[
-    Annotated[NDArray[numpy.int64], dict(shape=(None,))],
-    Annotated[NDArray[numpy.int64], dict(shape=(None,))],
-]:
+def tally_all(codes: Annotated[NDArray[numpy.uint16], dict(shape=(None, None), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, cardinalities: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], size: int, method: CountingMethod = CountingMethod.FASTEST) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))]]:
     """
     Count the tables of all sets of ``size`` variables, in lexicographic order.
     """
@@ -108,26 +43,10 @@ class LocalScore:
     def size(self) -> int:
         """Number of variables."""
 
-    def extensions(
-        self,
-        child: int,
-        parents: Annotated[
-            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
-        ],
-        candidates: Annotated[
-            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
-        ],
-    ) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
+    def extensions(self, child: int, parents: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], candidates: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
         """Score ``parents`` and each of its one-element extensions."""
 
-    def reductions(
-        self,
-        child: int,
-        parents: Annotated[
-            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
-        ],
-        first: int = 0,
-    ) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
+    def reductions(self, child: int, parents: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], first: int = 0) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
         """Score ``parents`` without each one from ``first`` on."""
 
     @property
@@ -135,49 +54,10 @@ class LocalScore:
         """Address of a C function and of its data, valid as long as this object."""
 
 class GaussianScore(LocalScore):
-    def __init__(
-        self,
-        *,
-        correlation: Annotated[
-            NDArray[numpy.float64],
-            dict(shape=(None, None), order="C", device="cpu", writable=False),
-        ],
-        log_scale: Annotated[
-            NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
-        ],
-        constant: Annotated[
-            NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
-        ],
-        log_variance: Annotated[
-            NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
-        ],
-        log_determinant: Annotated[
-            NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
-        ],
-        squares: Annotated[
-            NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
-        ],
-        tolerance: float,
-    ) -> None: ...
+    def __init__(self, *, correlation: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], log_scale: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], constant: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], log_variance: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], log_determinant: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], squares: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], tolerance: float) -> None: ...
 
 class GaussianBlockScore(LocalScore):
-    def __init__(
-        self,
-        *,
-        correlation: Annotated[
-            NDArray[numpy.float64],
-            dict(shape=(None, None), order="C", device="cpu", writable=False),
-        ],
-        starts: Annotated[
-            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
-        ],
-        base: Annotated[
-            NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
-        ],
-        half_n: float,
-        penalty: float,
-        tolerance: float,
-    ) -> None: ...
+    def __init__(self, *, correlation: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], base: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], half_n: float, penalty: float, tolerance: float) -> None: ...
 
 class ForeignScore(LocalScore):
     def __init__(self, size: int, function: int, data: int, keep: object | None = None) -> None:
@@ -203,57 +83,15 @@ class DiscreteForm(enum.Enum):
 
 class DiscreteScore(LocalScore):
     @overload
-    def __init__(
-        self,
-        codes: Annotated[
-            NDArray[numpy.uint8], dict(shape=(None, None), order="C", device="cpu", writable=False)
-        ],
-        weights: Annotated[
-            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
-        ]
-        | None,
-        cardinalities: Annotated[
-            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
-        ],
-        form: DiscreteForm,
-        parameter: float,
-        *,
-        bitmaps: bool = True,
-    ) -> None: ...
+    def __init__(self, codes: Annotated[NDArray[numpy.uint8], dict(shape=(None, None), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, cardinalities: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], form: DiscreteForm, parameter: float, *, bitmaps: bool = True) -> None: ...
+
     @overload
-    def __init__(
-        self,
-        codes: Annotated[
-            NDArray[numpy.uint16], dict(shape=(None, None), order="C", device="cpu", writable=False)
-        ],
-        weights: Annotated[
-            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
-        ]
-        | None,
-        cardinalities: Annotated[
-            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
-        ],
-        form: DiscreteForm,
-        parameter: float,
-        *,
-        bitmaps: bool = True,
-    ) -> None:
+    def __init__(self, codes: Annotated[NDArray[numpy.uint16], dict(shape=(None, None), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, cardinalities: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], form: DiscreteForm, parameter: float, *, bitmaps: bool = True) -> None:
         """Score coded rows; ``bitmaps=False`` counts by histograms only."""
 
 class XgesRun:
-    def __init__(
-        self,
-        score: LocalScore,
-        *,
-        required: Annotated[
-            NDArray[numpy.bool_], dict(shape=(None, None), order="C", device="cpu", writable=False)
-        ],
-        forbidden: Annotated[
-            NDArray[numpy.bool_], dict(shape=(None, None), order="C", device="cpu", writable=False)
-        ],
-        max_parents: int | None,
-        extended: bool,
-    ) -> None: ...
+    def __init__(self, score: LocalScore, *, required: Annotated[NDArray[numpy.bool_], dict(shape=(None, None), order='C', device='cpu', writable=False)], forbidden: Annotated[NDArray[numpy.bool_], dict(shape=(None, None), order='C', device='cpu', writable=False)], max_parents: int | None, extended: bool) -> None: ...
+
     def step(self, seconds: float = 0.01) -> bool:
         """Work for so long at most; return whether the search has ended."""
 
@@ -264,33 +102,27 @@ class XgesRun:
 
     @property
     def finished(self) -> bool: ...
+
     @property
     def nodes(self) -> int: ...
+
     @property
     def changes(self) -> int: ...
+
     @property
     def trials_left(self) -> int: ...
+
     @property
     def evaluations(self) -> int: ...
+
     @property
     def guarded(self) -> bool: ...
+
     @property
     def score(self) -> float: ...
 
 class BossRun:
-    def __init__(
-        self,
-        score: LocalScore,
-        *,
-        required: Annotated[
-            NDArray[numpy.bool_], dict(shape=(None, None), order="C", device="cpu", writable=False)
-        ],
-        forbidden: Annotated[
-            NDArray[numpy.bool_], dict(shape=(None, None), order="C", device="cpu", writable=False)
-        ],
-        max_parents: int | None,
-        tolerance: float,
-    ) -> None: ...
+    def __init__(self, score: LocalScore, *, required: Annotated[NDArray[numpy.bool_], dict(shape=(None, None), order='C', device='cpu', writable=False)], forbidden: Annotated[NDArray[numpy.bool_], dict(shape=(None, None), order='C', device='cpu', writable=False)], max_parents: int | None, tolerance: float) -> None: ...
 
     class Stage(enum.Enum):
         WANTS_ORDER = 0
@@ -301,69 +133,43 @@ class BossRun:
 
         SWEEPING = 3
 
-    def start(
-        self,
-        order: Annotated[
-            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
-        ],
-    ) -> None: ...
-    def sweep(
-        self,
-        turns: Annotated[
-            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
-        ],
-    ) -> None: ...
+    def start(self, order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+    def sweep(self, turns: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
     def step(self, seconds: float = 0.01) -> BossRun.Stage:
         """Work until it wants something, for so long at most."""
 
     def best(self) -> tuple[list[list[int]], float] | None: ...
+
     def parents(self) -> list[list[int]]:
         """Parents of each variable in the current order."""
 
     @property
     def order(self) -> list[int]: ...
+
     @property
     def settled(self) -> bool: ...
+
     @property
     def stage(self) -> BossRun.Stage: ...
+
     @property
     def sweeps(self) -> int: ...
+
     @property
     def moved(self) -> int: ...
+
     @property
     def nodes(self) -> int: ...
+
     @property
     def score(self) -> float: ...
 
 class BarrierSweeps:
-    def __init__(
-        self,
-        moments: Annotated[
-            NDArray[numpy.float64],
-            dict(shape=(None, None), order="C", device="cpu", writable=False),
-        ],
-        *,
-        open: Annotated[
-            NDArray[numpy.bool_], dict(shape=(None, None), order="C", device="cpu", writable=False)
-        ],
-        radius: float,
-    ) -> None: ...
-    def begin(
-        self,
-        turns: Annotated[
-            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
-        ],
-        *,
-        scale: Annotated[
-            NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
-        ],
-        penalty: Annotated[
-            NDArray[numpy.float64],
-            dict(shape=(None, None), order="C", device="cpu", writable=False),
-        ],
-        barrier: float,
-        tolerance: float,
-    ) -> None:
+    def __init__(self, moments: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], *, open: Annotated[NDArray[numpy.bool_], dict(shape=(None, None), order='C', device='cpu', writable=False)], radius: float) -> None: ...
+
+    def begin(self, turns: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, scale: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], penalty: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], barrier: float, tolerance: float) -> None:
         """Begin a sweep over the columns in these turns."""
 
     def step(self, seconds: float = 0.01) -> bool:
@@ -373,51 +179,19 @@ class BarrierSweeps:
         """Copy the weights, [to, from]."""
 
     def inverse_error(self) -> float: ...
-    def set_inverse(
-        self,
-        inverse: Annotated[
-            NDArray[numpy.float64],
-            dict(shape=(None, None), order="C", device="cpu", writable=False),
-        ],
-    ) -> None: ...
+
+    def set_inverse(self, inverse: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None: ...
+
     @property
     def done(self) -> int: ...
+
     @property
     def moved(self) -> float: ...
 
 class GroupDescent:
-    def __init__(
-        self,
-        features: Annotated[
-            NDArray[numpy.float64],
-            dict(shape=(None, None), order="C", device="cpu", writable=False),
-        ],
-        *,
-        starts: Annotated[
-            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
-        ],
-        steeps: Annotated[
-            NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
-        ],
-    ) -> None: ...
-    def begin(
-        self,
-        coefficients: Annotated[
-            NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
-        ],
-        *,
-        cross: Annotated[
-            NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
-        ],
-        penalties: Annotated[
-            NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
-        ],
-        causes: Annotated[
-            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
-        ],
-        tolerance: float,
-        limit: int,
-    ) -> None:
+    def __init__(self, features: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], *, starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], steeps: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+    def begin(self, coefficients: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, cross: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], penalties: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], causes: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], tolerance: float, limit: int) -> None:
         """Start from these coefficients."""
 
     def step(self, seconds: float = 0.01) -> bool:
@@ -430,120 +204,54 @@ class GroupDescent:
     def sweeps(self) -> int: ...
 
 class OrderedLassos:
-    def __init__(
-        self,
-        moments: Annotated[
-            NDArray[numpy.float64],
-            dict(shape=(None, None), order="C", device="cpu", writable=False),
-        ],
-        *,
-        scale: Annotated[
-            NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
-        ],
-        penalty: Annotated[
-            NDArray[numpy.float64],
-            dict(shape=(None, None), order="C", device="cpu", writable=False),
-        ],
-        open: Annotated[
-            NDArray[numpy.bool_], dict(shape=(None, None), order="C", device="cpu", writable=False)
-        ],
-        required: Annotated[
-            NDArray[numpy.bool_], dict(shape=(None, None), order="C", device="cpu", writable=False)
-        ],
-        tolerance: float,
-    ) -> None: ...
-    def start(
-        self,
-        order: Annotated[
-            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
-        ],
-        incoming: Annotated[
-            NDArray[numpy.float64],
-            dict(shape=(None, None), order="C", device="cpu", writable=False),
-        ],
-    ) -> None: ...
-    def sweep(
-        self,
-        turns: Annotated[
-            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
-        ],
-        *,
-        least: float,
-        worth: float,
-    ) -> None: ...
+    def __init__(self, moments: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], *, scale: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], penalty: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], open: Annotated[NDArray[numpy.bool_], dict(shape=(None, None), order='C', device='cpu', writable=False)], required: Annotated[NDArray[numpy.bool_], dict(shape=(None, None), order='C', device='cpu', writable=False)], tolerance: float) -> None: ...
+
+    def start(self, order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], incoming: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None: ...
+
+    def sweep(self, turns: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, least: float, worth: float) -> None: ...
+
     def step(self, seconds: float = 0.01) -> bool:
         """Work for so long at most; return whether nothing is left to do."""
 
     def order(self) -> list[int]: ...
+
     def incoming(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]:
         """Copy the weights, [to, from]."""
 
     def values(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
+
     def stirred(self) -> list[int]: ...
+
     @property
     def settled(self) -> int: ...
+
     @property
     def moved(self) -> int: ...
+
     @property
     def fell(self) -> float: ...
 
 class ShrinkingRegression:
-    def __init__(
-        self,
-        moments: Annotated[
-            NDArray[numpy.float64],
-            dict(shape=(None, None), order="C", device="cpu", writable=False),
-        ],
-        child: int,
-        parents: Annotated[
-            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
-        ],
-        removals: Annotated[
-            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
-        ],
-        tolerance: float,
-    ) -> None: ...
+    def __init__(self, moments: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], child: int, parents: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], removals: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], tolerance: float) -> None: ...
+
     def step(self, seconds: float = 0.01) -> bool:
         """Work for so long at most; return whether all are removed."""
 
     def shares(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
+
     def weights(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
 
-def reachable(
-    edges: Annotated[
-        NDArray[numpy.bool_], dict(shape=(None, None), order="C", device="cpu", writable=False)
-    ],
-) -> Annotated[NDArray[numpy.bool_], dict(shape=(None, None))]:
+def reachable(edges: Annotated[NDArray[numpy.bool_], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> Annotated[NDArray[numpy.bool_], dict(shape=(None, None))]:
     """
     Return for a graph [from, to] which variable reaches which along a path.
     """
 
-def acyclic_edges(
-    *,
-    required: Annotated[
-        NDArray[numpy.bool_], dict(shape=(None, None), order="C", device="cpu", writable=False)
-    ],
-    sources: Annotated[
-        NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
-    ],
-    targets: Annotated[
-        NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
-    ],
-) -> tuple[list[bool], list[int]]:
+def acyclic_edges(*, required: Annotated[NDArray[numpy.bool_], dict(shape=(None, None), order='C', device='cpu', writable=False)], sources: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], targets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> tuple[list[bool], list[int]]:
     """
     Tell which edges close no cycle with those before, and order variables along them.
     """
 
-def regression(
-    moments: Annotated[
-        NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu", writable=False)
-    ],
-    child: int,
-    parents: Annotated[
-        NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
-    ],
-    tolerance: float,
-) -> tuple[float, Annotated[NDArray[numpy.float64], dict(shape=(None,))]]:
+def regression(moments: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], child: int, parents: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], tolerance: float) -> tuple[float, Annotated[NDArray[numpy.float64], dict(shape=(None,))]]:
     """
     Return the share of the child's variance that its parents leave, and their weights.
     """
@@ -551,20 +259,8 @@ def regression(
 class Decomposition:
     """Splits a score table into components that can be solved alone."""
 
-    def __init__(
-        self,
-        starts: Annotated[
-            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
-        ],
-        sets: Annotated[
-            NDArray[numpy.uint64], dict(shape=(None, None), order="C", device="cpu", writable=False)
-        ],
-        scores: Annotated[
-            NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
-        ],
-        *,
-        slack: float = 0.0,
-    ) -> None: ...
+    def __init__(self, starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], sets: Annotated[NDArray[numpy.uint64], dict(shape=(None, None), order='C', device='cpu', writable=False)], scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, slack: float = 0.0) -> None: ...
+
     def step(self, seconds: float = 0.01) -> bool:
         """Go on for so long at most; return whether it is done."""
 
@@ -579,32 +275,8 @@ class Decomposition:
 class ScoreBound:
     """An upper bound on the score of every superset of a parent set."""
 
-    def __init__(
-        self,
-        *,
-        top: Annotated[
-            NDArray[numpy.float64],
-            dict(shape=(None, None), order="C", device="cpu", writable=False),
-        ],
-        weight: Annotated[
-            NDArray[numpy.float64],
-            dict(shape=(None, None), order="C", device="cpu", writable=False),
-        ],
-        scale: Annotated[
-            NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
-        ],
-        levels: Annotated[
-            NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
-        ],
-        factor: Annotated[
-            NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
-        ],
-        support: LocalScore | None,
-        gain: Annotated[
-            NDArray[numpy.float64],
-            dict(shape=(None, None, None), order="C", device="cpu", writable=False),
-        ],
-    ) -> None: ...
+    def __init__(self, *, top: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], weight: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], scale: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], levels: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], factor: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], support: LocalScore | None, gain: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)]) -> None: ...
+
     @property
     def size(self) -> int:
         """Number of variables."""
@@ -612,26 +284,8 @@ class ScoreBound:
 class TableBuilder:
     """Builds a score table, one time slice at a time."""
 
-    def __init__(
-        self,
-        score: LocalScore,
-        bound: ScoreBound | None,
-        *,
-        required: Annotated[
-            NDArray[numpy.bool_], dict(shape=(None, None), order="C", device="cpu", writable=False)
-        ],
-        forbidden: Annotated[
-            NDArray[numpy.bool_], dict(shape=(None, None), order="C", device="cpu", writable=False)
-        ],
-        max_parents: int | None,
-        slack: float,
-        children: Annotated[
-            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
-        ]
-        | None = None,
-        quota: int | None = None,
-        jobs: int = 1,
-    ) -> None: ...
+    def __init__(self, score: LocalScore, bound: ScoreBound | None, *, required: Annotated[NDArray[numpy.bool_], dict(shape=(None, None), order='C', device='cpu', writable=False)], forbidden: Annotated[NDArray[numpy.bool_], dict(shape=(None, None), order='C', device='cpu', writable=False)], max_parents: int | None, slack: float, children: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, quota: int | None = None, jobs: int = 1) -> None: ...
+
     def step(self, seconds: float = 0.01) -> bool:
         """Go on for so long at most; return whether all children are done."""
 
@@ -649,43 +303,31 @@ class TableBuilder:
 
     @property
     def done(self) -> bool: ...
+
     @property
     def ready(self) -> bool: ...
+
     @property
     def complete(self) -> bool: ...
+
     @property
     def finished(self) -> int: ...
+
     @property
     def children(self) -> int: ...
+
     @property
     def scored(self) -> int: ...
 
 class OrderGraph:
     """A* on the order graph of at most 64 nodes."""
 
-    def __init__(
-        self,
-        starts: Annotated[
-            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
-        ],
-        masks: Annotated[
-            NDArray[numpy.uint64], dict(shape=(None,), order="C", device="cpu", writable=False)
-        ],
-        scores: Annotated[
-            NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
-        ],
-        *,
-        groups: Annotated[
-            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
-        ],
-        known: float,
-        slack: float | None,
-        max_states: int,
-    ) -> None: ...
+    def __init__(self, starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], masks: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', writable=False)], scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, groups: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], known: float, slack: float | None, max_states: int) -> None: ...
+
     def step(self, seconds: float = 0.01) -> bool:
         """Go on for so long at most; return whether it is done."""
 
-    def lines(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C")]:
+    def lines(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C')]:
         """Line of each node in the graph that was found; empty if none is."""
 
     def closed(self) -> tuple:
@@ -695,16 +337,20 @@ class OrderGraph:
 
     @property
     def done(self) -> bool: ...
+
     @property
     def gave_up(self) -> bool: ...
+
     @property
     def searching(self) -> bool:
         """Whether the patterns are filled."""
 
     @property
     def expanded(self) -> int: ...
+
     @property
     def states(self) -> int: ...
+
     @property
     def known(self) -> float:
         """Score of the best graph known."""
@@ -716,53 +362,25 @@ class OrderGraph:
 class SubsetDP:
     """Dynamic programming over all subsets of the nodes."""
 
-    def __init__(
-        self,
-        starts: Annotated[
-            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
-        ],
-        masks: Annotated[
-            NDArray[numpy.uint64], dict(shape=(None,), order="C", device="cpu", writable=False)
-        ],
-        scores: Annotated[
-            NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
-        ],
-    ) -> None: ...
+    def __init__(self, starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], masks: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', writable=False)], scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
     def step(self, seconds: float = 0.01) -> bool:
         """Go on for so long at most; return whether all subsets are solved."""
 
-    def lines(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C")]:
+    def lines(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C')]:
         """Line of each node in the best graph; empty before the end."""
 
     @property
     def solved(self) -> int: ...
+
     @property
     def done(self) -> bool: ...
 
 class ClusterSearch:
     """Finds clusters that a fractional choice of parent sets violates."""
 
-    def __init__(
-        self,
-        starts: Annotated[
-            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
-        ],
-        sets: Annotated[
-            NDArray[numpy.uint64], dict(shape=(None, None), order="C", device="cpu", writable=False)
-        ],
-        amounts: Annotated[
-            NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
-        ],
-        *,
-        first: Annotated[
-            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
-        ],
-        second: Annotated[
-            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
-        ],
-        most: int,
-        limit: float,
-    ) -> None: ...
+    def __init__(self, starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], sets: Annotated[NDArray[numpy.uint64], dict(shape=(None, None), order='C', device='cpu', writable=False)], amounts: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, first: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], second: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], most: int, limit: float) -> None: ...
+
     def step(self, seconds: float = 0.01) -> bool:
         """Go on for so long at most; return whether all pairs were tried."""
 
@@ -775,22 +393,8 @@ class ClusterSearch:
     def done(self) -> bool: ...
 
 class HillClimb:
-    def __init__(
-        self,
-        score: LocalScore,
-        *,
-        required: Annotated[
-            NDArray[numpy.bool_], dict(shape=(None, None), order="C", device="cpu", writable=False)
-        ],
-        forbidden: Annotated[
-            NDArray[numpy.bool_], dict(shape=(None, None), order="C", device="cpu", writable=False)
-        ],
-        max_parents: int | None,
-        tabu: int,
-        patience: int,
-        restarts: int,
-        seed: int | None,
-    ) -> None: ...
+    def __init__(self, score: LocalScore, *, required: Annotated[NDArray[numpy.bool_], dict(shape=(None, None), order='C', device='cpu', writable=False)], forbidden: Annotated[NDArray[numpy.bool_], dict(shape=(None, None), order='C', device='cpu', writable=False)], max_parents: int | None, tabu: int, patience: int, restarts: int, seed: int | None) -> None: ...
+
     def step(self, seconds: float = 0.01) -> bool:
         """Search for at most this many seconds; return whether it is done."""
 
@@ -799,28 +403,21 @@ class HillClimb:
 
     @property
     def changes(self) -> int: ...
+
     @property
     def climbs(self) -> int: ...
+
     @property
     def scored(self) -> int: ...
+
     @property
     def score(self) -> float: ...
 
 class ScoreLines:
     """A score table with an index; the arrays must not change."""
 
-    def __init__(
-        self,
-        starts: Annotated[
-            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
-        ],
-        sets: Annotated[
-            NDArray[numpy.uint64], dict(shape=(None, None), order="C", device="cpu", writable=False)
-        ],
-        scores: Annotated[
-            NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)
-        ],
-    ) -> None: ...
+    def __init__(self, starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], sets: Annotated[NDArray[numpy.uint64], dict(shape=(None, None), order='C', device='cpu', writable=False)], scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
     def prepare(self, seconds: float = 0.01) -> bool:
         """Make the index; return whether it is done."""
 
@@ -831,28 +428,12 @@ class ScoreLines:
 class TableRun:
     """An order over a score table, improved job by job."""
 
-    def __init__(
-        self,
-        table: ScoreLines,
-        order: Annotated[
-            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
-        ],
-    ) -> None: ...
-    def reset(
-        self,
-        order: Annotated[
-            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
-        ],
-    ) -> None:
+    def __init__(self, table: ScoreLines, order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+    def reset(self, order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None:
         """Begin to score another order."""
 
-    def sweep(
-        self,
-        firsts: Annotated[
-            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
-        ],
-        size: int = 1,
-    ) -> None:
+    def sweep(self, firsts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], size: int = 1) -> None:
         """Begin to move the windows that begin with these nodes."""
 
     def select(self) -> None:
@@ -863,37 +444,36 @@ class TableRun:
 
     @property
     def done(self) -> bool: ...
+
     @property
-    def order(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C")]: ...
+    def order(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C')]: ...
+
     @property
-    def lines(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C")]: ...
+    def lines(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C')]: ...
+
     @property
     def total(self) -> float: ...
+
     @property
     def gained(self) -> float: ...
+
     @property
     def changed(self) -> bool: ...
 
 class SwapSearch:
     """Swaps of neighbours, the best one each time."""
 
-    def __init__(
-        self,
-        table: ScoreLines,
-        order: Annotated[
-            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
-        ],
-        *,
-        memory: int,
-        patience: int,
-    ) -> None: ...
+    def __init__(self, table: ScoreLines, order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, memory: int, patience: int) -> None: ...
+
     def step(self, seconds: float = 0.01) -> bool:
         """Go on for so long at most; return whether it has ended."""
 
     @property
-    def order(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C")]: ...
+    def order(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C')]: ...
+
     @property
     def score(self) -> float: ...
+
     @property
     def moves(self) -> int: ...
 
@@ -901,14 +481,11 @@ class TableWalks:
     """Walks through the order graph of a score table."""
 
     def __init__(self, table: ScoreLines, walks: int) -> None: ...
+
     def restart(self) -> None: ...
-    def take(
-        self,
-        actions: Annotated[
-            NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)
-        ],
-    ) -> Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C")]:
+
+    def take(self, actions: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]:
         """Place a node in each walk; return the rewards."""
 
-    def allowed(self) -> Annotated[NDArray[numpy.bool_], dict(shape=(None, None), order="C")]:
+    def allowed(self) -> Annotated[NDArray[numpy.bool_], dict(shape=(None, None), order='C')]:
         """Mark the nodes that can be placed next in each walk."""
