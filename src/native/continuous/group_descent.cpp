@@ -108,12 +108,13 @@ bool GroupDescent::move(std::size_t group) {
     }
     bool moved = false;
     for (std::size_t j = start; j < stop; ++j) {
-        if (delta_[j] == 0.0) continue;
-        moved = true;
         coefficients_[j] += delta_[j];
-        add_scaled(gradient_.data(), features_.data() + j * size_, delta_[j], size_);
+        moved = moved || delta_[j] != 0.0;
     }
-    return moved;
+    if (!moved) return false;
+    add_scaled_rows(gradient_.data(), features_.data() + start * size_, size_,
+                    delta_.data() + start, stop - start, size_);
+    return true;
 }
 
 void GroupDescent::end_sweep() {

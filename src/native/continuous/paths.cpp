@@ -27,6 +27,26 @@ void unite_rows(Matrix<std::uint64_t>& rows, const std::vector<std::uint64_t>& m
     }
 }
 
+/// Variables in an order along the edges; those on and behind cycles are missing.
+std::vector<std::size_t> topological_order(const Matrix<std::uint8_t>& edges) {
+    const std::size_t d = edges.columns();
+    std::vector<std::size_t> waiting(d);
+    for (std::size_t i = 0; i < d; ++i) {
+        for (std::size_t j = 0; j < d; ++j) waiting[j] += edges.row(i)[j] != 0 ? 1 : 0;
+    }
+    std::vector<std::size_t> order;
+    for (std::size_t j = 0; j < d; ++j) {
+        if (waiting[j] == 0) order.push_back(j);
+    }
+    for (std::size_t next = 0; next < order.size(); ++next) {
+        const auto row = edges.row(order[next]);
+        for (std::size_t j = 0; j < d; ++j) {
+            if (row[j] != 0 && --waiting[j] == 0) order.push_back(j);
+        }
+    }
+    return order;
+}
+
 }  // namespace
 
 void PathMatrix::add(std::size_t from, std::size_t to) {
@@ -50,8 +70,31 @@ std::size_t PathMatrix::ancestors(std::size_t variable) const {
     return count;
 }
 
+void PathMatrix::fill(const Matrix<std::uint8_t>& edges, const std::vector<std::size_t>& order) {
+    const auto join = [&](Matrix<std::uint64_t>& rows, std::size_t target, std::size_t source) {
+        unite(rows.row(target).data(), rows.row(source).data(), rows.columns());
+        rows.row(target)[source / 64] |= std::uint64_t{1} << (source % 64);
+    };
+    for (const std::size_t i : order) {
+        for (std::size_t j = 0; j < edges.columns(); ++j) {
+            if (edges.row(i)[j] != 0) join(above_, j, i);
+        }
+    }
+    for (std::size_t p = order.size(); p-- > 0;) {
+        const std::size_t i = order[p];
+        for (std::size_t j = 0; j < edges.columns(); ++j) {
+            if (edges.row(i)[j] != 0) join(below_, i, j);
+        }
+    }
+}
+
 PathMatrix paths_of(const Matrix<std::uint8_t>& edges, Watch& watch) {
     PathMatrix result{edges.columns()};
+    const auto order = topological_order(edges);
+    if (order.size() == edges.rows()) {
+        result.fill(edges, order);
+        return result;
+    }
     for (std::size_t i = 0; i < edges.rows(); ++i) {
         for (std::size_t j = 0; j < edges.columns(); ++j) {
             if (edges.row(i)[j] != 0) result.add(i, j);

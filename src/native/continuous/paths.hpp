@@ -20,6 +20,8 @@ public:
         return (below_.row(from)[to / 64] >> (to % 64) & 1) != 0;
     }
     void add(std::size_t from, std::size_t to);
+    /// Takes all edges of an acyclic graph at once, into an empty matrix; `order` follows the edges.
+    void fill(const Matrix<std::uint8_t>& edges, const std::vector<std::size_t>& order);
     /// Number of variables that reach this one.
     [[nodiscard]] std::size_t ancestors(std::size_t variable) const;
 

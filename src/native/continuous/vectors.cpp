@@ -11,6 +11,30 @@ void add_scaled(double* __restrict target, const double* __restrict row, double 
 }
 
 ISTHMUS_CLONES
+void add_scaled_rows(double* __restrict target, const double* __restrict rows, std::size_t stride,
+                     const double* __restrict factors, std::size_t count, std::size_t length) {
+    std::size_t m = 0;
+    for (; m + 4 <= count; m += 4) {
+        const double* const r0 = rows + m * stride;
+        const double* const r1 = r0 + stride;
+        const double* const r2 = r1 + stride;
+        const double* const r3 = r2 + stride;
+        const double a0 = factors[m];
+        const double a1 = factors[m + 1];
+        const double a2 = factors[m + 2];
+        const double a3 = factors[m + 3];
+        for (std::size_t x = 0; x < length; ++x) {
+            target[x] = (((target[x] + r0[x] * a0) + r1[x] * a1) + r2[x] * a2) + r3[x] * a3;
+        }
+    }
+    for (; m < count; ++m) {
+        const double* const row = rows + m * stride;
+        const double factor = factors[m];
+        for (std::size_t x = 0; x < length; ++x) target[x] += row[x] * factor;
+    }
+}
+
+ISTHMUS_CLONES
 void subtract_rows(double* __restrict target, const double* __restrict base, std::size_t stride,
                    std::size_t count, std::size_t length) {
     std::size_t m = 0;

@@ -7,6 +7,11 @@ namespace isthmus {
 /// target += factor * row, element by element.
 void add_scaled(double* target, const double* row, double factor, std::size_t length);
 
+/// target += factors[m] * row m for m = 0, 1, … `count - 1`, where row m begins at
+/// `rows + m * stride`: the same bits as one row after the other.
+void add_scaled_rows(double* target, const double* rows, std::size_t stride, const double* factors,
+                     std::size_t count, std::size_t length);
+
 /// Subtracts `base[m * stride] * row m` for m = 0, 1, … `count - 1` from the target, where row m
 /// begins at `base + m * stride`: one row of a Cholesky factor by the rows above it.
 ///
