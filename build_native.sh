@@ -6,7 +6,7 @@ cd "$(dirname "$0")"
 variant="${1:-release}"
 case "$variant" in
   release) options="" ;;
-  sanitize) options="-DISTHMUS_SANITIZE=ON -DCMAKE_BUILD_TYPE=Debug" ;;
+  sanitize) options="-DISTHMUS_SANITIZE=ON -DISTHMUS_WERROR=ON -DCMAKE_BUILD_TYPE=Debug" ;;
   *) echo "unknown variant: $variant" >&2; exit 2 ;;
 esac
 python="${PYTHON:-python3}"

@@ -111,6 +111,7 @@ def test_the_shortest_slices_give_the_same_graph(seed: int | None) -> None:
     assert run.best() == whole.best()
 
 
+@pytest.mark.timing
 def test_a_step_is_short() -> None:
     run = HillClimbRun(bic(problem(200, 1)), seed=0, restarts=1)
     longest, done = 0.0, False
@@ -121,6 +122,7 @@ def test_a_step_is_short() -> None:
     assert longest < 0.03
 
 
+@pytest.mark.timing
 def test_ctrl_c_ends_a_long_call_and_the_run_goes_on() -> None:
     p = problem(100, 2)
     score = bic(p)

@@ -34,6 +34,7 @@ def test_the_shortest_slices_give_the_same_graph() -> None:
     assert boss(p, score, seed=5, seconds=0.0) == boss(p, score, seed=5, seconds=3600.0)
 
 
+@pytest.mark.timing
 def test_a_step_is_short() -> None:
     p = problem(200, 1)
     run = BossRun(bic(p), np.random.default_rng(0), starts=1)
@@ -46,6 +47,7 @@ def test_a_step_is_short() -> None:
     assert longest < 0.03
 
 
+@pytest.mark.timing
 def test_a_step_is_short_with_a_slow_score() -> None:
     run = BossRun(slow_score(30, 0.002), np.random.default_rng(0))
     for _ in range(20):
@@ -54,6 +56,7 @@ def test_a_step_is_short_with_a_slow_score() -> None:
         assert time.perf_counter() - begin < 0.2
 
 
+@pytest.mark.timing
 def test_ctrl_c_ends_a_long_call_and_the_run_goes_on() -> None:
     p = problem(150, 2)
     score = bic(p)
@@ -104,6 +107,7 @@ def test_a_score_cannot_step_the_run_that_called_it() -> None:
         run.step()
 
 
+@pytest.mark.timing
 def test_other_threads_run_meanwhile() -> None:
     p = problem(120, 2)
 

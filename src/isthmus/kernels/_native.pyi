@@ -1,6 +1,6 @@
 """Compiled kernels."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 import enum
 from typing import Annotated, overload
 
@@ -165,6 +165,9 @@ class BossRun:
 
     @property
     def score(self) -> float: ...
+
+def step_together(runs: Sequence[BossRun], seconds: float, jobs: int) -> None:
+    """Step several runs at the same time, in up to ``jobs`` threads."""
 
 class BarrierSweeps:
     def __init__(self, moments: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], *, open: Annotated[NDArray[numpy.bool_], dict(shape=(None, None), order='C', device='cpu', writable=False)], radius: float) -> None: ...

@@ -68,16 +68,31 @@ class BossRun:
 
     def step(self, seconds: float = 0.01) -> bool:
         """Search for at most this many seconds; return whether the search is finished."""
+        if self.prepare():
+            self._run.step(seconds)
+        return self.finished
+
+    def prepare(self) -> bool:
+        """Make the random choices that the next step needs; return whether there is one."""
+        if self.finished:
+            return False
         stage = self._run.stage
         if stage is _Stage.WANTS_ORDER:
-            if self._starts_left == 0:
-                return True
             self._starts_left -= 1
             self._run.start(random_order(self._required, self._rng))
         elif stage is _Stage.WANTS_TURNS:
             self._run.sweep(self._rng.permutation(self._score.size))
-        stage = self._run.step(seconds)
-        return self._starts_left == 0 and stage is _Stage.WANTS_ORDER
+        return True
+
+    @property
+    def finished(self) -> bool:
+        """Whether the search is finished."""
+        return self._starts_left == 0 and self._run.stage is _Stage.WANTS_ORDER
+
+    @property
+    def native(self) -> _native.BossRun:
+        """The compiled run."""
+        return self._run
 
     def best(self) -> tuple[Parents, float]:
         """Return the parents and the score of the best graph so far.
@@ -106,6 +121,72 @@ class BossRun:
             f"start {start} of {self._starts}, sweep {self._run.sweeps}: "
             f"{self._run.moved} of {self._score.size} variables"
         )
+
+
+@final
+class ParallelBossRun:
+    """Best order score search with its starts in several threads.
+
+    Each start has a random generator of its own, so the graph depends on the seed and on the
+    number of starts, but not on the number of threads. It is not that of :class:`BossRun`, in
+    which one generator serves all starts.
+
+    Parameters
+    ----------
+    score, rng, starts, required, forbidden, max_parents
+        As for :class:`BossRun`.
+    jobs
+        Number of threads; 0 for one per processor.
+    """
+
+    def __init__(
+        self,
+        score: LocalScore,
+        rng: np.random.Generator,
+        *,
+        jobs: int,
+        starts: int = 4,
+        required: Flags | None = None,
+        forbidden: Flags | None = None,
+        max_parents: int | None = None,
+    ) -> None:
+        if starts < 1:
+            raise ValueError(f"starts is {starts}; it must be at least 1")
+        if jobs < 0:
+            raise ValueError(f"jobs is {jobs}; it must be at least 0")
+        self._jobs = jobs
+        self._runs = [
+            BossRun(
+                score,
+                own,
+                starts=1,
+                required=required,
+                forbidden=forbidden,
+                max_parents=max_parents,
+            )
+            for own in rng.spawn(starts)
+        ]
+
+    def step(self, seconds: float = 0.01) -> bool:
+        """Search for at most this many seconds; return whether the search is finished."""
+        waiting = [run for run in self._runs if run.prepare()]
+        _native.step_together([run.native for run in waiting], seconds, self._jobs)
+        return all(run.finished for run in waiting)
+
+    def best(self) -> tuple[Parents, float]:
+        """Return the parents and the score of the best graph so far."""
+        results = [run.best() for run in self._runs]
+        return max(results, key=lambda result: result[1])
+
+    @property
+    def score(self) -> float:
+        """Best score so far, including those of the current orders."""
+        return max(run.score for run in self._runs)
+
+    def describe(self) -> str:
+        """Return a phrase on the progress of the run."""
+        done = sum(run.finished for run in self._runs)
+        return f"{done} of {len(self._runs)} starts finished"
 
 
 @final
@@ -225,4 +306,4 @@ def _as_tuples(parents: list[list[int]]) -> Parents:
     return tuple(map(tuple, parents))
 
 
-__all__ = ["BossRun", "OrderDescent", "random_order"]
+__all__ = ["BossRun", "OrderDescent", "ParallelBossRun", "random_order"]

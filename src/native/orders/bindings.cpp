@@ -1,4 +1,7 @@
+#include <deque>
+
 #include "bindings.hpp"
+#include "core/pool.hpp"
 #include "orders/boss_run.hpp"
 
 namespace isthmus {
@@ -9,6 +12,18 @@ int traverse_run(PyObject* self, visitproc visit, void* arg) {
     Py_VISIT(Py_TYPE(self));
     if (nb::inst_ready(self)) Py_VISIT(nb::find(nb::inst_ptr<BossRun>(self)->local_score()).ptr());
     return 0;
+}
+
+void step_together(const std::vector<BossRun*>& runs, double seconds, std::size_t jobs) {
+    std::deque<InUse::Guard> claims;
+    for (BossRun* run : runs) {
+        if (run == nullptr) throw nb::type_error("None is not a run");
+        claims.emplace_back(run->in_use());
+    }
+    const nb::gil_scoped_release no_gil;
+    auto watch = watch_for(seconds);
+    Pool{jobs}.run(runs.size(), watch,
+                   [&](std::size_t i, Watch& own) { (void)runs[i]->step(own); });
 }
 
 PyType_Slot run_slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(&traverse_run)}, {0, nullptr}};
@@ -91,6 +106,8 @@ void bind_orders(nb::module_& m) {
         .def_prop_ro("moved", &BossRun::moved)
         .def_prop_ro("nodes", &BossRun::nodes)
         .def_prop_ro("score", &BossRun::score);
+    m.def("step_together", &step_together, "runs"_a, "seconds"_a, "jobs"_a,
+          "Step several runs at the same time, in up to ``jobs`` threads.");
 }
 
 }  // namespace isthmus
