@@ -45,6 +45,7 @@ def test_fitting_a_graph_of_curves_warns_that_the_network_is_linear(tmp_path: Pa
     learned = ist.learn(curves(), search=ist.NotearsAdditive(), progress=False)
     with pytest.warns(ModelWarning, match="linear Gaussian network"):
         assert isinstance(learned.fit(), GaussianNetwork)
+    pytest.importorskip("fast_sugiyama")
     path = tmp_path / "report.html"
     with warnings.catch_warnings():
         warnings.simplefilter("error")

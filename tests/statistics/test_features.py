@@ -144,6 +144,7 @@ def test_a_basis_from_outside_learns_from_a_frame_an_engine_and_a_federation() -
 
 
 def test_the_grid_of_secure_sums_takes_the_bounds_of_the_basis() -> None:
+    pytest.importorskip("cryptography")
     from isthmus.sources.horizontal import AskFeatures
 
     data = curves(n=300)
@@ -159,6 +160,7 @@ def test_the_grid_of_secure_sums_takes_the_bounds_of_the_basis() -> None:
 
 
 def test_the_rows_that_a_federation_needs_come_from_the_basis() -> None:
+    pytest.importorskip("cryptography")
     data = curves(n=75)
     sites = {f"s{k}": {n: x[k::3] for n, x in data.items()} for k in range(3)}
     ist.WithFeatures(Federation.simulate(sites), Bumps(5))  # 18 columns, 4 rows per column
@@ -180,7 +182,7 @@ def test_basis_functions_belong_to_their_variable() -> None:
     ]
     moments = wide.moments()
     assert moments.select(["z", "x"]).columns == ("z", "z~1", "z~2", "x", "x~1", "x~2")
-    assert moments.without_features() == Frame(curves(n=50)).moments()
+    check_moments(moments.without_features(), Frame(curves(n=50)).moments())
     assert moments.duplicates() == ()
     assert wide.rows().shape == (50, 3)
     with pytest.raises(SchemaError, match="already"):
@@ -216,7 +218,7 @@ def test_scores_without_a_basis_read_the_values_only(score: Any) -> None:
     without = score.bind(Frame(data).moments())
     assert with_features.nodes == without.nodes
     if isinstance(score, ist.LeastSquares):
-        np.testing.assert_array_equal(with_features.matrix, without.matrix)
+        np.testing.assert_allclose(with_features.matrix, without.matrix, rtol=1e-12)
     else:
         dag = ist.DAG(["x", "y", "z"], [("x", "z"), ("y", "z")])
         assert with_features.total(dag) == pytest.approx(without.total(dag), rel=1e-12)

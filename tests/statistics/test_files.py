@@ -139,7 +139,7 @@ def set_gram(change: Callable[[np.ndarray], np.ndarray]) -> Change:
 def indefinite(gram: np.ndarray) -> np.ndarray:
     signs = np.array([[1, 0.9, 0.9], [0.9, 1, -0.9], [0.9, -0.9, 1]])
     spread = np.sqrt(gram.diagonal())
-    matrix: np.ndarray = signs * spread[:, None] * spread
+    matrix: np.ndarray = signs * np.outer(spread, spread)
     return matrix
 
 
