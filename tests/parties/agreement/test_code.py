@@ -5,11 +5,13 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-from importlib.resources import files
 from pathlib import Path
 
+import pytest
+
+from isthmus.errors import StudyError
 from isthmus.parties import code_hash
-from isthmus.parties.agreement.code import hash_of_package
+from isthmus.parties.agreement.code import hash_of_package, package_folder
 
 PRINT = "from isthmus.parties import code_hash; print(code_hash())"
 
@@ -17,8 +19,8 @@ PRINT = "from isthmus.parties import code_hash; print(code_hash())"
 def copied(folder: Path) -> Path:
     """A copy of the installed package in another place."""
     package = folder / "isthmus"
-    ignored = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(Path(str(files("isthmus"))), package, ignore=ignored)
+    ignored = shutil.ignore_patterns("__pycache__", "*.so")
+    shutil.copytree(package_folder(), package, ignore=ignored)
     return package
 
 
@@ -45,3 +47,8 @@ def test_the_hash_depends_on_every_source_file_and_its_place(tmp_path: Path) -> 
     assert hash_of_package(package) == code_hash()
     errors.rename(package / "mistakes.py")
     assert hash_of_package(package) != code_hash()
+
+
+def test_a_folder_without_source_files_has_no_hash(tmp_path: Path) -> None:
+    with pytest.raises(StudyError, match="no source files"):
+        hash_of_package(tmp_path)

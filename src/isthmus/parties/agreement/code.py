@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import Path
 
+from isthmus.errors import StudyError
 from isthmus.parties.identity import digest
 
 
@@ -16,7 +17,18 @@ def code_hash() -> str:
     It depends on the paths of the files within the package and on their contents, and not on where
     the package is installed.
     """
-    return hash_of_package(Path(str(files("isthmus"))))
+    return hash_of_package(package_folder())
+
+
+def package_folder() -> Path:
+    """Return the folder of the source files of this package."""
+    spec = find_spec("isthmus")
+    if spec is None or spec.origin is None:
+        raise StudyError(
+            "The source files of the package cannot be found, so no study can name its version. "
+            "Install it from a wheel or from source."
+        )
+    return Path(spec.origin).parent
 
 
 def hash_of_package(root: Path) -> str:
@@ -24,4 +36,6 @@ def hash_of_package(root: Path) -> str:
     parts: list[bytes] = []
     for path in sorted(root.rglob("*.py"), key=lambda path: path.relative_to(root).as_posix()):
         parts += [path.relative_to(root).as_posix().encode(), path.read_bytes()]
+    if not parts:
+        raise StudyError(f"There are no source files in {root}, so they have no hash.")
     return "sha256:" + digest(*parts).hex()
