@@ -4,7 +4,7 @@
 
 Results are kept per cell in benchmarks/results/false-edges.jsonl, and the table is written to
 benchmarks/results/false-edges.md. A run that was stopped goes on where it was; ``--again`` measures
-the chosen methods anew. A cell stops early when its seeds have taken 15 CPU seconds, so expensive
+the chosen methods again. A cell stops early when its seeds have taken 15 CPU seconds, so expensive
 cells have fewer seeds; the table shows how many. The whole table takes about 15 CPU minutes.
 """
 
@@ -122,7 +122,7 @@ def _cell(cell: dict[str, Any] | None, n: int) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", nargs="*", choices=list(METHODS), default=list(METHODS))
-    parser.add_argument("--again", action="store_true", help="measure the chosen methods anew")
+    parser.add_argument("--again", action="store_true", help="measure the chosen methods again")
     parser.add_argument("--render", action="store_true", help="write the table, measure nothing")
     options = parser.parse_args()
     warnings.simplefilter("ignore", ist.errors.DataWarning)

@@ -70,7 +70,7 @@ def _proteins(n: int, seed: int, *, log: bool) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _series(d: int, sites: int, steps: int, seed: int) -> tuple[np.ndarray, list[np.ndarray]]:
-    """One realisation a site; columns now, then one step earlier; truth [cause, effect]."""
+    """One realisation per site; columns now, then one step earlier; truth [cause, effect]."""
     names = [f"x{i}" for i in range(d)]
     dag = simulate.erdos_renyi(names, d, seed=seed)
     model = simulate.autoregressive_model(dag, simulate.lagged_graph(names, seed=seed), seed=seed)

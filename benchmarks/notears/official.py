@@ -1,4 +1,4 @@
-"""The published NOTEARS rules for linear models, written anew from their description.
+"""The published NOTEARS rules for linear models, reimplemented from their description.
 
 L-BFGS-B on doubled non-negative variables with the diagonal held at zero; the augmented Lagrangian
 starts at rho = 1, alpha = 0; rho is multiplied by ten until h falls to a quarter, each try from the

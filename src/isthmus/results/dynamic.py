@@ -142,7 +142,7 @@ class DynamicNetwork:
         )
 
     def plot(self, ax: Axes | None = None, **options: Any) -> Axes:
-        """Draw it with one column a step; options as in ``isthmus.plots.plot_dynamic``."""
+        """Draw the network, one column per time step; see ``isthmus.plots.plot_dynamic``."""
         from isthmus.plots import plot_dynamic
 
         return plot_dynamic(self.nodes, self.weights, lags=self.lags, ax=ax, **options)

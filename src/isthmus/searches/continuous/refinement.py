@@ -320,7 +320,7 @@ class _Subsets(Refinement):
             if code == self._trees.DONE:
                 return value
             if code != self._trees.NEEDS_ROOM:
-                raise RuntimeError("a compiled score failed without saying why")
+                raise RuntimeError("a compiled score failed and gave no reason")
             self._forest = self._trees.enlarge(self._forest)
 
     def step(self) -> bool:

@@ -40,7 +40,7 @@ class Writer:
         self._cast = self._cast_text()
 
     def _cast_text(self) -> tuple[str, str]:
-        """The text before and after a cell to cast it: to write each cast anew would be slow."""
+        """Return the text before and after a cell that casts it; made once, as it is slow."""
         from sqlglot import expressions as sge
 
         double = sge.Cast(this=sge.Var(this="isthmus_cell"), to=sge.DataType.build("double"))
