@@ -351,22 +351,23 @@ class Counts(Statistic):
         linear in the size of the counts, however many levels the variables have.
         """
         constant = set(self.constants())
-        names = [name for name in self._singles if name not in constant]
+        candidates: dict[bytes, list[str]] = {}
+        for name, frequencies in self._singles.items():
+            if name not in constant:
+                # Duplicates have the same frequencies: most pairs are never compared.
+                key = np.sort(frequencies[frequencies > 0]).tobytes()
+                candidates.setdefault(key, []).append(name)
+        alike = [group for group in candidates.values() if len(group) > 1]
         if self.plan.is_everything:
+            names = sorted((name for group in alike for name in group), key=self.schema.index)
             positions = self.schema.indices(names)
             assert self.joint is not None
             sizes = self.schema.cardinalities[list(positions)]
-            groups = equal_columns(self.joint.take(positions), sizes)
+            groups = equal_columns(self.joint.take(positions), sizes) if names else []
             return tuple(tuple(names[i] for i in group) for group in groups if len(group) > 1)
-        candidates: dict[tuple[int, ...], list[str]] = {}
-        for name in names:
-            # Duplicates have the same frequencies: most pairs are never compared.
-            frequencies = self._singles[name]
-            key = tuple(sorted(frequencies[frequencies > 0].tolist()))
-            candidates.setdefault(key, []).append(name)
         pairs = [
             (self.schema.index(a), self.schema.index(b))
-            for group in candidates.values()
+            for group in alike
             for k, a in enumerate(group)
             for b in group[k + 1 :]
             if self.plan.covers([a, b]) and self._one_to_one(a, b)
