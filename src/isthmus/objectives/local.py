@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from isthmus.errors import MismatchError
 from isthmus.graphs import DAG
+from isthmus.kernels import scoring
 from isthmus.objectives.base import Capabilities, Capability, Objective, Sense
 from isthmus.objectives.score_bound import ScoreBound
 
@@ -60,6 +61,11 @@ class LocalScore(Objective):
     @abstractmethod
     def handle(self) -> tuple[int, int]:
         """Addresses of the score's C function and of its data; see ``isthmus.numerics.abi``."""
+
+    @cached_property
+    def kernel(self) -> scoring.LocalScore:
+        """The score as an object of the compiled core, which searches use."""
+        return scoring.foreign_score(len(self.nodes), self.handle, keep=self)
 
     @property
     @abstractmethod
@@ -205,6 +211,10 @@ class PythonLocalScore(LocalScore):
         self._cache: dict[tuple[int, tuple[int, ...]], float] = {}
         self._failure: BaseException | None = None
         self._callback = _SCORE_TYPE(self._called)
+
+    @cached_property
+    def kernel(self) -> scoring.LocalScore:
+        return scoring.python_score(len(self.nodes), self._one)
 
     @property
     def handle(self) -> tuple[int, int]:
