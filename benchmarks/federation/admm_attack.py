@@ -27,7 +27,7 @@ def transcript(seconds, rounds, options):
     d, k = len(seconds[0]), len(seconds)
     w, alpha, rho1, rho2 = np.zeros((d, d)), 0.0, options.rho1, options.rho2
     seen = []
-    from isthmus.numerics.acyclicity import exponential
+    from isthmus.searches.continuous.acyclicity import exponential
 
     for step in range(1, rounds + 1):
         total = sum(c.answer(step, w, rho2) for c in clients)

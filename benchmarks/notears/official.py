@@ -13,7 +13,7 @@ import numpy as np
 from scipy.linalg import expm
 from scipy.optimize import minimize
 
-from isthmus.numerics.acyclicity import exponential
+from isthmus.searches.continuous.acyclicity import exponential
 
 
 class Rows:

@@ -13,8 +13,8 @@ from tests.objectives.test_additive import make
 
 from isthmus.graphs import DAG, Knowledge
 from isthmus.graphs.adjacency import heaviest_acyclic, order_of
-from isthmus.numerics import acyclicity
 from isthmus.objectives import QuadraticAdditiveLoss
+from isthmus.searches.continuous import acyclicity
 from isthmus.searches.continuous.central_path import (
     CentralPath,
     Problem,

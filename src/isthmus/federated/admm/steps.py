@@ -21,7 +21,7 @@ import numpy as np
 
 from isthmus.federated.admm.requests import AskConsensus, StepOfADMM
 from isthmus.graphs.adjacency import above_threshold
-from isthmus.numerics.acyclicity import exponential
+from isthmus.searches.continuous.acyclicity import exponential
 from isthmus.statistics import Schema
 from isthmus.types import Bools, Floats
 

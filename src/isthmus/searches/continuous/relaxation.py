@@ -8,8 +8,8 @@ from typing import Any, final
 
 import numpy as np
 
-from isthmus.numerics.acyclicity import exponential
 from isthmus.objectives.smooth import LikelihoodLoss, MomentsLoss
+from isthmus.searches.continuous.acyclicity import exponential
 from isthmus.searches.continuous.notears_penalties import Penalty
 from isthmus.types import Bools, Floats
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from isthmus.numerics.acyclicity import exponential, log_determinant, polynomial
+from isthmus.searches.continuous.acyclicity import exponential, log_determinant, polynomial
 
 Floats = NDArray[np.float64]
 Measure = Callable[[Floats], tuple[float, Floats]]

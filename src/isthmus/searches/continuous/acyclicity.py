@@ -20,9 +20,8 @@ with ``V = W ∘ W``. The first two lose long cycles to rounding: one of 20 edge
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from isthmus.types import Floats
 
 
 def exponential(weights: Floats) -> tuple[float, Floats]:
