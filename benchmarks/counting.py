@@ -22,7 +22,7 @@ from statistics import median
 import numpy as np
 from numpy.typing import NDArray
 
-from isthmus.numerics import counting
+from isthmus.kernels import counting
 
 VARIABLES = 37
 # Levels of the 37 variables of the alarm network.

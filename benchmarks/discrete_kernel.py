@@ -14,8 +14,8 @@ import time
 import numpy as np
 from numpy.typing import NDArray
 
-from isthmus.numerics.discrete import Form, discrete_score, pack_discrete
-from isthmus.objectives.local import CompiledLocalScore
+from isthmus.kernels.scoring import DiscreteForm as Form
+from isthmus.kernels.scoring import LocalScore, discrete_score
 
 SHAPES = {
     "as alarm: 37 of 2-4 levels": [2 + (v % 3) for v in range(37)],
@@ -40,12 +40,12 @@ def data(cards: list[int], rows: int) -> NDArray[np.uint8]:
     return codes
 
 
-def seconds(score: CompiledLocalScore, d: int, parents: list[int]) -> float:
+def seconds(score: LocalScore, d: int, parents: list[int]) -> float:
     start = time.thread_time()
     for child in range(d):
         if child not in parents:
             others = [v for v in range(d) if v != child and v not in parents]
-            score.extensions(child, parents, others)
+            score.extensions(child, np.array(parents, np.int64), np.array(others, np.int64))
     return time.thread_time() - start
 
 
@@ -61,9 +61,7 @@ def main() -> None:
         codes = data(cards, options.rows)
         d = len(cards)
         for label, (form, parameter) in FORMS.items():
-            packed, keep = pack_discrete(codes, None, np.array(cards), form, parameter)
-            names = [str(v) for v in range(d)]
-            score = CompiledLocalScore(names, discrete_score.address, packed, keep, equivalent=True)
+            score = discrete_score(codes, None, np.array(cards), form, parameter)
             cells = []
             for k in steps:
                 best = min(seconds(score, d, PARENTS[:k]) for _ in range(options.repeats))

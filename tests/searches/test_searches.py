@@ -86,16 +86,16 @@ def test_hill_climbing_ends_where_no_edge_helps(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(4))
 def test_tabu_is_never_worse_than_plain_climbing(seed: int) -> None:
     local = objective(seed, 10, edges=22)
-    plain = run(HillClimb(tabu=0), local).score
-    assert run(HillClimb(tabu=10, patience=20), local).score >= plain - 1e-9
+    plain = run(HillClimb(tabu=0, restarts=0), local).score
+    assert run(HillClimb(tabu=10, patience=20, restarts=0), local).score >= plain - 1e-9
 
 
 def test_tabu_gets_past_some_local_optima() -> None:
     better = 0
     for seed in range(10):
         local = objective(seed, 10, edges=22)
-        plain = run(HillClimb(tabu=0), local).score
-        better += run(HillClimb(tabu=20, patience=50), local).score > plain + 1e-6
+        plain = run(HillClimb(tabu=0, restarts=0), local).score
+        better += run(HillClimb(tabu=20, patience=50, restarts=0), local).score > plain + 1e-6
     assert better > 0
 
 

@@ -63,6 +63,9 @@ class ForeignScore(LocalScore):
     def __init__(self, size: int, function: int, data: int, keep: object | None = None) -> None:
         """Wrap a C function; ``keep`` lives as long as this object."""
 
+class PenalisedScore(LocalScore):
+    def __init__(self, inner: LocalScore, prices: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
 class PythonScore(LocalScore):
     def __init__(self, size: int, function: Callable[[int, tuple[int, ...]], float]) -> None: ...
 

@@ -21,6 +21,7 @@ ForeignScore = _native.ForeignScore
 GaussianBlockScore = _native.GaussianBlockScore
 GaussianScore = _native.GaussianScore
 LocalScore = _native.LocalScore
+PenalisedScore = _native.PenalisedScore
 PythonScore = _native.PythonScore
 ScoreFailed = _native.ScoreFailed
 
@@ -131,6 +132,11 @@ def discrete_score(
         raise DataError(str(error)) from None
 
 
+def penalised_score(score: LocalScore, prices: Floats) -> LocalScore:
+    """Subtract ``prices[k]`` from the score of each set of k parents, for k from 0 to d."""
+    return PenalisedScore(score, np.ascontiguousarray(prices, np.float64))
+
+
 def python_score(size: int, function: Callable[[int, tuple[int, ...]], float]) -> LocalScore:
     """Score by a Python function of a child and its parents in ascending order.
 
@@ -140,7 +146,24 @@ def python_score(size: int, function: Callable[[int, tuple[int, ...]], float]) -
 
 
 def foreign_score(size: int, handle: tuple[int, int], keep: object = None) -> LocalScore:
-    """Score by a C function and its data, given as addresses; ``keep`` lives as long."""
+    """Score by a C function that was compiled elsewhere.
+
+    The function receives seven 64-bit integers and returns another, 0 for success:
+    ``status = function(data, child, parents, k, candidates, m, out)``. ``parents`` is the address
+    of k indices (int64), ``candidates`` that of m, and ``out`` that of m + 1 numbers (float64) to
+    be written: ``score(child | parents)``, then ``score(child | parents + one candidate)``. It may
+    be called from several threads at once. ``LocalScore.handle`` offers a score in the same form.
+
+    Parameters
+    ----------
+    size
+        Number of variables.
+    handle
+        Address of the function, and an integer that is passed to it as ``data``, usually the
+        address of what it needs.
+    keep
+        An object that must live as long as the score.
+    """
     return ForeignScore(size, *handle, keep)
 
 
@@ -159,5 +182,6 @@ __all__ = [
     "gaussian_block_score",
     "gaussian_score",
     "local",
+    "penalised_score",
     "python_score",
 ]

@@ -9,7 +9,7 @@ from isthmus.objectives.additive import (
 from isthmus.objectives.base import Capabilities, Capability, Objective, Sense
 from isthmus.objectives.family_table import FAMILIES, FamilyTable
 from isthmus.objectives.generalised import Bernoulli, Family, GeneralisedLinearLoss, PoissonFamily
-from isthmus.objectives.local import LOCAL_SCORES, CompiledLocalScore, LocalScore, PythonLocalScore
+from isthmus.objectives.local import LOCAL_SCORES, LocalScore, PythonLocalScore
 from isthmus.objectives.parametric import PARAMETRIC_MODEL, ParametricLoss
 from isthmus.objectives.parent_sets import TableBuilder, list_parent_sets
 from isthmus.objectives.penalised import PenalisedScore
@@ -37,7 +37,6 @@ __all__ = [
     "Bernoulli",
     "Capabilities",
     "Capability",
-    "CompiledLocalScore",
     "Family",
     "FamilyTable",
     "GeneralisedLinearLoss",

@@ -1,17 +1,16 @@
 """Local scores: decomposable objectives, which score a child given its parents.
 
 A search can ask a :class:`LocalScore` for ``score(child | parents)``, for many parent sets at a
-time. Nodes are indices; ``learn`` converts them to names. :class:`CompiledLocalScore` wraps a C
-function, :class:`PythonLocalScore` any Python function, which is the way to add your own score.
+time. Nodes are indices; ``learn`` converts them to names. :class:`PythonLocalScore` wraps any
+Python function, which is the way to add your own score.
 
-A local score contains addresses and functions, which are invalid in another process. It is pickled
-and copied as its :class:`Recipe`: the score and the statistics that it was bound to.
+A local score holds an object of the compiled core, which means nothing in another process. It is
+pickled and copied as its :class:`Recipe`: the score and the statistics that it was bound to.
 """
 
 from __future__ import annotations
 
 import ctypes
-from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, final
@@ -40,14 +39,21 @@ LOCAL_SCORES: Capability[LocalScore] = Capability("local scores of parent sets")
 
 
 class LocalScore(Objective):
-    """A decomposable objective to be maximised.
+    """A decomposable objective to be maximised, computed by the compiled core.
 
-    Attributes
+    Parameters
     ----------
     nodes
         Names of the variables; an index means a position in this tuple.
+    kernel
+        The score in the compiled core; see ``isthmus.kernels.scoring``.
     equivalent
         Whether Markov-equivalent graphs always have the same total.
+    ceiling
+        Returns :attr:`ceiling`; called when it is first used.
+
+    Attributes
+    ----------
     recipe
         The score and the statistics that it was bound to, set by ``Score.bind``; None for an
         objective that was not built by a score.
@@ -57,22 +63,33 @@ class LocalScore(Objective):
     capabilities: Capabilities = frozenset({LOCAL_SCORES})
     recipe: Recipe | None = None
 
-    @property
-    @abstractmethod
-    def handle(self) -> tuple[int, int]:
-        """Addresses of the score's C function and of its data; see ``isthmus.numerics.abi``."""
+    def __init__(
+        self,
+        nodes: Sequence[str],
+        kernel: scoring.LocalScore,
+        *,
+        equivalent: bool,
+        ceiling: Callable[[], ScoreBound | None] | None = None,
+    ) -> None:
+        self.nodes = tuple(nodes)
+        self.kernel = kernel
+        self.equivalent = equivalent
+        self._make_ceiling = ceiling
 
     @cached_property
-    def kernel(self) -> scoring.LocalScore:
-        """The score as an object of the compiled core, which searches use."""
-        return scoring.foreign_score(len(self.nodes), self.handle, keep=self)
-
-    @property
-    @abstractmethod
     def ceiling(self) -> ScoreBound | None:
         """Upper bound on the scores of supersets of a parent set, if known."""
+        return None if self._make_ceiling is None else self._make_ceiling()
 
-    @abstractmethod
+    @property
+    def handle(self) -> tuple[int, int]:
+        """Addresses of a C function and of its data; see ``isthmus.kernels.scoring``."""
+        return self.kernel.handle
+
+    def raise_failure(self) -> None:
+        """Raise the exception of a failed call through :attr:`handle`."""
+
+    @final
     def extensions(
         self, child: int, parents: Sequence[int], candidates: Sequence[int]
     ) -> NDArray[np.float64]:
@@ -84,10 +101,9 @@ class LocalScore(Objective):
             Entry 0 is ``score(child | parents)``, entry ``1 + j`` is
             ``score(child | parents + candidates[j])``.
         """
-
-    @abstractmethod
-    def raise_failure(self) -> None:
-        """Raise the exception of a failed call through :attr:`handle`."""
+        return self.kernel.extensions(
+            child, np.asarray(parents, np.int64), np.asarray(candidates, np.int64)
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self.recipe is None:
@@ -114,73 +130,6 @@ class LocalScore(Objective):
 
 
 @final
-class CompiledLocalScore(LocalScore):
-    """A local score that is computed by a C function.
-
-    Parameters
-    ----------
-    nodes
-        Names of the variables.
-    address
-        Address of the function.
-    data
-        Its data, as one array of 64-bit integers.
-    keep
-        Objects that ``data`` points to, kept alive as long as this object.
-    equivalent
-        Whether Markov-equivalent graphs always have the same total.
-    ceiling
-        Returns :attr:`ceiling`; called when it is first used.
-    """
-
-    def __init__(
-        self,
-        nodes: Sequence[str],
-        address: int,
-        data: NDArray[np.int64],
-        keep: tuple[Any, ...],
-        *,
-        equivalent: bool,
-        ceiling: Callable[[], ScoreBound] | None = None,
-    ) -> None:
-        self.nodes = tuple(nodes)
-        self.equivalent = equivalent
-        self._address = address
-        self._data = data
-        self._keep = keep
-        self._make_ceiling = ceiling
-        self._function = _SCORE_TYPE(address)
-
-    @property
-    def handle(self) -> tuple[int, int]:
-        return self._address, self._data.ctypes.data
-
-    @cached_property
-    def ceiling(self) -> ScoreBound | None:
-        return None if self._make_ceiling is None else self._make_ceiling()
-
-    def extensions(
-        self, child: int, parents: Sequence[int], candidates: Sequence[int]
-    ) -> NDArray[np.float64]:
-        given = np.asarray(parents, dtype=np.int64)
-        added = np.asarray(candidates, dtype=np.int64)
-        out = np.empty(len(added) + 1)
-        self._function(
-            self._data.ctypes.data,
-            child,
-            given.ctypes.data,
-            len(given),
-            added.ctypes.data,
-            len(added),
-            out.ctypes.data,
-        )
-        return out
-
-    def raise_failure(self) -> None:
-        """Do nothing, because compiled scores do not fail."""
-
-
-@final
 class PythonLocalScore(LocalScore):
     """A local score written in Python; its values are cached.
 
@@ -204,49 +153,21 @@ class PythonLocalScore(LocalScore):
         equivalent: bool,
         ceiling: Callable[[], ScoreBound] | None = None,
     ) -> None:
-        self.nodes = tuple(nodes)
-        self.equivalent = equivalent
-        self._score = function
-        self._make_ceiling = ceiling
-        self._cache: dict[tuple[int, tuple[int, ...]], float] = {}
+        kernel = scoring.python_score(len(nodes), function)
+        super().__init__(nodes, kernel, equivalent=equivalent, ceiling=ceiling)
         self._failure: BaseException | None = None
         self._callback = _SCORE_TYPE(self._called)
-
-    @cached_property
-    def kernel(self) -> scoring.LocalScore:
-        return scoring.python_score(len(self.nodes), self._one)
 
     @property
     def handle(self) -> tuple[int, int]:
         """Address of a C function that calls the Python function."""
         return ctypes.cast(self._callback, ctypes.c_void_p).value or 0, 0
 
-    @cached_property
-    def ceiling(self) -> ScoreBound | None:
-        return None if self._make_ceiling is None else self._make_ceiling()
-
-    def extensions(
-        self, child: int, parents: Sequence[int], candidates: Sequence[int]
-    ) -> NDArray[np.float64]:
-        base = tuple(sorted(int(p) for p in parents))
-        out = np.empty(len(candidates) + 1)
-        out[0] = self._one(child, base)
-        for j, candidate in enumerate(candidates):
-            out[1 + j] = self._one(child, tuple(sorted((*base, int(candidate)))))
-        return out
-
     def raise_failure(self) -> None:
         """Raise the exception of the Python function that was called by a compiled search."""
         if self._failure is not None:
             failure, self._failure = self._failure, None
             raise failure
-
-    def _one(self, child: int, parents: tuple[int, ...]) -> float:
-        key = (child, parents)
-        value = self._cache.get(key)
-        if value is None:
-            value = self._cache[key] = float(self._score(child, parents))
-        return value
 
     def _called(
         self, data: int, child: int, parents: int, k: int, candidates: int, m: int, out: int

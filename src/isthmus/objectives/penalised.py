@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property
-from typing import Any, final
+from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from isthmus.kernels import scoring
 from isthmus.objectives.local import LocalScore
 from isthmus.objectives.score_bound import ScoreBound
 
@@ -30,39 +29,9 @@ class PenalisedScore(LocalScore):
     """
 
     def __init__(self, score: LocalScore, prices: NDArray[np.float64]) -> None:
-        self.nodes = score.nodes
-        self.equivalent = score.equivalent
-        self._score = score
-        # One more entry, so that the extensions of the largest set have a penalty.
-        self._prices = np.append(prices, prices[-1:])
+        def bound() -> ScoreBound | None:
+            inner = score.ceiling
+            return None if inner is None else replace(inner, top=inner.top - prices)
 
-    @cached_property
-    def _packed(self) -> tuple[NDArray[np.int64], tuple[Any, ...]]:
-        from isthmus.numerics.size_penalty import pack_penalised
-
-        return pack_penalised(self._score.handle, self._prices)
-
-    @property
-    def handle(self) -> tuple[int, int]:
-        from isthmus.numerics.size_penalty import penalised_score
-
-        return int(penalised_score.address), int(self._packed[0].ctypes.data)
-
-    @cached_property
-    def ceiling(self) -> ScoreBound | None:
-        """Bound on the scores of supersets: that of the inner score minus the penalty."""
-        bound = self._score.ceiling
-        if bound is None:
-            return None
-        return replace(bound, top=bound.top - self._prices[: bound.top.shape[1]])
-
-    def extensions(
-        self, child: int, parents: Sequence[int], candidates: Sequence[int]
-    ) -> NDArray[np.float64]:
-        values = self._score.extensions(child, parents, candidates)
-        values[0] -= self._prices[len(parents)]
-        values[1:] -= self._prices[len(parents) + 1]
-        return values
-
-    def raise_failure(self) -> None:
-        self._score.raise_failure()
+        kernel = scoring.penalised_score(score.kernel, prices)
+        super().__init__(score.nodes, kernel, equivalent=score.equivalent, ceiling=bound)

@@ -9,8 +9,9 @@ from typing import ClassVar, final
 import numpy as np
 from numpy.typing import NDArray
 
+from isthmus.kernels import scoring
 from isthmus.objectives.base import Capabilities, Capability, Objective, Sense
-from isthmus.objectives.local import CompiledLocalScore
+from isthmus.objectives.local import LocalScore
 
 _DETERMINED = 1e-10
 
@@ -64,7 +65,7 @@ class MomentsLoss(SmoothLoss):
         self.matrix = matrix
         self.rows = rows
 
-    def subset_score(self, price: float) -> CompiledLocalScore:
+    def subset_score(self, price: float) -> LocalScore:
         """Return the local score of parent sets: the negative minimum of the loss minus a penalty.
 
         Parameters
@@ -121,9 +122,7 @@ class LikelihoodLoss(MomentsLoss):
 
 def _subset_score(
     nodes: tuple[str, ...], matrix: NDArray[np.float64], price: float, *, logarithm: bool
-) -> CompiledLocalScore:
-    from isthmus.numerics import gaussian
-
+) -> LocalScore:
     d = len(nodes)
     variance = np.diagonal(matrix).copy()
     constant = variance <= 0.0
@@ -135,9 +134,13 @@ def _subset_score(
     np.fill_diagonal(correlation, 1.0)
     costs = -price * np.arange(d + 1, dtype=np.float64)
     none = np.zeros(d + 1)
-    tables = (costs, np.full(d + 1, 0.5) if logarithm else none, none)
-    squares = np.zeros(d) if logarithm else 0.5 * np.where(constant, 0.0, variance)
-    scale = np.log(variance)
-    data, keep = gaussian.pack_scalar(correlation, scale, tables, _DETERMINED, squares)
-    address = gaussian.scalar_score.address
-    return CompiledLocalScore(nodes, address, data, keep, equivalent=logarithm)
+    kernel = scoring.gaussian_score(
+        correlation,
+        np.log(variance),
+        constant=costs,
+        log_variance=np.full(d + 1, 0.5) if logarithm else none,
+        log_determinant=none,
+        squares=None if logarithm else 0.5 * np.where(constant, 0.0, variance),
+        tolerance=_DETERMINED,
+    )
+    return LocalScore(nodes, kernel, equivalent=logarithm)

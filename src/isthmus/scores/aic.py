@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, final
+from typing import ClassVar, final
 
+from isthmus.kernels.scoring import DiscreteForm
 from isthmus.objectives import LocalScore
 from isthmus.scores.base import Score
 from isthmus.scores.score_bounds import likelihood_bound
 from isthmus.scores.tables import bind_counts, free_parameters, log_likelihood
 from isthmus.statistics import Counts, Kind
 from isthmus.types import Integers
-
-if TYPE_CHECKING:
-    from isthmus.numerics.discrete import Form
 
 
 @final
@@ -30,17 +28,13 @@ class AIC(Score[Counts, LocalScore]):
     def bind(self, statistics: Counts) -> LocalScore:
         """Bind the score to counts."""
 
-        def form() -> tuple[Form, float]:
-            from isthmus.numerics.discrete import Form
-
-            return Form.LIKELIHOOD, 1.0
-
         def table_score(table: Integers) -> float:
             return log_likelihood(table) - free_parameters(table)
 
         return bind_counts(
             statistics,
-            form,
+            DiscreteForm.LIKELIHOOD,
+            1.0,
             table_score,
             equivalent=True,
             ceiling=lambda: likelihood_bound(statistics, 1.0),

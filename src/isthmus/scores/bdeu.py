@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, final
+from typing import ClassVar, final
 
+from isthmus.kernels.scoring import DiscreteForm
 from isthmus.objectives import LocalScore
 from isthmus.options import require_number
 from isthmus.scores.base import Score
@@ -12,9 +13,6 @@ from isthmus.scores.score_bounds import dirichlet_bound
 from isthmus.scores.tables import bind_counts, log_dirichlet
 from isthmus.statistics import Counts, Kind
 from isthmus.types import Integers
-
-if TYPE_CHECKING:
-    from isthmus.numerics.discrete import Form
 
 
 @final
@@ -42,17 +40,13 @@ class BDeu(Score[Counts, LocalScore]):
     def bind(self, statistics: Counts) -> LocalScore:
         """Bind the score to counts."""
 
-        def form() -> tuple[Form, float]:
-            from isthmus.numerics.discrete import Form
-
-            return Form.BDEU, self.ess
-
         def table_score(table: Integers) -> float:
             return log_dirichlet(table, self.ess / table.size)
 
         return bind_counts(
             statistics,
-            form,
+            DiscreteForm.BDEU,
+            self.ess,
             table_score,
             equivalent=True,
             ceiling=lambda: dirichlet_bound(statistics),

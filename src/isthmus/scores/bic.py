@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, final
+from typing import ClassVar, final
 
 import numpy as np
 
+from isthmus.kernels.scoring import DiscreteForm
 from isthmus.objectives import LocalScore
 from isthmus.options import require_number
 from isthmus.scores.base import Score
@@ -14,9 +15,6 @@ from isthmus.scores.score_bounds import likelihood_bound
 from isthmus.scores.tables import bind_counts, free_parameters, log_likelihood
 from isthmus.statistics import Counts, Kind
 from isthmus.types import Integers
-
-if TYPE_CHECKING:
-    from isthmus.numerics.discrete import Form
 
 
 @final
@@ -44,17 +42,13 @@ class BIC(Score[Counts, LocalScore]):
         """Bind the score to counts."""
         each = self.penalty * 0.5 * float(np.log(statistics.n))
 
-        def form() -> tuple[Form, float]:
-            from isthmus.numerics.discrete import Form
-
-            return Form.LIKELIHOOD, each
-
         def table_score(table: Integers) -> float:
             return log_likelihood(table) - each * free_parameters(table)
 
         return bind_counts(
             statistics,
-            form,
+            DiscreteForm.LIKELIHOOD,
+            each,
             table_score,
             equivalent=True,
             ceiling=lambda: likelihood_bound(statistics, each),

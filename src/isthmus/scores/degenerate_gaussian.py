@@ -7,7 +7,8 @@ from typing import ClassVar, final
 
 import numpy as np
 
-from isthmus.objectives import CompiledLocalScore, LocalScore
+from isthmus.kernels.scoring import gaussian_block_score
+from isthmus.objectives import LocalScore
 from isthmus.options import require_number
 from isthmus.scores.base import Score
 from isthmus.scores.extended import extended, small_sample_prices
@@ -46,8 +47,6 @@ class DegenerateGaussian(Score[Moments, LocalScore]):
 
     def bind(self, statistics: Moments) -> LocalScore:
         """Bind the score to moments."""
-        from isthmus.numerics import gaussian
-
         statistics = statistics.without_features()
         n = statistics.n
         starts = np.array([start for start, _ in statistics.blocks] + [statistics.schema.width])
@@ -60,12 +59,12 @@ class DegenerateGaussian(Score[Moments, LocalScore]):
             - 0.5 * n * (log_scale[starts[1:]] - log_scale[starts[:-1]])
             - each * (sizes + sizes * (sizes + 1) / 2.0)
         )
-        data, keep = gaussian.pack_block(correlation, starts, base, 0.5 * n, each, TOLERANCE)
-        score = CompiledLocalScore(
+        kernel = gaussian_block_score(
+            correlation, starts, base, half_n=0.5 * n, penalty=each, tolerance=TOLERANCE
+        )
+        score = LocalScore(
             statistics.schema.names,
-            gaussian.block_score.address,
-            data,
-            keep,
+            kernel,
             equivalent=True,
             ceiling=lambda: block_bound(correlation, starts, base, 0.5 * n, each, TOLERANCE),
         )

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, final
+from typing import ClassVar, final
 
+from isthmus.kernels.scoring import DiscreteForm
 from isthmus.objectives import LocalScore
 from isthmus.scores.base import Score
 from isthmus.scores.score_bounds import dirichlet_bound
 from isthmus.scores.tables import bind_counts, log_dirichlet
 from isthmus.statistics import Counts, Kind
 from isthmus.types import Integers
-
-if TYPE_CHECKING:
-    from isthmus.numerics.discrete import Form
 
 
 @final
@@ -32,17 +30,13 @@ class K2(Score[Counts, LocalScore]):
     def bind(self, statistics: Counts) -> LocalScore:
         """Bind the score to counts."""
 
-        def form() -> tuple[Form, float]:
-            from isthmus.numerics.discrete import Form
-
-            return Form.K2, 0.0
-
         def table_score(table: Integers) -> float:
             return log_dirichlet(table, 1.0)
 
         return bind_counts(
             statistics,
-            form,
+            DiscreteForm.K2,
+            0.0,
             table_score,
             equivalent=False,
             ceiling=lambda: dirichlet_bound(statistics),

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from isthmus.objectives import CompiledLocalScore, ScoreBound
+from isthmus.kernels.scoring import DiscreteForm, discrete_score
+from isthmus.objectives import LocalScore, ScoreBound
 from isthmus.statistics import Counts
 from isthmus.types import Floats
 
@@ -60,18 +61,7 @@ def dirichlet_bound(counts: Counts) -> ScoreBound:
     d = len(cards)
     if counts.joint is None:
         return ScoreBound.none(d)
-    from isthmus.numerics import discrete
-
-    data, keep = discrete.pack_discrete(
-        counts.joint.codes,
-        counts.joint.weights,
-        counts.schema.cardinalities,
-        discrete.Form.SUPPORT,
-        0.0,
-    )
-    support = CompiledLocalScore(
-        counts.schema.names, discrete.discrete_score.address, data, keep, equivalent=True
-    )
+    support = _count_score(counts, counts.joint, DiscreteForm.SUPPORT)
     return ScoreBound(
         top=np.zeros((d, d + 1)),
         weight=np.zeros((1, d)),
@@ -184,19 +174,9 @@ def _sum_n_log_n(
 
 def _entropies(counts: Counts) -> Floats:
     """Return the entropy times n of each column given one and given two other columns."""
-    from isthmus.numerics.discrete import Form, discrete_score, pack_discrete
-
     assert counts.joint is not None
-    data, keep = pack_discrete(
-        counts.joint.codes,
-        counts.joint.weights,
-        counts.schema.cardinalities,
-        Form.LIKELIHOOD,
-        0.0,
-    )
-    names = counts.schema.names
-    local = CompiledLocalScore(names, discrete_score.address, data, keep, equivalent=True)
-    d = len(names)
+    local = _count_score(counts, counts.joint, DiscreteForm.LIKELIHOOD)
+    d = len(local.nodes)
     pairs = d <= _MAX_PAIRS
     entropies = np.zeros((d, d if pairs else 1, d))
     for j in range(d):
@@ -211,3 +191,8 @@ def _entropies(counts: Counts) -> Floats:
             else:
                 entropies[p, 0, j] = values[1 + i]
     return np.maximum(entropies, 0.0)
+
+
+def _count_score(counts: Counts, rows: CodedRows, form: DiscreteForm) -> LocalScore:
+    kernel = discrete_score(rows.codes, rows.weights, counts.schema.cardinalities, form)
+    return LocalScore(counts.schema.names, kernel, equivalent=True)

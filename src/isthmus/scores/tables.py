@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
-from isthmus.objectives import CompiledLocalScore, LocalScore, PythonLocalScore, ScoreBound
+from isthmus.kernels.scoring import DiscreteForm, discrete_score
+from isthmus.objectives import LocalScore, PythonLocalScore, ScoreBound
 from isthmus.statistics import Counts
 from isthmus.types import Integers
-
-if TYPE_CHECKING:
-    from isthmus.numerics.discrete import Form
-
 
 TableScore: TypeAlias = Callable[[Integers], float]
 """A score of a table with parent configurations as rows and levels of the child as columns."""
@@ -19,7 +16,8 @@ TableScore: TypeAlias = Callable[[Integers], float]
 
 def bind_counts(
     counts: Counts,
-    form: Callable[[], tuple[Form, float]],
+    form: DiscreteForm,
+    parameter: float,
     table_score: TableScore,
     *,
     equivalent: bool,
@@ -31,8 +29,8 @@ def bind_counts(
     ----------
     counts
         The counts.
-    form
-        Returns the form of the compiled score and its parameter; called only if needed.
+    form, parameter
+        The score in the compiled core, used for joint rows.
     table_score
         The same score of one table.
     equivalent
@@ -43,20 +41,9 @@ def bind_counts(
     names = counts.schema.names
     joint = counts.joint
     if joint is not None:
-        from isthmus.numerics import discrete
-
-        kind, parameter = form()
-        data, keep = discrete.pack_discrete(
-            joint.codes, joint.weights, counts.schema.cardinalities, kind, parameter
-        )
-        return CompiledLocalScore(
-            names,
-            discrete.discrete_score.address,
-            data,
-            keep,
-            equivalent=equivalent,
-            ceiling=ceiling,
-        )
+        cards = counts.schema.cardinalities
+        kernel = discrete_score(joint.codes, joint.weights, cards, form, parameter)
+        return LocalScore(names, kernel, equivalent=equivalent, ceiling=ceiling)
 
     def local(child: int, parents: tuple[int, ...]) -> float:
         table = counts.table([*(names[p] for p in parents), names[child]])

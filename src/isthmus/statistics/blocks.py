@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from isthmus.errors import DataError
+from isthmus.kernels.counting import tally_many
 from isthmus.statistics.coded import CodedRows, as_codes, histogram
 from isthmus.statistics.plan import Plan
 from isthmus.statistics.schema import Schema
@@ -18,9 +19,6 @@ DENSE = 2**20
 
 LARGEST = 2**28
 """Maximum number of cells in one table, and in all planned tables together."""
-
-MANY = 2**26
-"""Rows times tables from which the compiled kernel is worth loading."""
 
 Positions: TypeAlias = tuple[int, ...]
 Block: TypeAlias = Integers | CodedRows
@@ -59,15 +57,12 @@ def count_set(rows: CodedRows, positions: Positions, sizes: Integers) -> Block:
 
 
 def count_sets(rows: CodedRows, sets: list[Positions], sizes: Integers) -> dict[Positions, Block]:
-    """Return the tables of planned sets, using the compiled kernel if there are many."""
-    held: dict[Positions, Block] = {}
+    """Return the tables of planned sets, the dense ones in one pass over the rows."""
     dense = [s for s in sets if math.prod(int(sizes[i]) for i in s) <= DENSE]
-    # The kernel takes a second to load, and then a nanosecond a row and table.
-    if rows.codes.shape[1] * len(dense) >= MANY:
-        from isthmus.numerics.counting import tally_many
-
-        codes: Any = rows.codes
-        held.update(zip(dense, tally_many(codes, rows.weights, sizes, dense), strict=True))
+    codes: Any = rows.codes
+    held: dict[Positions, Block] = dict(
+        zip(dense, tally_many(codes, rows.weights, sizes, dense), strict=True)
+    )
     for positions in sets:
         if positions not in held:
             held[positions] = count_set(rows, positions, sizes)

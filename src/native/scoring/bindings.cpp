@@ -2,6 +2,7 @@
 #include "scoring/foreign_score.hpp"
 #include "scoring/gaussian_block_score.hpp"
 #include "scoring/gaussian_score.hpp"
+#include "scoring/penalised_score.hpp"
 #include "scoring/python_score.hpp"
 
 namespace isthmus {
@@ -115,6 +116,14 @@ void bind_scoring(nb::module_& m) {
                const nb::object& /*keep*/) { std::construct_at(self, size, function, data); },
             "size"_a, "function"_a, "data"_a, "keep"_a.none() = nb::none(), nb::keep_alive<1, 5>(),
             "Wrap a C function; ``keep`` lives as long as this object.");
+
+    nb::class_<PenalisedScore, LocalScore>(m, "PenalisedScore")
+        .def(
+            "__init__",
+            [](PenalisedScore* self, const LocalScore& inner, const Array<double, 1>& prices) {
+                std::construct_at(self, inner, to_vector(prices));
+            },
+            "inner"_a, "prices"_a, nb::keep_alive<1, 2>());
 
     nb::class_<PythonScore, LocalScore>(m, "PythonScore", nb::type_slots(python_score_slots))
         .def(nb::init<std::size_t, nb::object>(), "size"_a, "function"_a,

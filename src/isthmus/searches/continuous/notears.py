@@ -19,7 +19,7 @@ from isthmus.errors import MismatchError
 from isthmus.graphs import BoundKnowledge
 from isthmus.graphs.adjacency import transitive_closure
 from isthmus.objectives import SECOND_MOMENTS
-from isthmus.objectives.local import CompiledLocalScore
+from isthmus.objectives.local import LocalScore
 from isthmus.objectives.smooth import LikelihoodLoss, MomentsLoss, SmoothLoss
 from isthmus.results.details import WeightDetails
 from isthmus.searches.base import Accepts, Run, Search, SearchResult
@@ -145,7 +145,7 @@ class _NotearsRun(Run[SearchResult]):
         self._kept: list[Candidate] = []
         self._refining: Refinement | None = None
         self._best_order = np.empty(0, np.int64)
-        self._score: CompiledLocalScore | None = None
+        self._score: LocalScore | None = None
         self._work = self._stages()
 
     def step(self) -> bool:

@@ -10,7 +10,7 @@ from typing import Any, final
 import numpy as np
 
 from isthmus.graphs.adjacency import transitive_closure
-from isthmus.objectives.local import CompiledLocalScore
+from isthmus.objectives.local import LocalScore
 from isthmus.searches.continuous.notears_penalties import L1, Penalty
 from isthmus.searches.continuous.relaxation import Task
 from isthmus.types import Bools, Floats, Integers
@@ -257,7 +257,7 @@ class _Lassos(Refinement):
 
 def subsets_along(
     task: Task,
-    score: CompiledLocalScore,
+    score: LocalScore,
     order: Integers,
     before: Refinement | None = None,
     *,
@@ -282,7 +282,7 @@ class _Subsets(Refinement):
     def __init__(
         self,
         task: Task,
-        score: CompiledLocalScore,
+        score: LocalScore,
         order: Integers,
         before: _Subsets | None,
         *,
@@ -306,7 +306,7 @@ class _Subsets(Refinement):
         self._settled, self._sweeps, self._at, self._moved = 0, 0, 0, False
         self._queue = np.empty(0, np.int64)
 
-    def scored(self) -> tuple[CompiledLocalScore, Any]:
+    def scored(self) -> tuple[LocalScore, Any]:
         """Return the score, and the trees of the parent sets scored so far."""
         return self._score, self._forest
 
