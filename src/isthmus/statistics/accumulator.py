@@ -11,7 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 from isthmus.errors import DataError, SchemaError
 from isthmus.statistics.checks import OVERFLOW, refuse_empty, refuse_infinite, refuse_missing
 from isthmus.statistics.schema import Kind, Schema, Variable
+from isthmus.statistics.symmetry import mirror, row_blocks
 from isthmus.types import Floats
+
+_SPEED = 64
+"""Multiplications in a product of matrices that take as long as moving one number."""
 
 
 class Sums(NamedTuple):
@@ -159,12 +163,15 @@ class Accumulator:
         weights = None if self._weights is None else self._weights[: self._filled]
         with np.errstate(all="ignore"):  # what is not finite is inspected below
             weighted = buffer if weights is None else buffer * weights
-            sums, gram = weighted.sum(axis=1), weighted @ buffer.T
-        if self._spoiled or not np.isfinite(gram.diagonal()).all():
+            sums = weighted.sum(axis=1)
+            squares = np.einsum("ij,ij->i", weighted, buffer)
+        if self._spoiled or not np.isfinite(squares).all():
             self._inspect(buffer)
         if not self._spoiled:
             self._sums += sums
-            self._gram += gram
+            # Upper triangle only, and in blocks, so that Ctrl-C does not wait for large tables.
+            for start, stop in row_blocks(len(buffer), self._filled * len(buffer) // _SPEED):
+                self._gram[start:stop, start:] += weighted[start:stop] @ buffer[start:].T
         self._filled = 0
 
     def _inspect(self, buffer: Floats) -> None:
@@ -187,4 +194,6 @@ class Accumulator:
         if self._spoiled:
             raise DataError(OVERFLOW)
         assert self._shift is not None
-        return Sums(self._weight, self._shift, self._sums, (self._gram + self._gram.T) / 2)
+        mirror(self._gram)
+        self._gram.flags.writeable = False
+        return Sums(self._weight, self._shift, self._sums, self._gram)

@@ -18,6 +18,7 @@ from isthmus.statistics.checks import refuse_empty
 from isthmus.statistics.duplicates import same_blocks
 from isthmus.statistics.level_pairs import level_pairs
 from isthmus.statistics.schema import Kind, Role, Schema, Variable
+from isthmus.statistics.symmetry import row_blocks, symmetrise
 from isthmus.statistics.versions import FIRST_MOMENTS, schema_of_first_version
 from isthmus.types import Floats, Integers
 
@@ -28,7 +29,11 @@ FORMAT = "isthmus-moments/2"
 
 
 def _frozen(values: ArrayLike) -> Floats:
-    """Return a read-only copy in float64."""
+    """Return a read-only copy in float64, or the array itself if it is one already."""
+    if isinstance(values, np.ndarray) and values.dtype == np.float64:
+        flags = values.flags
+        if flags.owndata and flags.c_contiguous and not flags.writeable:
+            return values
     array = np.array(values, dtype=np.float64, order="C")
     array.flags.writeable = False
     return array
@@ -146,8 +151,12 @@ class Moments(Statistic):
 
     @cached_property
     def _scatter(self) -> Floats:
-        scatter = self.gram - np.outer(self.sums, self.sums / self.n)
-        scatter = (scatter + scatter.T) / 2
+        scatter = np.empty_like(self.gram)
+        mean = self.sums / self.n
+        for start, stop in row_blocks(len(scatter), len(scatter)):
+            outer = np.outer(self.sums[start:stop], mean)
+            np.subtract(self.gram[start:stop], outer, out=scatter[start:stop])
+        symmetrise(scatter)
         # Rounding must not leave a negative sum of squares.
         np.fill_diagonal(scatter, np.maximum(scatter.diagonal(), 0.0))
         scatter.flags.writeable = False
