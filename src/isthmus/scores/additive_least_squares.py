@@ -12,6 +12,7 @@ from isthmus.errors import MismatchError
 from isthmus.objectives import ADDITIVE_MODEL, AdditiveLoss, Capabilities, QuadraticAdditiveLoss
 from isthmus.scores.base import Score
 from isthmus.statistics import Basis, Chebyshev, Kind, Moments
+from isthmus.statistics.symmetry import symmetrise
 
 _DEPENDENT = 1e-8
 
@@ -54,14 +55,20 @@ class AdditiveLeastSquares(Score[Moments, AdditiveLoss]):
         targets = [start for start, _ in schema.blocks]
         if not self.equal_variances:
             covariance = _standardised(covariance, targets)
-        blocks = [list(range(start + 1, stop)) for start, stop in schema.blocks]
-        mapping, owner = _whitened(covariance, blocks)
-        inner = mapping.T @ covariance @ mapping
+        maps = [
+            _whitening(covariance[start + 1 : stop, start + 1 : stop])
+            for start, stop in schema.blocks
+        ]
+        firsts = [start + 1 for start, _ in schema.blocks]
+        owner = np.repeat(np.arange(len(maps)), [m.shape[1] for m in maps])
+        whitened = _mapped(covariance, firsts, maps)
+        inner = _mapped(whitened.T, firsts, maps)
+        symmetrise(inner)
         return QuadraticAdditiveLoss(
             schema.names,
             owner,
-            (inner + inner.T) / 2,
-            mapping.T @ covariance[:, targets],
+            inner,
+            whitened[:, targets],
             covariance[targets, targets],
             profiled=not self.equal_variances,
             sample_size=statistics.n,
@@ -77,20 +84,26 @@ def _standardised(covariance: NDArray[np.float64], targets: list[int]) -> NDArra
     return scaled
 
 
-def _whitened(
-    covariance: NDArray[np.float64], blocks: list[list[int]]
-) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Return a map from each block to uncorrelated columns of variance one, and their owners.
+def _whitening(covariance: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return a map from the features of a node to uncorrelated ones of variance one.
 
-    In the new columns, the norm of the coefficients is the standard deviation of the curve.
-    Constant combinations, for example of a column with few distinct values, are left out.
+    In these, the norm of the coefficients is the standard deviation of the curve. Constant
+    combinations, for example of a column with few distinct values, are left out.
     """
-    parts, owner = [], []
-    for node, columns in enumerate(blocks):
-        values, vectors = np.linalg.eigh(covariance[np.ix_(columns, columns)])
-        kept = values > _DEPENDENT * max(float(values.max(initial=0.0)), 1e-300)
-        part = np.zeros((len(covariance), int(kept.sum())))
-        part[columns] = vectors[:, kept] / np.sqrt(values[kept])
-        parts.append(part)
-        owner += [node] * part.shape[1]
-    return np.concatenate(parts, axis=1), np.array(owner, dtype=np.int64)
+    values, vectors = np.linalg.eigh(covariance)
+    kept = values > _DEPENDENT * max(float(values.max(initial=0.0)), 1e-300)
+    mapping: NDArray[np.float64] = vectors[:, kept] / np.sqrt(values[kept])
+    return mapping
+
+
+def _mapped(
+    rows: NDArray[np.float64], firsts: list[int], maps: list[NDArray[np.float64]]
+) -> NDArray[np.float64]:
+    """Apply the map of each node to its rows, of which the first is given."""
+    mapped = np.empty((sum(m.shape[1] for m in maps), rows.shape[1]))
+    at = 0
+    for first, mapping in zip(firsts, maps, strict=True):
+        features, size = mapping.shape
+        np.matmul(mapping.T, rows[first : first + features], out=mapped[at : at + size])
+        at += size
+    return mapped
