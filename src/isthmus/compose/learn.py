@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from functools import partial
 
@@ -61,7 +62,8 @@ def learn(
     seed
         Random seed. The same seed gives the same graph.
     time_limit
-        Stop after this many seconds and return the best graph so far.
+        Stop after this many seconds and return the best graph so far. Reading a table in memory
+        is included; waiting for a database or for the sites of a federation is not.
     progress
         True, False, or a function that is called with a :class:`~isthmus.runs.Progress`. By
         default progress is shown if standard error is a terminal and the search takes long.
@@ -74,12 +76,15 @@ def learn(
     """
     seed, time_limit = check_seed(seed), check_time_limit(time_limit)
     check_progress(progress)
+    begin = time.monotonic()
     problem = prepare(data, score=score, search=search, knowledge=knowledge, kinds=kinds)
     objective = problem.objective
     if search is None:
         search, reason = choose_search(problem.schema, problem.score, objective)
     else:
         reason = "as requested"
+    if time_limit is not None:
+        time_limit -= time.monotonic() - begin - problem.waited
     result, status = _search(
         search, objective, problem.constraints, seed, time_limit, progress, problem.score
     )

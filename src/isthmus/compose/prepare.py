@@ -6,6 +6,7 @@ refuse the same things in the same words.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, final
@@ -24,7 +25,7 @@ from isthmus.errors import MismatchError
 from isthmus.graphs import DAG, BoundKnowledge, Knowledge
 from isthmus.objectives import LOCAL_SCORES, Objective
 from isthmus.searches.base import Accepts
-from isthmus.sources import Precomputed, Source, WithFeatures, as_source
+from isthmus.sources import Frame, Precomputed, Source, WithFeatures, as_source
 from isthmus.statistics import Kind, Schema, Statistic
 
 
@@ -47,6 +48,8 @@ class Problem:
         The score bound to the statistics.
     knowledge
         Background knowledge as the user gave it, and that time does not run backwards.
+    waited
+        Seconds until a source other than a table in memory had given the statistics.
     """
 
     source: Source
@@ -56,6 +59,7 @@ class Problem:
     statistics: Statistic
     objective: Objective
     knowledge: Knowledge
+    waited: float
 
     @property
     def constraints(self) -> BoundKnowledge:
@@ -101,7 +105,9 @@ def prepare(
         accepts = check_search(search).accepts
     if dag is not None:
         dag = check_dag(dag)
+    begin = time.monotonic()
     source = as_source(data, kinds=kinds, integers=None if score is None else score.kind)
+    in_memory = isinstance(source, Frame)
     schema = source.schema()
     if score is None:
         chosen, reason = choose_score(schema, search, accepts)
@@ -112,10 +118,11 @@ def prepare(
     _require_kind(chosen, variables)
     source = _with_features(source, chosen)
     statistics = _gather(source, chosen, dag)
+    waited = 0.0 if in_memory else time.monotonic() - begin
     objective: Objective = chosen.bind(statistics)
     require_capability(chosen, objective.capabilities, accepts, search)
     known = known.with_time({n: lag for n, lag in schema.lag_of.items() if n in objective.nodes})
-    return Problem(source, schema, chosen, reason, statistics, objective, known)
+    return Problem(source, schema, chosen, reason, statistics, objective, known, waited)
 
 
 def require_capability(
