@@ -14,7 +14,11 @@ python="${PYTHON:-python3}"
 cmake -S . -B "build/$variant" -G Ninja $options \
   -DPython_EXECUTABLE="$(command -v "$python")" -Dnanobind_DIR="$("$python" -m nanobind --cmake_dir)" >/dev/null
 ninja -C "build/$variant" -j2 _native
-cp build/"$variant"/_native*.so src/isthmus/kernels/
+# Moved into place, because a running process may have the old module mapped.
+for module in build/"$variant"/_native*.so; do
+  cp "$module" src/isthmus/kernels/new.so
+  mv src/isthmus/kernels/new.so src/isthmus/kernels/"$(basename "$module")"
+done
 if [ "$variant" = release ]; then
   # The stub is checked in, so that type checkers need no build; .ci/run compares the two.
   PYTHONPATH=src/isthmus/kernels "$python" -m nanobind.stubgen -q -m _native -o src/isthmus/kernels/_native.pyi

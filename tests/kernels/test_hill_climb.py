@@ -14,7 +14,7 @@ import pytest
 from tests.kernels.problems import Problem, bic, problem
 
 from isthmus.kernels.hill_climb import HillClimbRun
-from isthmus.kernels.scoring import LocalScore, foreign_score, local, python_score
+from isthmus.kernels.scoring import LocalScore, local, python_score
 
 DATA = Path(os.environ.get("ISTHMUS_DATA", Path(__file__).parents[3] / "shared" / "data"))
 
@@ -206,8 +206,7 @@ def test_at_least_as_good_as_pyagrum(network: str, seed: int) -> None:
     names = np.array(drawn.dag.nodes)[np.random.default_rng(seed).permutation(len(drawn.dag.nodes))]
     rows = {str(name): drawn.data[name] for name in names}
     objective: Any = ist.BIC().bind(ist.summarise(rows, plan=Plan.everything()))  # type: ignore[arg-type]
-    score = foreign_score(len(names), objective.handle, keep=objective)
-    run = HillClimbRun(score, seed=0)
+    run = HillClimbRun(objective.kernel, seed=0)
     while not run.step():
         pass
     assert run.best()[1] >= PYAGRUM[network][seed]

@@ -160,7 +160,14 @@ def test_same_seed_same_graph() -> None:
     assert run(Boss(), local, seed=4) == run(Boss(), local, seed=4)
 
 
-@pytest.mark.parametrize("search", [Boss(), HillClimb()])
+def test_the_graph_does_not_depend_on_the_number_of_threads() -> None:
+    local = objective(3, 10, edges=25)
+    known = Knowledge(forbidden=[(local.nodes[0], local.nodes[1])])
+    one, two = (run(Boss(jobs=k), local, known, seed=4) for k in (1, 2))
+    assert one == two
+
+
+@pytest.mark.parametrize("search", [Boss(), Boss(jobs=2), HillClimb()])
 def test_an_error_in_a_score_reaches_the_user(search: Search[LocalScore]) -> None:
     def broken(child: int, parents: tuple[int, ...]) -> float:
         if len(parents) > 1:

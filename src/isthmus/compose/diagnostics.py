@@ -10,6 +10,7 @@ from isthmus.errors import DataWarning
 from isthmus.graphs import DAG
 from isthmus.objectives import ADDITIVE_MODEL, PARAMETRIC_MODEL, SECOND_MOMENTS, Objective
 from isthmus.statistics import Moments, Statistic
+from isthmus.statistics.relations import linear_relations
 
 _VARSORTABLE = 0.9
 """Fraction of directed paths along which the variance grows that is worth a warning."""
@@ -17,6 +18,8 @@ _EQUAL = 1e-4
 """Largest relative difference of variances that are called equal: standardised, then rounded."""
 _FEWEST_EDGES = 3
 """With fewer edges that fraction says little."""
+_MOST_SHOWN = 5
+"""Number of linear relations that are listed."""
 _ROWS_PER_VARIABLE = 1.0
 """With no more rows than variables, edges rest on very little; see the table of false edges."""
 
@@ -25,6 +28,7 @@ def diagnose(objective: Objective, statistics: Statistic, dag: DAG) -> tuple[str
     """Return notes about degenerate columns, few rows and scales, and issue them as warnings."""
     notes = (
         *_degenerate_columns(statistics),
+        *_linear_relations(statistics),
         *_few_rows(objective, statistics),
         *_varsortable(objective, dag),
         *_standardised(objective, statistics),
@@ -50,6 +54,30 @@ def _degenerate_columns(statistics: Statistic) -> tuple[str, ...]:
             "The edges between them and to others are arbitrary; keep one of each."
         )
     return tuple(notes)
+
+
+def _linear_relations(statistics: Statistic) -> tuple[str, ...]:
+    """Name columns that are exact linear combinations of others, apart from mere copies."""
+    moments = statistics.without_rows()
+    if not isinstance(moments, Moments):
+        return ()
+    copies = [set(group) for group in statistics.duplicates()]
+    relations = [
+        list(group)
+        for group in linear_relations(moments)
+        if not any(set(group) <= copy for copy in copies)
+    ]
+    if not relations:
+        return ()
+    shown = ", ".join(map(str, relations[:_MOST_SHOWN]))
+    more = len(relations) - _MOST_SHOWN
+    note = (
+        f"Columns with an exact linear relation: {shown}"
+        + (f" and {more} more" if more > 0 else "")
+        + ". One of each group is determined by the others, as a total is by its parts. The data "
+        "cannot tell which one; leave one of them out."
+    )
+    return (note,)
 
 
 def _few_rows(objective: Objective, statistics: Statistic) -> tuple[str, ...]:

@@ -8,6 +8,9 @@ import numpy
 from numpy.typing import NDArray
 
 
+def source_hash() -> str:
+    """SHA-256 of the sources that this module was compiled from."""
+
 class CountingMethod(enum.Enum):
     FASTEST = 0
 

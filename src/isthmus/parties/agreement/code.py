@@ -7,17 +7,19 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from isthmus.errors import StudyError
+from isthmus.kernels.build import source_hash
 from isthmus.parties.identity import digest
 
 
 @lru_cache(maxsize=1)
 def code_hash() -> str:
-    """Return the SHA-256 of the source files of this package as installed.
+    """Return the SHA-256 of the source files of this package.
 
-    It depends on the paths of the files within the package and on their contents, and not on where
-    the package is installed.
+    It covers the Python files as installed, with their paths within the package, and the C++ files
+    that the core was compiled from. It does not depend on where the package is installed, nor on
+    the compiler.
     """
-    return hash_of_package(package_folder())
+    return hash_of_package(package_folder(), source_hash())
 
 
 def package_folder() -> Path:
@@ -31,11 +33,11 @@ def package_folder() -> Path:
     return Path(spec.origin).parent
 
 
-def hash_of_package(root: Path) -> str:
-    """Return the SHA-256 of all source files below a folder."""
+def hash_of_package(root: Path, core: str) -> str:
+    """Return the SHA-256 of all Python files below a folder and of the compiled core's hash."""
     parts: list[bytes] = []
     for path in sorted(root.rglob("*.py"), key=lambda path: path.relative_to(root).as_posix()):
         parts += [path.relative_to(root).as_posix().encode(), path.read_bytes()]
     if not parts:
         raise StudyError(f"There are no source files in {root}, so they have no hash.")
-    return "sha256:" + digest(*parts).hex()
+    return "sha256:" + digest(*parts, core.encode()).hex()

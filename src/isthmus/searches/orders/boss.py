@@ -7,12 +7,13 @@ decomposable score; on score-equivalent ones it is the most accurate search in o
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar, final
 
 import numpy as np
 
 from isthmus.graphs import BoundKnowledge
-from isthmus.kernels.orders import BossRun
+from isthmus.kernels.orders import BossRun, ParallelBossRun
 from isthmus.objectives import LOCAL_SCORES, PARENT_SETS, LocalScore, ScoreTable
 from isthmus.options import require_integer
 from isthmus.searches.base import Accepts, Run, Search, SearchResult
@@ -35,15 +36,22 @@ class Boss(Search[LocalScore]):
         parents replace the trees.
     max_parents
         Maximum number of parents of a node; None for no limit.
+    jobs
+        Number of threads among which the starts are divided; 0 for one per processor. Each start
+        then has trees and random numbers of its own: the graph does not depend on the number of
+        threads, but it may differ from the graph that is found with None, one start after another.
+        Not used with a score table.
     """
 
     starts: int = 4
     max_parents: int | None = None
+    jobs: int | None = None
     accepts: ClassVar[Accepts] = (LOCAL_SCORES, PARENT_SETS)
 
     def __post_init__(self) -> None:
         require_integer(self, "starts", least=1)
         require_integer(self, "max_parents", least=0, optional=True)
+        require_integer(self, "jobs", least=0, optional=True)
 
     def begin(
         self,
@@ -59,7 +67,8 @@ class Boss(Search[LocalScore]):
             )
             return BossTableRun(self.starts, orders)
         score = LOCAL_SCORES.require(objective).kernel
-        run = BossRun(
+        kind = BossRun if self.jobs is None else partial(ParallelBossRun, jobs=self.jobs)
+        run = kind(
             score,
             rng,
             starts=self.starts,
@@ -72,7 +81,7 @@ class Boss(Search[LocalScore]):
 
 @final
 class _BossRun(Run[SearchResult]):
-    def __init__(self, run: BossRun) -> None:
+    def __init__(self, run: BossRun | ParallelBossRun) -> None:
         self._run = run
 
     def step(self) -> bool:

@@ -1,0 +1,57 @@
+"""Exact linear relations between columns, such as those of totals and their parts."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from isthmus.statistics.moments import Moments, correlate
+from isthmus.types import Floats
+
+_DETERMINED = 1e-10
+"""Share of its variance below which the rest of a column counts as determined by others."""
+_SHARE = 1e-4
+"""Smallest coefficient, between columns of variance one, that makes a column part of a relation."""
+_MOST_COLUMNS = 2000
+"""Up to this many columns the search takes well under a second."""
+
+
+def linear_relations(moments: Moments) -> tuple[tuple[str, ...], ...]:
+    """Return groups of variables of which one is an exact linear combination of the others.
+
+    There is one group per relation. Constants take part in none. With no more rows than columns,
+    every column is a combination of others, and nothing is returned; nor for very many columns.
+    """
+    moments = moments.without_features()
+    p = moments.schema.width
+    if p < 2 or moments.n <= p + 1 or p > _MOST_COLUMNS:
+        return ()
+    owner = np.repeat(
+        np.arange(len(moments.blocks)), [stop - start for start, stop in moments.blocks]
+    )
+    constant = np.isin(owner, moments.schema.indices(moments.constants()))
+    columns = np.flatnonzero(~constant & (np.diagonal(moments.scatter()) > 0.0))
+    correlation = correlate(moments.scatter())[0][np.ix_(columns, columns)]
+    if _has_full_rank(correlation):
+        return ()
+    from scipy.linalg import cho_solve, lapack  # half a second, so only where it is needed
+
+    factor, pivots, rank, _ = lapack.dpstrf(correlation, tol=_DETERMINED, lower=1)
+    order = pivots - 1
+    kept, dependent = order[:rank], order[rank:]
+    names = moments.schema.names
+    groups = []
+    for column in sorted(dependent.tolist()):
+        weights = cho_solve((factor[:rank, :rank], True), correlation[kept, column])
+        members = {int(owner[columns[column]])}
+        members.update(owner[columns[kept[np.abs(weights) > _SHARE]]].tolist())
+        if len(members) > 1:
+            groups.append(tuple(names[v] for v in sorted(members)))
+    return tuple(dict.fromkeys(groups))
+
+
+def _has_full_rank(correlation: Floats) -> bool:
+    try:
+        pivots = np.diagonal(np.linalg.cholesky(correlation)) ** 2
+    except np.linalg.LinAlgError:
+        return False
+    return bool(pivots.min() > 100.0 * _DETERMINED)
