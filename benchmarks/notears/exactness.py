@@ -17,7 +17,7 @@ import official
 from cases import draw, one_thread
 
 from isthmus.graphs import Knowledge
-from isthmus.numerics import columns
+from isthmus.kernels.continuous import OrderedLassos
 from isthmus.objectives import QuadraticLoss
 from isthmus.searches import Notears, drive
 
@@ -27,20 +27,19 @@ RESULTS = Path(__file__).resolve().parents[1] / "results"
 def exact(matrix: np.ndarray, penalty: float) -> tuple[float, np.ndarray]:
     """Give the least objective over all graphs, and its weights [from, to]."""
     d = len(matrix)
-    room = columns.new_room(d)
-    problem = columns.Problem(
-        matrix, np.ones(d), np.full((d, d), penalty), ~np.eye(d, dtype=np.bool_),
-        np.zeros((d, d), np.bool_),
+    lassos = OrderedLassos(
+        np.ascontiguousarray(matrix), scale=np.ones(d), penalties=np.full((d, d), penalty),
+        allowed=~np.eye(d, dtype=np.bool_), required=np.zeros((d, d), np.bool_), tolerance=1e-12,
     )  # fmt: skip
 
     def lasso(child: int, chosen: int) -> tuple[float, np.ndarray]:
-        """One column, by a state in which only ``child`` has predecessors that count."""
+        """One column, by an order in which its predecessors come first."""
         before = [v for v in range(d) if chosen >> v & 1 and v != child]
         after = [v for v in range(d) if v not in before and v != child]
-        order = np.array([*before, child, *after], dtype=np.int64)
-        state = columns.new_ordered(order, np.zeros((d, d)))
-        columns.settle(problem, state, child, child + 1, 1e-12, room)
-        return state.value[child] + 0.5 * matrix[child, child], state.incoming[child].copy()
+        lassos.start(np.array([*before, child, *after]), np.zeros((d, d)))
+        while not lassos.step():
+            pass
+        return lassos.values()[child] + 0.5 * matrix[child, child], lassos.weights()[:, child]
 
     best = np.zeros(1 << d)
     last = np.zeros(1 << d, dtype=int)

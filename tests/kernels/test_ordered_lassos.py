@@ -128,6 +128,17 @@ def test_neighbours_of_a_variable_that_moved_are_stirred() -> None:
     np.testing.assert_array_equal(native.stirred(), [1])
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_what_a_sweep_reports_is_exact_although_losses_are_estimated(seed: int) -> None:
+    d, worth = 40, 0.05
+    native = settled(random_moments(d, 300, seed), np.random.default_rng(seed).permutation(d))
+    before = native.values().sum()
+    native.sweep(np.arange(d), least=0.5 * worth, worth=worth)
+    finish(native)
+    assert native.fell > worth
+    assert native.fell == pytest.approx(before - native.values().sum(), abs=1e-9)
+
+
 @pytest.mark.parametrize("worth", [0.0, 0.02])
 def test_slices_do_not_change_the_result(worth: float) -> None:
     d, results = 60, []

@@ -65,6 +65,35 @@ class MomentsLoss(SmoothLoss):
         self.matrix = matrix
         self.rows = rows
 
+    def value_and_gradient(self, weights: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        return self.columns(weights, 0, len(self.matrix))
+
+    @abstractmethod
+    def columns(
+        self, weights: NDArray[np.float64], start: int, stop: int
+    ) -> tuple[float, NDArray[np.float64]]:
+        """Return the share of the loss of nodes ``start`` to ``stop``, and its gradient.
+
+        Parameters
+        ----------
+        weights
+            Weights of all edges.
+        start, stop
+            The nodes. The gradient has one column for each of them.
+        """
+
+    def residuals(
+        self, weights: NDArray[np.float64], start: int, stop: int
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the columns ``start`` to ``stop`` of ``I - W``, and of ``S (I - W)``."""
+        residual = -weights[:, start:stop]
+        own = np.arange(residual.shape[1])
+        residual[start + own, own] += 1.0
+        rows = np.flatnonzero(residual.any(axis=1))
+        if 2 * len(rows) > len(residual):
+            return residual, self.matrix @ residual
+        return residual, self.matrix[:, rows] @ residual[rows]
+
     def subset_score(self, price: float) -> LocalScore:
         """Return the local score of parent sets: the negative minimum of the loss minus a penalty.
 
@@ -88,9 +117,10 @@ class QuadraticLoss(MomentsLoss):
 
     equivalent = False
 
-    def value_and_gradient(self, weights: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        residual = np.eye(len(self.matrix)) - weights
-        product = self.matrix @ residual
+    def columns(
+        self, weights: NDArray[np.float64], start: int, stop: int
+    ) -> tuple[float, NDArray[np.float64]]:
+        residual, product = self.residuals(weights, start, stop)
         return 0.5 * float(np.vdot(residual, product)), -product
 
 
@@ -110,12 +140,12 @@ class LikelihoodLoss(MomentsLoss):
 
     equivalent = True
 
-    def value_and_gradient(self, weights: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        residual = np.eye(len(self.matrix)) - weights
-        product = self.matrix @ residual
-        variances = np.maximum(
-            np.einsum("ij,ij->j", residual, product), _DETERMINED * np.diagonal(self.matrix)
-        )
+    def columns(
+        self, weights: NDArray[np.float64], start: int, stop: int
+    ) -> tuple[float, NDArray[np.float64]]:
+        residual, product = self.residuals(weights, start, stop)
+        least = _DETERMINED * np.diagonal(self.matrix)[start:stop]
+        variances = np.maximum(np.einsum("ij,ij->j", residual, product), least)
         variances = np.where(variances > 0.0, variances, 1.0)
         return 0.5 * float(np.log(variances).sum()), -product / variances
 

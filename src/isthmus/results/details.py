@@ -125,7 +125,8 @@ class WeightDetails(SearchDetails):
     objective
         Value of the penalised objective.
     kkt_residual
-        Largest violation of the optimality conditions.
+        Largest violation of the optimality conditions; NaN if the search was stopped before it had
+        solved its first problem.
     criterion
         Value of the criterion that chose penalty and threshold; None if both were given.
     path

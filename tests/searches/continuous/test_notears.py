@@ -15,13 +15,14 @@ from numpy.typing import NDArray
 from isthmus import simulate
 from isthmus.errors import MismatchError
 from isthmus.graphs import DAG, Knowledge
+from isthmus.kernels.continuous import BarrierSweeps, OrderedLassos
 from isthmus.metrics import shd
-from isthmus.numerics import column_orders, columns
 from isthmus.objectives.smooth import LikelihoodLoss, QuadraticLoss, SmoothLoss
 from isthmus.results.status import Ending, Status
 from isthmus.scores.least_squares import LeastSquares
 from isthmus.scores.linear_likelihood import LinearLikelihood
 from isthmus.searches.base import SearchResult, drive
+from isthmus.searches.continuous.cuts import best_cut
 from isthmus.searches.continuous.notears import Notears
 from isthmus.searches.continuous.notears_penalties import (
     L1,
@@ -29,10 +30,10 @@ from isthmus.searches.continuous.notears_penalties import (
     EqualNoiseEBIC,
     QuasiMCP,
     RefitEBIC,
-    best_cut,
 )
-from isthmus.searches.continuous.refinement import shaken_order, strongest_order
+from isthmus.searches.continuous.refinement import shaken_order
 from isthmus.searches.continuous.relaxation import Exponential
+from isthmus.searches.continuous.steps import finish
 from isthmus.sources import Frame
 
 Floats = NDArray[np.float64]
@@ -148,15 +149,17 @@ def test_columns_along_an_order_are_exact_lassos(seed: int, weight: float) -> No
     data = drawn(seed, 8, n=100, edges=16)
     matrix, d = covariance(data), 8
     order = np.random.default_rng(seed).permutation(d).astype(np.int64)
-    problem = columns.Problem(
-        matrix, np.ones(d), np.full((d, d), weight), ~np.eye(d, dtype=np.bool_),
-        np.zeros((d, d), np.bool_),
+    lassos = OrderedLassos(
+        matrix, scale=np.ones(d), penalties=np.full((d, d), weight),
+        allowed=~np.eye(d, dtype=np.bool_), required=np.zeros((d, d), np.bool_), tolerance=1e-10,
     )  # fmt: skip
-    state = column_orders.new_ordered(order, np.zeros((d, d)))
-    column_orders.settle(problem, state, 0, d, 1e-10, columns.new_room(d))
+    lassos.start(order, np.zeros((d, d)))
+    while not lassos.step():
+        pass
+    values = lassos.values()
     for place, child in enumerate(order.tolist()):
         slow = slow_lasso(matrix, child, tuple(order[:place].tolist()), weight)
-        assert state.value[child] + matrix[child, child] / 2 == pytest.approx(slow, abs=1e-8)
+        assert values[child] + matrix[child, child] / 2 == pytest.approx(slow, abs=1e-8)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -164,22 +167,22 @@ def test_a_barrier_column_is_a_minimum(seed: int) -> None:
     """Against differences of the whole objective in every weight of the column."""
     data = drawn(seed, 6, n=200, edges=12)
     matrix, d, t = covariance(data), 6, 0.7
-    problem = columns.Problem(
-        matrix, np.ones(d), np.full((d, d), 0.1), ~np.eye(d, dtype=np.bool_),
-        np.zeros((d, d), np.bool_),
-    )  # fmt: skip
-    incoming, room = np.zeros((d, d)), columns.new_room(d)
-    inverse = np.eye(d)
+    sweeps = BarrierSweeps(matrix, allowed=~np.eye(d, dtype=np.bool_))
     for _ in range(400):
-        columns.sweep(problem, incoming, inverse, np.arange(d), t, 1.0, 1e-12, room)
+        sweeps.begin(
+            np.arange(d), scale=np.ones(d), penalties=np.full((d, d), 0.1), barrier=t,
+            tolerance=1e-12,
+        )  # fmt: skip
+        while not sweeps.step():
+            pass
 
     def whole(weights: Floats) -> float:
         loss = QuadraticLoss(data.dag.nodes, matrix).value_and_gradient(weights)[0]
         barrier = np.linalg.slogdet(np.eye(d) - weights * weights)[1]
         return float(loss + 0.1 * np.abs(weights).sum() - t * barrier)
 
-    weights = incoming.T
-    np.testing.assert_allclose(inverse, np.linalg.inv(np.eye(d) - weights**2), atol=1e-8)
+    weights = sweeps.weights()
+    assert sweeps.inverse_error() < 1e-8
     at = whole(weights)
     assert np.count_nonzero(weights) > d
     for i, j in itertools.product(range(d), range(d)):
@@ -378,7 +381,7 @@ def test_a_run_can_be_stopped_at_any_step() -> None:
 
 
 def test_a_stopped_run_keeps_what_moves_have_gained(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("isthmus.searches.continuous.refinement._SLICE", 0.0)  # a step is one move
+    monkeypatch.setattr("isthmus.searches.continuous.refinement._SLICE", 1e-4)
     loss = quadratic(drawn(3, 40, n=60))
     rng = np.random.default_rng(0)
     going = Notears(penalty=0.05, threshold=0.1).begin(loss, Knowledge().bind(loss.nodes), rng)
@@ -440,7 +443,7 @@ def test_the_best_cut_is_the_best_of_all_thresholds(by: Criterion) -> None:
         return slow_criterion(by, matrix, kept, n)
 
     values = [slow(t) for t in [*np.abs(weights[weights != 0]).tolist(), np.inf]]
-    cut = best_cut(weights, matrix, n, np.zeros((d, d), np.bool_), by)
+    cut = finish(best_cut(weights, matrix, n, np.zeros((d, d), np.bool_), by))
     assert cut.criterion == pytest.approx(min(values), rel=1e-9)
     assert slow(cut.threshold) == pytest.approx(min(values), rel=1e-9)
 
@@ -452,7 +455,10 @@ def test_the_criterion_for_equal_noise_sees_units_only_if_they_differ() -> None:
     none = np.zeros_like(kept)
 
     def gain(matrix: Floats) -> float:
-        found = [best_cut(np.zeros((8, 8)), matrix, 50, g, EqualNoiseEBIC()) for g in (kept, none)]
+        found = [
+            finish(best_cut(np.zeros((8, 8)), matrix, 50, graph, EqualNoiseEBIC()))
+            for graph in (kept, none)
+        ]
         assert found[0].criterion is not None
         assert found[1].criterion is not None
         return found[0].criterion - found[1].criterion
@@ -511,17 +517,6 @@ def test_many_variables_are_moved_by_what_promises(monkeypatch: pytest.MonkeyPat
     assert number(found, "kkt_residual") < 1e-8
     assert found.score < alone
     assert found.score - full < 0.05 * (alone - full)
-
-
-def test_strongest_order_keeps_the_strongest_edges() -> None:
-    weights = np.array([[0.0, 3.0, 0.0], [1.0, 0.0, 2.0], [2.5, 0.0, 0.0]])
-    # 0 -> 1 first, then 2 -> 0; 1 -> 2 would close a cycle.
-    order = strongest_order(weights, np.zeros((3, 3), np.bool_)).tolist()
-    assert order == [2, 0, 1]
-    required = np.zeros((3, 3), np.bool_)
-    required[1, 0] = True
-    order = strongest_order(weights, required).tolist()
-    assert order.index(1) < order.index(0)
 
 
 def test_a_shaken_order_moves_few_and_keeps_required_edges_forward() -> None:

@@ -15,8 +15,9 @@ from isthmus.graphs import DAG, Knowledge
 from isthmus.metrics import shd
 from isthmus.objectives.smooth import LikelihoodLoss, QuadraticLoss
 from isthmus.searches.base import SearchResult, drive
+from isthmus.searches.continuous.cuts import left_by
 from isthmus.searches.continuous.notears import Notears
-from isthmus.searches.continuous.notears_penalties import EdgePrice, EqualNoiseEBIC, left_by
+from isthmus.searches.continuous.notears_penalties import EdgePrice, EqualNoiseEBIC
 
 Floats = NDArray[np.float64]
 

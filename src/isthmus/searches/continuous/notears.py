@@ -9,7 +9,6 @@ minimum of the problem itself and not only of a relaxation.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, final
 
@@ -17,27 +16,27 @@ import numpy as np
 
 from isthmus.errors import MismatchError
 from isthmus.graphs import BoundKnowledge
-from isthmus.graphs.adjacency import transitive_closure
+from isthmus.kernels.continuous import order_along, reachable
 from isthmus.objectives import SECOND_MOMENTS
 from isthmus.objectives.local import LocalScore
 from isthmus.objectives.smooth import LikelihoodLoss, MomentsLoss, SmoothLoss
 from isthmus.results.details import WeightDetails
 from isthmus.searches.base import Accepts, Run, Search, SearchResult
+from isthmus.searches.continuous.cuts import Cut, best_cut, cut_at, judged, left_by
 from isthmus.searches.continuous.notears_candidates import TIE, Candidate, best_of
 from isthmus.searches.continuous.notears_penalties import (
     L1,
     Criterion,
-    Cut,
     EdgePrice,
     EqualNoiseEBIC,
     L1ByParent,
     Penalty,
-    QuasiMCP,
     RefitEBIC,
-    best_cut,
-    cut_at,
-    judged,
-    left_by,
+)
+from isthmus.searches.continuous.penalty_path import (
+    noise_variance,
+    penalty_path,
+    standardised,
 )
 from isthmus.searches.continuous.refinement import (
     COARSE,
@@ -45,17 +44,12 @@ from isthmus.searches.continuous.refinement import (
     kkt_residual,
     lasso_along,
     shaken_order,
-    strongest_order,
     subsets_along,
 )
-from isthmus.searches.continuous.relaxation import Acyclicity, LogDet, Task
+from isthmus.searches.continuous.relaxation import Acyclicity, LogDet, Relaxation, Task
+from isthmus.searches.continuous.steps import Steps, finish, finish_within
 from isthmus.types import Floats, Integers
 
-_PATH = (1.0, 0.5, 0.25, 0.125)
-"""Default penalties, as shares of the largest gradient that noise alone reaches.
-
-They are tried in turn until the criterion rises.
-"""
 _MANY = 50
 """Up to this many variables, every penalty is solved in full and orders are perturbed."""
 _SHARPENED = 100
@@ -66,6 +60,10 @@ _FRESH = 4
 _ROUNDS = 3
 _EVIDENCE = 10.0
 """Nats by which a refined graph must be better: with few rows, ℓ1 makes fewer errors."""
+_PROVISIONAL = 0.3
+"""Threshold of a run that was stopped before a criterion could choose one."""
+_PATIENCE = 0.05
+"""Seconds to choose the threshold of a run that is stopped."""
 
 
 @final
@@ -130,10 +128,11 @@ class _NotearsRun(Run[SearchResult]):
         self._criterion = options.criterion or fallback
         self._unit = np.ones(len(loss.nodes))
         if isinstance(loss, LikelihoodLoss):
-            loss, self._unit = _standardised(loss)
-        closure = transitive_closure(knowledge.required)
+            loss, self._unit = standardised(loss)
+        closure = reachable(knowledge.required)
         self._task = Task(loss, ~knowledge.forbidden & ~closure.T, knowledge.required, rng)
-        self._penalties = _path(options, loss)
+        starts = max(options.starts, 1) if options.refine else 1
+        self._penalties = penalty_path(options.penalty, loss, starts)
         if options.threshold is None and loss.rows is None:
             raise MismatchError(
                 "The objective does not know its number of rows, so no criterion can choose: "
@@ -143,6 +142,7 @@ class _NotearsRun(Run[SearchResult]):
         self._text, self._done = "start", 0.0
         self._raw: Floats = np.zeros((len(loss.nodes), len(loss.nodes)))
         self._kept: list[Candidate] = []
+        self._relaxing: Relaxation | None = None
         self._refining: Refinement | None = None
         self._best_order = np.empty(0, np.int64)
         self._score: LocalScore | None = None
@@ -150,32 +150,35 @@ class _NotearsRun(Run[SearchResult]):
 
     def step(self) -> bool:
         """Advance to the next point at which the run can be stopped."""
-        return next(self._work, None) is None
+        return bool(next(self._work, True))
 
-    def _stages(self) -> Iterator[bool]:
+    def _stages(self) -> Steps[None]:
         many = len(self._penalties)
         refined: Refinement | None = None
-        k: int | None = 0
+        k: int | None = 0 if len(self._unit) else None
         while k is not None:
             penalty = self._penalties[k]
             if refined is None:
                 yield from self._relax(penalty)
-                order = strongest_order(self._raw, self._task.required)
+                order = order_along(self._raw, self._task.required)
+                yield
             else:
                 order = self._order(refined)
             surely = 2 if len(self._unit) <= COARSE else 1
-            if k >= surely and self._follows and not self._matters(penalty, order):
+            if k >= surely and self._follows and not (yield from self._matters(penalty, order)):
                 break
             refined = self._refining = self._along(penalty, order, refined)
             while not refined.step():
                 self._text = f"problem {len(self._kept) + 1}: {refined.describe()}"
                 self._done = (len(self._kept) + 0.5) / many
-                yield True
-            self._kept.append(self._candidate(penalty, refined))
-            self._raw = refined.weights()
+                yield
+            candidate = yield from self._candidate(penalty, refined)
+            self._kept.append(candidate)
+            self._raw = candidate.weights
             k = self._next(k)
-            yield True
-        yield from self._sharpen()
+            yield
+        if self._kept:
+            yield from self._sharpen()
 
     def _along(self, penalty: Penalty, order: Integers, before: Refinement | None) -> Refinement:
         refine = self._options.refine
@@ -186,7 +189,7 @@ class _NotearsRun(Run[SearchResult]):
             self._score = self._task.loss.subset_score(flat)
         return subsets_along(self._task, self._score, order, before, refine=refine)
 
-    def _sharpen(self) -> Iterator[bool]:
+    def _sharpen(self) -> Steps[None]:
         """Improve the best graph by the criterion itself.
 
         ℓ1 shrinks strong weights: with few rows, several weak edges may replace a strong one.
@@ -204,7 +207,7 @@ class _NotearsRun(Run[SearchResult]):
             kept = best.cut.kept
             price = criterion.price(left_by(kept, loss.matrix), int(kept.sum()), loss.rows)
             score = loss.subset_score(price.price)
-            order = strongest_order(np.where(kept, best.weights, 0.0), self._task.required)
+            order = order_along(np.where(kept, best.weights, 0.0), self._task.required)
             refined: Refinement | None = None
             for start in range(1 + _SHAKEN if d <= _MANY else 1):
                 if start > 0:
@@ -212,8 +215,8 @@ class _NotearsRun(Run[SearchResult]):
                 refined = subsets_along(self._task, score, order, refined, refine=True)
                 while not refined.step():
                     self._text = f"sharper: {refined.describe()}"
-                    yield True
-                one = self._candidate(price, refined)
+                    yield
+                one = yield from self._candidate(price, refined)
                 # With more than one parent per three rows the refit is not reliable.
                 trusted = 3 * int(one.cut.kept.sum(axis=0).max()) <= loss.rows
                 if trusted and one.rank()[0] < clearly:
@@ -223,7 +226,7 @@ class _NotearsRun(Run[SearchResult]):
             if best_of(self._kept) is best:
                 return
 
-    def _matters(self, penalty: Penalty, order: Integers) -> bool:
+    def _matters(self, penalty: Penalty, order: Integers) -> Steps[bool]:
         """Return whether solving for a smaller penalty is likely to change the graph.
 
         Where it does not change the graph along the order at hand, it seldom does so after moves.
@@ -233,9 +236,10 @@ class _NotearsRun(Run[SearchResult]):
             return True
         along = lasso_along(self._task, penalty, order, self._raw, refine=False)
         while not along.step():
-            pass
-        kept = self._cut(along.weights(), chosen=True).kept
-        return not np.array_equal(kept, self._kept[-1].cut.kept)
+            yield
+        weights = yield from along.weights()
+        cut = yield from self._cut(weights, chosen=True)
+        return not np.array_equal(cut.kept, self._kept[-1].cut.kept)
 
     def _order(self, last: Refinement) -> Integers:
         """Return the order to continue from.
@@ -259,18 +263,18 @@ class _NotearsRun(Run[SearchResult]):
             return k + 1
         return k + 1 if self._kept[-1].rank()[0] <= self._kept[-2].rank()[0] + TIE else None
 
-    def _relax(self, penalty: Penalty) -> Iterator[bool]:
+    def _relax(self, penalty: Penalty) -> Steps[None]:
         if (
             isinstance(penalty, L1)
             and len(self._unit) > COARSE
             and self._task.loss.rows is not None
         ):
             penalty = self._by_spread(self._task.loss.rows)
-        relaxation = self._options.acyclicity.begin(self._task, penalty)
-        while not relaxation.step():
-            self._text, self._raw = relaxation.describe(), relaxation.weights()
-            yield True
-        self._raw = relaxation.weights()
+        relaxing = self._relaxing = self._options.acyclicity.begin(self._task, penalty)
+        while not relaxing.step():
+            self._text = relaxing.describe()
+            yield
+        self._raw = relaxing.weights()
 
     def _by_spread(self, rows: int) -> Penalty:
         """Return the penalty for finding an order of many variables.
@@ -280,30 +284,28 @@ class _NotearsRun(Run[SearchResult]):
         order is kept, so its penalty need not be that of the problem.
         """
         variances = np.diagonal(self._task.loss.matrix)
-        weight = 2.0 * np.sqrt(_noise(variances) * np.log(len(variances)) / rows)
+        weight = 2.0 * np.sqrt(noise_variance(variances) * np.log(len(variances)) / rows)
         return L1ByParent(weight * np.sqrt(variances))
 
-    def _candidate(self, penalty: Penalty, refined: Refinement) -> Candidate:
-        task, weights = self._task, refined.weights()
-        return Candidate(
-            penalty,
-            weights,
-            self._cut(weights, chosen=isinstance(penalty, L1 | EdgePrice)),
-            task.objective(penalty, weights),
-            kkt_residual(task, penalty, weights),
-        )
+    def _candidate(self, penalty: Penalty, refined: Refinement) -> Steps[Candidate]:
+        task = self._task
+        weights = yield from refined.weights()
+        cut = yield from self._cut(weights, chosen=isinstance(penalty, L1 | EdgePrice))
+        value, gradient = yield from task.objective_and_gradient(penalty, weights)
+        residual = kkt_residual(task, penalty, weights, gradient)
+        return Candidate(penalty, weights, cut, value, residual)
 
-    def _cut(self, weights: Floats, *, chosen: bool) -> Cut:
+    def _cut(self, weights: Floats, *, chosen: bool) -> Steps[Cut]:
         required, loss = self._task.required, self._task.loss
         if self._options.threshold is not None:
             cut = cut_at(weights * self._units(), self._options.threshold, required)
             if loss.rows is None:
                 return cut
-            return judged(cut, loss.matrix, loss.rows, self._criterion)
+            return (yield from judged(cut, loss.matrix, loss.rows, self._criterion))
         assert loss.rows is not None
         if not chosen:
             return cut_at(weights, 0.0, required)
-        return best_cut(weights, loss.matrix, loss.rows, required, self._criterion)
+        return (yield from best_cut(weights, loss.matrix, loss.rows, required, self._criterion))
 
     def _units(self) -> Floats:
         """Return the factors from weights of standardised columns to those of the data."""
@@ -312,21 +314,34 @@ class _NotearsRun(Run[SearchResult]):
 
     def best(self) -> SearchResult:
         """Return the graph that the criterion prefers; at first the one that the weights show."""
-        if self._kept:
-            best = best_of(self._kept)
-        elif self._refining is not None and self._refining.settled:
-            best = self._candidate(self._penalties[0], self._refining)
-        else:
-            task, penalty = self._task, self._penalties[0]
-            order = strongest_order(self._raw, task.required)
-            place = np.argsort(order)
-            weights = np.where(place[:, None] < place[None, :], self._raw, 0.0)
-            cut = cut_at(weights, self._options.threshold or 0.3, task.required)
-            value = task.objective(penalty, weights)
-            best = Candidate(penalty, weights, cut, value, kkt_residual(task, penalty, weights))
+        best = best_of(self._kept) if self._kept else self._provisional()
         kept = best.cut.kept
         parents = tuple(tuple(np.flatnonzero(kept[:, j]).tolist()) for j in range(len(kept)))
         return SearchResult(parents, best.objective, self._details(best))
+
+    def _provisional(self) -> Candidate:
+        """Return the current weights, before the first problem is solved."""
+        task, penalty = self._task, self._penalties[0]
+        threshold = self._options.threshold
+        weights, cut = self._solved_weights(), None
+        if weights is not None:
+            cut = finish_within(self._cut(weights, chosen=isinstance(penalty, L1)), _PATIENCE)
+        else:
+            raw = self._raw if self._relaxing is None else self._relaxing.weights()
+            place = np.argsort(order_along(raw, task.required))
+            weights = np.where(place[:, None] < place[None, :], raw, 0.0)
+        if cut is None and threshold is not None:
+            cut = cut_at(weights * self._units(), threshold, task.required)
+        elif cut is None:
+            cut = cut_at(weights, _PROVISIONAL, task.required)
+        value, _ = finish(task.objective_and_gradient(penalty, weights))
+        return Candidate(penalty, weights, cut, value, np.nan)
+
+    def _solved_weights(self) -> Floats | None:
+        """Return the weights along the current order; None if they are not solved yet."""
+        if self._refining is None or not self._refining.settled:
+            return None
+        return finish_within(self._refining.weights(), _PATIENCE)
 
     def _details(self, best: Candidate) -> WeightDetails:
         whole = best.weights * self._units()
@@ -353,47 +368,3 @@ class _NotearsRun(Run[SearchResult]):
         if len(self._unit) > COARSE:
             return "no move of a variable within the order promises a relevant gain."
         return "no move of a variable within the order lowers the objective."
-
-
-def _standardised(loss: LikelihoodLoss) -> tuple[LikelihoodLoss, Floats]:
-    """Return the same problem for columns of variance one, and their standard deviations."""
-    variance = np.diagonal(loss.matrix)
-    spread = np.sqrt(np.where(variance > 0.0, variance, 1.0))
-    matrix = loss.matrix / spread[:, None] / spread[None, :]
-    np.fill_diagonal(matrix, 1.0)
-    return LikelihoodLoss(loss.nodes, matrix, loss.rows), spread
-
-
-def _path(options: Notears, loss: MomentsLoss) -> tuple[Penalty, ...]:
-    """Return the penalties to try."""
-    penalty, d = options.penalty, len(loss.nodes)
-    if isinstance(penalty, int | float):
-        penalty = L1(float(penalty))
-    if isinstance(loss, LikelihoodLoss):
-        if isinstance(penalty, L1):
-            raise MismatchError(
-                "An ℓ1 penalty shrinks strong weights, and a likelihood then prefers other graphs. "
-                "Use QuasiMCP with LinearLikelihood, or LeastSquares with a number."
-            )
-        concave = QuasiMCP() if penalty is None else penalty
-        if isinstance(concave, QuasiMCP):
-            concave = concave.priced(loss.rows, d)
-        return (concave,) * (max(options.starts, 1) if options.refine else 1)
-    if isinstance(penalty, QuasiMCP):
-        raise MismatchError(
-            "QuasiMCP has a price in nats, and least squares has the units of the data. "
-            "Use it with LinearLikelihood, or give LeastSquares a number."
-        )
-    if penalty is not None:
-        return (penalty,)
-    if loss.rows is None:
-        raise MismatchError("The objective does not know its number of rows: give a penalty.")
-    noise = _noise(np.diagonal(loss.matrix))
-    unit = noise * np.sqrt(np.log(max(d, 2)) / loss.rows)
-    return tuple(L1(float(unit * share)) for share in _PATH)
-
-
-def _noise(variances: Floats) -> float:
-    """Return the smallest variance: an upper bound on that of the noise if it has one scale."""
-    positive = variances[variances > 0.0]
-    return float(positive.min()) if len(positive) else 1.0

@@ -8,7 +8,8 @@ from typing import final
 
 import numpy as np
 
-from isthmus.searches.continuous.notears_penalties import Cut, Penalty
+from isthmus.searches.continuous.cuts import Cut
+from isthmus.searches.continuous.notears_penalties import Penalty
 from isthmus.types import Floats
 
 TIE = 1e-9

@@ -8,13 +8,9 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isthmus.errors import MismatchError
 from isthmus.types import Floats
-
-_DETERMINED = 1e-10
-"""A variable of which its parents leave a smaller share is determined by them."""
 
 
 class Penalty(ABC):
@@ -256,103 +252,3 @@ class EqualNoiseEBIC(Criterion):
         choice = math.log((pairs - count + 0.5) / (count + 0.5))
         nats = 0.5 * math.log(rows * d) + self.gamma * choice
         return EdgePrice(max(nats, 0.0) * float(left.mean()) / rows)
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class Cut:
-    """A graph cut out of weights: those of at least ``threshold`` and the required ones."""
-
-    threshold: float
-    criterion: float | None
-    kept: NDArray[np.bool_]
-
-
-def cut_at(weights: Floats, threshold: float, required: NDArray[np.bool_]) -> Cut:
-    """Keep the weights of at least the threshold that are not zero."""
-    kept = ((np.abs(weights) >= threshold) & (weights != 0.0)) | required
-    return Cut(threshold, None, kept)
-
-
-def judged(cut: Cut, moments: Floats, rows: int, by: Criterion) -> Cut:
-    """Add the criterion; None where a column has nearly as many parents as rows."""
-    weights = np.where(cut.kept, 1.0, 0.0)
-    return Cut(cut.threshold, best_cut(weights, moments, rows, cut.kept, by).criterion, cut.kept)
-
-
-def best_cut(
-    weights: Floats, moments: Floats, rows: int, required: NDArray[np.bool_], by: Criterion
-) -> Cut:
-    """Choose the threshold that the criterion prefers.
-
-    Each removed edge changes one column, so all thresholds together cost one small regression per
-    edge. Columns with nearly as many parents as rows fit anything: no
-    threshold that leaves one is considered.
-    """
-    kept = (weights != 0.0) | required
-    fits = _Fits(kept, moments, rows, by)
-    sources, targets = np.nonzero(kept & ~required)
-    rank = np.argsort(np.abs(weights[sources, targets]), kind="stable")
-    best, best_at, threshold = np.inf, len(rank), np.inf
-    for at in range(len(rank) + 1):
-        total = fits.total()
-        if total < best:
-            best, best_at = total, at
-        if at < len(rank):
-            fits.remove(int(sources[rank[at]]), int(targets[rank[at]]))
-    gone = rank[:best_at]
-    kept[sources[gone], targets[gone]] = False
-    if best_at < len(rank):
-        at = rank[best_at]
-        threshold = float(np.abs(weights[sources[at], targets[at]]))
-    return Cut(threshold, best if np.isfinite(best) else None, kept)
-
-
-def left_by(kept: NDArray[np.bool_], moments: Floats) -> Floats:
-    """Return the residual variance of each variable given its parents."""
-    from isthmus.numerics.columns import regression
-
-    shares = [
-        regression(moments, j, np.flatnonzero(kept[:, j]), _DETERMINED)[0] for j in range(len(kept))
-    ]
-    variances: Floats = np.array(shares) * np.diagonal(moments)
-    return variances
-
-
-@final
-class _Fits:
-    """The regressions of all columns on their parents, and their criterion."""
-
-    def __init__(self, kept: NDArray[np.bool_], moments: Floats, rows: int, by: Criterion) -> None:
-        d = len(kept)
-        variance = np.diagonal(moments)
-        self._moments, self._rows, self._by = moments, rows, by
-        self._variance = np.where(variance > 0.0, variance, 1.0)
-        self._most = max(rows - 2, 1)
-        self._parents = [np.flatnonzero(kept[:, j]) for j in range(d)]
-        self._left, self._edges = np.empty(d), np.empty(d)
-        self._count = int(kept.sum())
-        self._full = sum(len(p) >= self._most for p in self._parents)
-        for j in range(d):
-            self._fit(j)
-
-    def _fit(self, j: int) -> None:
-        from isthmus.numerics.columns import regression
-
-        share, weights = regression(self._moments, j, self._parents[j], _DETERMINED)
-        self._left[j] = share * self._variance[j]
-        self._edges[j] = self._by.edges(weights, self._rows, len(self._left))
-
-    def remove(self, i: int, j: int) -> None:
-        """Remove the edge from i to j."""
-        before = self._parents[j]
-        after = self._parents[j] = before[before != i]
-        self._full += int(len(after) >= self._most) - int(len(before) >= self._most)
-        self._count -= 1
-        self._fit(j)
-
-    def total(self) -> float:
-        """Return the criterion; infinite while a column has nearly as many parents as rows."""
-        if self._full:
-            return np.inf
-        return self._by.total(self._left, float(self._edges.sum()), self._count, self._rows)

@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+import functools
+import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
 
+from isthmus.kernels.continuous import BarrierSweeps
 from isthmus.objectives.smooth import LikelihoodLoss, MomentsLoss
 from isthmus.searches.continuous.acyclicity import exponential
+from isthmus.searches.continuous.background import BackgroundCall
 from isthmus.searches.continuous.notears_penalties import Penalty
+from isthmus.searches.continuous.steps import Steps
 from isthmus.types import Bools, Floats
+
+_SLICE = 0.02
+"""Seconds per step."""
+_BLOCK = 64
+"""Number of columns that are multiplied in one step."""
+_UNFINISHED = 1
+"""SciPy's status at the limit on the number of iterations."""
 
 
 @final
@@ -28,10 +41,18 @@ class Task:
         """Slope of the penalty for each edge; required ones cost nothing."""
         return np.where(self.required, 0.0, penalty.slope(weights))
 
-    def objective(self, penalty: Penalty, weights: Floats) -> float:
-        """Loss and penalty."""
+    def objective_and_gradient(
+        self, penalty: Penalty, weights: Floats
+    ) -> Steps[tuple[float, Floats]]:
+        """Return loss and penalty, and the gradient of the loss."""
         paid = np.where(self.required, 0.0, penalty.value(weights))
-        return self.loss.value_and_gradient(weights)[0] + float(paid.sum())
+        value, gradient = 0.0, np.empty_like(weights)
+        for start in range(0, len(weights), _BLOCK):
+            stop = start + _BLOCK
+            part, gradient[:, start:stop] = self.loss.columns(weights, start, stop)
+            value += part
+            yield
+        return value + float(paid.sum()), gradient
 
 
 class Relaxation(ABC):
@@ -95,79 +116,89 @@ class LogDet(Acyclicity):
 @final
 class _Barrier(Relaxation):
     def __init__(self, options: LogDet, task: Task, penalty: Penalty) -> None:
-        from isthmus.numerics import columns
-
-        d = len(task.open)
-        self._kernels = columns
         self._options, self._task, self._penalty = options, task, penalty
-        self._moments = np.array(task.loss.matrix, order="C")
-        self._incoming = np.zeros((d, d))
-        self._inverse = np.eye(d)
-        self._room = columns.new_room(d)
-        self._unit = float(np.diagonal(self._moments).mean()) if d else 1.0
-        if isinstance(task.loss, LikelihoodLoss):
-            self._unit = 1.0
+        moments = np.ascontiguousarray(task.loss.matrix)
+        self._columns = BarrierSweeps(moments, allowed=task.open, radius=options.radius)
+        likelihood = isinstance(task.loss, LikelihoodLoss)
+        self._unit = 1.0 if likelihood else float(np.diagonal(moments).mean())
         self._stage = self._sweep = 0
-        self._queue = np.empty(0, np.int64)
-        self._at, self._moved = 0, np.inf
-        # A column costs d²: so many of them take a tenth of a second or so.
-        self._chunk = max(1, 40_000_000 // max(d * d, 1))
+        self._work = self._descend()
 
     def weights(self) -> Floats:
         """Return the current weights, ``[from, to]``."""
-        return self._incoming.T
+        return np.ascontiguousarray(self._columns.weights())
 
     def step(self) -> bool:
         """Do some columns of a sweep."""
-        if self._at >= len(self._queue):
-            if self._turn_over():
-                return True
-            self._begin_sweep()
-        stop = min(self._at + self._chunk, len(self._queue))
-        moved = self._kernels.sweep(
-            self._problem, self._incoming, self._inverse, self._queue[self._at : stop],
-            self._options.start * self._options.growth**self._stage * self._unit,
-            self._options.radius, 1e-6 * self._unit, self._room,
-        )  # fmt: skip
-        self._moved = max(self._moved, float(moved))
-        self._at = stop
-        return False
+        return bool(next(self._work, True))
 
-    def _turn_over(self) -> bool:
-        """Decide at the end of a sweep what comes next; return whether nothing does."""
-        if len(self._queue) and (self._moved < 1e-3 or self._sweep >= self._options.sweeps):
+    def _descend(self) -> Steps[None]:
+        options = self._options
+        while self._stage < options.stages:
+            barrier = options.start * options.growth**self._stage * self._unit
+            for self._sweep in range(1, max(options.sweeps, 1) + 1):
+                yield from self._begin_sweep(barrier)
+                while not self._columns.step(_SLICE):
+                    yield
+                if self._columns.moved < 1e-3:
+                    break
             self._stage += 1
-            self._sweep = 0
-        return self._stage >= self._options.stages or not len(self._moments)
 
-    def _begin_sweep(self) -> None:
-        task, d = self._task, len(self._incoming)
-        self._sweep += 1
-        self._moved = 0.0
-        self._at = 0
-        self._queue = task.rng.permutation(d)
-        scale = np.ones(d)
-        if isinstance(task.loss, LikelihoodLoss):
-            # log v is at most v / v₀ + constant, with equality at v₀: a weighted least-squares
-            # problem for each column, renewed in every sweep.
-            residual = np.eye(d) - self.weights()
-            left = np.einsum("ij,ij->j", residual, self._moments @ residual)
-            scale = 1.0 / np.maximum(left, 1e-6)
-        self._problem = self._kernels.Problem(
-            self._moments,
-            scale,
-            np.array(task.costs(self._penalty, self.weights()).T, order="C"),
-            np.array(task.open.T, order="C"),
-            np.array(task.required.T, order="C"),
+    def _begin_sweep(self, barrier: float) -> Steps[None]:
+        task, weights = self._task, self.weights()
+        turns = task.rng.permutation(len(weights))
+        scale = yield from self._scale(weights)
+        yield
+        # Rounding adds up over the sweeps.
+        if self._columns.inverse_error() > 1e-8:
+            inverse = yield from _inverse(
+                self._options.radius * np.eye(len(weights)) - weights * weights
+            )
+            self._columns.set_inverse(inverse)
+        yield
+        penalties = task.costs(self._penalty, weights)
+        yield
+        self._columns.begin(
+            turns,
+            scale=scale,
+            penalties=penalties,
+            barrier=barrier,
+            tolerance=1e-6 * self._unit,
         )
-        matrix = self._options.radius * np.eye(d) - self.weights() ** 2
-        ones = np.ones(d)
-        if np.abs(self._inverse @ (matrix @ ones) - ones).max() > 1e-8:
-            self._inverse = np.ascontiguousarray(np.linalg.inv(matrix))
+
+    def _scale(self, weights: Floats) -> Steps[Floats]:
+        """Return the factor of the squared loss of each column.
+
+        log v is at most v / v₀ + constant, with equality at v₀: a likelihood gives a weighted
+        least-squares problem for each column, renewed in every sweep.
+        """
+        loss, d = self._task.loss, len(weights)
+        scale = np.ones(d)
+        if isinstance(loss, LikelihoodLoss):
+            for start in range(0, d, _BLOCK):
+                stop = start + _BLOCK
+                residual, product = loss.residuals(weights, start, stop)
+                left = np.einsum("ij,ij->j", residual, product)
+                scale[start:stop] = 1.0 / np.maximum(left, 1e-6)
+                yield
+        return scale
 
     def describe(self) -> str:
         """Return a phrase for the progress line."""
         return f"barrier stage {self._stage + 1} of {self._options.stages}, sweep {self._sweep}"
+
+
+def _inverse(matrix: Floats) -> Steps[Floats]:
+    from scipy.linalg import lu_factor, lu_solve
+
+    factors = lu_factor(matrix, overwrite_a=True, check_finite=False)
+    inverse = np.eye(len(matrix))
+    yield
+    for start in range(0, len(matrix), _BLOCK):
+        block = inverse[:, start : start + _BLOCK]
+        block[:] = lu_solve(factors, block, check_finite=False)
+        yield
+    return inverse
 
 
 @final
@@ -198,62 +229,100 @@ class Exponential(Acyclicity):
 
 
 @final
+@dataclass(frozen=True, eq=False)
+class _InnerProblem:
+    """The augmented Lagrangian for fixed multipliers, of the two halves of the weights."""
+
+    loss: MomentsLoss
+    costs: Floats
+    """Cost of each half; a concave penalty counts by its tangent at the last outer point."""
+    rho: float
+    alpha: float
+
+    def value(self, halves: Floats) -> tuple[float, Floats]:
+        weights = _whole(halves)
+        value, slope = self.loss.value_and_gradient(weights)
+        h, h_slope = exponential(weights)
+        value += 0.5 * self.rho * h * h + self.alpha * h + float(self.costs @ halves)
+        smooth = (slope + (self.rho * h + self.alpha) * h_slope).ravel()
+        return value, np.concatenate([smooth, -smooth]) + self.costs
+
+    def minimise(
+        self, start: Floats, upper: Floats, check: Callable[[], None]
+    ) -> tuple[Any, float]:
+        """Do some iterations; return SciPy's answer, and the constraint at a solution."""
+        from scipy.optimize import Bounds, minimize
+
+        def value(halves: Floats) -> tuple[float, Floats]:
+            check()
+            return self.value(halves)
+
+        bounds: Any = Bounds(0.0, upper)  # the stubs take it for another type
+        answer = minimize(
+            value, start, method="L-BFGS-B", jac=True, bounds=bounds,
+            options={"maxiter": max(20, 400_000 // len(start))},
+        )  # fmt: skip
+        if answer.status == _UNFINISHED:
+            return answer, np.inf
+        check()
+        return answer, exponential(_whole(answer.x))[0]
+
+
+def _whole(halves: Floats) -> Floats:
+    """Return the weights of which these are the positive and the negative parts."""
+    positive, negative = np.split(halves, 2)
+    d = math.isqrt(len(positive))
+    weights: Floats = (positive - negative).reshape(d, d)
+    return weights
+
+
+@final
 class _Lagrangian(Relaxation):
-    """L-BFGS-B on the positive and negative parts of the weights, some iterations a step."""
+    """L-BFGS-B on the positive and negative parts of the weights."""
 
     def __init__(self, options: Exponential, task: Task, penalty: Penalty) -> None:
         d = len(task.open)
         self._options, self._task, self._penalty = options, task, penalty
-        self._rho, self._alpha, self._h = 1.0, 0.0, np.inf
-        self._outer = np.zeros(2 * d * d)
-        self._inner = self._outer
-        self._upper = np.where(np.tile(task.open.ravel(), 2), np.inf, 0.0)
+        self._h = np.inf
         self._weights = np.zeros((d, d))
+        self._work = self._descend()
 
     def weights(self) -> Floats:
         """Return the current weights, ``[from, to]``."""
         return self._weights
 
-    def _whole(self, halves: Floats) -> Floats:
-        d = len(self._weights)
-        weights: Floats = (halves[: d * d] - halves[d * d :]).reshape(d, d)
-        return weights
-
-    def _value(self, halves: Floats) -> tuple[float, Floats]:
-        weights = self._whole(halves)
-        value, slope = self._task.loss.value_and_gradient(weights)
-        h, h_slope = exponential(weights)
-        # Concave penalties by their tangent at the last outer point.
-        costs = self._task.costs(self._penalty, self._weights).ravel()
-        both = np.concatenate([costs, costs])
-        value += 0.5 * self._rho * h * h + self._alpha * h + float(both @ halves)
-        smooth = (slope + (self._rho * h + self._alpha) * h_slope).ravel()
-        return value, np.concatenate([smooth, -smooth]) + both
-
     def step(self) -> bool:
-        """Do some iterations of the inner problem, or move the multipliers."""
-        from scipy.optimize import Bounds, minimize
+        """Continue with the inner problem, or move the multipliers."""
+        return bool(next(self._work, True))
 
-        d = len(self._weights)
-        if d == 0:
-            return True
-        bounds: Any = Bounds(0.0, self._upper)  # the stubs take it for another type
-        done = minimize(
-            self._value, self._inner, method="L-BFGS-B", jac=True, bounds=bounds,
-            options={"maxiter": max(20, 200_000 // (d * d))},
-        )  # fmt: skip
-        self._inner = done.x
-        if done.status == 1:  # not there yet
-            return False
-        h = exponential(self._whole(done.x))[0]
-        if h > self._options.progress * self._h and self._rho < self._options.largest:
-            self._rho *= self._options.growth
-            self._inner = self._outer
-            return False
-        self._outer, self._h = done.x, h
-        self._weights = self._whole(done.x)
-        self._alpha += self._rho * h
-        return h <= self._options.tolerance or self._rho >= self._options.largest
+    def _descend(self) -> Steps[None]:
+        options, d = self._options, len(self._weights)
+        rho, alpha = 1.0, 0.0
+        outer = np.zeros(2 * d * d)
+        while True:
+            solved, h = yield from self._solve(outer, rho, alpha)
+            if h > options.progress * self._h and rho < options.largest:
+                rho *= options.growth
+                continue
+            outer, self._h, self._weights = solved, h, _whole(solved)
+            alpha += rho * h
+            if h <= options.tolerance or rho >= options.largest:
+                return
+            yield
+
+    def _solve(self, start: Floats, rho: float, alpha: float) -> Steps[tuple[Floats, float]]:
+        """Solve the inner problem; return its solution and the constraint there."""
+        upper = np.where(np.tile(self._task.open.ravel(), 2), np.inf, 0.0)
+        costs = np.tile(self._task.costs(self._penalty, self._weights).ravel(), 2)
+        problem = _InnerProblem(self._task.loss, costs, rho, alpha)
+        while True:
+            call = BackgroundCall(functools.partial(problem.minimise, start, upper))
+            while not call.wait(_SLICE):
+                yield
+            answer, h = call.value()
+            start = answer.x
+            if answer.status != _UNFINISHED:
+                return start, h
 
     def describe(self) -> str:
         """Return a phrase for the progress line."""

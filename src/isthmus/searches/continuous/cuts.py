@@ -1,0 +1,136 @@
+"""Graphs cut out of weights by a threshold, which a criterion chooses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from isthmus.kernels.continuous import ShrinkingRegression, regression
+from isthmus.searches.continuous.notears_penalties import Criterion
+from isthmus.searches.continuous.steps import Steps
+from isthmus.types import Bools, Floats, Integers
+
+_DETERMINED = 1e-10
+"""A variable of which its parents leave a smaller share is determined by them."""
+_SLICE = 0.02
+"""Seconds per step of the regressions."""
+_THRESHOLDS = 500
+"""Number of thresholds compared in one step."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Cut:
+    """A graph cut out of weights: those of at least ``threshold`` and the required ones."""
+
+    threshold: float
+    criterion: float | None
+    kept: Bools
+
+
+def cut_at(weights: Floats, threshold: float, required: Bools) -> Cut:
+    """Keep the weights of at least the threshold that are not zero."""
+    kept = ((np.abs(weights) >= threshold) & (weights != 0.0)) | required
+    return Cut(threshold, None, kept)
+
+
+def judged(cut: Cut, moments: Floats, rows: int, by: Criterion) -> Steps[Cut]:
+    """Add the criterion; None where a column has nearly as many parents as rows."""
+    weights = np.where(cut.kept, 1.0, 0.0)
+    same = yield from best_cut(weights, moments, rows, cut.kept, by)
+    return Cut(cut.threshold, same.criterion, cut.kept)
+
+
+def best_cut(
+    weights: Floats, moments: Floats, rows: int, required: Bools, by: Criterion
+) -> Steps[Cut]:
+    """Choose the threshold that the criterion prefers.
+
+    Each removed edge changes one column, so all thresholds together cost one update of a
+    regression per edge. Columns with nearly as many parents as rows fit anything: no threshold
+    that leaves one is considered.
+    """
+    kept = (weights != 0.0) | required
+    sources, targets = np.nonzero(kept & ~required)
+    rank = np.argsort(np.abs(weights[sources, targets]), kind="stable")
+    sources, targets = sources[rank], targets[rank]
+    first = _first_trusted(kept, targets, max(rows - 2, 1))
+    if first is None:
+        return Cut(np.inf, None, required.copy())
+    kept[sources[:first], targets[:first]] = False
+    left, edges = yield from _refits(kept, moments, sources[first:], targets[first:], rows, by)
+    best, best_at = np.inf, len(rank)
+    stage = np.zeros(len(kept), np.int64)
+    residual = np.array([column[0] for column in left])
+    costs = np.array([column[0] for column in edges])
+    count = int(kept.sum())
+    for at in range(first, len(rank) + 1):
+        total = by.total(residual, float(costs.sum()), count, rows)
+        if total < best:
+            best, best_at = total, at
+        if at < len(rank):
+            j = targets[at]
+            stage[j] += 1
+            residual[j], costs[j] = left[j][stage[j]], edges[j][stage[j]]
+            count -= 1
+        if at % _THRESHOLDS == 0:
+            yield
+    kept[sources[first:best_at], targets[first:best_at]] = False
+    threshold = np.inf
+    if best_at < len(rank):
+        threshold = float(np.abs(weights[sources[best_at], targets[best_at]]))
+    return Cut(threshold, best if np.isfinite(best) else None, kept)
+
+
+def _first_trusted(kept: Bools, targets: Integers, most: int) -> int | None:
+    """Return how many edges must go until each variable has fewer than ``most`` parents.
+
+    They go in the order of ``targets``. Returns None if some variable never has.
+    """
+    first = 0
+    counts = kept.sum(axis=0)
+    for j in np.flatnonzero(counts >= most).tolist():
+        own = np.flatnonzero(targets == j)
+        surplus = int(counts[j]) - most + 1
+        if surplus > len(own):
+            return None
+        first = max(first, int(own[surplus - 1]) + 1)
+    return first
+
+
+def _refits(
+    kept: Bools, moments: Floats, sources: Integers, targets: Integers, rows: int, by: Criterion
+) -> Steps[tuple[list[Floats], list[list[float]]]]:
+    """Refit each variable, before and after each removal of one of its parents.
+
+    The edges from ``sources`` to ``targets`` are removed in this order. Returns for each variable
+    the residual variances and the costs of its edges.
+    """
+    d = len(kept)
+    moments = np.ascontiguousarray(moments)
+    variances = np.diagonal(moments)
+    left: list[Floats] = []
+    edges: list[list[float]] = []
+    by_target = np.argsort(targets, kind="stable")
+    ends = np.searchsorted(targets[by_target], np.arange(d + 1))
+    for j in range(d):
+        removals = sources[by_target[ends[j] : ends[j + 1]]]
+        fits = ShrinkingRegression(moments, j, np.flatnonzero(kept[:, j]), removals, _DETERMINED)
+        while not fits.step(_SLICE):
+            yield
+        left.append(fits.shares() * (variances[j] if variances[j] > 0.0 else 1.0))
+        edges.append([by.edges(weights, rows, d) for weights in fits.weights()])
+        yield
+    return left, edges
+
+
+def left_by(kept: Bools, moments: Floats) -> Floats:
+    """Return the residual variance of each variable given its parents."""
+    moments = np.ascontiguousarray(moments)
+    shares = [
+        regression(moments, j, np.flatnonzero(kept[:, j]), _DETERMINED)[0] for j in range(len(kept))
+    ]
+    variances: Floats = np.array(shares) * np.diagonal(moments)
+    return variances
