@@ -63,6 +63,7 @@ bool GroupDescent::step(Watch& watch) {
 }
 
 void GroupDescent::advance(Watch& watch) {
+    if (finished_) return;  // or nothing was begun
     while (filled_ < size_) {
         const double c = coefficients_[filled_];
         if (c != 0.0) add_scaled(gradient_.data(), features_.data() + filled_ * size_, c, size_);

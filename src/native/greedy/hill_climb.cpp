@@ -42,7 +42,7 @@ HillClimb::HillClimb(std::shared_ptr<const LocalScore> score, Rules rules, const
       gains_{*score_, rules_},
       random_{options.seed.value_or(0)},
       is_stale_(gains_.size(), 1),
-      recent_(std::max<std::size_t>(options.tabu, 1)) {
+      remembered_{std::max<std::size_t>(options.tabu, 1)} {
     for (std::size_t v = gains_.size(); v > 0; --v) stale_.push_back(static_cast<Variable>(v - 1));
 }
 
@@ -97,13 +97,18 @@ bool HillClimb::judge() {
 }
 
 void HillClimb::choose_change() {
-    const std::size_t remembered = std::min(recent_.size(), visited_);
+    const std::size_t remembered = std::min(remembered_, visited_);
     const auto change = gains_.best_change(
         {.floor = options_.patience == 0 ? tolerance : nothing,
          .ties = options_.seed ? std::optional{random_.next()} : std::nullopt,
          .recent = std::span{recent_}.first(remembered)});
     if (!change) return end_climb();
-    recent_[visited_ % recent_.size()] = gains_.key();
+    const std::size_t place = visited_ % remembered_;
+    if (place == recent_.size()) {
+        recent_.push_back(gains_.key());
+    } else {
+        recent_[place] = gains_.key();
+    }
     ++visited_;
     ++changes_;
     change_graph(*change);

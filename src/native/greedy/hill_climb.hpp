@@ -75,6 +75,7 @@ private:
 
     std::vector<Variable> stale_;        // children to be refreshed, the last one first
     std::vector<std::uint8_t> is_stale_;
+    std::size_t remembered_;             // how many graphs are remembered at most
     std::vector<std::uint64_t> recent_;  // keys of the graphs visited last, a ring
     std::size_t visited_ = 0;            // in this climb
     std::size_t scored_ = 0;

@@ -6,8 +6,19 @@
 
 namespace isthmus {
 
+namespace {
+
+// Before memory is allocated that the machine promises and does not have.
+std::size_t checked(std::size_t walks) {
+    constexpr std::size_t most = std::size_t{1} << 24;
+    if (walks > most) throw std::invalid_argument{"there can be at most 16,777,216 walks"};
+    return walks;
+}
+
+}  // namespace
+
 TableWalks::TableWalks(std::shared_ptr<const ScoreLines> table, std::size_t walks)
-    : table_{std::move(table)}, outside_{walks, table_->words(), ~Word{0}} {}
+    : table_{std::move(table)}, outside_{checked(walks), table_->words(), ~Word{0}} {}
 
 void TableWalks::restart() {
     for (std::size_t e = 0; e < walks(); ++e) std::ranges::fill(outside_.row(e), ~Word{0});

@@ -9,13 +9,13 @@ WindowSweep::WindowSweep(TableOrder& order, Variables firsts, std::size_t size)
     : order_{order},
       firsts_{firsts.begin(), firsts.end()},
       size_{size},
-      held_(size),
-      best_held_(size),
       passed_(order.size()),
       outside_(order.table().words()) {
     if (size == 0 || size > order.size()) {
         throw std::invalid_argument{"a window must have at least one node, and no more than all"};
     }
+    held_.resize(size);
+    best_held_.resize(size);
     for (const Variable v : firsts_) {
         if (v < 0 || static_cast<std::size_t>(v) >= order.size()) {
             throw std::out_of_range{"there is no such node"};
