@@ -5,6 +5,7 @@ from isthmus.results.details import (
     ModelDetails,
     OrderDetails,
     RBNetsDetails,
+    SamplerDetails,
     SearchDetails,
     WeightDetails,
 )
@@ -25,6 +26,7 @@ __all__ = [
     "RBNetsDetails",
     "Refit",
     "Release",
+    "SamplerDetails",
     "SearchDetails",
     "Solution",
     "Status",

@@ -1,4 +1,4 @@
-"""What a search reports beside its graph: one typed record per family of searches."""
+"""What a search or a sampler reports beside its graphs: one typed record per family."""
 
 from __future__ import annotations
 
@@ -16,6 +16,11 @@ from isthmus.results.dynamic import DynamicNetwork
 @dataclass(frozen=True)
 class SearchDetails:
     """Base of the records that searches return beside the graph; it has no fields of its own."""
+
+
+@dataclass(frozen=True)
+class SamplerDetails:
+    """Base of the records that samplers return beside their draws; it has no fields of its own."""
 
 
 @final

@@ -1,0 +1,161 @@
+"""What a sampler is: options, and a run that the one driver steps.
+
+A sampler is a frozen dataclass with the options; ``begin`` returns a run that does one step at a
+time and returns `Draws`. Time limits, progress and Ctrl-C are handled by `isthmus.runs.drive`, so
+a step should take well under a second.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Generic, TypeAlias, TypeVar, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isthmus.errors import ArgumentError
+from isthmus.graphs import BoundKnowledge
+from isthmus.objectives import Capability, Objective
+from isthmus.results.details import SamplerDetails
+from isthmus.runs import Progress, Run, drive
+
+__all__ = ["Accepts", "Draws", "Progress", "Run", "Sampler", "drive"]
+
+ObjectiveT_contra = TypeVar("ObjectiveT_contra", bound=Objective, contravariant=True)
+Accepts: TypeAlias = tuple[Capability[Any], ...]
+_WORD = 64
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Draws:
+    """Graphs drawn by a sampler: distinct graphs, and which of them each draw is.
+
+    Attributes
+    ----------
+    parents
+        Distinct graphs, of shape (graphs, nodes, words). Bit ``p`` of row ``v``, counted through
+        its words of 64 bits, says whether node ``p`` is a parent of node ``v``.
+    log_scores
+        Logarithm of score times prior of each distinct graph, up to a constant.
+    chains
+        Position of the graph of each draw among the distinct graphs, of shape (chains, draws).
+    log_weights
+        Logarithm of the importance weight of each distinct graph, up to a constant; None if all
+        draws count the same.
+    details
+        What else the sampler reports: a record of `isthmus.results`.
+    converged
+        Whether the sampler did all the work it was asked for.
+    gap
+        Always None: samplers prove no bound.
+    """
+
+    parents: NDArray[np.uint64]
+    log_scores: NDArray[np.float64]
+    chains: NDArray[np.int64]
+    log_weights: NDArray[np.float64] | None = None
+    details: Any = field(default_factory=SamplerDetails)
+    converged: bool = True
+    gap: ClassVar[None] = None
+
+    def __post_init__(self) -> None:
+        if self.parents.ndim != 3 or self.parents.dtype != np.uint64:
+            raise ArgumentError(
+                "parents must be an array of unsigned 64-bit words of shape (graphs, nodes, "
+                f"words); an array of {self.parents.dtype} of shape {self.parents.shape} was given."
+            )
+        graphs, nodes, words = self.parents.shape
+        if words != -(-nodes // _WORD):
+            raise ArgumentError(
+                f"Parents of {nodes} nodes need {-(-nodes // _WORD)} words per node; {words} were "
+                "given."
+            )
+        for name, values in (("log_scores", self.log_scores), ("log_weights", self.log_weights)):
+            if values is not None and values.shape != (graphs,):
+                raise ArgumentError(
+                    f"{name} must have one entry per distinct graph, {graphs}; an array of shape "
+                    f"{values.shape} was given."
+                )
+        if self.chains.ndim != 2 or not np.issubdtype(self.chains.dtype, np.integer):
+            raise ArgumentError(
+                "chains must be an array of integers of shape (chains, draws); an array of "
+                f"{self.chains.dtype} of shape {self.chains.shape} was given."
+            )
+        if self.chains.size and not (self.chains.min() >= 0 and self.chains.max() < graphs):
+            raise ArgumentError(
+                f"chains must hold positions among {graphs} distinct graphs; it has positions "
+                f"from {self.chains.min()} to {self.chains.max()}."
+            )
+
+    @classmethod
+    def from_sequence(
+        cls,
+        graphs: NDArray[np.uint64],
+        log_scores: NDArray[np.float64],
+        *,
+        details: Any = None,
+        converged: bool = True,
+    ) -> Draws:
+        """Collect the distinct graphs of draws that are given one by one.
+
+        Parameters
+        ----------
+        graphs
+            Every draw, of shape (chains, draws, nodes, words), in the form of `parents`.
+        log_scores
+            Logarithm of score times prior of each draw, of shape (chains, draws).
+        details
+            What else the sampler reports.
+        converged
+            Whether the sampler did all the work it was asked for.
+        """
+        chains, draws, nodes, words = graphs.shape
+        rows = np.ascontiguousarray(graphs).reshape(chains * draws, nodes * words)
+        distinct, first, inverse = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+        return cls(
+            distinct.reshape(len(first), nodes, words),
+            np.asarray(log_scores, np.float64).ravel()[first],
+            inverse.reshape(chains, draws).astype(np.int64),
+            details=SamplerDetails() if details is None else details,
+            converged=converged,
+        )
+
+
+class Sampler(ABC, Generic[ObjectiveT_contra]):
+    """Options of a sampler; implementations are frozen dataclasses.
+
+    Attributes
+    ----------
+    accepts
+        The capabilities of an objective that the sampler can work with; one of them is enough.
+    """
+
+    accepts: ClassVar[Accepts]
+
+    @abstractmethod
+    def begin(
+        self,
+        objective: ObjectiveT_contra,
+        knowledge: BoundKnowledge,
+        rng: np.random.Generator,
+        *,
+        draws: int,
+        chains: int,
+    ) -> Run[Draws]:
+        """Start a run.
+
+        Parameters
+        ----------
+        objective
+            The logarithm of score times prior, as a sum over families.
+        knowledge
+            Required and forbidden edges: every graph drawn agrees with them.
+        rng
+            The only source of randomness.
+        draws
+            Number of graphs to keep from each chain, after burn-in and thinning.
+        chains
+            Number of independent chains.
+        """
