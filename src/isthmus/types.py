@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+import time
+from collections.abc import Generator
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,3 +17,27 @@ Integers: TypeAlias = NDArray[np.int64]
 
 Bools: TypeAlias = NDArray[np.bool_]
 """An array of Booleans."""
+
+T = TypeVar("T")
+
+Work: TypeAlias = Generator[None, None, T]
+"""A long computation in pieces of at most about 50 ms: it yields after each, and returns a value.
+
+Whoever drives it can stop between two pieces, to look at the time or to let Ctrl-C through.
+"""
+
+
+def completed(work: Work[T]) -> T:
+    """Do all the work at once, and return its value."""
+    while True:
+        try:
+            next(work)
+        except StopIteration as end:
+            value: T = end.value
+            return value
+
+
+def advance(work: Work[None], seconds: float) -> bool:
+    """Work for at least this long, if there is so much to do; return whether all is done."""
+    until = time.monotonic() + seconds
+    return all(time.monotonic() < until for _ in work)

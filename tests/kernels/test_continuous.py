@@ -299,6 +299,32 @@ def test_group_lassos_satisfy_the_optimality_conditions(seed: int) -> None:
     assert (c[8:] == 0.0).all()
 
 
+@pytest.mark.parametrize("limit", [0, 1, 7, 500])
+def test_group_lassos_in_slices_are_those_at_once(limit: int) -> None:
+    rng = np.random.default_rng(limit)
+    starts = np.concatenate([[0], np.cumsum(rng.integers(0, 5, 20))]).astype(np.int64)
+    p = int(starts[-1])
+    features = random_moments(p, 30, limit)
+    steeps = np.array([np.linalg.norm(features[a:b, a:b], 2) if b > a else 0.0
+                       for a, b in pairwise(starts)])  # fmt: skip
+    start, cross = rng.normal(size=p) * (rng.random(p) < 0.5), rng.normal(size=p)
+    found = []
+    for seconds in (0.0, 3600.0):
+        descent = GroupDescent(features, starts=starts, steeps=steeps)
+        descent.begin(
+            start, cross=cross, penalties=np.full(20, 0.1), causes=np.arange(1, 20),
+            tolerance=1e-7, limit=limit,
+        )  # fmt: skip
+        while not descent.step(seconds):
+            pass
+        assert descent.sweeps <= limit
+        found.append(descent.coefficients())
+    np.testing.assert_array_equal(found[0], found[1])
+    kept = slice(starts[0], starts[1])  # the first group may not move
+    np.testing.assert_array_equal(found[0][kept], start[kept])
+    assert np.array_equal(found[0], start) == (limit == 0)
+
+
 def test_a_step_of_a_large_group_lasso_is_short() -> None:
     p, rng = 3000, np.random.default_rng(0)
     root = rng.normal(size=(p, 200)) / 10.0

@@ -14,7 +14,11 @@ from isthmus.objectives import (
     GeneralisedLinearLoss,
     PoissonFamily,
     QuadraticAdditiveLoss,
+    additive,
+    generalised,
 )
+from isthmus.objectives.additive_part import PartOfQuadraticLoss, pays
+from isthmus.types import completed
 
 Floats = NDArray[np.float64]
 NAMES = ("a", "b", "c", "d")
@@ -128,3 +132,50 @@ def test_extreme_predictors_stay_finite_or_say_so() -> None:
     assert np.isfinite(gradient).all()
     loss, features, _ = make("poisson")
     assert loss.value_and_gradient(np.full((features.shape[1], 4), 1e4))[0] == np.inf
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_evaluation_in_pieces_is_that_at_once(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loss, features, _ = make(kind)
+    c = 0.3 * np.random.default_rng(5).normal(size=(features.shape[1], 4))
+    value, gradient = loss.value_and_gradient(c)
+    for module in (additive, generalised):
+        monkeypatch.setattr(module, "PIECE", 1)
+    work = loss.evaluation(c)
+    for _ in range(4):
+        assert next(work, None) is None
+    in_pieces = completed(work)
+    assert in_pieces[0] == pytest.approx(value, rel=1e-13)
+    np.testing.assert_allclose(in_pieces[1], gradient, atol=1e-13)
+    if kind == "poisson":
+        assert completed(loss.evaluation(np.full(c.shape, 1e4)))[0] == np.inf
+
+
+@pytest.mark.parametrize("kind", ["squares", "profiled"])
+def test_part_of_the_coefficients_has_part_of_the_gradient(kind: str) -> None:
+    loss, features, _ = make(kind)
+    assert isinstance(loss, QuadraticAdditiveLoss)
+    rng = np.random.default_rng(6)
+    shape = features.shape[1], 4
+    open_ = np.flatnonzero(rng.random(shape) < 0.4)
+    parameters = 0.3 * rng.normal(size=len(open_))
+    whole = np.zeros(shape)
+    whole.flat[open_] = parameters
+    value, gradient = loss.value_and_gradient(whole)
+    part = PartOfQuadraticLoss(loss, open_)
+    for _ in range(2):  # the first time it also copies what it needs
+        found = completed(part.evaluation(parameters))
+        assert found[0] == pytest.approx(value, rel=1e-13)
+        np.testing.assert_allclose(found[1], gradient.flat[open_], atol=1e-13)
+
+
+def test_part_of_the_coefficients_pays_where_it_is_small() -> None:
+    rows, targets = 1200, 200
+    owner = np.repeat(np.arange(targets), rows // targets)
+    zeros = np.zeros((rows, rows))
+    names = [f"x{i}" for i in range(targets)]
+    loss = QuadraticAdditiveLoss(names, owner, zeros, zeros[:, :targets], np.ones(targets))
+    assert pays(loss, np.arange(0, rows * targets, 20))
+    assert not pays(loss, np.arange(rows * targets))

@@ -16,7 +16,7 @@ import numpy as np
 
 from isthmus.graphs.lags import Lag
 from isthmus.objectives.base import Capabilities, Capability, Objective, Sense
-from isthmus.types import Floats, Integers
+from isthmus.types import Floats, Integers, Work, completed
 
 ADDITIVE_MODEL: Capability[AdditiveLoss] = Capability("a loss of additive models")
 """A loss that is linear in the coefficients of each cause; see `AdditiveLoss`."""
@@ -24,6 +24,9 @@ ADDITIVE_MODEL: Capability[AdditiveLoss] = Capability("a loss of additive models
 
 LAGGED_MODEL: Capability[AdditiveLoss] = Capability("a loss with lagged effects")
 """An additive loss whose last nodes are earlier time steps of the first ones, as `lags` states."""
+
+PIECE = 2**28
+"""Multiplications in one piece of an evaluation; they take some 20 ms."""
 
 
 class AdditiveLoss(Objective):
@@ -59,6 +62,11 @@ class AdditiveLoss(Objective):
     @abstractmethod
     def value_and_gradient(self, coefficients: Floats) -> tuple[float, Floats]:
         """Return the loss at ``coefficients`` and its gradient."""
+
+    def evaluation(self, coefficients: Floats) -> Work[tuple[float, Floats]]:
+        """Compute `value_and_gradient` in pieces; override it where that takes long."""
+        yield
+        return self.value_and_gradient(coefficients)
 
     @abstractmethod
     def column(self, target: int, rows: Integers, coefficients: Floats) -> tuple[float, Floats]:
@@ -101,6 +109,11 @@ class QuadraticAdditiveLoss(AdditiveLoss):
         Number of observations, if known.
     lags
         As for `AdditiveLoss`.
+
+    Attributes
+    ----------
+    least
+        Smallest ``q_j`` that the likelihood of each target is computed with.
     """
 
     def __init__(
@@ -127,25 +140,38 @@ class QuadraticAdditiveLoss(AdditiveLoss):
         self.sample_size = sample_size
         self.lags = tuple(lags)
         # Avoid an infinite likelihood for targets that are explained completely.
-        self._least = 1e-12 * np.maximum(variances, 1e-300)
+        self.least = 1e-12 * np.maximum(variances, 1e-300)
 
     def value_and_gradient(self, coefficients: Floats) -> tuple[float, Floats]:
-        product = self.features @ coefficients
+        return completed(self.evaluation(coefficients))
+
+    def evaluation(self, coefficients: Floats) -> Work[tuple[float, Floats]]:
+        rows, targets = self.cross.shape
+        gradient = np.empty((rows, targets))
         squares = 0.5 * self.variances
-        squares = squares + np.einsum("ij,ij->j", coefficients, 0.5 * product - self.cross)
-        gradient = product - self.cross
+        size = max(1, PIECE // max(rows * targets, 1))
+        for start in range(0, rows, size):
+            part = slice(start, start + size)
+            product = self.features[part] @ coefficients
+            np.subtract(product, self.cross[part], out=gradient[part])
+            product *= 0.5
+            product -= self.cross[part]
+            squares = squares + np.einsum("ij,ij->j", coefficients[part], product)
+            yield
         if not self.profiled:
             return float(squares.sum()), gradient
-        squares = np.maximum(squares, self._least)
-        return 0.5 * float(np.log(2.0 * squares).sum()), gradient / (2.0 * squares)
+        squares = np.maximum(squares, self.least)
+        gradient /= 2.0 * squares
+        return 0.5 * float(np.log(2.0 * squares).sum()), gradient
 
     def column(self, target: int, rows: Integers, coefficients: Floats) -> tuple[float, Floats]:
-        gradient = self.features[:, rows] @ coefficients - self.cross[:, target]
+        # The matrix is symmetric, and whole rows are much faster to read than parts of all rows.
+        gradient = coefficients @ self.features[rows] - self.cross[:, target]
         linear = gradient[rows] - self.cross[rows, target]
         square = 0.5 * float(self.variances[target] + coefficients @ linear)
         if not self.profiled:
             return square, gradient
-        square = max(square, float(self._least[target]))
+        square = max(square, float(self.least[target]))
         return 0.5 * float(np.log(2.0 * square)), gradient / (2.0 * square)
 
     def curvature(self, target: int, rows: Integers, coefficients: Floats) -> Floats:
@@ -156,4 +182,4 @@ class QuadraticAdditiveLoss(AdditiveLoss):
         product = gram @ coefficients
         square = 0.5 * float(self.variances[target])
         square += float(coefficients @ (0.5 * product - self.cross[rows, target]))
-        return gram / (2.0 * max(square, float(self._least[target])))
+        return gram / (2.0 * max(square, float(self.least[target])))

@@ -8,8 +8,8 @@ from typing import final
 
 import numpy as np
 
-from isthmus.objectives.additive import AdditiveLoss
-from isthmus.types import Floats, Integers
+from isthmus.objectives.additive import PIECE, AdditiveLoss
+from isthmus.types import Floats, Integers, Work, completed
 
 
 class Family(ABC):
@@ -95,12 +95,23 @@ class GeneralisedLinearLoss(AdditiveLoss):
         self._family = family
 
     def value_and_gradient(self, coefficients: Floats) -> tuple[float, Floats]:
+        return completed(self.evaluation(coefficients))
+
+    def evaluation(self, coefficients: Floats) -> Work[tuple[float, Floats]]:
         n = len(self._observed)
-        predictor = self._inputs @ coefficients
-        value = float(self._family.loss(predictor, self._observed).sum()) / n
-        if not np.isfinite(value):
-            return np.inf, np.full_like(coefficients, np.nan)
-        return value, self._inputs.T @ (self._family.mean(predictor) - self._observed) / n
+        value, gradient = 0.0, np.empty_like(coefficients)
+        # Functions of each cell cost as much as some dozens of multiplications.
+        size = max(1, PIECE // max(2 * n * (len(coefficients) + 32), 1))
+        for start in range(0, self.targets, size):
+            part = slice(start, start + size)
+            predictor = self._inputs @ coefficients[:, part]
+            observed = self._observed[:, part]
+            value += float(self._family.loss(predictor, observed).sum()) / n
+            if not np.isfinite(value):
+                return np.inf, np.full_like(coefficients, np.nan)
+            gradient[:, part] = self._inputs.T @ (self._family.mean(predictor) - observed) / n
+            yield
+        return value, gradient
 
     def column(self, target: int, rows: Integers, coefficients: Floats) -> tuple[float, Floats]:
         n = len(self._observed)

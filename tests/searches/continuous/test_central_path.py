@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from tests.objectives.test_additive import make
 
 from isthmus.graphs import DAG, Knowledge
-from isthmus.graphs.adjacency import heaviest_acyclic, order_of
+from isthmus.graphs.adjacency import order_of
+from isthmus.kernels.continuous import acyclic_part
 from isthmus.objectives import QuadraticAdditiveLoss
 from isthmus.searches.continuous import acyclicity
 from isthmus.searches.continuous.central_path import (
@@ -25,6 +26,7 @@ from isthmus.searches.continuous.central_path import (
 from isthmus.searches.continuous.group_lasso import NodeLasso
 from isthmus.searches.continuous.notears_additive import NotearsAdditive
 from isthmus.searches.continuous.order_descent import OrderDescent
+from isthmus.types import Work, completed
 
 Floats = NDArray[np.float64]
 
@@ -33,14 +35,14 @@ def test_barrier_is_the_log_determinant() -> None:
     rng = np.random.default_rng(0)
     weights = 0.3 * rng.normal(size=(5, 5))
     np.fill_diagonal(weights, 0.0)
-    found = log_determinant(weights * weights, 0.9)
+    found = completed(log_determinant(weights * weights, 0.9))
     assert found is not None
     value, gradient = acyclicity.log_determinant(weights, 0.9)
     assert found[0] == pytest.approx(value, abs=1e-12)
     np.testing.assert_allclose(found[1] * 2 * weights, gradient, atol=1e-12)
-    assert log_determinant(np.full((3, 3), 1.0), 1.0) is None
+    assert completed(log_determinant(np.full((3, 3), 1.0), 1.0)) is None
     # However heavy the edges: without a cycle there is nothing to pay.
-    heavy = log_determinant(100.0 * np.triu(np.ones((4, 4)), 1), 1.0)
+    heavy = completed(log_determinant(100.0 * np.triu(np.ones((4, 4)), 1), 1.0))
     assert heavy is not None
     assert heavy[0] == pytest.approx(0.0)
 
@@ -50,8 +52,8 @@ def test_gradient_of_the_whole_is_that_of_finite_differences(*, grouped: bool) -
     loss, features, _ = make("squares")
     rows = features.shape[1]
 
-    def flat(x: Floats) -> tuple[float, Floats]:
-        value, gradient = loss.value_and_gradient(x.reshape(rows, 4))
+    def flat(x: Floats) -> Work[tuple[float, Floats]]:
+        value, gradient = yield from loss.evaluation(x.reshape(rows, 4))
         return value, gradient.ravel()
 
     edge = (loss.owner[:, None] * 4 + np.arange(4)).ravel()
@@ -69,13 +71,17 @@ def test_gradient_of_the_whole_is_that_of_finite_differences(*, grouped: bool) -
     stage = Stage(0.3, 1.0, 1e-6, 10)
     x = 0.1 * np.random.default_rng(1).normal(size=rows * 4)
     x[edge % 5 == 0] = 0.0  # nothing acts on itself
-    _, gradient = path._value(x, stage)
+
+    def value(x: Floats) -> tuple[float, Floats]:
+        return completed(path._value(x, stage))
+
+    _, gradient = value(x)
     step = 1e-6
     for k in np.flatnonzero(edge % 5):
         up, down = x.copy(), x.copy()
         up[k] += step
         down[k] -= step
-        change = (path._value(up, stage)[0] - path._value(down, stage)[0]) / (2 * step)
+        change = (value(up)[0] - value(down)[0]) / (2 * step)
         assert gradient[k] == pytest.approx(change, abs=1e-7)
     assert not gradient[edge % 5 == 0].any()
 
@@ -87,11 +93,10 @@ def test_the_heaviest_acyclic_graph_is_acyclic_and_holds_what_is_required(
     rng = np.random.default_rng(seed)
     weights = np.abs(rng.normal(size=(d, d)))
     required = np.triu(rng.random((d, d)) < 0.2, 1)
-    part = heaviest_acyclic(weights, required, 0.5)
+    part = acyclic_part(weights, required, 0.5)
     names = [f"x{i}" for i in range(d)]
     dag = DAG.from_adjacency(names, part)  # refuses a cycle
     assert (part | ~required).all()
-    order = order_of(part)
     order = order_of(part)
     assert order is not None
     assert all(order.index(i) < order.index(j) for i, j in np.argwhere(part))
@@ -127,7 +132,7 @@ def best_of_all_orders(loss: QuadraticAdditiveLoss, penalty: float) -> float:
         key = target, frozenset(before)
         if key not in known:
             lasso = NodeLasso(loss, target, sorted(before), np.full(d, penalty))
-            known[key] = lasso.value(lasso.solve(np.zeros(d))[0])
+            known[key] = lasso.value(completed(lasso.solve(np.zeros(d)))[0])
         return known[key]
 
     orders = itertools.permutations(range(d))
@@ -162,9 +167,9 @@ def test_quick_solver_agrees_with_the_exact_one(kind: str) -> None:
         loss, open_, none, np.full((4, 4), 0.03), [2, 0, 3, 1], np.zeros((rows, 4))
     )
     for target in range(4):
-        descent.settle(target)
+        completed(descent.settle(target))
     nearly = descent.coefficients
     for target in range(4):
-        descent.finish(target)
+        completed(descent.finish(target))
     np.testing.assert_allclose(nearly, descent.coefficients, atol=1e-5)
     assert descent.residual < 1e-9

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from tests.objectives.test_additive import make
 
 from isthmus.searches.continuous.group_lasso import NodeLasso
+from isthmus.types import completed
 
 Floats = NDArray[np.float64]
 
@@ -39,7 +40,7 @@ def proximal(kind: str, target: int, causes: list[int], penalty: float) -> Float
 def test_solution_is_that_of_proximal_steps(kind: str, penalty: float) -> None:
     loss, features, _ = make(kind, n=200)
     lasso = NodeLasso(loss, 1, [0, 2, 3], np.full(4, penalty))
-    found, residual = lasso.solve(np.zeros(features.shape[1]))
+    found, residual = completed(lasso.solve(np.zeros(features.shape[1])))
     assert residual < 1e-9
     np.testing.assert_allclose(found, proximal(kind, 1, [0, 2, 3], penalty), atol=1e-8)
 
@@ -49,7 +50,7 @@ def test_start_does_not_matter(kind: str) -> None:
     loss, features, _ = make(kind, n=200)
     lasso = NodeLasso(loss, 2, [0, 1, 3], np.full(4, 0.03))
     rng = np.random.default_rng(5)
-    found = [lasso.solve(0.2 * s)[0] for s in rng.normal(size=(3, features.shape[1]))]
+    found = [completed(lasso.solve(0.2 * s))[0] for s in rng.normal(size=(3, features.shape[1]))]
     np.testing.assert_allclose(found[1], found[0], atol=1e-8)
     np.testing.assert_allclose(found[2], found[0], atol=1e-8)
 
@@ -62,6 +63,6 @@ def test_columns_that_determine_each_other() -> None:
     x = np.column_stack([x, x[:, 0]])
     s = x.T @ x / 100
     loss = QuadraticAdditiveLoss(("a", "b", "c", "e"), np.arange(4), s, s, s.diagonal())
-    found, residual = NodeLasso(loss, 1, [0, 2, 3], np.full(4, 0.01)).solve(np.zeros(4))
+    found, residual = completed(NodeLasso(loss, 1, [0, 2, 3], np.full(4, 0.01)).solve(np.zeros(4)))
     assert np.isfinite(found).all()
     assert residual < 1e-8

@@ -8,6 +8,7 @@ import pytest
 import isthmus as ist
 from isthmus.results import Ending
 from isthmus.searches.continuous import group_lasso
+from isthmus.types import Floats, Work
 
 
 def test_a_large_residual_is_not_called_converged(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -16,8 +17,11 @@ def test_a_large_residual_is_not_called_converged(monkeypatch: pytest.MonkeyPatc
     table = {"a": a, "b": np.sin(2 * a) + 0.3 * rng.normal(size=300)}
     solve = group_lasso.NodeLasso.solve
 
-    def stopped(self: group_lasso.NodeLasso, start: object, tolerance: float = 0.0) -> object:
-        return solve(self, start, tolerance)[0], 0.1  # type: ignore[arg-type]
+    def stopped(
+        self: group_lasso.NodeLasso, start: Floats, tolerance: float = 0.0
+    ) -> Work[tuple[Floats, float]]:
+        coefficients, _ = yield from solve(self, start, tolerance)
+        return coefficients, 0.1
 
     monkeypatch.setattr(group_lasso.NodeLasso, "solve", stopped)
     solution = ist.learn(table, search=ist.NotearsAdditive())

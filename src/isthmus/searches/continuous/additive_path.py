@@ -6,10 +6,12 @@ from typing import final
 
 import numpy as np
 
-from isthmus.graphs.adjacency import heaviest_acyclic, order_of
-from isthmus.objectives import AdditiveLoss
+from isthmus.graphs.adjacency import order_of
+from isthmus.kernels.continuous import acyclic_part
+from isthmus.objectives import AdditiveLoss, QuadraticAdditiveLoss
+from isthmus.objectives.additive_part import PartOfQuadraticLoss, pays
 from isthmus.searches.continuous.central_path import CentralPath, Problem
-from isthmus.types import Bools, Floats, Integers
+from isthmus.types import Bools, Floats, Integers, Work
 
 _SCREENED = 40
 """With more targets, edges that look like noise on their own are left out of the path."""
@@ -31,26 +33,20 @@ class AdditivePath:
         Edges that may and that must be there, shape (nodes, targets).
     penalties
         Of each edge.
-    noise
-        Gradients that noise alone reaches at most, for each edge; None to leave nothing out.
     """
 
     def __init__(
-        self,
-        loss: AdditiveLoss,
-        allowed: Bools,
-        required: Bools,
-        penalties: Floats,
-        noise: Floats | None,
+        self, loss: AdditiveLoss, allowed: Bools, required: Bools, penalties: Floats
     ) -> None:
         self._loss, self._required = loss, required
-        if noise is not None and loss.targets > _SCREENED:
-            allowed = allowed & (required | stands_out(loss, noise))
         self._open = self._open_places(allowed)
         rows, columns = np.divmod(self._open, loss.targets)
         owner = loss.owner[rows]
+        function = self._value_and_gradient
+        if isinstance(loss, QuadraticAdditiveLoss) and pays(loss, self._open):
+            function = PartOfQuadraticLoss(loss, self._open).evaluation
         problem = Problem(
-            self._value_and_gradient,
+            function,
             np.zeros(len(self._open)),
             np.where(owner < 0, -1, owner * loss.targets + columns),
             len(loss.nodes),
@@ -68,8 +64,8 @@ class AdditivePath:
         open_[owned] = allowed[self._loss.owner[owned]]
         return np.flatnonzero(open_)
 
-    def _value_and_gradient(self, parameters: Floats) -> tuple[float, Floats]:
-        value, gradient = self._loss.value_and_gradient(self._matrix(parameters))
+    def _value_and_gradient(self, parameters: Floats) -> Work[tuple[float, Floats]]:
+        value, gradient = yield from self._loss.evaluation(self._matrix(parameters))
         return value, gradient.ravel()[self._open]
 
     def _matrix(self, parameters: Floats) -> Floats:
@@ -77,13 +73,18 @@ class AdditivePath:
         coefficients[self._open] = parameters
         return coefficients.reshape(-1, self._loss.targets)
 
-    def step(self) -> bool:
-        """Go on for a slice of time; return whether the end of the path is reached."""
-        return self._path.step()
+    def iterate(self) -> Work[bool]:
+        """Do one iteration; return whether the end of the path is reached."""
+        return self._path.iterate()
 
     def describe(self) -> str:
         """Say where on the path this is."""
         return self._path.describe()
+
+    @property
+    def iterations(self) -> int:
+        """Number of iterations."""
+        return self._path.iterations
 
     @property
     def evaluations(self) -> int:
@@ -98,27 +99,44 @@ class AdditivePath:
         """Return the order of the heaviest edges that close no cycle."""
         targets = self._loss.targets
         weights = edge_norms(self._loss, self.coefficients())[:targets]
-        order = order_of(heaviest_acyclic(weights, self._required[:targets], _LEAST))
+        order = order_of(acyclic_part(weights, self._required[:targets], _LEAST))
         assert order is not None
         return order
 
 
 def edge_norms(loss: AdditiveLoss, values: Floats) -> Floats:
     """Return the norm of the values of each edge, shape (nodes, targets)."""
-    owned = loss.owner >= 0
     squares = np.zeros((len(loss.nodes), loss.targets))
-    np.add.at(squares, loss.owner[owned], values[owned] ** 2)
+    for row, node in enumerate(loss.owner.tolist()):
+        if node >= 0:
+            squares[node] += values[row] * values[row]
     norms: Floats = np.sqrt(squares)
     return norms
 
 
-def stands_out(loss: AdditiveLoss, noise: Floats) -> Bools:
-    """Return for each edge whether its gradient without any edge is more than likely noise."""
-    _, gradient = loss.value_and_gradient(np.zeros((len(loss.owner), loss.targets)))
-    spread = np.ones(loss.targets)
-    if not loss.likelihood:
-        none = np.empty(0, dtype=np.int64)
-        losses = [loss.column(j, none, np.empty(0))[0] for j in range(loss.targets)]
-        spread = np.sqrt(2.0 * np.maximum(losses, 0.0))
-    above: Bools = edge_norms(loss, gradient) > _NOISE * noise * spread
-    return above
+def screened(loss: AdditiveLoss, allowed: Bools, required: Bools, noise: Floats) -> Work[Bools]:
+    """Leave out edges that look like noise on their own, where there are many targets.
+
+    Parameters
+    ----------
+    loss
+        The loss, in units of the noise.
+    allowed, required
+        Edges that may and that must be there, shape (nodes, targets).
+    noise
+        Gradients that noise alone reaches at most, for each edge.
+    """
+    if loss.targets <= _SCREENED:
+        return allowed
+    kept = np.empty_like(allowed)
+    nothing, none = np.empty(0, dtype=np.int64), np.empty(0)
+    owned = np.flatnonzero(loss.owner >= 0)
+    owner = loss.owner[owned]
+    for j in range(loss.targets):
+        value, gradient = loss.column(j, nothing, none)
+        spread = 1.0 if loss.likelihood else np.sqrt(2.0 * max(value, 0.0))
+        sizes = np.sqrt(np.bincount(owner, gradient[owned] ** 2, len(loss.nodes)))
+        kept[:, j] = sizes > _NOISE * noise[:, j] * spread
+        yield
+    open_: Bools = allowed & (required | kept)
+    return open_

@@ -9,26 +9,27 @@ along the order by a criterion, or by a threshold on the weights if one is given
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import TypeAlias, final
 
 import numpy as np
 
 from isthmus.errors import MismatchError
 from isthmus.graphs import BoundKnowledge
-from isthmus.graphs.adjacency import heaviest_acyclic, transitive_closure
+from isthmus.kernels.continuous import acyclic_part
 from isthmus.objectives import AdditiveLoss
 from isthmus.results.details import ModelDetails
 from isthmus.results.dynamic import DynamicNetwork
 from isthmus.searches.base import Run, SearchResult
-from isthmus.searches.continuous.additive_path import AdditivePath, edge_norms
+from isthmus.searches.continuous.additive_path import AdditivePath, edge_norms, screened
 from isthmus.searches.continuous.central_path import allowed_edges
 from isthmus.searches.continuous.families import Families
 from isthmus.searches.continuous.family_criterion import FamilyEBIC
 from isthmus.searches.continuous.normalisation import normalise
+from isthmus.searches.continuous.optimality import loss_and_violation
 from isthmus.searches.continuous.order_descent import OrderDescent
-from isthmus.types import Bools, Floats
+from isthmus.types import Bools, Floats, Work, advance
 
 NetworkOf: TypeAlias = Callable[[Bools, Floats], DynamicNetwork]
 
@@ -39,6 +40,13 @@ _RELAXED = 0.35
 _MANY = 40
 """With more targets, nodes do not move under the smallest of several penalties, where a move costs
 most and changes least: at 60 nodes the same graph in half the time."""
+_SLICE = 0.02
+"""Seconds of work per step, after which the driver may stop the run."""
+_RECORDED = 4
+"""On the path, the graph of the weights is recorded when the iterations have grown by one part in
+this many, so that recording takes a few per cent of the time at most."""
+_ZERO = 1e-9
+"""Weights up to this are rounding errors."""
 RESIDUAL = 1e-6
 """Largest violation of optimality, in units of the noise, of a search that has converged."""
 
@@ -78,6 +86,18 @@ class _Candidate:
 
 
 @final
+@dataclass(frozen=True, eq=False)
+class _Answer:
+    """A graph with coefficients and all that `best` tells about them, in units of the noise."""
+
+    coefficients: Floats
+    graph: Bools
+    value: float
+    residual: float
+    removed: int
+
+
+@final
 class AdditiveRun(Run[SearchResult]):
     """A run over an additive loss.
 
@@ -106,47 +126,27 @@ class AdditiveRun(Run[SearchResult]):
                 "The objective does not know its sample size, so no criterion can choose: give a "
                 "penalty and a threshold."
             )
-        self._options, self._network_of = options, network_of
-        self._normalised = normalise(objective)
-        self._loss = self._normalised.loss
+        self._objective, self._options, self._network_of = objective, options, network_of
         targets = objective.targets
-        self._required = knowledge.required[:, :targets]
+        self._required = np.ascontiguousarray(knowledge.required[:, :targets])
         self._allowed = allowed_edges(knowledge, targets) | self._required
-        if options.penalties is None:
-            penalties = self._normalised.universal_penalties()
-        else:
-            given = self._normalised.penalties(options.penalties)
-            penalties = np.broadcast_to(given, self._required.shape)
-        self._penalties = np.where(self._required, 0.0, penalties)
-        self._shares = _SHARES if options.penalties is None else (1.0,)
-        relaxed = _RELAXED if options.penalties is None else 1.0
-        self._path_penalties = relaxed * self._penalties
-        self._path = AdditivePath(
-            self._loss,
-            self._allowed,
-            self._required,
-            self._path_penalties,
-            self._penalties if options.penalties is None else None,
-        )
         self._families: Families | None = None
-        if automatic:
-            self._families = Families(self._loss, options.criterion, self._allowed, self._required)
+        self._path: AdditivePath | None = None
         self._descent: OrderDescent | None = None
         self._candidates: list[_Candidate] = []
-        self._finished = False
-        self._text = "central path"
+        self._answer: _Answer | None = None
+        self._text = "units of the noise"
         self._work = self._stages()
 
     def step(self) -> bool:
-        """Advance to the next point at which the run can be stopped."""
-        return next(self._work, None) is None
+        """Work for a slice of time; return whether the search has finished."""
+        return advance(self._work, _SLICE)
 
-    def _stages(self) -> Iterator[bool]:
-        while not self._path.step():
-            self._text = self._path.describe()
-            yield True
+    def _stages(self) -> Work[None]:
+        path = yield from self._begin()
+        yield from self._follow(path)
         targets = self._loss.targets
-        order, coefficients = self._path.order(), self._path.coefficients()
+        order, coefficients = path.order(), path.coefficients()
         for share in self._shares:
             penalties = share * self._penalties
             descent = OrderDescent(
@@ -154,38 +154,75 @@ class AdditiveRun(Run[SearchResult]):
             )
             last = len(self._shares) > 1 and share == self._shares[-1]
             sweeps = 0 if last and targets > _MANY else self._options.sweeps
-            moved = yield from self._descend(descent, sweeps)
-            self._candidates.append(self._candidate(share, penalties, descent, moved=moved))
-            if not self._promising():
+            moved = yield from self._descend(descent, penalties, sweeps)
+            candidate = yield from self._candidate(share, penalties, descent, moved=moved)
+            self._candidates.append(candidate)
+            yield from self._record_best(finished=False)
+            if not (yield from self._promising()):
                 break
             order, coefficients = list(descent.order), descent.coefficients
-            yield True
         best = self._best()
         for target in range(targets):
-            best.descent.finish(target)
-            yield True
-        self._finished = True
+            yield from best.descent.finish(target)
+            self._text = f"machine precision: {target + 1} of {targets} nodes"
+        yield from self._record_best(finished=True)
 
-    def _descend(self, descent: OrderDescent, sweeps: int) -> Generator[bool, None, bool]:
+    def _begin(self) -> Work[AdditivePath]:
+        """Convert to units of the noise, and start the central path there."""
+        options, required = self._options, self._required
+        self._normalised = yield from normalise(self._objective)
+        self._loss = self._normalised.loss
+        if options.penalties is None:
+            penalties = self._normalised.universal_penalties()
+        else:
+            given = self._normalised.penalties(options.penalties)
+            penalties = np.broadcast_to(given, required.shape)
+        self._penalties = np.where(required, 0.0, penalties)
+        yield
+        self._shares = _SHARES if options.penalties is None else (1.0,)
+        if options.penalties is None or options.thresholds is None:
+            self._families = Families(self._loss, options.criterion, self._allowed, required)
+        allowed = self._allowed
+        if options.penalties is None:
+            allowed = yield from screened(self._loss, allowed, required, self._penalties)
+            yield
+        relaxed = (_RELAXED if options.penalties is None else 1.0) * self._penalties
+        self._path = AdditivePath(self._loss, allowed, required, relaxed)
+        self._path_penalties = relaxed
+        yield
+        yield from self._record(self._path.coefficients(), relaxed)
+        return self._path
+
+    def _follow(self, path: AdditivePath) -> Work[None]:
+        """Follow the central path to its end."""
+        recorded = 0
+        while not (yield from path.iterate()):
+            self._text = path.describe()
+            if path.iterations > recorded + recorded // _RECORDED:
+                recorded = path.iterations
+                yield from self._record(path.coefficients(), self._path_penalties)
+
+    def _descend(self, descent: OrderDescent, penalties: Floats, sweeps: int) -> Work[bool]:
         """Solve all nodes along an order, then move them; return whether the last sweep did."""
         targets = self._loss.targets
         for target in range(targets):
-            descent.settle(target)
+            yield from descent.settle(target)
             self._text = f"exact solution: {target + 1} of {targets} nodes"
-            yield True
         self._descent = descent
+        yield from self._record_descent(descent, penalties)
         moved = True
         for sweep in range(sweeps):
             if not moved:
                 break
             moved = False
             for left, node in enumerate(reversed(descent.order.copy())):
-                moved |= descent.move(node)
+                if (yield from descent.move(node)):
+                    moved = True
+                    yield from self._record_descent(descent, penalties)
                 self._text = f"sweep {sweep + 1}: {left + 1} of {targets} nodes moved"
-                yield True
         return moved
 
-    def _promising(self) -> bool:
+    def _promising(self) -> Work[bool]:
         """Return whether a smaller penalty may give a better graph.
 
         Not if the last one did not, nor if no single further edge, whatever the order, would.
@@ -197,20 +234,21 @@ class AdditiveRun(Run[SearchResult]):
             before = self._candidates[-2].criterion
             if before is not None and last.criterion >= before:
                 return False
-        return self._families.lacks_an_edge(last.graph)
+        return (yield from self._families.lacks_an_edge(last.graph))
 
     def _weights(self, coefficients: Floats) -> Floats:
         return edge_norms(self._loss, coefficients)
 
     def _candidate(
         self, share: float, penalties: Floats, descent: OrderDescent, *, moved: bool
-    ) -> _Candidate:
+    ) -> Work[_Candidate]:
         weights = self._weights(descent.coefficients)
         if self._options.thresholds is not None or self._families is None:
             graph = self._cut(weights)
         else:
-            graph = self._chosen(descent)
-        return _Candidate(share, penalties, descent, graph, self._judged(graph), moved)
+            graph = yield from self._chosen(descent)
+        criterion = yield from self._judged(graph)
+        return _Candidate(share, penalties, descent, graph, criterion, moved)
 
     def _cut(self, weights: Floats) -> Bools:
         """Keep the edges above the threshold; never a cycle."""
@@ -222,81 +260,119 @@ class AdditiveRun(Run[SearchResult]):
             heavy = np.where(in_data > thresholds[:, None], weights, 0.0)
         targets = self._loss.targets
         graph = self._required | (heavy > 0.0)
-        graph[:targets] = heaviest_acyclic(heavy[:targets], self._required[:targets], 0.0)
+        graph[:targets] = acyclic_part(heavy[:targets], self._required[:targets], 0.0)
         return graph
 
-    def _chosen(self, descent: OrderDescent) -> Bools:
+    def _chosen(self, descent: OrderDescent) -> Work[Bools]:
         """Choose the parents of each target along the order by the criterion."""
         assert self._families is not None
         graph = self._required.copy()
         for target in range(self._loss.targets):
-            parents = self._families.choose(target, descent.fits[target].coefficients)
+            parents = yield from self._families.choose(target, descent.fits[target].coefficients)
             graph[list(parents), target] = True
         return graph
 
-    def _judged(self, graph: Bools) -> float | None:
+    def _judged(self, graph: Bools) -> Work[float | None]:
         if self._families is None:
             return None
         families = {
             j: frozenset(np.flatnonzero(graph[:, j]).tolist()) for j in range(graph.shape[1])
         }
-        return self._families.total(families)
+        return (yield from self._families.total(families))
 
     def _best(self) -> _Candidate:
         """Return the candidate that the criterion prefers; of equal ones the first."""
         return min(self._candidates, key=lambda c: np.inf if c.criterion is None else c.criterion)
 
-    def best(self) -> SearchResult:
-        """Return the graph chosen so far; before there is one, the one that the weights show."""
+    def _record(
+        self, coefficients: Floats, penalties: Floats, graph: Bools | None = None
+    ) -> Work[None]:
+        """Record a graph, by default that of the weights, with the penalised loss along it."""
+        weights = self._weights(coefficients)
+        yield
+        if graph is None:
+            graph = self._cut(weights)
+        yield
+        kept = np.where(self._rows_of(graph), coefficients, 0.0)
+        yield
+        value, residual = yield from loss_and_violation(
+            self._loss, self._allowed, kept, graph, penalties
+        )
+        value += float((penalties * np.where(graph, weights, 0.0)).sum())
+        removed = int(((weights > _ZERO) & ~graph).sum())
+        self._answer = _Answer(kept, graph, value, residual, removed)
+
+    def _record_descent(self, descent: OrderDescent, penalties: Floats) -> Work[None]:
+        """Record the graph of an exact solution, unless a criterion chose one before."""
         if not self._candidates:
-            exact = self._descent
-            coefficients = self._path.coefficients() if exact is None else exact.coefficients
-            graph = self._cut(self._weights(coefficients))
-            return self._penalised(coefficients, graph, self._path_penalties)
+            yield from self._record(descent.coefficients, penalties)
+
+    def _record_best(self, *, finished: bool) -> Work[None]:
+        """Record the graph that the criterion prefers, refitted if it also chose the parents."""
         best = self._best()
+        solution = best.descent.coefficients
         if self._options.thresholds is not None or self._families is None:
-            return self._penalised(best.descent.coefficients, best.graph, best.penalties)
-        coefficients, residual = self._families.refit(best.graph)
-        if self._finished:
+            yield from self._record(solution, best.penalties, best.graph)
+            if finished and self._answer is not None:
+                self._answer = replace(self._answer, residual=best.descent.residual)
+            return
+        coefficients, value, residual = yield from self._families.refit(best.graph)
+        if finished:
             residual = max(residual, best.descent.residual)
         else:
-            lasso = np.where(self._rows_of(best.graph), best.descent.coefficients, 0.0)
-            residual = self._violation(lasso, best.graph, best.penalties)
-        value, _ = self._loss.value_and_gradient(coefficients)
-        found = best.descent.coefficients
-        cut = int(((self._weights(found) > 1e-9) & ~best.graph).sum())
-        return self._result(coefficients, best.graph, value, residual, cut)
+            lasso = np.where(self._rows_of(best.graph), solution, 0.0)
+            _, residual = yield from loss_and_violation(
+                self._loss, self._allowed, lasso, best.graph, best.penalties
+            )
+        removed = int(((self._weights(solution) > _ZERO) & ~best.graph).sum())
+        self._answer = _Answer(coefficients, best.graph, value, residual, removed)
 
     def _rows_of(self, graph: Bools) -> Bools:
         """Return which coefficients belong to edges of a graph, or to none."""
         kept: Bools = graph[self._loss.owner] | (self._loss.owner[:, None] < 0)
         return kept
 
-    def _penalised(self, coefficients: Floats, graph: Bools, penalties: Floats) -> SearchResult:
-        """Return a graph with the weights of the penalised problem."""
-        weights = self._weights(coefficients)
-        kept = np.where(self._rows_of(graph), coefficients, 0.0)
-        value, _ = self._loss.value_and_gradient(kept)
-        value += float((penalties * np.where(graph, weights, 0.0)).sum())
-        if self._finished:
-            residual = self._best().descent.residual
-        else:
-            residual = self._violation(kept, graph, penalties)
-        cut = int(((weights > 1e-9) & ~graph).sum())
-        return self._result(kept, graph, value, residual, cut)
+    def best(self) -> SearchResult:
+        """Return the graph recorded last; at first it has the required edges only."""
+        answer = self._answer
+        if answer is None:
+            return self._nothing()
+        normalised = self._normalised
+        in_data = answer.coefficients * normalised.factors[:, None]
+        return self._result(
+            answer.graph,
+            answer.value * normalised.unit**2,
+            in_data,
+            normalised.weights(self._weights(answer.coefficients)),
+            answer.residual,
+            answer.removed,
+        )
+
+    def _nothing(self) -> SearchResult:
+        """Return what is known before the first evaluation."""
+        loss = self._objective
+        nothing, none = np.empty(0, dtype=np.int64), np.empty(0)
+        value = sum(loss.column(j, nothing, none)[0] for j in range(loss.targets))
+        coefficients = np.zeros((len(loss.owner), loss.targets))
+        weights = np.zeros(self._required.shape)
+        return self._result(self._required, value, coefficients, weights, np.inf, 0)
 
     def _result(
-        self, coefficients: Floats, graph: Bools, value: float, residual: float, removed: int
+        self,
+        graph: Bools,
+        value: float,
+        coefficients: Floats,
+        weights: Floats,
+        residual: float,
+        removed: int,
     ) -> SearchResult:
-        normalised, loss = self._normalised, self._loss
-        in_data = coefficients * normalised.factors[:, None]
         details = ModelDetails(
-            weights=normalised.weights(self._weights(coefficients)),
-            coefficients=in_data,
+            weights=weights,
+            coefficients=coefficients,
             removed_edges=removed,
             kkt_residual=residual,
-            evaluations=self._path.evaluations,
-            network=None if self._network_of is None else self._network_of(graph, in_data),
+            evaluations=0 if self._path is None else self._path.evaluations,
+            network=None if self._network_of is None else self._network_of(graph, coefficients),
             criterion=self._best().criterion if self._candidates else None,
             path=tuple(
                 {"share": c.share, "edges": int(c.graph.sum()), "criterion": c.criterion}
@@ -304,27 +380,8 @@ class AdditiveRun(Run[SearchResult]):
             ),
         )
         parents = [tuple(np.flatnonzero(column).tolist()) for column in graph.T]
-        parents += [()] * (len(loss.nodes) - loss.targets)
-        return SearchResult(
-            tuple(parents),
-            value * normalised.unit**2,
-            details,
-            converged=residual <= RESIDUAL,
-        )
-
-    def _violation(self, coefficients: Floats, graph: Bools, penalties: Floats) -> float:
-        """Return how far coefficients along a graph are from optimal, in units of the noise."""
-        loss, targets = self._loss, self._loss.targets
-        _, gradient = loss.value_and_gradient(coefficients)
-        free = loss.owner < 0
-        wrong = float(np.abs(gradient[free]).max(initial=0.0))
-        weights = self._weights(coefficients)
-        pull = np.divide(penalties, weights, out=np.zeros_like(weights), where=weights > 0.0)
-        steep = self._weights(gradient + pull[loss.owner] * coefficients)
-        closed = np.zeros_like(graph)
-        closed[:targets] = transitive_closure(graph[:targets]).T | np.eye(targets, dtype=np.bool_)
-        entering = np.where(self._allowed & ~closed, np.maximum(steep - penalties, 0.0), 0.0)
-        return max(wrong, float(np.where(weights > 0.0, steep, entering).max(initial=0.0)))
+        parents += [()] * (len(self._objective.nodes) - self._objective.targets)
+        return SearchResult(tuple(parents), value, details, converged=residual <= RESIDUAL)
 
     def describe(self) -> tuple[str, float, float | None]:
         """Say where the run stands."""

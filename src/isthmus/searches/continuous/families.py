@@ -11,7 +11,7 @@ import numpy as np
 from isthmus.objectives import AdditiveLoss, QuadraticAdditiveLoss
 from isthmus.searches.continuous.family_criterion import FamilyEBIC
 from isthmus.searches.continuous.group_lasso import NodeLasso
-from isthmus.types import Bools, Floats
+from isthmus.types import Bools, Floats, Work
 
 _DETERMINED = 1e-10
 """Share of the variance below which a target counts as determined by its parents."""
@@ -54,15 +54,16 @@ class Families:
         self._free = np.flatnonzero(loss.owner < 0)
         self._fits: dict[tuple[int, frozenset[int]], FamilyFit] = {}
 
-    def fit(self, target: int, parents: frozenset[int]) -> FamilyFit:
+    def fit(self, target: int, parents: frozenset[int]) -> Work[FamilyFit]:
         """Refit one target."""
         key = target, parents
         fit = self._fits.get(key)
         if fit is None:
-            fit = self._fits[key] = self._refit(target, sorted(parents))
+            fit = self._fits[key] = yield from self._refit(target, sorted(parents))
+            yield
         return fit
 
-    def _refit(self, target: int, parents: list[int]) -> FamilyFit:
+    def _refit(self, target: int, parents: list[int]) -> Work[FamilyFit]:
         loss = self._loss
         rows = np.concatenate([self._free, *(self._rows[p] for p in parents)]).astype(np.int64)
         coefficients = np.zeros(len(loss.owner))
@@ -72,7 +73,7 @@ class Families:
             coefficients[rows] = _least_squares(inner, cross)
         else:
             lasso = NodeLasso(loss, target, parents, np.zeros(len(loss.nodes)))
-            coefficients, _ = lasso.solve(coefficients)
+            coefficients, _ = yield from lasso.solve(coefficients)
         value, _ = loss.column(target, rows, coefficients[rows])
         return FamilyFit(coefficients, value, freedom)
 
@@ -82,13 +83,15 @@ class Families:
         possible = len(self._loss.nodes) - 1
         return self._criterion.edges(freedom, len(parents), self._observations, possible)
 
-    def gain(self, target: int, smaller: frozenset[int], larger: frozenset[int]) -> float:
+    def gain(self, target: int, smaller: frozenset[int], larger: frozenset[int]) -> Work[float]:
         """Return by how much the criterion prefers the larger of two nested families, in nats."""
-        before, after = self.fit(target, smaller), self.fit(target, larger)
+        before = yield from self.fit(target, smaller)
+        after = yield from self.fit(target, larger)
         cost = self.cost(target, larger) - self.cost(target, smaller)
         observations = float(self._observations)
         if not self._loss.likelihood:
-            least = max(_DETERMINED * self.fit(target, frozenset()).loss, 1e-300)
+            alone = yield from self.fit(target, frozenset())
+            least = max(_DETERMINED * alone.loss, 1e-300)
             nats = 0.5 * math.log(max(before.loss, least) / max(after.loss, least))
         else:
             nats = before.loss - after.loss
@@ -108,18 +111,19 @@ class Families:
             noise = math.exp(value)
         return self._sizes(coefficients) / noise
 
-    def choose(self, target: int, lasso: Floats) -> frozenset[int]:
+    def choose(self, target: int, lasso: Floats) -> Work[frozenset[int]]:
         """Choose parents among those with strong coefficients in a lasso.
 
         They leave one at a time while that helps.
         """
         required = frozenset(np.flatnonzero(self._required[:, target]).tolist())
         strong = np.flatnonzero(self.strengths(target, lasso) > self._criterion.strength)
-        parents = self._affordable(target, frozenset(strong.tolist()) | required, required)
+        strong_ones = frozenset(strong.tolist()) | required
+        parents = yield from self._affordable(target, strong_ones, required)
         while parents - required:
-            gains = {
-                c: self.gain(target, parents - {c}, parents) for c in sorted(parents - required)
-            }
+            gains = {}
+            for c in sorted(parents - required):
+                gains[c] = yield from self.gain(target, parents - {c}, parents)
             weakest = min(gains, key=lambda c: gains[c])
             if gains[weakest] > 0.0:
                 break
@@ -128,9 +132,9 @@ class Families:
 
     def _affordable(
         self, target: int, parents: frozenset[int], required: frozenset[int]
-    ) -> frozenset[int]:
+    ) -> Work[frozenset[int]]:
         """Leave the weakest out where there are too few observations for all."""
-        sizes = self._steepness(target, frozenset())
+        sizes = yield from self._steepness(target, frozenset())
         ranked = sorted(parents - required, key=lambda c: (-sizes[c], c))
         kept, freedom = set(required), sum(len(self._rows[c]) for c in required)
         for cause in ranked:
@@ -140,16 +144,17 @@ class Families:
             kept.add(cause)
         return frozenset(kept)
 
-    def _is_strong(self, target: int, parents: frozenset[int], cause: int) -> bool:
+    def _is_strong(self, target: int, parents: frozenset[int], cause: int) -> Work[bool]:
         freedom = sum(len(self._rows[p]) for p in parents)
         if not self._criterion.trusts(freedom, self._observations):
             return False
-        strengths = self.strengths(target, self.fit(target, parents).coefficients)
+        fit = yield from self.fit(target, parents)
+        strengths = self.strengths(target, fit.coefficients)
         return bool(strengths[cause] > self._criterion.strength)
 
-    def _steepness(self, target: int, parents: frozenset[int]) -> Floats:
+    def _steepness(self, target: int, parents: frozenset[int]) -> Work[Floats]:
         """Return the norm of the gradient for each cause at the refit on some parents."""
-        coefficients = self.fit(target, parents).coefficients
+        coefficients = (yield from self.fit(target, parents)).coefficients
         rows = np.flatnonzero(coefficients)
         _, gradient = self._loss.column(target, rows, coefficients[rows])
         return self._sizes(gradient)
@@ -161,41 +166,47 @@ class Families:
         found: Floats = np.sqrt(squares)
         return found
 
-    def refit(self, graph: Bools) -> tuple[Floats, float]:
-        """Return the coefficients of a graph, and the largest gradient in any of them."""
-        columns, residual = [], 0.0
+    def refit(self, graph: Bools) -> Work[tuple[Floats, float, float]]:
+        """Return the coefficients of a graph, their loss, and the largest gradient in any."""
+        columns, value, residual = [], 0.0, 0.0
         for target in range(self._loss.targets):
             parents = frozenset(np.flatnonzero(graph[:, target]).tolist())
-            columns.append(self.fit(target, parents).coefficients)
+            fit = yield from self.fit(target, parents)
+            columns.append(fit.coefficients)
+            value += fit.loss
             rows = np.flatnonzero(columns[-1])
             _, gradient = self._loss.column(target, rows, columns[-1][rows])
             residual = max(residual, float(np.abs(gradient[rows]).max(initial=0.0)))
-        return np.column_stack(columns), residual
+            yield
+        return np.column_stack(columns), value, residual
 
-    def lacks_an_edge(self, graph: Bools) -> bool:
+    def lacks_an_edge(self, graph: Bools) -> Work[bool]:
         """Return whether one more edge could help, even one against the order."""
         targets = self._loss.targets
         joined = graph.copy()
         joined[:targets] |= graph[:targets].T | np.eye(targets, dtype=np.bool_)
         for target in range(targets):
             parents = frozenset(np.flatnonzero(graph[:, target]).tolist())
-            sizes = self._steepness(target, parents)
+            sizes = yield from self._steepness(target, parents)
             sizes[joined[:, target] | ~self._allowed[:, target]] = 0.0
             for cause in np.argsort(-sizes, kind="stable")[:_TRIED].tolist():
                 larger = parents | {cause}
-                if not (sizes[cause] > 0.0 and self._is_strong(target, larger, cause)):
+                if not (sizes[cause] > 0.0 and (yield from self._is_strong(target, larger, cause))):
                     continue
-                if self.gain(target, parents, parents | {cause}) > 0.0:
+                if (yield from self.gain(target, parents, larger)) > 0.0:
                     return True
+            yield
         return False
 
-    def total(self, families: dict[int, frozenset[int]]) -> float:
+    def total(self, families: dict[int, frozenset[int]]) -> Work[float]:
         """Return the criterion of a graph in nats; lower is better.
 
         Least squares compares whole graphs by one variance for all residuals: that all noise has
         one scale is what it assumes, and what tells directions apart.
         """
-        fits = [self.fit(target, parents) for target, parents in families.items()]
+        fits = []
+        for target, parents in families.items():
+            fits.append((yield from self.fit(target, parents)))
         cost = sum(self.cost(target, parents) for target, parents in families.items())
         losses = np.array([fit.loss for fit in fits])
         if self._loss.likelihood:

@@ -13,7 +13,7 @@ from typing import final
 import numpy as np
 
 from isthmus.objectives import AdditiveLoss
-from isthmus.types import Floats, Integers
+from isthmus.types import Floats, Integers, Work
 
 EXACT = 1e-10
 _NOTHING = 1e-9
@@ -61,7 +61,7 @@ class NodeLasso:
         sizes: Floats = np.sqrt(np.bincount(self._owner, values * values, self._nodes + 1))
         return sizes
 
-    def solve(self, start: Floats, tolerance: float = EXACT) -> tuple[Floats, float]:
+    def solve(self, start: Floats, tolerance: float = EXACT) -> Work[tuple[Floats, float]]:
         """Return the coefficients of all rows, and how far they are from optimal.
 
         ``start`` holds a guess at the coefficients; the solution does not depend on it.
@@ -73,12 +73,12 @@ class NodeLasso:
         for c in active:
             coefficients[self._groups[c]] = start[self._groups[c]]
         for _ in range(_ROUNDS):
-            active = self._descend(coefficients, active, tolerance)
+            active = yield from self._descend(coefficients, active, tolerance)
             worst, enters = self._violation(coefficients, active)
             if enters is None or worst <= tolerance:
                 return coefficients, worst
             # A short step down the gradient brings a group off zero, where it is smooth.
-            self._enter(coefficients, enters)
+            yield from self._enter(coefficients, enters)
             active = [*active, enters]
         return coefficients, self._violation(coefficients, active)[0]
 
@@ -118,7 +118,7 @@ class NodeLasso:
         cause = int(self._causes[largest])
         return float(wrong[largest]), None if is_active[cause] else cause
 
-    def _enter(self, coefficients: Floats, cause: int) -> None:
+    def _enter(self, coefficients: Floats, cause: int) -> Work[None]:
         rows = self._groups[cause]
         before = coefficients[rows].copy()
         nonzero = [
@@ -131,12 +131,15 @@ class NodeLasso:
             if self._value(coefficients, nonzero)[0] < value:
                 return
             step *= 0.5
+            yield
 
-    def _descend(self, coefficients: Floats, active: list[int], tolerance: float) -> list[int]:
+    def _descend(
+        self, coefficients: Floats, active: list[int], tolerance: float
+    ) -> Work[list[int]]:
         """Minimise over the active groups by damped Newton steps; return those that stay."""
         least, stalled = np.inf, 0
         for _ in range(_ROUNDS):
-            active = self._settle_small(coefficients, active)
+            active = yield from self._settle_small(coefficients, active)
             rows = self._rows(active)
             if len(rows) == 0:
                 return active
@@ -153,12 +156,14 @@ class NodeLasso:
             if steepest <= 0.01 * tolerance or (stalled > 5 and steepest < tolerance):
                 return active
             move = _newton(hessian, slope)
-            if not self._line_search(coefficients, active, rows, move, value, slope):
+            yield
+            moved = yield from self._line_search(coefficients, active, rows, move, value, slope)
+            if not moved:
                 return active
             active = self._shrunk(coefficients, active)
         return active
 
-    def _settle_small(self, coefficients: Floats, active: list[int]) -> list[int]:
+    def _settle_small(self, coefficients: Floats, active: list[int]) -> Work[list[int]]:
         """Move groups near zero by proximal steps: Newton's are short where the kink is near."""
         kept = []
         rows = self._rows(active)
@@ -173,6 +178,7 @@ class NodeLasso:
                 coefficients[own] = aim * max(
                     1.0 - self.penalties[c] / (steep * max(size, 1e-300)), 0.0
                 )
+                yield
             if np.any(coefficients[own] != 0.0):
                 kept.append(c)
         return kept
@@ -205,7 +211,7 @@ class NodeLasso:
         move: Floats,
         value: float,
         slope: Floats,
-    ) -> bool:
+    ) -> Work[bool]:
         before = coefficients[rows].copy()
         fall = float(slope @ move)
         length = 1.0
@@ -217,6 +223,7 @@ class NodeLasso:
             if self._value(coefficients, active)[0] <= value + 1e-4 * length * fall + slack:
                 return True
             length *= 0.5
+            yield
         coefficients[rows] = before
         return False
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, final
 
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 
 from isthmus.errors import MismatchError
 from isthmus.graphs import BoundKnowledge
-from isthmus.graphs.adjacency import heaviest_acyclic
+from isthmus.kernels.continuous import acyclic_part
 from isthmus.objectives import PARAMETRIC_MODEL, ParametricLoss
 from isthmus.objectives.parametric import NodeModel
 from isthmus.results.details import ModelDetails
@@ -25,7 +24,7 @@ from isthmus.searches.continuous.central_path import (
     allowed_edges,
 )
 from isthmus.searches.continuous.family_criterion import FamilyEBIC
-from isthmus.types import Bools, Floats
+from isthmus.types import Bools, Floats, Work, advance
 
 _PATH = (
     Stage(1.0, 1.0, 1e-5, 500),
@@ -40,6 +39,8 @@ _CANDIDATE = 0.1
 """Edges of a smaller weight are not considered by the criterion."""
 _SCREENED = 30
 """With more nodes, those that look independent of all others are left out of the optimisation."""
+_SLICE = 0.02
+"""Seconds of work per step, after which the driver may stop the run."""
 _RESIDUAL = 1e-3
 """Largest violation of optimality, in units of the noise, of a search that has converged."""
 
@@ -110,7 +111,7 @@ class _ParametricRun(Run[SearchResult]):
         self._path: CentralPath | None = None
         if len(self._active):
             problem = Problem(
-                self._loss.value_and_gradient,
+                self._evaluation,
                 self._loss.start(rng),
                 self._loss.edge,
                 len(self._active),
@@ -133,35 +134,38 @@ class _ParametricRun(Run[SearchResult]):
         return np.flatnonzero(joined.any(axis=0))
 
     def step(self) -> bool:
-        """Advance to the next point at which the run can be stopped."""
-        return next(self._work, None) is None
+        """Work for a slice of time; return whether the search has finished."""
+        return advance(self._work, _SLICE)
 
-    def _stages(self) -> Iterator[bool]:
+    def _evaluation(self, parameters: Floats) -> Work[tuple[float, Floats]]:
+        yield
+        return self._loss.value_and_gradient(parameters)
+
+    def _stages(self) -> Work[None]:
         if self._path is None:
             return
-        while not self._path.step():
+        while not (yield from self._path.iterate()):
             self._text = self._path.describe()
-            yield True
         graph = self._cut(self._path.problem.weights(self._path.parameters))
         for target in range(len(graph)):
             model = yield from self._node(target, graph, self._path.parameters)
             self._models.append(model)
             self._text = f"parents of {target + 1} of {len(graph)} nodes"
-            yield True
+            yield
 
-    def _node(self, target: int, graph: Bools, start: Floats) -> Generator[bool, None, NodeModel]:
+    def _node(self, target: int, graph: Bools, start: Floats) -> Work[NodeModel]:
         """Fit the network of one node, and remove parents while the criterion gains."""
         loss, required = self._loss, set(np.flatnonzero(self._required[:, target]).tolist())
         model = loss.refit(target, np.flatnonzero(graph[:, target]).tolist(), start)
         while self._options.threshold is None and set(model.parents) - required:
-            yield True
+            yield
             smaller = self._without_weakest(target, model, required)
             if smaller is None:
                 trials = []
                 for parent in sorted(set(model.parents) - required):
                     rest = [p for p in model.parents if p != parent]
                     trials.append(loss.refit(target, rest, model))
-                    yield True
+                    yield
                 gains = [self._gain(one, model) for one in trials]
                 smaller = trials[int(np.argmin(gains))]
                 if min(gains) > 0.0:
@@ -199,9 +203,7 @@ class _ParametricRun(Run[SearchResult]):
     def _cut(self, weights: Floats) -> Bools:
         """Keep the edges above the threshold; never a cycle."""
         threshold = self._options.threshold
-        return heaviest_acyclic(
-            weights, self._required, _CANDIDATE if threshold is None else threshold
-        )
+        return acyclic_part(weights, self._required, _CANDIDATE if threshold is None else threshold)
 
     def best(self) -> SearchResult:
         """Return the graph chosen so far; never one with a cycle."""

@@ -14,9 +14,10 @@ from typing import TypeGuard, final
 
 import numpy as np
 
+from isthmus.kernels.continuous import GroupDescent
 from isthmus.objectives import AdditiveLoss, QuadraticAdditiveLoss
 from isthmus.searches.continuous.group_lasso import NodeLasso
-from isthmus.types import Bools, Floats
+from isthmus.types import Bools, Floats, Work
 
 _SWEEPS = 5000
 _TANGENTS = 100
@@ -78,12 +79,12 @@ class OrderDescent:
         self.order = list(order)
         self.fits: dict[int, Fit] = {}
 
-    def settle(self, target: int) -> None:
+    def settle(self, target: int) -> Work[None]:
         """Solve one node for the order as it stands."""
         before = frozenset(self.order[: self.order.index(target)])
-        self.fits[target] = self._fit(target, before, self._guess[:, target])
+        self.fits[target] = yield from self._fit(target, before, self._guess[:, target])
 
-    def move(self, node: int) -> bool:
+    def move(self, node: int) -> Work[bool]:
         """Put a node where the sum of all is least; return whether it moved."""
         best: tuple[float, list[int], dict[int, Fit]] | None = None
         for backwards in (True, False):
@@ -93,7 +94,7 @@ class OrderDescent:
                 left = at - 1 if backwards else at
                 if left < 0 or left + 1 >= len(order):
                     break
-                change = self._swap(order, left, fits)
+                change = yield from self._swap(order, left, fits)
                 if change is None:
                     break
                 at += -1 if backwards else 1
@@ -105,7 +106,7 @@ class OrderDescent:
         _, self.order, self.fits = best
         return True
 
-    def _swap(self, order: list[int], left: int, fits: dict[int, Fit]) -> float | None:
+    def _swap(self, order: list[int], left: int, fits: dict[int, Fit]) -> Work[float | None]:
         """Swap two neighbours; return by how much the sum grew, or None if it is forbidden."""
         first, second = order[left], order[left + 1]
         if self._required[first, second]:
@@ -114,14 +115,16 @@ class OrderDescent:
         earlier, later = fits[first], fits[second]
         change = 0.0
         if later.used[first]:
-            fits[second] = self._fit(second, frozenset(order[:left]), later.coefficients)
+            before = frozenset(order[:left])
+            fits[second] = yield from self._fit(second, before, later.coefficients)
             change += fits[second].value - later.value
         if self._allowed[second, first] and earlier.steep[second] > self._penalties[second, first]:
-            fits[first] = self._fit(first, frozenset(order[: left + 1]), earlier.coefficients)
+            before = frozenset(order[: left + 1])
+            fits[first] = yield from self._fit(first, before, earlier.coefficients)
             change += fits[first].value - earlier.value
         return change
 
-    def _fit(self, target: int, before: frozenset[int], start: Floats) -> Fit:
+    def _fit(self, target: int, before: frozenset[int], start: Floats) -> Work[Fit]:
         """Solve one node, nearly exactly."""
         causes = frozenset(c for c in before | self._past if self._allowed[c, target])
         key = target, causes
@@ -130,11 +133,14 @@ class OrderDescent:
             penalties = self._penalties[:, target]
             if self._quick is None:
                 lasso = NodeLasso(self._loss, target, sorted(causes), penalties)
-                coefficients, _ = lasso.solve(start, _NEARLY)
+                coefficients, _ = yield from lasso.solve(start, _NEARLY)
                 value = lasso.value(coefficients)
             else:
-                coefficients, value = self._quick.solve(target, sorted(causes), penalties, start)
+                coefficients, value = yield from self._quick.solve(
+                    target, sorted(causes), penalties, start
+                )
             fit = self._fits[key] = self._described(target, coefficients, value, np.inf)
+            yield
         return fit
 
     def _described(self, target: int, coefficients: Floats, value: float, residual: float) -> Fit:
@@ -146,12 +152,12 @@ class OrderDescent:
         used = np.bincount(owner[owned], coefficients[owned] != 0.0, nodes) > 0
         return Fit(coefficients, value, residual, used, np.sqrt(squares))
 
-    def finish(self, target: int) -> None:
+    def finish(self, target: int) -> Work[None]:
         """Solve one node to machine precision."""
         before = frozenset(self.order[: self.order.index(target)])
         causes = [c for c in sorted(before | self._past) if self._allowed[c, target]]
         lasso = NodeLasso(self._loss, target, causes, self._penalties[:, target])
-        coefficients, residual = lasso.solve(self.fits[target].coefficients)
+        coefficients, residual = yield from lasso.solve(self.fits[target].coefficients)
         value = lasso.value(coefficients)
         self.fits[target] = self._described(target, coefficients, value, residual)
 
@@ -189,17 +195,21 @@ class _Quick:
         self._starts = np.searchsorted(loss.owner, np.arange(len(loss.nodes) + 1))
         spans = zip(self._starts[:-1], self._starts[1:], strict=True)
         blocks = [loss.features[a:b, a:b] for a, b in spans]
-        self._steeps = np.array([np.linalg.norm(b, 2) if b.size else 0.0 for b in blocks])
+        steeps = np.array([np.linalg.norm(b, 2) if b.size else 0.0 for b in blocks])
+        features = np.ascontiguousarray(loss.features)
+        self._descent = GroupDescent(features, starts=self._starts, steeps=steeps)
 
     def solve(
         self, target: int, causes: list[int], penalties: Floats, start: Floats
-    ) -> tuple[Floats, float]:
+    ) -> Work[tuple[Floats, float]]:
         """Solve one node, up to a small tolerance; return coefficients and penalised loss."""
-        coefficients = np.where(np.isin(self._loss.owner, causes), start, 0.0)
+        open_ = np.zeros(len(penalties), dtype=np.bool_)
+        open_[causes] = True
+        coefficients = np.where(open_[self._loss.owner], start, 0.0)
         if self._loss.profiled:
-            self._along_tangents(target, causes, penalties, coefficients)
+            coefficients = yield from self._along_tangents(target, causes, penalties, coefficients)
         else:
-            self._descend(target, causes, penalties, coefficients)
+            coefficients = yield from self._descend(target, causes, penalties, coefficients)
         rows = np.flatnonzero(coefficients)
         value, _ = self._loss.column(target, rows, coefficients[rows])
         squares = np.bincount(self._loss.owner, coefficients * coefficients, len(penalties))
@@ -207,33 +217,37 @@ class _Quick:
 
     def _along_tangents(
         self, target: int, causes: list[int], penalties: Floats, coefficients: Floats
-    ) -> None:
+    ) -> Work[Floats]:
         # The logarithm lies below its tangent: with a fixed variance this is a lasso again.
         variance = self._variance(target, coefficients)
         for _ in range(_TANGENTS):
-            self._descend(target, causes, variance * penalties, coefficients)
+            coefficients = yield from self._descend(
+                target, causes, variance * penalties, coefficients
+            )
             before, variance = variance, self._variance(target, coefficients)
             if abs(before - variance) <= _NEARLY * before:
                 break
+        return coefficients
 
     def _variance(self, target: int, coefficients: Floats) -> float:
-        product = self._loss.features @ coefficients - 2.0 * self._loss.cross[:, target]
+        rows = np.flatnonzero(coefficients)
+        own = coefficients[rows]
+        product = self._loss.features[np.ix_(rows, rows)] @ own
+        product -= 2.0 * self._loss.cross[rows, target]
         total = float(self._loss.variances[target])
-        return max(total + float(coefficients @ product), 1e-12 * max(total, 1e-300))
+        return max(total + float(own @ product), 1e-12 * max(total, 1e-300))
 
     def _descend(
         self, target: int, causes: list[int], penalties: Floats, coefficients: Floats
-    ) -> None:
-        from isthmus.numerics.group_descent import descend
-
-        descend(
-            self._loss.features,
-            self._loss.cross[:, target].copy(),
-            self._starts,
-            self._steeps,
-            penalties.copy(),
-            np.array(causes, dtype=np.int64),
+    ) -> Work[Floats]:
+        self._descent.begin(
             coefficients,
-            _NEARLY,
-            _SWEEPS,
+            cross=np.ascontiguousarray(self._loss.cross[:, target]),
+            penalties=np.ascontiguousarray(penalties),
+            causes=np.array(causes, dtype=np.int64),
+            tolerance=_NEARLY,
+            limit=_SWEEPS,
         )
+        while not self._descent.step():
+            yield
+        return self._descent.coefficients()

@@ -1,0 +1,112 @@
+"""Searches over additive models with 1,000 variables stop when they are asked to."""
+
+from __future__ import annotations
+
+import _thread
+import os
+import threading
+import time
+import warnings
+
+import numpy as np
+import pytest
+
+import isthmus as ist
+from isthmus import simulate
+from isthmus.graphs import Knowledge
+from isthmus.objectives import AdditiveLoss
+from isthmus.results import Ending
+from isthmus.searches import drive
+from isthmus.searches.continuous import additive_run
+from isthmus.types import Floats
+
+BASIS = ist.Chebyshev(5)
+
+
+def rows(d: int, n: int) -> Floats:
+    dag = simulate.erdos_renyi(d, d, seed=0)
+    mechanism = simulate.FourierAdditive(decay=2.0)
+    table = simulate.nonlinear(dag, n, mechanism=mechanism, seed=0).data
+    return np.column_stack([np.asarray(table[name]) for name in dag.nodes])
+
+
+@pytest.fixture(scope="module")
+def large() -> AdditiveLoss:
+    moments = ist.WithFeatures(rows(1000, 200), BASIS).moments()
+    return ist.AdditiveLeastSquares(BASIS).bind(moments)
+
+
+def begun(search: ist.NotearsAdditive, loss: AdditiveLoss) -> additive_run.AdditiveRun:
+    run = search.begin(loss, Knowledge().bind(loss.nodes), np.random.default_rng(0))
+    assert isinstance(run, additive_run.AdditiveRun)
+    return run
+
+
+@pytest.mark.timing
+@pytest.mark.parametrize(
+    "search", [ist.NotearsAdditive(), ist.NotearsAdditive(penalty=0.1, threshold=0.1)]
+)
+def test_every_step_is_short(search: ist.NotearsAdditive, large: AdditiveLoss) -> None:
+    run = begun(search, large)
+    longest, total = 0.0, 0.0
+    while total < 2.5:
+        # Time of this thread: others on a busy machine are not what is tested.
+        begin = time.thread_time()
+        assert not run.step()
+        seconds = time.thread_time() - begin
+        longest, total = max(longest, seconds), total + seconds
+    assert longest < 0.3
+    begin = time.thread_time()
+    run.best()
+    assert time.thread_time() - begin < 0.3
+
+
+@pytest.mark.timing
+def test_ctrl_c_is_heard(large: AdditiveLoss) -> None:
+    run = begun(ist.NotearsAdditive(penalty=0.1), large)
+    timer = threading.Timer(1.0, _thread.interrupt_main)
+    begin = time.perf_counter()
+    timer.start()
+    result, status = drive(run, "NotearsAdditive")
+    assert time.perf_counter() - begin < 1.5
+    assert status.ending is Ending.INTERRUPTED
+    assert len(result.parents) == 1000
+
+
+@pytest.mark.slow
+@pytest.mark.timing
+@pytest.mark.skipif(not os.environ.get("ISTHMUS_LONG"), reason="set ISTHMUS_LONG=1")
+def test_the_time_limit_includes_reading_the_table() -> None:
+    x = rows(1000, 500)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        begin = time.perf_counter()
+        solution = ist.learn(x, search=ist.NotearsAdditive(), time_limit=8.0)
+    assert time.perf_counter() - begin < 8.5
+    assert solution.status.ending is Ending.TIME_LIMIT
+
+
+def test_before_the_first_step_there_is_an_answer() -> None:
+    moments = ist.WithFeatures(rows(4, 100), BASIS).moments()
+    loss = ist.AdditiveLeastSquares(BASIS).bind(moments)
+    known = Knowledge(required=[("x0", "x1")]).bind(loss.nodes)
+    result = ist.NotearsAdditive().begin(loss, known, np.random.default_rng(0)).best()
+    assert result.parents == ((), (0,), (), ())
+    # Nothing is explained yet: half of all variances.
+    assert result.score == pytest.approx(0.5 * moments.select(loss.nodes).without_features()
+                                         .covariance().trace())  # fmt: skip
+    assert not result.converged
+
+
+@pytest.mark.parametrize("d", [6, 45])
+def test_slices_do_not_change_the_result(d: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    moments = ist.WithFeatures(rows(d, 300), BASIS).moments()
+    loss = ist.AdditiveLeastSquares(BASIS).bind(moments)
+    results = []
+    for seconds in (0.0, 3600.0):
+        monkeypatch.setattr(additive_run, "_SLICE", seconds)
+        results.append(drive(begun(ist.NotearsAdditive(sweeps=1), loss), "NotearsAdditive")[0])
+    one, other = results
+    assert one.parents == other.parents
+    assert one.score == other.score
+    np.testing.assert_array_equal(one.details.coefficients, other.details.coefficients)
