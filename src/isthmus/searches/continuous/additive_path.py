@@ -38,24 +38,32 @@ class AdditivePath:
     def __init__(
         self, loss: AdditiveLoss, allowed: Bools, required: Bools, penalties: Floats
     ) -> None:
-        self._loss, self._required = loss, required
-        self._open = self._open_places(allowed)
+        self._loss, self._allowed, self._required = loss, allowed, required
+        self._penalties = penalties
+        self._open = np.empty(0, dtype=np.int64)
+        self._path: CentralPath | None = None
+
+    def _begin(self) -> Work[CentralPath]:
+        loss = self._loss
+        self._open = self._open_places(self._allowed)
+        yield
         rows, columns = np.divmod(self._open, loss.targets)
+        yield
         owner = loss.owner[rows]
+        edge = np.where(owner < 0, -1, owner * loss.targets + columns)
+        del rows, columns, owner
+        yield
         function = self._value_and_gradient
         if isinstance(loss, QuadraticAdditiveLoss) and pays(loss, self._open):
             function = PartOfQuadraticLoss(loss, self._open).evaluation
-        problem = Problem(
-            function,
-            np.zeros(len(self._open)),
-            np.where(owner < 0, -1, owner * loss.targets + columns),
-            len(loss.nodes),
-            loss.targets,
-            allowed,
-            penalties,
-            grouped=True,
+        start = np.zeros(len(self._open))
+        nodes, targets = len(loss.nodes), loss.targets
+        yield
+        return CentralPath(
+            Problem(
+                function, start, edge, nodes, targets, self._allowed, self._penalties, grouped=True
+            )
         )
-        self._path = CentralPath(problem)
 
     def _open_places(self, allowed: Bools) -> Integers:
         """Return the flat places of the coefficients that are optimised."""
@@ -65,8 +73,12 @@ class AdditivePath:
         return np.flatnonzero(open_)
 
     def _value_and_gradient(self, parameters: Floats) -> Work[tuple[float, Floats]]:
-        value, gradient = yield from self._loss.evaluation(self._matrix(parameters))
-        return value, gradient.ravel()[self._open]
+        coefficients = self._matrix(parameters)
+        yield
+        value, gradient = yield from self._loss.evaluation(coefficients)
+        open_gradient: Floats = gradient.ravel()[self._open]
+        yield
+        return value, open_gradient
 
     def _matrix(self, parameters: Floats) -> Floats:
         coefficients = np.zeros(len(self._loss.owner) * self._loss.targets)
@@ -75,24 +87,29 @@ class AdditivePath:
 
     def iterate(self) -> Work[bool]:
         """Do one iteration; return whether the end of the path is reached."""
-        return self._path.iterate()
+        if self._path is None:
+            self._path = yield from self._begin()
+            yield
+        return (yield from self._path.iterate())
 
     def describe(self) -> str:
         """Say where on the path this is."""
-        return self._path.describe()
+        return "start" if self._path is None else self._path.describe()
 
     @property
     def iterations(self) -> int:
         """Number of iterations."""
-        return self._path.iterations
+        return 0 if self._path is None else self._path.iterations
 
     @property
     def evaluations(self) -> int:
         """Number of evaluations of the loss."""
-        return self._path.evaluations
+        return 0 if self._path is None else self._path.evaluations
 
     def coefficients(self) -> Floats:
         """Return the coefficients reached, shape (rows, targets)."""
+        if self._path is None:
+            return np.zeros((len(self._loss.owner), self._loss.targets))
         return self._matrix(self._path.parameters)
 
     def order(self) -> list[int]:

@@ -22,6 +22,7 @@ from isthmus.objectives import AdditiveLoss
 from isthmus.results.details import ModelDetails
 from isthmus.results.dynamic import DynamicNetwork
 from isthmus.searches.base import Run, SearchResult
+from isthmus.searches.continuous.additive_candidates import Answer, Candidate
 from isthmus.searches.continuous.additive_path import AdditivePath, edge_norms, screened
 from isthmus.searches.continuous.central_path import allowed_edges
 from isthmus.searches.continuous.families import Families
@@ -73,31 +74,6 @@ class AdditiveOptions:
 
 
 @final
-@dataclass(frozen=True, eq=False)
-class _Candidate:
-    """The solution for one penalty, and the graph that was chosen along its order."""
-
-    share: float
-    penalties: Floats
-    descent: OrderDescent
-    graph: Bools
-    criterion: float | None
-    moved: bool
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class _Answer:
-    """A graph with coefficients and all that `best` tells about them, in units of the noise."""
-
-    coefficients: Floats
-    graph: Bools
-    value: float
-    residual: float
-    removed: int
-
-
-@final
 class AdditiveRun(Run[SearchResult]):
     """A run over an additive loss.
 
@@ -126,6 +102,8 @@ class AdditiveRun(Run[SearchResult]):
                 "The objective does not know its sample size, so no criterion can choose: give a "
                 "penalty and a threshold."
             )
+        import scipy.linalg.lapack  # noqa: F401 - within a step it would delay Ctrl-C
+
         self._objective, self._options, self._network_of = objective, options, network_of
         targets = objective.targets
         self._required = np.ascontiguousarray(knowledge.required[:, :targets])
@@ -133,8 +111,8 @@ class AdditiveRun(Run[SearchResult]):
         self._families: Families | None = None
         self._path: AdditivePath | None = None
         self._descent: OrderDescent | None = None
-        self._candidates: list[_Candidate] = []
-        self._answer: _Answer | None = None
+        self._candidates: list[Candidate] = []
+        self._answer: Answer | None = None
         self._text = "units of the noise"
         self._work = self._stages()
 
@@ -241,14 +219,14 @@ class AdditiveRun(Run[SearchResult]):
 
     def _candidate(
         self, share: float, penalties: Floats, descent: OrderDescent, *, moved: bool
-    ) -> Work[_Candidate]:
+    ) -> Work[Candidate]:
         weights = self._weights(descent.coefficients)
         if self._options.thresholds is not None or self._families is None:
             graph = self._cut(weights)
         else:
             graph = yield from self._chosen(descent)
         criterion = yield from self._judged(graph)
-        return _Candidate(share, penalties, descent, graph, criterion, moved)
+        return Candidate(share, penalties, descent, graph, criterion, moved)
 
     def _cut(self, weights: Floats) -> Bools:
         """Keep the edges above the threshold; never a cycle."""
@@ -280,7 +258,7 @@ class AdditiveRun(Run[SearchResult]):
         }
         return (yield from self._families.total(families))
 
-    def _best(self) -> _Candidate:
+    def _best(self) -> Candidate:
         """Return the candidate that the criterion prefers; of equal ones the first."""
         return min(self._candidates, key=lambda c: np.inf if c.criterion is None else c.criterion)
 
@@ -300,7 +278,8 @@ class AdditiveRun(Run[SearchResult]):
         )
         value += float((penalties * np.where(graph, weights, 0.0)).sum())
         removed = int(((weights > _ZERO) & ~graph).sum())
-        self._answer = _Answer(kept, graph, value, residual, removed)
+        self._answer = Answer(kept, graph, value, residual, removed)
+        yield
 
     def _record_descent(self, descent: OrderDescent, penalties: Floats) -> Work[None]:
         """Record the graph of an exact solution, unless a criterion chose one before."""
@@ -325,7 +304,7 @@ class AdditiveRun(Run[SearchResult]):
                 self._loss, self._allowed, lasso, best.graph, best.penalties
             )
         removed = int(((self._weights(solution) > _ZERO) & ~best.graph).sum())
-        self._answer = _Answer(coefficients, best.graph, value, residual, removed)
+        self._answer = Answer(coefficients, best.graph, value, residual, removed)
 
     def _rows_of(self, graph: Bools) -> Bools:
         """Return which coefficients belong to edges of a graph, or to none."""

@@ -150,8 +150,11 @@ class CentralPath:
         """Begin the next stage."""
         stage = self._stages[self._at + 1]
         # A tighter bound on the spectral radius may leave the last minimum outside.
-        d = self.problem.targets
-        while (yield from log_determinant(self.problem.squares(start)[:d], stage.radius)) is None:
+        while True:
+            squares = self.problem.squares(start)[: self.problem.targets]
+            yield
+            if (yield from log_determinant(squares, stage.radius)) is not None:
+                break
             start = np.where(self._owned, 0.9 * start, start)
         solver = LBFGS(lambda x: self._value(x, stage), start)
         yield from solver.begin()
@@ -177,6 +180,7 @@ class CentralPath:
         h, pull = barrier
         pulls = np.zeros(size + 1)
         pulls[: d * d] = 2.0 * pull.ravel()
+        yield
         slope *= stage.mu
         slope += pulls[self._cells]
         slope *= parameters
@@ -184,6 +188,7 @@ class CentralPath:
         gradient = stage.mu * gradient
         gradient += slope
         gradient *= self._open
+        yield
         return stage.mu * (loss + cost) + h, gradient
 
     def _penalty(self, squared: Floats, squares: Floats) -> tuple[float, Floats]:

@@ -104,6 +104,7 @@ class LBFGS:
         best: tuple[Floats, float, Floats] | None = None
         for _ in range(30):
             x = self.x + length * direction
+            yield
             value, gradient = yield from self._function(x)
             if not value <= self.value + _DECREASE * length * slope:
                 high = length
