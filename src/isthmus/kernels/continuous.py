@@ -7,6 +7,7 @@ of the slices the results are the same.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TypeAlias, final
 
 import numpy as np
@@ -268,8 +269,10 @@ class ShrinkingRegression:
 
         The parents keep the order in which they were given.
         """
+        weights = self._native.weights()
         lengths = self._count - np.arange(len(self._native.shares()))
-        return np.split(self._native.weights(), np.cumsum(lengths)[:-1])
+        ends = np.cumsum(lengths).tolist()
+        return [weights[start:end] for start, end in pairwise([0, *ends])]
 
 
 @final

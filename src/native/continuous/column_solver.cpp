@@ -26,6 +26,8 @@ void ColumnSolver::begin(const ColumnProblem& problem, std::span<double> weights
     weights_ = weights;
     active_.clear();
     sign_.clear();
+    rows_.clear();
+    step_.clear();
     std::ranges::fill(product_, 0.0);
     used_ = 0.0;
     for (std::size_t i = 0; i < weights.size(); ++i) {
@@ -34,8 +36,10 @@ void ColumnSolver::begin(const ColumnProblem& problem, std::span<double> weights
         active_.push_back(i);
         sign_.push_back(w > 0.0 ? 1.0 : -1.0);
         if (problem.barrier > 0.0) used_ += problem.curb[i] * w * w;
-        add_scaled(product_.data(), problem.moments.row(i).data(), w, weights.size());
+        rows_.push_back(problem.moments.row(i).data());
+        step_.push_back(w);
     }
+    add_scaled_rows(product_.data(), rows_.data(), step_.data(), rows_.size(), weights.size());
     const auto target = problem.moments.row(problem.child);
     value_ = 0.0;
     for (const std::size_t i : active_) {
@@ -195,9 +199,9 @@ bool ColumnSolver::advance() {
     one_by_one_ = false;
     const double left = 1.0 - used_;
     std::ranges::fill(along_, 0.0);
-    for (std::size_t a = 0; a < k; ++a) {
-        add_scaled(along_.data(), moments.row(active_[a]).data(), step_[a], d);
-    }
+    rows_.clear();
+    for (const std::size_t i : active_) rows_.push_back(moments.row(i).data());
+    add_scaled_rows(along_.data(), rows_.data(), step_.data(), k, d);
     double linear = 0.0;
     double square = 0.0;
     double slope = 0.0;

@@ -57,6 +57,7 @@ private:
     std::vector<double> slope_;  // negative slopes: the right-hand side of the Newton system
     std::vector<double> step_;
     std::vector<double> along_;
+    std::vector<const double*> rows_;  // of the moments, one for each active weight
     std::vector<std::size_t> active_;
     std::vector<double> sign_;
     double value_ = 0.0;

@@ -1,6 +1,7 @@
 #include "continuous/kept_inverse.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "continuous/vectors.hpp"
 
@@ -16,24 +17,23 @@ void KeptInverse::set(const Matrix<double>& inverse) {
         for (std::size_t m = 0; m < applied_.size(); ++m) columns_.row(m)[i] = inverse.row(i)[m];
     }
     pending_ = 0;
-    std::ranges::fill(applied_, std::size_t{0});
+    std::ranges::fill(applied_, 0U);
 }
 
 void KeptInverse::row(std::size_t index, std::span<double> target) const {
-    for (std::size_t m = 0; m < target.size(); ++m) {
-        double entry = columns_.row(m)[index];
-        for (std::size_t k = applied_[m]; k < pending_; ++k) {
-            entry += right_.row(k)[m] * left_.row(k)[index];
-        }
-        target[m] = entry;
+    for (std::size_t m = 0; m < target.size(); ++m) target[m] = columns_.row(m)[index];
+    for (std::uint32_t k = 0; k < pending_; ++k) {
+        add_scaled_where(target.data(), right_.row(k).data(), left_.row(k)[index], applied_.data(),
+                         k, target.size());
     }
 }
 
 void KeptInverse::bring_up_to_date(std::size_t column) {
-    const auto target = columns_.row(column);
-    for (std::size_t k = applied_[column]; k < pending_; ++k) {
-        add_scaled(target.data(), left_.row(k).data(), right_.row(k)[column], target.size());
-    }
+    const std::uint32_t first = applied_[column];
+    std::array<double, most_pending> factors;
+    for (std::uint32_t k = first; k < pending_; ++k) factors[k - first] = right_.row(k)[column];
+    add_scaled_rows(columns_.row(column).data(), left_.row(first).data(), left_.columns(),
+                    factors.data(), pending_ - first, columns_.columns());
     applied_[column] = pending_;
 }
 
@@ -43,9 +43,9 @@ void KeptInverse::update(std::span<const std::size_t> rows, std::span<const doub
     for (const std::size_t column : rows) bring_up_to_date(column);
     const auto left = left_.row(pending_);
     std::ranges::fill(left, 0.0);
-    for (std::size_t a = 0; a < rows.size(); ++a) {
-        add_scaled(left.data(), columns_.row(rows[a]).data(), changes[a], d);
-    }
+    sources_.clear();
+    for (const std::size_t column : rows) sources_.push_back(columns_.row(column).data());
+    add_scaled_rows(left.data(), sources_.data(), changes.data(), sources_.size(), d);
     for (double& value : left) value *= shrink;
     std::ranges::copy(row, right_.row(pending_).begin());
     ++pending_;
@@ -60,13 +60,13 @@ void KeptInverse::tidy(Watch& watch) {
         watch.poll();
     }
     pending_ = 0;
-    std::ranges::fill(applied_, std::size_t{0});
+    std::ranges::fill(applied_, 0U);
 }
 
 void KeptInverse::flush() {
     for (std::size_t column = 0; column < applied_.size(); ++column) bring_up_to_date(column);
     pending_ = 0;
-    std::ranges::fill(applied_, std::size_t{0});
+    std::ranges::fill(applied_, 0U);
 }
 
 }  // namespace isthmus

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -37,7 +38,7 @@ public:
     }
 
 private:
-    static constexpr std::size_t most_pending = 32;
+    static constexpr std::uint32_t most_pending = 32;
 
     void bring_up_to_date(std::size_t column);
 
@@ -45,9 +46,10 @@ private:
     // Update k adds left_k[i] * right_k[m] to the entry in row i and column m.
     Matrix<double> left_;
     Matrix<double> right_;
-    std::size_t pending_ = 0;
-    std::vector<std::size_t> applied_;  // of the pending updates, to each column
+    std::uint32_t pending_ = 0;
+    std::vector<std::uint32_t> applied_;  // of the pending updates, to each column
     std::size_t tidied_ = 0;
+    std::vector<const double*> sources_;
 };
 
 }  // namespace isthmus

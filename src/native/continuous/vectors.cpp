@@ -1,5 +1,8 @@
 #include "continuous/vectors.hpp"
 
+#include <algorithm>
+#include <array>
+
 #include "core/simd.hpp"
 
 namespace isthmus {
@@ -11,14 +14,15 @@ void add_scaled(double* __restrict target, const double* __restrict row, double 
 }
 
 ISTHMUS_CLONES
-void add_scaled_rows(double* __restrict target, const double* __restrict rows, std::size_t stride,
+void add_scaled_rows(double* __restrict target, const double* const* __restrict rows,
                      const double* __restrict factors, std::size_t count, std::size_t length) {
+    // Four rows at a time, so that the target passes through memory less often.
     std::size_t m = 0;
     for (; m + 4 <= count; m += 4) {
-        const double* const r0 = rows + m * stride;
-        const double* const r1 = r0 + stride;
-        const double* const r2 = r1 + stride;
-        const double* const r3 = r2 + stride;
+        const double* const r0 = rows[m];
+        const double* const r1 = rows[m + 1];
+        const double* const r2 = rows[m + 2];
+        const double* const r3 = rows[m + 3];
         const double a0 = factors[m];
         const double a1 = factors[m + 1];
         const double a2 = factors[m + 2];
@@ -28,9 +32,28 @@ void add_scaled_rows(double* __restrict target, const double* __restrict rows, s
         }
     }
     for (; m < count; ++m) {
-        const double* const row = rows + m * stride;
+        const double* const row = rows[m];
         const double factor = factors[m];
         for (std::size_t x = 0; x < length; ++x) target[x] += row[x] * factor;
+    }
+}
+
+void add_scaled_rows(double* target, const double* rows, std::size_t stride, const double* factors,
+                     std::size_t count, std::size_t length) {
+    std::array<const double*, 64> each;
+    for (std::size_t done = 0; done < count; done += each.size()) {
+        const std::size_t here = std::min(each.size(), count - done);
+        for (std::size_t m = 0; m < here; ++m) each[m] = rows + (done + m) * stride;
+        add_scaled_rows(target, each.data(), factors + done, here, length);
+    }
+}
+
+ISTHMUS_CLONES
+void add_scaled_where(double* __restrict target, const double* __restrict row, double factor,
+                      const std::uint32_t* __restrict since, std::uint32_t now,
+                      std::size_t length) {
+    for (std::size_t x = 0; x < length; ++x) {
+        target[x] += since[x] <= now ? row[x] * factor : 0.0;
     }
 }
 

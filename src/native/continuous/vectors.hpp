@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace isthmus {
 
@@ -11,6 +12,15 @@ void add_scaled(double* target, const double* row, double factor, std::size_t le
 /// `rows + m * stride`: the same bits as one row after the other.
 void add_scaled_rows(double* target, const double* rows, std::size_t stride, const double* factors,
                      std::size_t count, std::size_t length);
+
+/// target += factors[m] * rows[m] for m = 0, 1, … `count - 1`: the same bits as one row after the
+/// other.
+void add_scaled_rows(double* target, const double* const* rows, const double* factors,
+                     std::size_t count, std::size_t length);
+
+/// target += factor * row where `since` is at most `now`.
+void add_scaled_where(double* target, const double* row, double factor, const std::uint32_t* since,
+                      std::uint32_t now, std::size_t length);
 
 /// Subtracts `base[m * stride] * row m` for m = 0, 1, … `count - 1` from the target, where row m
 /// begins at `base + m * stride`: one row of a Cholesky factor by the rows above it.

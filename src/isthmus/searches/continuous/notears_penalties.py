@@ -224,7 +224,7 @@ class EqualNoiseEBIC(Criterion):
 
     def edges(self, weights: Floats, rows: int, d: int) -> float:
         """Cost in nats of the edges into one variable."""
-        strength = np.clip(np.abs(weights) / self.typical, 1e-6, 2.0)
+        strength = np.minimum(np.maximum(np.abs(weights) / self.typical, 1e-6), 2.0)
         return len(weights) * 0.5 * math.log(rows * d) - 2.0 * float(np.log(strength).sum())
 
     def total(self, left: Floats, edges: float, count: int, rows: int) -> float:
@@ -234,7 +234,7 @@ class EqualNoiseEBIC(Criterion):
             return 0.0
         pairs = d * (d - 1) // 2
         graphs = math.lgamma(pairs + 1) - math.lgamma(count + 1) - math.lgamma(pairs - count + 1)
-        return 0.5 * d * math.log(float(left.mean())) + (edges + self.gamma * graphs) / rows
+        return 0.5 * d * math.log(float(left.sum()) / d) + (edges + self.gamma * graphs) / rows
 
     def price(self, left: Floats, count: int, rows: int) -> EdgePrice:
         """Return the price of an edge of typical weight near a graph, in the unit of least squares.
