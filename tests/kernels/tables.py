@@ -7,30 +7,12 @@ from typing import Any
 import numpy as np
 
 from isthmus.kernels import exact
-from isthmus.kernels.scoring import LocalScore as NativeScore
-from isthmus.kernels.scoring import foreign_score
 from isthmus.objectives import LocalScore
-
-
-def foreign(local: LocalScore) -> NativeScore:
-    """A score of the library, behind the C interface."""
-    return foreign_score(len(local.nodes), local.handle, local)
 
 
 def bound_of(local: LocalScore) -> exact.ScoreBound | None:
     """What a score of the library knows of supersets."""
-    ceiling = local.ceiling
-    if ceiling is None:
-        return None
-    return exact.ScoreBound(
-        top=np.ascontiguousarray(ceiling.top),
-        weight=np.ascontiguousarray(ceiling.weight),
-        scale=ceiling.scale,
-        levels=ceiling.levels,
-        factor=ceiling.factor,
-        support=None if ceiling.support is None else foreign(ceiling.support),
-        gain=ceiling.gain,
-    )
+    return None if local.ceiling is None else local.ceiling.kernel
 
 
 def new_builder(

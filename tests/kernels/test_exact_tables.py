@@ -10,13 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.kernels.tables import bound_of, build, foreign, new_builder
+from tests.kernels.tables import bound_of, build, new_builder
 from tests.objectives.problems import discrete_score, gaussian_score
 
-from isthmus.graphs import Knowledge
 from isthmus.kernels import exact
 from isthmus.kernels.scoring import python_score
-from isthmus.objectives import LocalScore, TableBuilder
 from isthmus.scores import AIC, BIC, K2, BDeu, BGe, DegenerateGaussian, GaussianBIC
 
 SCORES: dict[str, Any] = {
@@ -50,55 +48,18 @@ def same(table: tuple[Any, Any, Any], starts: Any, sets: Any, scores: Any) -> bo
     )
 
 
-# --- equal to the Numba original; goes with it ------------------------------------------------
-
-
-def numba_table(local: LocalScore, **options: Any) -> tuple[Any, TableBuilder]:
-    builder = TableBuilder(local, **options)
-    while not builder.step():
-        pass
-    return builder.table(), builder
-
-
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 @pytest.mark.parametrize("name", SCORES)
-def test_equals_numba(name: str, options: dict[str, Any]) -> None:
-    for seed in range(3):
+def test_neither_slices_nor_threads_matter(name: str, options: dict[str, Any]) -> None:
+    for seed in range(2):
         local = SCORES[name](seed)
-        table, old = numba_table(local, **options)
-        for seconds in (1.0, 0.0):
-            new = new_builder(foreign(local), bound_of(local), **options)
-            assert same(build(new, seconds), table.starts, table.sets, table.scores)
-            assert new.scored == old.scored
-            assert new.complete == table.complete
-
-
-def test_equals_numba_with_many_variables() -> None:
-    local = gaussian_score(GaussianBIC(), 3, 200, 70)
-    for options in ({"quota": 5_000}, {"max_parents": 2}):
-        table, old = numba_table(local, **options)
-        new = new_builder(foreign(local), bound_of(local), **options)
-        assert same(build(new), table.starts, table.sets, table.scores)
-        assert new.scored == old.scored
-
-
-def test_equals_numba_with_knowledge() -> None:
-    local = gaussian_score(GaussianBIC(), 5, 200, 8)
-    known = Knowledge(required=[("x0", "x1"), ("x2", "x1")], forbidden=[("x3", "x1"), ("x1", "x4")])
-    bound = known.bind(local.nodes)
-    for options in ({}, {"quota": 60}, {"max_parents": 1}):
-        table, _ = numba_table(local, knowledge=bound, **options)
-        new = new_builder(
-            foreign(local),
-            bound_of(local),
-            required=bound.required,
-            forbidden=bound.forbidden,
-            **options,
-        )
-        assert same(build(new, 0.0), table.starts, table.sets, table.scores)
-
-
-# --- permanent --------------------------------------------------------------------------------
+        whole = new_builder(local.kernel, bound_of(local), **options)
+        table = build(whole, 60.0)
+        for seconds, jobs in ((0.0, 1), (0.0, 2), (0.002, 3)):
+            new = new_builder(local.kernel, bound_of(local), jobs=jobs, **options)
+            assert same(build(new, seconds), *table)
+            assert new.scored == whole.scored
+            assert new.complete == whole.complete
 
 
 def slow_lists(d: int, most: int) -> list[list[tuple[float, tuple[int, ...]]]]:
@@ -146,7 +107,7 @@ def test_lists_what_is_useful(jobs: int) -> None:
 def test_result_does_not_depend_on_threads_or_slices() -> None:
     local = gaussian_score(BGe(), 1, 100, 60)
     tables = [
-        build(new_builder(foreign(local), bound_of(local), quota=600, jobs=jobs), seconds)
+        build(new_builder(local.kernel, bound_of(local), quota=600, jobs=jobs), seconds)
         for jobs, seconds in ((1, 10.0), (4, 10.0), (4, 0.0), (2, 0.003))
     ]
     assert all(same(table, *tables[0]) for table in tables[1:])
@@ -154,7 +115,7 @@ def test_result_does_not_depend_on_threads_or_slices() -> None:
 
 def test_closing_gives_every_child_a_set_at_once_and_then_one_parent() -> None:
     local = gaussian_score(GaussianBIC(), 1, 100, 40)
-    builder = new_builder(foreign(local), bound_of(local), quota=500)
+    builder = new_builder(local.kernel, bound_of(local), quota=500)
     builder.step(0.0)
     with pytest.raises(RuntimeError, match="not ready"):
         builder.table()
@@ -164,24 +125,24 @@ def test_closing_gives_every_child_a_set_at_once_and_then_one_parent() -> None:
     starts, _, _ = builder.table()
     assert (np.diff(starts) >= 1).all()
     lists = unpacked(build(builder, 0.0))
-    single = unpacked(build(new_builder(foreign(local), bound_of(local), max_parents=1)))
+    single = unpacked(build(new_builder(local.kernel, bound_of(local), max_parents=1)))
     assert lists[1:] == single[1:]
     assert not builder.complete
 
 
 def test_a_hurry_lists_the_rest_when_there_is_time() -> None:
     local = gaussian_score(GaussianBIC(), 1, 100, 8)
-    builder = new_builder(foreign(local), bound_of(local))
+    builder = new_builder(local.kernel, bound_of(local))
     builder.step(0.0)
     builder.hurry()
-    whole = new_builder(foreign(local), bound_of(local))
+    whole = new_builder(local.kernel, bound_of(local))
     assert same(build(builder), *build(whole))
     assert builder.complete
 
 
 def test_a_child_that_is_skipped_ends_with_what_is_there() -> None:
     local = gaussian_score(GaussianBIC(), 1, 100, 30)
-    builder = new_builder(foreign(local), bound_of(local))
+    builder = new_builder(local.kernel, bound_of(local))
     builder.hurry()
     while not builder.step(0.001):
         builder.skip()
@@ -210,7 +171,7 @@ def test_a_failure_of_the_score_comes_through_and_the_builder_can_go_on() -> Non
 
 def test_a_step_is_short_with_a_thousand_variables() -> None:
     local = gaussian_score(GaussianBIC(), 1, 50, 1000)
-    builder = new_builder(foreign(local), None, quota=2000)
+    builder = new_builder(local.kernel, None, quota=2000)
     longest = 0.0
     for _ in range(50):
         start = time.thread_time()
@@ -227,7 +188,7 @@ def test_a_step_is_short_with_a_thousand_variables() -> None:
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_ctrl_c_ends_a_long_step(jobs: int) -> None:
     local = gaussian_score(GaussianBIC(), 1, 500, 24)
-    builder = new_builder(foreign(local), None, jobs=jobs)
+    builder = new_builder(local.kernel, None, jobs=jobs)
     threading.Timer(0.1, signal.raise_signal, (signal.SIGINT,)).start()
     start = time.monotonic()
     with pytest.raises(KeyboardInterrupt):

@@ -189,6 +189,83 @@ def test_components_are_strongly_connected() -> None:
         assert total == pytest.approx(best)
 
 
+# --- slices ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("d", "lines"), [(2, 3), (20, 100), (64, 20), (65, 30), (130, 30)])
+def test_slices_do_not_matter(d: int, lines: int) -> None:
+    table = random_table(d, d, lines)
+    rng = np.random.default_rng(d)
+    order, firsts = rng.permutation(d), rng.permutation(d)
+    amounts = rng.random(len(table[2]))
+    pairs = np.array([rng.permutation(d)[:2] for _ in range(30)]).T.copy()
+    results = []
+    for seconds in (0.0, 60.0):
+        run = table_orders.TableRun(table_orders.ScoreLines(*table), order)
+        finish(run, seconds)
+        found: list[Any] = [run.total]
+        for size in (1, 2, 1):
+            run.sweep(firsts, size)
+            finish(run, seconds)
+            found += [run.gained, run.order.tolist()]
+        run.select()
+        finish(run, seconds)
+        found += [run.changed, run.order.tolist(), run.lines.tolist()]
+        swaps = table_orders.SwapSearch(
+            table_orders.ScoreLines(*table), order, memory=5, patience=20
+        )
+        finish(swaps, seconds)
+        found += [swaps.score, swaps.moves, swaps.order.tolist()]
+        clusters = exact.ClusterSearch(
+            *table[:2], amounts, first=pairs[0], second=pairs[1], most=5, limit=3.0
+        )
+        finish(clusters, seconds)
+        found += [part.tolist() for part in clusters.found()]
+        results.append(found)
+    assert results[0] == results[1]
+
+
+@pytest.mark.parametrize("slack", [None, 3.0])
+def test_slices_do_not_matter_to_exact_searches(slack: float | None) -> None:
+    for seed in range(3):
+        table = component(random_table(seed, 12, 100))
+        results = []
+        for seconds in (0.0, 60.0):
+            search = exact.OrderGraph(
+                *table, groups=np.array([5, 7]), known=-1e6, slack=slack, max_states=10**6
+            )
+            finish(search, seconds)
+            results.append((search.expanded, search.states, search.known, search.lines().tolist()))
+        assert results[0] == results[1]
+
+
+def test_a_state_knows_its_value() -> None:
+    table = random_table(4, 6, 12)
+    search = exact.OrderGraph(
+        *component(table), groups=np.array([3, 3]), known=-1e6, slack=1e9, max_states=10**6
+    )
+    assert search.value(0) is None
+    finish(search)
+    masks, values = search.closed()
+    assert [search.value(mask) for mask in masks.tolist()] == values.tolist()
+
+
+def test_swaps_end_at_a_number_of_moves() -> None:
+    table = table_orders.ScoreLines(*random_table(1, 30, 30))
+    search = table_orders.SwapSearch(table, np.arange(30), memory=1, patience=10**6, most=17)
+    finish(search)
+    assert search.moves == 17
+
+
+def test_what_is_in_every_set_is_needed() -> None:
+    starts, sets, scores = random_table(1, 70, 5)
+    required = sets.copy()
+    required[starts[3] : starts[4], 1] |= np.uint64(1 << 4)
+    needed = table_orders.ScoreLines(starts, required, scores).needed()
+    assert needed[3].tolist() == [0, 1 << 4]
+    assert not np.delete(needed, 3, axis=0).any()
+
+
 # --- stopping ---------------------------------------------------------------------------------
 
 

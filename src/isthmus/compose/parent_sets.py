@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -11,7 +12,7 @@ from isthmus.compose.prepare import prepare
 from isthmus.errors import ArgumentError, MissingExtraError
 from isthmus.graphs import BoundKnowledge, Knowledge
 from isthmus.objectives import LOCAL_SCORES, LocalScore, ScoreTable, TableBuilder
-from isthmus.objectives.parent_set_blocks import Block
+from isthmus.objectives.parent_sets import Block
 from isthmus.statistics import Kind, Statistic
 
 _CHUNKS = 64
@@ -46,8 +47,9 @@ def parent_sets(
         Stop after this many seconds and return the sets found so far, the most promising of which
         are scored first; ``complete`` is then False.
     jobs
-        Number of processes, by joblib (extra ``[parallel]``): 1 is this process, -1 is all cores,
-        and None follows the joblib configuration, for example a Ray or Dask cluster.
+        Number of threads; -1 for one per core. The table does not depend on it. None distributes
+        the variables over processes as joblib is configured (extra ``[parallel]``), for example
+        over a Ray or Dask cluster.
     kinds
         How to read some columns.
     """
@@ -55,6 +57,7 @@ def parent_sets(
     time_limit = check_time_limit(time_limit)
     if isinstance(slack, bool) or not isinstance(slack, (int, float)) or not slack >= 0:
         raise ArgumentError(f"slack must be a number of at least 0; {slack!r} was given.")
+    threads = _threads(jobs)
     problem = prepare(
         data,
         score=score,
@@ -71,13 +74,11 @@ def parent_sets(
     share = None if time_limit is None else time_limit / max(1, d)
     parts = [list(range(first, d, _CHUNKS)) for first in range(min(d, _CHUNKS))]
     options = {"max_parents": max_parents, "slack": slack}
-    if jobs == 1:
+    if threads is not None:
         parts = [list(range(d))]
-        results = [_blocks(local, known, part, options, share) for part in parts]
+        results = [_blocks(local, known, part, options, share, threads) for part in parts]
     else:
-        results = _in_parallel(
-            jobs, problem.score, problem.statistics, known, parts, options, share
-        )
+        results = _in_parallel(problem.score, problem.statistics, known, parts, options, share)
     found: dict[int, Block] = {}
     for part, (blocks, _) in zip(parts, results, strict=True):
         found.update(zip(part, blocks, strict=True))
@@ -92,23 +93,41 @@ def parent_sets(
     )
 
 
+def _threads(jobs: object) -> int | None:
+    """Return the number of threads, or None for processes."""
+    if jobs is None:
+        return None
+    if isinstance(jobs, bool) or not isinstance(jobs, int) or (jobs < 1 and jobs != -1):
+        raise ArgumentError(
+            f"jobs must be the number of threads, -1 for one per core, or None to follow the "
+            f"joblib configuration; {jobs!r} was given."
+        )
+    return (os.cpu_count() or 1) if jobs == -1 else jobs
+
+
 def _blocks(
     local: LocalScore,
     known: BoundKnowledge,
     children: list[int],
     options: Mapping[str, Any],
     share: float | None,
+    threads: int = 1,
 ) -> tuple[list[Block], bool]:
     """Parent sets of some children, and whether they are complete."""
+    if share is None:
+        builder = TableBuilder(local, knowledge=known, children=children, jobs=threads, **options)
+        finished = builder.run_until(None)
+        return builder.blocks(), finished
     found: list[Block] = []
     complete = True
-    end = 0.0 if share is None else time.monotonic() + share * len(children)
-    for number, child in enumerate(children):
-        builder = TableBuilder(local, knowledge=known, children=[child], **options)
+    end = time.monotonic() + share * len(children)
+    for first in range(0, len(children), threads):
+        group = children[first : first + threads]
+        builder = TableBuilder(local, knowledge=known, children=group, jobs=threads, **options)
         now = time.monotonic()
         # What a child does not need is left to the others.
-        limit = None if share is None else now + (end - now) / (len(children) - number)
-        finished = builder.run_until(limit)
+        limit = now + (end - now) * threads / (len(children) - first)
+        finished = builder.run_until(min(limit, end))
         found += builder.blocks()
         complete = complete and finished
     return found, complete
@@ -127,7 +146,6 @@ def _work(
 
 
 def _in_parallel(
-    jobs: int | None,
     score: AnyScore,
     statistics: Statistic,
     known: BoundKnowledge,
@@ -139,7 +157,7 @@ def _in_parallel(
         from joblib import Parallel, delayed
     except ImportError:
         raise MissingExtraError("joblib", "parallel", "Work in several processes") from None
-    found: list[tuple[list[Block], bool]] = Parallel(n_jobs=jobs)(
+    found: list[tuple[list[Block], bool]] = Parallel(n_jobs=None)(
         delayed(_work)(score, statistics, known, part, options, share) for part in parts
     )
     return found

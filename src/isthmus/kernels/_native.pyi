@@ -344,6 +344,11 @@ class OrderGraph:
         States that were expanded, as masks, and the best score of the nodes in them.
         """
 
+    def value(self, placed: int) -> float | None:
+        """
+        Best score of the nodes in a mask; None if that state was not expanded.
+        """
+
     @property
     def done(self) -> bool: ...
 
@@ -430,6 +435,9 @@ class ScoreLines:
     def prepare(self, seconds: float = 0.01) -> bool:
         """Make the index; return whether it is done."""
 
+    def needed(self) -> Annotated[NDArray[numpy.uint64], dict(shape=(None, None), order='C')]:
+        """For each node the set of those in all its parent sets."""
+
     @property
     def size(self) -> int:
         """Number of nodes."""
@@ -472,7 +480,7 @@ class TableRun:
 class SwapSearch:
     """Swaps of neighbours, the best one each time."""
 
-    def __init__(self, table: ScoreLines, order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, memory: int, patience: int) -> None: ...
+    def __init__(self, table: ScoreLines, order: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], *, memory: int, patience: int, most: int | None = None) -> None: ...
 
     def step(self, seconds: float = 0.01) -> bool:
         """Go on for so long at most; return whether it has ended."""

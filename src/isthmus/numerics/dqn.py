@@ -28,6 +28,15 @@ class Batch(NamedTuple):
     rewards: Floats
 
 
+def load() -> None:
+    """Import JAX and start its backend; raise `MissingExtraError` if it is not installed."""
+    try:
+        import jax
+    except ImportError:
+        raise MissingExtraError("jax", "numerics", "RBNets") from None
+    jax.devices()
+
+
 @final
 class QNetwork:
     """A network, its slower copy, and RMSProp.
@@ -52,10 +61,8 @@ class QNetwork:
         duelling: bool,
         rng: np.random.Generator,
     ) -> None:
-        try:
-            import jax
-        except ImportError:
-            raise MissingExtraError("jax", "numerics", "RBNets") from None
+        import jax
+
         d = len(needed)
         self._parameters = _draw(d, hidden, duelling, rng)
         self._target = self._parameters

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, final
 
 import numpy as np
 
+from isthmus.kernels import exact
 from isthmus.types import Floats
 
 
@@ -33,8 +35,8 @@ class ScoreBound:
     levels
         Shape (d,).
     support
-        A local score, used through its handle, that counts the combinations of parents and child in
-        the data; None if ``factor`` is zero.
+        A local score that counts the combinations of parents and child in the data; None if
+        ``factor`` is zero.
     gain
         Shape (d, d, d); or (d, 1, d) without bounds for pairs, where the middle index has no
         meaning; or empty.
@@ -47,6 +49,19 @@ class ScoreBound:
     factor: Floats
     support: Any = None
     gain: Floats = field(default_factory=lambda: np.empty((0, 0, 0)))
+
+    @cached_property
+    def kernel(self) -> exact.ScoreBound:
+        """The bound as an object of the compiled core, which builds tables."""
+        return exact.ScoreBound(
+            top=np.ascontiguousarray(self.top),
+            weight=np.ascontiguousarray(self.weight),
+            scale=np.ascontiguousarray(self.scale),
+            levels=np.ascontiguousarray(self.levels),
+            factor=np.ascontiguousarray(self.factor),
+            support=None if self.support is None else self.support.kernel,
+            gain=np.ascontiguousarray(self.gain),
+        )
 
     @classmethod
     def none(cls, d: int) -> ScoreBound:

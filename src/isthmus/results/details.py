@@ -64,7 +64,7 @@ class RBNetsDetails(SearchDetails):
     warm_start
         Score of the best order before the first episode.
     policy
-        Score of the order that the learned policy chooses greedily; None before the first episode.
+        Score of the order that the learned policy chooses greedily; None if the run was stopped.
     faithful
         Whether the published algorithm was run without our changes.
     """

@@ -188,6 +188,13 @@ void bind_order_graph(nb::module_& m) {
                 return nb::make_tuple(give(std::move(found.first)), give(std::move(found.second)));
             },
             "States that were expanded, as masks, and the best score of the nodes in them.")
+        .def(
+            "value",
+            [](OrderGraph& self, Word placed) {
+                const auto claim = self.claim();
+                return self.value(placed);
+            },
+            "placed"_a, "Best score of the nodes in a mask; None if that state was not expanded.")
         .def_prop_ro("done", &OrderGraph::done)
         .def_prop_ro("gave_up", &OrderGraph::gave_up)
         .def_prop_ro("searching", &OrderGraph::searching, "Whether the patterns are filled.")

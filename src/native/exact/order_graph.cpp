@@ -169,6 +169,13 @@ std::vector<std::int64_t> OrderGraph::lines() const {
     return lines;
 }
 
+std::optional<double> OrderGraph::value(Word placed) const {
+    const std::uint32_t at = index_.find(
+        hash_of(placed), [&](std::uint32_t item) { return states_[item].placed == placed; });
+    if (at == no_state || !states_[at].closed) return {};
+    return states_[at].value;
+}
+
 std::pair<std::vector<Word>, std::vector<double>> OrderGraph::closed(Watch& watch) const {
     std::pair<std::vector<Word>, std::vector<double>> found;
     for (std::size_t i = 0; i < states_.size(); ++i) {

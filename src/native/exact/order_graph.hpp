@@ -50,6 +50,9 @@ public:
     /// The states that were expanded, and the best score of the nodes in them.
     [[nodiscard]] std::pair<std::vector<Word>, std::vector<double>> closed(Watch& watch) const;
 
+    /// The best score of these nodes, if the state was expanded.
+    [[nodiscard]] std::optional<double> value(Word placed) const;
+
     [[nodiscard]] InUse::Guard claim() { return in_use_.claim(); }
 
 private:

@@ -1,11 +1,7 @@
 #include "exact/table_builder.hpp"
 
 #include <algorithm>
-#include <atomic>
-#include <chrono>
-#include <exception>
 #include <stdexcept>
-#include <thread>
 #include <utility>
 
 namespace isthmus {
@@ -18,60 +14,13 @@ Rules with_one_parent(const Rules& rules) {
     return small;
 }
 
-/// Runs `work` in several threads at once, in this one with `watch`, until all have returned or one
-/// of them throws. It pauses in the other threads as often as it likes.
-template <class Work>
-void run_together(std::size_t jobs, Watch& watch, const Work& work) {
-    std::atomic<bool> ended = false;
-    std::atomic<std::size_t> running = jobs - 1;
-    std::vector<std::exception_ptr> failures(jobs);
-    const auto guarded = [&](std::size_t job, const auto& action, Watch& own) {
-        try {
-            action(own);
-        } catch (const Paused&) {
-            return true;
-        } catch (...) {
-            failures[job] = std::current_exception();
-            ended = true;
-        }
-        return false;
-    };
-    bool paused = false;
-    {
-        std::vector<std::jthread> threads;
-        for (std::size_t job = 1; job < jobs; ++job) {
-            threads.emplace_back([&, job] {
-                bool again = true;
-                while (again && !ended) {
-                    // Signals are heard in this thread only, so the others look up often.
-                    Watch slice{Watch::signal_interval / 2, nullptr};
-                    again = guarded(job, work, slice);
-                }
-                --running;
-            });
-        }
-        paused = guarded(0, [&](Watch& own) {
-            work(own);
-            while (running > 0 && !ended) {
-                own.poll();
-                std::this_thread::sleep_for(std::chrono::microseconds{200});
-            }
-        }, watch);
-        if (paused) ended = true;
-    }
-    for (const auto& failure : failures) {
-        if (failure) std::rethrow_exception(failure);
-    }
-    if (paused) throw Paused{};
-}
-
 }  // namespace
 
 TableBuilder::TableBuilder(TableProblem problem, std::vector<Variable> children, std::size_t jobs)
     : problem_{std::move(problem)},
       small_{problem_.score, problem_.bound, with_one_parent(problem_.rules), 0.0, {}},
       children_{std::move(children)},
-      jobs_{std::max<std::size_t>(1, jobs)},
+      pool_{jobs},
       lists_(children_.size()) {
     const std::size_t d = problem_.size();
     if (problem_.score->size() != d || problem_.bound->size() != d) {
@@ -87,51 +36,56 @@ TableBuilder::TableBuilder(TableProblem problem, std::vector<Variable> children,
 bool TableBuilder::step(Watch& watch) {
     try {
         if (closed_) find_smallest(watch);
-        const std::size_t left = children_.size() - finished();
-        run_together(std::clamp<std::size_t>(left, 1, jobs_), watch,
-                     [this](Watch& own) { work(own); });
+        // Children under way come first, so that a pause leaves no more of them than threads.
+        std::vector<Task*> open;
+        for (const auto& task : active_) open.push_back(task.get());
+        const std::size_t under_way = open.size();
+        const std::size_t first = next_;
+        open.resize(under_way + children_.size() - first);
+        std::vector<std::unique_ptr<Task>> begun(children_.size() - first);
+        const auto work = [&](std::size_t piece, Watch& own) {
+            if (piece >= under_way) {
+                const std::size_t position = first + piece - under_way;
+                begun[position - first] = begin(position);
+                open[piece] = begun[position - first].get();
+            }
+            open[piece]->sets.run(own);
+            open[piece]->done = true;
+            own.poll();
+        };
+        try {
+            pool_.run(open.size(), watch, work);
+        } catch (...) {
+            collect(begun);
+            throw;
+        }
+        collect(begun);
     } catch (const Paused&) {
         // All that was computed is kept: the next step goes on from here.
     }
     return done();
 }
 
-void TableBuilder::work(Watch& watch) {
-    while (Task* const task = next_task()) {
-        try {
-            task->sets.run(watch);
-        } catch (...) {
-            const std::scoped_lock lock{mutex_};
-            task->busy = false;
-            throw;
-        }
-        finish(*task);
-        watch.poll();
-    }
-}
-
-/// A child that nobody works on, or the next one.
-TableBuilder::Task* TableBuilder::next_task() {
-    const std::scoped_lock lock{mutex_};
-    const auto free = std::ranges::find(active_, false, [](const auto& task) { return task->busy; });
-    Task* task = free == active_.end() ? nullptr : free->get();
-    if (task == nullptr && next_ < children_.size()) {
-        active_.push_back(std::make_unique<Task>(next_, closed_ ? small_ : problem_,
-                                                 children_[next_]));
-        task = active_.back().get();
-        ++next_;
-        if (hurried_ && !closed_) task->sets.hurry();
-    }
-    if (task != nullptr) task->busy = true;
+std::unique_ptr<TableBuilder::Task> TableBuilder::begin(std::size_t position) const {
+    auto task = std::make_unique<Task>(position, closed_ ? small_ : problem_, children_[position]);
+    if (hurried_ && !closed_) task->sets.hurry();
     return task;
 }
 
-void TableBuilder::finish(Task& task) {
-    const std::scoped_lock lock{mutex_};
-    lists_[task.position] = task.sets.take();
-    scored_ += task.sets.scored();
-    complete_ = complete_ && task.sets.complete();
-    std::erase_if(active_, [&](const auto& other) { return other.get() == &task; });
+/// Takes over what the threads did: pieces begin in their order, so the children do too.
+void TableBuilder::collect(std::vector<std::unique_ptr<Task>>& begun) {
+    for (auto& task : begun) {
+        if (!task) break;
+        active_.push_back(std::move(task));
+        ++next_;
+    }
+    for (const auto& task : active_) {
+        if (!task->done) continue;
+        lists_[task->position] = task->sets.take();
+        scored_ += task->sets.scored();
+        complete_ = complete_ && task->sets.complete();
+    }
+    std::erase_if(active_, [](const auto& task) { return task->done; });
 }
 
 void TableBuilder::hurry() {

@@ -3,10 +3,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "core/exclusive.hpp"
+#include "core/pool.hpp"
 #include "exact/child_sets.hpp"
 
 namespace isthmus {
@@ -24,6 +24,7 @@ public:
         std::vector<double> scores;
     };
 
+    /// `jobs` threads work on children; 0 means one for each processor.
     TableBuilder(TableProblem problem, std::vector<Variable> children, std::size_t jobs);
 
     /// Goes on until the watch ends the slice; returns whether all children are done.
@@ -58,18 +59,17 @@ private:
             : position{place}, sets{problem, child} {}
         std::size_t position;
         ChildSets sets;
-        bool busy = false;
+        bool done = false;
     };
 
     void find_smallest(Watch& watch);
-    void work(Watch& watch);
-    [[nodiscard]] Task* next_task();
-    void finish(Task& task);
+    [[nodiscard]] std::unique_ptr<Task> begin(std::size_t position) const;
+    void collect(std::vector<std::unique_ptr<Task>>& begun);
 
     TableProblem problem_;
     TableProblem small_;  // one parent at most: what is left for children that were not reached
     std::vector<Variable> children_;
-    std::size_t jobs_;
+    Pool pool_;
     std::vector<SetList> lists_;
     std::vector<std::unique_ptr<Task>> active_;
     std::size_t next_ = 0;    // of the children, the next to begin
@@ -80,7 +80,6 @@ private:
     std::size_t reached_ = 0;   // children that had begun when the listing was closed
     std::size_t smallest_ = 0;  // children that have a set then, those included
     ExtensionBatch batch_;
-    std::mutex mutex_;  // of everything above, while several threads work
     InUse in_use_;
 };
 

@@ -14,10 +14,9 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 }  // namespace
 
 SwapSearch::SwapSearch(std::shared_ptr<const ScoreLines> table, Variables order,
-                       std::size_t memory, std::size_t patience)
+                       Options options)
     : order_{std::move(table), order},
-      memory_{memory},
-      patience_{patience},
+      options_{options},
       gains_(order.empty() ? 0 : order.size() - 1),
       outside_(order_.table().words(), ~Word{0}),
       tabu_{saturated_product(order.size(), order.size())},
@@ -28,7 +27,7 @@ bool SwapSearch::step(Watch& watch) {
     try {
         begin(watch);
         while (!ended_) {
-            ended_ = move();
+            ended_ = moves_ == options_.most || move();
             if (moves_ % 8 == 0) watch.poll();
         }
     } catch (const Paused&) {
@@ -88,14 +87,14 @@ bool SwapSearch::move() {
     }
     ++moves_;
     const bool lost = at == gains_.size() || gain < -1e12;
-    if (lost || (patience_ == 0 && gain <= TableOrder::least_gain)) return true;
+    if (lost || (options_.patience == 0 && gain <= TableOrder::least_gain)) return true;
     const Variable x = order_.at(at);
     const Variable y = order_.at(at + 1);
     const std::size_t low = at > 0 ? at - 1 : 0;
     order_.outside_at(at, outside_);
     const auto [first, second] = lines_after(at);
     order_.swap(at, first, second);
-    kept_until(y, x) = moves_ + memory_;
+    kept_until(y, x) = moves_ + options_.memory;
     total_ += gain;
     if (low < at) flip(outside_, order_.at(low));
     for (std::size_t i = low; i < std::min(gains_.size(), at + 2); ++i) {
@@ -109,7 +108,7 @@ bool SwapSearch::move() {
         return false;
     }
     ++idle_;
-    return idle_ >= patience_;
+    return idle_ >= options_.patience;
 }
 
 }  // namespace isthmus

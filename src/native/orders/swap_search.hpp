@@ -15,10 +15,13 @@ namespace isthmus {
 /// Swaps of neighbours in an order, the best one each time though it may lose.
 class SwapSearch {
 public:
-    /// `memory` is for how many moves two nodes that changed places stay so; `patience` after how
-    /// many moves without a better order the search ends.
-    SwapSearch(std::shared_ptr<const ScoreLines> table, Variables order, std::size_t memory,
-               std::size_t patience);
+    struct Options {
+        std::size_t memory;    // for how many moves two nodes that changed places stay so
+        std::size_t patience;  // after how many moves without a better order the search ends
+        std::size_t most;      // moves
+    };
+
+    SwapSearch(std::shared_ptr<const ScoreLines> table, Variables order, Options options);
 
     /// Goes on until the watch ends the slice; returns whether the search has ended.
     bool step(Watch& watch);
@@ -39,8 +42,7 @@ private:
     [[nodiscard]] std::uint64_t& kept_until(Variable a, Variable b);
 
     TableOrder order_;
-    std::size_t memory_;
-    std::size_t patience_;
+    Options options_;
     std::vector<double> gains_;
     std::size_t known_ = 0;               // gains that are
     std::vector<Word> outside_;           // at the place that is looked at

@@ -1,3 +1,6 @@
+#include <limits>
+#include <optional>
+
 #include "arrays.hpp"
 #include "bindings.hpp"
 #include "orders/swap_search.hpp"
@@ -16,6 +19,18 @@ void construct_lines(ScoreLines* self, const Array<std::int64_t, 1>& starts, Arr
     const auto arrays = std::make_shared<TableArrays>(std::move(sets), std::move(scores));
     std::construct_at(self, to_vector(starts), arrays->sets.data(), arrays->scores.data(),
                       arrays->scores.size(), arrays->sets.shape(1), arrays);
+}
+
+Given<Word, 2> needed_by_all(const ScoreLines& self) {
+    auto watch = Watch::unlimited(&check_signals);
+    self.prepare(watch);
+    std::vector<Word> sets;
+    sets.reserve(self.size() * self.words());
+    for (std::size_t v = 0; v < self.size(); ++v) {
+        const auto own = self.needed(static_cast<Variable>(v));
+        sets.insert(sets.end(), own.begin(), own.end());
+    }
+    return give<2>(std::move(sets), {self.size(), self.words()});
 }
 
 std::vector<Variable> copied(Variables values) { return {values.begin(), values.end()}; }
@@ -89,10 +104,15 @@ void bind_swaps(nb::module_& m) {
         .def(
             "__init__",
             [](SwapSearch* self, Lines table, const Array<Variable, 1>& order, std::uint32_t memory,
-               std::uint32_t patience) {
-                std::construct_at(self, std::move(table), to_variables(order), memory, patience);
+               std::uint32_t patience, std::optional<std::size_t> most) {
+                constexpr std::size_t unlimited = std::numeric_limits<std::size_t>::max();
+                std::construct_at(self, std::move(table), to_variables(order),
+                                  SwapSearch::Options{.memory = memory,
+                                                      .patience = patience,
+                                                      .most = most.value_or(unlimited)});
             },
-            "table"_a, "order"_a, nb::kw_only(), "memory"_a, "patience"_a)
+            "table"_a, "order"_a, nb::kw_only(), "memory"_a, "patience"_a,
+            "most"_a.none() = nb::none())
         .def(
             "step",
             [](SwapSearch& self, double seconds) {
@@ -176,6 +196,7 @@ void bind_table_orders(nb::module_& m) {
                 return true;
             },
             "seconds"_a = 0.01, "Make the index; return whether it is done.")
+        .def("needed", &needed_by_all, "For each node the set of those in all its parent sets.")
         .def_prop_ro("size", &ScoreLines::size, "Number of nodes.");
     bind_run(m);
     bind_swaps(m);

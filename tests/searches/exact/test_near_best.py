@@ -20,10 +20,11 @@ from isthmus.results.status import Ending
 from isthmus.scores import BIC, BDeu
 from isthmus.searches import SearchResult, drive
 from isthmus.searches.exact.astar import AStar
+from isthmus.searches.exact.clusters import ClusterConstraints
 from isthmus.searches.exact.components import decompose
 from isthmus.searches.exact.ilp import ILP
-from isthmus.searches.exact.ilp_program import _Clusters
 from isthmus.searches.exact.near_best import graphs_around
+from isthmus.searches.exact.table_stage import finish
 from isthmus.testing import enumerate_dags
 
 SCIP = pytest.mark.skipif(find_spec("pyscipopt") is None, reason="the extra [ilp] is not there")
@@ -114,15 +115,15 @@ def test_they_agree(seed: int) -> None:
 
 def test_graphs_around_a_graph() -> None:
     local = discrete_score(BDeu(), 1, 60, 4)
-    (part,) = decompose(list_parent_sets(local, slack=1e6), 1e6)
+    (part,) = finish(decompose(list_parent_sets(local, slack=1e6), 1e6))
     empty = tuple(next(i for i, one in enumerate(lines) if not one[0]) for lines in part.lists)
-    found = graphs_around(part, empty, 1000)
+    found = finish(graphs_around(part, empty, 1000))
     # Every graph can be reached; each of them is one, and comes once.
     assert len(found) == len(set(found)) == 543
     for graph in found:
         masks = [lines[i][0] for lines, i in zip(part.lists, graph, strict=True)]
         DAG.from_parents(local.nodes, [[p for p in range(4) if mask >> p & 1] for mask in masks])
-    few = graphs_around(part, empty, 5)
+    few = finish(graphs_around(part, empty, 5))
     values = [sum(part.lists[v][i][1] for v, i in enumerate(graph)) for graph in few]
     assert len(set(few)) == 5
     assert max(values) > local.total(DAG.from_parents(local.nodes, [()] * 4))
@@ -252,15 +253,15 @@ def test_interrupted_while_scip_runs(calls: int, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("isthmus.searches.exact.ilp_program._SLICE", 0.01)
     table = tied_table(4, 6, part=0.4)
     whole = scores(solve(AStar(networks=150), table))
-    choice, seen = _Clusters.choice, []
+    choice, seen = ClusterConstraints.choice, []
 
-    def interrupted(self: _Clusters, values: Any) -> tuple[int, ...]:
+    def interrupted(self: ClusterConstraints, values: Any) -> tuple[int, ...]:
         seen.append(1)
         if len(seen) == calls:
             raise KeyboardInterrupt
         return choice(self, values)
 
-    monkeypatch.setattr(_Clusters, "choice", interrupted)
+    monkeypatch.setattr(ClusterConstraints, "choice", interrupted)
     run = ILP(networks=150).begin(table, Knowledge().bind(table.nodes), np.random.default_rng(0))
     found, status = drive(run, "test")
     assert status.ending is Ending.INTERRUPTED

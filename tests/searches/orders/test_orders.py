@@ -13,12 +13,13 @@ from tests.objectives.problems import discrete_rows, discrete_score, gaussian_sc
 import isthmus as ist
 from isthmus.errors import ArgumentError, KnowledgeError
 from isthmus.graphs import DAG, Knowledge
-from isthmus.numerics import order_moves
+from isthmus.kernels.table_orders import ScoreLines, TableRun
 from isthmus.objectives import LocalScore, ScoreTable, TableBuilder, list_parent_sets
 from isthmus.results import Ending
 from isthmus.scores import BIC, BDeu, GaussianBIC
 from isthmus.searches import Boss, Search, SearchResult, drive
 from isthmus.searches.exact.astar import AStar
+from isthmus.searches.exact.table_stage import finish, settle
 from isthmus.searches.orders.asobs import ASOBS
 from isthmus.searches.orders.obs import OBS
 from isthmus.searches.orders.table_orders import OrderSearchState
@@ -131,19 +132,10 @@ def slow_total(table: ScoreTable, order: list[int]) -> float:
     return sum(table.best(v, order[:i])[1] for i, v in enumerate(order))
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_swaps_gain_what_they_say(seed: int) -> None:
-    table = list_parent_sets(discrete_score(BIC(), seed, 200, 9))
-    lines = order_moves.new_lines(table.starts, table.sets, table.scores)
-    order = np.random.default_rng(seed).permutation(9)
-    state = order_moves.new_order(lines, order)
-    gains = np.empty(8)
-    order_moves.swap_gains(lines, state, gains)
-    base = slow_total(table, order.tolist())
-    for i in range(8):
-        swapped = order.tolist()
-        swapped[i], swapped[i + 1] = swapped[i + 1], swapped[i]
-        assert gains[i] == pytest.approx(slow_total(table, swapped) - base, abs=1e-7)
+def at(table: ScoreTable, order: Any) -> TableRun:
+    run = TableRun(ScoreLines(table.starts, table.sets, table.scores), np.asarray(order))
+    finish(settle(run))
+    return run
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -152,12 +144,12 @@ def test_a_window_goes_to_its_best_place(seed: int, size: int) -> None:
     d = 9
     table = list_parent_sets(problem(3 * seed) if seed % 2 else discrete_score(BIC(), seed, 200, d))
     d = len(table.nodes)
-    lines = order_moves.new_lines(table.starts, table.sets, table.scores)
     order = np.random.default_rng(seed).permutation(d)
     for first in range(d):
-        state = order_moves.new_order(lines, order)
+        run = at(table, order)
         begin = order.tolist().index(first)
-        gained = order_moves.move_windows(lines, state, np.array([first]), size)
+        run.sweep(np.array([first]), size)
+        finish(settle(run))
         base = slow_total(table, order.tolist())
         best = base
         if begin + size <= d:
@@ -167,17 +159,17 @@ def test_a_window_goes_to_its_best_place(seed: int, size: int) -> None:
                 slow_total(table, [*others[:place], *window, *others[place:]])
                 for place in range(len(others) + 1)
             )
-        assert gained == pytest.approx(best - base, abs=1e-7)
-        assert slow_total(table, state.order.tolist()) == pytest.approx(best, abs=1e-7)
-        assert [table.scores[line] for line in state.lines] == pytest.approx(
-            [table.best(v, state.order[: state.place[v]].tolist())[1] for v in range(d)]
+        after = run.order.tolist()
+        assert run.gained == pytest.approx(best - base, abs=1e-7)
+        assert slow_total(table, after) == pytest.approx(best, abs=1e-7)
+        assert [table.scores[line] for line in run.lines] == pytest.approx(
+            [table.best(v, after[: after.index(v)])[1] for v in range(d)]
         )
 
 
 @pytest.mark.parametrize("seed", range(12))
 def test_acyclic_selection(seed: int) -> None:
     table = list_parent_sets(discrete_score(BIC(), seed, 200, 9))
-    lines = order_moves.new_lines(table.starts, table.sets, table.scores)
     order = np.random.default_rng(seed).permutation(9).tolist()
     chosen: dict[int, tuple[int, ...]] = {}
 
@@ -195,11 +187,12 @@ def test_acyclic_selection(seed: int) -> None:
         parents, score = table.best(v, [u for u in range(9) if u not in below])
         chosen[v] = parents
         total += score
-    state = order_moves.new_order(lines, np.array(order))
-    order_moves.select_acyclic(lines, state)
-    after = slow_total(table, state.order.tolist())
-    assert sorted(state.order.tolist()) == list(range(9))
-    place = {v: i for i, v in enumerate(state.order.tolist())}
+    run = at(table, order)
+    run.select()
+    finish(settle(run))
+    after = slow_total(table, run.order.tolist())
+    assert sorted(run.order.tolist()) == list(range(9))
+    place = {v: i for i, v in enumerate(run.order.tolist())}
     assert all(place[p] < place[v] for v, parents in chosen.items() for p in parents)
     assert total >= slow_total(table, order) - 1e-7
     assert after >= total - 1e-7
@@ -258,19 +251,19 @@ def test_missing_sets_are_looked_for_along_an_order() -> None:
         known = Knowledge(required=[("x1", "x2")], forbidden=[("x3", "x4")]).bind(local.nodes)
         rng = np.random.default_rng(seed)
         orders = OrderSearchState(local, known, rng, max_parents=most, sets=None)
-        while not orders.prepare():
-            pass
+        finish(orders.prepare())
         poor = orders.table.restrict(known, 1)
         orders._stage.table = replace(poor, complete=False)
-        orders._index()
+        finish(orders._index())
         assert orders.can_refine
         order = orders.draw()
-        _, before = orders.begin(order)
-        assert any(orders.refine(order))
-        while any(orders.refine(order)):
+        run = finish(orders.begin(order))
+        before = run.total
+        assert finish(orders.refine(run))
+        while finish(orders.refine(finish(orders.begin(order)))):
             pass
-        state, after = orders.begin(order)
-        assert after > before + 1.0
+        state = finish(orders.begin(order))
+        assert state.total > before + 1.0
         for place, v in enumerate(order.tolist()):
             parents = set(orders.table.members(int(state.lines[v])))
             score = local.local(v, sorted(parents))

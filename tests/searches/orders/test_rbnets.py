@@ -14,6 +14,7 @@ from tests.objectives.problems import discrete_rows, discrete_score
 import isthmus as ist
 from isthmus.errors import MismatchError, MissingExtraError
 from isthmus.graphs import DAG, Knowledge
+from isthmus.kernels.table_orders import ScoreLines
 from isthmus.objectives import list_parent_sets
 from isthmus.results import Ending
 from isthmus.scores import BIC
@@ -116,7 +117,7 @@ def test_walks_get_what_the_table_says() -> None:
     known = Knowledge(required=[("x1", "x0")])
     local = discrete_score(BIC(), 2, 300, 7)
     table = list_parent_sets(local, knowledge=known.bind(local.nodes))
-    walks = Walks(table, 3)
+    walks = Walks(ScoreLines(table.starts, table.sets, table.scores), 3)
     rng = np.random.default_rng(0)
     for at in range(7):
         allowed = walks.allowed()
@@ -214,7 +215,7 @@ def test_shaping_keeps_the_best_orders() -> None:
     rng = np.random.default_rng(0)
     pairs = []
     for _ in range(10):
-        walk = Walks(table, 1)
+        walk = Walks(ScoreLines(table.starts, table.sets, table.scores), 1)
         shaped = 0.0
         for v in rng.permutation(6):
             shaped += float(walk.take(np.array([v]))[0]) - base[v]

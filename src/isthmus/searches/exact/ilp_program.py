@@ -6,16 +6,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from isthmus.graphs.bits import bits
+from isthmus.searches.exact.clusters import ClusterConstraints
 from isthmus.searches.exact.components import Choice, Component, PartSearch
 from isthmus.searches.exact.near_best import MARGIN, Ranking, graphs_around
+from isthmus.searches.exact.table_stage import Steps
+from isthmus.types import Floats, Integers
 
 _SLICE = 0.3
-"""Seconds that SCIP runs between two reports of progress."""
+"""Seconds that SCIP runs in one step."""
+_CHUNK = 2_000
+"""Columns that are added in one step."""
 _CUTS_A_ROUND = 40
-_VIOLATED = 1.0 - 1e-4
 
 
 @final
@@ -49,7 +51,7 @@ class Program(PartSearch):
         networks: int,
         slack: float | None,
     ) -> None:
-        from pyscipopt import Model, quicksum
+        from pyscipopt import Model
         from pyscipopt.scip import PY_SCIP_PARAMSETTING
 
         self._part = part
@@ -79,16 +81,42 @@ class Program(PartSearch):
         self._ranking = None if slack is None else Ranking(part, networks, slack)
         self._finished = False
         self._dual = 0.0
+        self._columns: list[Any] = []
+        self._clusters = ClusterConstraints(part)
+        self._handler: Any = None
+        self._running = False
+        self._work = self._steps(lines, networks)
+
+    def step(self) -> bool:
+        """Build the program, or run SCIP for a while; return whether the graphs are proven."""
+        return next(self._work, True) is not None
+
+    def _steps(self, lines: list[int], networks: int) -> Iterator[None]:
+        yield from self._build()
+        yield from self._start(lines, networks)
+        while not self._finished:
+            self._optimise()
+            if not self._finished:
+                yield
+
+    def _build(self) -> Steps[None]:
+        """Add a column per parent set, a row per node, and the cluster constraints."""
+        from pyscipopt import quicksum
+
+        model, part = self._model, self._part
         # Scores relative to the best of each node: smaller numbers lose fewer digits.
-        self._tops = [listed[0][1] for listed in part.lists]
-        self._columns = [
-            [model.addVar(vtype="B", obj=score - listed[0][1]) for _, score, _ in listed]
-            for listed in part.lists
-        ]
-        for columns in self._columns:
-            model.addCons(quicksum(columns) == 1)
-        flat = [column for columns in self._columns for column in columns]
-        self._handler = _handler(_Clusters(part), flat, self._ranking, sum(self._tops))
+        relative = (part.scores - np.repeat(part.tops, np.diff(part.starts))).tolist()
+        for first in range(0, len(relative), _CHUNK):
+            self._columns += [
+                model.addVar(vtype="B", obj=score) for score in relative[first : first + _CHUNK]
+            ]
+            yield
+        for i in range(len(part)):
+            model.addCons(quicksum(self._columns[part.span(i)]) == 1)
+            if i % 50 == 0:
+                yield
+        top = float(part.tops.sum())
+        self._handler = _handler(self._clusters, self._columns, self._ranking, top)
         model.includeConshdlr(
             self._handler,
             "clusters",
@@ -100,34 +128,42 @@ class Program(PartSearch):
             eagerfreq=-1,
             needscons=False,
         )
-        start = self._start(lines)
+
+    def _start(self, lines: list[int], networks: int) -> Steps[None]:
+        """Give SCIP the known graph, or the ranking the graphs around it."""
+        from pyscipopt.scip import PY_SCIP_PARAMSETTING
+
+        model, start = self._model, self._places(lines)
         if self._ranking is not None:
             # Presolving may exclude graphs if another one is as good.
             model.setPresolve(PY_SCIP_PARAMSETTING.OFF)
             model.setParams({"misc/allowstrongdualreds": False, "misc/allowweakdualreds": False})
-            for graph in graphs_around(part, start, networks) if start else ():
+            around = (yield from graphs_around(self._part, start, networks)) if start else []
+            for graph in around:
                 self._ranking.add(graph)
             self._handler.tighten()
         elif start:
             solution = model.createSol()
-            for columns, place in zip(self._columns, start, strict=True):
-                model.setSolVal(solution, columns[place], 1.0)
+            for first, place in zip(self._part.starts.tolist(), start, strict=False):
+                model.setSolVal(solution, self._columns[first + place], 1.0)
             model.addSol(solution)
 
-    def _start(self, lines: list[int]) -> tuple[int, ...]:
+    def _places(self, lines: list[int]) -> tuple[int, ...]:
         """Return the positions of the known graph in the lists; empty if a node has none."""
         positions: list[int] = []
-        for listed, line in zip(self._part.lists, lines, strict=True):
+        for i, line in enumerate(lines):
+            span = self._part.span(i)
             # A line may have been merged with one that differs only in nodes outside.
-            places = [i for i, one in enumerate(listed) if one[2] == line]
-            places += [i for i, one in enumerate(listed) if one[0] == 0]
-            positions += places[:1]
+            same = np.flatnonzero(self._part.lines[span] == line)
+            empty = np.flatnonzero(~self._part.sets[span].any(axis=1))
+            positions += np.concatenate([same, empty])[:1].tolist()
         return tuple(positions) if len(positions) == len(lines) else ()
 
-    def step(self) -> bool:
-        """Run SCIP for a while; return whether the best graphs are proven."""
+    def _optimise(self) -> None:
+        """Run SCIP for a while."""
         self._seconds += _SLICE
         self._model.setParam("limits/time", self._seconds)
+        self._running = True
         self._model.optimize()
         if self._handler.failure is not None:
             failure, self._handler.failure = self._handler.failure, None
@@ -136,12 +172,15 @@ class Program(PartSearch):
         self._dual = min(0.0, float(self._model.getDualbound()))
         # If every ranked graph is excluded, the problem is infeasible in the end.
         self._finished = self._model.getStatus() in ("optimal", "infeasible")
-        return self._finished
 
     @property
     def _bound(self) -> float:
         """Upper bound on the score of graphs that SCIP has not encountered."""
-        return sum(self._tops) + self._dual
+        return self._top + self._dual
+
+    @property
+    def _top(self) -> float:
+        return float(self._part.tops.sum())
 
     @property
     def gap(self) -> float:
@@ -155,13 +194,15 @@ class Program(PartSearch):
         return gap if gap > 1e-9 * max(1.0, abs(best)) else 0.0
 
     def _incumbent_score(self) -> float:
-        if self._model.getNSols() == 0:
+        if not self._running or self._model.getNSols() == 0:
             return -np.inf
-        return sum(self._tops) + float(self._model.getPrimalbound())
+        return self._top + float(self._model.getPrimalbound())
 
     @property
     def counts(self) -> Mapping[str, int]:
         """The numbers of cluster cuts and of branch-and-bound nodes."""
+        if not self._running:
+            return {"cuts": 0, "branches": 0}
         return {"cuts": int(self._handler.added), "branches": int(self._model.getNTotalNodes())}
 
     def better_lines(self) -> Iterator[tuple[int, int]]:
@@ -170,12 +211,13 @@ class Program(PartSearch):
             if self._ranking.best > self._known:
                 yield from self._ranking.choices()[0][1].items()
             return
-        if self._model.getNSols() == 0:
+        if not self._running or self._model.getNSols() == 0:
             return
         solution: Any = self._model.getBestSol()
-        for v, columns in enumerate(self._columns):
-            values = [solution[column] for column in columns]
-            yield self._part.nodes[v], self._part.lists[v][int(np.argmax(values))][2]
+        values = np.array([solution[column] for column in self._columns])
+        for i, v in enumerate(self._part.nodes):
+            span = self._part.span(i)
+            yield v, int(self._part.lines[span.start + int(np.argmax(values[span]))])
 
     def near_best(self) -> tuple[list[Choice], float]:
         """Return the best graphs so far, best first, and an upper bound on all others."""
@@ -186,95 +228,27 @@ class Program(PartSearch):
 
     def describe(self) -> str:
         """Report progress."""
-        size = len(self._part.nodes)
+        size = len(self._part)
         done = self.counts
         text = f"{done['cuts']} cuts, {done['branches']} branches of a component of {size} nodes"
         return text if self._ranking is None else f"{text}, {len(self._ranking)} graphs"
 
 
-@final
-class _Clusters:
-    """Cluster constraints of a component: finds those that a solution violates."""
-
-    def __init__(self, part: Component) -> None:
-        self.d = len(part.nodes)
-        words = max(1, -(-self.d // 64))
-        self.masks = [mask for lines in part.lists for mask, _, _ in lines]
-        sizes = [len(lines) for lines in part.lists]
-        self.owner = np.repeat(np.arange(self.d), sizes)
-        self._first = np.cumsum([0, *sizes[:-1]])
-        raw = b"".join(mask.to_bytes(8 * words, "little") for mask in self.masks)
-        self._sets = np.frombuffer(raw, "<u8").reshape(-1, words).astype(np.uint64)
-
-    def violated(self, values: NDArray[np.float64], most: int) -> list[int]:
-        """Return clusters whose sum is below one, the lowest first."""
-        from isthmus.numerics.clusters import violated
-
-        used = np.flatnonzero(values > 1e-6)
-        counts = np.bincount(self.owner[used], minlength=self.d)
-        pairs = {(int(self.owner[i]), p) for i in used.tolist() for p in bits(self.masks[i])}
-        if not pairs:
-            return []
-        first, second = np.ascontiguousarray(np.array(sorted(pairs), np.int64).T)
-        found, sums = violated(
-            np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
-            np.ascontiguousarray(self._sets[used]),
-            values[used],
-            first,
-            second,
-            10 * most,
-            _VIOLATED,
-        )
-        best = np.argsort(sums, kind="stable")[:most]
-        return [int.from_bytes(found[i].astype("<u8").tobytes(), "little") for i in best]
-
-    def cycle(self, values: NDArray[np.float64]) -> int:
-        """Return the nodes that remain after removing nodes without parents repeatedly."""
-        parents = [0] * self.d
-        for line in np.flatnonzero(values > 0.5).tolist():
-            parents[int(self.owner[line])] = self.masks[line]
-        left = (1 << self.d) - 1
-        while True:
-            free = [v for v in bits(left) if not parents[v] & left]
-            if not free:
-                return left
-            for v in free:
-                left ^= 1 << v
-
-    def choice(self, values: NDArray[np.float64]) -> tuple[int, ...]:
-        """Return the line of each node; empty if a node has none or several."""
-        chosen = np.flatnonzero(values > 0.5)
-        if not np.array_equal(self.owner[chosen], np.arange(self.d)):
-            return ()
-        return tuple(chosen.tolist())
-
-    def places(self, chosen: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the position of each line in the list of its node."""
-        return tuple((np.array(chosen) - self._first).tolist())
-
-    def avoiding(self, cluster: int) -> list[int]:
-        """Return the lines of a cluster's nodes that have no parents in the cluster."""
-        inside = [cluster >> int(v) & 1 for v in range(self.d)]
-        return [
-            line
-            for line, mask in enumerate(self.masks)
-            if inside[int(self.owner[line])] and not mask & cluster
-        ]
-
-
 def _handler(  # noqa: C901 - SCIP needs one class
-    clusters: _Clusters, columns: list[Any], ranking: Ranking | None, top: float
+    clusters: ClusterConstraints, columns: list[Any], ranking: Ranking | None, top: float
 ) -> Any:
     """Create the constraint handler; a function, so that SCIP is imported only here."""
     from pyscipopt import Conshdlr
     from pyscipopt.scip import PY_SCIP_RESULT as RESULT
+
+    transformed: list[Any] = [None] * len(columns)
 
     class Handler(Conshdlr):
         added = 0
         limit = -np.inf
         failure: BaseException | None = None
 
-        def _values(self, solution: Any) -> NDArray[np.float64]:
+        def _values(self, solution: Any) -> Floats:
             get = self.model.getSolVal
             return np.array([get(solution, column) for column in columns])
 
@@ -283,13 +257,15 @@ def _handler(  # noqa: C901 - SCIP needs one class
             row = model.createEmptyRowUnspec("cluster", lhs=least, rhs=most, local=False)
             model.cacheRowExtensions(row)
             for line in lines:
-                model.addVarToRow(row, model.getTransformedVar(columns[line]), 1.0)
+                if transformed[line] is None:
+                    transformed[line] = model.getTransformedVar(columns[line])
+                model.addVarToRow(row, transformed[line], 1.0)
             model.flushRowExtensions(row)
             model.addCut(row, forcecut=True)
             model.addPoolCut(row)
             model.releaseRow(row)
 
-        def _cut(self, cluster: int) -> None:
+        def _cut(self, cluster: Integers) -> None:
             self._row(clusters.avoiding(cluster), 1.0, None)
             self.added += 1
 
@@ -310,7 +286,7 @@ def _handler(  # noqa: C901 - SCIP needs one class
                 self.limit = limit
                 self.model.setObjlimit(limit)
 
-        def _ranked(self, values: NDArray[np.float64]) -> tuple[int, ...]:
+        def _ranked(self, values: Floats) -> tuple[int, ...]:
             """Rank a graph if several are requested, and return the lines to exclude."""
             if ranking is None:
                 return ()
@@ -322,9 +298,9 @@ def _handler(  # noqa: C901 - SCIP needs one class
 
         def _refused(self, solution: Any) -> bool:
             values = self._values(solution)
-            return bool(clusters.cycle(values) or self._ranked(values))
+            return bool(len(clusters.cycle(values)) or self._ranked(values))
 
-        def _separate(self, values: NDArray[np.float64]) -> bool:
+        def _separate(self, values: Floats) -> bool:
             """Add cuts for the LP solution; return whether there were any."""
             found = clusters.violated(values, _CUTS_A_ROUND)
             for cluster in found:
@@ -335,7 +311,7 @@ def _handler(  # noqa: C901 - SCIP needs one class
             """Cut off the LP solution if it is not allowed; return whether it was."""
             values = self._values(None)
             cycle = clusters.cycle(values)
-            if cycle:
+            if len(cycle):
                 if not self._separate(values):
                     self._cut(cycle)
                 return True

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from typing import final
 
 from isthmus.graphs.bits import bits
 from isthmus.graphs.order import reach
 from isthmus.searches.exact.components import Choice, Component
+from isthmus.searches.exact.table_stage import Steps
 
+_SLICE = 0.01
+"""Seconds between two pauses."""
 MARGIN = 1e-6
 """SCIP treats scores within this margin as equal, so the search extends below the slack by it."""
 
 
 def enumerate_near_best(
-    part: Component, values: dict[int, float], floor: float, most: int
-) -> list[Choice]:
+    part: Component, value_of: Callable[[int], float | None], floor: float, most: int
+) -> Steps[list[Choice]]:
     """List the best graphs of one component.
 
     Each graph is decomposed sink by sink, always removing the sink with the highest number, so that
@@ -27,56 +31,86 @@ def enumerate_near_best(
     ----------
     part
         The component.
-    values
-        Best score of each set of nodes (as a bit mask), at least for the sets that occur in graphs
-        above the floor.
+    value_of
+        Returns the best score of a set of nodes (as a bit mask), at least for the sets that occur
+        in graphs above the floor.
     floor
         Graphs that score less are omitted.
     most
         Maximum number of graphs.
     """
-    kept: list[tuple[float, int, tuple[int, ...]]] = []
-    m = len(part.nodes)
-    chosen = [0] * m
-    tick = 0
-    floor -= 1e-9 * max(1.0, abs(floor))
+    enumeration = _Enumeration(part, value_of, floor, most)
+    yield
+    yield from enumeration.visit((1 << len(part)) - 1, 0, 0.0)
+    return enumeration.choices()
 
-    def visit(left: int, barred: int, sure: float) -> None:
-        nonlocal tick, floor
+
+@final
+class _Enumeration:
+    def __init__(
+        self, part: Component, value_of: Callable[[int], float | None], floor: float, most: int
+    ) -> None:
+        self._part = part
+        self._lists = part.lists
+        self._value_of = value_of
+        self._floor = floor - 1e-9 * max(1.0, abs(floor))
+        self._most = most
+        self._chosen = [0] * len(part)
+        self._kept: list[tuple[float, int, tuple[int, ...]]] = []
+        self._count = 0
+        self._pause = time.monotonic() + _SLICE
+
+    def visit(self, left: int, barred: int, sure: float) -> Steps[None]:
+        """Choose a sink among the nodes that are left, and its parents, in all ways."""
         if not left:
-            tick += 1
-            heapq.heappush(kept, (sure, -tick, tuple(chosen)))
-            if len(kept) > most:
-                heapq.heappop(kept)
-            if len(kept) == most:
-                # Ignore ties with the last one: there can be millions of them.
-                floor = max(floor, kept[0][0] + 1e-12 * max(1.0, abs(kept[0][0])))
+            self._keep(sure)
             return
-        steps = []
-        for x in range(m):
-            if not left >> x & 1 or barred >> x & 1:
-                continue
-            rest = left ^ (1 << x)
-            value = values.get(rest) if rest else 0.0
-            if value is not None:
-                steps += [
-                    (sure + s + value, x, mask, s, line)
-                    for mask, s, line in part.lists[x]
-                    if not mask & ~rest and sure + s + value >= floor
-                ]
-        steps.sort(key=lambda step: -step[0])
-        for hope, x, mask, s, line in steps:
-            if hope < floor:
+        if time.monotonic() > self._pause:
+            yield
+            self._pause = time.monotonic() + _SLICE
+        for hope, x, mask, score, line in self._options(left, barred, sure):
+            if hope < self._floor:
                 break
             rest = left ^ (1 << x)
-            chosen[x] = line
+            self._chosen[x] = line
             # A remaining node above x was not a sink, so it must have a child removed later.
             above = rest >> (x + 1) << (x + 1)
-            visit(rest, (barred | above) & ~mask & rest, sure + s)
+            yield from self.visit(rest, (barred | above) & ~mask & rest, sure + score)
 
-    visit((1 << m) - 1, 0, 0.0)
-    kept.sort(key=lambda one: (-one[0], -one[1]))
-    return [(score, dict(zip(part.nodes, lines, strict=True))) for score, _, lines in kept]
+    def _options(
+        self, left: int, barred: int, sure: float
+    ) -> list[tuple[float, int, int, float, int]]:
+        options = []
+        for x in bits(left & ~barred):
+            rest = left ^ (1 << x)
+            value = self._value_of(rest) if rest else 0.0
+            if value is None:
+                continue
+            for mask, score, line in self._lists[x]:
+                hope = sure + score + value
+                if hope < self._floor:
+                    break
+                if not mask & ~rest:
+                    options.append((hope, x, mask, score, line))
+        options.sort(key=lambda option: -option[0])
+        return options
+
+    def _keep(self, score: float) -> None:
+        kept = self._kept
+        self._count += 1
+        heapq.heappush(kept, (score, -self._count, tuple(self._chosen)))
+        if len(kept) > self._most:
+            heapq.heappop(kept)
+        if len(kept) == self._most:
+            # Ignore ties with the last one: there can be millions of them.
+            self._floor = max(self._floor, kept[0][0] + 1e-12 * max(1.0, abs(kept[0][0])))
+
+    def choices(self) -> list[Choice]:
+        """Return the graphs that were found, best first."""
+        ordered = sorted(self._kept, key=lambda one: (-one[0], -one[1]))
+        return [
+            (score, dict(zip(self._part.nodes, lines, strict=True))) for score, _, lines in ordered
+        ]
 
 
 def combine(first: list[Choice], second: list[Choice], most: int, slack: float) -> list[Choice]:
@@ -106,7 +140,9 @@ def combine(first: list[Choice], second: list[Choice], most: int, slack: float) 
     ]
 
 
-def graphs_around(part: Component, start: tuple[int, ...], most: int) -> list[tuple[int, ...]]:
+def graphs_around(
+    part: Component, start: tuple[int, ...], most: int
+) -> Steps[list[tuple[int, ...]]]:
     """Find good graphs near a given one, as a lower bound for the ranking.
 
     Each step changes the parents of one node or reverses an edge, starting from the best graph that
@@ -137,6 +173,7 @@ def graphs_around(part: Component, start: tuple[int, ...], most: int) -> list[tu
             seen.add(after)
             heapq.heappush(waiting, (-score, after))
             (heapq.heappushpop if full else heapq.heappush)(kept, (score, after))
+        yield
     return [graph for _, graph in kept]
 
 

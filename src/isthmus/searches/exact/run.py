@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Protocol, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isthmus.errors import MismatchError
 from isthmus.graphs import DAG, BoundKnowledge
@@ -17,16 +16,16 @@ from isthmus.options import require_integer, require_number
 from isthmus.results.details import ExactDetails
 from isthmus.searches.base import Run, SearchResult
 from isthmus.searches.claims import best_graph
-from isthmus.searches.exact.components import (
-    Choice,
-    Component,
-    PartSearch,
+from isthmus.searches.exact.components import Choice, Component, PartSearch, decompose
+from isthmus.searches.exact.near_best import combine
+from isthmus.searches.exact.table_stage import (
+    Steps,
+    TableLines,
     TableStage,
-    decompose,
     first_graph,
     parents_of,
 )
-from isthmus.searches.exact.near_best import combine
+from isthmus.types import Integers
 
 _FIRST_SLACK = 3.0
 _LARGEST_SLACK = 1e6
@@ -105,6 +104,7 @@ class ExactRun(Run[SearchResult]):
         self._nodes = objective.nodes
         self._proven: SearchResult | None = None
         self._begin()
+        self._work = self._steps()
 
     def _begin(self) -> None:
         self._waiting: list[Component] | None = None
@@ -112,7 +112,7 @@ class ExactRun(Run[SearchResult]):
         self._solved_gap = 0.0
         self._solved_size = 0
         self._counts: Counter[str] = Counter()
-        self._lines: NDArray[np.int64] = np.empty(0, np.int64)
+        self._lines: Integers = np.empty(0, np.int64)
         # Graphs of the solved components; None if a component remains unsolved.
         self._listed: list[Choice] | None = [(0.0, {})]
 
@@ -123,42 +123,60 @@ class ExactRun(Run[SearchResult]):
 
     def step(self) -> bool:
         """List parent sets, or work on a component for a while."""
-        if not self._stage.step():
-            return False
-        if self._waiting is None:
-            self._prepare()
-            return False
-        if self._search is None:
-            if not self._waiting:
-                return self._finish()
-            self._search = self._open(self._waiting.pop())
-        done = self._search.step()
-        for v, line in self._search.better_lines():
-            self._lines[v] = line
-        if done:
-            self._close(self._search)
-            self._search = None
-        return False
+        return next(self._work, True) is not None
 
-    def _prepare(self) -> None:
-        self._lines, _ = first_graph(self._table, self._rng)
-        parts = decompose(self._table, self._slack)
-        large = max(len(part.nodes) for part in parts)
-        if self._largest is not None and large > self._largest:
-            if self._proven is not None:
-                # The result proven with fewer sets is still valid, though its list is short.
-                self._waiting, self._listed = [], None
+    def _steps(self) -> Iterator[None]:
+        while True:
+            yield from self._stage.steps()
+            waiting = yield from self._prepare()
+            while waiting:
+                yield from self._solve(waiting.pop())
+            if not self._needs_more():
                 return
-            raise MismatchError(
-                f"{type(self._options).__name__} accepts components of at most {self._largest} "
-                f"nodes, and one has {large}. Use ILP(), or restrict the search by max_parents "
-                "or knowledge."
-            )
-        # Sorted by descending size and popped from the end, so small components are solved first.
-        self._waiting = sorted(parts, key=lambda part: -len(part.nodes))
+            # Sets that were pruned for their low score may be part of the next best graphs.
+            self._proven = self.best()
+            self._slack = self._slack * 2.0 if self._slack < 50.0 else _LARGEST_SLACK
+            self._stage.restart(self._slack)
+            self._begin()
+
+    def _prepare(self) -> Steps[list[Component]]:
+        """Find a first graph and split the table; return the components, the smallest last."""
+        lines = TableLines(self._table)
+        yield from lines.prepare()
+        self._lines, _ = yield from first_graph(lines, self._rng)
+        parts = yield from decompose(self._table, self._slack)
+        large = max(len(part) for part in parts)
+        if self._largest is not None and large > self._largest:
+            if self._proven is None:
+                raise MismatchError(
+                    f"{type(self._options).__name__} accepts components of at most "
+                    f"{self._largest} nodes, and one has {large}. Use ILP(), or restrict the "
+                    "search by max_parents or knowledge."
+                )
+            # The result proven with fewer sets is still valid, though its list is short.
+            parts, self._listed = [], None
+        self._waiting = sorted(parts, key=lambda part: -len(part))
+        return self._waiting
+
+    def _solve(self, part: Component) -> Steps[None]:
+        self._search = search = self._open(part)
+        done = False
+        while not done:
+            done = search.step()
+            for v, line in search.better_lines():
+                self._lines[v] = line
+            if not done:
+                yield
+        self._search = None
+        self._solved_gap += search.gap
+        self._counts.update(search.counts)
+        if self._several and self._listed is not None:
+            graphs, _ = search.near_best()
+            self._listed = self._combined(self._listed, graphs) if graphs else None
+        yield
 
     def _open(self, part: Component) -> PartSearch:
-        self._solved_size = max(self._solved_size, len(part.nodes))
+        self._solved_size = max(self._solved_size, len(part))
         lines = [int(self._lines[v]) for v in part.nodes]
         slack = None
         if self._several:
@@ -168,27 +186,14 @@ class ExactRun(Run[SearchResult]):
                 slack = min(slack, self._listed[0][0] - self._listed[-1][0])
         return self._opener(part, lines, float(self._table.scores[lines].sum()), slack)
 
-    def _close(self, search: PartSearch) -> None:
-        self._solved_gap += search.gap
-        self._counts.update(search.counts)
-        if self._several and self._listed is not None:
-            graphs, _ = search.near_best()
-            self._listed = self._combined(self._listed, graphs) if graphs else None
-
     def _combined(self, first: list[Choice], second: list[Choice]) -> list[Choice]:
         return combine(first, second, self._options.networks, self._slack)
 
-    def _finish(self) -> bool:
+    def _needs_more(self) -> bool:
+        """Whether a list of graphs is too short because sets were pruned."""
         options, listed = self._options, self._listed
         short = self._several and listed is not None and len(listed) < options.networks
-        if short and options.bayes_factor is None and not self._all and self._gap() == 0.0:
-            # Sets that were pruned for their low score may be part of the next best graphs.
-            self._proven = self.best()
-            self._slack = self._slack * 2.0 if self._slack < 50.0 else _LARGEST_SLACK
-            self._stage.restart(self._slack)
-            self._begin()
-            return False
-        return True
+        return short and options.bayes_factor is None and not self._all and self._gap() == 0.0
 
     @property
     def _all(self) -> bool:
@@ -221,7 +226,7 @@ class ExactRun(Run[SearchResult]):
             gap += self._search.gap
         for part in self._waiting:
             known = self._table.scores[self._lines[list(part.nodes)]].sum()
-            gap += float(sum(lines[0][1] for lines in part.lists) - known)
+            gap += float(part.tops.sum() - known)
         return max(0.0, gap)
 
     def best(self) -> SearchResult:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, final
 
@@ -9,15 +10,15 @@ import numpy as np
 
 from isthmus.errors import MismatchError
 from isthmus.graphs import BoundKnowledge
+from isthmus.kernels import exact
 from isthmus.objectives import LOCAL_SCORES, PARENT_SETS, LocalScore, ScoreTable
 from isthmus.options import require_integer
 from isthmus.results.details import ExactDetails
 from isthmus.searches.base import Accepts, Run, Search, SearchResult
 from isthmus.searches.claims import best_graph
-from isthmus.searches.exact.components import TableStage, first_graph, parents_of
+from isthmus.searches.exact.table_stage import TableLines, TableStage, first_graph, parents_of
 
 _MAX_NODES = 28
-_CHUNK = 2**14
 
 
 @final
@@ -71,28 +72,24 @@ class _Run(Run[SearchResult]):
         self._max_parents = options.max_parents
         self._rng = rng
         self._d = len(objective.nodes)
-        self._at = 0
         self._first: tuple[tuple[tuple[int, ...], ...], float] | None = None
+        self._subsets: exact.SubsetDP | None = None
+        self._work = self._steps()
 
     def step(self) -> bool:
         """List parent sets, then solve some subsets."""
-        if not self._stage.step():
-            return False
-        table = self._stage.table
-        assert table is not None
-        if self._at == 0:
-            lines, total = first_graph(table, self._rng)
-            self._first = parents_of(table, lines), total
-            self._masks = np.ascontiguousarray(table.sets[:, 0])
-            self._values = np.zeros(2**self._d)
-            self._sinks = np.full(2**self._d, -1, np.int8)
-            self._at = 1
-        from isthmus.numerics.subset_dp import fill
+        return next(self._work, True) is not None
 
-        end = min(self._at + _CHUNK, 2**self._d)
-        fill(table.starts, self._masks, table.scores, self._values, self._sinks, self._at, end)
-        self._at = end
-        return bool(end == 2**self._d)
+    def _steps(self) -> Iterator[None]:
+        table = yield from self._stage.steps()
+        lines = TableLines(table)
+        yield from lines.prepare()
+        chosen, total = yield from first_graph(lines, self._rng)
+        self._first = parents_of(table, chosen), total
+        masks = np.ascontiguousarray(table.sets[:, 0])
+        self._subsets = exact.SubsetDP(table.starts, masks, table.scores)
+        while not self._subsets.step():
+            yield
 
     def best(self) -> SearchResult:
         """Return the optimal graph, or an initial graph until all subsets are solved."""
@@ -100,28 +97,22 @@ class _Run(Run[SearchResult]):
             return self._stage.fallback(self._rng)
         table = self._stage.table
         assert table is not None
-        if self._at < 2**self._d:
+        if self._subsets is None or not self._subsets.done:
             return SearchResult(*self._first, ExactDetails(None, None, len(table)))
-        parents: list[tuple[int, ...]] = [()] * self._d
-        score, subset = 0.0, 2**self._d - 1
-        while subset:
-            sink = int(self._sinks[subset])
-            subset ^= 1 << sink
-            allowed = [p for p in range(self._d) if subset >> p & 1]
-            parents[sink], value = table.best(sink, allowed)
-            score += value
+        lines = self._subsets.lines()
+        score = float(table.scores[lines].sum())
         gap = 0.0 if table.complete else None
         bound = None if gap is None else score
         details = ExactDetails(bound, gap, len(table), self._d, {"subsets": 2**self._d})
-        return SearchResult(tuple(parents), score, details, gap)
+        return SearchResult(parents_of(table, lines), score, details, gap)
 
     def describe(self) -> tuple[str, float, float | None]:
         """Report how many subsets are solved."""
-        if self._first is None:
+        if self._first is None or self._subsets is None:
             text, done = self._stage.describe()
             return text, -np.inf, done
-        part = self._at / 2**self._d
-        return f"{self._at} of {2**self._d} subsets", self._first[1], part
+        solved, size = self._subsets.solved, 2**self._d
+        return f"{solved} of {size} subsets", self._first[1], solved / size
 
     def conclusion(self) -> str:
         """Explain why the search stopped."""

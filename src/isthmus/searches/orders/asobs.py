@@ -9,16 +9,16 @@ from typing import ClassVar, final
 import numpy as np
 
 from isthmus.graphs import BoundKnowledge
+from isthmus.kernels.table_orders import TableRun
 from isthmus.objectives import LOCAL_SCORES, PARENT_SETS, LocalScore, ScoreTable
 from isthmus.options import require_integer
 from isthmus.searches.base import Accepts, Run, Search, SearchResult
+from isthmus.searches.exact.table_stage import Steps, settle
 from isthmus.searches.orders.table_orders import OrderSearchState
 from isthmus.types import Integers
 
 _CHUNK = 32
-"""Windows moved in one step."""
-_REFINED = 8
-"""Nodes for which one step looks for better parents."""
+"""Windows that are moved before the gains are added up."""
 _SAME = 1e-7
 """Scores that differ by less are equal."""
 
@@ -82,61 +82,78 @@ class ASOBS(Search[LocalScore]):
 @final
 class _ASOBSRun(Run[SearchResult]):
     def __init__(self, options: ASOBS, orders: OrderSearchState) -> None:
-        from isthmus.numerics import order_moves
-
-        self._kernels = order_moves
         self._options = options
         self._orders = orders
         self._window = min(options.window, max(1, len(orders.nodes) - 1))
         self._start = 0
         self._climbs = 0
-        self._failed = 0
-        self._local: tuple[Integers, float] | None = None
-        self._running = False
-        self._refining: Iterator[bool] | None = None
-        self._queue: Integers = np.empty(0, np.int64)
+        self._run: TableRun | None = None
+        self._before: tuple[Integers, float] | None = None
+        self._total = -np.inf
+        self._work = self._steps()
 
     def step(self) -> bool:
         """List parent sets, or move some windows."""
-        if not self._orders.prepare():
-            return False
-        if self._refining is not None:
-            return self._refine(self._refining)
-        d = len(self._orders.nodes)
-        if not self._running:
-            self._begin()
-            return False
-        if self._next >= d:
-            if self._gained > 0.0:
-                self._sweep(1)
-            elif self._size < self._window:
-                self._sweep(self._size + 1)
-            elif not self._select():
-                self._climbs += 1
-                if self._orders.can_refine and self._total > self._orders.score + _SAME:
-                    self._orders.keep(self._state.order, self._total)
-                    self._refining = self._orders.refine(self._state.order)
-                    return False
-                return self._finish_climb()
-            return False
-        chunk = self._queue[self._next : self._next + _CHUNK]
-        gain = float(self._kernels.move_windows(self._orders.lines, self._state, chunk, self._size))
-        self._gained += gain
-        self._total += gain
-        self._next += _CHUNK
-        return False
+        return next(self._work, True) is not None
 
-    def _begin(self) -> None:
-        """Start from a random order, or from a perturbation of the best one of this start."""
-        if self._local is None:
+    def _steps(self) -> Iterator[None]:
+        yield from self._orders.prepare()
+        while self._start < self._options.starts:
             self._start += 1
-            order = self._orders.draw()
-        else:
-            order = self._perturbed(self._local[0])
-        self._state, self._total = self._orders.begin(order)
-        self._select()
-        self._running = True
-        self._sweep(1)
+            yield from self._search(self._orders.draw())
+
+    def _search(self, order: Integers) -> Steps[None]:
+        """Climb from an order, then from perturbations of the best one, until none helps."""
+        local = yield from self._climb(order)
+        failed = 0
+        while failed < self._options.kicks:
+            order, total = yield from self._climb(self._perturbed(local[0]))
+            failed = 0 if total > local[1] + _SAME else failed + 1
+            if total > local[1] - _SAME:
+                # If the score is equal, move along the plateau.
+                local = order, total
+
+    def _climb(self, order: Integers) -> Steps[tuple[Integers, float]]:
+        """Move windows until nothing improves the score; return the order and its score."""
+        orders = self._orders
+        self._run = yield from orders.begin(order)
+        self._total = self._run.total
+        yield from self._select()
+        while True:
+            yield from self._move_windows(self._run)
+            self._climbs += 1
+            if not (orders.can_refine and self._total > orders.score + _SAME):
+                break
+            orders.keep(self._run.order, self._total)
+            if not (yield from orders.refine(self._run)):
+                break
+            self._run = yield from orders.begin(self._run.order)
+            self._total = self._run.total
+        order = self._run.order
+        orders.keep(order, self._total)
+        self._run = None
+        return order, self._total
+
+    def _move_windows(self, run: TableRun) -> Steps[None]:
+        """Move windows, small ones first, until no move or selection improves the score."""
+        size = 1
+        while True:
+            gained = 0.0
+            queue = self._orders.rng.permutation(len(self._orders.nodes))
+            for first in range(0, len(queue), _CHUNK):
+                run.sweep(queue[first : first + _CHUNK], size)
+                yield from settle(run)
+                gained += run.gained
+                self._total += run.gained
+                yield
+            if gained > 0.0:
+                size = 1
+            elif size < self._window:
+                size += 1
+            elif (yield from self._select()):
+                size = 1
+            else:
+                return
 
     def _perturbed(self, order: Integers) -> Integers:
         """Shuffle a short section of the order."""
@@ -147,61 +164,30 @@ class _ASOBSRun(Run[SearchResult]):
         perturbed[begin : begin + length] = rng.permutation(perturbed[begin : begin + length])
         return perturbed
 
-    def _sweep(self, size: int) -> None:
-        self._size = size
-        self._queue = self._orders.rng.permutation(len(self._orders.nodes))
-        self._next, self._gained = 0, 0.0
-
-    def _select(self) -> bool:
+    def _select(self) -> Steps[bool]:
         """Let nodes also choose later nodes as parents; return whether the score improved."""
-        lines = self._orders.lines
-        before = self._total
-        order = self._state.order.copy()
-        if not self._kernels.select_acyclic(lines, self._state):
-            return False
-        total = float(self._kernels.settle(lines, self._state, 0, len(order)))
-        if total > before + _SAME:
-            self._total = total
-            if self._running:
-                self._sweep(1)
-            return True
-        self._state, self._total = self._orders.begin(order)
-        return False
-
-    def _refine(self, refining: Iterator[bool]) -> bool:
-        """Look for better parents of some nodes; resume the moves if there are any."""
-        for _ in range(_REFINED):
-            better = next(refining, None)
-            if better is None:
-                self._refining = None
-                return self._finish_climb()
-            if better:
-                self._refining = None
-                self._state, self._total = self._orders.begin(self._state.order)
-                self._sweep(1)
-                return False
-        return False
-
-    def _finish_climb(self) -> bool:
-        self._running = False
-        self._orders.keep(self._state.order, self._total)
-        if self._local is None or self._total > self._local[1] + _SAME:
-            self._local = self._state.order.copy(), self._total
-            self._failed = 0
-        else:
-            if self._total > self._local[1] - _SAME:
-                # Equal score at another order: move along the plateau.
-                self._local = self._state.order.copy(), self._total
-            self._failed += 1
-        if self._failed >= self._options.kicks:
-            self._local, self._failed = None, 0
-            return self._start == self._options.starts
-        return False
+        run = self._run
+        assert run is not None
+        before, order = self._total, run.order
+        # The order of the run is not scored again before the selection is done.
+        self._before = order, before
+        run.select()
+        yield from settle(run)
+        better = run.changed and run.total > before + _SAME
+        if run.changed and not better:
+            run.reset(order)
+            yield from settle(run)
+        if run.changed:
+            self._total = run.total
+        self._before = None
+        return better
 
     def best(self) -> SearchResult:
         """Return the graph of the best order so far."""
-        if self._running:
-            self._orders.keep(self._state.order, self._total)
+        if self._before is not None:
+            self._orders.keep(*self._before)
+        elif self._run is not None:
+            self._orders.keep(self._run.order, self._run.total)
         return self._orders.result(effort={"starts": self._start, "climbs": self._climbs})
 
     def describe(self) -> tuple[str, float, float | None]:

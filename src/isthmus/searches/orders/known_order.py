@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, final
 
@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from isthmus.errors import KnowledgeError, MismatchError
 from isthmus.graphs import BoundKnowledge
-from isthmus.objectives import LOCAL_SCORES, PARENT_SETS, LocalScore, ScoreTable, TableBuilder
+from isthmus.objectives import LOCAL_SCORES, PARENT_SETS, LocalScore, ScoreTable
 from isthmus.options import require_integer
 from isthmus.results.details import ExactDetails
 from isthmus.searches.base import Accepts, Run, Search, SearchResult
 from isthmus.searches.claims import best_graph
+from isthmus.searches.exact.table_stage import TableStage
 
 _NOISE = 1e-12
 """Gains up to this fraction of the score are rounding errors, as for constant columns."""
@@ -106,7 +107,7 @@ def _after(
 
 @final
 class _GreedyRun(Run[SearchResult]):
-    """K2: one variable per step."""
+    """K2: one parent per step."""
 
     def __init__(
         self,
@@ -120,31 +121,32 @@ class _GreedyRun(Run[SearchResult]):
         self._knowledge = knowledge
         self._max_parents = d if max_parents is None else max_parents
         self._order = order.tolist()
-        self._at = 0
         self._parents = [tuple(np.flatnonzero(knowledge.required[:, v]).tolist()) for v in range(d)]
         self._scores: dict[int, float] = {}
+        self._work = self._steps()
 
     def step(self) -> bool:
-        """Add parents of the next variable until none improves the score."""
-        if self._at == len(self._order):
-            return True
-        v = self._order[self._at]
-        chosen = list(self._parents[v])
-        candidates = np.flatnonzero(
-            ~self._knowledge.forbidden[:, v] & ~self._knowledge.required[:, v]
-        ).tolist()
-        score = self._objective.local(v, chosen)
-        while candidates and len(chosen) < self._max_parents:
-            values = self._objective.extensions(v, chosen, candidates)[1:]
-            best = int(np.argmax(values))
-            if not values[best] > score + _NOISE * max(1.0, abs(score)):
-                break
-            score = float(values[best])
-            chosen.append(candidates.pop(best))
-        self._parents[v] = tuple(sorted(chosen))
-        self._scores[v] = score
-        self._at += 1
-        return self._at == len(self._order)
+        """Add a parent of a variable, or go to the next variable."""
+        return next(self._work, True) is not None
+
+    def _steps(self) -> Iterator[None]:
+        for v in self._order:
+            chosen = list(self._parents[v])
+            candidates = np.flatnonzero(
+                ~self._knowledge.forbidden[:, v] & ~self._knowledge.required[:, v]
+            ).tolist()
+            score = self._objective.local(v, chosen)
+            while candidates and len(chosen) < self._max_parents:
+                values = self._objective.extensions(v, chosen, candidates)[1:]
+                best = int(np.argmax(values))
+                if not values[best] > score + _NOISE * max(1.0, abs(score)):
+                    break
+                score = float(values[best])
+                chosen.append(candidates.pop(best))
+                yield
+            self._parents[v] = tuple(sorted(chosen))
+            self._scores[v] = score
+            yield
 
     def best(self) -> SearchResult:
         """Return the parents so far."""
@@ -157,7 +159,8 @@ class _GreedyRun(Run[SearchResult]):
     def describe(self) -> tuple[str, float, float | None]:
         """Report how many variables are done."""
         d = len(self._order)
-        return f"{self._at} of {d} variables", sum(self._scores.values()), self._at / max(1, d)
+        done = len(self._scores)
+        return f"{done} of {d} variables", sum(self._scores.values()), done / max(1, d)
 
     def conclusion(self) -> str:
         """Explain why the search stopped."""
@@ -173,19 +176,21 @@ class _ExactRun(Run[SearchResult]):
     ) -> None:
         self._max_parents = max_parents
         self._knowledge = knowledge
-        self._builder = TableBuilder(objective, max_parents=max_parents, knowledge=knowledge)
+        self._stage = TableStage(objective, knowledge, max_parents)
+        self._work = self._stage.steps()
 
     def step(self) -> bool:
-        """Score a few thousand parent sets."""
-        return self._builder.step()
+        """Score parent sets for a while."""
+        return next(self._work, True) is not None
 
     def best(self) -> SearchResult:
         """Return the best parents so far."""
-        return _first_lines(self._builder.table())
+        return _first_lines(self._stage.so_far())
 
     def describe(self) -> tuple[str, float, float | None]:
         """Report how many sets were scored."""
-        return f"{self._builder.scored} sets scored", -np.inf, self._builder.done
+        text, done = self._stage.describe()
+        return text, -np.inf, done
 
     def conclusion(self) -> str:
         """Explain why the search stopped."""

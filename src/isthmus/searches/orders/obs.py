@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, final
 
 import numpy as np
 
 from isthmus.graphs import BoundKnowledge
+from isthmus.kernels.table_orders import SwapSearch
 from isthmus.objectives import LOCAL_SCORES, PARENT_SETS, LocalScore, ScoreTable
 from isthmus.options import require_integer
 from isthmus.searches.base import Accepts, Run, Search, SearchResult
-from isthmus.searches.orders.table_orders import OrderSearchState, Swaps
-
-_QUOTA = 200
+from isthmus.searches.orders.table_orders import OrderSearchState
 
 
 @final
@@ -75,21 +75,29 @@ class _OBSRun(Run[SearchResult]):
         self._patience = len(orders.nodes) if options.patience is None else options.patience
         self._start = 0
         self._moves = 0
-        self._swaps: Swaps | None = None
+        self._work = self._steps()
 
     def step(self) -> bool:
-        """List parent sets, or make a few hundred swaps."""
-        if not self._orders.prepare():
-            return False
-        if self._swaps is None:
+        """List parent sets, or make some swaps."""
+        return next(self._work, True) is not None
+
+    def _steps(self) -> Iterator[None]:
+        orders = self._orders
+        yield from orders.prepare()
+        while self._start < self._options.starts:
             self._start += 1
-            self._swaps = Swaps(self._orders, self._options.tabu, self._patience)
-        ended = self._swaps.advance(_QUOTA)
-        self._orders.keep(self._swaps.order, self._swaps.score)
-        if ended:
-            self._moves += self._swaps.moves
-            self._swaps = None
-        return ended and self._start == self._options.starts
+            swaps = SwapSearch(
+                orders.lines.kernel,
+                orders.draw(),
+                memory=self._options.tabu,
+                patience=self._patience,
+            )
+            while not swaps.step():
+                orders.keep(swaps.order, swaps.score)
+                yield
+            orders.keep(swaps.order, swaps.score)
+            self._moves += swaps.moves
+            yield
 
     def best(self) -> SearchResult:
         """Return the graph of the best order so far."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
@@ -10,16 +11,15 @@ from numpy.typing import NDArray
 
 from isthmus.errors import MismatchError
 from isthmus.graphs import BoundKnowledge
+from isthmus.kernels.table_orders import SwapSearch
 from isthmus.objectives import LOCAL_SCORES, PARENT_SETS, LocalScore, ScoreTable
 from isthmus.results.details import RBNetsDetails
 from isthmus.searches.base import Accepts, Run, Search, SearchResult
-from isthmus.searches.exact.components import climb
+from isthmus.searches.exact.table_stage import Steps, climb
 from isthmus.searches.orders.rbnets_walks import Replay, Visits, Walks
-from isthmus.searches.orders.table_orders import OrderSearchState, Swaps
+from isthmus.searches.orders.table_orders import OrderSearchState
 from isthmus.types import Integers
 
-_MOVES = 4
-"""Moves in one step of the run."""
 _SWEEPS = 20
 _WARM_STARTS = 3
 
@@ -144,6 +144,11 @@ _PUBLISHED = RBNetsVariant(
 @final
 class _RBNetsRun(Run[SearchResult]):
     def __init__(self, options: RBNets, orders: OrderSearchState) -> None:
+        # Ctrl-C while JAX is imported can crash the process, so it is not left to a step.
+        from isthmus.numerics import dqn
+
+        dqn.load()
+        self._dqn = dqn
         self._options = options
         self._variant = _PUBLISHED if options.faithful else options.departures
         self._orders = orders
@@ -152,19 +157,32 @@ class _RBNetsRun(Run[SearchResult]):
         self._learned = 0
         self._walked = -np.inf
         self._warm: float | None = None
+        self._policy: float | None = None
         self._loss = 0.0
+        self._work = self._steps()
 
-    def _prepare(self) -> None:
-        from isthmus.numerics.dqn import Batch, QNetwork
+    def step(self) -> bool:
+        """List parent sets, or place some nodes with one training step each."""
+        return next(self._work, True) is not None
 
+    def _steps(self) -> Iterator[None]:
+        yield from self._orders.prepare()
+        yield from self._prepare()
+        while self._episode < self._options.episodes:
+            while not self._walks.ended:
+                self._move()
+                yield
+            yield from self._end_episode()
+        yield from self._walk_greedily()
+
+    def _prepare(self) -> Steps[None]:
         options, orders = self._options, self._orders
         d = len(orders.nodes)
-        self._batch = Batch
-        self._walks = Walks(orders.table, self._variant.walks)
+        self._walks = Walks(orders.lines.kernel, self._variant.walks)
         self._visits = Visits()
         self._replay = Replay(options.replay, d)
-        self._network = QNetwork(
-            self._walks.needed,
+        self._network = self._dqn.QNetwork(
+            orders.lines.needed,
             hidden=options.hidden,
             rate=options.learning_rate,
             discount=options.discount,
@@ -172,50 +190,41 @@ class _RBNetsRun(Run[SearchResult]):
             rng=orders.rng,
         )
         # A random order, so that a run interrupted early has a result.
-        order = orders.draw()
-        total = orders.begin(order)[1]
-        orders.keep(order, total)
+        run = yield from orders.begin(orders.draw())
+        total = run.total
+        orders.keep(run.order, total)
         self._base = np.zeros(d)
         self._unit = 1.0
         if self._variant.shaping:
             table = orders.table
             self._base = table.scores[table.starts[:-1]]
             self._unit = max(1e-6, float(self._base.sum() - total) / d)
-        if self._variant.warm_start:
-            self._start_warm()
         self._ready = True
+        if self._variant.warm_start:
+            yield from self._start_warm()
 
-    def _start_warm(self) -> None:
+    def _start_warm(self) -> Steps[None]:
         """Train on local optima of swaps of neighbours."""
         orders, d = self._orders, len(self._orders.nodes)
         for _ in range(_WARM_STARTS):
-            swaps = Swaps(orders, tabu=10, patience=d)
-            swaps.advance(20 * d)
-            self._remember(swaps.order)
+            swaps = SwapSearch(
+                orders.lines.kernel, orders.draw(), memory=10, patience=d, most=20 * d
+            )
+            while not swaps.step():
+                yield
+            yield from self._remember(swaps.order)
             orders.keep(swaps.order, swaps.score)
         self._warm = orders.score
 
-    def _remember(self, order: Integers) -> None:
+    def _remember(self, order: Integers) -> Steps[None]:
         """Add the transitions of an order to the replay buffer."""
-        walk = Walks(self._orders.table, 1)
+        walk = Walks(self._orders.lines.kernel, 1)
         for v in order.tolist():
             before = walk.sets[0].copy()
             reward = float(walk.take(np.array([v]))[0])
             self._replay.add(before, v, (reward - self._base[v]) / self._unit)
-
-    def step(self) -> bool:
-        """List parent sets, or place some nodes with one training step each."""
-        if not self._orders.prepare():
-            return False
-        if not self._ready:
-            self._prepare()
-            return False
-        for _ in range(_MOVES):
-            self._move()
-            if self._walks.ended:
-                self._end_episode()
-                return self._episode == self._options.episodes
-        return False
+            if walk.at % 100 == 0:
+                yield
 
     def _move(self) -> None:
         walks = self._walks
@@ -225,7 +234,7 @@ class _RBNetsRun(Run[SearchResult]):
         for e in range(walks.walks):
             self._replay.add(before[e], int(actions[e]), float(rewards[e]))
         batch = self._replay.draw(self._options.batch, self._orders.rng)
-        self._loss = self._network.learn(self._batch(*batch))
+        self._loss = self._network.learn(self._dqn.Batch(*batch))
         self._learned += 1
         if self._learned % self._options.replace_every == 0:
             self._network.replace_target()
@@ -252,7 +261,7 @@ class _RBNetsRun(Run[SearchResult]):
             self._visits.count(key, int(actions[e]), values.shape[1])
         return actions
 
-    def _end_episode(self) -> None:
+    def _end_episode(self) -> Steps[None]:
         walks, orders = self._walks, self._orders
         self._episode += 1
         best = int(np.argmax(walks.totals))
@@ -260,35 +269,32 @@ class _RBNetsRun(Run[SearchResult]):
         order = walks.orders[best].copy()
         orders.keep(order, float(walks.totals[best]))
         if self._variant.polish:
-            order, total = self._polished(order)
-            orders.keep(order, total)
-            self._remember(order)
+            run = yield from orders.begin(order)
+            total = run.total
+            total += yield from climb(run, orders.rng, _SWEEPS)
+            orders.keep(run.order, total)
+            yield from self._remember(run.order)
         walks.restart()
 
-    def _polished(self, order: Integers) -> tuple[Integers, float]:
-        state, total = self._orders.begin(order)
-        total += climb(self._orders.lines, state, self._orders.rng, _SWEEPS)
-        return state.order, total
-
-    def _greedy(self) -> float:
-        """Walk by the values of the network alone and return the score of the order."""
-        walk = Walks(self._orders.table, 1)
+    def _walk_greedily(self) -> Steps[None]:
+        """Walk by the values of the network alone."""
+        walk = Walks(self._orders.lines.kernel, 1)
         while not walk.ended:
             values = self._network.values(walk.sets.astype(np.float32))
             walk.take(np.argmax(np.where(walk.allowed(), values, -np.inf), axis=1))
+            yield
         self._orders.keep(walk.orders[0], float(walk.totals[0]))
-        return float(walk.totals[0])
+        self._policy = float(walk.totals[0])
 
     def best(self) -> SearchResult:
-        """Return the graph of the best order so far, including that of the current policy."""
-        policy = self._greedy() if self._episode > 0 else None
+        """Return the graph of the best order so far, at the end also that of the policy."""
         return self._orders.result(
             RBNetsDetails,
             episodes=self._episode,
             learned=self._learned,
             best_walk=self._walked,
             warm_start=self._warm,
-            policy=policy,
+            policy=self._policy,
             faithful=self._options.faithful,
         )
 

@@ -8,8 +8,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from isthmus.objectives import ScoreTable
-from isthmus.objectives.table import unpack
+from isthmus.kernels.table_orders import ScoreLines, TableWalks
 from isthmus.types import Bools, Integers
 
 _MAX_STATES = 300_000
@@ -27,20 +26,16 @@ class Walks:
         The nodes that each walk has placed, in order.
     """
 
-    def __init__(self, table: ScoreTable, walks: int) -> None:
-        d = len(table.nodes)
-        self._table = table
-        self._needed = np.array(
-            [np.bitwise_and.reduce(table.sets[table.lines(v)]) for v in range(d)], np.uint64
-        ).reshape(d, table.words)
-        self.needed: Bools = unpack(self._needed, d)
+    def __init__(self, lines: ScoreLines, walks: int) -> None:
+        self._size = lines.size
+        self._native = TableWalks(lines, walks)
         self.walks = walks
         self.restart()
 
     def restart(self) -> None:
         """Restart all walks from the empty set."""
-        d = len(self._table.nodes)
-        self._outside = np.full((self.walks, self._table.words), ~np.uint64(0))
+        d = self._size
+        self._native.restart()
         self.sets: Bools = np.zeros((self.walks, d), np.bool_)
         self.orders: Integers = np.zeros((self.walks, d), np.int64)
         self.totals = np.zeros(self.walks)
@@ -49,23 +44,15 @@ class Walks:
     @property
     def ended(self) -> bool:
         """Whether all nodes are placed."""
-        return self.at == len(self._table.nodes)
+        return self.at == self._size
 
     def allowed(self) -> Bools:
         """Return which nodes each walk can place next."""
-        from isthmus.numerics.order_steps import allowed
-
-        mask = np.empty(self.sets.shape, np.bool_)
-        allowed(self._needed, self._outside, mask)
-        return mask
+        return self._native.allowed()
 
     def take(self, actions: Integers) -> NDArray[np.float64]:
         """Place a node in each walk and return the unshaped rewards."""
-        from isthmus.numerics.order_steps import take
-
-        rewards = np.empty(self.walks)
-        table = self._table
-        take(table.starts, table.sets, table.scores, self._outside, actions, rewards)
+        rewards = self._native.take(actions)
         self.sets[np.arange(self.walks), actions] = True
         self.orders[:, self.at] = actions
         self.totals += rewards
