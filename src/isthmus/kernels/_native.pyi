@@ -310,6 +310,9 @@ class TableBuilder:
     def table(self) -> tuple:
         """Return starts, sets and scores; the builder must be ready."""
 
+    def so_far(self) -> tuple:
+        """Return the same for the children that have begun, as far as they are."""
+
     @property
     def done(self) -> bool: ...
 

@@ -8,14 +8,14 @@ from itertools import pairwise
 from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isthmus.graphs import BoundKnowledge, Knowledge
 from isthmus.kernels import exact
 from isthmus.objectives.local import LocalScore
 from isthmus.objectives.table import ScoreTable, Words
+from isthmus.types import Floats, Integers
 
-Block = tuple[Words, NDArray[np.float64]]
+Block = tuple[Words, Floats]
 """The parent sets of one node and their scores."""
 
 _FEW = 50
@@ -91,15 +91,28 @@ class TableBuilder:
         self._knowledge = Knowledge().bind(local.nodes) if knowledge is None else knowledge
         self._max_parents = max_parents
         self._slack = slack
-        bound = local.ceiling if bounded else None
-        self._native = exact.TableBuilder(
-            local.kernel,
-            None if bound is None else bound.kernel,
+        self._bound = local.ceiling if bounded else None
+        self._children = list(range(len(local.nodes)) if children is None else children)
+        self._native = self._builder(self._children, slack=slack, quota=quota, jobs=jobs)
+
+    def _builder(
+        self,
+        children: list[int],
+        *,
+        most: int | None = None,
+        slack: float = 0.0,
+        quota: int | None = None,
+        jobs: int = 1,
+    ) -> exact.TableBuilder:
+        limits = [limit for limit in (self._max_parents, most) if limit is not None]
+        return exact.TableBuilder(
+            self._local.kernel,
+            None if self._bound is None else self._bound.kernel,
             required=self._knowledge.required,
             forbidden=self._knowledge.forbidden,
-            max_parents=max_parents,
+            max_parents=min(limits, default=None),
             slack=slack,
-            children=None if children is None else np.array(list(children), np.int64),
+            children=np.array(children, np.int64),
             quota=quota,
             jobs=jobs,
         )
@@ -128,18 +141,26 @@ class TableBuilder:
         while (end is None or time.monotonic() < end) and not self._native.step(_SLICE):
             pass
 
-    def close(self, seconds: float) -> ScoreTable:
-        """End the listing and return the table of the sets so far.
+    def so_far(self, seconds: float) -> ScoreTable:
+        """Return the table of the sets so far.
 
         Nodes that were not reached have their smallest parent set, and in the given time those of
-        one parent. Further steps list the latter only.
+        one parent.
         """
-        self._native.close()
+        if self._native.done:
+            return self.table()
+        starts, sets, scores = self._native.so_far()
+        rest = self._builder(self._children[len(starts) - 1 :], most=1)
+        rest.close()
         end = time.monotonic() + seconds
-        while not self._native.ready:
-            self._native.step(_SLICE)
-        self._step_until(end)
-        return self.table()
+        while not rest.ready or (not rest.done and time.monotonic() < end):
+            rest.step(_SLICE)
+        more_starts, more_sets, more_scores = rest.table()
+        return self._table(
+            np.concatenate([starts, starts[-1] + more_starts[1:]]),
+            np.concatenate([sets, more_sets]),
+            np.concatenate([scores, more_scores]),
+        )
 
     @property
     def scored(self) -> int:
@@ -158,7 +179,9 @@ class TableBuilder:
 
     def table(self) -> ScoreTable:
         """Return the table, once all nodes are finished."""
-        starts, sets, scores = self._native.table()
+        return self._table(*self._native.table())
+
+    def _table(self, starts: Integers, sets: Words, scores: Floats) -> ScoreTable:
         required = self._knowledge.required
         return ScoreTable(
             self._local.nodes,

@@ -62,13 +62,14 @@ void construct_builder(TableBuilder* self, std::shared_ptr<const LocalScore> sco
         std::move(chosen), jobs);
 }
 
+template <auto Method>
 nb::tuple table_of(TableBuilder& self) {
     const auto claim = self.claim();
     TableBuilder::Table table;
     {
         const nb::gil_scoped_release no_gil;
         auto watch = Watch::unlimited(&check_signals);
-        table = self.table(watch);
+        table = (self.*Method)(watch);
     }
     const std::size_t lines = table.scores.size();
     const std::size_t words = words_for(self.problem().size());
@@ -128,7 +129,10 @@ void bind_builder(nb::module_& m) {
                 self.close();
             },
             "End the listing; further steps complete the table with small sets.")
-        .def("table", &table_of, "Return starts, sets and scores; the builder must be ready.")
+        .def("table", &table_of<&TableBuilder::table>,
+             "Return starts, sets and scores; the builder must be ready.")
+        .def("so_far", &table_of<&TableBuilder::so_far>,
+             "Return the same for the children that have begun, as far as they are.")
         .def_prop_ro("done", &TableBuilder::done)
         .def_prop_ro("ready", &TableBuilder::ready)
         .def_prop_ro("complete", &TableBuilder::complete)

@@ -97,13 +97,20 @@ void ChildSets::stop() {
 void ChildSets::finish(Watch& watch) {
     // The smallest set is always there, however early the end.
     if (exhaustive_.scored() == 0) exhaustive_.step(watch);
-    if (!builder_) {
-        builder_.emplace(problem_.size(), &exhaustive_,
-                         complete_ || !promising_ ? nullptr : &*promising_);
-    }
+    if (!builder_) builder_ = list_builder();
     builder_->run(watch);
     list_ = builder_->take();
     stage_ = Stage::done;
+}
+
+SetListBuilder ChildSets::list_builder() const {
+    return {problem_.size(), &exhaustive_, complete_ || !promising_ ? nullptr : &*promising_};
+}
+
+SetList ChildSets::so_far(Watch& watch) const {
+    SetListBuilder builder = list_builder();
+    builder.run(watch);
+    return builder.take();
 }
 
 }  // namespace isthmus

@@ -45,6 +45,8 @@ public:
     /// Whether every useful set is listed; known at the end.
     [[nodiscard]] bool complete() const { return complete_; }
     [[nodiscard]] SetList take() { return std::move(list_); }
+    /// A list of what was found so far; at least one set must have been scored.
+    [[nodiscard]] SetList so_far(Watch& watch) const;
 
 private:
     enum class Stage { listing, quota, hurrying, finishing, done };
@@ -54,6 +56,7 @@ private:
     void list_in_a_hurry(Watch& watch);
     void finish(Watch& watch);
     void begin_promising();
+    [[nodiscard]] SetListBuilder list_builder() const;
     [[nodiscard]] std::size_t first_share() const;
 
     const TableProblem& problem_;

@@ -108,16 +108,18 @@ void TableBuilder::close() {
 /// Gives the children that were not reached their smallest set.
 void TableBuilder::find_smallest(Watch& watch) {
     while (smallest_ < children_.size()) {
-        const Variable child = children_[smallest_];
-        const auto base = problem_.rules.required(child);
-        const auto values = batch_.run(*problem_.score, child, base, {}, watch);
-        SetList& list = lists_[smallest_];
-        list.scores.assign(1, values[0]);
-        list.sets.assign(words_for(problem_.size()), 0);
-        for (const Variable p : base) add(list.sets, p);
+        lists_[smallest_] = smallest(children_[smallest_], batch_, watch);
         ++smallest_;
         watch.poll();
     }
+}
+
+SetList TableBuilder::smallest(Variable child, ExtensionBatch& batch, Watch& watch) const {
+    const auto base = problem_.rules.required(child);
+    const auto values = batch.run(*problem_.score, child, base, {}, watch);
+    SetList list{.sets = std::vector<Word>(words_for(problem_.size())), .scores = {values[0]}};
+    for (const Variable p : base) add(list.sets, p);
+    return list;
 }
 
 bool TableBuilder::ready() const {
@@ -140,14 +142,35 @@ TableBuilder::Table TableBuilder::table(Watch& watch) const {
     for (const SetList& list : lists_) lines += list.scores.size();
     table.scores.reserve(lines);
     table.sets.reserve(lines * words_for(problem_.size()));
-    table.starts.push_back(0);
     for (const SetList& list : lists_) {
-        table.scores.insert(table.scores.end(), list.scores.begin(), list.scores.end());
-        table.sets.insert(table.sets.end(), list.sets.begin(), list.sets.end());
-        table.starts.push_back(static_cast<std::int64_t>(table.scores.size()));
+        append(table, list);
         watch.poll_signals();
     }
     return table;
+}
+
+TableBuilder::Table TableBuilder::so_far(Watch& watch) const {
+    std::vector<const ChildSets*> under_way(next_);
+    for (const auto& task : active_) under_way[task->position] = &task->sets;
+    Table table;
+    ExtensionBatch batch;
+    for (std::size_t i = 0; i < next_; ++i) {
+        if (under_way[i] == nullptr) {
+            append(table, lists_[i]);
+        } else if (under_way[i]->scored() == 0) {
+            append(table, smallest(children_[i], batch, watch));
+        } else {
+            append(table, under_way[i]->so_far(watch));
+        }
+        watch.poll_signals();
+    }
+    return table;
+}
+
+void TableBuilder::append(Table& table, const SetList& list) {
+    table.scores.insert(table.scores.end(), list.scores.begin(), list.scores.end());
+    table.sets.insert(table.sets.end(), list.sets.begin(), list.sets.end());
+    table.starts.push_back(static_cast<std::int64_t>(table.scores.size()));
 }
 
 }  // namespace isthmus

@@ -19,7 +19,7 @@ class TableBuilder {
 public:
     /// The lists of all children, in their order.
     struct Table {
-        std::vector<std::int64_t> starts;
+        std::vector<std::int64_t> starts{0};
         std::vector<Word> sets;
         std::vector<double> scores;
     };
@@ -46,6 +46,8 @@ public:
     [[nodiscard]] std::size_t children() const { return children_.size(); }
     [[nodiscard]] std::size_t scored() const;
     [[nodiscard]] const TableProblem& problem() const { return problem_; }
+    /// The lists of the children that have begun, for those under way as far as they are.
+    [[nodiscard]] Table so_far(Watch& watch) const;
     /// The table; the builder must be ready.
     [[nodiscard]] Table table(Watch& watch) const;
 
@@ -63,6 +65,8 @@ private:
     };
 
     void find_smallest(Watch& watch);
+    [[nodiscard]] SetList smallest(Variable child, ExtensionBatch& batch, Watch& watch) const;
+    static void append(Table& table, const SetList& list);
     [[nodiscard]] std::unique_ptr<Task> begin(std::size_t position) const;
     void collect(std::vector<std::unique_ptr<Task>>& begun);
 

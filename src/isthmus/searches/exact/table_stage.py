@@ -46,7 +46,6 @@ class TableStage:
         self._slack = slack
         self._quota = quota
         self._builder: TableBuilder | None = None
-        self._closed = False
         table = PARENT_SETS.of(objective)
         self.given = table is not None
         self.table = None if table is None else table.restrict(knowledge, max_parents)
@@ -59,15 +58,13 @@ class TableStage:
     def steps(self) -> Steps[ScoreTable]:
         """List the parent sets; return the table."""
         while self.table is None:
-            if self._builder is None or self._closed:
-                self._begin()
-            elif self._builder.step():
-                self.table = self._builder.table()
+            builder = self._builder or self._begin()
+            if builder.step():
+                self.table = builder.table()
             yield
         return self.table
 
-    def _begin(self) -> None:
-        self._closed = False
+    def _begin(self) -> TableBuilder:
         self._builder = TableBuilder(
             LOCAL_SCORES.require(self._objective),
             max_parents=self._max_parents,
@@ -75,6 +72,7 @@ class TableStage:
             slack=self._slack,
             quota=self._quota,
         )
+        return self._builder
 
     def describe(self) -> tuple[str, float | None]:
         """Report progress."""
@@ -88,12 +86,7 @@ class TableStage:
         """Return the table, or one of the sets listed so far, soon."""
         if self.table is not None:
             return self.table
-        if self._builder is None:
-            self._begin()
-        assert self._builder is not None
-        # If the run continues after all, it has to list the sets from the beginning.
-        self._closed = True
-        return self._builder.close(_CLOSING)
+        return (self._builder or self._begin()).so_far(_CLOSING)
 
     def fallback(self, rng: np.random.Generator) -> SearchResult:
         """Return a graph of the parent sets listed so far, soon."""
