@@ -92,7 +92,8 @@ class MomentsLoss(SmoothLoss):
         rows = np.flatnonzero(residual.any(axis=1))
         if 2 * len(rows) > len(residual):
             return residual, self.matrix @ residual
-        return residual, self.matrix[:, rows] @ residual[rows]
+        # The matrix is symmetric, and its rows are contiguous.
+        return residual, self.matrix[rows].T @ residual[rows]
 
     def subset_score(self, price: float) -> LocalScore:
         """Return the local score of parent sets: the negative minimum of the loss minus a penalty.
