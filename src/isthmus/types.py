@@ -37,6 +37,19 @@ def completed(work: Work[T]) -> T:
             return value
 
 
+def completed_within(work: Work[T], seconds: float) -> T | None:
+    """Work for about this long; return the value, or None if there was not enough time."""
+    until = time.monotonic() + seconds
+    while True:
+        try:
+            next(work)
+        except StopIteration as end:
+            value: T = end.value
+            return value
+        if time.monotonic() >= until:
+            return None
+
+
 def advance(work: Work[None], seconds: float) -> bool:
     """Work for at least this long, if there is so much to do; return whether all is done."""
     until = time.monotonic() + seconds

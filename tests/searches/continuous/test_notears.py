@@ -33,8 +33,8 @@ from isthmus.searches.continuous.notears_penalties import (
 )
 from isthmus.searches.continuous.refinement import shaken_order
 from isthmus.searches.continuous.relaxation import Exponential
-from isthmus.searches.continuous.steps import finish
 from isthmus.sources import Frame
+from isthmus.types import completed
 
 Floats = NDArray[np.float64]
 
@@ -443,7 +443,7 @@ def test_the_best_cut_is_the_best_of_all_thresholds(by: Criterion) -> None:
         return slow_criterion(by, matrix, kept, n)
 
     values = [slow(t) for t in [*np.abs(weights[weights != 0]).tolist(), np.inf]]
-    cut = finish(best_cut(weights, matrix, n, np.zeros((d, d), np.bool_), by))
+    cut = completed(best_cut(weights, matrix, n, np.zeros((d, d), np.bool_), by))
     assert cut.criterion == pytest.approx(min(values), rel=1e-9)
     assert slow(cut.threshold) == pytest.approx(min(values), rel=1e-9)
 
@@ -456,7 +456,7 @@ def test_the_criterion_for_equal_noise_sees_units_only_if_they_differ() -> None:
 
     def gain(matrix: Floats) -> float:
         found = [
-            finish(best_cut(np.zeros((8, 8)), matrix, 50, graph, EqualNoiseEBIC()))
+            completed(best_cut(np.zeros((8, 8)), matrix, 50, graph, EqualNoiseEBIC()))
             for graph in (kept, none)
         ]
         assert found[0].criterion is not None

@@ -17,7 +17,7 @@ from isthmus.searches.continuous.notears import Notears
 from isthmus.searches.continuous.notears_penalties import L1, L1ByParent, Penalty
 from isthmus.searches.continuous.refinement import lasso_along
 from isthmus.searches.continuous.relaxation import LogDet, Task
-from isthmus.searches.continuous.steps import finish
+from isthmus.types import completed
 
 Floats = NDArray[np.float64]
 
@@ -98,8 +98,8 @@ def test_estimated_losses_do_not_let_the_objective_rise(monkeypatch: pytest.Monk
     values = []
     while not going.step():
         if going.settled:
-            weights = finish(going.weights())
-            values.append(finish(task.objective_and_gradient(L1(0.05), weights))[0])
+            weights = completed(going.weights())
+            values.append(completed(task.objective_and_gradient(L1(0.05), weights))[0])
     falls = -np.diff(values)
     assert (falls > 0.0).sum() > 20
     assert falls.min() > -1e-9

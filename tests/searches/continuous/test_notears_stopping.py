@@ -22,8 +22,7 @@ from isthmus.searches.continuous.cuts import best_cut
 from isthmus.searches.continuous.notears import Notears
 from isthmus.searches.continuous.notears_penalties import EqualNoiseEBIC, RefitEBIC
 from isthmus.searches.continuous.relaxation import Exponential, LogDet, _inverse
-from isthmus.searches.continuous.steps import finish, finish_within
-from isthmus.types import Floats
+from isthmus.types import Floats, completed, completed_within
 
 MODULES = [f"isthmus.searches.continuous.{name}" for name in ("relaxation", "refinement", "cuts")]
 LOSSES = [QuadraticLoss, LikelihoodLoss]
@@ -147,24 +146,26 @@ def test_no_threshold_leaves_nearly_as_many_parents_as_rows(rows: int, seed: int
     for threshold in [*np.abs(weights[weights != 0.0]).tolist(), np.inf]:
         kept = ((np.abs(weights) >= threshold) & (weights != 0.0)) | required
         if kept.sum(axis=0).max() < rows - 2:
-            alone = finish(best_cut(np.zeros((8, 8)), loss.matrix, rows, kept, RefitEBIC()))
+            alone = completed(best_cut(np.zeros((8, 8)), loss.matrix, rows, kept, RefitEBIC()))
             assert alone.criterion is not None
             totals[kept.tobytes()] = alone.criterion
-    cut = finish(best_cut(weights, loss.matrix, rows, required, RefitEBIC()))
+    cut = completed(best_cut(weights, loss.matrix, rows, required, RefitEBIC()))
     assert cut.criterion == pytest.approx(min(totals.values(), default=np.inf), rel=1e-9)
     assert totals[cut.kept.tobytes()] == pytest.approx(cut.criterion, rel=1e-9)
 
 
 def test_required_parents_alone_may_be_too_many() -> None:
     required = np.triu(np.ones((5, 5), np.bool_), 1)
-    cut = finish(best_cut(np.zeros((5, 5)), np.eye(5), 5, required, RefitEBIC()))
+    cut = completed(best_cut(np.zeros((5, 5)), np.eye(5), 5, required, RefitEBIC()))
     assert cut.criterion is None
     np.testing.assert_array_equal(cut.kept, required)
 
 
 def test_an_inverse_in_blocks() -> None:
     matrix: Floats = np.eye(150) + np.random.default_rng(0).normal(size=(150, 150)) / 20
-    np.testing.assert_allclose(finish(_inverse(matrix.copy())), np.linalg.inv(matrix), atol=1e-10)
+    np.testing.assert_allclose(
+        completed(_inverse(matrix.copy())), np.linalg.inv(matrix), atol=1e-10
+    )
 
 
 def test_a_computation_may_not_have_enough_time() -> None:
@@ -174,9 +175,9 @@ def test_a_computation_may_not_have_enough_time() -> None:
         return 7
 
     end = time.monotonic() + 60.0
-    assert finish_within(slow(), 0.01) is None
+    assert completed_within(slow(), 0.01) is None
     end = 0.0
-    assert finish_within(slow(), 0.01) == 7
+    assert completed_within(slow(), 0.01) == 7
 
 
 def counting(counts: list[int], last: int) -> Callable[[Callable[[], None]], str]:

@@ -9,8 +9,7 @@ import numpy as np
 
 from isthmus.kernels.continuous import ShrinkingRegression, regression
 from isthmus.searches.continuous.notears_penalties import Criterion
-from isthmus.searches.continuous.steps import Steps
-from isthmus.types import Bools, Floats, Integers
+from isthmus.types import Bools, Floats, Integers, Work
 
 _DETERMINED = 1e-10
 """A variable of which its parents leave a smaller share is determined by them."""
@@ -36,7 +35,7 @@ def cut_at(weights: Floats, threshold: float, required: Bools) -> Cut:
     return Cut(threshold, None, kept)
 
 
-def judged(cut: Cut, moments: Floats, rows: int, by: Criterion) -> Steps[Cut]:
+def judged(cut: Cut, moments: Floats, rows: int, by: Criterion) -> Work[Cut]:
     """Add the criterion; None where a column has nearly as many parents as rows."""
     weights = np.where(cut.kept, 1.0, 0.0)
     same = yield from best_cut(weights, moments, rows, cut.kept, by)
@@ -45,7 +44,7 @@ def judged(cut: Cut, moments: Floats, rows: int, by: Criterion) -> Steps[Cut]:
 
 def best_cut(
     weights: Floats, moments: Floats, rows: int, required: Bools, by: Criterion
-) -> Steps[Cut]:
+) -> Work[Cut]:
     """Choose the threshold that the criterion prefers.
 
     Each removed edge changes one column, so all thresholds together cost one update of a
@@ -102,7 +101,7 @@ def _first_trusted(kept: Bools, targets: Integers, most: int) -> int | None:
 
 def _refits(
     kept: Bools, moments: Floats, sources: Integers, targets: Integers, rows: int, by: Criterion
-) -> Steps[tuple[list[Floats], list[list[float]]]]:
+) -> Work[tuple[list[Floats], list[list[float]]]]:
     """Refit each variable, before and after each removal of one of its parents.
 
     The edges from ``sources`` to ``targets`` are removed in this order. Returns for each variable

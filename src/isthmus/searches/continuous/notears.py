@@ -47,8 +47,7 @@ from isthmus.searches.continuous.refinement import (
     subsets_along,
 )
 from isthmus.searches.continuous.relaxation import Acyclicity, LogDet, Relaxation, Task
-from isthmus.searches.continuous.steps import Steps, finish, finish_within
-from isthmus.types import Floats, Integers
+from isthmus.types import Floats, Integers, Work, completed, completed_within
 
 _MANY = 50
 """Up to this many variables, every penalty is solved in full and orders are perturbed."""
@@ -152,7 +151,7 @@ class _NotearsRun(Run[SearchResult]):
         """Advance to the next point at which the run can be stopped."""
         return bool(next(self._work, True))
 
-    def _stages(self) -> Steps[None]:
+    def _stages(self) -> Work[None]:
         many = len(self._penalties)
         refined: Refinement | None = None
         k: int | None = 0 if len(self._unit) else None
@@ -189,7 +188,7 @@ class _NotearsRun(Run[SearchResult]):
             self._score = self._task.loss.subset_score(flat)
         return subsets_along(self._task, self._score, order, before, refine=refine)
 
-    def _sharpen(self) -> Steps[None]:
+    def _sharpen(self) -> Work[None]:
         """Improve the best graph by the criterion itself.
 
         ℓ1 shrinks strong weights: with few rows, several weak edges may replace a strong one.
@@ -226,7 +225,7 @@ class _NotearsRun(Run[SearchResult]):
             if best_of(self._kept) is best:
                 return
 
-    def _matters(self, penalty: Penalty, order: Integers) -> Steps[bool]:
+    def _matters(self, penalty: Penalty, order: Integers) -> Work[bool]:
         """Return whether solving for a smaller penalty is likely to change the graph.
 
         Where it does not change the graph along the order at hand, it seldom does so after moves.
@@ -263,7 +262,7 @@ class _NotearsRun(Run[SearchResult]):
             return k + 1
         return k + 1 if self._kept[-1].rank()[0] <= self._kept[-2].rank()[0] + TIE else None
 
-    def _relax(self, penalty: Penalty) -> Steps[None]:
+    def _relax(self, penalty: Penalty) -> Work[None]:
         if (
             isinstance(penalty, L1)
             and len(self._unit) > COARSE
@@ -287,7 +286,7 @@ class _NotearsRun(Run[SearchResult]):
         weight = 2.0 * np.sqrt(noise_variance(variances) * np.log(len(variances)) / rows)
         return L1ByParent(weight * np.sqrt(variances))
 
-    def _candidate(self, penalty: Penalty, refined: Refinement) -> Steps[Candidate]:
+    def _candidate(self, penalty: Penalty, refined: Refinement) -> Work[Candidate]:
         task = self._task
         weights = yield from refined.weights()
         cut = yield from self._cut(weights, chosen=isinstance(penalty, L1 | EdgePrice))
@@ -295,7 +294,7 @@ class _NotearsRun(Run[SearchResult]):
         residual = kkt_residual(task, penalty, weights, gradient)
         return Candidate(penalty, weights, cut, value, residual)
 
-    def _cut(self, weights: Floats, *, chosen: bool) -> Steps[Cut]:
+    def _cut(self, weights: Floats, *, chosen: bool) -> Work[Cut]:
         required, loss = self._task.required, self._task.loss
         if self._options.threshold is not None:
             cut = cut_at(weights * self._units(), self._options.threshold, required)
@@ -325,7 +324,7 @@ class _NotearsRun(Run[SearchResult]):
         threshold = self._options.threshold
         weights, cut = self._solved_weights(), None
         if weights is not None:
-            cut = finish_within(self._cut(weights, chosen=isinstance(penalty, L1)), _PATIENCE)
+            cut = completed_within(self._cut(weights, chosen=isinstance(penalty, L1)), _PATIENCE)
         else:
             raw = self._raw if self._relaxing is None else self._relaxing.weights()
             place = np.argsort(order_along(raw, task.required))
@@ -334,14 +333,14 @@ class _NotearsRun(Run[SearchResult]):
             cut = cut_at(weights * self._units(), threshold, task.required)
         elif cut is None:
             cut = cut_at(weights, _PROVISIONAL, task.required)
-        value, _ = finish(task.objective_and_gradient(penalty, weights))
+        value, _ = completed(task.objective_and_gradient(penalty, weights))
         return Candidate(penalty, weights, cut, value, np.nan)
 
     def _solved_weights(self) -> Floats | None:
         """Return the weights along the current order; None if they are not solved yet."""
         if self._refining is None or not self._refining.settled:
             return None
-        return finish_within(self._refining.weights(), _PATIENCE)
+        return completed_within(self._refining.weights(), _PATIENCE)
 
     def _details(self, best: Candidate) -> WeightDetails:
         whole = best.weights * self._units()

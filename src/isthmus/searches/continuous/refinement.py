@@ -12,8 +12,7 @@ from isthmus.kernels.orders import OrderDescent
 from isthmus.objectives.local import LocalScore
 from isthmus.searches.continuous.notears_penalties import L1, Penalty
 from isthmus.searches.continuous.relaxation import Task
-from isthmus.searches.continuous.steps import Steps
-from isthmus.types import Bools, Floats, Integers
+from isthmus.types import Bools, Floats, Integers, Work
 
 _SLICE = 0.02
 """Seconds per step, after which the driver may stop the run."""
@@ -90,7 +89,7 @@ class Refinement(ABC):
         """Return the current order."""
 
     @abstractmethod
-    def weights(self) -> Steps[Floats]:
+    def weights(self) -> Work[Floats]:
         """Return the current weights, ``[from, to]``."""
 
 
@@ -133,7 +132,7 @@ class _Lassos(Refinement):
         """Solve columns, then move variables, then put right what only the graph allows."""
         return bool(next(self._work, True))
 
-    def _descend(self) -> Steps[None]:
+    def _descend(self) -> Work[None]:
         yield from self._run()
         if self._size > COARSE:
             left = self._lassos.values() + 0.5 * np.diagonal(self._task.loss.matrix)
@@ -154,11 +153,11 @@ class _Lassos(Refinement):
             self._lassos.start(order, self._lassos.weights())
             yield from self._run()
 
-    def _run(self) -> Steps[None]:
+    def _run(self) -> Work[None]:
         while not self._lassos.step(_SLICE):
             yield
 
-    def _move(self) -> Steps[None]:
+    def _move(self) -> Work[None]:
         """Let all variables move, then the neighbours of those that did, and again.
 
         The end is a sweep in which nothing moved, or (many variables) to little effect.
@@ -176,7 +175,7 @@ class _Lassos(Refinement):
                 fell += self._lassos.fell
                 queue = self._lassos.stirred()
 
-    def _better_order(self) -> Steps[Integers | None]:
+    def _better_order(self) -> Work[Integers | None]:
         """Return an order for the same graph under which edges that would help become possible.
 
         An order forbids more than acyclicity does. Returns None if no such edge helps.
@@ -213,7 +212,7 @@ class _Lassos(Refinement):
         """Return the current order."""
         return self._lassos.order()
 
-    def weights(self) -> Steps[Floats]:
+    def weights(self) -> Work[Floats]:
         """Return the current weights, ``[from, to]``."""
         yield from ()
         return np.ascontiguousarray(self._lassos.weights())
@@ -278,7 +277,7 @@ class _Subsets(Refinement):
         """Return the current order."""
         return self.descent.order()
 
-    def weights(self) -> Steps[Floats]:
+    def weights(self) -> Work[Floats]:
         """Return the weights of the regressions on the chosen parents."""
         matrix = self._moments
         weights = np.zeros_like(matrix)

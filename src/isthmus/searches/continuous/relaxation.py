@@ -16,8 +16,7 @@ from isthmus.objectives.smooth import LikelihoodLoss, MomentsLoss
 from isthmus.searches.continuous.acyclicity import exponential
 from isthmus.searches.continuous.background import BackgroundCall
 from isthmus.searches.continuous.notears_penalties import Penalty
-from isthmus.searches.continuous.steps import Steps
-from isthmus.types import Bools, Floats
+from isthmus.types import Bools, Floats, Work
 
 _SLICE = 0.02
 """Seconds per step."""
@@ -43,7 +42,7 @@ class Task:
 
     def objective_and_gradient(
         self, penalty: Penalty, weights: Floats
-    ) -> Steps[tuple[float, Floats]]:
+    ) -> Work[tuple[float, Floats]]:
         """Return loss and penalty, and the gradient of the loss."""
         paid = np.where(self.required, 0.0, penalty.value(weights))
         value, gradient = 0.0, np.empty_like(weights)
@@ -132,7 +131,7 @@ class _Barrier(Relaxation):
         """Do some columns of a sweep."""
         return bool(next(self._work, True))
 
-    def _descend(self) -> Steps[None]:
+    def _descend(self) -> Work[None]:
         options = self._options
         while self._stage < options.stages:
             barrier = options.start * options.growth**self._stage * self._unit
@@ -144,7 +143,7 @@ class _Barrier(Relaxation):
                     break
             self._stage += 1
 
-    def _begin_sweep(self, barrier: float) -> Steps[None]:
+    def _begin_sweep(self, barrier: float) -> Work[None]:
         task, weights = self._task, self.weights()
         turns = task.rng.permutation(len(weights))
         scale = yield from self._scale(weights)
@@ -166,7 +165,7 @@ class _Barrier(Relaxation):
             tolerance=1e-6 * self._unit,
         )
 
-    def _scale(self, weights: Floats) -> Steps[Floats]:
+    def _scale(self, weights: Floats) -> Work[Floats]:
         """Return the factor of the squared loss of each column.
 
         log v is at most v / v₀ + constant, with equality at v₀: a likelihood gives a weighted
@@ -188,7 +187,7 @@ class _Barrier(Relaxation):
         return f"barrier stage {self._stage + 1} of {self._options.stages}, sweep {self._sweep}"
 
 
-def _inverse(matrix: Floats) -> Steps[Floats]:
+def _inverse(matrix: Floats) -> Work[Floats]:
     from scipy.linalg import lu_factor, lu_solve
 
     factors = lu_factor(matrix, overwrite_a=True, check_finite=False)
@@ -205,6 +204,9 @@ def _inverse(matrix: Floats) -> Steps[Floats]:
 @dataclass(frozen=True)
 class Exponential(Acyclicity):
     """The published method: an augmented Lagrangian with ``tr exp(W ∘ W) - d``.
+
+    With more than some 500 variables SciPy's optimiser takes seconds between two evaluations, in
+    which the search cannot be stopped.
 
     Parameters
     ----------
@@ -295,7 +297,7 @@ class _Lagrangian(Relaxation):
         """Continue with the inner problem, or move the multipliers."""
         return bool(next(self._work, True))
 
-    def _descend(self) -> Steps[None]:
+    def _descend(self) -> Work[None]:
         options, d = self._options, len(self._weights)
         rho, alpha = 1.0, 0.0
         outer = np.zeros(2 * d * d)
@@ -310,7 +312,7 @@ class _Lagrangian(Relaxation):
                 return
             yield
 
-    def _solve(self, start: Floats, rho: float, alpha: float) -> Steps[tuple[Floats, float]]:
+    def _solve(self, start: Floats, rho: float, alpha: float) -> Work[tuple[Floats, float]]:
         """Solve the inner problem; return its solution and the constraint there."""
         upper = np.where(np.tile(self._task.open.ravel(), 2), np.inf, 0.0)
         costs = np.tile(self._task.costs(self._penalty, self._weights).ravel(), 2)
