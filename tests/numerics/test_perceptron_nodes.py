@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from isthmus.numerics import perceptron_nodes
+from isthmus.types import Floats, completed
 
 
 def problem(seed: int = 0, n: int = 60, parents: int = 2, hidden: int = 3):  # type: ignore[no-untyped-def]
@@ -15,9 +16,15 @@ def problem(seed: int = 0, n: int = 60, parents: int = 2, hidden: int = 3):  # t
     return rng.normal(size=perceptron_nodes.size(parents, hidden)), x, y, hidden
 
 
+def derivatives(
+    parameters: Floats, x: Floats, y: Floats, hidden: int
+) -> tuple[Floats, Floats, Floats]:
+    return completed(perceptron_nodes._derivatives(parameters, x, y, hidden))
+
+
 def test_derivatives_are_those_of_differences() -> None:
     parameters, x, y, hidden = problem()
-    _, slope, hessian = perceptron_nodes._derivatives(parameters, x, y, hidden)
+    _, slope, hessian = derivatives(parameters, x, y, hidden)
 
     def value(at: np.ndarray) -> float:
         r = perceptron_nodes.predict(at, x, hidden) - y
@@ -28,21 +35,21 @@ def test_derivatives_are_those_of_differences() -> None:
         move = step * np.eye(len(parameters))[k]
         change = (value(parameters + move) - value(parameters - move)) / (2 * step)
         assert slope[k] == pytest.approx(change, abs=1e-8)
-        up = perceptron_nodes._derivatives(parameters + move, x, y, hidden)[1]
-        down = perceptron_nodes._derivatives(parameters - move, x, y, hidden)[1]
+        up = derivatives(parameters + move, x, y, hidden)[1]
+        down = derivatives(parameters - move, x, y, hidden)[1]
         np.testing.assert_allclose(hessian[k], (up - down) / (2 * step), atol=1e-7)
 
 
 def test_rows_in_parts_give_the_same_sums(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = perceptron_nodes._derivatives(*problem())
+    whole = derivatives(*problem())
     monkeypatch.setattr(perceptron_nodes, "_ROWS", 7)
-    for a, b in zip(whole, perceptron_nodes._derivatives(*problem()), strict=True):
+    for a, b in zip(whole, derivatives(*problem()), strict=True):
         np.testing.assert_allclose(a, b, atol=1e-12)
 
 
 def test_a_fit_is_stationary_and_explains_a_curve() -> None:
     start, x, y, hidden = problem(n=400)
-    fit = perceptron_nodes.fit(start, x, y, hidden, 1e-3)
+    fit = completed(perceptron_nodes.fit(start, x, y, hidden, 1e-3))
     assert fit.residual < 1e-6
     assert fit.variance < 0.3 * y.var()
     assert 1.0 < fit.freedom < len(start)
@@ -51,6 +58,6 @@ def test_a_fit_is_stationary_and_explains_a_curve() -> None:
 
 def test_without_parents_the_mean_is_predicted() -> None:
     _, x, y, hidden = problem()
-    fit = perceptron_nodes.fit(np.zeros(2 * hidden + 1), x[:, :0], y, hidden, 0.01)
+    fit = completed(perceptron_nodes.fit(np.zeros(2 * hidden + 1), x[:, :0], y, hidden, 0.01))
     assert fit.variance == pytest.approx(y.var())
     assert fit.freedom == 0.0

@@ -1,10 +1,11 @@
-"""Least squares of one small neural network a node, in JAX.
+"""Least squares of one small neural network per node, in JAX.
 
 Numbers are 64 bits within these calls and nowhere else: no global flag is set.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import lru_cache
@@ -12,11 +13,12 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isthmus.errors import MissingExtraError
+from isthmus.types import Floats, T, Work
 
-Floats = NDArray[np.float64]
+_PIECE = 2**27
+"""Multiplications in one piece of an evaluation; they take some 20 ms."""
 
 
 def size(nodes: int, hidden: int) -> int:
@@ -60,6 +62,124 @@ def value_and_gradient(
             return float(value), np.array(gradient)
 
     return call
+
+
+def evaluation(
+    values: Floats, hidden: int, ridge: float
+) -> Callable[[Floats], Work[tuple[float, Floats]]]:
+    """Compile the loss of `value_and_gradient`, which is then computed in pieces: some nodes each.
+
+    The first piece takes longer, because XLA compiles it, but others can work meanwhile.
+    """
+    n, d = values.shape
+    width = min(d, max(1, _PIECE // max(3 * n * d * hidden, 1)))
+    compiled = [False]
+    if width == d:
+        whole = value_and_gradient(values, hidden, ridge)
+
+        def call(parameters: Floats) -> Work[tuple[float, Floats]]:
+            if not compiled[0]:
+                found = yield from _meanwhile(lambda: whole(parameters))
+                compiled[0] = True
+                return found
+            yield
+            return whole(parameters)
+
+        return call
+    part = _part(values, hidden, ridge, width)
+
+    def call_parts(parameters: Floats) -> Work[tuple[float, Floats]]:
+        value, gradient = 0.0, np.empty_like(parameters)
+        for start in range(0, d, width):
+            # All pieces have one shape, so the last may begin before the end of the one before.
+            first = min(start, d - width)
+            if not compiled[0]:
+                losses = yield from _meanwhile(lambda: part(parameters, gradient, 0))
+                compiled[0] = True
+            else:
+                losses = part(parameters, gradient, first)
+            value += float(losses[start - first :].sum())
+            yield
+        return value, gradient
+
+    return call_parts
+
+
+def _meanwhile(call: Callable[[], T]) -> Work[T]:
+    """Call a function in another thread, so that this one can be stopped."""
+    found: list[T] = []
+    failures: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            found.append(call())
+        except BaseException as failure:  # noqa: BLE001 - raised again where somebody waits for it
+            failures.append(failure)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    while thread.is_alive():
+        thread.join(0.01)
+        yield
+    if failures:
+        raise failures[0]
+    return found[0]
+
+
+def _part(
+    values: Floats, hidden: int, ridge: float, width: int
+) -> Callable[[Floats, Floats, int], Floats]:
+    """Return a function that fills in the gradient of some nodes, and returns their losses."""
+    try:
+        import jax
+        import jax.numpy as jnp
+    except ImportError:
+        raise MissingExtraError("jax", "numerics", "NotearsMLP") from None
+
+    compiled = _compiled_part(hidden, ridge)
+    d = values.shape[1]
+    with _double(jax):
+        rows = jnp.asarray(values)
+
+    def views(parameters: Floats, first: int) -> tuple[Floats, Floats, Floats, Floats]:
+        size, inner = d * d * hidden, d * hidden
+        own = slice(first * hidden, (first + width) * hidden)
+        bias, outer = parameters[size:][:inner], parameters[size + inner :][:inner]
+        return (
+            parameters[:size].reshape(d, inner)[:, own],
+            bias[own],
+            outer[own],
+            parameters[size + 2 * inner :][first : first + width],
+        )
+
+    def call(parameters: Floats, gradient: Floats, first: int) -> Floats:
+        with _double(jax):
+            seen = values[:, first : first + width]
+            (_, losses), slopes = compiled(views(parameters, first), rows, seen)
+            for place, slope in zip(views(gradient, first), slopes, strict=True):
+                place[...] = slope
+            return np.array(losses)
+
+    return call
+
+
+@lru_cache(maxsize=16)
+def _compiled_part(hidden: int, ridge: float) -> Any:
+    """The loss of some nodes, compiled once for tables of one shape."""
+    import jax
+
+    def loss(parameters: Any, x: Any, seen: Any) -> Any:
+        weights, bias, outer, last = parameters
+        (n, nodes), d = seen.shape, len(weights)
+        active = jax.nn.sigmoid(x @ weights + bias)
+        predicted = (active * outer).reshape(n, nodes, hidden).sum(axis=2) + last
+        squares = ((predicted - seen) ** 2).sum(axis=0) / (2 * n)
+        first = (weights**2).reshape(d, nodes, hidden).sum(axis=(0, 2))
+        second = (outer**2).reshape(nodes, hidden).sum(axis=1)
+        each = squares + 0.5 * ridge * (first + second)
+        return each.sum(), each
+
+    return jax.jit(jax.value_and_grad(loss, has_aux=True))
 
 
 @lru_cache(maxsize=16)

@@ -9,13 +9,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from isthmus.types import Floats
+from isthmus.types import Floats, Work
 
 _ITERATIONS = 300
 _TOLERANCE = 1e-7
 _SLOW = 3
 _ROWS = 4096
-"""Rows of the Jacobian that are held at a time."""
+"""Most rows of the Jacobian that are held at a time."""
+_PIECE = 2**28
+"""Multiplications in one piece of work; they take some 20 ms."""
 
 
 class NodeFit(NamedTuple):
@@ -62,17 +64,18 @@ def _sigmoid(z: Floats) -> Floats:
 
 def _derivatives(
     parameters: Floats, x: Floats, y: Floats, hidden: int
-) -> tuple[Floats, Floats, Floats]:
+) -> Work[tuple[Floats, Floats, Floats]]:
     """Return ``J'J / n``, the gradient ``J'r / n`` with r prediction minus y, and the Hessian."""
     n, parents = x.shape
     p, first = size(parents, hidden), parents * hidden
     gram, slope, curved = np.zeros((p, p)), np.zeros(p), np.zeros((p, p))
     weights, bias, outer, last = _parts(parameters, parents, hidden)
     units = [np.append(np.arange(parents) * hidden + m, first + m) for m in range(hidden)]
-    for at in range(0, n, _ROWS):
-        part = x[at : at + _ROWS]
+    rows = min(_ROWS, max(1, _PIECE // (p * p)))
+    for at in range(0, n, rows):
+        part = x[at : at + rows]
         active = _sigmoid(part @ weights + bias)
-        r = active @ outer + last - y[at : at + _ROWS]
+        r = active @ outer + last - y[at : at + rows]
         steep = active * (1.0 - active)
         inner = steep * outer
         jacobian = np.empty((len(part), p))
@@ -90,12 +93,13 @@ def _derivatives(
             curved[np.ix_(own, own)] += (wide * bend[:, m, None]).T @ wide
             curved[own, first + hidden + m] += cross[:, m]
             curved[first + hidden + m, own] += cross[:, m]
+        yield
     return gram / n, slope / n, (gram + curved) / n
 
 
 def fit(
     start: Floats, x: Floats, y: Floats, hidden: int, ridge: float, tolerance: float = 0.0
-) -> NodeFit:
+) -> Work[NodeFit]:
     """Minimise ``|y - f(x)|² / 2n + ridge / 2 (|first layer|² + |second layer|²)``.
 
     Parameters
@@ -121,13 +125,14 @@ def fit(
     decay[-1] = 0.0
     parameters = start.copy()
     value = _value(parameters, x, y, hidden, decay)
-    gram, slope, hessian = _derivatives(parameters, x, y, hidden)
+    gram, slope, hessian = yield from _derivatives(parameters, x, y, hidden)
     damping, slow = 0.1, 0
     for _ in range(_ITERATIONS):
         gradient = slope + decay * parameters
         if float(np.abs(gradient).max()) <= _TOLERANCE or slow >= _SLOW or damping > 1e10:
             break
         step = _step(hessian + np.diag(decay + damping * (gram.diagonal() + 1e-3)), gradient)
+        yield
         trial = None if step is None else parameters - step
         new = np.inf if trial is None else _value(trial, x, y, hidden, decay)
         if trial is None or not new < value:
@@ -135,13 +140,14 @@ def fit(
             continue
         slow = slow + 1 if value - new <= tolerance * value else 0
         parameters, value = trial, new
-        gram, slope, hessian = _derivatives(parameters, x, y, hidden)
+        gram, slope, hessian = yield from _derivatives(parameters, x, y, hidden)
         damping = max(damping / 5.0, 1e-12)
     residual = float(np.abs(slope + decay * parameters).max())
     r = predict(parameters, x, hidden) - y
     hat = np.linalg.lstsq(gram + np.diag(decay), gram, rcond=1e-12)[0]
     freedom = max(float(np.trace(hat)) - 1.0, 0.0)
     square = float(r @ r) / len(r)
+    yield
     return NodeFit(parameters, square, freedom, residual, _contributions(parameters, x, hidden))
 
 

@@ -10,7 +10,7 @@ from typing import ClassVar, final
 import numpy as np
 
 from isthmus.objectives.base import Capabilities, Capability, Objective, Sense
-from isthmus.types import Bools, Floats, Integers
+from isthmus.types import Bools, Floats, Integers, Work
 
 
 @final
@@ -82,8 +82,15 @@ class ParametricLoss(Objective):
     def value_and_gradient(self, parameters: Floats) -> tuple[float, Floats]:
         """Return the loss at ``parameters`` and its gradient."""
 
+    def evaluation(self, parameters: Floats) -> Work[tuple[float, Floats]]:
+        """Compute `value_and_gradient` in pieces; override it where that takes long."""
+        yield
+        return self.value_and_gradient(parameters)
+
     @abstractmethod
-    def refit(self, target: int, parents: Sequence[int], start: Floats | NodeModel) -> NodeModel:
+    def refit(
+        self, target: int, parents: Sequence[int], start: Floats | NodeModel
+    ) -> Work[NodeModel]:
         """Fit the model of one node on its parents alone, without a penalty on edges.
 
         Parameters
@@ -103,5 +110,5 @@ class ParametricLoss(Objective):
         """Return the loss of some of the nodes, as if there were no others."""
 
     @abstractmethod
-    def looks_dependent(self) -> Bools:
+    def looks_dependent(self) -> Work[Bools]:
         """Return for each pair of nodes whether they depend on each other more than noise does."""

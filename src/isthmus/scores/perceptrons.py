@@ -13,13 +13,15 @@ from isthmus.objectives import PARAMETRIC_MODEL, Capabilities, ParametricLoss
 from isthmus.objectives.parametric import NodeModel
 from isthmus.scores.base import Score
 from isthmus.statistics import Kind, Rows
-from isthmus.types import Bools, Floats
+from isthmus.types import Bools, Floats, Work, completed
 
 _GRID = 2.0**-24
 """Rows are rounded to this fraction of the noise. They are then identical bit by bit in all units,
 and an optimisation with many local minima ends in the same one."""
 _CURVES = 4
 """Number of functions of a column by which two columns are compared."""
+_PIECE = 2**28
+"""Multiplications in one piece of work; they take some 20 ms."""
 
 
 @final
@@ -79,7 +81,7 @@ class PerceptronLoss(ParametricLoss):
         self._rows, self._options, self._hidden = rows, options, options.hidden
         self.edge = np.full(perceptron.size(d, options.hidden), -1)
         self.edge[: d * d * options.hidden] = np.repeat(np.arange(d * d), options.hidden)
-        self._call = perceptron.value_and_gradient(rows, options.hidden, options.ridge)
+        self._evaluate = perceptron.evaluation(rows, options.hidden, options.ridge)
 
     def start(self, rng: np.random.Generator) -> Floats:
         from isthmus.numerics import perceptron
@@ -87,15 +89,20 @@ class PerceptronLoss(ParametricLoss):
         return perceptron.drawn(len(self.nodes), self._hidden, rng)
 
     def value_and_gradient(self, parameters: Floats) -> tuple[float, Floats]:
-        return self._call(parameters)
+        return completed(self._evaluate(parameters))
 
-    def refit(self, target: int, parents: Sequence[int], start: Floats | NodeModel) -> NodeModel:
+    def evaluation(self, parameters: Floats) -> Work[tuple[float, Floats]]:
+        return self._evaluate(parameters)
+
+    def refit(
+        self, target: int, parents: Sequence[int], start: Floats | NodeModel
+    ) -> Work[NodeModel]:
         from isthmus.numerics import perceptron_nodes
 
         hidden, ridge = self._hidden, self._options.ridge
         inputs, seen = self._rows[:, list(parents)], self._rows[:, target]
         first, rest = self._layers(target, parents, start)
-        fit = perceptron_nodes.fit(
+        fit = yield from perceptron_nodes.fit(
             np.concatenate([first.ravel(), rest]), inputs, seen, hidden, ridge
         )
         decay = fit.parameters.copy()
@@ -140,35 +147,46 @@ class PerceptronLoss(ParametricLoss):
         names = tuple(self.nodes[i] for i in nodes)
         return PerceptronLoss(names, self._rows[:, list(nodes)], self.unit, self._options)
 
-    def looks_dependent(self) -> Bools:
+    def looks_dependent(self) -> Work[Bools]:
         """Test all pairs of columns for dependence, by correlations of functions of both columns.
 
         Interactions of causes are detected too. Under independence, n times the sum of the squared
         correlations is approximately chi-squared; the level admits 0.1 false pairs per node.
         """
-        from scipy.stats import chi2
+        from scipy.special import chdtri
 
         n, d = self._rows.shape
         blocks = np.zeros((n, d, _CURVES))
         for node in range(d):
             blocks[:, node] = _curves(self._rows[:, node])
+            yield
         flat = blocks.reshape(n, d * _CURVES)
-        squares = (flat.T @ flat / n) ** 2
-        sums = n * squares.reshape(d, _CURVES, d, _CURVES).sum(axis=(1, 3))
-        dependent: Bools = sums > float(chi2.isf(0.2 / max(d, 2), _CURVES**2))
+        sums = np.empty((d, d))
+        size = max(1, _PIECE // max(n * d * _CURVES**2, 1))
+        for start in range(0, d, size):
+            part = slice(start, start + size)
+            squares = (blocks[:, part].reshape(n, -1).T @ flat / n) ** 2
+            sums[part] = n * squares.reshape(-1, _CURVES, d, _CURVES).sum(axis=(1, 3))
+            yield
+        dependent: Bools = sums > float(chdtri(_CURVES**2, 0.2 / max(d, 2)))
         np.fill_diagonal(dependent, val=False)
-        return dependent
+        return dependent | dependent.T
 
 
 def _curves(column: Floats) -> Floats:
     """Return uncorrelated bounded functions of a column: cosines of its ranks."""
-    from scipy.stats import rankdata
-
     if not np.ptp(column) > 0.0:
         return np.zeros((len(column), _CURVES))
-    quantiles = (rankdata(column) - 0.5) / len(column)
+    quantiles = (_ranks(column) - 0.5) / len(column)
     curves = np.cos(np.pi * quantiles[:, None] * np.arange(1, _CURVES + 1))
     curves -= curves.mean(axis=0)
     spread = curves.std(axis=0)
     scaled: Floats = curves / np.where(spread > 1e-9, spread, 1.0)
     return scaled
+
+
+def _ranks(column: Floats) -> Floats:
+    """Return ranks from 1; equal values share the mean of theirs."""
+    _, inverse, counts = np.unique(column, return_inverse=True, return_counts=True)
+    ranks: Floats = (np.cumsum(counts) - 0.5 * (counts - 1.0))[inverse]
+    return ranks

@@ -68,6 +68,7 @@ def test_gradient_of_the_whole_is_that_of_finite_differences(*, grouped: bool) -
         grouped,
     )
     path = CentralPath(problem)
+    completed(path._begin())
     stage = Stage(0.3, 1.0, 1e-6, 10)
     x = 0.1 * np.random.default_rng(1).normal(size=rows * 4)
     x[edge % 5 == 0] = 0.0  # nothing acts on itself

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -13,9 +14,13 @@ import isthmus as ist
 from isthmus import simulate
 from isthmus.errors import DataError, MismatchError
 from isthmus.graphs import Knowledge
+from isthmus.numerics import perceptron
 from isthmus.objectives import ParametricLoss
 from isthmus.results import Ending
+from isthmus.scores import perceptrons
+from isthmus.searches.continuous import notears_mlp
 from isthmus.statistics import Rows, Schema
+from isthmus.types import completed
 
 jax = pytest.importorskip("jax")
 Floats = NDArray[np.float64]
@@ -163,7 +168,7 @@ def test_nodes_that_look_independent_are_left_out_and_products_are_not() -> None
     x = rng.normal(size=(500, 40))
     x[:, 2] = 2.0 * x[:, 0] * x[:, 1] + rng.normal(size=500)
     loss = ist.Perceptrons().bind(Rows(Schema.continuous([f"x{i}" for i in range(40)]), x))
-    dependent = loss.looks_dependent()
+    dependent = completed(loss.looks_dependent())
     assert dependent[0, 2]
     assert dependent[2, 1]
     assert dependent.sum() <= 20
@@ -182,3 +187,65 @@ def test_limits_and_refusals() -> None:
         ist.learn(ist.summarise(truth.data), search=ist.NotearsMLP())
     with pytest.raises(DataError, match="hidden"):
         ist.Perceptrons(hidden=0)
+
+
+@pytest.mark.parametrize("width", [1, 2, 4, 5])
+def test_a_loss_in_pieces_is_that_at_once(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    n, d, hidden = 30, 5, 3
+    x = rng.normal(size=(n, d))
+    parameters = rng.normal(size=perceptron.size(d, hidden))
+    value, gradient = perceptron.value_and_gradient(x, hidden, 0.1)(parameters)
+    monkeypatch.setattr(perceptron, "_PIECE", width * 3 * n * d * hidden)
+    evaluation = perceptron.evaluation(x, hidden, 0.1)
+    for _ in range(2):  # the first time it is compiled
+        found = completed(evaluation(parameters))
+        assert found[0] == pytest.approx(value, rel=1e-12)
+        np.testing.assert_allclose(found[1], gradient, atol=1e-12)
+
+
+def test_an_error_of_another_thread_is_raised_here() -> None:
+    def fail() -> None:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        completed(perceptron._meanwhile(fail))
+
+
+def test_ranks_are_those_of_scipy() -> None:
+    from scipy.stats import rankdata
+
+    column = np.random.default_rng(0).integers(0, 9, 50).astype(np.float64)
+    np.testing.assert_array_equal(perceptrons._ranks(column), rankdata(column))
+
+
+@pytest.mark.timing
+def test_every_step_is_short_with_many_variables() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(200, 1000))
+    x[:, 1:] += np.sin(x[:, :-1])
+    names = [f"x{i}" for i in range(1000)]
+    loss = ist.Perceptrons().bind(Rows(Schema.continuous(names), x))
+    run = ist.NotearsMLP().begin(loss, Knowledge().bind(names), np.random.default_rng(0))
+    longest, total = 0.0, 0.0
+    while total < 4.0:
+        # Time of this process: others on a busy machine are not what is tested.
+        begin = time.process_time()
+        assert not run.step()
+        seconds = time.process_time() - begin
+        longest, total = max(longest, seconds), total + seconds
+    begin = time.process_time()
+    assert len(run.best().parents) == 1000
+    assert max(longest, time.process_time() - begin) < 0.5
+
+
+def test_slices_do_not_change_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    truth = data(0)
+    solutions = []
+    for seconds in (0.0, 3600.0):
+        monkeypatch.setattr(notears_mlp, "_SLICE", seconds)
+        solutions.append(ist.learn(truth.data, search=ist.NotearsMLP()))
+    one, other = solutions
+    assert one.dag == other.dag
+    assert one.score == other.score
+    assert one.status.steps > other.status.steps

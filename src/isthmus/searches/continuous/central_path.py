@@ -133,25 +133,36 @@ class CentralPath:
 
     def __init__(self, problem: Problem, stages: tuple[Stage, ...] = PATH) -> None:
         self.problem = problem
-        size = problem.nodes * problem.targets
-        self._owned = problem.edge >= 0
-        self._cells = np.where(self._owned, problem.edge, size)
-        allowed = np.append(problem.allowed.ravel(), True)
-        self._open = allowed[self._cells]
-        self._penalties = np.append(problem.penalties.ravel(), 0.0)
         self._stages = stages
         self._at = -1
         self._quiet = 0
         self.evaluations = self.iterations = 0
-        self.parameters = np.where(self._open, problem.start, 0.0)
+        self.parameters = problem.start
         self._solver: LBFGS | None = None
+
+    def _begin(self) -> Work[None]:
+        """Find for each parameter its edge, and whether it may be there."""
+        problem, size = self.problem, self.problem.nodes * self.problem.targets
+        self._penalties = np.append(problem.penalties.ravel(), 0.0)
+        self._owned = problem.edge >= 0
+        yield
+        # The last cell is for what belongs to no edge.
+        self._cells = np.where(self._owned, problem.edge, size)
+        yield
+        self._open = np.append(problem.allowed.ravel(), True)[self._cells]
+        yield
+        self.parameters = np.where(self._open, problem.start, 0.0)
+        yield
 
     def _next(self, start: Floats) -> Work[LBFGS]:
         """Begin the next stage."""
-        stage = self._stages[self._at + 1]
+        stage, d = self._stages[self._at + 1], self.problem.targets
+        size = self.problem.nodes * d
         # A tighter bound on the spectral radius may leave the last minimum outside.
         while True:
-            squares = self.problem.squares(start)[: self.problem.targets]
+            squared = start * start
+            yield
+            squares = _sums(self._cells, squared, size + 1)[: d * d].reshape(d, d)
             yield
             if (yield from log_determinant(squares, stage.radius)) is not None:
                 break
@@ -167,6 +178,7 @@ class CentralPath:
         self.evaluations += 1
         size = problem.nodes * d
         squared = parameters * parameters
+        yield
         squares = _sums(self._cells, squared, size + 1)
         yield
         barrier = yield from log_determinant(squares[: d * d].reshape(d, d), stage.radius)
@@ -175,7 +187,7 @@ class CentralPath:
         loss, gradient = yield from problem.function(parameters)
         if not np.isfinite(loss):
             return np.inf, np.full_like(parameters, np.nan)
-        cost, slope = self._penalty(squared, squares)
+        cost, slope = yield from self._penalty(squared, squares)
         yield
         h, pull = barrier
         pulls = np.zeros(size + 1)
@@ -183,27 +195,37 @@ class CentralPath:
         yield
         slope *= stage.mu
         slope += pulls[self._cells]
+        yield
         slope *= parameters
         yield
         gradient = stage.mu * gradient
         gradient += slope
+        yield
         gradient *= self._open
         yield
         return stage.mu * (loss + cost) + h, gradient
 
-    def _penalty(self, squared: Floats, squares: Floats) -> tuple[float, Floats]:
+    def _penalty(self, squared: Floats, squares: Floats) -> Work[tuple[float, Floats]]:
         """Return the smoothed penalty, and the factor of the parameters in its gradient."""
         if self.problem.grouped:
             norms = np.sqrt(squares + SMOOTHING**2)
-            return float(self._penalties @ (norms - SMOOTHING)), (self._penalties / norms)[
-                self._cells
-            ]
+            cost = float(self._penalties @ (norms - SMOOTHING))
+            yield
+            return cost, (self._penalties / norms)[self._cells]
         each = self._penalties[self._cells]
-        sizes = np.sqrt(squared + SMOOTHING**2)
-        return float(each @ (sizes - SMOOTHING)), each / sizes
+        yield
+        sizes = squared + SMOOTHING**2
+        np.sqrt(sizes, out=sizes)
+        yield
+        cost = float(each @ (sizes - SMOOTHING))
+        yield
+        each /= sizes
+        return cost, each
 
     def iterate(self) -> Work[bool]:
         """Do one iteration; return whether the end of the path is reached."""
+        if not self.iterations:
+            yield from self._begin()
         solver = self._solver
         if solver is None:
             solver = self._solver = yield from self._next(self.parameters)

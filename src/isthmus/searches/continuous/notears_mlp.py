@@ -24,7 +24,7 @@ from isthmus.searches.continuous.central_path import (
     allowed_edges,
 )
 from isthmus.searches.continuous.family_criterion import FamilyEBIC
-from isthmus.types import Bools, Floats, Work, advance
+from isthmus.types import Bools, Floats, Integers, Work, advance, completed
 
 _PATH = (
     Stage(1.0, 1.0, 1e-5, 500),
@@ -95,60 +95,80 @@ class _ParametricRun(Run[SearchResult]):
         knowledge: BoundKnowledge,
         rng: np.random.Generator,
     ) -> None:
-        self._options, self._whole = options, objective
-        d, n = len(objective.nodes), objective.sample_size
-        penalty = options.penalty
-        if penalty is None:
-            penalty = _PENALTY * math.sqrt(math.log(max(d, 2)) / n)
-        self._active = self._screened(knowledge.required)
-        inside = np.ix_(self._active, self._active)
-        allowed = allowed_edges(knowledge, d) | knowledge.required
-        self._required = knowledge.required[inside]
-        self._penalties = np.where(self._required, 0.0, penalty)
-        # Of no node or all of them it is the loss as it is.
-        part = 0 < len(self._active) < d
-        self._loss = objective.restricted(self._active.tolist()) if part else objective
+        import scipy.linalg.lapack
+        import scipy.special  # noqa: F401 - within a step these would delay Ctrl-C
+
+        self._options, self._whole, self._rng = options, objective, rng
+        self._wanted = knowledge.required
+        self._allowed = allowed_edges(knowledge, len(objective.nodes)) | self._wanted
         self._path: CentralPath | None = None
-        if len(self._active):
-            problem = Problem(
-                self._evaluation,
-                self._loss.start(rng),
-                self._loss.edge,
-                len(self._active),
-                len(self._active),
-                allowed[inside],
-                self._penalties,
-                grouped=False,
-            )
-            self._path = CentralPath(problem, _PATH)
         self._models: list[NodeModel] = []
+        self._answer: SearchResult | None = None
         self._text = "central path"
         self._work = self._stages()
-
-    def _screened(self, required: Bools) -> NDArray[np.int64]:
-        """Return the nodes that take part in the optimisation."""
-        d = len(self._whole.nodes)
-        if d <= _SCREENED or self._options.threshold is not None:
-            return np.arange(d)
-        joined = self._whole.looks_dependent() | required | required.T
-        return np.flatnonzero(joined.any(axis=0))
 
     def step(self) -> bool:
         """Work for a slice of time; return whether the search has finished."""
         return advance(self._work, _SLICE)
 
-    def _evaluation(self, parameters: Floats) -> Work[tuple[float, Floats]]:
-        yield
-        return self._loss.value_and_gradient(parameters)
-
     def _stages(self) -> Work[None]:
-        if self._path is None:
-            return
-        while not (yield from self._path.iterate()):
-            self._text = self._path.describe()
-        graph = self._cut(self._path.problem.weights(self._path.parameters))
+        self._active = yield from self._screened()
+        if len(self._active):
+            path = self._path = yield from self._begin()
+            yield
+            recorded = 0
+            while not (yield from path.iterate()):
+                self._text = path.describe()
+                if path.iterations > recorded + recorded // 2:
+                    recorded = path.iterations
+                    yield from self._record(path)
+            yield from self._refit(path)
+        yield from self._record_models()
+
+    def _screened(self) -> Work[Integers]:
+        """Return the nodes that take part in the optimisation."""
+        d = len(self._whole.nodes)
+        if d <= _SCREENED or self._options.threshold is not None:
+            return np.arange(d)
+        dependent = yield from self._whole.looks_dependent()
+        joined = dependent | self._wanted | self._wanted.T
+        return np.flatnonzero(joined.any(axis=0))
+
+    def _begin(self) -> Work[CentralPath]:
+        """Begin the central path over the nodes that take part."""
+        whole, size = self._whole, len(self._active)
+        d, n = len(whole.nodes), whole.sample_size
+        penalty = self._options.penalty
+        if penalty is None:
+            penalty = _PENALTY * math.sqrt(math.log(max(d, 2)) / n)
+        inside = np.ix_(self._active, self._active)
+        self._required = self._wanted[inside]
+        self._penalties = np.where(self._required, 0.0, penalty)
+        self._loss = whole.restricted(self._active.tolist()) if size < d else whole
+        yield
+        start = self._loss.start(self._rng)
+        yield
+        problem = Problem(
+            self._loss.evaluation,
+            start,
+            self._loss.edge,
+            size,
+            size,
+            self._allowed[inside],
+            self._penalties,
+            grouped=False,
+        )
+        return CentralPath(problem, _PATH)
+
+    def _refit(self, path: CentralPath) -> Work[None]:
+        """Choose the parents of each node among those that the path ended in."""
+        graph = self._cut(path.problem.weights(path.parameters))
+        recorded = 0
         for target in range(len(graph)):
-            model = yield from self._node(target, graph, self._path.parameters)
+            if target >= recorded + recorded // 2:
+                recorded = max(target, 1)
+                yield from self._record(path)
+            model = yield from self._node(target, graph, path.parameters)
             self._models.append(model)
             self._text = f"parents of {target + 1} of {len(graph)} nodes"
             yield
@@ -156,16 +176,15 @@ class _ParametricRun(Run[SearchResult]):
     def _node(self, target: int, graph: Bools, start: Floats) -> Work[NodeModel]:
         """Fit the network of one node, and remove parents while the criterion gains."""
         loss, required = self._loss, set(np.flatnonzero(self._required[:, target]).tolist())
-        model = loss.refit(target, np.flatnonzero(graph[:, target]).tolist(), start)
+        model = yield from loss.refit(target, np.flatnonzero(graph[:, target]).tolist(), start)
         while self._options.threshold is None and set(model.parents) - required:
             yield
-            smaller = self._without_weakest(target, model, required)
+            smaller = yield from self._without_weakest(target, model, required)
             if smaller is None:
                 trials = []
                 for parent in sorted(set(model.parents) - required):
                     rest = [p for p in model.parents if p != parent]
-                    trials.append(loss.refit(target, rest, model))
-                    yield
+                    trials.append((yield from loss.refit(target, rest, model)))
                 gains = [self._gain(one, model) for one in trials]
                 smaller = trials[int(np.argmin(gains))]
                 if min(gains) > 0.0:
@@ -175,7 +194,7 @@ class _ParametricRun(Run[SearchResult]):
 
     def _without_weakest(
         self, target: int, model: NodeModel, required: set[int]
-    ) -> NodeModel | None:
+    ) -> Work[NodeModel | None]:
         """Remove the parent that contributes least if that is too little, or if too many are there.
 
         Returns None if nothing has to be removed.
@@ -187,7 +206,7 @@ class _ParametricRun(Run[SearchResult]):
         if trusted and model.contributions[weakest] > criterion.strength * noise:
             return None
         rest = [p for p in model.parents if p != model.parents[weakest]]
-        return self._loss.refit(target, rest, model)
+        return (yield from self._loss.refit(target, rest, model))
 
     def _gain(self, smaller: NodeModel, larger: NodeModel) -> float:
         """Return by how much the criterion prefers the larger of two models, in nats."""
@@ -206,77 +225,112 @@ class _ParametricRun(Run[SearchResult]):
         return acyclic_part(weights, self._required, _CANDIDATE if threshold is None else threshold)
 
     def best(self) -> SearchResult:
-        """Return the graph chosen so far; never one with a cycle."""
-        d = len(self._whole.nodes)
-        models = self._finished()
-        if models is None:
-            weights, graph, parameters, value, residual = self._on_path()
-        else:
-            parameters = self._whole.joined(models)
-            edge = self._whole.edge
-            squares = np.bincount(edge[edge >= 0], parameters[edge >= 0] ** 2, d * d)
-            weights = np.sqrt(squares).reshape(d, d)
-            graph = np.zeros((d, d), dtype=np.bool_)
-            for target, model in enumerate(models):
-                graph[list(model.parents), target] = True
-            value = sum(model.loss for model in models)
-            residual = max((model.residual for model in models), default=0.0)
+        """Return the graph recorded last; at first it has the required edges only."""
+        if self._answer is not None:
+            return self._answer
+        whole = self._whole
+        models = [self._alone(j) for j in range(len(whole.nodes))]
+        value = sum(model.loss for model in models)
+        return self._result(
+            self._wanted, np.zeros(self._wanted.shape), whole.joined(models), value, np.inf, 0
+        )
+
+    def _alone(self, node: int) -> NodeModel:
+        """Return the model of a node without parents."""
+        return completed(self._whole.refit(node, (), np.zeros(len(self._whole.edge))))
+
+    def _result(
+        self,
+        graph: Bools,
+        weights: Floats,
+        parameters: Floats,
+        value: float,
+        residual: float,
+        removed: int,
+    ) -> SearchResult:
+        path = self._path
         details = ModelDetails(
             weights=np.where(graph, weights, 0.0),
             coefficients=parameters,
-            removed_edges=self._removed(int(graph.sum())),
+            removed_edges=removed,
             kkt_residual=residual,
-            evaluations=0 if self._path is None else self._path.evaluations,
+            evaluations=0 if path is None else path.evaluations,
         )
         parents = tuple(tuple(np.flatnonzero(column).tolist()) for column in graph.T)
         return SearchResult(
             parents, value * self._whole.unit**2, details, converged=residual <= _RESIDUAL
         )
 
-    def _finished(self) -> list[NodeModel] | None:
-        """Return the models of all nodes; None while some are still to come."""
-        if len(self._models) < len(self._active):
-            return None
-        whole = self._whole
-        none = np.zeros(len(whole.edge))
-        chosen = dict(zip(self._active.tolist(), self._models, strict=True))
-        return [
-            replace(chosen[j], parents=tuple(self._active[list(chosen[j].parents)].tolist()))
-            if j in chosen
-            else whole.refit(j, (), none)
-            for j in range(len(whole.nodes))
-        ]
+    def _record_models(self) -> Work[None]:
+        """Record the models of all nodes."""
+        whole, active = self._whole, self._active
+        d = len(whole.nodes)
+        chosen = dict(zip(active.tolist(), self._models, strict=True))
+        models = []
+        for j in range(d):
+            if j in chosen:
+                parents = tuple(active[list(chosen[j].parents)].tolist())
+                models.append(replace(chosen[j], parents=parents))
+            else:
+                models.append(self._alone(j))
+            yield
+        parameters = whole.joined(models)
+        yield
+        edge = whole.edge
+        squares = np.bincount(edge[edge >= 0], parameters[edge >= 0] ** 2, d * d)
+        yield
+        graph = np.zeros((d, d), dtype=np.bool_)
+        for target, model in enumerate(models):
+            graph[list(model.parents), target] = True
+        removed = 0
+        if self._path is not None:
+            heavy = self._path.problem.weights(self._path.parameters) > SMOOTHING
+            removed = max(int(heavy.sum() - graph.sum()), 0)
+        self._answer = self._result(
+            graph,
+            np.sqrt(squares).reshape(d, d),
+            parameters,
+            sum(model.loss for model in models),
+            max((model.residual for model in models), default=0.0),
+            removed,
+        )
 
-    def _removed(self, edges: int) -> int:
-        if self._path is None:
-            return 0
-        weights = self._path.problem.weights(self._path.parameters)
-        return max(int((weights > SMOOTHING).sum()) - edges, 0)
-
-    def _on_path(self) -> tuple[Floats, Bools, Floats, float, float]:
-        """Return weights, graph, parameters, objective and residual on the central path."""
-        assert self._path is not None
+    def _record(self, path: CentralPath) -> Work[None]:
+        """Record the graph of the weights on the path, without what was removed from it since."""
         d, inside = len(self._whole.nodes), np.ix_(self._active, self._active)
-        parameters = self._path.parameters
+        parameters = path.parameters
         weights, graph = np.zeros((d, d)), np.zeros((d, d), dtype=np.bool_)
-        weights[inside] = self._path.problem.weights(parameters)
+        weights[inside] = path.problem.weights(parameters)
+        yield
         part = self._cut(weights[inside])
         for target, model in enumerate(self._models):
             part[:, target] = False
             part[list(model.parents), target] = True
         graph[inside] = part
+        yield
         cut = np.where(self._of_parameters(part, free=np.True_), parameters, 0.0)
-        value, gradient = self._loss.value_and_gradient(cut)
+        yield
+        value, gradient = yield from self._loss.evaluation(cut)
         penalties = self._of_parameters(self._penalties, free=0.0)
-        value += float(np.abs(cut) @ penalties)
-        zero = (self._loss.edge >= 0) & (np.abs(cut) <= SMOOTHING)
-        wrong = np.where(
-            zero,
-            np.maximum(np.abs(gradient) - penalties, 0.0),
-            np.abs(gradient + penalties * np.sign(cut)),
-        )
-        open_ = self._of_parameters(self._path.problem.allowed, free=np.True_)
-        return weights, graph, cut, value, float(wrong[open_].max(initial=0.0))
+        yield
+        sizes = np.abs(cut)
+        value += float(sizes @ penalties)
+        zero = (self._loss.edge >= 0) & (sizes <= SMOOTHING)
+        yield
+        pull = np.sign(cut) * penalties
+        yield
+        there = np.abs(gradient + pull)
+        yield
+        entering = np.maximum(np.abs(gradient) - penalties, 0.0)
+        yield
+        wrong = np.where(zero, entering, there)
+        yield
+        open_ = self._of_parameters(path.problem.allowed, free=np.True_)
+        yield
+        residual = float((wrong * open_).max(initial=0.0))
+        removed = max(int((weights > SMOOTHING).sum() - graph.sum()), 0)
+        self._answer = self._result(graph, weights, cut, value, residual, removed)
+        yield
 
     def _of_parameters(self, edges: NDArray[Any], *, free: np.bool_ | float) -> NDArray[Any]:
         """Return for each parameter the value of its edge; ``free`` for those of no edge."""
