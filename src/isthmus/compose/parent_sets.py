@@ -14,6 +14,7 @@ from isthmus.graphs import BoundKnowledge, Knowledge
 from isthmus.objectives import LOCAL_SCORES, LocalScore, ScoreTable, TableBuilder
 from isthmus.objectives.parent_sets import Block
 from isthmus.statistics import Kind, Statistic
+from isthmus.types import Work, completed_within
 
 _CHUNKS = 64
 
@@ -105,6 +106,12 @@ def _threads(jobs: object) -> int | None:
     return (os.cpu_count() or 1) if jobs == -1 else jobs
 
 
+def _bounded(local: LocalScore) -> Work[bool]:
+    """Compute the bound of a score on supersets, which builders then use."""
+    yield from local.ceiling_work()
+    return True
+
+
 def _blocks(
     local: LocalScore,
     known: BoundKnowledge,
@@ -121,9 +128,12 @@ def _blocks(
     found: list[Block] = []
     complete = True
     end = time.monotonic() + share * len(children)
+    bounded = completed_within(_bounded(local), 0.5 * share * len(children)) is not None
     for first in range(0, len(children), threads):
         group = children[first : first + threads]
-        builder = TableBuilder(local, knowledge=known, children=group, jobs=threads, **options)
+        builder = TableBuilder(
+            local, knowledge=known, children=group, jobs=threads, bounded=bounded, **options
+        )
         now = time.monotonic()
         # What a child does not need is left to the others.
         limit = now + (end - now) * threads / (len(children) - first)

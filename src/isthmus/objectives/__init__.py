@@ -13,7 +13,7 @@ from isthmus.objectives.local import LOCAL_SCORES, LocalScore, PythonLocalScore
 from isthmus.objectives.parametric import PARAMETRIC_MODEL, ParametricLoss
 from isthmus.objectives.parent_sets import TableBuilder, list_parent_sets
 from isthmus.objectives.penalised import PenalisedScore
-from isthmus.objectives.score_bound import ScoreBound
+from isthmus.objectives.score_bound import BoundWork, ScoreBound
 from isthmus.objectives.smooth import (
     EDGE_WEIGHTS,
     SECOND_MOMENTS,
@@ -35,6 +35,7 @@ __all__ = [
     "SECOND_MOMENTS",
     "AdditiveLoss",
     "Bernoulli",
+    "BoundWork",
     "Capabilities",
     "Capability",
     "Family",

@@ -22,7 +22,8 @@ from isthmus.errors import MismatchError
 from isthmus.graphs import DAG
 from isthmus.kernels import scoring
 from isthmus.objectives.base import Capabilities, Capability, Objective, Sense
-from isthmus.objectives.score_bound import ScoreBound
+from isthmus.objectives.score_bound import BoundWork, ScoreBound
+from isthmus.types import completed
 
 _SCORE_TYPE = ctypes.CFUNCTYPE(ctypes.c_int64, *(ctypes.c_int64,) * 7)
 
@@ -50,7 +51,7 @@ class LocalScore(Objective):
     equivalent
         Whether Markov-equivalent graphs always have the same total.
     ceiling
-        Returns :attr:`ceiling`; called when it is first used.
+        Computes :attr:`ceiling` in pieces; called when it is first used.
 
     Attributes
     ----------
@@ -69,7 +70,7 @@ class LocalScore(Objective):
         kernel: scoring.LocalScore,
         *,
         equivalent: bool,
-        ceiling: Callable[[], ScoreBound | None] | None = None,
+        ceiling: Callable[[], BoundWork] | None = None,
     ) -> None:
         self.nodes = tuple(nodes)
         self.kernel = kernel
@@ -79,7 +80,13 @@ class LocalScore(Objective):
     @cached_property
     def ceiling(self) -> ScoreBound | None:
         """Upper bound on the scores of supersets of a parent set, if known."""
-        return None if self._make_ceiling is None else self._make_ceiling()
+        return None if self._make_ceiling is None else completed(self._make_ceiling())
+
+    def ceiling_work(self) -> BoundWork:
+        """Compute :attr:`ceiling` in pieces and return it."""
+        if "ceiling" not in self.__dict__ and self._make_ceiling is not None:
+            self.__dict__["ceiling"] = yield from self._make_ceiling()
+        return self.ceiling
 
     @property
     def handle(self) -> tuple[int, int]:
@@ -142,7 +149,7 @@ class PythonLocalScore(LocalScore):
     equivalent
         Whether Markov-equivalent graphs always have the same total.
     ceiling
-        Returns :attr:`ceiling`; called when it is first used.
+        Computes :attr:`ceiling` in pieces; called when it is first used.
     """
 
     def __init__(
@@ -151,7 +158,7 @@ class PythonLocalScore(LocalScore):
         function: Callable[[int, tuple[int, ...]], float],
         *,
         equivalent: bool,
-        ceiling: Callable[[], ScoreBound] | None = None,
+        ceiling: Callable[[], BoundWork] | None = None,
     ) -> None:
         kernel = scoring.python_score(len(nodes), function)
         super().__init__(nodes, kernel, equivalent=equivalent, ceiling=ceiling)

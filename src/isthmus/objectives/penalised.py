@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from isthmus.kernels import scoring
 from isthmus.objectives.local import LocalScore
-from isthmus.objectives.score_bound import ScoreBound
+from isthmus.objectives.score_bound import BoundWork
 
 
 @final
@@ -29,8 +29,8 @@ class PenalisedScore(LocalScore):
     """
 
     def __init__(self, score: LocalScore, prices: NDArray[np.float64]) -> None:
-        def bound() -> ScoreBound | None:
-            inner = score.ceiling
+        def bound() -> BoundWork:
+            inner = yield from score.ceiling_work()
             return None if inner is None else replace(inner, top=inner.top - prices)
 
         kernel = scoring.penalised_score(score.kernel, prices)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, final
+from typing import Any, TypeAlias, final
 
 import numpy as np
 
 from isthmus.kernels import exact
-from isthmus.types import Floats
+from isthmus.types import Floats, Work
 
 
 @final
@@ -73,3 +73,7 @@ class ScoreBound:
             np.ones(d),
             np.zeros(d),
         )
+
+
+BoundWork: TypeAlias = Work["ScoreBound | None"]
+"""The computation of a bound in pieces."""

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.kernels.scoring import DiscreteForm, discrete_score
-from isthmus.objectives import LocalScore, ScoreBound
+from isthmus.objectives import BoundWork, LocalScore, ScoreBound
 from isthmus.statistics import Counts
-from isthmus.types import Floats
+from isthmus.types import Floats, Work
 
 if TYPE_CHECKING:
     from isthmus.statistics.coded import CodedRows
@@ -22,12 +22,14 @@ if TYPE_CHECKING:
 
 _AT_ONCE = 1 << 20
 """Number of codes that are compared at once."""
+_BLOCK = 128
+"""Columns of a matrix that are inverted at once."""
 _MAX_PAIRS = 100
 """Maximum number of variables for entropies given two others: a million numbers."""
 
 
-def likelihood_bound(counts: Counts, each: float) -> ScoreBound:
-    """Return the bound for a log-likelihood minus ``each`` per free parameter.
+def likelihood_bound(counts: Counts, each: float) -> BoundWork:
+    """Compute the bound for a log-likelihood minus ``each`` per free parameter.
 
     The penalty of a superset is at least that of the set, the likelihood is at most that with all
     parents, and a parent adds at most its own conditional entropy.
@@ -37,8 +39,8 @@ def likelihood_bound(counts: Counts, each: float) -> ScoreBound:
     highest = np.zeros(d)
     gain = np.empty((0, 0, 0))
     if counts.joint is not None:
-        highest = _likelihood_given_all(counts.joint)
-        gain = _entropies(counts)
+        highest = yield from _likelihood_given_all(counts.joint)
+        gain = yield from _entropies(counts)
     return ScoreBound(
         top=np.repeat(highest[:, None], d + 1, axis=1),
         weight=np.zeros((1, d)),
@@ -49,14 +51,15 @@ def likelihood_bound(counts: Counts, each: float) -> ScoreBound:
     )
 
 
-def dirichlet_bound(counts: Counts) -> ScoreBound:
-    """Return the bound for BDeu and K2.
+def dirichlet_bound(counts: Counts) -> BoundWork:
+    """Compute the bound for BDeu and K2.
 
     Both are products of predictive probabilities, row by row. The first time that a level of the
     child appears with a configuration of the parents, its probability is at most 1 / r for r
     levels. Each combination in the data therefore costs at least log r, and supersets have more
     combinations.
     """
+    yield
     cards = counts.schema.cardinalities.astype(np.float64)
     d = len(cards)
     if counts.joint is None:
@@ -74,17 +77,22 @@ def dirichlet_bound(counts: Counts) -> ScoreBound:
 
 def gaussian_bound(
     correlation: Floats, log_scale: Floats, tables: tuple[Floats, Floats, Floats], tolerance: float
-) -> ScoreBound:
-    """Return the bound for ``a[k] - b[k] log v(child | parents) - c[k] log det R[parents]``.
+) -> BoundWork:
+    """Compute the bound for ``a[k] - b[k] log v(child | parents) - c[k] log det R[parents]``.
 
     A variance given some variables is at least that given all others, and a determinant is at least
     the product of the variances given all others.
     """
     a, b, c = tables
     d = len(log_scale)
-    lowest = _log_variance_given_all(correlation, tolerance) + log_scale
     if np.ptp(c) > 0:
         return ScoreBound.none(d)
+    precision = yield from _inverse(correlation, 1e3 * tolerance)
+    lowest = np.full(d, np.log(tolerance))
+    if precision is not None:
+        # A lower bound also if the matrix is ill-conditioned.
+        lowest = np.maximum(lowest, -np.log(np.diagonal(precision)) - 1e-6)
+    lowest += log_scale
     weight = c[0] * lowest
     # A set of size k has supersets of each size from k on: take the maximum over sizes.
     values = a[None, :] - b[None, :] * lowest[:, None] - np.arange(d + 1) * weight.min()
@@ -105,14 +113,15 @@ def block_bound(
     half_n: float,
     penalty: float,
     tolerance: float,
-) -> ScoreBound:
-    """Return the bound for scores of blocks of columns."""
+) -> BoundWork:
+    """Compute the bound for scores of blocks of columns."""
     sizes = np.diff(starts).astype(np.float64)
     d = len(sizes)
     lowest = sizes * np.log(tolerance)
-    if np.linalg.eigvalsh(correlation)[0] > 1e3 * tolerance:
-        precision = np.linalg.inv(correlation)
+    precision = yield from _inverse(correlation, 1e3 * tolerance)
+    if precision is not None:
         for v in range(d):
+            yield
             part = precision[starts[v] : starts[v + 1], starts[v] : starts[v + 1]]
             lowest[v] = max(lowest[v], -np.linalg.slogdet(part)[1] - 1e-6)
     return ScoreBound(
@@ -124,17 +133,42 @@ def block_bound(
     )
 
 
-def _log_variance_given_all(correlation: Floats, tolerance: float) -> Floats:
-    """Return the log variance of each column given all others; a lower bound if ill-conditioned."""
-    lowest = np.full(len(correlation), np.log(tolerance))
-    if np.linalg.eigvalsh(correlation)[0] > 1e3 * tolerance:
-        precision = np.diagonal(np.linalg.inv(correlation))
-        lowest = np.maximum(lowest, -np.log(precision) - 1e-6)
-    return lowest
+def _inverse(matrix: Floats, least: float) -> Work[Floats | None]:
+    """Invert a positive definite matrix; None if an eigenvalue may be below ``least``.
+
+    By blocks of columns, since one call of LAPACK on a few thousand columns takes seconds.
+    """
+    d = len(matrix)
+    factor = np.array(matrix)  # becomes the lower Cholesky factor
+    inverse = np.zeros_like(factor)  # of that factor
+    for first in range(0, d, _BLOCK):
+        here, rest = slice(first, min(first + _BLOCK, d)), slice(first + _BLOCK, d)
+        try:
+            corner = np.linalg.cholesky(factor[here, here])
+        except np.linalg.LinAlgError:
+            return None
+        own = np.linalg.inv(corner)
+        below = factor[rest, here] @ own.T
+        for start in range(rest.start, d, _BLOCK):
+            rows = slice(start, min(start + _BLOCK, d))
+            part = below[start - rest.start : rows.stop - rest.start]
+            factor[rows, rest.start : rows.stop] -= part @ below[: rows.stop - rest.start].T
+            yield
+        factor[here, here], factor[rest, here] = corner, below
+        inverse[here, here] = own
+        inverse[here, :first] = -own @ (factor[here, :first] @ inverse[:first, :first])
+        yield
+    product = np.empty_like(inverse)
+    for first in range(0, d, _BLOCK):
+        columns = slice(first, first + _BLOCK)
+        product[:, columns] = inverse[first:].T @ inverse[first:, columns]
+        yield
+    # The smallest eigenvalue is at least one divided by the trace of the inverse.
+    return product if np.trace(product) * least < 1.0 else None
 
 
-def _likelihood_given_all(rows: CodedRows) -> Floats:
-    """Return the maximised log-likelihood of each column given all others."""
+def _likelihood_given_all(rows: CodedRows) -> Work[Floats]:
+    """Compute the maximised log-likelihood of each column given all others."""
     codes, weights = rows.codes, rows.filled().astype(np.float64)
     d, m = codes.shape
     rng = np.random.default_rng(0)
@@ -144,6 +178,7 @@ def _likelihood_given_all(rows: CodedRows) -> Floats:
     joint = _sum_n_log_n(codes, None, row_hashes, weights)
     likelihoods = np.empty(d)
     for v in range(d):
+        yield
         given = _sum_n_log_n(codes, v, row_hashes ^ hashes[v], weights)
         # Zero is always a valid bound; it is used if two different rows have the same hash.
         likelihoods[v] = 0.0 if given is None or joint is None else min(0.0, joint - given + 1e-9)
@@ -172,8 +207,8 @@ def _sum_n_log_n(
     return float((totals * np.log(totals)).sum())
 
 
-def _entropies(counts: Counts) -> Floats:
-    """Return the entropy times n of each column given one and given two other columns."""
+def _entropies(counts: Counts) -> Work[Floats]:
+    """Compute the entropy times n of each column given one and given two other columns."""
     assert counts.joint is not None
     local = _count_score(counts, counts.joint, DiscreteForm.LIKELIHOOD)
     d = len(local.nodes)
@@ -182,12 +217,15 @@ def _entropies(counts: Counts) -> Floats:
     for j in range(d):
         others = [p for p in range(d) if p != j]
         values = -local.extensions(j, (), others)
+        yield
         entropies[j, j if pairs else 0, j] = values[0]
         for i, p in enumerate(others):
             if pairs:
                 given = -local.extensions(j, [p], others[:i])
                 entropies[others[:i], p, j] = entropies[p, others[:i], j] = given[1:]
                 entropies[p, p, j] = given[0]
+                if i % 8 == 7:
+                    yield
             else:
                 entropies[p, 0, j] = values[1 + i]
     return np.maximum(entropies, 0.0)

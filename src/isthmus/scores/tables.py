@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from isthmus.kernels.scoring import DiscreteForm, discrete_score
-from isthmus.objectives import LocalScore, PythonLocalScore, ScoreBound
+from isthmus.objectives import BoundWork, LocalScore, PythonLocalScore
 from isthmus.statistics import Counts
 from isthmus.types import Integers
 
@@ -21,7 +21,7 @@ def bind_counts(
     table_score: TableScore,
     *,
     equivalent: bool,
-    ceiling: Callable[[], ScoreBound] | None = None,
+    ceiling: Callable[[], BoundWork] | None = None,
 ) -> LocalScore:
     """Bind a score to counts: to the joint rows if they are available, otherwise to single tables.
 

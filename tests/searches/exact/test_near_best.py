@@ -24,8 +24,8 @@ from isthmus.searches.exact.clusters import ClusterConstraints
 from isthmus.searches.exact.components import decompose
 from isthmus.searches.exact.ilp import ILP
 from isthmus.searches.exact.near_best import graphs_around
-from isthmus.searches.exact.table_stage import finish
 from isthmus.testing import enumerate_dags
+from isthmus.types import completed
 
 SCIP = pytest.mark.skipif(find_spec("pyscipopt") is None, reason="the extra [ilp] is not there")
 both = pytest.mark.parametrize("make", [AStar, pytest.param(ILP, marks=SCIP)])
@@ -115,15 +115,15 @@ def test_they_agree(seed: int) -> None:
 
 def test_graphs_around_a_graph() -> None:
     local = discrete_score(BDeu(), 1, 60, 4)
-    (part,) = finish(decompose(list_parent_sets(local, slack=1e6), 1e6))
+    (part,) = completed(decompose(list_parent_sets(local, slack=1e6), 1e6))
     empty = tuple(next(i for i, one in enumerate(lines) if not one[0]) for lines in part.lists)
-    found = finish(graphs_around(part, empty, 1000))
+    found = completed(graphs_around(part, empty, 1000))
     # Every graph can be reached; each of them is one, and comes once.
     assert len(found) == len(set(found)) == 543
     for graph in found:
         masks = [lines[i][0] for lines, i in zip(part.lists, graph, strict=True)]
         DAG.from_parents(local.nodes, [[p for p in range(4) if mask >> p & 1] for mask in masks])
-    few = finish(graphs_around(part, empty, 5))
+    few = completed(graphs_around(part, empty, 5))
     values = [sum(part.lists[v][i][1] for v, i in enumerate(graph)) for graph in few]
     assert len(set(few)) == 5
     assert max(values) > local.total(DAG.from_parents(local.nodes, [()] * 4))

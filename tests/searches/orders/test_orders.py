@@ -19,11 +19,12 @@ from isthmus.results import Ending
 from isthmus.scores import BIC, BDeu, GaussianBIC
 from isthmus.searches import Boss, Search, SearchResult, drive
 from isthmus.searches.exact.astar import AStar
-from isthmus.searches.exact.table_stage import finish, settle
+from isthmus.searches.exact.table_stage import settle
 from isthmus.searches.orders.asobs import ASOBS
 from isthmus.searches.orders.obs import OBS
 from isthmus.searches.orders.table_orders import OrderSearchState
 from isthmus.testing import check_search
+from isthmus.types import completed
 
 pytestmark = pytest.mark.filterwarnings("ignore::isthmus.errors.DataWarning")
 
@@ -134,7 +135,7 @@ def slow_total(table: ScoreTable, order: list[int]) -> float:
 
 def at(table: ScoreTable, order: Any) -> TableRun:
     run = TableRun(ScoreLines(table.starts, table.sets, table.scores), np.asarray(order))
-    finish(settle(run))
+    completed(settle(run))
     return run
 
 
@@ -149,7 +150,7 @@ def test_a_window_goes_to_its_best_place(seed: int, size: int) -> None:
         run = at(table, order)
         begin = order.tolist().index(first)
         run.sweep(np.array([first]), size)
-        finish(settle(run))
+        completed(settle(run))
         base = slow_total(table, order.tolist())
         best = base
         if begin + size <= d:
@@ -189,7 +190,7 @@ def test_acyclic_selection(seed: int) -> None:
         total += score
     run = at(table, order)
     run.select()
-    finish(settle(run))
+    completed(settle(run))
     after = slow_total(table, run.order.tolist())
     assert sorted(run.order.tolist()) == list(range(9))
     place = {v: i for i, v in enumerate(run.order.tolist())}
@@ -251,18 +252,18 @@ def test_missing_sets_are_looked_for_along_an_order() -> None:
         known = Knowledge(required=[("x1", "x2")], forbidden=[("x3", "x4")]).bind(local.nodes)
         rng = np.random.default_rng(seed)
         orders = OrderSearchState(local, known, rng, max_parents=most, sets=None)
-        finish(orders.prepare())
+        completed(orders.prepare())
         poor = orders.table.restrict(known, 1)
         orders._stage.table = replace(poor, complete=False)
-        finish(orders._index())
+        completed(orders._index())
         assert orders.can_refine
         order = orders.draw()
-        run = finish(orders.begin(order))
+        run = completed(orders.begin(order))
         before = run.total
-        assert finish(orders.refine(run))
-        while finish(orders.refine(finish(orders.begin(order)))):
+        assert completed(orders.refine(run))
+        while completed(orders.refine(completed(orders.begin(order)))):
             pass
-        state = finish(orders.begin(order))
+        state = completed(orders.begin(order))
         assert state.total > before + 1.0
         for place, v in enumerate(order.tolist()):
             parents = set(orders.table.members(int(state.lines[v])))

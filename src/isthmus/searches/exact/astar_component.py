@@ -12,8 +12,7 @@ from isthmus.kernels.exact import OrderGraph
 from isthmus.objectives.table import Words
 from isthmus.searches.exact.components import Choice, Component, PartSearch
 from isthmus.searches.exact.near_best import enumerate_near_best
-from isthmus.searches.exact.table_stage import Steps
-from isthmus.types import Floats
+from isthmus.types import Floats, Work
 
 _SINGLE = 12
 """Components up to this size use one pattern, which is dynamic programming."""
@@ -114,7 +113,7 @@ class ComponentSearch(PartSearch):
         return f"{self._graph.expanded} states of a component of {size} nodes"
 
 
-def group_nodes(part: Component, max_size: int) -> Steps[list[list[int]]]:
+def group_nodes(part: Component, max_size: int) -> Work[list[list[int]]]:
     """Group nodes that compete with each other into the same pattern, as far as they fit."""
     m = len(part)
     if m <= min(max_size, _SINGLE):
@@ -145,7 +144,7 @@ def _loss_without(masks: Words, scores: Floats, m: int) -> Floats:
     return loss
 
 
-def _merge_groups(weight: Floats, room: int) -> Steps[list[list[int]]]:
+def _merge_groups(weight: Floats, room: int) -> Work[list[list[int]]]:
     """Merge the two groups with the largest mean weight, as long as any two fit together."""
     m = len(weight)
     groups: list[list[int]] = [[v] for v in range(m)]
@@ -171,7 +170,7 @@ def _tie(weight: Floats, a: list[int], b: list[int]) -> float:
     return float(weight[np.ix_(a, b)].sum()) / min(len(a), len(b))
 
 
-def renumber(part: Component, order: list[int]) -> Steps[Component]:
+def renumber(part: Component, order: list[int]) -> Work[Component]:
     """Put the nodes of a component of at most 64 nodes in another order."""
     starts, sets, index = [0], [], []
     one = np.uint64(1)

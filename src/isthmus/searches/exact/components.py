@@ -14,8 +14,7 @@ import numpy as np
 from isthmus.kernels.exact import Decomposition
 from isthmus.objectives import ScoreTable
 from isthmus.objectives.table import Words
-from isthmus.searches.exact.table_stage import Steps
-from isthmus.types import Floats, Integers
+from isthmus.types import Floats, Integers, Work
 
 Line = tuple[int, float, int]
 """A parent set as a bit mask, its score, and its line in the table."""
@@ -112,7 +111,7 @@ class PartSearch(ABC):
         """Report progress."""
 
 
-def decompose(table: ScoreTable, slack: float = 0.0) -> Steps[list[Component]]:
+def decompose(table: ScoreTable, slack: float = 0.0) -> Work[list[Component]]:
     """Split the nodes into strongly connected components of the graph of possible parents.
 
     Fan, Malone and Yuan 2014. Parents outside a component can precede it in every relevant order,

@@ -10,8 +10,7 @@ import numpy as np
 from isthmus.searches.exact.clusters import ClusterConstraints
 from isthmus.searches.exact.components import Choice, Component, PartSearch
 from isthmus.searches.exact.near_best import MARGIN, Ranking, graphs_around
-from isthmus.searches.exact.table_stage import Steps
-from isthmus.types import Floats, Integers
+from isthmus.types import Floats, Integers, Work
 
 _SLICE = 0.3
 """Seconds that SCIP runs in one step."""
@@ -99,7 +98,7 @@ class Program(PartSearch):
             if not self._finished:
                 yield
 
-    def _build(self) -> Steps[None]:
+    def _build(self) -> Work[None]:
         """Add a column per parent set, a row per node, and the cluster constraints."""
         from pyscipopt import quicksum
 
@@ -129,7 +128,7 @@ class Program(PartSearch):
             needscons=False,
         )
 
-    def _start(self, lines: list[int], networks: int) -> Steps[None]:
+    def _start(self, lines: list[int], networks: int) -> Work[None]:
         """Give SCIP the known graph, or the ranking the graphs around it."""
         from pyscipopt.scip import PY_SCIP_PARAMSETTING
 

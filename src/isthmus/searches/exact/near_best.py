@@ -11,7 +11,7 @@ from typing import final
 from isthmus.graphs.bits import bits
 from isthmus.graphs.order import reach
 from isthmus.searches.exact.components import Choice, Component
-from isthmus.searches.exact.table_stage import Steps
+from isthmus.types import Work
 
 _SLICE = 0.01
 """Seconds between two pauses."""
@@ -21,7 +21,7 @@ MARGIN = 1e-6
 
 def enumerate_near_best(
     part: Component, value_of: Callable[[int], float | None], floor: float, most: int
-) -> Steps[list[Choice]]:
+) -> Work[list[Choice]]:
     """List the best graphs of one component.
 
     Each graph is decomposed sink by sink, always removing the sink with the highest number, so that
@@ -60,7 +60,7 @@ class _Enumeration:
         self._count = 0
         self._pause = time.monotonic() + _SLICE
 
-    def visit(self, left: int, barred: int, sure: float) -> Steps[None]:
+    def visit(self, left: int, barred: int, sure: float) -> Work[None]:
         """Choose a sink among the nodes that are left, and its parents, in all ways."""
         if not left:
             self._keep(sure)
@@ -142,7 +142,7 @@ def combine(first: list[Choice], second: list[Choice], most: int, slack: float) 
 
 def graphs_around(
     part: Component, start: tuple[int, ...], most: int
-) -> Steps[list[tuple[int, ...]]]:
+) -> Work[list[tuple[int, ...]]]:
     """Find good graphs near a given one, as a lower bound for the ranking.
 
     Each step changes the parents of one node or reverses an edge, starting from the best graph that

@@ -18,14 +18,8 @@ from isthmus.searches.base import Run, SearchResult
 from isthmus.searches.claims import best_graph
 from isthmus.searches.exact.components import Choice, Component, PartSearch, decompose
 from isthmus.searches.exact.near_best import combine
-from isthmus.searches.exact.table_stage import (
-    Steps,
-    TableLines,
-    TableStage,
-    first_graph,
-    parents_of,
-)
-from isthmus.types import Integers
+from isthmus.searches.exact.table_stage import TableLines, TableStage, first_graph, parents_of
+from isthmus.types import Integers, Work
 
 _FIRST_SLACK = 3.0
 _LARGEST_SLACK = 1e6
@@ -139,7 +133,7 @@ class ExactRun(Run[SearchResult]):
             self._stage.restart(self._slack)
             self._begin()
 
-    def _prepare(self) -> Steps[list[Component]]:
+    def _prepare(self) -> Work[list[Component]]:
         """Find a first graph and split the table; return the components, the smallest last."""
         lines = TableLines(self._table)
         yield from lines.prepare()
@@ -158,7 +152,7 @@ class ExactRun(Run[SearchResult]):
         self._waiting = sorted(parts, key=lambda part: -len(part))
         return self._waiting
 
-    def _solve(self, part: Component) -> Steps[None]:
+    def _solve(self, part: Component) -> Work[None]:
         self._search = search = self._open(part)
         done = False
         while not done:

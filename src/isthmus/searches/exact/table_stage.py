@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import heapq
 import time
-from collections.abc import Generator, Sequence
-from typing import TypeVar, final
+from collections.abc import Sequence
+from typing import final
 
 import numpy as np
 
@@ -16,16 +16,11 @@ from isthmus.objectives import LOCAL_SCORES, PARENT_SETS, LocalScore, ScoreTable
 from isthmus.objectives.table import unpack
 from isthmus.results.details import ExactDetails
 from isthmus.searches.base import SearchResult
-from isthmus.types import Integers
+from isthmus.types import Integers, Work, completed
 
 _SWEEPS = 50
 _CLOSING = 0.1
 """Seconds for completing a table, and for a graph of it, when the user already waits."""
-
-ValueT = TypeVar("ValueT")
-
-Steps = Generator[None, None, ValueT]
-"""Long work in short steps, with a value at the end."""
 
 
 @final
@@ -55,24 +50,26 @@ class TableStage:
         if not self.given:
             self._slack, self._builder, self.table = slack, None, None
 
-    def steps(self) -> Steps[ScoreTable]:
+    def steps(self) -> Work[ScoreTable]:
         """List the parent sets; return the table."""
         while self.table is None:
-            builder = self._builder or self._begin()
-            if builder.step():
-                self.table = builder.table()
+            if self._builder is None:
+                yield from LOCAL_SCORES.require(self._objective).ceiling_work()
+                self._builder = self._builder_of(bounded=True)
+            if self._builder.step():
+                self.table = self._builder.table()
             yield
         return self.table
 
-    def _begin(self) -> TableBuilder:
-        self._builder = TableBuilder(
+    def _builder_of(self, *, bounded: bool) -> TableBuilder:
+        return TableBuilder(
             LOCAL_SCORES.require(self._objective),
             max_parents=self._max_parents,
             knowledge=self._knowledge,
             slack=self._slack,
             quota=self._quota,
+            bounded=bounded,
         )
-        return self._builder
 
     def describe(self) -> tuple[str, float | None]:
         """Report progress."""
@@ -86,16 +83,17 @@ class TableStage:
         """Return the table, or one of the sets listed so far, soon."""
         if self.table is not None:
             return self.table
-        return (self._builder or self._begin()).so_far(_CLOSING)
+        # The bound of the score may not be known yet, and takes long.
+        return (self._builder or self._builder_of(bounded=False)).so_far(_CLOSING)
 
     def fallback(self, rng: np.random.Generator) -> SearchResult:
         """Return a graph of the parent sets listed so far, soon."""
         table = self.so_far()
         end = time.monotonic() + _CLOSING
         lines = TableLines(table)
-        finish(lines.prepare())
+        completed(lines.prepare())
         run = TableRun(lines.kernel, lines.draw(rng))
-        finish(settle(run))
+        completed(settle(run))
         for _ in climb(run, rng, _SWEEPS):
             if time.monotonic() > end:
                 break
@@ -115,7 +113,7 @@ class TableLines:
             np.ascontiguousarray(table.scores, np.float64),
         )
 
-    def prepare(self) -> Steps[None]:
+    def prepare(self) -> Work[None]:
         """Build the index."""
         try:
             while not self.kernel.prepare():
@@ -153,23 +151,13 @@ class TableLines:
         return np.array(order, np.int64)
 
 
-def finish(steps: Steps[ValueT]) -> ValueT:
-    """Do all steps at once and return the value."""
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            value: ValueT = end.value
-            return value
-
-
-def settle(run: TableRun) -> Steps[None]:
+def settle(run: TableRun) -> Work[None]:
     """Finish the current job of a run."""
     while not run.step():
         yield
 
 
-def climb(run: TableRun, rng: np.random.Generator, max_sweeps: int) -> Steps[float]:
+def climb(run: TableRun, rng: np.random.Generator, max_sweeps: int) -> Work[float]:
     """Move each node to its best position until no move improves the score; return the gain."""
     total = 0.0
     for _ in range(max_sweeps):
@@ -183,7 +171,7 @@ def climb(run: TableRun, rng: np.random.Generator, max_sweeps: int) -> Steps[flo
 
 def first_graph(
     lines: TableLines, rng: np.random.Generator, starts: int = 5
-) -> Steps[tuple[Integers, float]]:
+) -> Work[tuple[Integers, float]]:
     """Climb over orders from random starts; return a line per node and the total score."""
     best_lines: Integers = np.full(len(lines.table.nodes), -1, np.int64)
     best = -np.inf

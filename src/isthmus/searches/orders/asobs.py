@@ -13,9 +13,9 @@ from isthmus.kernels.table_orders import TableRun
 from isthmus.objectives import LOCAL_SCORES, PARENT_SETS, LocalScore, ScoreTable
 from isthmus.options import require_integer
 from isthmus.searches.base import Accepts, Run, Search, SearchResult
-from isthmus.searches.exact.table_stage import Steps, settle
+from isthmus.searches.exact.table_stage import settle
 from isthmus.searches.orders.table_orders import OrderSearchState
-from isthmus.types import Integers
+from isthmus.types import Integers, Work
 
 _CHUNK = 32
 """Windows that are moved before the gains are added up."""
@@ -102,7 +102,7 @@ class _ASOBSRun(Run[SearchResult]):
             self._start += 1
             yield from self._search(self._orders.draw())
 
-    def _search(self, order: Integers) -> Steps[None]:
+    def _search(self, order: Integers) -> Work[None]:
         """Climb from an order, then from perturbations of the best one, until none helps."""
         local = yield from self._climb(order)
         failed = 0
@@ -113,7 +113,7 @@ class _ASOBSRun(Run[SearchResult]):
                 # If the score is equal, move along the plateau.
                 local = order, total
 
-    def _climb(self, order: Integers) -> Steps[tuple[Integers, float]]:
+    def _climb(self, order: Integers) -> Work[tuple[Integers, float]]:
         """Move windows until nothing improves the score; return the order and its score."""
         orders = self._orders
         self._run = yield from orders.begin(order)
@@ -134,7 +134,7 @@ class _ASOBSRun(Run[SearchResult]):
         self._run = None
         return order, self._total
 
-    def _move_windows(self, run: TableRun) -> Steps[None]:
+    def _move_windows(self, run: TableRun) -> Work[None]:
         """Move windows, small ones first, until no move or selection improves the score."""
         size = 1
         while True:
@@ -164,7 +164,7 @@ class _ASOBSRun(Run[SearchResult]):
         perturbed[begin : begin + length] = rng.permutation(perturbed[begin : begin + length])
         return perturbed
 
-    def _select(self) -> Steps[bool]:
+    def _select(self) -> Work[bool]:
         """Let nodes also choose later nodes as parents; return whether the score improved."""
         run = self._run
         assert run is not None

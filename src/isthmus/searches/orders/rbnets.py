@@ -15,10 +15,10 @@ from isthmus.kernels.table_orders import SwapSearch
 from isthmus.objectives import LOCAL_SCORES, PARENT_SETS, LocalScore, ScoreTable
 from isthmus.results.details import RBNetsDetails
 from isthmus.searches.base import Accepts, Run, Search, SearchResult
-from isthmus.searches.exact.table_stage import Steps, climb
+from isthmus.searches.exact.table_stage import climb
 from isthmus.searches.orders.rbnets_walks import Replay, Visits, Walks
 from isthmus.searches.orders.table_orders import OrderSearchState
-from isthmus.types import Integers
+from isthmus.types import Integers, Work
 
 _SWEEPS = 20
 _WARM_STARTS = 3
@@ -175,7 +175,7 @@ class _RBNetsRun(Run[SearchResult]):
             yield from self._end_episode()
         yield from self._walk_greedily()
 
-    def _prepare(self) -> Steps[None]:
+    def _prepare(self) -> Work[None]:
         options, orders = self._options, self._orders
         d = len(orders.nodes)
         self._walks = Walks(orders.lines.kernel, self._variant.walks)
@@ -203,7 +203,7 @@ class _RBNetsRun(Run[SearchResult]):
         if self._variant.warm_start:
             yield from self._start_warm()
 
-    def _start_warm(self) -> Steps[None]:
+    def _start_warm(self) -> Work[None]:
         """Train on local optima of swaps of neighbours."""
         orders, d = self._orders, len(self._orders.nodes)
         for _ in range(_WARM_STARTS):
@@ -216,7 +216,7 @@ class _RBNetsRun(Run[SearchResult]):
             orders.keep(swaps.order, swaps.score)
         self._warm = orders.score
 
-    def _remember(self, order: Integers) -> Steps[None]:
+    def _remember(self, order: Integers) -> Work[None]:
         """Add the transitions of an order to the replay buffer."""
         walk = Walks(self._orders.lines.kernel, 1)
         for v in order.tolist():
@@ -261,7 +261,7 @@ class _RBNetsRun(Run[SearchResult]):
             self._visits.count(key, int(actions[e]), values.shape[1])
         return actions
 
-    def _end_episode(self) -> Steps[None]:
+    def _end_episode(self) -> Work[None]:
         walks, orders = self._walks, self._orders
         self._episode += 1
         best = int(np.argmax(walks.totals))
@@ -276,7 +276,7 @@ class _RBNetsRun(Run[SearchResult]):
             yield from self._remember(run.order)
         walks.restart()
 
-    def _walk_greedily(self) -> Steps[None]:
+    def _walk_greedily(self) -> Work[None]:
         """Walk by the values of the network alone."""
         walk = Walks(self._orders.lines.kernel, 1)
         while not walk.ended:

@@ -12,15 +12,8 @@ from isthmus.kernels.table_orders import TableRun
 from isthmus.objectives import LOCAL_SCORES, LocalScore, ScoreTable
 from isthmus.results.details import OrderDetails, SearchDetails
 from isthmus.searches.base import SearchResult
-from isthmus.searches.exact.table_stage import (
-    Steps,
-    TableLines,
-    TableStage,
-    finish,
-    parents_of,
-    settle,
-)
-from isthmus.types import Integers
+from isthmus.searches.exact.table_stage import TableLines, TableStage, parents_of, settle
+from isthmus.types import Integers, Work, completed
 
 _NOISE = 1e-12
 """Gains up to this fraction of the score are rounding errors."""
@@ -66,12 +59,12 @@ class OrderSearchState:
         assert self._lines is not None
         return self._lines
 
-    def prepare(self) -> Steps[None]:
+    def prepare(self) -> Work[None]:
         """List the parent sets if the table is not given, and index it."""
         yield from self._stage.steps()
         yield from self._index()
 
-    def _index(self) -> Steps[None]:
+    def _index(self) -> Work[None]:
         lines = TableLines(self.table)
         yield from lines.prepare()
         self._lines = lines
@@ -81,7 +74,7 @@ class OrderSearchState:
         """Whether the table may lack sets and there is a score to find them."""
         return LOCAL_SCORES.of(self._objective) is not None and not self.table.complete
 
-    def refine(self, run: TableRun) -> Steps[bool]:
+    def refine(self, run: TableRun) -> Work[bool]:
         """Look for better parents along an order than those listed, and add them to the table.
 
         Parents are added and removed one by one. For each better set, the best sets without one of
@@ -104,7 +97,7 @@ class OrderSearchState:
 
     def _without_one(
         self, v: int, before: Integers, parents: tuple[int, ...]
-    ) -> Steps[list[tuple[tuple[int, ...], float]]]:
+    ) -> Work[list[tuple[tuple[int, ...], float]]]:
         local = LOCAL_SCORES.require(self._objective)
         sets = []
         for p in parents:
@@ -116,7 +109,7 @@ class OrderSearchState:
 
     def _better(
         self, v: int, before: Integers, parents: tuple[int, ...], score: float
-    ) -> Steps[tuple[tuple[int, ...], float]]:
+    ) -> Work[tuple[tuple[int, ...], float]]:
         """Improve a parent set by single changes, among the nodes before ``v``."""
         local = LOCAL_SCORES.require(self._objective)
         required, forbidden = self._knowledge.required[:, v], self._knowledge.forbidden[:, v]
@@ -143,7 +136,7 @@ class OrderSearchState:
         """Draw an order in which required parents come before their children."""
         return self.lines.draw(self.rng)
 
-    def begin(self, order: Integers) -> Steps[TableRun]:
+    def begin(self, order: Integers) -> Work[TableRun]:
         """Return a run at an order."""
         run = TableRun(self.lines.kernel, order)
         yield from settle(run)
@@ -161,7 +154,7 @@ class OrderSearchState:
         """Return the graph of the best order, or one of the sets listed so far if there is none."""
         if self.order is None or self._lines is None:
             return self._stage.fallback(self.rng)
-        lines = finish(self.begin(self.order)).lines
+        lines = completed(self.begin(self.order)).lines
         record = details(
             order=tuple(self.nodes[v] for v in self.order.tolist()),
             parent_sets=len(self.table),
