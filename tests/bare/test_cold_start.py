@@ -1,0 +1,46 @@
+"""The first `learn` of a fresh process is as quick as the second, apart from imports."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+TABLES = {
+    "categories": """
+rain = rng.random(2_000) < 0.3
+sprinkler = rng.random(2_000) < 0.4
+wet = (rain & (rng.random(2_000) < 0.9)) | (sprinkler & (rng.random(2_000) < 0.8))
+table = {"rain": rain, "sprinkler": sprinkler, "wet": wet, "slippery": wet & (rain | sprinkler)}
+""",
+    "numbers": """
+x = rng.normal(size=(1_000, 12))
+x[:, 1:] += x[:, :-1]
+table = {f"v{i}": x[:, i] for i in range(12)}
+""",
+}
+
+PROGRAM = """
+import time, warnings
+import numpy as np
+import isthmus as ist
+warnings.simplefilter("ignore")
+rng = np.random.default_rng(7)
+{table}
+for _ in range(2):
+    start = time.process_time()
+    ist.learn(table)
+    print(time.process_time() - start)
+"""
+
+
+@pytest.mark.timing
+@pytest.mark.parametrize("table", TABLES)
+def test_cold_start(table: str) -> None:
+    program = PROGRAM.format(table=TABLES[table])
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    first, second = map(float, done.stdout.split())
+    assert first - second < 0.3
