@@ -20,7 +20,7 @@ import numpy as np
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE.parent / "results"
 PACKAGES = (
-    "causal-learn", "dagma", "isthmus", "numba", "numpy", "pandas", "pgmpy", "pyagrum",
+    "causal-learn", "dagma", "isthmus", "numpy", "pandas", "pgmpy", "pyagrum",
     "pybnesian", "scipy", "torch",
 )  # fmt: skip
 ONE_THREAD = dict.fromkeys(

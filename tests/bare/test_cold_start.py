@@ -35,12 +35,13 @@ for _ in range(2):
 """
 
 
+# Numbers need SciPy's special functions, whose import alone takes 0.2 to 0.3 seconds.
 @pytest.mark.timing
-@pytest.mark.parametrize("table", TABLES)
-def test_cold_start(table: str) -> None:
+@pytest.mark.parametrize(("table", "limit"), [("categories", 0.3), ("numbers", 0.6)])
+def test_cold_start(table: str, limit: float) -> None:
     program = PROGRAM.format(table=TABLES[table])
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     first, second = map(float, done.stdout.split())
-    assert first - second < 0.3
+    assert first - second < limit

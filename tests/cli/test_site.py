@@ -14,7 +14,7 @@ from isthmus.cli.strategies import admm_from
 from isthmus.errors import MissingExtraError
 from isthmus.federated import DynamicADMM, LinearADMM, PerceptronADMM, Stiffness
 from isthmus.federated.admm.model_choice import model_of
-from isthmus.numerics import perceptron
+from isthmus.neural import perceptron
 from isthmus.parties import FileLedger, Identity, Study
 from isthmus.parties.agreement.cards import Card, Folder
 from isthmus.parties.transport.base import SiteState
@@ -164,7 +164,7 @@ def test_a_dry_run_says_what_is_not_installed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def missing(*_: object) -> None:
-        raise MissingExtraError("jax", "numerics", "A neural network")
+        raise MissingExtraError("jax", "neural", "A neural network")
 
     folder = drafted(VARIABLES, "--method", "admm", "--networks")
     home, study = folder / "east", folder / "study"
@@ -172,7 +172,7 @@ def test_a_dry_run_says_what_is_not_installed(
     monkeypatch.setattr(perceptron, "value_and_gradient", missing)
     data = table(folder / "east.csv")
     assert run("site", "dry-run", home, study, "--data", data) == ExitCode.REFUSED
-    assert "isthmus[numerics]" in capsys.readouterr().out
+    assert "isthmus[neural]" in capsys.readouterr().out
 
 
 def test_a_dry_run_of_a_series(

@@ -29,7 +29,7 @@ from isthmus.federated import (
 )
 from isthmus.federated.admm.site_state import restore_client, save_client
 from isthmus.federated.admm.steps import Pull, Turn, iterate
-from isthmus.numerics import perceptron
+from isthmus.neural import perceptron
 from isthmus.parties.requests import read_request
 from isthmus.searches.continuous.acyclicity import exponential
 from isthmus.sources import Federation

@@ -101,7 +101,7 @@ def test_local_scores_are_pickled_as_score_and_statistics(
             local.extensions(child, others[:1], others[1:]),
         )
     if copier is by_pickle:
-        assert str(local.handle[0]).encode() not in pickle.dumps(local)
+        assert str(local.kernel.handle[0]).encode() not in pickle.dumps(local)
 
 
 def test_a_local_score_made_by_hand_says_why_it_cannot_be_pickled() -> None:

@@ -6,11 +6,9 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from isthmus.numerics.compiling import while_compiling
 from isthmus.searches import Progress
 
 _PATIENCE = 1.0
-_COMPILING = "compiling, once on this machine: some ten to thirty seconds ..."
 
 
 @contextmanager
@@ -42,8 +40,7 @@ def reporter_for(
         )
 
     try:
-        with while_compiling(lambda: write(_COMPILING)):
-            yield show
+        yield show
     finally:
         if width:
             sys.stderr.write("\r" + " " * width + "\r")

@@ -10,7 +10,6 @@ pickled and copied as its :class:`Recipe`: the score and the statistics that it 
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, final
@@ -24,8 +23,6 @@ from isthmus.kernels import scoring
 from isthmus.objectives.base import Capabilities, Capability, Objective, Sense
 from isthmus.objectives.score_bound import BoundWork, ScoreBound
 from isthmus.types import completed
-
-_SCORE_TYPE = ctypes.CFUNCTYPE(ctypes.c_int64, *(ctypes.c_int64,) * 7)
 
 
 class Recipe(NamedTuple):
@@ -87,14 +84,6 @@ class LocalScore(Objective):
         if "ceiling" not in self.__dict__ and self._make_ceiling is not None:
             self.__dict__["ceiling"] = yield from self._make_ceiling()
         return self.ceiling
-
-    @property
-    def handle(self) -> tuple[int, int]:
-        """Addresses of a C function and of its data; see ``isthmus.kernels.scoring``."""
-        return self.kernel.handle
-
-    def raise_failure(self) -> None:
-        """Raise the exception of a failed call through :attr:`handle`."""
 
     @final
     def extensions(
@@ -162,34 +151,3 @@ class PythonLocalScore(LocalScore):
     ) -> None:
         kernel = scoring.python_score(len(nodes), function)
         super().__init__(nodes, kernel, equivalent=equivalent, ceiling=ceiling)
-        self._failure: BaseException | None = None
-        self._callback = _SCORE_TYPE(self._called)
-
-    @property
-    def handle(self) -> tuple[int, int]:
-        """Address of a C function that calls the Python function."""
-        return ctypes.cast(self._callback, ctypes.c_void_p).value or 0, 0
-
-    def raise_failure(self) -> None:
-        """Raise the exception of the Python function that was called by a compiled search."""
-        if self._failure is not None:
-            failure, self._failure = self._failure, None
-            raise failure
-
-    def _called(
-        self, data: int, child: int, parents: int, k: int, candidates: int, m: int, out: int
-    ) -> int:
-        # An exception cannot cross a C frame: store it and tell the search to stop.
-        try:
-            values = self.extensions(child, _ints_at(parents, k), _ints_at(candidates, m))
-            ctypes.memmove(out, values.ctypes.data, values.nbytes)
-        except BaseException as failure:  # noqa: BLE001 - raised again by raise_failure
-            self._failure = failure
-            return 1
-        return 0
-
-
-def _ints_at(address: int, count: int) -> list[int]:
-    if count == 0:
-        return []
-    return list((ctypes.c_int64 * count).from_address(address))

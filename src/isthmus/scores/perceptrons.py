@@ -34,7 +34,7 @@ class Perceptrons(Score[Rows, ParametricLoss]):
     A common unit therefore does not matter, and weights, penalties and ``ridge`` are in units of
     the noise. The weight of an edge is the norm of the weights from the cause to the hidden layer
     of the effect (Zheng et al. 2020, arXiv 1909.13189). The score needs rows, and JAX: install the
-    extra ``numerics``.
+    extra ``neural``.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class PerceptronLoss(ParametricLoss):
     def __init__(
         self, names: tuple[str, ...], rows: Floats, unit: float, options: Perceptrons
     ) -> None:
-        from isthmus.numerics import perceptron
+        from isthmus.neural import perceptron
 
         d = len(names)
         self.nodes = names
@@ -84,7 +84,7 @@ class PerceptronLoss(ParametricLoss):
         self._evaluate = perceptron.evaluation(rows, options.hidden, options.ridge)
 
     def start(self, rng: np.random.Generator) -> Floats:
-        from isthmus.numerics import perceptron
+        from isthmus.neural import perceptron
 
         return perceptron.drawn(len(self.nodes), self._hidden, rng)
 
@@ -97,7 +97,7 @@ class PerceptronLoss(ParametricLoss):
     def refit(
         self, target: int, parents: Sequence[int], start: Floats | NodeModel
     ) -> Work[NodeModel]:
-        from isthmus.numerics import perceptron_nodes
+        from isthmus.neural import perceptron_nodes
 
         hidden, ridge = self._hidden, self._options.ridge
         inputs, seen = self._rows[:, list(parents)], self._rows[:, target]

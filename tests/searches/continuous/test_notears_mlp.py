@@ -14,7 +14,7 @@ import isthmus as ist
 from isthmus import simulate
 from isthmus.errors import DataError, MismatchError
 from isthmus.graphs import Knowledge
-from isthmus.numerics import perceptron
+from isthmus.neural import perceptron
 from isthmus.objectives import ParametricLoss
 from isthmus.results import Ending
 from isthmus.scores import perceptrons

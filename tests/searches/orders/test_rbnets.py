@@ -48,7 +48,7 @@ def legal(row: NDArray[Any], needed: NDArray[np.bool_]) -> list[int]:
 
 
 def test_targets_of_double_learning_one_by_one() -> None:
-    from isthmus.numerics.dqn import Batch, QNetwork
+    from isthmus.neural.dqn import Batch, QNetwork
 
     d = 4
     needed = np.zeros((d, d), np.bool_)
@@ -84,7 +84,7 @@ def test_targets_of_double_learning_one_by_one() -> None:
 
 
 def test_learning_reaches_what_is_asked_for() -> None:
-    from isthmus.numerics.dqn import Batch, QNetwork
+    from isthmus.neural.dqn import Batch, QNetwork
 
     network = QNetwork(
         np.zeros((3, 3), np.bool_),
@@ -228,7 +228,7 @@ def test_shaping_keeps_the_best_orders() -> None:
 def test_without_jax(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "jax", None)
     table = list_parent_sets(discrete_score(BIC(), 1, 100, 4))
-    with pytest.raises(MissingExtraError, match="numerics"):
+    with pytest.raises(MissingExtraError, match="neural"):
         ist.solve(table, search=RBNets())
 
 

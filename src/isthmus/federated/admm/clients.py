@@ -122,7 +122,7 @@ class NetworkClient(Client):
     """
 
     def __init__(self, values: Floats, hidden: int, rows: int, iterations: int = 30) -> None:
-        from isthmus.numerics import perceptron
+        from isthmus.neural import perceptron
 
         n, d = values.shape
         super().__init__((perceptron.size(d, hidden),))
@@ -138,7 +138,7 @@ class NetworkClient(Client):
     def _fit(self, common: Floats, rho: float) -> Floats:
         from scipy.optimize import minimize
 
-        from isthmus.numerics import perceptron
+        from isthmus.neural import perceptron
 
         loss = perceptron.value_and_gradient(self._values, self._hidden, 0.0)
         # Divided by ρ, so that tolerances have the same meaning in early and late steps.

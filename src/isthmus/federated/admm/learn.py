@@ -129,7 +129,7 @@ class DynamicADMM(ADMM):
 class PerceptronADMM(ADMM):
     """ADMM for one small neural network per variable (`Perceptrons`).
 
-    Needs JAX at every site (the extra ``numerics``). The weight of an edge is the norm of the
+    Needs JAX at every site (the extra ``neural``). The weight of an edge is the norm of the
     weights from the cause to the hidden layer of the effect. The paper's schedule is ``penalty =
     0.001``, ``rho1 = rho2 = 0.1`` and `Stiffness.EACH`; with many sites it stops learning early.
 
@@ -158,7 +158,7 @@ class PerceptronADMM(ADMM):
 
     def start(self, schema: Schema) -> Floats:
         """Draw the initial parameters; no network uses the variable that it predicts."""
-        from isthmus.numerics import perceptron
+        from isthmus.neural import perceptron
 
         names = schema.names
         most = 3 * REQUEST // 32 - sum(map(len, names)) - 1000  # base64 of 8 bytes each

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from isthmus.errors import DataError, FormatError
 from isthmus.federated.admm.clients import Client, LinearClient, NetworkClient
 from isthmus.federated.admm.site_state import ADMMState
-from isthmus.numerics import perceptron
+from isthmus.neural import perceptron
 from isthmus.parties.agreement.study import Study
 from isthmus.parties.requests import register_request
 from isthmus.sources.base import Source

@@ -53,7 +53,7 @@ class NotearsMLP(Search[ParametricLoss]):
     After Zheng et al. 2020 (arXiv 1909.13189), with the central path in place of the augmented
     Lagrangian. A criterion then chooses among the parents that the path ended in, and the networks
     are fitted once more along the graph, without the penalty. The score says which network
-    (`Perceptrons`). It needs rows, and the extra ``numerics``. Lower values of the objective are
+    (`Perceptrons`). It needs rows, and the extra ``neural``. Lower values of the objective are
     better.
 
     Parameters

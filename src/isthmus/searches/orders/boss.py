@@ -15,7 +15,7 @@ import numpy as np
 from isthmus.graphs import BoundKnowledge
 from isthmus.kernels.orders import BossRun, ParallelBossRun
 from isthmus.objectives import LOCAL_SCORES, PARENT_SETS, LocalScore, ScoreTable
-from isthmus.options import require_integer
+from isthmus.options import require_integer, require_jobs
 from isthmus.searches.base import Accepts, Run, Search, SearchResult
 from isthmus.searches.orders.boss_tables import BossTableRun
 from isthmus.searches.orders.table_orders import OrderSearchState
@@ -37,10 +37,10 @@ class Boss(Search[LocalScore]):
     max_parents
         Maximum number of parents of a node; None for no limit.
     jobs
-        Number of threads among which the starts are divided; 0 for one per processor. Each start
-        then has trees and random numbers of its own: the graph does not depend on the number of
-        threads, but it may differ from the graph that is found with None, one start after another.
-        Not used with a score table.
+        Number of threads among which the starts are divided; -1 for one per core. Each start then
+        has trees and random numbers of its own: the graph does not depend on the number of threads,
+        but it may differ from the graph that is found with None, one start after another. Not used
+        with a score table.
     """
 
     starts: int = 4
@@ -51,7 +51,7 @@ class Boss(Search[LocalScore]):
     def __post_init__(self) -> None:
         require_integer(self, "starts", least=1)
         require_integer(self, "max_parents", least=0, optional=True)
-        require_integer(self, "jobs", least=0, optional=True)
+        require_jobs(self, "jobs", optional=True)
 
     def begin(
         self,
@@ -67,7 +67,7 @@ class Boss(Search[LocalScore]):
             )
             return BossTableRun(self.starts, orders)
         score = LOCAL_SCORES.require(objective).kernel
-        kind = BossRun if self.jobs is None else partial(ParallelBossRun, jobs=self.jobs)
+        kind = BossRun if self.jobs is None else partial(ParallelBossRun, jobs=max(self.jobs, 0))
         run = kind(
             score,
             rng,

@@ -68,7 +68,7 @@ class RBNets(Search[LocalScore]):
     which the paper does not give. Unlike the printed algorithm, a target is computed for each
     transition of a batch, and the best order of all walks is returned instead of that of the final
     policy. In our benchmarks other order-based searches are better and faster. Needs the extra
-    ``[numerics]``.
+    ``[neural]``.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ _PUBLISHED = RBNetsVariant(
 class _RBNetsRun(Run[SearchResult]):
     def __init__(self, options: RBNets, orders: OrderSearchState) -> None:
         # Ctrl-C while JAX is imported can crash the process, so it is not left to a step.
-        from isthmus.numerics import dqn
+        from isthmus.neural import dqn
 
         dqn.load()
         self._dqn = dqn

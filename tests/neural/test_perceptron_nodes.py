@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from isthmus.numerics import perceptron_nodes
+from isthmus.neural import perceptron_nodes
 from isthmus.types import Floats, completed
 
 

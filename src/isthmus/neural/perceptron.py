@@ -50,7 +50,7 @@ def value_and_gradient(
         import jax
         import jax.numpy as jnp
     except ImportError:
-        raise MissingExtraError("jax", "numerics", "NotearsMLP") from None
+        raise MissingExtraError("jax", "neural", "NotearsMLP") from None
 
     compiled = _compiled(hidden, ridge)
     with _double(jax):
@@ -134,7 +134,7 @@ def _part(
         import jax
         import jax.numpy as jnp
     except ImportError:
-        raise MissingExtraError("jax", "numerics", "NotearsMLP") from None
+        raise MissingExtraError("jax", "neural", "NotearsMLP") from None
 
     compiled = _compiled_part(hidden, ridge)
     d = values.shape[1]
@@ -207,5 +207,5 @@ def _double(jax: Any) -> AbstractContextManager[Any]:
     switch: Any = getattr(jax, "enable_x64", None)
     if switch is None:
         switch = import_module("jax.experimental").enable_x64
-    found: AbstractContextManager[Any] = switch(True)
+    found: AbstractContextManager[Any] = switch(True)  # noqa: FBT003 - JAX names the argument in some versions only
     return found

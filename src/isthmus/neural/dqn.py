@@ -33,7 +33,7 @@ def load() -> None:
     try:
         import jax
     except ImportError:
-        raise MissingExtraError("jax", "numerics", "RBNets") from None
+        raise MissingExtraError("jax", "neural", "RBNets") from None
     jax.devices()
 
 
@@ -64,12 +64,12 @@ class QNetwork:
         import jax
 
         d = len(needed)
-        self._parameters = _draw(d, hidden, duelling, rng)
+        self._parameters = _draw(d, hidden, rng, duelling=duelling)
         self._target = self._parameters
         self._squares = jax.tree_util.tree_map(np.zeros_like, self._parameters)
         self._needed = needed.astype(np.float32) if needed.any() else None
         self._rates = np.float32(rate), np.float32(discount)
-        self._values, self._step = _compiled(len(hidden), duelling)
+        self._values, self._step = _compiled(len(hidden), duelling=duelling)
 
     def values(self, sets: Floats) -> NDArray[np.float64]:
         """Value of adding each node to each set; what is not allowed has one, too."""
@@ -87,7 +87,7 @@ class QNetwork:
         self._target = self._parameters
 
 
-def _draw(d: int, hidden: tuple[int, ...], duelling: bool, rng: np.random.Generator) -> Any:
+def _draw(d: int, hidden: tuple[int, ...], rng: np.random.Generator, *, duelling: bool) -> Any:
     def layer(inside: int, outside: int) -> tuple[Floats, Floats]:
         weights = rng.normal(size=(inside, outside)) * np.sqrt(2.0 / inside)
         return weights.astype(np.float32), np.zeros(outside, np.float32)
@@ -101,7 +101,7 @@ def _draw(d: int, hidden: tuple[int, ...], duelling: bool, rng: np.random.Genera
 
 
 @lru_cache
-def _compiled(depth: int, duelling: bool) -> tuple[Any, Any]:
+def _compiled(depth: int, *, duelling: bool) -> tuple[Any, Any]:
     """The values and the step, compiled once for each shape they are called with."""
     import jax
     import jax.numpy as jnp

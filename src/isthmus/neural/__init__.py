@@ -1,0 +1,1 @@
+"""Neural networks in JAX: perceptrons for each node, and the Q-network of RBNets."""

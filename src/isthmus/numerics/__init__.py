@@ -1,1 +1,0 @@
-"""Compiled and array kernels: pure functions on arrays."""
