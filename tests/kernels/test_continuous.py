@@ -18,6 +18,7 @@ from isthmus.kernels.continuous import (
     GroupDescent,
     ShrinkingRegression,
     acyclic_part,
+    ascending,
     order_along,
     reachable,
     regression,
@@ -231,6 +232,14 @@ def test_paths_are_found(d: int, density: float) -> None:
     for k in range(d):
         reach |= np.outer(reach[:, k], reach[k])
     np.testing.assert_array_equal(reachable(edges), reach)
+
+
+@pytest.mark.parametrize("digits", [0, 17])
+def test_equal_values_keep_their_order(digits: int) -> None:
+    values = np.round(np.random.default_rng(0).normal(size=1000), digits)
+    np.testing.assert_array_equal(ascending(values), np.argsort(values, kind="stable"))
+    np.testing.assert_array_equal(ascending(np.array([0.0, -0.0, 0.0])), [0, 1, 2])
+    assert len(ascending(np.empty(0))) == 0
 
 
 @pytest.mark.parametrize("seed", range(10))

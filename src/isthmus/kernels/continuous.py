@@ -184,13 +184,25 @@ def reachable(edges: Flags) -> Flags:
     return _native.reachable(edges)
 
 
+def ascending(values: Floats) -> Integers:
+    """Return the indices that sort values in ascending order; of equal ones the first comes first.
+
+    NumPy's stable sort takes several times as long as its default, and equal values are rare.
+    """
+    rank = np.argsort(values)
+    ordered = values[rank]
+    if (ordered[1:] == ordered[:-1]).any():
+        rank = np.argsort(values, kind="stable")
+    return rank
+
+
 def order_along(weights: Floats, required: Flags) -> Integers:
     """Order variables along the strongest edges that close no cycle, required ones first.
 
     Both matrices are [from, to]. Of equally strong edges the first in the matrix comes first.
     """
     sources, targets = np.nonzero(weights)
-    rank = np.argsort(-np.abs(weights[sources, targets]), kind="stable")
+    rank = ascending(-np.abs(weights[sources, targets]))
     _, order = _native.acyclic_edges(
         required=required, sources=sources[rank], targets=targets[rank]
     )
@@ -204,7 +216,7 @@ def acyclic_part(weights: Floats, required: Flags, least: float) -> Flags:
     matrix does.
     """
     sources, targets = np.nonzero((weights > least) & ~required)
-    rank = np.argsort(-weights[sources, targets], kind="stable")
+    rank = ascending(-weights[sources, targets])
     sources, targets = sources[rank], targets[rank]
     kept, _ = _native.acyclic_edges(required=required, sources=sources, targets=targets)
     graph = required.copy()

@@ -7,7 +7,7 @@ from typing import final
 
 import numpy as np
 
-from isthmus.kernels.continuous import ShrinkingRegression, regression
+from isthmus.kernels.continuous import ShrinkingRegression, ascending, regression
 from isthmus.searches.continuous.notears_penalties import Criterion
 from isthmus.types import Bools, Floats, Integers, Work
 
@@ -53,13 +53,18 @@ def best_cut(
     """
     kept = (weights != 0.0) | required
     sources, targets = np.nonzero(kept & ~required)
-    rank = np.argsort(np.abs(weights[sources, targets]), kind="stable")
+    yield
+    rank = ascending(np.abs(weights[sources, targets]))
     sources, targets = sources[rank], targets[rank]
-    first = _first_trusted(kept, targets, max(rows - 2, 1))
+    yield
+    removals = _by_variable(targets, len(kept))
+    first = _first_trusted(kept, removals, max(rows - 2, 1))
     if first is None:
         return Cut(np.inf, None, required.copy())
+    yield
     kept[sources[:first], targets[:first]] = False
-    left, edges = yield from _refits(kept, moments, sources[first:], targets[first:], rows, by)
+    removed = [sources[own[own >= first]] for own in removals]
+    left, edges = yield from _refits(kept, moments, removed, rows, by)
     best, best_at = np.inf, len(rank)
     stage = np.zeros(len(kept), np.int64)
     residual = np.array([column[0] for column in left])
@@ -83,40 +88,44 @@ def best_cut(
     return Cut(threshold, best if np.isfinite(best) else None, kept)
 
 
-def _first_trusted(kept: Bools, targets: Integers, most: int) -> int | None:
+def _by_variable(targets: Integers, d: int) -> list[Integers]:
+    """Return for each variable the positions at which it is a target, in ascending order."""
+    # NumPy sorts short integers much faster than long ones.
+    order = np.argsort(targets.astype(np.min_scalar_type(d)), kind="stable")
+    return np.split(order, np.cumsum(np.bincount(targets, minlength=d))[:-1])
+
+
+def _first_trusted(kept: Bools, removals: list[Integers], most: int) -> int | None:
     """Return how many edges must go until each variable has fewer than ``most`` parents.
 
-    They go in the order of ``targets``. Returns None if some variable never has.
+    ``removals`` says of each variable when it loses a parent. Returns None if some variable never
+    has fewer.
     """
     first = 0
     counts = kept.sum(axis=0)
     for j in np.flatnonzero(counts >= most).tolist():
-        own = np.flatnonzero(targets == j)
         surplus = int(counts[j]) - most + 1
-        if surplus > len(own):
+        if surplus > len(removals[j]):
             return None
-        first = max(first, int(own[surplus - 1]) + 1)
+        first = max(first, int(removals[j][surplus - 1]) + 1)
     return first
 
 
 def _refits(
-    kept: Bools, moments: Floats, sources: Integers, targets: Integers, rows: int, by: Criterion
+    kept: Bools, moments: Floats, removed: list[Integers], rows: int, by: Criterion
 ) -> Work[tuple[list[Floats], list[list[float]]]]:
     """Refit each variable, before and after each removal of one of its parents.
 
-    The edges from ``sources`` to ``targets`` are removed in this order. Returns for each variable
-    the residual variances and the costs of its edges.
+    ``removed`` are the parents to remove, of each variable. Returns for each variable the residual
+    variances and the costs of its edges.
     """
     d = len(kept)
     moments = np.ascontiguousarray(moments)
     variances = np.diagonal(moments)
     left: list[Floats] = []
     edges: list[list[float]] = []
-    by_target = np.argsort(targets, kind="stable")
-    ends = np.searchsorted(targets[by_target], np.arange(d + 1))
     for j in range(d):
-        removals = sources[by_target[ends[j] : ends[j + 1]]]
-        fits = ShrinkingRegression(moments, j, np.flatnonzero(kept[:, j]), removals, _DETERMINED)
+        fits = ShrinkingRegression(moments, j, np.flatnonzero(kept[:, j]), removed[j], _DETERMINED)
         while not fits.step(_SLICE):
             yield
         left.append(fits.shares() * (variances[j] if variances[j] > 0.0 else 1.0))
