@@ -55,7 +55,8 @@ class BackgroundCall(Generic[T]):
         self._baton = _Baton()
         self._value: list[T] = []
         self._error: list[BaseException] = []
-        weakref.finalize(self, self._baton.abandon)
+        # When the interpreter exits, a thread that waits is best left alone.
+        weakref.finalize(self, self._baton.abandon).atexit = False
         threading.Thread(
             target=_work, args=(call, self._baton, self._value, self._error), daemon=True
         ).start()
