@@ -9,6 +9,14 @@
 
 namespace isthmus {
 
+namespace {
+
+bool is_zero(std::span<const double> values) {
+    return std::ranges::all_of(values, [](double value) { return value == 0.0; });
+}
+
+}  // namespace
+
 GroupDescent::GroupDescent(std::span<const double> features, std::vector<Variable> starts,
                            std::vector<double> steeps)
     : features_{features},
@@ -45,11 +53,11 @@ void GroupDescent::begin(Problem problem, std::vector<double> coefficients) {
     gradient_.resize(size_);
     delta_.resize(size_);
     for (std::size_t i = 0; i < size_; ++i) gradient_[i] = -problem_.cross[i];
-    filled_ = 0;
+    phase_ = Phase::fill;
+    row_ = 0;
     at_ = 0;
     sweeps_ = 0;
     worst_ = 0.0;
-    everything_ = true;
     finished_ = problem_.limit == 0;
 }
 
@@ -63,69 +71,164 @@ bool GroupDescent::step(Watch& watch) {
 }
 
 void GroupDescent::advance(Watch& watch) {
-    if (finished_) return;  // or nothing was begun
-    while (filled_ < size_) {
-        const double c = coefficients_[filled_];
-        if (c != 0.0) add_scaled(gradient_.data(), features_.data() + filled_ * size_, c, size_);
-        ++filled_;
+    while (!finished_) {  // nothing was begun, or all is done
+        switch (phase_) {
+            case Phase::fill: fill(watch); break;
+            case Phase::all: sweep_all(watch); break;
+            case Phase::gather: gather(watch); break;
+            case Phase::active: sweep_active(watch); break;
+            case Phase::scatter: scatter(watch); break;
+        }
+    }
+}
+
+/// Computes the gradient.
+void GroupDescent::fill(Watch& watch) {
+    while (row_ < size_) {
+        const double c = coefficients_[row_];
+        if (c != 0.0) add_scaled(gradient_.data(), features_.data() + row_ * size_, c, size_);
+        ++row_;
         if (c != 0.0) watch.poll();
     }
-    while (!finished_) {
-        if (at_ == problem_.causes.size()) {
-            end_sweep();
-            watch.poll();
-            continue;
-        }
-        const bool moved = move(static_cast<std::size_t>(problem_.causes[at_]));
+    phase_ = Phase::all;
+}
+
+/// Moves all groups.
+void GroupDescent::sweep_all(Watch& watch) {
+    while (at_ < problem_.causes.size()) {
+        const auto group = static_cast<std::size_t>(problem_.causes[at_]);
+        const bool moved = move(group, begin_of(group), coefficients_, gradient_, features_);
         ++at_;
         // A group that stays at zero costs less than a look at the clock.
         if (moved || at_ % 64 == 0) watch.poll();
     }
+    if (end_sweep()) {
+        finished_ = true;
+    } else {
+        choose_active();
+        phase_ = Phase::gather;
+    }
 }
 
-bool GroupDescent::idle(std::size_t start, std::size_t stop) const {
-    return std::ranges::all_of(std::span{coefficients_}.subspan(start, stop - start),
-                               [](double c) { return c == 0.0; });
+/// Lists the groups that are not zero, and copies their coefficients and gradients.
+void GroupDescent::choose_active() {
+    active_.clear();
+    places_.clear();
+    std::vector<bool> chosen(groups());
+    for (const Variable cause : problem_.causes) {
+        const auto group = static_cast<std::size_t>(cause);
+        const std::span<const double> own = part(coefficients_, begin_of(group), group);
+        if (chosen[group] || is_zero(own)) continue;
+        chosen[group] = true;
+        active_.push_back({group, places_.size()});
+        for (std::size_t i = 0; i < own.size(); ++i) places_.push_back(begin_of(group) + i);
+    }
+    // A copy of nearly everything would save nothing.
+    copied_ = 2 * places_.size() <= size_;
+    if (!copied_) {
+        for (Active& active : active_) active.place = begin_of(active.group);
+        places_.clear();
+    }
+    active_coefficients_.resize(places_.size());
+    active_gradient_.resize(places_.size());
+    for (std::size_t m = 0; m < places_.size(); ++m) {
+        active_coefficients_[m] = coefficients_[places_[m]];
+        active_gradient_[m] = gradient_[places_[m]];
+    }
+    active_features_.clear();
+    active_features_.reserve(places_.size() * places_.size());
+    row_ = 0;
 }
 
+/// Copies the features of the groups that are not zero.
+void GroupDescent::gather(Watch& watch) {
+    while (row_ < places_.size()) {
+        const double* const from = features_.data() + places_[row_] * size_;
+        for (const std::size_t place : places_) active_features_.push_back(from[place]);
+        ++row_;
+        watch.poll();
+    }
+    phase_ = Phase::active;
+}
+
+/// Moves the groups that are not zero until they settle.
+void GroupDescent::sweep_active(Watch& watch) {
+    const std::span<double> coefficients = copied_ ? active_coefficients_ : coefficients_;
+    const std::span<double> gradient = copied_ ? active_gradient_ : gradient_;
+    const std::span<const double> features = copied_ ? std::span<const double>{active_features_}
+                                                     : features_;
+    while (true) {
+        while (at_ < active_.size()) {
+            const auto [group, place] = active_[at_];
+            const bool moved = !is_zero(part(coefficients, place, group)) &&
+                               move(group, place, coefficients, gradient, features);
+            ++at_;
+            if (moved || at_ % 64 == 0) watch.poll();
+        }
+        const bool settled = end_sweep();
+        finished_ = sweeps_ == problem_.limit;
+        if (settled || finished_) break;
+        watch.poll();
+    }
+    changes_.resize(places_.size());
+    for (std::size_t m = 0; m < places_.size(); ++m) {
+        changes_[m] = active_coefficients_[m] - coefficients_[places_[m]];
+        coefficients_[places_[m]] = active_coefficients_[m];
+    }
+    row_ = 0;
+    phase_ = Phase::scatter;
+}
+
+/// Brings the gradient of all groups up to date.
+void GroupDescent::scatter(Watch& watch) {
+    while (row_ < places_.size()) {
+        const double* const row = features_.data() + places_[row_] * size_;
+        const double change = changes_[row_];
+        if (change != 0.0) add_scaled(gradient_.data(), row, change, size_);
+        ++row_;
+        watch.poll();
+    }
+    for (std::size_t m = 0; m < places_.size(); ++m) {
+        gradient_[places_[m]] = active_gradient_[m];
+    }
+    phase_ = Phase::all;
+}
+
+/// Moves one group, whose coefficients begin at `place` in arrays of all groups or of some.
 /// Returns whether the gradient changed.
-bool GroupDescent::move(std::size_t group) {
-    const auto start = static_cast<std::size_t>(starts_[group]);
-    const auto stop = static_cast<std::size_t>(starts_[group + 1]);
+bool GroupDescent::move(std::size_t group, std::size_t place, std::span<double> coefficients,
+                        std::span<double> gradient, std::span<const double> features) {
+    const std::size_t length = coefficients.size();
     const double steep = steeps_[group];
-    if (start == stop || steep <= 0.0) return false;
-    if (!everything_ && idle(start, stop)) return false;
+    if (size_of(group) == 0 || steep <= 0.0) return false;
+    const std::span<double> own = coefficients.subspan(place, size_of(group));
+    const std::span<double> delta = std::span{delta_}.first(own.size());
     double norm = 0.0;
-    for (std::size_t i = start; i < stop; ++i) {
-        delta_[i] = coefficients_[i] - gradient_[i] / steep;
-        norm += delta_[i] * delta_[i];
+    for (std::size_t i = 0; i < own.size(); ++i) {
+        delta[i] = own[i] - gradient[place + i] / steep;
+        norm += delta[i] * delta[i];
     }
     norm = std::sqrt(norm);
     const double penalty = problem_.penalties[group];
     const double shrink = norm * steep > penalty ? 1.0 - penalty / (steep * norm) : 0.0;
-    for (std::size_t i = start; i < stop; ++i) {
-        delta_[i] = delta_[i] * shrink - coefficients_[i];
-        worst_ = std::max(worst_, steep * std::abs(delta_[i]));
-    }
     bool moved = false;
-    for (std::size_t j = start; j < stop; ++j) {
-        coefficients_[j] += delta_[j];
-        moved = moved || delta_[j] != 0.0;
+    for (std::size_t i = 0; i < own.size(); ++i) {
+        delta[i] = delta[i] * shrink - own[i];
+        worst_ = std::max(worst_, steep * std::abs(delta[i]));
+        own[i] += delta[i];
+        moved = moved || delta[i] != 0.0;
     }
     if (!moved) return false;
-    add_scaled_rows(gradient_.data(), features_.data() + start * size_, size_,
-                    delta_.data() + start, stop - start, size_);
+    add_scaled_rows(gradient.data(), features.data() + place * length, length, delta.data(),
+                    own.size(), length);
     return true;
 }
 
-void GroupDescent::end_sweep() {
+/// Returns whether nothing moved by more than the tolerance, or no sweep is left.
+bool GroupDescent::end_sweep() {
     ++sweeps_;
     at_ = 0;
-    const bool settled = worst_ <= problem_.tolerance;
-    finished_ = (settled && everything_) || sweeps_ == problem_.limit;
-    // Groups at zero are looked at again once the others have settled.
-    everything_ = settled;
-    worst_ = 0.0;
+    return std::exchange(worst_, 0.0) <= problem_.tolerance || sweeps_ == problem_.limit;
 }
 
 }  // namespace isthmus

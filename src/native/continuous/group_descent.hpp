@@ -42,10 +42,34 @@ public:
     [[nodiscard]] InUse::Guard claim() { return in_use_.claim(); }
 
 private:
+    /// Sweeps over all groups alternate with many over those that are not zero. These need only
+    /// part of the features, which is copied: it is small, and the gradient of it is quick to keep.
+    enum class Phase { fill, all, gather, active, scatter };
+    struct Active {
+        std::size_t group;
+        std::size_t place;  // of its first coefficient among those of all active groups
+    };
+
     void advance(Watch& watch);
-    [[nodiscard]] bool idle(std::size_t start, std::size_t stop) const;
-    [[nodiscard]] bool move(std::size_t group);
-    void end_sweep();
+    void fill(Watch& watch);
+    void sweep_all(Watch& watch);
+    void choose_active();
+    void gather(Watch& watch);
+    void sweep_active(Watch& watch);
+    void scatter(Watch& watch);
+    [[nodiscard]] bool move(std::size_t group, std::size_t place, std::span<double> coefficients,
+                            std::span<double> gradient, std::span<const double> features);
+    [[nodiscard]] bool end_sweep();
+    [[nodiscard]] std::size_t begin_of(std::size_t group) const {
+        return static_cast<std::size_t>(starts_[group]);
+    }
+    [[nodiscard]] std::size_t size_of(std::size_t group) const {
+        return begin_of(group + 1) - begin_of(group);
+    }
+    [[nodiscard]] std::span<const double> part(std::span<const double> values, std::size_t place,
+                                               std::size_t group) const {
+        return values.subspan(place, size_of(group));
+    }
 
     std::span<const double> features_;
     std::vector<Variable> starts_;
@@ -55,11 +79,18 @@ private:
     std::vector<double> coefficients_;
     std::vector<double> gradient_;
     std::vector<double> delta_;
-    std::size_t filled_ = 0;  // coefficients that are in the gradient
-    std::size_t at_ = 0;      // cause that moves next
+    std::vector<Active> active_;
+    std::vector<std::size_t> places_;  // of the active coefficients among all
+    std::vector<double> active_coefficients_;
+    std::vector<double> active_gradient_;
+    std::vector<double> active_features_;
+    std::vector<double> changes_;  // of the active coefficients
+    Phase phase_ = Phase::all;
+    bool copied_ = false;  // whether the active part was copied
+    std::size_t row_ = 0;  // to be filled in, gathered or scattered next
+    std::size_t at_ = 0;   // cause that moves next
     std::size_t sweeps_ = 0;
     double worst_ = 0.0;
-    bool everything_ = true;
     bool finished_ = true;
     InUse in_use_;
 };
