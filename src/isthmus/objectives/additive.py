@@ -157,7 +157,8 @@ class QuadraticAdditiveLoss(AdditiveLoss):
             product *= 0.5
             product -= self.cross[part]
             squares = squares + np.einsum("ij,ij->j", coefficients[part], product)
-            yield
+            if size < rows:
+                yield
         if not self.profiled:
             return float(squares.sum()), gradient
         squares = np.maximum(squares, self.least)

@@ -110,7 +110,8 @@ class GeneralisedLinearLoss(AdditiveLoss):
             if not np.isfinite(value):
                 return np.inf, np.full_like(coefficients, np.nan)
             gradient[:, part] = self._inputs.T @ (self._family.mean(predictor) - observed) / n
-            yield
+            if size < self.targets:
+                yield
         return value, gradient
 
     def column(self, target: int, rows: Integers, coefficients: Floats) -> tuple[float, Floats]:

@@ -68,5 +68,5 @@ def test_an_iteration_that_is_not_finished_changes_nothing() -> None:
             if next(work, True):
                 break
             pieces += 1
-        assert pieces >= 2
+        assert pieces >= 1
         assert solver.value < value

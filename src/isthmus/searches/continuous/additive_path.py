@@ -11,6 +11,7 @@ from isthmus.kernels.continuous import acyclic_part
 from isthmus.objectives import AdditiveLoss, QuadraticAdditiveLoss
 from isthmus.objectives.additive_part import PartOfQuadraticLoss, pays
 from isthmus.searches.continuous.central_path import CentralPath, Problem
+from isthmus.searches.continuous.lbfgs import LARGE
 from isthmus.types import Bools, Floats, Integers, Work
 
 _SCREENED = 40
@@ -73,11 +74,14 @@ class AdditivePath:
         return np.flatnonzero(open_)
 
     def _value_and_gradient(self, parameters: Floats) -> Work[tuple[float, Floats]]:
+        large = len(parameters) >= LARGE
         coefficients = self._matrix(parameters)
-        yield
+        if large:
+            yield
         value, gradient = yield from self._loss.evaluation(coefficients)
         open_gradient: Floats = gradient.ravel()[self._open]
-        yield
+        if large:
+            yield
         return value, open_gradient
 
     def _matrix(self, parameters: Floats) -> Floats:

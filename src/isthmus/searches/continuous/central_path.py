@@ -19,6 +19,8 @@ from isthmus.searches.continuous.lbfgs import LBFGS, Function
 from isthmus.types import Bools, Floats, Integers, Work
 
 SMOOTHING = 1e-3
+_LARGE = 100
+"""Number of nodes from which the inverse of a matrix is computed in pieces."""
 _NUMBERS = 2**17
 """Numbers of an inverse that are computed in one piece: with 1,000 nodes some 20 ms."""
 
@@ -100,7 +102,8 @@ def log_determinant(squares: Floats, radius: float) -> Work[tuple[float, Floats]
 
     d = len(squares)
     factors, pivots, singular = lapack.dgetrf(radius * np.eye(d) - squares)
-    yield
+    if d >= _LARGE:
+        yield
     if singular:
         return None
     inverse = np.zeros((d, d), order="F")
@@ -109,7 +112,8 @@ def log_determinant(squares: Floats, radius: float) -> Work[tuple[float, Floats]
     for start in range(0, d, width):
         part = inverse[:, start : start + width]
         part[:], _ = lapack.dgetrs(factors, pivots, part)
-        yield
+        if d >= _LARGE:
+            yield
     if not np.isfinite(inverse).all() or inverse.min() < -1e-12 * float(np.abs(inverse).max()):
         return None
     diagonal = factors.diagonal()
@@ -178,7 +182,6 @@ class CentralPath:
         self.evaluations += 1
         size = problem.nodes * d
         squared = parameters * parameters
-        yield
         squares = _sums(self._cells, squared, size + 1)
         yield
         barrier = yield from log_determinant(squares[: d * d].reshape(d, d), stage.radius)
@@ -188,21 +191,16 @@ class CentralPath:
         if not np.isfinite(loss):
             return np.inf, np.full_like(parameters, np.nan)
         cost, slope = yield from self._penalty(squared, squares)
-        yield
         h, pull = barrier
         pulls = np.zeros(size + 1)
         pulls[: d * d] = 2.0 * pull.ravel()
-        yield
         slope *= stage.mu
         slope += pulls[self._cells]
         yield
         slope *= parameters
-        yield
         gradient = stage.mu * gradient
         gradient += slope
-        yield
         gradient *= self._open
-        yield
         return stage.mu * (loss + cost) + h, gradient
 
     def _penalty(self, squared: Floats, squares: Floats) -> Work[tuple[float, Floats]]:
@@ -210,17 +208,17 @@ class CentralPath:
         if self.problem.grouped:
             norms = np.sqrt(squares + SMOOTHING**2)
             cost = float(self._penalties @ (norms - SMOOTHING))
+            factors: Floats = (self._penalties / norms)[self._cells]
+        else:
+            factors = self._penalties[self._cells]
+            sizes = squared + SMOOTHING**2
             yield
-            return cost, (self._penalties / norms)[self._cells]
-        each = self._penalties[self._cells]
+            np.sqrt(sizes, out=sizes)
+            cost = float(factors @ (sizes - SMOOTHING))
+            yield
+            factors /= sizes
         yield
-        sizes = squared + SMOOTHING**2
-        np.sqrt(sizes, out=sizes)
-        yield
-        cost = float(each @ (sizes - SMOOTHING))
-        yield
-        each /= sizes
-        return cost, each
+        return cost, factors
 
     def iterate(self) -> Work[bool]:
         """Do one iteration; return whether the end of the path is reached."""

@@ -18,6 +18,8 @@ from isthmus.types import Floats, Work
 
 Function: TypeAlias = Callable[[Floats], Work[tuple[float, Floats]]]
 
+LARGE = 2**15
+"""Number of parameters from which there is a pause between two passes over them."""
 _DECREASE = 1e-4
 _CURVATURE = 0.9
 
@@ -41,6 +43,7 @@ class LBFGS:
         self.x = start.copy()
         self.value, self.gradient = np.inf, np.zeros_like(start)
         self.iterations = 0
+        self._large = len(start) >= LARGE
         self._pairs: deque[tuple[Floats, Floats, float]] = deque(maxlen=memory)
 
     def begin(self) -> Work[None]:
@@ -71,7 +74,8 @@ class LBFGS:
                 self._pairs.clear()  # the model misled: try once more down the gradient
         x, value, gradient = point
         step, change = x - self.x, gradient - self.gradient
-        yield
+        if self._large:
+            yield
         product = float(step @ change)
         if product > 1e-14 * float(change @ change):
             self._pairs.append((step, change, 1.0 / product))
@@ -89,12 +93,14 @@ class LBFGS:
             weight = inverse * float(step @ direction)
             weights.append(weight)
             direction -= weight * change
-            yield
+            if self._large:
+                yield
         step, change, inverse = self._pairs[-1]
         direction *= 1.0 / (inverse * float(change @ change))
         for (step, change, inverse), weight in zip(self._pairs, reversed(weights), strict=True):
             direction += (weight - inverse * float(change @ direction)) * step
-            yield
+            if self._large:
+                yield
         return direction
 
     def _search(
@@ -104,7 +110,8 @@ class LBFGS:
         best: tuple[Floats, float, Floats] | None = None
         for _ in range(30):
             x = self.x + length * direction
-            yield
+            if self._large:
+                yield
             value, gradient = yield from self._function(x)
             if not value <= self.value + _DECREASE * length * slope:
                 high = length

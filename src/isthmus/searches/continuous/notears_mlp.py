@@ -229,15 +229,12 @@ class _ParametricRun(Run[SearchResult]):
         if self._answer is not None:
             return self._answer
         whole = self._whole
-        models = [self._alone(j) for j in range(len(whole.nodes))]
+        none = np.zeros(len(whole.edge))
+        models = [completed(whole.refit(j, (), none)) for j in range(len(whole.nodes))]
         value = sum(model.loss for model in models)
         return self._result(
             self._wanted, np.zeros(self._wanted.shape), whole.joined(models), value, np.inf, 0
         )
-
-    def _alone(self, node: int) -> NodeModel:
-        """Return the model of a node without parents."""
-        return completed(self._whole.refit(node, (), np.zeros(len(self._whole.edge))))
 
     def _result(
         self,
@@ -266,13 +263,14 @@ class _ParametricRun(Run[SearchResult]):
         whole, active = self._whole, self._active
         d = len(whole.nodes)
         chosen = dict(zip(active.tolist(), self._models, strict=True))
+        none = np.zeros(len(whole.edge))
         models = []
         for j in range(d):
             if j in chosen:
                 parents = tuple(active[list(chosen[j].parents)].tolist())
                 models.append(replace(chosen[j], parents=parents))
             else:
-                models.append(self._alone(j))
+                models.append((yield from whole.refit(j, (), none)))
             yield
         parameters = whole.joined(models)
         yield
