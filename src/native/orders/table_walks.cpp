@@ -43,15 +43,29 @@ void TableWalks::take(Variables actions, std::span<double> rewards, Watch& watch
     }
 }
 
-void TableWalks::allowed(std::span<bool> out, Watch& watch) const {
+void TableWalks::allowed(std::span<bool> out, Watch& watch) {
     table_->prepare(watch);
+    if (!demanding_) find_demanding();
     for (std::size_t e = 0; e < walks(); ++e) {
         const auto outside = outside_.row(e);
-        for (std::size_t v = 0; v < size(); ++v) {
-            const auto node = static_cast<Variable>(v);
-            out[e * size() + v] = has(outside, node) && disjoint(table_->needed(node), outside);
+        bool* const marks = out.data() + e * size();
+        for (std::size_t first = 0; first < size(); first += 64) {
+            const std::size_t count = std::min<std::size_t>(64, size() - first);
+            const Word word = outside[first / 64];
+            for (std::size_t i = 0; i < count; ++i) marks[first + i] = (word >> i & 1) != 0;
+        }
+        for (const Variable v : *demanding_) {
+            if (!disjoint(table_->needed(v), outside)) marks[v] = false;
         }
         if (e % 16 == 15) watch.poll_signals();
+    }
+}
+
+void TableWalks::find_demanding() {
+    demanding_.emplace();
+    for (std::size_t v = 0; v < size(); ++v) {
+        const auto node = static_cast<Variable>(v);
+        if (count(table_->needed(node)) > 0) demanding_->push_back(node);
     }
 }
 
