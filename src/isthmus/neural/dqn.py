@@ -71,16 +71,28 @@ class QNetwork:
         self._rates = np.float32(rate), np.float32(discount)
         self._values, self._step = _compiled(len(hidden), duelling=duelling)
 
+    def compile(self, walks: int, batch: int) -> None:
+        """Compile for this many sets and transitions, which takes a second or more."""
+        d = len(self._parameters[0][0])
+        for count in {walks, 1}:
+            self.values(np.zeros((count, d), np.float32))
+        empty = np.zeros((batch, d), np.float32)
+        nothing = Batch(empty, np.zeros(batch, np.int32), np.zeros(batch, np.float32))
+        self._gradient_step(nothing)
+
     def values(self, sets: Floats) -> NDArray[np.float64]:
         """Value of adding each node to each set; what is not allowed has one, too."""
         return np.asarray(self._values(self._parameters, sets, self._needed), dtype=np.float64)
 
     def learn(self, batch: Batch) -> float:
         """Do one gradient step with a target for each transition; return the loss."""
-        self._parameters, self._squares, loss = self._step(
+        self._parameters, self._squares, loss = self._gradient_step(batch)
+        return float(loss)
+
+    def _gradient_step(self, batch: Batch) -> Any:
+        return self._step(
             self._parameters, self._target, self._squares, *batch, self._needed, *self._rates
         )
-        return float(loss)
 
     def replace_target(self) -> None:
         """Copy the network to the slower one."""

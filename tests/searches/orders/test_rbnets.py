@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+import subprocess
 import sys
+import time
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tests.objectives.problems import discrete_rows, discrete_score
+from tests.objectives.problems import discrete_rows, discrete_score, gaussian_score
 
 import isthmus as ist
 from isthmus.errors import MismatchError, MissingExtraError
@@ -17,7 +19,7 @@ from isthmus.graphs import DAG, Knowledge
 from isthmus.kernels.table_orders import ScoreLines
 from isthmus.objectives import list_parent_sets
 from isthmus.results import Ending
-from isthmus.scores import BIC
+from isthmus.scores import BIC, GaussianBIC
 from isthmus.searches import drive
 from isthmus.searches.orders.rbnets import RBNets, RBNetsVariant
 from isthmus.searches.orders.rbnets_walks import Replay, Visits, Walks
@@ -241,3 +243,36 @@ def test_options_that_make_no_sense() -> None:
     ):
         with pytest.raises(MismatchError, match="is not valid"):
             RBNets(**options)
+
+
+@pytest.mark.timing
+@pytest.mark.parametrize("make", [RBNets, RBNets.improved])
+def test_steps_are_short_while_networks_are_compiled(make: Any) -> None:
+    table = list_parent_sets(gaussian_score(GaussianBIC(), 1, 200, 50), max_parents=1)
+    # A shape that nobody compiled before.
+    search = make(hidden=(13, 7), batch=77 if make is RBNets else 78)
+    run = search.begin(table, Knowledge().bind(table.nodes), np.random.default_rng(0))
+    for _ in range(150):
+        start = time.monotonic()
+        assert not run.step()
+        assert time.monotonic() - start < 0.4
+    start = time.monotonic()
+    run.best()
+    assert time.monotonic() - start < 0.3
+
+
+def test_jax_is_imported_before_the_first_step() -> None:
+    """Ctrl-C while a step imported it crashed the process."""
+    code = """if True:
+        import sys
+        import numpy as np
+        from isthmus.graphs import Knowledge
+        from isthmus.objectives import ScoreTable
+        from isthmus.searches import RBNets
+
+        table = ScoreTable.from_lists(["a", "b"], [[((), -1.0)], [((), -2.0), ((0,), -1.0)]])
+        assert "jax" not in sys.modules
+        RBNets().begin(table, Knowledge().bind(table.nodes), np.random.default_rng(0))
+        assert "jaxlib" in sys.modules
+    """
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)

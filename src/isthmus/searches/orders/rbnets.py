@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
@@ -136,6 +137,16 @@ class RBNets(Search[LocalScore]):
         )
 
 
+def _in_thread(function: Callable[[], None]) -> Work[None]:
+    """Wait for a function that takes long and hears no Ctrl-C."""
+    threads = ThreadPoolExecutor(1)
+    future = threads.submit(function)
+    threads.shutdown(wait=False)
+    while not wait([future], 0.01).done:
+        yield
+    future.result()
+
+
 _PUBLISHED = RBNetsVariant(
     walks=1, shaping=False, duelling=False, warm_start=False, polish=False, noise=0.0
 )
@@ -189,6 +200,7 @@ class _RBNetsRun(Run[SearchResult]):
             duelling=self._variant.duelling,
             rng=orders.rng,
         )
+        yield from _in_thread(lambda: self._network.compile(self._variant.walks, options.batch))
         # A random order, so that a run interrupted early has a result.
         run = yield from orders.begin(orders.draw())
         total = run.total
