@@ -13,7 +13,7 @@ from tests.objectives.problems import discrete_rows
 import isthmus as ist
 from isthmus.compose.learn import solve
 from isthmus.compose.parent_sets import parent_sets
-from isthmus.errors import MismatchError
+from isthmus.errors import ArgumentError, MismatchError
 from isthmus.objectives import ScoreTable
 from isthmus.results import Ending
 
@@ -43,10 +43,31 @@ def test_a_table_has_the_best_graph_in_it() -> None:
     assert ist.score(NINE, solution.dag, ist.BIC(), kinds=KINDS) == pytest.approx(solution.score)
 
 
-def test_several_processes_give_the_same() -> None:
-    pytest.importorskip("joblib")
+def test_several_threads_and_processes_give_the_same() -> None:
     alone = parent_sets(NINE, score=ist.BDeu(), kinds=KINDS)
-    assert same(alone, parent_sets(NINE, score=ist.BDeu(), kinds=KINDS, jobs=2))
+    for jobs in (2, 5, -1):
+        assert same(alone, parent_sets(NINE, score=ist.BDeu(), kinds=KINDS, jobs=jobs))
+    joblib = pytest.importorskip("joblib")
+    with joblib.parallel_config(n_jobs=2):
+        assert same(alone, parent_sets(NINE, score=ist.BDeu(), kinds=KINDS, jobs=None))
+
+
+@pytest.mark.parametrize("jobs", [0, -2, 1.5, True, "2"])
+def test_odd_numbers_of_threads_are_refused(jobs: Any) -> None:
+    with pytest.raises(ArgumentError, match="jobs"):
+        parent_sets(NINE, kinds=KINDS, jobs=jobs)
+
+
+@pytest.mark.timing
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_time_limit_is_kept_with_many_variables(jobs: int) -> None:
+    values = np.random.default_rng(0).normal(size=(400, 300))
+    rows = {str(i): column for i, column in enumerate(values)}
+    begun = time.monotonic()
+    table = parent_sets(rows, score=ist.GaussianBIC(), time_limit=1.0, jobs=jobs)
+    assert time.monotonic() - begun < 2.0
+    assert not table.complete
+    assert (np.diff(table.starts) >= 1).all()
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ from isthmus.compose.prepare import prepare
 from isthmus.errors import ArgumentError, MissingExtraError
 from isthmus.graphs import BoundKnowledge, Knowledge
 from isthmus.objectives import LOCAL_SCORES, LocalScore, ScoreTable, TableBuilder
-from isthmus.objectives.parent_sets import Block
+from isthmus.objectives.parent_sets import FEW, Block
 from isthmus.statistics import Kind, Statistic
 from isthmus.types import Work, completed_within
 
@@ -129,14 +129,15 @@ def _blocks(
     complete = True
     end = time.monotonic() + share * len(children)
     bounded = completed_within(_bounded(local), 0.5 * share * len(children)) is not None
-    for first in range(0, len(children), threads):
-        group = children[first : first + threads]
+    size = threads if len(local.nodes) <= FEW else len(children)
+    for first in range(0, len(children), size):
+        group = children[first : first + size]
         builder = TableBuilder(
             local, knowledge=known, children=group, jobs=threads, bounded=bounded, **options
         )
         now = time.monotonic()
         # What a child does not need is left to the others.
-        limit = now + (end - now) * threads / (len(children) - first)
+        limit = now + (end - now) * size / (len(children) - first)
         finished = builder.run_until(min(limit, end))
         found += builder.blocks()
         complete = complete and finished

@@ -18,7 +18,7 @@ from isthmus.types import Floats, Integers
 Block = tuple[Words, Floats]
 """The parent sets of one node and their scores."""
 
-_FEW = 50
+FEW = 50
 """Up to this many nodes, part of the time is spent on listing sets by size."""
 _SLICE = 0.01
 """Seconds of one step."""
@@ -91,6 +91,7 @@ class TableBuilder:
         self._knowledge = Knowledge().bind(local.nodes) if knowledge is None else knowledge
         self._max_parents = max_parents
         self._slack = slack
+        self._jobs = max(1, jobs)
         self._bound = local.ceiling if bounded else None
         self._children = list(range(len(local.nodes)) if children is None else children)
         self._native = self._builder(self._children, slack=slack, quota=quota, jobs=jobs)
@@ -127,19 +128,31 @@ class TableBuilder:
         With few nodes, half of the time is spent on listing sets by size, which may finish. The
         rest is spent on promising sets of any size.
         """
-        begun = time.monotonic()
-        if end is not None and len(self._local.nodes) <= _FEW:
-            self._step_until(begun + 0.5 * (end - begun))
-        if end is not None:
-            self._native.hurry()
-        self._step_until(end)
-        while not self._native.step(_SLICE):
-            self._native.skip()
+        if end is None:
+            while not self.step():
+                pass
+            return self._native.complete
+        if len(self._local.nodes) <= FEW:
+            half = 0.5 * (time.monotonic() + end)
+            while time.monotonic() < half and not self._step_until(half):
+                pass
+        self._native.hurry()
+        while not self._native.done:
+            self._use_share(end)
         return self._native.complete
 
-    def _step_until(self, end: float | None) -> None:
-        while (end is None or time.monotonic() < end) and not self._native.step(_SLICE):
-            pass
+    def _use_share(self, end: float) -> None:
+        """Let the next children use their share of the time, then end them."""
+        finished = self._native.finished
+        now = time.monotonic()
+        share = now + (end - now) * self._jobs / (self._native.children - finished)
+        while not self._step_until(share) and self._native.finished == finished:
+            if time.monotonic() >= share:
+                self._native.skip()
+                return
+
+    def _step_until(self, end: float) -> bool:
+        return self._native.step(min(_SLICE, max(0.0, end - time.monotonic())))
 
     def so_far(self, seconds: float) -> ScoreTable:
         """Return the table of the sets so far.

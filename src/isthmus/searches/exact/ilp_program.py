@@ -12,7 +12,7 @@ from isthmus.searches.exact.components import Choice, Component, PartSearch
 from isthmus.searches.exact.near_best import MARGIN, Ranking, graphs_around
 from isthmus.types import Floats, Integers, Work
 
-_SLICE = 0.3
+_SLICE = 0.2
 """Seconds that SCIP runs in one step."""
 _CHUNK = 2_000
 """Columns that are added in one step."""
