@@ -322,8 +322,10 @@ class _NotearsRun(Run[SearchResult]):
         """Return the current weights, before the first problem is solved."""
         task, penalty = self._task, self._penalties[0]
         threshold = self._options.threshold
-        weights, cut = self._solved_weights(), None
+        weights, cut, value = self._solved_weights(), None, None
         if weights is not None:
+            assert self._refining is not None
+            value = self._refining.objective()
             cut = completed_within(self._cut(weights, chosen=isinstance(penalty, L1)), _PATIENCE)
         else:
             raw = self._raw if self._relaxing is None else self._relaxing.weights()
@@ -333,7 +335,8 @@ class _NotearsRun(Run[SearchResult]):
             cut = cut_at(weights * self._units(), threshold, task.required)
         elif cut is None:
             cut = cut_at(weights, _PROVISIONAL, task.required)
-        value, _ = completed(task.objective_and_gradient(penalty, weights))
+        if value is None:
+            value, _ = completed(task.objective_and_gradient(penalty, weights))
         return Candidate(penalty, weights, cut, value, np.nan)
 
     def _solved_weights(self) -> Floats | None:

@@ -92,6 +92,10 @@ class Refinement(ABC):
     def weights(self) -> Work[Floats]:
         """Return the current weights, ``[from, to]``."""
 
+    @abstractmethod
+    def objective(self) -> float | None:
+        """Return the objective of settled weights; None if it has to be computed from them."""
+
 
 def lasso_along(
     task: Task, penalty: Penalty, order: Integers, weights: Floats, *, refine: bool
@@ -217,6 +221,11 @@ class _Lassos(Refinement):
         yield from ()
         return np.ascontiguousarray(self._lassos.weights())
 
+    def objective(self) -> float | None:
+        """Return the sum of the minima."""
+        unexplained = 0.5 * float(np.trace(self._task.loss.matrix))
+        return float(self._lassos.values().sum()) + unexplained
+
 
 def subsets_along(
     task: Task,
@@ -287,3 +296,7 @@ class _Subsets(Refinement):
                 weights[parents, j] = np.linalg.lstsq(inside, matrix[parents, j], rcond=1e-12)[0]
                 yield
         return weights
+
+    def objective(self) -> float | None:
+        """Return nothing: the score along the order has another penalty."""
+        return None
