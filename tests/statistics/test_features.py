@@ -60,7 +60,8 @@ def curves(seed: int = 0, n: int = 3000) -> dict[str, Floats]:
 
 
 @pytest.mark.parametrize(
-    "basis", [ist.Chebyshev(), ist.Chebyshev(12, 1.5), ist.Chebyshev(1), Bumps()]
+    "basis",
+    [ist.Chebyshev(), ist.Chebyshev(12, 1.5), ist.Chebyshev(128), ist.Chebyshev(1), Bumps()],
 )
 def test_bases_keep_their_promises(basis: Basis) -> None:
     check_basis(basis)
@@ -108,7 +109,7 @@ def test_a_basis_travels_by_its_name() -> None:
         {},
         {"chebyshev": {}, "other": {}},
         {"unknown": {}},
-        {"chebyshev": {"terms": 99}},
+        {"chebyshev": {"terms": 999}},
         {"chebyshev": {"terms": "x"}},
         {"chebyshev": {"terms": 2.5}},
         {"chebyshev": {"strange": 1}},

@@ -32,6 +32,7 @@ def diagnose(objective: Objective, statistics: Statistic, dag: DAG) -> tuple[str
         *_few_rows(objective, statistics),
         *_varsortable(objective, dag),
         *_standardised(objective, statistics),
+        *objective.notes(dag),
     )
     for note in notes:
         warnings.warn(note, DataWarning, stacklevel=4)

@@ -31,8 +31,8 @@ class LearnedFrom:
     nodes
         Names of the variables of the graph.
     local
-        The local score, or None if the graph was learned with a loss. A loss is not kept: it may
-        hold rows.
+        The local score, or None if the graph was learned with a loss or from rows: neither is
+        kept, as it may hold rows.
     learn_again
         Learns from other moments with the same score, search, knowledge and seed.
     fit_caveat
@@ -53,7 +53,7 @@ class LearnedFrom:
         return cls(
             statistics.without_rows(),
             problem.objective.nodes,
-            LOCAL_SCORES.of(problem.objective),
+            None if score.needs is Rows else LOCAL_SCORES.of(problem.objective),
             learn_again,
             f"The graph was learned with {score!r}, and its parameters are those of a linear "
             "Gaussian network, which does not include nonlinear effects."
@@ -95,8 +95,9 @@ class LearnedFrom:
         local = self.local
         if local is None:
             raise MismatchError(
-                "Edge strengths are differences of a local score, and this graph was learned with "
-                "a loss. See solution.details for the weights of its edges."
+                "Edge strengths are differences of a local score of statistics, and this graph was "
+                "learned with a loss or from rows, which a solution does not keep. See "
+                "solution.details for the weights of edges, or compare graphs with isthmus.score."
             )
         position = {name: i for i, name in enumerate(local.nodes)}
         strengths = {}

@@ -7,10 +7,12 @@ for one of them: ``LOCAL_SCORES.of(objective)`` is the objective, typed as a loc
 from __future__ import annotations
 
 from abc import ABC
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar, cast, final
 
 from isthmus.errors import MismatchError
+from isthmus.graphs import DAG
 from isthmus.results.status import Sense
 
 __all__ = ["Capabilities", "Capability", "Objective", "Sense"]
@@ -71,3 +73,8 @@ class Objective(ABC):
     equivalent: bool
     sense: ClassVar[Sense]
     capabilities: Capabilities
+
+    def notes(self, dag: DAG) -> Sequence[str]:
+        """Return what a user should know about a graph that was found with this objective."""
+        del dag
+        return ()

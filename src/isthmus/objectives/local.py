@@ -139,6 +139,8 @@ class PythonLocalScore(LocalScore):
         Whether Markov-equivalent graphs always have the same total.
     ceiling
         Computes :attr:`ceiling` in pieces; called when it is first used.
+    notes
+        Returns what a user should know about a graph; see `Objective.notes`.
     """
 
     def __init__(
@@ -148,6 +150,11 @@ class PythonLocalScore(LocalScore):
         *,
         equivalent: bool,
         ceiling: Callable[[], BoundWork] | None = None,
+        notes: Callable[[DAG], Sequence[str]] | None = None,
     ) -> None:
         kernel = scoring.python_score(len(nodes), function)
         super().__init__(nodes, kernel, equivalent=equivalent, ceiling=ceiling)
+        self._notes = notes
+
+    def notes(self, dag: DAG) -> Sequence[str]:
+        return () if self._notes is None else self._notes(dag)

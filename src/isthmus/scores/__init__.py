@@ -10,6 +10,7 @@ from isthmus.scores.degenerate_gaussian import DegenerateGaussian
 from isthmus.scores.ebic import EBIC
 from isthmus.scores.gaussian_bic import GaussianBIC
 from isthmus.scores.gaussian_ebic import GaussianEBIC
+from isthmus.scores.gp import GP, ExactGP, GPIntegral
 from isthmus.scores.k2 import K2
 from isthmus.scores.lagged_least_squares import LaggedLeastSquares
 from isthmus.scores.least_squares import LeastSquares
@@ -22,11 +23,14 @@ __all__ = [
     "AIC",
     "BIC",
     "EBIC",
+    "GP",
     "K2",
     "AdditiveLeastSquares",
     "BDeu",
     "BGe",
     "DegenerateGaussian",
+    "ExactGP",
+    "GPIntegral",
     "GaussianBIC",
     "GaussianEBIC",
     "LaggedLeastSquares",

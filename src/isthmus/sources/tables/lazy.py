@@ -235,6 +235,12 @@ class Lazy(Source):
             self._moments = moments
         return moments
 
+    def moments_of(self, schema: Schema) -> Moments:
+        """Moments of these variables with their basis functions, by an engine that streams."""
+        computed = self._engine.moments(schema, [self._columns[n] for n in schema.names])
+        self._release(computed.what, computed.size)
+        return computed.moments
+
     def counts(self, plan: Plan) -> Counts:
         """Counts over the planned sets of discrete variables."""
         schema = countable(self.schema(), plan)
@@ -259,10 +265,12 @@ class Lazy(Source):
         )
 
     def with_features(self, expansion: Expansion) -> LazyFeatures:
-        """The same table, with basis functions that the engine computes."""
+        """The same table, with basis functions that the engine computes, or this process."""
         import narwhals as nw
 
         schema = expansion.widen(self.schema())
+        if self._engine.streams:
+            return LazyFeatures(self, None, schema)
         prefix = "isthmus_"
         while any(name.startswith(prefix) for name in schema.names):
             prefix += "_"
@@ -306,13 +314,15 @@ class LazyFeatures(Source):
     table
         The table itself.
     wide
-        The table with one column per value and basis function, in the order of `schema`.
+        The table with one column per value and basis function, in the order of `schema`; None if
+        the functions are computed from batches of the table.
     schema
         The variables, with their basis functions.
     """
 
-    def __init__(self, table: Lazy, wide: Lazy, schema: Schema) -> None:
+    def __init__(self, table: Lazy, wide: Lazy | None, schema: Schema) -> None:
         self._table, self._wide, self._schema = table, wide, schema
+        self._moments: Moments | None = None
 
     def schema(self) -> Schema:
         """The variables, with their basis functions."""
@@ -321,6 +331,13 @@ class LazyFeatures(Source):
     def moments(self, names: Sequence[str] | None = None) -> Moments:
         """Moments of these variables, with their basis functions; of all if not given."""
         asked = self._schema if names is None else self._schema.subset(names)
+        if self._moments is not None:
+            return self._moments if names is None else self._moments.select(names)
+        if self._wide is None:
+            streamed = self._table.moments_of(asked)
+            if names is None:
+                self._moments = streamed
+            return streamed
         columns = self._wide.schema().names
         blocks = [self._schema.blocks[i] for i in self._schema.indices(asked.names)]
         flat = [name for start, stop in blocks for name in columns[start:stop]]
@@ -342,7 +359,8 @@ class LazyFeatures(Source):
 
     def disclosure(self) -> Disclosure:
         """What the engine sent for the table itself, and for the basis functions."""
-        return self._table.disclosure() + self._wide.disclosure()
+        own = self._table.disclosure()
+        return own if self._wide is None else own + self._wide.disclosure()
 
     def __repr__(self) -> str:
         return f"{self._table!r} with basis functions"

@@ -12,6 +12,10 @@ from isthmus.errors import DataError
 from isthmus.statistics.features.base import Basis, polynomial, register_basis
 from isthmus.types import Floats
 
+MOST_TERMS = 128
+_HORNER = 5
+"""Degrees up to this are written in powers; in higher ones the powers would cancel."""
+
 
 @final
 @register_basis
@@ -34,8 +38,8 @@ class Chebyshev(Basis):
     rows_per_column: ClassVar[int] = 10
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.terms, int) and 1 <= self.terms <= 12):
-            raise DataError(f"terms must be between 1 and 12; {self.terms} was given.")
+        if not (isinstance(self.terms, int) and 1 <= self.terms <= MOST_TERMS):
+            raise DataError(f"terms must be between 1 and {MOST_TERMS}; {self.terms} was given.")
         if not 0 < self.radius < float("inf"):
             raise DataError(f"radius must be positive and finite; {self.radius} was given.")
 
@@ -54,11 +58,24 @@ class Chebyshev(Basis):
         return values
 
     def expressions(self, z: Any) -> Sequence[Any]:
-        from numpy.polynomial.chebyshev import cheb2poly
-
         u = (z / self.radius).clip(-1.0, 1.0)
-        degrees = range(1, self.terms + 1)
-        return [polynomial(cheb2poly([0.0] * k + [1.0]).tolist(), u) for k in degrees]
+        return [_expression(k, u) for k in range(1, self.terms + 1)]
 
     def bounds(self) -> Sequence[tuple[float, float]]:
         return ((-1.0, 1.0),) * self.terms
+
+
+def _expression(degree: int, u: Any) -> Any:
+    """Write one polynomial by halving its degree, which needs few copies of the argument.
+
+    An expression cannot refer to another one, so the usual recurrence would double its length with
+    every degree or two. ``T_2k = 2 T_k² - 1`` and ``T_2k+1 = 2 T_k T_k+1 - u`` do not.
+    """
+    if degree <= _HORNER:
+        from numpy.polynomial.chebyshev import cheb2poly
+
+        return polynomial(cheb2poly([0.0] * degree + [1.0]).tolist(), u)
+    half = degree // 2
+    if degree % 2 == 0:
+        return _expression(half, u) ** 2 * 2.0 - 1.0
+    return _expression(half, u) * _expression(half + 1, u) * 2.0 - u

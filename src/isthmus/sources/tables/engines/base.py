@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 from isthmus.errors import SchemaError
 from isthmus.statistics import Level, Moments, Schema
@@ -38,9 +38,13 @@ class Engine(ABC):
     ----------
     table
         The table with plain column names.
+    streams
+        Whether moments are added up in this process, batch by batch. Basis functions are then
+        computed here, too, which is faster than sending them as further columns.
     """
 
     table: Any
+    streams: ClassVar[bool] = False
 
     @property
     @abstractmethod

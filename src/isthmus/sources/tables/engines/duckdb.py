@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 from isthmus.sources.tables.engines.arrow import moments_of_batches
 from isthmus.sources.tables.engines.base import (
@@ -23,6 +23,7 @@ class DuckDBEngine(Engine):
     """A DuckDB relation."""
 
     table: Any
+    streams: ClassVar[bool] = True
 
     @classmethod
     def renamed(cls, relation: Any, names: Sequence[str]) -> DuckDBEngine:

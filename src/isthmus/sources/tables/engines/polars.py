@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ class PolarsEngine(Engine):
     """A Polars lazy frame."""
 
     table: Any
+    streams: ClassVar[bool] = True
 
     @classmethod
     def renamed(cls, frame: Any, names: Sequence[str]) -> PolarsEngine:

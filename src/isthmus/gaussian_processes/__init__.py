@@ -1,0 +1,1 @@
+"""Marginal likelihoods of Gaussian-process regressions, from rows or from moments."""

@@ -1,0 +1,161 @@
+"""Regressions of each variable on any others, from rows or from moments of all variables."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, final
+
+import numpy as np
+
+from isthmus.gaussian_processes.density import Density
+from isthmus.gaussian_processes.design import design_from_moments, design_from_rows
+from isthmus.gaussian_processes.laplace import Mode, find_modes
+from isthmus.types import Floats
+
+FEWEST_TERMS = 32
+"""Polynomials per parent in the first fit; see the table of errors in the documentation."""
+RESOLUTION = 5.0
+"""A length scale needs this many polynomials per radius divided by the length scale."""
+_NEAR = 6.0
+"""Modes that are more than this many nats below the best do not ask for more polynomials."""
+
+
+class RegressionFit(NamedTuple):
+    """The posterior modes of the hyperparameters of one regression.
+
+    Attributes
+    ----------
+    density
+        Log density of the child and the hyperparameters.
+    modes
+        Local maxima, the highest first.
+    terms
+        Number of polynomials for each parent; empty if the rows were used.
+    resolved
+        Whether the polynomials are fine enough for the length scale of each parent.
+    """
+
+    density: Density
+    modes: list[Mode]
+    terms: tuple[int, ...]
+    resolved: tuple[bool, ...]
+
+    @property
+    def log_likelihood(self) -> float:
+        """Laplace approximation of the log marginal likelihood."""
+        return float(self.modes[0].log_integral)
+
+    @property
+    def length_scales(self) -> Floats:
+        """Length scales at the highest mode, in standard deviations of the parents."""
+        scales: Floats = np.exp(self.modes[0].point[: self.density.design.parents])
+        return scales
+
+
+class Regressions(ABC):
+    """Regressions of standardised variables on each other."""
+
+    @abstractmethod
+    def fit(self, child: int, parents: Sequence[int]) -> RegressionFit:
+        """Find the posterior modes of the hyperparameters of one regression."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class RowRegressions(Regressions):
+    """Regressions from rows.
+
+    Attributes
+    ----------
+    values
+        Standardised columns, shape (n, d).
+    interactions
+        Whether the kernel has products of two parents.
+    """
+
+    values: Floats
+    interactions: bool = False
+
+    def fit(self, child: int, parents: Sequence[int]) -> RegressionFit:
+        design = design_from_rows(
+            self.values[:, child], self.values[:, list(parents)], interactions=self.interactions
+        )
+        density = Density(design)
+        return RegressionFit(density, find_modes(density), (), (True,) * len(parents))
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class MomentRegressions(Regressions):
+    """Regressions from products of Chebyshev polynomials.
+
+    Attributes
+    ----------
+    gram
+        Products of all columns: for each variable its polynomials of degree 1 upwards. The first
+        row and column belong to the constant.
+    products
+        Products of these columns (rows) with the standardised variables (columns).
+    squares
+        Sum of squares of each standardised variable.
+    n
+        Number of rows.
+    terms
+        Number of polynomials of each variable.
+    radius
+        Half the length of the interval of the polynomials, in standard deviations.
+    """
+
+    gram: Floats
+    products: Floats
+    squares: Floats
+    n: int
+    terms: int
+    radius: float
+
+    def fit(self, child: int, parents: Sequence[int]) -> RegressionFit:
+        chosen = [min(FEWEST_TERMS, self.terms)] * len(parents)
+        while True:
+            density = self._density(child, parents, chosen)
+            modes = find_modes(density)
+            needed = self._needed(modes, len(parents))
+            finer = [
+                _rounded_up(need, self.terms) if need > have else have
+                for need, have in zip(needed, chosen, strict=True)
+            ]
+            if finer == chosen:
+                best = RESOLUTION * self.radius / np.exp(modes[0].point[: len(parents)])
+                resolved = tuple(bool(b <= c) for b, c in zip(best, chosen, strict=True))
+                return RegressionFit(density, modes, tuple(chosen), resolved)
+            chosen = finer
+
+    def _needed(self, modes: list[Mode], parents: int) -> Floats:
+        near = [m.point[:parents] for m in modes if m.value > modes[0].value - _NEAR]
+        shortest = np.exp(np.min(near, axis=0))
+        needed: Floats = RESOLUTION * self.radius / shortest
+        return needed
+
+    def _density(self, child: int, parents: Sequence[int], terms: Sequence[int]) -> Density:
+        columns = np.concatenate(
+            [
+                [0],
+                *(1 + p * self.terms + np.arange(m) for p, m in zip(parents, terms, strict=True)),
+            ]
+        ).astype(np.intp)
+        return Density(
+            design_from_moments(
+                self.gram[np.ix_(columns, columns)],
+                self.products[columns, child],
+                float(self.squares[child]),
+                self.n,
+                tuple(terms),
+                self.radius,
+            )
+        )
+
+
+def _rounded_up(terms: float, most: int) -> int:
+    """Round up to a multiple of 16, so that a fit is repeated rarely."""
+    return min(most, 16 * int(np.ceil(min(terms, most) / 16)))

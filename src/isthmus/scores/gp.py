@@ -1,0 +1,196 @@
+"""Gaussian-process scores: marginal likelihoods of nonlinear regressions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, ClassVar, final
+
+import numpy as np
+
+from isthmus.errors import ArgumentError
+from isthmus.graphs import DAG
+from isthmus.objectives import LocalScore, PythonLocalScore
+from isthmus.options import require_integer
+from isthmus.scores.base import Score
+from isthmus.statistics import Chebyshev, Kind, Moments, Rows
+from isthmus.statistics.regressions import (
+    regressions_from_moments,
+    regressions_from_rows,
+    variance_beyond,
+)
+
+if TYPE_CHECKING:
+    from isthmus.gaussian_processes.families import RegressionFit, Regressions
+
+_WORTH_A_NOTE = 1e-3
+"""Share of the variance beyond the radius of the basis from which a note mentions it."""
+
+
+class GPIntegral(StrEnum):
+    """How the hyperparameters of a Gaussian process are integrated out."""
+
+    LAPLACE = "laplace"
+    """A normal approximation at the highest mode: fast and deterministic."""
+    IMPORTANCE = "importance"
+    """Importance sampling from Student-t distributions at all modes: corrects Laplace, which is
+    too low by a few tenths of a nat."""
+
+
+@final
+@dataclass(frozen=True)
+class GP(Score[Moments, LocalScore]):
+    """Log marginal likelihood of a Gaussian-process network with additive effects, from moments.
+
+    For continuous variables, which are standardised; higher is better. Each variable is a sum of
+    smooth functions of its parents plus normal noise. The functions have Gaussian-process priors
+    with squared-exponential kernels of amplitude one; priors of the length scales, the mean and
+    the noise are those of Giudice, Kuipers and Moffa 2023. The score tells the direction of
+    nonlinear effects, so Markov-equivalent graphs have different values.
+
+    Only moments of Chebyshev polynomials are needed: the cost of a score does not depend on the
+    number of rows, which may be in a warehouse or at many sites. `ExactGP` needs the rows.
+
+    Parameters
+    ----------
+    basis
+        The polynomials. More terms resolve shorter length scales: 5 radius / terms is the shortest.
+        The score uses as many of them as the length scale needs.
+    integral
+        How the hyperparameters are integrated out.
+    draws
+        Number of draws for importance sampling.
+    """
+
+    basis: Chebyshev = Chebyshev(48, 5.0)
+    integral: GPIntegral = GPIntegral.LAPLACE
+    draws: int = 300
+    needs: ClassVar[type[Moments]] = Moments
+    kind: ClassVar[Kind] = Kind.CONTINUOUS
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.basis, Chebyshev):
+            raise ArgumentError(
+                f"GP was given basis={self.basis!r}; it must be a Chebyshev basis, such as "
+                "Chebyshev(48, 5.0)."
+            )
+        _check(self)
+
+    def bind(self, statistics: Moments) -> LocalScore:
+        """Bind the score to the moments of variables with Chebyshev polynomials."""
+        regressions = regressions_from_moments(statistics, self)
+        scored = _Scored(regressions, self.integral, self.draws)
+        names = statistics.schema.names
+        beyond = variance_beyond(statistics)
+
+        def notes(dag: DAG) -> tuple[str, ...]:
+            return (*_clipped(beyond, dag, self.basis.radius), *_unresolved(scored, names, dag))
+
+        return PythonLocalScore(names, scored, equivalent=False, notes=notes)
+
+
+@final
+@dataclass(frozen=True)
+class ExactGP(Score[Rows, LocalScore]):
+    """Log marginal likelihood of a Gaussian-process network, from rows.
+
+    The model of `GP` without the approximation by a basis, and optionally with interactions. The
+    time for a score grows with the cube of the number of rows: use it for up to about 500 rows.
+
+    Parameters
+    ----------
+    interactions
+        Whether the kernel also has the product of every two parents. The sum of the parents'
+        kernels and the sum of the products then have a weight each, with inverse-gamma priors.
+    integral
+        How the hyperparameters are integrated out.
+    draws
+        Number of draws for importance sampling.
+    """
+
+    interactions: bool = False
+    integral: GPIntegral = GPIntegral.LAPLACE
+    draws: int = 300
+    needs: ClassVar[type[Rows]] = Rows
+    kind: ClassVar[Kind] = Kind.CONTINUOUS
+
+    def __post_init__(self) -> None:
+        _check(self)
+
+    def bind(self, statistics: Rows) -> LocalScore:
+        """Bind the score to rows."""
+        statistics.schema.require(Kind.CONTINUOUS, repr(self))
+        regressions = regressions_from_rows(statistics, interactions=self.interactions)
+        scored = _Scored(regressions, self.integral, self.draws)
+        return PythonLocalScore(statistics.schema.names, scored, equivalent=False)
+
+
+def _check(score: GP | ExactGP) -> None:
+    require_integer(score, "draws", least=2)
+    if not isinstance(score.integral, GPIntegral):
+        raise ArgumentError(
+            f"{type(score).__name__} was given integral={score.integral!r}; it must be "
+            "GPIntegral.LAPLACE or GPIntegral.IMPORTANCE."
+        )
+
+
+@final
+class _Scored:
+    """The score of a child given its parents."""
+
+    def __init__(self, regressions: Regressions, integral: GPIntegral, draws: int) -> None:
+        self.regressions = regressions
+        self._integral, self._draws = integral, draws
+        self.unresolved: dict[tuple[int, tuple[int, ...]], tuple[int, ...]] = {}
+
+    def __call__(self, child: int, parents: tuple[int, ...]) -> float:
+        fit = self.regressions.fit(child, parents)
+        if not all(fit.resolved):
+            coarse = tuple(p for p, fine in zip(parents, fit.resolved, strict=True) if not fine)
+            self.unresolved[child, parents] = coarse
+        if self._integral is GPIntegral.LAPLACE:
+            return fit.log_likelihood
+        return self._sampled(fit, child, parents)
+
+    def _sampled(self, fit: RegressionFit, child: int, parents: Sequence[int]) -> float:
+        from isthmus.gaussian_processes.importance import importance
+
+        # A seed of its own makes the score of a family the same whenever it is asked for.
+        rng = np.random.default_rng([child, *parents])
+        return importance(fit.density, fit.modes, self._draws, rng).value
+
+
+def _clipped(beyond: dict[str, float], dag: DAG, radius: float) -> tuple[str, ...]:
+    wide = [
+        f"{name!r} ({share:.1%})"
+        for name, share in beyond.items()
+        if share >= _WORTH_A_NOTE and dag.children(name)
+    ]
+    if not wide:
+        return ()
+    note = (
+        f"Parents with values more than {radius:g} standard deviations from their mean, and the "
+        f"share of their variance that lies beyond: {', '.join(wide)}. GP moves these values to "
+        "that distance. Transform the columns, for example by a logarithm, or use a basis with a "
+        "larger radius."
+    )
+    return (note,)
+
+
+def _unresolved(scored: _Scored, names: Sequence[str], dag: DAG) -> tuple[str, ...]:
+    position = {name: i for i, name in enumerate(names)}
+    edges = []
+    for child in dag.nodes:
+        parents = tuple(sorted(position[p] for p in dag.parents(child)))
+        coarse = scored.unresolved.get((position[child], parents), ())
+        edges += [(names[p], child) for p in coarse]
+    if not edges:
+        return ()
+    shown = ", ".join(f"{a!r} → {b!r}" for a, b in edges[:5])
+    more = f" and {len(edges) - 5} more" if len(edges) > 5 else ""
+    note = (
+        f"Effects that vary faster than the basis of GP resolves: {shown}{more}. Their scores are "
+        "approximate. Use a basis with more terms, or ExactGP."
+    )
+    return (note,)
