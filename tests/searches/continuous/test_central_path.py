@@ -15,7 +15,7 @@ from isthmus.graphs import DAG, Knowledge
 from isthmus.graphs.adjacency import order_of
 from isthmus.kernels.continuous import acyclic_part
 from isthmus.objectives import QuadraticAdditiveLoss
-from isthmus.searches.continuous import acyclicity
+from isthmus.searches.continuous import acyclicity, order_descent
 from isthmus.searches.continuous.central_path import (
     CentralPath,
     Problem,
@@ -174,3 +174,26 @@ def test_quick_solver_agrees_with_the_exact_one(kind: str) -> None:
         completed(descent.finish(target))
     np.testing.assert_allclose(nearly, descent.coefficients, atol=1e-5)
     assert descent.residual < 1e-9
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_places_that_cannot_be_better_are_not_tried(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    d = 12
+    loss = small_problem(seed, d)
+    open_, none = ~np.eye(d, dtype=np.bool_), np.zeros((d, d), dtype=np.bool_)
+    descents = []
+    for safe in (order_descent._SAFE, np.inf):
+        monkeypatch.setattr(order_descent, "_SAFE", safe)
+        penalties = np.full((d, d), 0.05)
+        descent = OrderDescent(loss, open_, none, penalties, list(range(d)), np.zeros((d, d)))
+        for target in range(d):
+            completed(descent.settle(target))
+        for node in list(range(d)) * 3:
+            completed(descent.move(node))
+        descents.append(descent)
+    bounded, whole = descents
+    assert bounded.order == whole.order
+    assert bounded.value == pytest.approx(whole.value, abs=1e-6)
+    assert len(bounded._fits) < len(whole._fits)

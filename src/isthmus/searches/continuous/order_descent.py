@@ -22,6 +22,7 @@ from isthmus.types import Bools, Floats, Work
 _SWEEPS = 5000
 _TANGENTS = 100
 _NEARLY = 1e-7  # tolerance of the solutions while the order still changes
+_SAFE = 1e-5  # more than the errors of these solutions add up to
 _GAIN = 1e-6  # smallest gain of a move: less may be rounding error
 
 
@@ -90,9 +91,15 @@ class OrderDescent:
         for backwards in (True, False):
             order, fits, total = list(self.order), dict(self.fits), 0.0
             at = order.index(node)
+            gains = yield from (self._gains_before(at) if backwards else self._gains_after(at))
             while True:
                 left = at - 1 if backwards else at
                 if left < 0 or left + 1 >= len(order):
+                    break
+                # Stop where even the largest gain from here on would not be enough.
+                gained = 0.0 if backwards else self.fits[node].value - fits[node].value
+                least = total - max(gains[at] - gained, 0.0)
+                if least > _SAFE + (-_GAIN if best is None else best[0] - _GAIN):
                     break
                 change = yield from self._swap(order, left, fits)
                 if change is None:
@@ -105,6 +112,32 @@ class OrderDescent:
             return False
         _, self.order, self.fits = best
         return True
+
+    def _gains_before(self, at: int) -> Work[Floats]:
+        """Return what a node that moves backwards can gain from each place on, at most.
+
+        It becomes a possible cause of those it passes, and these gain no more than from all nodes.
+        """
+        node, gains = self.order[at], np.zeros(len(self.order))
+        for k, other in enumerate(self.order[:at]):
+            fit, gain = self.fits[other], 0.0
+            if self._allowed[node, other] and fit.steep[node] > self._penalties[node, other]:
+                gain = yield from self._largest_gain(other)
+            gains[k + 1] = gains[k] + gain
+        return gains
+
+    def _gains_after(self, at: int) -> Work[Floats]:
+        """Return what a node that moves forwards can gain, at most: only it has more causes."""
+        gain = yield from self._largest_gain(self.order[at])
+        return np.full(len(self.order), gain)
+
+    def _largest_gain(self, target: int) -> Work[float]:
+        """Return by how much the value of a target falls with all nodes as possible causes."""
+        if self._quick is None:
+            return np.inf  # a model of all causes may take long, or have no minimum
+        others = frozenset(self.order) - {target}
+        fit = yield from self._fit(target, others, self.fits[target].coefficients)
+        return max(self.fits[target].value - fit.value, 0.0)
 
     def _swap(self, order: list[int], left: int, fits: dict[int, Fit]) -> Work[float | None]:
         """Swap two neighbours; return by how much the sum grew, or None if it is forbidden."""
