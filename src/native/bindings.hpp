@@ -78,5 +78,6 @@ void bind_continuous(nb::module_& m);
 void bind_exact(nb::module_& m);
 void bind_hill_climb(nb::module_& m);
 void bind_table_orders(nb::module_& m);
+void bind_mcmc(nb::module_& m);
 
 }  // namespace isthmus

@@ -17,4 +17,5 @@ NB_MODULE(_native, m) {
     isthmus::bind_exact(m);
     isthmus::bind_hill_climb(m);
     isthmus::bind_table_orders(m);
+    isthmus::bind_mcmc(m);
 }

@@ -41,6 +41,13 @@ def boss() -> _native.BossRun:
     return run
 
 
+def families() -> _native.FamilyTables:
+    tables = _native.FamilyTables(**SCRIPTS["FamilyTables"]()[0][1])
+    while not tables.step(0.01, 1):
+        pass
+    return tables
+
+
 def spd() -> Any:
     x = np.random.default_rng(0).normal(size=(40, D))
     return np.corrcoef(x, rowvar=False)
@@ -391,9 +398,69 @@ SCRIPTS: dict[str, Callable[[], Script]] = {
         ("restart", {}),
         ("allowed", {}),
     ],
+    "FamilyTables": lambda: [
+        (
+            "FamilyTables",
+            {
+                "score": gaussian(),
+                "required": no_edges(),
+                "forbidden": no_edges(),
+                "candidates": np.triu(~no_edges(), 1),
+                "outside": True,
+                "max_parents": 3,
+                "previous": None,
+            },
+        ),
+        *[("step", {"seconds": 0.001, "jobs": 2})] * 3,
+        (
+            "log_sum",
+            {"node": 0, "allowed": np.array([6], np.uint64), "wanted": np.array([2], np.uint64)},
+        ),
+    ],
+    "SamplingRun": lambda: [
+        (
+            "SamplingRun",
+            {
+                "tables": families(),
+                "space": _native.Space.PARTITIONS,
+                "starts": np.array([[0, 1, 0, 1, 0], [0, 0, 0, 0, 0]], np.uint32),
+                "seeds": np.array([1, 2], np.uint64),
+                "levels": 2,
+                "warmup": 2,
+                "thin": 2,
+                "draws": 3,
+            },
+        ),
+        *[("step", {"seconds": 0.001, "jobs": 2})] * 3,
+        ("draws", {"chain": 0}),
+        ("levels", {"chain": 1}),
+    ],
+    "move_probabilities": lambda: [
+        (
+            "move_probabilities",
+            {
+                "tables": families(),
+                "space": _native.Space.PARTITIONS,
+                "labels": np.array([0, 1, 0, 1, 0], np.uint32),
+                "move": 3,
+                "heat": 0.5,
+            },
+        )
+    ],
+    "graph_probabilities": lambda: [
+        (
+            "graph_probabilities",
+            {
+                "tables": families(),
+                "space": _native.Space.ORDERS,
+                "labels": np.arange(5, dtype=np.uint32),
+            },
+        )
+    ],
 }
 
 LEFT_OUT = {
+    "Space": "an enumeration",
     "ForeignScore": "its address is called: a wrong one is a crash by nature",
     "LocalScore": "a base class, which has no constructor",
     "ScoreFailed": "an exception",

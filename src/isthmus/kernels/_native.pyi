@@ -509,3 +509,59 @@ class TableWalks:
 
     def allowed(self) -> Annotated[NDArray[numpy.bool_], dict(shape=(None, None), order='C')]:
         """Mark the nodes that can be placed next in each walk."""
+
+class FamilyTables:
+    def __init__(self, score: LocalScore, *, required: Annotated[NDArray[numpy.bool_], dict(shape=(None, None), order='C', device='cpu', writable=False)], forbidden: Annotated[NDArray[numpy.bool_], dict(shape=(None, None), order='C', device='cpu', writable=False)], candidates: Annotated[NDArray[numpy.bool_], dict(shape=(None, None), order='C', device='cpu', writable=False)], outside: bool, max_parents: int | None, previous: FamilyTables | None) -> None: ...
+
+    def step(self, seconds: float, jobs: int) -> bool:
+        """Score for at most this many seconds; return whether it is done."""
+
+    def log_sum(self, node: int, allowed: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', writable=False)], wanted: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None) -> float:
+        """
+        Logarithm of the weight of all parent sets within ``allowed``; with ``wanted``, of those with a member in it.
+        """
+
+    @property
+    def size(self) -> int: ...
+
+    @property
+    def built(self) -> int: ...
+
+    @property
+    def families(self) -> int: ...
+
+class Space(enum.Enum):
+    ORDERS = 0
+
+    PARTITIONS = 1
+
+class SamplingRun:
+    def __init__(self, tables: FamilyTables, *, space: Space, starts: Annotated[NDArray[numpy.uint32], dict(shape=(None, None), order='C', device='cpu', writable=False)], seeds: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', writable=False)], levels: int, warmup: int, thin: int, draws: int) -> None: ...
+
+    def step(self, seconds: float, jobs: int) -> bool:
+        """Sample for at most this many seconds; return whether it is done."""
+
+    def draws(self, chain: int) -> tuple[Annotated[NDArray[numpy.uint64], dict(shape=(None, None, None), order='C')], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]]:
+        """Parents of each node in each draw so far, and the scores of the draws."""
+
+    def levels(self, chain: int) -> tuple[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]]:
+        """Heats, and the share of accepted exchanges between neighbours."""
+
+    @property
+    def chains(self) -> int: ...
+
+    @property
+    def rounds(self) -> int: ...
+
+    @property
+    def total_rounds(self) -> int: ...
+
+def move_probabilities(tables: FamilyTables, space: Space, labels: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)], move: int, heat: float) -> tuple[Annotated[NDArray[numpy.uint32], dict(shape=(None, None), order='C')], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]]:
+    """
+    States after one move, and their probabilities; for tests with up to five nodes.
+    """
+
+def graph_probabilities(tables: FamilyTables, space: Space, labels: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> tuple[Annotated[NDArray[numpy.uint64], dict(shape=(None, None), order='C')], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]]:
+    """
+    Graphs that a state draws, and their probabilities; for tests with up to five nodes.
+    """
