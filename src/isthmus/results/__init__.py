@@ -1,6 +1,7 @@
 """Results: solutions, how they were found, and which data were released for them."""
 
 from isthmus.results.details import (
+    ChainDetails,
     ExactDetails,
     ModelDetails,
     OrderDetails,
@@ -15,6 +16,7 @@ from isthmus.results.solution import Evidence, Refit, Solution
 from isthmus.results.status import Ending, Status
 
 __all__ = [
+    "ChainDetails",
     "Disclosure",
     "DynamicEdge",
     "DynamicNetwork",

@@ -25,6 +25,33 @@ class SamplerDetails:
 
 @final
 @dataclass(frozen=True)
+class ChainDetails(SamplerDetails):
+    """What sampling by Markov chains over orders or partitions reports.
+
+    Attributes
+    ----------
+    candidates
+        Number of candidate parents per node.
+    exchanged
+        Number of candidates that were replaced after pilot runs, because other parents were drawn
+        more often.
+    families
+        Number of parent sets in the tables of all nodes.
+    warm_up
+        Number of rounds of moves before the first draw.
+    thin
+        Number of rounds of moves per draw.
+    """
+
+    candidates: int
+    exchanged: int
+    families: int
+    warm_up: int
+    thin: int
+
+
+@final
+@dataclass(frozen=True)
 class OrderDetails(SearchDetails):
     """What a search over orders reports.
 

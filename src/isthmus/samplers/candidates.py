@@ -1,0 +1,151 @@
+"""Candidate parents: which parent sets a sampler sums over exactly.
+
+Tables hold every subset of the candidates of a node, and every such subset with one more parent
+from outside. So a parent that was overlooked is still drawn, if only one at a time, and
+`Candidates.exchange` makes it a candidate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isthmus.graphs import BoundKnowledge
+from isthmus.kernels.scoring import LocalScore
+
+MAX_CANDIDATES = 20
+MAX_FAMILIES = 6_000_000
+"""Bound on the number of parent sets in all tables: about 250 MB, and seconds for fast scores."""
+_GREEDY = 6
+
+Flags = NDArray[np.bool_]
+Parents = Sequence[Sequence[int]]
+
+
+def candidate_count(allowed: NDArray[np.int64], max_families: int = MAX_FAMILIES) -> int:
+    """Return how many candidates per node keep the tables within a number of parent sets.
+
+    Parameters
+    ----------
+    allowed
+        Number of possible parents of each node.
+    max_families
+        Upper bound on the number of parent sets of all nodes.
+    """
+    for count in range(MAX_CANDIDATES, 1, -1):
+        inside = np.minimum(allowed, count)
+        if (2.0**inside * (allowed - inside + 1)).sum() <= max_families:
+            return count
+    return 1
+
+
+@final
+class Candidates:
+    """Ranks the possible parents of each node, and keeps the best as candidates.
+
+    Neighbours in good graphs come first, then the parents that greedy growth from the empty set
+    adds, then those with the largest gains, alone or added to the parents in a good graph.
+
+    Parameters
+    ----------
+    score
+        The local score.
+    knowledge
+        Required and forbidden edges.
+    count
+        Number of candidates per node; None to fit `MAX_FAMILIES`.
+    """
+
+    def __init__(self, score: LocalScore, knowledge: BoundKnowledge, count: int | None) -> None:
+        d = score.size
+        self._score = score
+        self._required = knowledge.required
+        self._possible = ~knowledge.forbidden | knowledge.required
+        np.fill_diagonal(self._possible, val=False)
+        allowed = self._possible.sum(axis=0)
+        self.count = candidate_count(allowed) if count is None else min(count, MAX_CANDIDATES)
+        self.count = max(self.count, int(self._required.sum(axis=0).max(initial=0)))
+        self._rank = np.full((d, d), -np.inf)
+
+    @property
+    def complete(self) -> bool:
+        """Whether all possible parents are candidates."""
+        return bool((self._possible.sum(axis=0) <= self.count).all())
+
+    def rank(self, child: int, graphs: Sequence[Parents]) -> None:
+        """Rank the possible parents of a node by its scores and by some good graphs."""
+        others = np.flatnonzero(self._possible[:, child])
+        if len(others) <= self.count:
+            self._rank[others, child] = 0.0
+            return
+        rank = np.zeros(len(self._rank))
+        rank[others] += _ranks(self._gains(child, [], others))
+        for step, parent in enumerate(self._grow(child, others)):
+            rank[parent] += 1e4 * (1 + _GREEDY - step)
+        for graph in graphs:
+            own = [u for u in graph[child] if self._possible[u, child]]
+            rest = np.setdiff1d(others, own)
+            rank[rest] += 2 * _ranks(self._gains(child, own, rest))
+            rank[own] += 1e6
+            rank[[v for v, parents in enumerate(graph) if child in parents]] += 1e6
+        rank[self._required[:, child]] = np.inf
+        self._rank[others, child] = rank[others]
+
+    def matrix(self) -> Flags:
+        """Return the candidates as a matrix [from, to]."""
+        best = np.argsort(-self._rank, axis=0, kind="stable")[: self.count]
+        chosen = np.zeros(self._rank.shape, np.bool_)
+        np.put_along_axis(chosen, best, values=True, axis=0)
+        return chosen & self._possible
+
+    def exchange(self, frequencies: NDArray[np.float64], least: float) -> int:
+        """Exchange rare candidates for more frequent parents from outside.
+
+        Parameters
+        ----------
+        frequencies
+            How often each edge was drawn, as a matrix [from, to].
+        least
+            How much more frequent a parent must be than the candidate that it replaces.
+
+        Returns
+        -------
+        int
+            Number of candidates that were exchanged.
+        """
+        chosen = self.matrix()
+        changes = 0
+        for child in range(len(chosen)):
+            inside = np.flatnonzero(chosen[:, child] & ~self._required[:, child])
+            outside = np.flatnonzero(self._possible[:, child] & ~chosen[:, child])
+            inside = inside[np.argsort(frequencies[inside, child], kind="stable")]
+            outside = outside[np.argsort(-frequencies[outside, child], kind="stable")]
+            for old, new in zip(inside.tolist(), outside.tolist(), strict=False):
+                if frequencies[new, child] <= frequencies[old, child] + least:
+                    break
+                ranks = self._rank[:, child]
+                ranks[old], ranks[new] = ranks[new], ranks[old]
+                changes += 1
+        return changes
+
+    def _grow(self, child: int, others: NDArray[np.int64]) -> list[int]:
+        parents: list[int] = []
+        while len(parents) < min(_GREEDY, len(others)):
+            rest = np.setdiff1d(others, parents)
+            gains = self._gains(child, parents, rest)
+            parents.append(int(rest[int(np.argmax(gains))]))
+        return parents
+
+    def _gains(
+        self, child: int, parents: Sequence[int], others: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        scores = self._score.extensions(child, np.array(parents, np.int64), others)
+        gains: NDArray[np.float64] = scores[1:] - scores[0]
+        return gains
+
+
+def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.argsort(np.argsort(values, kind="stable"), kind="stable").astype(np.float64)

@@ -1,0 +1,216 @@
+"""The run that order and partition sampling share: starts, tables, chains."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Protocol, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isthmus.graphs import BoundKnowledge
+from isthmus.kernels.mcmc import FamilyTables, SamplingRun, Space
+from isthmus.kernels.orders import BossRun
+from isthmus.objectives import LocalScore
+from isthmus.options import require_integer, require_jobs
+from isthmus.results.details import ChainDetails
+from isthmus.samplers.base import Draws, Run
+from isthmus.samplers.candidates import Candidates
+
+_SLICE = 0.02
+_PILOT_DRAWS = 200
+_PILOTS = 2
+"""Candidates are exchanged at most this many times."""
+_LEAST_GAIN = 0.05
+"""A parent becomes a candidate if the pilot draws it this much more often than a candidate."""
+
+
+class ChainOptions(Protocol):
+    """The options that both samplers have; None means a default that depends on the problem."""
+
+    @property
+    def candidates(self) -> int | None:
+        """Number of candidate parents per node."""
+
+    @property
+    def max_parents(self) -> int | None:
+        """Maximum number of parents of a node."""
+
+    @property
+    def levels(self) -> int:
+        """Number of temperatures."""
+
+    @property
+    def warm_up(self) -> int | None:
+        """Number of rounds before the first draw."""
+
+    @property
+    def thin(self) -> int | None:
+        """Number of rounds per draw."""
+
+    @property
+    def jobs(self) -> int:
+        """Number of threads."""
+
+
+def check_options(options: ChainOptions) -> None:
+    """Raise an error if an option is not allowed."""
+    require_integer(options, "candidates", least=0, optional=True)
+    require_integer(options, "max_parents", least=0, optional=True)
+    require_integer(options, "levels", least=1)
+    require_integer(options, "warm_up", least=0, optional=True)
+    require_integer(options, "thin", least=1, optional=True)
+    require_jobs(options, "jobs")
+
+
+@final
+class ChainRun(Run[Draws]):
+    """Chains in progress: a graph to start from for each, candidate parents, tables, then moves.
+
+    Parameters
+    ----------
+    options
+        Options of the sampler.
+    space
+        What the states of the chains are.
+    objective, knowledge, rng, draws, chains
+        As for ``Sampler.begin``.
+    """
+
+    def __init__(
+        self,
+        options: ChainOptions,
+        space: Space,
+        objective: LocalScore,
+        knowledge: BoundKnowledge,
+        rng: np.random.Generator,
+        *,
+        draws: int,
+        chains: int,
+    ) -> None:
+        self._options = options
+        self._jobs = max(options.jobs, 0)
+        self._space = space
+        self._kernel = objective.kernel
+        self._knowledge = knowledge
+        self._rng = rng
+        self._draws = draws
+        self._chains = chains
+        d = len(objective.nodes)
+        self._thin = max(4, -(-d // 2)) if options.thin is None else options.thin
+        warm_up = max(100, min(draws * self._thin // 5, 200 * d))
+        self._warm_up = warm_up if options.warm_up is None else options.warm_up
+        self._candidates = Candidates(self._kernel, knowledge, options.candidates)
+        self._exchanged = 0
+        self._starts: list[tuple[tuple[int, ...], ...]] = []
+        self._best = -np.inf
+        self._tables: FamilyTables | None = None
+        self._run: SamplingRun | None = None
+        self._text = "starts"
+        self._stages = self._work()
+
+    def step(self) -> bool:
+        return next(self._stages, None) is None
+
+    def _work(self) -> Iterator[bool]:
+        """Do everything, a few milliseconds at a time."""
+        yield from self._find_starts()
+        for pilot in range(_PILOTS + 1):
+            yield from self._build_tables()
+            if self._candidates.complete or pilot == _PILOTS:
+                break
+            self._text = "pilot chains"
+            run = self._sampling(max(50, 2 * len(self._starts[0])), 2, _PILOT_DRAWS)
+            while not run.step(_SLICE, self._jobs):
+                yield True
+            changes = self._candidates.exchange(_edge_frequencies(run), _LEAST_GAIN)
+            self._exchanged += changes
+            if changes == 0:
+                break
+        self._text = "chains"
+        self._run = self._sampling(self._warm_up, self._thin, self._draws)
+        while not self._run.step(_SLICE, self._jobs):
+            yield True
+
+    def _find_starts(self) -> Iterator[bool]:
+        """Find a good graph for each chain, from a random order of its own."""
+        for rng in self._rng.spawn(self._chains):
+            search = BossRun(
+                self._kernel,
+                rng,
+                starts=1,
+                required=self._knowledge.required,
+                forbidden=self._knowledge.forbidden,
+                max_parents=self._options.max_parents,
+            )
+            while not search.step(_SLICE):
+                self._best = max(self._best, search.score)
+                yield True
+            graph, score = search.best()
+            self._starts.append(graph)
+            self._best = max(self._best, score)
+            yield True
+        self._text = "candidate parents"
+        for child in range(self._kernel.size):
+            self._candidates.rank(child, self._starts)
+            yield True
+
+    def _build_tables(self) -> Iterator[bool]:
+        self._text = "scores of parent sets"
+        self._tables = FamilyTables(
+            self._kernel,
+            self._candidates.matrix(),
+            required=self._knowledge.required,
+            forbidden=self._knowledge.forbidden,
+            max_parents=self._options.max_parents,
+            previous=self._tables,
+        )
+        while not self._tables.step(_SLICE, self._jobs):
+            yield True
+
+    def _sampling(self, warm_up: int, thin: int, draws: int) -> SamplingRun:
+        assert self._tables is not None
+        return SamplingRun(
+            self._tables,
+            self._space,
+            self._starts,
+            self._rng,
+            levels=self._options.levels,
+            warm_up=warm_up,
+            thin=thin,
+            draws=draws,
+        )
+
+    def best(self) -> Draws:
+        details = ChainDetails(
+            candidates=self._candidates.count,
+            exchanged=self._exchanged,
+            families=0 if self._tables is None else self._tables.families,
+            warm_up=self._warm_up,
+            thin=self._thin,
+        )
+        if self._run is None:
+            d = self._kernel.size
+            graphs = np.zeros((self._chains, 0, d, -(-d // 64)), np.uint64)
+            scores = np.zeros((self._chains, 0))
+        else:
+            graphs, scores = self._run.draws()
+        return Draws.from_sequence(graphs, scores, details=details)
+
+    def describe(self) -> tuple[str, float, float | None]:
+        done = None if self._run is None else self._run.progress
+        return self._text, self._best, done
+
+    def conclusion(self) -> str:
+        return f"{self._chains} chains made {self._draws} draws each."
+
+
+def _edge_frequencies(run: SamplingRun) -> NDArray[np.float64]:
+    """Return how often each edge was drawn, as a matrix [from, to]."""
+    graphs, _ = run.draws()
+    d = graphs.shape[2]
+    rows = np.ascontiguousarray(graphs).reshape(-1, d, graphs.shape[3])
+    total = np.zeros((d, d))
+    for graph in rows:
+        total += np.unpackbits(graph.view(np.uint8), axis=1, bitorder="little")[:, :d].T
+    return total / len(rows)
