@@ -60,7 +60,7 @@ def test_a_time_limit_holds_with_a_thousand_variables(thousand: MomentsLoss, kin
 @pytest.mark.parametrize("search", [Notears(), Notears(acyclicity=Exponential())])
 def test_ctrl_c_is_heard_with_many_variables(thousand: MomentsLoss, search: Notears) -> None:
     # SciPy's optimiser itself takes long steps for the two million variables of a thousand nodes.
-    loss = thousand if search == Notears() else drawn(300, 400)
+    loss = thousand if search == Notears() else drawn(150, 400)
     pressed: list[float] = []
 
     def press() -> None:
