@@ -9,6 +9,7 @@ along the order by a criterion, or by a threshold on the weights if one is given
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TypeAlias, final
@@ -46,6 +47,8 @@ _SLICE = 0.02
 _RECORDED = 4
 """On the path, the graph of the weights is recorded when the iterations have grown by one part in
 this many, so that recording takes a few per cent of the time at most."""
+_SOON = 0.2
+"""Seconds after which an answer is worth recording again."""
 _ZERO = 1e-9
 """Weights up to this are rounding errors."""
 RESIDUAL = 1e-6
@@ -113,6 +116,7 @@ class AdditiveRun(Run[SearchResult]):
         self._descent: OrderDescent | None = None
         self._candidates: list[Candidate] = []
         self._answer: Answer | None = None
+        self._recorded = time.monotonic()
         self._text = "units of the noise"
         self._work = self._stages()
 
@@ -176,7 +180,7 @@ class AdditiveRun(Run[SearchResult]):
         recorded = 0
         while not (yield from path.iterate()):
             self._text = path.describe()
-            if path.iterations > recorded + recorded // _RECORDED:
+            if self._due() and path.iterations > recorded + recorded // _RECORDED:
                 recorded = path.iterations
                 yield from self._record(path.coefficients(), self._path_penalties)
 
@@ -196,7 +200,8 @@ class AdditiveRun(Run[SearchResult]):
             for left, node in enumerate(reversed(descent.order.copy())):
                 if (yield from descent.move(node)):
                     moved = True
-                    yield from self._record_descent(descent, penalties)
+                    if self._due():
+                        yield from self._record_descent(descent, penalties)
                 self._text = f"sweep {sweep + 1}: {left + 1} of {targets} nodes moved"
         return moved
 
@@ -279,7 +284,12 @@ class AdditiveRun(Run[SearchResult]):
         value += float((penalties * np.where(graph, weights, 0.0)).sum())
         removed = int(((weights > _ZERO) & ~graph).sum())
         self._answer = Answer(kept, graph, value, residual, removed)
+        self._recorded = time.monotonic()
         yield
+
+    def _due(self) -> bool:
+        """Return whether the last answer is old enough to be replaced by a better one."""
+        return time.monotonic() - self._recorded >= _SOON
 
     def _record_descent(self, descent: OrderDescent, penalties: Floats) -> Work[None]:
         """Record the graph of an exact solution, unless a criterion chose one before."""
