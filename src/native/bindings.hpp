@@ -76,6 +76,7 @@ void bind_xges(nb::module_& m);
 void bind_orders(nb::module_& m);
 void bind_continuous(nb::module_& m);
 void bind_exact(nb::module_& m);
+void bind_exact_posterior(nb::module_& m);
 void bind_hill_climb(nb::module_& m);
 void bind_table_orders(nb::module_& m);
 void bind_mcmc(nb::module_& m);

@@ -15,6 +15,7 @@ NB_MODULE(_native, m) {
     isthmus::bind_orders(m);
     isthmus::bind_continuous(m);
     isthmus::bind_exact(m);
+    isthmus::bind_exact_posterior(m);
     isthmus::bind_hill_climb(m);
     isthmus::bind_table_orders(m);
     isthmus::bind_mcmc(m);

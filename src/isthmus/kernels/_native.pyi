@@ -409,6 +409,57 @@ class ClusterSearch:
     @property
     def done(self) -> bool: ...
 
+class ExactPosterior:
+    """Exact probabilities of edges and of ancestor relations."""
+
+    def __init__(self, score: LocalScore, *, required: Annotated[NDArray[numpy.bool_], dict(shape=(None, None), order='C', device='cpu', writable=False)], forbidden: Annotated[NDArray[numpy.bool_], dict(shape=(None, None), order='C', device='cpu', writable=False)], max_parents: int | None) -> None: ...
+
+    def step(self, seconds: float = 0.01) -> bool:
+        """Go on for so long at most; return whether all is done."""
+
+    def edges(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C')]:
+        """Entry [u, v] is the probability of the edge u -> v."""
+
+    def ancestors(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C')]:
+        """Entry [u, v] is the probability of a directed path from u to v."""
+
+    @property
+    def done(self) -> bool: ...
+
+    @property
+    def progress(self) -> float:
+        """Share of the work that is done."""
+
+    @property
+    def log_total(self) -> float:
+        """Logarithm of the sum of the weights of all graphs."""
+
+    @property
+    def error(self) -> float:
+        """How far sums of probabilities are from one."""
+
+    @property
+    def sets(self) -> int:
+        """Number of sets that were not left out."""
+
+class ExactSampler:
+    """Independent draws from the exact posterior."""
+
+    def __init__(self, posterior: ExactPosterior, seed: int) -> None: ...
+
+    def step(self, draws: int, seconds: float = 0.01) -> bool:
+        """Go on for so long at most; return whether there are so many draws."""
+
+    def parents(self) -> Annotated[NDArray[numpy.uint64], dict(shape=(None, None), order='C')]:
+        """Parents of each node in each draw, as bits."""
+
+    def scores(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]:
+        """Logarithm of the weight of each draw."""
+
+    @property
+    def draws(self) -> int:
+        """Number of draws."""
+
 class HillClimb:
     def __init__(self, score: LocalScore, *, required: Annotated[NDArray[numpy.bool_], dict(shape=(None, None), order='C', device='cpu', writable=False)], forbidden: Annotated[NDArray[numpy.bool_], dict(shape=(None, None), order='C', device='cpu', writable=False)], max_parents: int | None, tabu: int, patience: int, restarts: int, seed: int | None) -> None: ...
 
