@@ -20,6 +20,7 @@ import isthmus
 ROOT = Path(__file__).parent.parent
 IMPORT_SECONDS = 0.4
 HEAVY = {
+    "arviz_stats",
     "cryptography",
     "duckdb",
     "flwr",

@@ -3,10 +3,21 @@
 from isthmus import federated as federated  # makes the requests of its methods known to studies
 from isthmus.compose.learn import learn, solve
 from isthmus.compose.parent_sets import parent_sets
+from isthmus.compose.sample import sample
 from isthmus.compose.score import score, summarise
 from isthmus.graphs import CPDAG, DAG, PDAG, Knowledge
 from isthmus.metrics import shd
-from isthmus.results import Disclosure, Solution, Status
+from isthmus.results import (
+    Disclosure,
+    Ensemble,
+    Posterior,
+    Solution,
+    Status,
+    edge,
+    in_markov_blanket,
+    path,
+)
+from isthmus.samplers import ExactPosterior, OrderMCMC, PartitionMCMC, StructureMCMC
 from isthmus.scores import (
     AIC,
     BIC,
@@ -72,7 +83,9 @@ __all__ = [
     "DegenerateGaussian",
     "Disclosure",
     "Dynotears",
+    "Ensemble",
     "ExactGP",
+    "ExactPosterior",
     "Expansion",
     "Federation",
     "Frame",
@@ -92,19 +105,27 @@ __all__ = [
     "Notears",
     "NotearsAdditive",
     "NotearsMLP",
+    "OrderMCMC",
+    "PartitionMCMC",
     "Perceptrons",
     "Plan",
     "Poisson",
+    "Posterior",
     "PriorMean",
     "RBNets",
     "Schema",
     "Series",
     "Solution",
     "Status",
+    "StructureMCMC",
     "SubsetDP",
     "WithFeatures",
+    "edge",
+    "in_markov_blanket",
     "learn",
     "parent_sets",
+    "path",
+    "sample",
     "score",
     "shd",
     "solve",

@@ -46,6 +46,10 @@ class FormatError(IsthmusError, ValueError):
     """A file or a text does not have the expected format."""
 
 
+class NoDrawsError(IsthmusError, RuntimeError):
+    """A sampler was stopped before its first draw, so there is no posterior to return."""
+
+
 class MissingExtraError(IsthmusError, ImportError):
     """An optional dependency is not installed."""
 

@@ -23,6 +23,7 @@ def verbs(data: Any, score: Any) -> list[Any]:
         lambda: ist.learn(data, score=score),
         lambda: ist.score(data, DAG, score),
         lambda: ist.parent_sets(data, score=score),
+        lambda: ist.sample(data, score=score, draws=5),
     ]
 
 

@@ -48,6 +48,13 @@ def families() -> _native.FamilyTables:
     return tables
 
 
+def posterior() -> _native.ExactPosterior:
+    run = _native.ExactPosterior(**SCRIPTS["ExactPosterior"]()[0][1])
+    while not run.step():
+        pass
+    return run
+
+
 def spd() -> Any:
     x = np.random.default_rng(0).normal(size=(40, D))
     return np.corrcoef(x, rowvar=False)
@@ -350,6 +357,27 @@ SCRIPTS: dict[str, Callable[[], Script]] = {
         ),
         *STEPS,
         ("found", {}),
+    ],
+    "ExactPosterior": lambda: [
+        (
+            "ExactPosterior",
+            {
+                "score": gaussian(),
+                "required": no_edges(),
+                "forbidden": no_edges(),
+                "max_parents": 3,
+            },
+        ),
+        ("step", {"seconds": 0.1}),
+        *STEPS,
+        ("edges", {}),
+        ("ancestors", {}),
+    ],
+    "ExactSampler": lambda: [
+        ("ExactSampler", {"posterior": posterior(), "seed": 1}),
+        ("step", {"draws": 20, "seconds": 0.1}),
+        ("parents", {}),
+        ("scores", {}),
     ],
     "HillClimb": lambda: [
         (

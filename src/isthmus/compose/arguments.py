@@ -8,13 +8,16 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias, TypeVar, cast
 
+import isthmus.samplers
 import isthmus.scores
 import isthmus.searches
 from isthmus.errors import ArgumentError
 from isthmus.graphs import DAG, Knowledge
+from isthmus.samplers.base import Sampler
 from isthmus.scores.base import Score
 from isthmus.searches.base import Search
 
+AnySampler: TypeAlias = Sampler[Any]
 AnyScore: TypeAlias = Score[Any, Any]
 AnySearch: TypeAlias = Search[Any]
 T = TypeVar("T")
@@ -28,6 +31,12 @@ def check_score(score: object) -> AnyScore:
 def check_search(search: object) -> AnySearch:
     """Return ``search`` if it is a search object; otherwise say what to write."""
     return _check_strategy(search, Search, "search", "Boss()", _names(isthmus.searches, Search))
+
+
+def check_sampler(sampler: object) -> AnySampler:
+    """Return ``sampler`` if it is a sampler object; otherwise say what to write."""
+    names = _names(isthmus.samplers, Sampler)
+    return _check_strategy(sampler, Sampler, "sampler", "ExactPosterior()", names)
 
 
 def _check_strategy(

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from isthmus.compose.arguments import AnyScore, AnySearch, check_search
+from isthmus.compose.arguments import AnySampler, AnyScore, AnySearch, check_search
 from isthmus.errors import MismatchError
 from isthmus.objectives import LOCAL_SCORES, Objective
+from isthmus.samplers import ExactPosterior, PartitionMCMC
 from isthmus.scores import (
     EBIC,
     AdditiveLeastSquares,
+    BDeu,
+    BGe,
     DegenerateGaussian,
     GaussianEBIC,
     LaggedLeastSquares,
@@ -31,6 +34,8 @@ _EXHAUSTIVE = 14
 """Up to this many variables, all graphs are searched; see ``benchmarks/exact/default.py``."""
 _SEVERAL_STARTS = 200
 """Up to this many variables, several starts of Boss take seconds."""
+_EXACT_POSTERIOR = 16
+"""Up to this many variables, the posterior is exact: a second, or some more for discrete scores."""
 _GAMMA = 0.5
 """Weight of the extended term for mixed tables; see the table of false edges in the docs."""
 
@@ -105,3 +110,22 @@ def _continuous_search(objective: Objective) -> tuple[AnySearch, str]:
             return search, reason
     offered = " and ".join(sorted(c.name for c in objective.capabilities))
     raise MismatchError(f"No built-in search accepts {offered}. Name a search with search=.")
+
+
+def choose_marginal_likelihood(schema: Schema) -> tuple[AnyScore, str]:
+    """Choose a score whose exponential is a marginal likelihood; the second item says why."""
+    discrete = len(schema.of_kind(Kind.DISCRETE))
+    if discrete == len(schema):
+        return BDeu(), "all columns are discrete"
+    if discrete == 0:
+        return BGe(), "all columns are continuous"
+    mixed = f"{discrete} of {len(schema)} columns are discrete"
+    return DegenerateGaussian(), f"{mixed}; it approximates the marginal likelihood, as BIC does"
+
+
+def choose_sampler(objective: Objective) -> tuple[AnySampler, str]:
+    """Choose a sampler by the number of variables; the second item says why."""
+    d = len(objective.nodes)
+    if d <= _EXACT_POSTERIOR:
+        return ExactPosterior(), f"{d} variables are few enough to sum over all graphs"
+    return PartitionMCMC(), f"{d} variables are too many to sum over all graphs"

@@ -1,13 +1,13 @@
 """The one path from data to an objective: read, check, widen, gather, bind.
 
-Every verb (`learn`, `score`, `parent_sets`) goes through `prepare`, so all of them accept and
-refuse the same things in the same words.
+Every verb (`learn`, `sample`, `score`, `parent_sets`) goes through `prepare`, so all of them accept
+and refuse the same things in the same words.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -76,6 +76,7 @@ def prepare(
     knowledge: Knowledge | None = None,
     kinds: Mapping[str, Kind | str] | None = None,
     dag: DAG | None = None,
+    choose: Callable[[Schema], tuple[AnyScore, str]] | None = None,
 ) -> Problem:
     """Read data and bind a score to their statistics.
 
@@ -96,6 +97,8 @@ def prepare(
         How to read some columns.
     dag
         If given, only the statistics of its families are gathered.
+    choose
+        Chooses the score if none is given, and says why; by default as for `learn`.
     """
     check_kinds(kinds)
     known = check_knowledge(knowledge)
@@ -109,7 +112,9 @@ def prepare(
     source = as_source(data, kinds=kinds, integers=None if score is None else score.kind)
     in_memory = isinstance(source, Frame)
     schema = source.schema()
-    if score is None:
+    if score is None and choose is not None:
+        chosen, reason = choose(schema)
+    elif score is None:
         chosen, reason = choose_score(schema, search, accepts)
     else:
         chosen, reason = score, "as requested"

@@ -3,6 +3,7 @@
 from isthmus.results.details import (
     ChainDetails,
     ExactDetails,
+    ExactPosteriorDetails,
     ModelDetails,
     OrderDetails,
     RBNetsDetails,
@@ -12,19 +13,28 @@ from isthmus.results.details import (
 )
 from isthmus.results.disclosure import Disclosure, Release
 from isthmus.results.dynamic import DynamicEdge, DynamicNetwork
+from isthmus.results.ensemble import Ensemble
+from isthmus.results.features import Feature, edge, in_markov_blanket, path
+from isthmus.results.posterior import ChainAgreement, EdgeDiagnostics, Posterior
 from isthmus.results.solution import Evidence, Refit, Solution
 from isthmus.results.status import Ending, Status
 
 __all__ = [
+    "ChainAgreement",
     "ChainDetails",
     "Disclosure",
     "DynamicEdge",
     "DynamicNetwork",
+    "EdgeDiagnostics",
     "Ending",
+    "Ensemble",
     "Evidence",
     "ExactDetails",
+    "ExactPosteriorDetails",
+    "Feature",
     "ModelDetails",
     "OrderDetails",
+    "Posterior",
     "RBNetsDetails",
     "Refit",
     "Release",
@@ -33,4 +43,7 @@ __all__ = [
     "Solution",
     "Status",
     "WeightDetails",
+    "edge",
+    "in_markov_blanket",
+    "path",
 ]

@@ -52,6 +52,29 @@ class ChainDetails(SamplerDetails):
 
 @final
 @dataclass(frozen=True)
+class ExactPosteriorDetails(SamplerDetails):
+    """What the exact posterior reports.
+
+    Attributes
+    ----------
+    log_evidence
+        Logarithm of the sum over all graphs of score times prior: the log marginal likelihood of
+        the data, up to the constant of the prior.
+    error
+        Estimate of the rounding error of the probabilities: how far sums that should be one are
+        from it.
+    sets
+        Number of sets of variables that can be closed under ancestors with a probability above
+        1e-20; all others were left out.
+    """
+
+    log_evidence: float
+    error: float
+    sets: int
+
+
+@final
+@dataclass(frozen=True)
 class OrderDetails(SearchDetails):
     """What a search over orders reports.
 

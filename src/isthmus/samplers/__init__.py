@@ -1,7 +1,19 @@
 """Samplers: from an objective to draws from the posterior distribution over graphs."""
 
 from isthmus.samplers.base import Draws, Progress, Run, Sampler, drive
+from isthmus.samplers.exact_posterior import ExactPosterior
 from isthmus.samplers.order_mcmc import OrderMCMC
 from isthmus.samplers.partition_mcmc import PartitionMCMC
+from isthmus.samplers.structure_mcmc import StructureMCMC
 
-__all__ = ["Draws", "OrderMCMC", "PartitionMCMC", "Progress", "Run", "Sampler", "drive"]
+__all__ = [
+    "Draws",
+    "ExactPosterior",
+    "OrderMCMC",
+    "PartitionMCMC",
+    "Progress",
+    "Run",
+    "Sampler",
+    "StructureMCMC",
+    "drive",
+]

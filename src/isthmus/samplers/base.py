@@ -44,6 +44,11 @@ class Draws:
     log_weights
         Logarithm of the importance weight of each distinct graph, up to a constant; None if all
         draws count the same.
+    edge_probabilities, path_probabilities
+        Probabilities ``[from, to]`` of edges and of directed paths, if the sampler knows them
+        better than its draws show them; otherwise None.
+    independent
+        Whether the draws are independent, not steps of a Markov chain.
     details
         What else the sampler reports: a record of `isthmus.results`.
     converged
@@ -56,6 +61,9 @@ class Draws:
     log_scores: NDArray[np.float64]
     chains: NDArray[np.int64]
     log_weights: NDArray[np.float64] | None = None
+    edge_probabilities: NDArray[np.float64] | None = None
+    path_probabilities: NDArray[np.float64] | None = None
+    independent: bool = False
     details: Any = field(default_factory=SamplerDetails)
     converged: bool = True
     gap: ClassVar[None] = None
@@ -96,7 +104,7 @@ class Draws:
         log_scores: NDArray[np.float64],
         *,
         details: Any = None,
-        converged: bool = True,
+        **reported: Any,
     ) -> Draws:
         """Collect the distinct graphs of draws that are given one by one.
 
@@ -108,8 +116,8 @@ class Draws:
             Logarithm of score times prior of each draw, of shape (chains, draws).
         details
             What else the sampler reports.
-        converged
-            Whether the sampler did all the work it was asked for.
+        **reported
+            Other attributes of `Draws`, such as ``edge_probabilities``.
         """
         chains, draws, nodes, words = graphs.shape
         rows = np.ascontiguousarray(graphs).reshape(chains * draws, nodes * words)
@@ -119,7 +127,7 @@ class Draws:
             np.asarray(log_scores, np.float64).ravel()[first],
             inverse.reshape(chains, draws).astype(np.int64),
             details=SamplerDetails() if details is None else details,
-            converged=converged,
+            **reported,
         )
 
 

@@ -1,0 +1,156 @@
+"""Draw graphs from their posterior distribution given data."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from isthmus.compose.arguments import (
+    AnySampler,
+    AnyScore,
+    check_count,
+    check_progress,
+    check_sampler,
+    check_seed,
+    check_time_limit,
+)
+from isthmus.compose.defaults import choose_marginal_likelihood, choose_sampler
+from isthmus.compose.prepare import prepare
+from isthmus.compose.progress import reporter_for
+from isthmus.errors import NoDrawsError
+from isthmus.graphs import Knowledge
+from isthmus.objectives import LOCAL_SCORES
+from isthmus.results import Ending, Ensemble, Posterior
+from isthmus.runs import Progress, drive
+from isthmus.samplers import Draws
+from isthmus.statistics import Kind
+
+
+def sample(
+    data: object,
+    *,
+    score: AnyScore | None = None,
+    sampler: AnySampler | None = None,
+    draws: int = 1000,
+    chains: int = 4,
+    knowledge: Knowledge | None = None,
+    kinds: Mapping[str, Kind | str] | None = None,
+    seed: int = 0,
+    time_limit: float | None = None,
+    progress: bool | Callable[[Progress], None] | None = None,
+) -> Posterior:
+    """Draw graphs from the posterior distribution given data.
+
+    Parameters
+    ----------
+    data
+        As for :func:`~isthmus.learn`: a table, a table of an engine, statistics computed earlier,
+        or a source such as a federation.
+    score
+        The log marginal likelihood of a graph, as a sum over families. By default `BDeu` if all
+        columns are discrete, `BGe` if all are continuous.
+    sampler
+        By default chosen by the number of variables: exact if they are few.
+    draws
+        Number of graphs to keep from each chain.
+    chains
+        Number of independent chains, which are compared with each other.
+    knowledge
+        Required and forbidden edges, and tiers: all graphs drawn agree with them.
+    kinds
+        How to read some columns, as for :func:`~isthmus.learn`.
+    seed
+        Random seed. The same seed gives the same draws.
+    time_limit
+        Stop after this many seconds and return the draws so far.
+    progress
+        As for :func:`~isthmus.learn`.
+
+    Returns
+    -------
+    Posterior
+        Distinct graphs with their probabilities, and probabilities of edges, paths and any other
+        feature. Ctrl-C returns the draws so far.
+
+    Raises
+    ------
+    NoDrawsError
+        If the sampler is stopped before its first draw.
+    """
+    seed, time_limit = check_seed(seed), check_time_limit(time_limit)
+    check_count(draws, "draws", least=1, optional=False)
+    check_count(chains, "chains", least=1, optional=False)
+    check_progress(progress)
+    begin = time.monotonic()
+    accepts = (LOCAL_SCORES,) if sampler is None else check_sampler(sampler).accepts
+    problem = prepare(
+        data,
+        score=score,
+        accepts=accepts,
+        knowledge=knowledge,
+        kinds=kinds,
+        choose=choose_marginal_likelihood,
+    )
+    objective = problem.objective
+    if sampler is None:
+        sampler, reason = choose_sampler(objective)
+    else:
+        reason = "as requested"
+    if time_limit is not None:
+        time_limit -= time.monotonic() - begin - problem.waited
+    name = type(sampler).__name__
+    with reporter_for(progress) as report:
+        run = sampler.begin(
+            objective,
+            problem.constraints,
+            np.random.default_rng(seed),
+            draws=draws,
+            chains=chains,
+        )
+        result, status = drive(run, name, time_limit=time_limit, report=report)
+    if result.chains.shape[1] == 0:
+        if status.ending is Ending.INTERRUPTED:
+            raise KeyboardInterrupt
+        raise NoDrawsError(
+            f"{name} was stopped by the time limit before its first draw. Allow more time, or name "
+            "another sampler."
+        )
+    posterior = Posterior(
+        ensemble=_ensemble(objective.nodes, result),
+        chains=result.chains,
+        status=status,
+        disclosure=problem.source.disclosure(),
+        choice=f"Score {problem.score!r} ({problem.score_reason}); sampler {sampler!r} ({reason}).",
+        log_weights=result.log_weights,
+        exact_edges=result.edge_probabilities,
+        exact_paths=result.path_probabilities,
+        independent=result.independent,
+        equivalent=objective.equivalent,
+        details=result.details,
+    )
+    return _with_notes(posterior)
+
+
+def _ensemble(nodes: tuple[str, ...], draws: Draws) -> Ensemble:
+    weights = np.bincount(draws.chains.ravel(), minlength=len(draws.parents)).astype(np.float64)
+    if draws.log_weights is not None:
+        weights *= np.exp(draws.log_weights - draws.log_weights.max())
+    return Ensemble(nodes, draws.parents, weights, draws.log_scores)
+
+
+def _with_notes(posterior: Posterior) -> Posterior:
+    """Say whether the chains agree; of independent draws that is no question."""
+    from dataclasses import replace
+
+    chains, draws = posterior.chains.shape
+    if posterior.independent:
+        return posterior
+    if chains == 1:
+        note = "One chain cannot tell whether it has converged; draw several."
+    elif draws < 10:
+        note = "The chains are too short to compare them; draw more."
+    else:
+        note = str(posterior.agreement())
+    return replace(posterior, notes=(*posterior.notes, note))

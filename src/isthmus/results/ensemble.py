@@ -1,0 +1,265 @@
+"""Weighted graphs: what a posterior distribution or a bootstrap gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isthmus.errors import ArgumentError, DataError
+from isthmus.graphs import CPDAG, DAG
+from isthmus.graphs.names import check_nodes
+from isthmus.results.features import Feature, Graphs, descendants, markov_blankets
+
+AnyFeature: TypeAlias = Feature | Callable[[DAG], float]
+_CHUNK = 4_000_000
+"""Entries of the adjacency matrices that are unpacked at a time."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Ensemble:
+    """Distinct graphs over the same nodes, each with a weight.
+
+    Attributes
+    ----------
+    nodes
+        Names of the nodes.
+    parents
+        Graphs as bits, of shape (graphs, nodes, words). Bit ``p`` of row ``v``, counted through
+        its words of 64 bits, says whether node ``p`` is a parent of node ``v``.
+    weights
+        Weight of each graph. The weights add up to one.
+    log_scores
+        Logarithm of score times prior of each graph, up to a constant; None if not known.
+
+    Examples
+    --------
+    >>> from isthmus import DAG
+    >>> from isthmus.results import Ensemble, path
+    >>> chain = DAG(["a", "b", "c"], [("a", "b"), ("b", "c")])
+    >>> ensemble = Ensemble.from_dags([chain, DAG(["a", "b", "c"])], [3, 1])
+    >>> ensemble.probability(path("a", "c"))
+    0.75
+    >>> ensemble.probability(lambda dag: len(dag.edges) == 0)
+    0.25
+    """
+
+    nodes: tuple[str, ...]
+    parents: NDArray[np.uint64]
+    weights: NDArray[np.float64]
+    log_scores: NDArray[np.float64] | None = None
+
+    def __post_init__(self) -> None:
+        names, _ = check_nodes(self.nodes)
+        object.__setattr__(self, "nodes", names)
+        d, words = len(names), -(-len(names) // 64)
+        if self.parents.ndim != 3 or self.parents.shape[1:] != (d, words):
+            raise ArgumentError(
+                f"Graphs of {d} nodes need an array of shape (graphs, {d}, {words}); "
+                f"{self.parents.shape} was given."
+            )
+        if self.weights.shape != (len(self.parents),):
+            raise ArgumentError(
+                f"{len(self.parents)} graphs need as many weights; an array of shape "
+                f"{self.weights.shape} was given."
+            )
+        total = self.weights.sum()
+        if not (np.isfinite(total) and total > 0 and (self.weights >= 0).all()):
+            raise DataError(
+                "The weights of graphs must be finite, not negative, and some must be positive."
+            )
+        object.__setattr__(self, "weights", self.weights / total)
+
+    @classmethod
+    def from_dags(cls, dags: Sequence[DAG], weights: Sequence[float] | None = None) -> Ensemble:
+        """Collect graphs over the same nodes; equal graphs are joined.
+
+        Parameters
+        ----------
+        dags
+            One graph at least.
+        weights
+            Weight of each graph; by default all count the same.
+        """
+        if not dags:
+            raise ArgumentError("An ensemble needs one graph at least; none was given.")
+        nodes = dags[0].nodes
+        given = [1.0] * len(dags) if weights is None else [float(w) for w in weights]
+        if len(given) != len(dags):
+            raise ArgumentError(f"{len(dags)} graphs and {len(given)} weights were given.")
+        joined: dict[DAG, float] = {}
+        for dag, weight in zip(dags, given, strict=True):
+            dag = dag.reorder(nodes)
+            joined[dag] = joined.get(dag, 0.0) + weight
+        words = -(-len(nodes) // 64)
+        masks = [
+            [[mask >> 64 * w & (1 << 64) - 1 for w in range(words)] for mask in dag.parent_masks]
+            for dag in joined
+        ]
+        return cls(
+            nodes,
+            np.array(masks, np.uint64).reshape(len(joined), len(nodes), words),
+            np.array(list(joined.values())),
+        )
+
+    def __len__(self) -> int:
+        return len(self.parents)
+
+    def dag(self, position: int) -> DAG:
+        """Return one of the graphs."""
+        masks = [
+            sum(int(word) << 64 * w for w, word in enumerate(row)) for row in self.parents[position]
+        ]
+        return DAG.from_masks(self.nodes, masks)
+
+    @cached_property
+    def dags(self) -> tuple[DAG, ...]:
+        """The distinct graphs, in the order of `weights`."""
+        return tuple(self.dag(i) for i in range(len(self)))
+
+    def edge_probabilities(self) -> NDArray[np.float64]:
+        """Return the probability of each edge ``[from, to]``, in the order of `nodes`."""
+        return self._average(lambda graphs: graphs)
+
+    def path_probabilities(self) -> NDArray[np.float64]:
+        """Return the probability that there is a directed path ``[from, to]``.
+
+        This is the probability that one node is an ancestor of the other.
+        """
+        return self._average(descendants)
+
+    def markov_blanket_probabilities(self) -> NDArray[np.float64]:
+        """Return the probability that one node is in the Markov blanket of the other.
+
+        The matrix is symmetric.
+        """
+        return self._average(markov_blankets)
+
+    def probability(self, feature: AnyFeature) -> float:
+        """Return the probability of a feature, or the expectation of a function of the graph.
+
+        Parameters
+        ----------
+        feature
+            `edge`, `path` or `in_markov_blanket` of `isthmus.results`, or a function that takes a
+            `DAG` and returns a Boolean or a number.
+        """
+        return float(self.weights @ self.evaluate(feature))
+
+    def evaluate(self, feature: AnyFeature) -> NDArray[np.float64]:
+        """Return the value of a feature for each graph."""
+        if isinstance(feature, Feature):
+            parts = [feature.holds(graphs, self.nodes) for _, graphs in self._adjacency()]
+            return np.concatenate(parts).astype(np.float64)
+        if not callable(feature):
+            raise ArgumentError(
+                "A feature is edge(a, b), path(a, b), in_markov_blanket(a, of=b) or a function of "
+                f"a DAG; a {type(feature).__name__} was given."
+            )
+        return np.array([float(feature(dag)) for dag in self.dags])
+
+    def most_probable(self) -> DAG:
+        """Return the graph with the highest score, or with the largest weight if none is known.
+
+        This is the maximum a-posteriori graph among those that were drawn. Equivalent graphs have
+        the same score; `equivalence_classes` adds them up.
+        """
+        ranking = self.weights if self.log_scores is None else self.log_scores
+        return self.dag(int(np.argmax(ranking)))
+
+    def median_graph(self, threshold: float = 0.5) -> DAG:
+        """Return the graph of all edges with a probability above a threshold.
+
+        Parameters
+        ----------
+        threshold
+            Between 0 and 1. Edges are added from the most probable to the least; one that would
+            close a cycle is left out, which is rare at the default.
+        """
+        return dag_above(self.nodes, self.edge_probabilities(), threshold)
+
+    @cached_property
+    def cpdags(self) -> tuple[CPDAG, ...]:
+        """The Markov equivalence class of each graph, in the order of `weights`."""
+        return tuple(dag.cpdag() for dag in self.dags)
+
+    def equivalence_classes(self) -> tuple[tuple[CPDAG, float], ...]:
+        """Return the Markov equivalence classes with their probabilities, most probable first."""
+        totals: dict[CPDAG, float] = {}
+        for cpdag, weight in zip(self.cpdags, self.weights.tolist(), strict=True):
+            totals[cpdag] = totals.get(cpdag, 0.0) + weight
+        return tuple(sorted(totals.items(), key=lambda item: -item[1]))
+
+    def compelled_probabilities(self) -> NDArray[np.float64]:
+        """Return the probability that an edge ``[from, to]`` has this direction in the CPDAG.
+
+        The directions of the other edges of a graph differ between equivalent graphs, which no
+        data can tell apart.
+        """
+        d = len(self.nodes)
+        index = {name: i for i, name in enumerate(self.nodes)}
+        total = np.zeros((d, d))
+        for cpdag, weight in self.equivalence_classes():
+            for a, b in cpdag.directed:
+                total[index[a], index[b]] += weight
+        return total
+
+    @property
+    def effective_size(self) -> float:
+        """The number of equally weighted graphs that would be as diverse: ``1 / sum(w ** 2)``."""
+        return float(1.0 / np.square(self.weights).sum())
+
+    def _average(self, of: Callable[[Graphs], Graphs]) -> NDArray[np.float64]:
+        d = len(self.nodes)
+        total = np.zeros(d * d)
+        for part, graphs in self._adjacency():
+            total += self.weights[part] @ of(graphs).reshape(len(graphs), d * d)
+        return np.minimum(total, 1.0).reshape(d, d)
+
+    def _adjacency(self) -> Iterator[tuple[slice, Graphs]]:
+        """Unpack the graphs, some at a time."""
+        d = len(self.nodes)
+        step = max(1, _CHUNK // max(1, d * d))
+        for first in range(0, len(self), step):
+            part = slice(first, first + step)
+            yield part, unpack(self.parents[part])
+
+    def __repr__(self) -> str:
+        return f"Ensemble({len(self)} distinct graphs of {len(self.nodes)} nodes)"
+
+
+def unpack(parents: NDArray[np.uint64]) -> Graphs:
+    """Return adjacency matrices ``[graph, from, to]`` of graphs given as bits."""
+    graphs, d, words = parents.shape
+    octets = (
+        np.ascontiguousarray(parents.astype("<u8")).view(np.uint8).reshape(graphs, d, words * 8)
+    )
+    flags = np.unpackbits(octets, axis=2, count=d, bitorder="little")
+    return flags.transpose(0, 2, 1).astype(np.bool_)
+
+
+def dag_above(nodes: Sequence[str], probabilities: NDArray[np.float64], threshold: float) -> DAG:
+    """Return the graph of the edges with a probability above a threshold, without cycles."""
+    if not 0.0 <= threshold <= 1.0:
+        raise ArgumentError(f"threshold must be between 0 and 1; {threshold!r} was given.")
+    d = len(nodes)
+    below = [0] * d  # descendants of each node, and the node itself
+    for v in range(d):
+        below[v] = 1 << v
+    parents: list[list[int]] = [[] for _ in range(d)]
+    order = np.argsort(-probabilities, axis=None, kind="stable")
+    for a, b in zip(*np.unravel_index(order, (d, d)), strict=True):
+        if probabilities[a, b] <= threshold:
+            break
+        if below[b] >> int(a) & 1:
+            continue
+        parents[b].append(int(a))
+        for v in range(d):
+            if below[v] >> int(a) & 1:
+                below[v] |= below[b]
+    return DAG.from_parents(nodes, parents)

@@ -1,0 +1,280 @@
+"""The posterior distribution over graphs: draws, probabilities, and how far to trust them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from os import PathLike
+from typing import Any, TypeAlias, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isthmus.errors import DataError, MissingExtraError
+from isthmus.graphs import CPDAG, DAG
+from isthmus.results.details import SamplerDetails
+from isthmus.results.disclosure import Disclosure
+from isthmus.results.ensemble import AnyFeature, Ensemble, dag_above, unpack
+from isthmus.results.features import edge, path, positions
+from isthmus.results.status import Status
+
+Edges: TypeAlias = tuple[tuple[str, str], ...]
+DISAGREEMENT = 0.05
+"""Chains whose estimates of an edge probability differ by more are said to disagree."""
+_NAMED = 3
+"""Edges on which chains disagree that a note names."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class ChainAgreement:
+    """How much the chains of a posterior differ.
+
+    Attributes
+    ----------
+    nodes
+        Names of the nodes.
+    differences
+        For each edge ``[from, to]`` the largest difference of its probability between two chains.
+    """
+
+    nodes: tuple[str, ...]
+    differences: NDArray[np.float64]
+
+    @property
+    def largest(self) -> float:
+        """The largest difference of an edge probability between two chains."""
+        return float(self.differences.max(initial=0.0))
+
+    def edges(self, above: float = DISAGREEMENT) -> Edges:
+        """Return the edges on which chains differ by more than this, the worst first."""
+        order = np.argsort(-self.differences, axis=None, kind="stable")
+        pairs = np.transpose(np.unravel_index(order, self.differences.shape)).tolist()
+        return tuple(
+            (self.nodes[a], self.nodes[b]) for a, b in pairs if self.differences[a, b] > above
+        )
+
+    def __str__(self) -> str:
+        edges = self.edges()
+        if not edges:
+            return (
+                "The chains agree: no edge probability differs by more than "
+                f"{max(self.largest, 0.001):.2g} between two of them."
+            )
+        named = ", ".join(f"{a} → {b}" for a, b in edges[:_NAMED])
+        more = f" and {len(edges) - _NAMED} more" if len(edges) > _NAMED else ""
+        return (
+            f"The chains disagree: edge probabilities differ by up to {self.largest:.2f} between "
+            f"two of them ({named}{more}). Draw longer chains, and do not rely on these edges."
+        )
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class EdgeDiagnostics:
+    """Effective sample sizes and R-hat of the edges that are neither certain nor impossible.
+
+    Attributes
+    ----------
+    edges
+        The edges, as pairs of names.
+    ess
+        Bulk effective sample size of each.
+    rhat
+        Rank-normalised split R-hat of each; close to 1 if the chains agree.
+    """
+
+    edges: Edges
+    ess: NDArray[np.float64]
+    rhat: NDArray[np.float64]
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """Draws from the posterior distribution over graphs.
+
+    Attributes
+    ----------
+    ensemble
+        The distinct graphs with their probabilities.
+    chains
+        Position in the ensemble of the graph of each draw, of shape (chains, draws).
+    log_weights
+        Logarithm of the importance weight of each distinct graph; None if all draws count the same.
+    exact_edges, exact_paths
+        Probabilities ``[from, to]`` of edges and paths if the sampler knows them better than its
+        draws show them; otherwise None.
+    independent
+        Whether the draws are independent, not steps of a Markov chain.
+    status
+        How the sampler ended.
+    disclosure
+        The data that were released.
+    choice
+        Which score and which sampler were used, and why.
+    equivalent
+        Whether the score gives all members of a Markov equivalence class the same value.
+    notes
+        Warnings, above all if the chains disagree.
+    details
+        What else the sampler reports.
+    """
+
+    ensemble: Ensemble
+    chains: NDArray[np.int64]
+    status: Status
+    disclosure: Disclosure
+    choice: str
+    log_weights: NDArray[np.float64] | None = None
+    exact_edges: NDArray[np.float64] | None = None
+    exact_paths: NDArray[np.float64] | None = None
+    independent: bool = False
+    equivalent: bool = True
+    notes: tuple[str, ...] = ()
+    details: Any = field(default_factory=SamplerDetails, repr=False)
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """Names of the variables."""
+        return self.ensemble.nodes
+
+    def edge_probabilities(self) -> NDArray[np.float64]:
+        """Return the probability of each edge ``[from, to]``, in the order of `nodes`."""
+        return self._edges.copy()
+
+    def path_probabilities(self) -> NDArray[np.float64]:
+        """Return the probability that there is a directed path ``[from, to]``."""
+        exact = self.exact_paths
+        return self.ensemble.path_probabilities() if exact is None else exact.copy()
+
+    def markov_blanket_probabilities(self) -> NDArray[np.float64]:
+        """Return the probability that one node is in the Markov blanket of the other."""
+        return self.ensemble.markov_blanket_probabilities()
+
+    def probability(self, feature: AnyFeature) -> float:
+        """Return the probability of a feature, or the expectation of a function of the graph.
+
+        Parameters
+        ----------
+        feature
+            `edge`, `path` or `in_markov_blanket`, or a function that takes a `DAG` and returns a
+            Boolean or a number.
+        """
+        for kind, exact in ((edge, self.exact_edges), (path, self.exact_paths)):
+            if exact is not None and isinstance(feature, kind):
+                a, b = positions(self.nodes, feature.start, feature.end)
+                return float(exact[a, b])
+        return self.ensemble.probability(feature)
+
+    def trace(self, feature: AnyFeature | None = None) -> NDArray[np.float64]:
+        """Return the value of a feature for each draw, of shape (chains, draws).
+
+        Parameters
+        ----------
+        feature
+            As for `probability`; by default the logarithm of score times prior.
+        """
+        if feature is not None:
+            values = self.ensemble.evaluate(feature)
+        elif self.ensemble.log_scores is not None:
+            values = self.ensemble.log_scores
+        else:
+            raise DataError("The scores of the draws are not known. Give a feature.")
+        return values[self.chains]
+
+    def most_probable(self) -> DAG:
+        """Return the graph with the highest posterior probability among the draws."""
+        return self.ensemble.most_probable()
+
+    def median_graph(self, threshold: float = 0.5) -> DAG:
+        """Return the graph of all edges with a probability above a threshold.
+
+        Parameters
+        ----------
+        threshold
+            Between 0 and 1. Edges that would close a cycle with more probable ones are left out.
+        """
+        return dag_above(self.nodes, self._edges, threshold)
+
+    def equivalence_classes(self) -> tuple[tuple[CPDAG, float], ...]:
+        """Return the Markov equivalence classes with their probabilities, most probable first."""
+        return self.ensemble.equivalence_classes()
+
+    def compelled_probabilities(self) -> NDArray[np.float64]:
+        """Return the probability that an edge ``[from, to]`` has this direction in the CPDAG."""
+        return self.ensemble.compelled_probabilities()
+
+    def agreement(self) -> ChainAgreement:
+        """Compare the edge probabilities of the chains with each other."""
+        d = len(self.nodes)
+        weights = np.ones(len(self.ensemble))
+        if self.log_weights is not None:
+            weights = np.exp(self.log_weights - self.log_weights.max())
+        lowest, highest = np.full((d, d), np.inf), np.full((d, d), -np.inf)
+        for chain in self.chains:
+            counts = np.bincount(chain, minlength=len(self.ensemble)) * weights
+            used = np.flatnonzero(counts)
+            one = Ensemble(self.nodes, self.ensemble.parents[used], counts[used])
+            estimate = one.edge_probabilities()
+            lowest, highest = np.minimum(lowest, estimate), np.maximum(highest, estimate)
+        return ChainAgreement(self.nodes, highest - lowest)
+
+    def diagnostics(self, *, lowest: float = 0.05) -> EdgeDiagnostics:
+        """Compute effective sample sizes and R-hat of edges with ArviZ (extra ``[posterior]``).
+
+        Parameters
+        ----------
+        lowest
+            Edges with a probability below this, or above one minus this, are left out: of an
+            indicator that hardly changes neither figure means anything.
+        """
+        try:
+            from arviz_stats.base import array_stats
+        except ImportError:
+            raise MissingExtraError("arviz-stats", "posterior", "Diagnostics of chains") from None
+        means = self.ensemble.edge_probabilities()
+        pairs = np.argwhere((means >= lowest) & (means <= 1.0 - lowest))
+        edges = tuple((self.nodes[a], self.nodes[b]) for a, b in pairs.tolist())
+        ess, rhat = np.zeros(len(edges)), np.zeros(len(edges))
+        graphs = unpack(self.ensemble.parents)
+        for i, (a, b) in enumerate(pairs.tolist()):
+            trace = graphs[:, a, b].astype(np.float64)[self.chains]
+            ess[i] = array_stats.ess(trace, chain_axis=0, draw_axis=1)
+            rhat[i] = array_stats.rhat(trace, chain_axis=0, draw_axis=1)
+        return EdgeDiagnostics(edges, ess, rhat)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the posterior to a file in NumPy's ``.npz`` format.
+
+        Options and details of the sampler are not kept beyond their description.
+        """
+        from isthmus.results.posterior_file import write_posterior
+
+        write_posterior({f.name: getattr(self, f.name) for f in fields(self)}, path)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Posterior:
+        """Read a posterior that was written by `save`."""
+        from isthmus.results.posterior_file import read_posterior
+
+        return cls(**read_posterior(path))
+
+    @cached_property
+    def _edges(self) -> NDArray[np.float64]:
+        exact = self.exact_edges
+        return self.ensemble.edge_probabilities() if exact is None else exact
+
+    def __str__(self) -> str:
+        chains, draws = self.chains.shape
+        expected = float(self._edges.sum())
+        sure = int(((self._edges > 0.05) & (self._edges < 0.95)).sum())
+        total = f"{chains * draws} {'independent ' if self.independent else ''}draws"
+        origin = "" if self.independent else f" in {chains} chain{'s' if chains != 1 else ''}"
+        lines = [
+            f"{total}{origin}, {len(self.ensemble)} distinct graphs of {len(self.nodes)} variables",
+            f"{expected:.1f} edges expected; {sure} edges with a probability between 0.05 and 0.95",
+            self.choice,
+            str(self.status),
+        ]
+        return "\n".join((*lines, *self.notes))

@@ -1,0 +1,140 @@
+"""The exact posterior over graphs of up to some twenty variables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+import numpy as np
+
+from isthmus.errors import DataError, MismatchError
+from isthmus.graphs import BoundKnowledge
+from isthmus.kernels import exact_posterior
+from isthmus.objectives import LOCAL_SCORES, LocalScore
+from isthmus.options import require_integer, require_number
+from isthmus.results.details import ExactPosteriorDetails
+from isthmus.samplers.base import Accepts, Draws, Run, Sampler
+
+_SLICE = 0.02
+
+
+@final
+@dataclass(frozen=True)
+class ExactPosterior(Sampler[LocalScore]):
+    """Exact probabilities of all edges and paths, and independent draws of graphs.
+
+    Sums over all graphs by dynamic programming over sets of variables, under a prior that is a
+    product over families (a uniform prior over graphs, not over orders). It takes time of the order
+    of 3^d and memory of the order of d 2^d: seconds for 18 variables, half a minute and 0.4 GB for
+    20. There is no Monte-Carlo error in the probabilities, and the draws are independent.
+
+    Parameters
+    ----------
+    max_parents
+        Maximum number of parents; None for no limit.
+    max_memory
+        Refuse problems that need more bytes of memory than this.
+    """
+
+    max_parents: int | None = None
+    max_memory: float = 4e9
+    accepts: ClassVar[Accepts] = (LOCAL_SCORES,)
+
+    def __post_init__(self) -> None:
+        require_integer(self, "max_parents", least=0, optional=True)
+        require_number(self, "max_memory", above=0)
+
+    @staticmethod
+    def memory(variables: int) -> float:
+        """Return about how many bytes a problem of so many variables needs."""
+        return 2.0**variables * (10 * variables + 68)
+
+    def begin(
+        self,
+        objective: LocalScore,
+        knowledge: BoundKnowledge,
+        rng: np.random.Generator,
+        *,
+        draws: int,
+        chains: int,
+    ) -> Run[Draws]:
+        d = len(objective.nodes)
+        if d > exact_posterior.MAX_NODES:
+            raise MismatchError(
+                f"ExactPosterior takes at most {exact_posterior.MAX_NODES} variables; there are "
+                f"{d}. Leave out the sampler to get one that fits."
+            )
+        if self.memory(d) > self.max_memory:
+            raise MismatchError(
+                f"The exact posterior of {d} variables needs about {self.memory(d) / 1e9:.2g} GB "
+                f"of memory, and max_memory allows {self.max_memory / 1e9:.2g} GB. Raise "
+                "max_memory, or leave out the sampler to get one that fits."
+            )
+        return ExactPosteriorRun(self, objective, knowledge, rng, draws, chains)
+
+
+@final
+class ExactPosteriorRun(Run[Draws]):
+    """The exact posterior in progress: first the probabilities, then the draws."""
+
+    def __init__(
+        self,
+        options: ExactPosterior,
+        objective: LocalScore,
+        knowledge: BoundKnowledge,
+        rng: np.random.Generator,
+        draws: int,
+        chains: int,
+    ) -> None:
+        self._objective = objective  # keeps the score alive
+        self._draws, self._chains = draws, chains
+        self._seed = int(rng.integers(2**63))
+        self._sampler: exact_posterior.ExactSampler | None = None
+        self._posterior = exact_posterior.ExactPosterior(
+            objective.kernel,
+            required=knowledge.required,
+            forbidden=knowledge.forbidden,
+            max_parents=options.max_parents,
+        )
+
+    def step(self) -> bool:
+        if self._sampler is None:
+            if self._posterior.step(_SLICE):
+                if not np.isfinite(self._posterior.log_total):
+                    raise DataError(
+                        "No graph has a finite score, so there is no posterior. Check the score, "
+                        "max_parents and the required edges."
+                    )
+                self._sampler = exact_posterior.ExactSampler(self._posterior, self._seed)
+            return False
+        return self._sampler.step(self._draws * self._chains, _SLICE)
+
+    def best(self) -> Draws:
+        d = len(self._objective.nodes)
+        if self._sampler is None:
+            return Draws.from_sequence(
+                np.zeros((self._chains, 0, d, 1), np.uint64), np.zeros((self._chains, 0))
+            )
+        # An interrupted run keeps as many draws in each chain.
+        draws = self._sampler.draws // self._chains
+        count = draws * self._chains
+        details = ExactPosteriorDetails(
+            self._posterior.log_total, self._posterior.error, self._posterior.sets
+        )
+        return Draws.from_sequence(
+            self._sampler.parents()[:count].reshape(self._chains, draws, d, 1),
+            self._sampler.scores()[:count].reshape(self._chains, draws),
+            details=details,
+            edge_probabilities=self._posterior.edges(),
+            path_probabilities=self._posterior.ancestors(),
+            independent=True,
+        )
+
+    def describe(self) -> tuple[str, float, float | None]:
+        if self._sampler is None:
+            return "summing over all graphs", -np.inf, self._posterior.progress
+        done = self._sampler.draws
+        return f"{done} draws", float(self._posterior.log_total), None
+
+    def conclusion(self) -> str:
+        return "the probabilities are exact and the draws are independent."

@@ -1,0 +1,206 @@
+"""Markov chains over graphs that add, delete and reverse single edges."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+import numpy as np
+
+from isthmus.graphs import BoundKnowledge
+from isthmus.objectives import LOCAL_SCORES, LocalScore
+from isthmus.options import require_integer
+from isthmus.samplers.base import Accepts, Draws, Run, Sampler
+
+_MOVES = 100
+"""Moves per step: a few milliseconds."""
+
+
+@final
+@dataclass(frozen=True)
+class StructureMCMC(Sampler[LocalScore]):
+    """Metropolis-Hastings over graphs by single edges: a simple check of other samplers.
+
+    Madigan and York (1995). Each move picks an ordered pair of variables and proposes to add,
+    delete or reverse their edge. It mixes slowly: prefer `ExactPosterior` for few variables.
+
+    Parameters
+    ----------
+    thin
+        Number of moves between two draws; by default ten times the number of variables.
+    burn_in
+        Number of moves before the first draw; by default a fifth of the whole chain.
+    max_parents
+        Maximum number of parents; None for no limit.
+    """
+
+    thin: int | None = None
+    burn_in: int | None = None
+    max_parents: int | None = None
+    accepts: ClassVar[Accepts] = (LOCAL_SCORES,)
+
+    def __post_init__(self) -> None:
+        require_integer(self, "thin", least=1, optional=True)
+        require_integer(self, "burn_in", least=0, optional=True)
+        require_integer(self, "max_parents", least=0, optional=True)
+
+    def begin(
+        self,
+        objective: LocalScore,
+        knowledge: BoundKnowledge,
+        rng: np.random.Generator,
+        *,
+        draws: int,
+        chains: int,
+    ) -> Run[Draws]:
+        return StructureRun(self, objective, knowledge, rng, draws, chains)
+
+
+class Walk:
+    """A graph that changes one edge at a time; parents are sets of bits."""
+
+    def __init__(
+        self, objective: LocalScore, knowledge: BoundKnowledge, max_parents: int | None
+    ) -> None:
+        self.objective = objective
+        self.d = len(objective.nodes)
+        self.required, self.forbidden = knowledge.required, knowledge.forbidden
+        self.max_parents = self.d if max_parents is None else max_parents
+        self.parents = [
+            sum(1 << int(p) for p in np.flatnonzero(self.required[:, v])) for v in range(self.d)
+        ]
+        self._cache: dict[tuple[int, int], float] = {}
+        self.score = sum(self.local(v, mask) for v, mask in enumerate(self.parents))
+
+    def local(self, child: int, mask: int) -> float:
+        """Return the score of a family, which is computed once."""
+        key = (child, mask)
+        if key not in self._cache:
+            members = [p for p in range(self.d) if mask >> p & 1]
+            self._cache[key] = self.objective.local(child, members)
+        return self._cache[key]
+
+    def proposal(self, a: int, b: int, coin: bool) -> dict[int, int] | None:  # noqa: FBT001
+        """Return the changed parent sets of a move on the pair a -> b; None to stay.
+
+        Every move is proposed with the same probability as its opposite.
+        """
+        edge, opposite = self.parents[b] >> a & 1, self.parents[a] >> b & 1
+        if opposite:
+            return None
+        if not edge:
+            allowed = coin and not self.forbidden[a, b] and self._room(b)
+            if not allowed or self._reaches(b, a):
+                return None
+            return {b: self.parents[b] | 1 << a}
+        if self.required[a, b]:
+            return None
+        without = self.parents[b] & ~(1 << a)
+        if coin:
+            return {b: without}
+        if self.forbidden[b, a] or not self._room(a) or self._reaches(a, b, skip=(a, b)):
+            return None
+        return {b: without, a: self.parents[a] | 1 << b}
+
+    def gain(self, change: dict[int, int]) -> float:
+        """Return how much a change raises the score."""
+        return sum(
+            self.local(v, mask) - self.local(v, self.parents[v]) for v, mask in change.items()
+        )
+
+    def apply(self, change: dict[int, int], gain: float) -> None:
+        """Change the graph."""
+        for v, mask in change.items():
+            self.parents[v] = mask
+        self.score += gain
+
+    def _room(self, child: int) -> bool:
+        return self.parents[child].bit_count() < self.max_parents
+
+    def _reaches(self, start: int, end: int, skip: tuple[int, int] | None = None) -> bool:
+        """Return whether there is a directed path, other than the edge ``skip``."""
+        seen = waiting = 1 << end
+        while waiting:
+            v = waiting.bit_length() - 1
+            parents = self.parents[v]
+            if skip is not None and v == skip[1]:
+                parents &= ~(1 << skip[0])
+            waiting = (waiting & ~(1 << v)) | (parents & ~seen)
+            seen |= parents
+            if seen >> start & 1:
+                return True
+        return False
+
+
+@final
+class StructureRun(Run[Draws]):
+    """Chains over graphs in progress, one after the other."""
+
+    def __init__(
+        self,
+        options: StructureMCMC,
+        objective: LocalScore,
+        knowledge: BoundKnowledge,
+        rng: np.random.Generator,
+        draws: int,
+        chains: int,
+    ) -> None:
+        d = len(objective.nodes)
+        self._rngs = rng.spawn(chains)
+        self._walks = [Walk(objective, knowledge, options.max_parents) for _ in range(chains)]
+        self._thin = 10 * d if options.thin is None else options.thin
+        total = draws * self._thin
+        self._burn_in = total // 4 if options.burn_in is None else options.burn_in
+        self._end = self._burn_in + total
+        self._moves = 0
+        self._accepted = 0
+        self._words = -(-d // 64)
+        self._kept: list[list[tuple[int, ...]]] = [[] for _ in range(chains)]
+        self._scores: list[list[float]] = [[] for _ in range(chains)]
+
+    def step(self) -> bool:
+        # All chains move together, so that an interrupted run has the same draws of each.
+        end = min(self._moves + max(1, _MOVES // len(self._walks)), self._end)
+        for walk, rng, kept, scores in zip(
+            self._walks, self._rngs, self._kept, self._scores, strict=True
+        ):
+            count = end - self._moves
+            firsts = rng.integers(walk.d, size=count)
+            seconds = rng.integers(max(1, walk.d - 1), size=count)
+            coins = rng.random(count) < 0.5
+            limits = np.log(rng.random(count))
+            for i in range(count):
+                a, b = int(firsts[i]), int(seconds[i])
+                b += b >= a
+                change = walk.proposal(a, b, bool(coins[i])) if walk.d > 1 else None
+                if change is not None:
+                    gain = walk.gain(change)
+                    if limits[i] < gain:
+                        walk.apply(change, gain)
+                        self._accepted += 1
+                done = self._moves + i + 1 - self._burn_in
+                if done > 0 and done % self._thin == 0:
+                    kept.append(tuple(walk.parents))
+                    scores.append(walk.score)
+        self._moves = end
+        return self._moves == self._end
+
+    def best(self) -> Draws:
+        words = self._words
+        graphs = [
+            [[[m >> 64 * w & (1 << 64) - 1 for w in range(words)] for m in graph] for graph in kept]
+            for kept in self._kept
+        ]
+        shape = (len(self._walks), len(self._kept[0]), self._walks[0].d, words)
+        return Draws.from_sequence(
+            np.array(graphs, np.uint64).reshape(shape), np.array(self._scores, np.float64)
+        )
+
+    def describe(self) -> tuple[str, float, float | None]:
+        best = max((walk.score for walk in self._walks), default=-math.inf)
+        return f"move {self._moves}", best, self._moves / self._end
+
+    def conclusion(self) -> str:
+        share = self._accepted / max(1, self._moves * len(self._walks))
+        return f"all draws were made; {share:.0%} of the moves were accepted."

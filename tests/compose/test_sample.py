@@ -1,0 +1,185 @@
+"""`sample`: the same posterior wherever the data live."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import isthmus as ist
+from isthmus.errors import ArgumentError, MismatchError, NoDrawsError
+from isthmus.samplers import Draws, Run, Sampler
+
+R = np.random.default_rng(0)
+X = R.normal(size=(300, 5))
+X[:, 1] += X[:, 0]
+X[:, 2] += X[:, 1]
+NUMBERS = {name: X[:, i] for i, name in enumerate("abcde")}
+LEVELS = {name: (column > 0).astype(int) for name, column in NUMBERS.items()}
+
+
+def test_defaults_for_numbers() -> None:
+    posterior = ist.sample(NUMBERS, draws=50, chains=2)
+    assert "BGe" in posterior.choice
+    assert "ExactPosterior" in posterior.choice
+    assert posterior.independent
+    assert posterior.chains.shape == (2, 50)
+    assert posterior.notes == ()
+    assert posterior.probability(ist.path("a", "c")) <= 1
+    assert str(posterior).startswith("100 independent draws")
+
+
+def test_defaults_for_levels_and_mixed_tables() -> None:
+    assert "BDeu" in ist.sample(LEVELS, draws=5).choice
+    mixed = {**NUMBERS, "e": LEVELS["e"]}
+    posterior = ist.sample(mixed, draws=5, kinds={"e": "discrete"})
+    assert "DegenerateGaussian" in posterior.choice
+    assert "approximates the marginal likelihood" in posterior.choice
+
+
+def test_the_seed_decides() -> None:
+    one, same, other = (ist.sample(NUMBERS, draws=40, seed=s) for s in (1, 1, 2))
+    np.testing.assert_array_equal(one.trace(), same.trace())
+    assert not np.array_equal(one.trace(), other.trace())
+
+
+def test_knowledge_holds_in_every_draw() -> None:
+    knowledge = ist.Knowledge(required=[("e", "a")], tiers=[["c"], ["a", "b", "d", "e"]])
+    posterior = ist.sample(NUMBERS, draws=100, knowledge=knowledge)
+    assert all(knowledge.allows(dag) for dag in posterior.ensemble.dags)
+    assert posterior.probability(ist.edge("e", "a")) == pytest.approx(1)
+
+
+def test_a_lazy_table_gives_the_same() -> None:
+    pl = pytest.importorskip("polars")
+    here = ist.sample(NUMBERS, draws=20)
+    there = ist.sample(pl.DataFrame(NUMBERS).lazy(), draws=20)
+    np.testing.assert_allclose(here.edge_probabilities(), there.edge_probabilities(), atol=1e-9)
+
+
+def test_statistics_give_the_same() -> None:
+    here = ist.sample(NUMBERS, draws=20)
+    there = ist.sample(ist.summarise(NUMBERS), draws=20)
+    np.testing.assert_array_equal(here.edge_probabilities(), there.edge_probabilities())
+
+
+def test_markov_chains_are_compared() -> None:
+    posterior = ist.sample(NUMBERS, sampler=ist.StructureMCMC(thin=20), draws=200, chains=2, seed=3)
+    assert not posterior.independent
+    assert "chains" in posterior.notes[0]
+    exact = ist.sample(NUMBERS, draws=1).edge_probabilities()
+    assert np.abs(posterior.edge_probabilities() - exact).max() < 0.25
+    alone = ist.sample(NUMBERS, sampler=ist.StructureMCMC(thin=5), draws=20, chains=1)
+    assert alone.notes == ("One chain cannot tell whether it has converged; draw several.",)
+
+
+def test_more_variables_get_another_sampler() -> None:
+    table = {f"v{i}": R.normal(size=30) for i in range(18)}
+    posterior = ist.sample(table, draws=20, chains=2)
+    assert "too many to sum over all graphs" in posterior.choice
+
+
+def test_no_time_at_all_is_said() -> None:
+    with pytest.raises(NoDrawsError, match="before its first draw"):
+        ist.sample(NUMBERS, time_limit=0)
+
+
+def test_a_time_limit_keeps_the_draws_so_far() -> None:
+    posterior = ist.sample(
+        NUMBERS,
+        sampler=ist.StructureMCMC(thin=50, burn_in=0),
+        draws=10**6,
+        chains=2,
+        time_limit=0.3,
+    )
+    assert posterior.status.ending.name == "TIME_LIMIT"
+    assert posterior.chains.shape[1] > 0
+
+
+def test_ctrl_c_before_the_first_draw_is_ctrl_c() -> None:
+    class Interrupted(Run[Draws]):
+        def step(self) -> bool:
+            raise KeyboardInterrupt
+
+        def best(self) -> Draws:
+            return Draws.from_sequence(np.zeros((1, 0, 5, 1), np.uint64), np.zeros((1, 0)))
+
+        def describe(self) -> tuple[str, float, float | None]:
+            return "", 0.0, None
+
+        def conclusion(self) -> str:
+            return ""
+
+    class Own(Sampler[Any]):
+        accepts = ist.ExactPosterior.accepts
+
+        def begin(self, *arguments: Any, **more: Any) -> Run[Draws]:
+            return Interrupted()
+
+    with pytest.raises(KeyboardInterrupt):
+        ist.sample(NUMBERS, sampler=Own())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"draws": 0}, "draws must be an integer of at least 1"),
+        ({"chains": 1.5}, "chains must be an integer"),
+        ({"sampler": "exact"}, "sampler must be a sampler object"),
+        ({"sampler": ist.ExactPosterior}, r"Write sampler=ExactPosterior\(\)"),
+        ({"sampler": ist.Boss()}, "sampler must be a sampler object"),
+        ({"seed": -1}, "seed"),
+    ],
+)
+def test_odd_arguments_are_refused(arguments: Any, message: str) -> None:
+    with pytest.raises(ArgumentError, match=message):
+        ist.sample(NUMBERS, **arguments)
+
+
+def test_a_loss_has_no_posterior() -> None:
+    with pytest.raises(MismatchError, match="local score"):
+        ist.sample(NUMBERS, score=ist.LeastSquares())
+
+
+def test_importance_weights_count() -> None:
+    empty, full = np.zeros((5, 1), np.uint64), np.zeros((5, 1), np.uint64)
+    full[1] = 1
+
+    class Fixed(Run[Draws]):
+        def step(self) -> bool:
+            return True
+
+        def best(self) -> Draws:
+            return Draws(
+                np.stack([empty, full]),
+                np.zeros(2),
+                np.array([[0, 0, 1, 0]]),
+                log_weights=np.array([0.0, np.log(3.0)]),
+            )
+
+        def describe(self) -> tuple[str, float, float | None]:
+            return "", 0.0, None
+
+        def conclusion(self) -> str:
+            return ""
+
+    class Own(Sampler[Any]):
+        accepts = ist.ExactPosterior.accepts
+
+        def begin(self, *arguments: Any, **more: Any) -> Run[Draws]:
+            return Fixed()
+
+    posterior = ist.sample(NUMBERS, sampler=Own())
+    assert posterior.probability(ist.edge("a", "b")) == pytest.approx(0.5)
+
+
+def test_partition_chains_approach_the_exact_posterior() -> None:
+    rng = np.random.default_rng(4)
+    x = rng.normal(size=(100, 8))
+    x[:, 4:] += x[:, :4] @ rng.normal(size=(4, 4))
+    table = {f"v{i}": x[:, i] for i in range(8)}
+    exact = ist.sample(table, sampler=ist.ExactPosterior(), draws=1)
+    chains = ist.sample(table, sampler=ist.PartitionMCMC(), draws=2000, chains=2, seed=1)
+    assert np.abs(chains.edge_probabilities() - exact.edge_probabilities()).max() < 0.05
+    assert np.abs(chains.path_probabilities() - exact.path_probabilities()).max() < 0.05

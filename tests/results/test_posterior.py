@@ -1,0 +1,139 @@
+"""Posteriors: chains, agreement, diagnostics, files."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from isthmus.errors import FormatError
+from isthmus.graphs import DAG
+from isthmus.results import (
+    Disclosure,
+    Ending,
+    Ensemble,
+    Posterior,
+    Release,
+    Status,
+    edge,
+    in_markov_blanket,
+    path,
+)
+
+NAMES = ("ä", "b", "c")
+GRAPHS = (
+    DAG(NAMES, [("ä", "b")]),
+    DAG(NAMES, [("ä", "b"), ("b", "c")]),
+    DAG(NAMES),
+)
+
+
+def posterior(chains: Any, **more: Any) -> Posterior:
+    chains = np.array(chains)
+    counts = np.bincount(chains.ravel(), minlength=3).astype(float)
+    parents = Ensemble.from_dags(GRAPHS).parents
+    return Posterior(
+        Ensemble(NAMES, parents, counts, np.array([-1.0, -2.0, -3.0])),
+        chains,
+        Status(Ending.CONVERGED, "all draws were made.", 10, 0.5),
+        Disclosure((Release("site", "sums", "secure sum", 9),)),
+        "Score BGe(); sampler X().",
+        **more,
+    )
+
+
+def test_probabilities_are_those_of_the_draws() -> None:
+    p = posterior([[0, 1, 1, 2], [0, 1, 2, 2]])
+    assert p.edge_probabilities()[0, 1] == pytest.approx(5 / 8)
+    assert p.probability(path("ä", "c")) == pytest.approx(3 / 8)
+    assert p.path_probabilities()[0, 2] == pytest.approx(3 / 8)
+    assert p.probability(in_markov_blanket("c", of="b")) == pytest.approx(3 / 8)
+    assert p.probability(lambda g: len(g.edges)) == pytest.approx((2 + 3 * 2) / 8)
+    assert p.most_probable() == GRAPHS[0]
+    assert p.median_graph().edges == (("ä", "b"),)
+    np.testing.assert_array_equal(p.trace(edge("b", "c")), [[0, 1, 1, 0], [0, 1, 0, 0]])
+    np.testing.assert_array_equal(p.trace(), [[-1, -2, -2, -3], [-1, -2, -3, -3]])
+
+
+def test_exact_probabilities_come_first() -> None:
+    exact = np.array([[0, 0.9, 0.1], [0, 0, 0.2], [0, 0, 0]])
+    p = posterior([[0, 1, 1, 2]], exact_edges=exact, exact_paths=exact / 2)
+    np.testing.assert_array_equal(p.edge_probabilities(), exact)
+    assert p.probability(edge("b", "c")) == 0.2
+    assert p.probability(path("b", "c")) == 0.1
+    assert p.median_graph().edges == (("ä", "b"),)
+    p.edge_probabilities()[0, 1] = 5.0  # a copy
+    assert p.probability(edge("ä", "b")) == 0.9
+
+
+def test_chains_that_disagree_are_told() -> None:
+    p = posterior([[0] * 10, [0] * 9 + [1]])
+    agreement = p.agreement()
+    assert agreement.largest == pytest.approx(0.1)
+    assert agreement.edges() == (("b", "c"),)
+    assert "disagree" in str(agreement)
+    assert "b → c" in str(agreement)
+    assert "The chains agree" in str(posterior([[0, 1], [1, 0]]).agreement())
+
+
+def test_agreement_counts_importance_weights() -> None:
+    weights = np.log([1.0, 3.0, 1.0])
+    p = posterior([[0, 1], [0, 0]], log_weights=weights)
+    assert p.agreement().differences[1, 2] == pytest.approx(0.75)
+
+
+def test_diagnostics_come_from_arviz() -> None:
+    array_stats = pytest.importorskip("arviz_stats.base").array_stats
+    rng = np.random.default_rng(0)
+    p = posterior(rng.integers(0, 3, (4, 200)))
+    diagnostics = p.diagnostics()
+    assert diagnostics.edges == (("ä", "b"), ("b", "c"))
+    trace = p.trace(edge("b", "c"))
+    assert diagnostics.ess[1] == pytest.approx(array_stats.ess(trace, chain_axis=0, draw_axis=1))
+    assert diagnostics.rhat[1] == pytest.approx(array_stats.rhat(trace, chain_axis=0, draw_axis=1))
+
+
+def test_what_is_saved_is_loaded(tmp_path: Path) -> None:
+    exact = np.random.default_rng(0).random((3, 3))
+    p = posterior([[0, 1, 1, 2]], exact_edges=exact, log_weights=np.zeros(3), notes=("a note",))
+    p.save(tmp_path / "p.bin")
+    loaded = Posterior.load(tmp_path / "p.bin")
+    for attribute in fields(Posterior):
+        ours, theirs = getattr(p, attribute.name), getattr(loaded, attribute.name)
+        if attribute.name == "ensemble":
+            assert ours.nodes == theirs.nodes
+            for name in ("parents", "weights", "log_scores"):
+                np.testing.assert_array_equal(getattr(ours, name), getattr(theirs, name))
+        elif isinstance(ours, np.ndarray):
+            np.testing.assert_array_equal(ours, theirs)
+        else:
+            assert ours == theirs
+    assert str(loaded) == str(p)
+
+
+@pytest.mark.parametrize("content", [b"", b"text", b"PK\x03\x04broken"])
+def test_other_files_are_refused(tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / "other"
+    file.write_bytes(content)
+    with pytest.raises(FormatError, match="not a posterior"):
+        Posterior.load(file)
+
+
+def test_other_archives_are_refused(tmp_path: Path) -> None:
+    np.savez(tmp_path / "other.npz", a=np.zeros(3))
+    with pytest.raises(FormatError, match="not a posterior"):
+        Posterior.load(tmp_path / "other.npz")
+
+
+def test_the_text_says_what_was_done() -> None:
+    text = str(posterior([[0, 1, 1, 2], [0, 1, 2, 2]], notes=("Beware.",)))
+    assert text.splitlines() == [
+        "8 draws in 2 chains, 3 distinct graphs of 3 variables",
+        "1.0 edges expected; 2 edges with a probability between 0.05 and 0.95",
+        "Score BGe(); sampler X().",
+        "converged: all draws were made.",
+        "Beware.",
+    ]

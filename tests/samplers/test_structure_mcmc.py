@@ -1,0 +1,103 @@
+"""Structure MCMC: its transition matrix leaves the posterior unchanged, exactly."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.special import logsumexp
+
+import isthmus as ist
+from isthmus.errors import ArgumentError
+from isthmus.objectives import PythonLocalScore
+from isthmus.samplers import StructureMCMC, drive
+from isthmus.samplers.structure_mcmc import Walk
+from isthmus.testing import enumerate_dags
+
+
+def wild(names: list[str]) -> PythonLocalScore:
+    def local(child: int, parents: tuple[int, ...]) -> float:
+        return float(np.random.default_rng([child, len(parents), *parents]).normal())
+
+    return PythonLocalScore(names, local, equivalent=False)
+
+
+@pytest.mark.parametrize("d", [2, 3, 4])
+@pytest.mark.parametrize("limits", ["none", "knowledge", "two parents"])
+def test_the_posterior_is_stationary(d: int, limits: str) -> None:
+    names = list("abcd")[:d]
+    score = wild(names)
+    knowledge = ist.Knowledge()
+    if limits == "knowledge":
+        knowledge = ist.Knowledge(required=[("b", "a")], forbidden=[(names[-1], "b")])
+        if d == 2:
+            knowledge = ist.Knowledge(forbidden=[("a", "b")])
+    most = 2 if limits == "two parents" else d
+    dags = [
+        g
+        for g in enumerate_dags(names)
+        if knowledge.allows(g) and max(map(len, g.parent_indices())) <= most
+    ]
+    place = {g: i for i, g in enumerate(dags)}
+    totals = np.array([score.total(g) for g in dags])
+    posterior = np.exp(totals - logsumexp(totals))
+    matrix = np.zeros((len(dags), len(dags)))
+    for g, i in place.items():
+        walk = Walk(score, knowledge.bind(names), most)
+        walk.parents = list(g.parent_masks)
+        for a in range(d):
+            for b in range(d):
+                for coin in (False, True):
+                    if a == b:
+                        continue
+                    share = 0.5 / (d * (d - 1))
+                    change = walk.proposal(a, b, coin)
+                    if change is None:
+                        matrix[i, i] += share
+                        continue
+                    masks = [change.get(v, mask) for v, mask in enumerate(walk.parents)]
+                    j = place[ist.DAG.from_masks(names, masks)]
+                    accepted = min(1.0, float(np.exp(walk.gain(change))))
+                    matrix[i, j] += share * accepted
+                    matrix[i, i] += share * (1 - accepted)
+    np.testing.assert_allclose(matrix.sum(axis=1), 1, atol=1e-12)
+    np.testing.assert_allclose(posterior @ matrix, posterior, atol=1e-12)
+    # All graphs can be reached.
+    assert (np.linalg.matrix_power(matrix + np.eye(len(dags)), 64) > 0).all()
+
+
+def test_chains_approach_the_posterior() -> None:
+    score = wild(list("abc"))
+    bound = ist.Knowledge().bind(score.nodes)
+    run = StructureMCMC(thin=3).begin(score, bound, np.random.default_rng(0), draws=4000, chains=2)
+    draws, status = drive(run, "StructureMCMC")
+    assert status.finished
+    dags = list(enumerate_dags(score.nodes))
+    totals = np.array([score.total(g) for g in dags])
+    weights = np.exp(totals - logsumexp(totals))
+    exact = ist.Ensemble.from_dags(dags, weights.tolist())
+    drawn = ist.Ensemble(
+        score.nodes, draws.parents, np.bincount(draws.chains.ravel()).astype(float)
+    )
+    assert np.abs(drawn.edge_probabilities() - exact.edge_probabilities()).max() < 0.05
+    expected = [score.total(dag) for dag in drawn.dags]
+    np.testing.assert_allclose(draws.log_scores, expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("d", [1, 64, 65])
+def test_any_number_of_variables(d: int) -> None:
+    names = [f"v{i}" for i in range(d)]
+    score = PythonLocalScore(names, lambda child, parents: -len(parents), equivalent=True)
+    run = StructureMCMC(thin=20).begin(
+        score, ist.Knowledge().bind(names), np.random.default_rng(0), draws=10, chains=3
+    )
+    draws, _ = drive(run, "StructureMCMC")
+    assert draws.chains.shape == (3, 10)
+    ensemble = ist.Ensemble(
+        tuple(names), draws.parents, np.bincount(draws.chains.ravel()).astype(float)
+    )
+    assert len(ensemble.dags) == len(draws.parents)  # all are acyclic
+
+
+def test_options_are_checked() -> None:
+    with pytest.raises(ArgumentError, match="thin"):
+        StructureMCMC(thin=0)
