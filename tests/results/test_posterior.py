@@ -137,3 +137,25 @@ def test_the_text_says_what_was_done() -> None:
         "converged: all draws were made.",
         "Beware.",
     ]
+
+
+def test_the_report_shows_probabilities_and_escapes_names(tmp_path: Path) -> None:
+    pytest.importorskip("fast_sugiyama")
+    p = posterior([[0, 1, 1, 2], [0, 1, 2, 2]], notes=("Beware of <b>.",))
+    p.report(tmp_path / "p.html", title="<Title>")
+    page = (tmp_path / "p.html").read_text(encoding="utf-8")
+    assert "&lt;Title&gt;" in page
+    assert "Beware of &lt;b&gt;." in page
+    assert page.count("Beware") == 1
+    assert "0.625" in page  # the edge ä → b
+    assert "0.375" in page  # b → c, and the path
+    assert "secure sum" in page
+    assert "http://" not in page.replace("http://www.w3.org", "")
+
+
+def test_plots_draw_what_the_posterior_says() -> None:
+    pytest.importorskip("matplotlib")
+    p = posterior([[0, 1, 1, 2], [0, 1, 2, 2]])
+    np.testing.assert_array_equal(p.plot().images[0].get_array(), p.edge_probabilities())
+    assert len(p.plot_trace(edge("b", "c")).lines) == 2
+    assert p.plot_trace().get_ylabel() == "log score"

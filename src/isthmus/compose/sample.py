@@ -17,15 +17,17 @@ from isthmus.compose.arguments import (
     check_time_limit,
 )
 from isthmus.compose.defaults import choose_marginal_likelihood, choose_sampler
-from isthmus.compose.prepare import prepare
+from isthmus.compose.prepare import Problem, prepare
 from isthmus.compose.progress import reporter_for
 from isthmus.errors import NoDrawsError
+from isthmus.fitting import LinearEffects
 from isthmus.graphs import Knowledge
 from isthmus.objectives import LOCAL_SCORES
 from isthmus.results import Ending, Ensemble, Posterior
 from isthmus.runs import Progress, drive
 from isthmus.samplers import Draws
-from isthmus.statistics import Kind
+from isthmus.scores import BGe
+from isthmus.statistics import Kind, Moments
 
 
 def sample(
@@ -129,8 +131,20 @@ def sample(
         independent=result.independent,
         equivalent=objective.equivalent,
         details=result.details,
+        effect_model=_effect_model(problem),
     )
     return _with_notes(posterior)
+
+
+def _effect_model(problem: Problem) -> LinearEffects | None:
+    """Return the coefficients of linear networks, if the statistics have what they need."""
+    moments = problem.statistics
+    if not isinstance(moments, Moments) or moments.schema.has_features:
+        return None
+    if moments.schema.of_kind(Kind.DISCRETE):
+        return None
+    score = problem.score if isinstance(problem.score, BGe) else BGe()
+    return LinearEffects(problem.objective.nodes, *score.posterior(moments))
 
 
 def _ensemble(nodes: tuple[str, ...], draws: Draws) -> Ensemble:

@@ -74,9 +74,6 @@ class Page:
 
 def render(page: Page) -> str:
     """Return the page as HTML. All names are escaped, and nothing is loaded from other servers."""
-    here = files("isthmus.report")
-    style = (here / "page.css").read_text(encoding="utf-8")
-    script = (here / "page.js").read_text(encoding="utf-8")
     strengths = [e.strength for e in page.edges if e.strength is not None]
     hint = _HINT.format("" if isinstance(page.network, str) else " and parameters")
     body = [
@@ -92,16 +89,24 @@ def render(page: Page) -> str:
         "<h2>Parameters</h2>",
         *_parameters(page),
         "<h2>Data released</h2>",
-        _releases(page.releases),
-        f"<footer>Isthmus {escape(version('isthmus'))}</footer>",
+        releases_table(page.releases),
     ]
+    return document(page.title, body)
+
+
+def document(title: str, body: Iterable[str]) -> str:
+    """Return a whole HTML page with the style and the script of a report."""
+    here = files("isthmus.report")
+    style = (here / "page.css").read_text(encoding="utf-8")
+    script = (here / "page.js").read_text(encoding="utf-8")
+    footer = f"<footer>Isthmus {escape(version('isthmus'))}</footer>"
     policy = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(page.title)}</title><style>{style}</style></head>\n<body>\n"
-        + "\n".join(body)
+        f"<title>{escape(title)}</title><style>{style}</style></head>\n<body>\n"
+        + "\n".join((*body, footer))
         + f"\n<script>{script}</script></body></html>\n"
     )
 
@@ -149,7 +154,8 @@ def _parameters(page: Page) -> Iterable[str]:
     ]
 
 
-def _releases(releases: Sequence[tuple[str, str, str, int]]) -> str:
+def releases_table(releases: Sequence[tuple[str, str, str, int]]) -> str:
+    """Return the table of the data that were released."""
     if not releases:
         return "<p>None: no data left their site.</p>"
     rows = ((escape(s), escape(w), escape(f), f"{n:,}") for s, w, f, n in releases)

@@ -1,5 +1,6 @@
 """Results: solutions, how they were found, and which data were released for them."""
 
+from isthmus.results.chains import ChainAgreement, EdgeDiagnostics
 from isthmus.results.details import (
     ChainDetails,
     ExactDetails,
@@ -15,7 +16,7 @@ from isthmus.results.disclosure import Disclosure, Release
 from isthmus.results.dynamic import DynamicEdge, DynamicNetwork
 from isthmus.results.ensemble import Ensemble
 from isthmus.results.features import Feature, edge, in_markov_blanket, path
-from isthmus.results.posterior import ChainAgreement, EdgeDiagnostics, Posterior
+from isthmus.results.posterior import EffectModel, Posterior
 from isthmus.results.solution import Evidence, Refit, Solution
 from isthmus.results.status import Ending, Status
 
@@ -26,6 +27,7 @@ __all__ = [
     "DynamicEdge",
     "DynamicNetwork",
     "EdgeDiagnostics",
+    "EffectModel",
     "Ending",
     "Ensemble",
     "Evidence",

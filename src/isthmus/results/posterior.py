@@ -2,91 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from os import PathLike
-from typing import Any, TypeAlias, final
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isthmus.errors import DataError, MissingExtraError
+from isthmus.errors import DataError, MismatchError, MissingExtraError
 from isthmus.graphs import CPDAG, DAG
+from isthmus.results.chains import ChainAgreement, EdgeDiagnostics
 from isthmus.results.details import SamplerDetails
 from isthmus.results.disclosure import Disclosure
 from isthmus.results.ensemble import AnyFeature, Ensemble, dag_above, unpack
 from isthmus.results.features import edge, path, positions
 from isthmus.results.status import Status
 
-Edges: TypeAlias = tuple[tuple[str, str], ...]
-DISAGREEMENT = 0.05
-"""Chains whose estimates of an edge probability differ by more are said to disagree."""
-_NAMED = 3
-"""Edges on which chains disagree that a note names."""
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_SHOWN = 0.05
+"""Edges with a lower probability are not listed in a report."""
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class ChainAgreement:
-    """How much the chains of a posterior differ.
+class EffectModel(Protocol):
+    """The coefficients of a linear network given its graph and the data."""
 
-    Attributes
-    ----------
-    nodes
-        Names of the nodes.
-    differences
-        For each edge ``[from, to]`` the largest difference of its probability between two chains.
-    """
+    def mean(self, dag: DAG) -> NDArray[np.float64]:
+        """Return the expected total effect ``[cause, effect]`` in one graph."""
 
-    nodes: tuple[str, ...]
-    differences: NDArray[np.float64]
-
-    @property
-    def largest(self) -> float:
-        """The largest difference of an edge probability between two chains."""
-        return float(self.differences.max(initial=0.0))
-
-    def edges(self, above: float = DISAGREEMENT) -> Edges:
-        """Return the edges on which chains differ by more than this, the worst first."""
-        order = np.argsort(-self.differences, axis=None, kind="stable")
-        pairs = np.transpose(np.unravel_index(order, self.differences.shape)).tolist()
-        return tuple(
-            (self.nodes[a], self.nodes[b]) for a, b in pairs if self.differences[a, b] > above
-        )
-
-    def __str__(self) -> str:
-        edges = self.edges()
-        if not edges:
-            return (
-                "The chains agree: no edge probability differs by more than "
-                f"{max(self.largest, 0.001):.2g} between two of them."
-            )
-        named = ", ".join(f"{a} → {b}" for a, b in edges[:_NAMED])
-        more = f" and {len(edges) - _NAMED} more" if len(edges) > _NAMED else ""
-        return (
-            f"The chains disagree: edge probabilities differ by up to {self.largest:.2f} between "
-            f"two of them ({named}{more}). Draw longer chains, and do not rely on these edges."
-        )
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class EdgeDiagnostics:
-    """Effective sample sizes and R-hat of the edges that are neither certain nor impossible.
-
-    Attributes
-    ----------
-    edges
-        The edges, as pairs of names.
-    ess
-        Bulk effective sample size of each.
-    rhat
-        Rank-normalised split R-hat of each; close to 1 if the chains agree.
-    """
-
-    edges: Edges
-    ess: NDArray[np.float64]
-    rhat: NDArray[np.float64]
+    def draw(
+        self, dags: Sequence[DAG], cause: int, effect: int, rng: np.random.Generator
+    ) -> NDArray[np.float64]:
+        """Draw the total effect once for each graph."""
 
 
 @final
@@ -119,6 +70,9 @@ class Posterior:
         Warnings, above all if the chains disagree.
     details
         What else the sampler reports.
+    effect_model
+        Coefficients of linear networks, for `effects`; None if the columns are not continuous, or
+        if the posterior was loaded from a file.
     """
 
     ensemble: Ensemble
@@ -133,6 +87,7 @@ class Posterior:
     equivalent: bool = True
     notes: tuple[str, ...] = ()
     details: Any = field(default_factory=SamplerDetails, repr=False)
+    effect_model: EffectModel | None = field(default=None, repr=False)
 
     @property
     def nodes(self) -> tuple[str, ...]:
@@ -205,6 +160,49 @@ class Posterior:
         """Return the probability that an edge ``[from, to]`` has this direction in the CPDAG."""
         return self.ensemble.compelled_probabilities()
 
+    def effects(self, cause: str, effect: str, *, seed: int = 0) -> NDArray[np.float64]:
+        """Draw the total effect of one variable on another, for each draw of a graph.
+
+        The effect is the expected change of ``effect`` if ``cause`` is raised by one unit from
+        outside, in a linear Gaussian network without hidden common causes. For each draw of a graph
+        the coefficients are drawn from their posterior distribution, so that the spread of the
+        values shows the uncertainty about both. Without a directed path the effect is zero.
+
+        Parameters
+        ----------
+        cause, effect
+            Names of two variables.
+        seed
+            Random seed. The same seed gives the same values.
+
+        Returns
+        -------
+        array
+            Values of shape (chains, draws). Multiply by the importance weights, if there are any.
+        """
+        a, b = positions(self.nodes, cause, effect)
+        model = self._effect_model()
+        dags = [self.ensemble.dags[i] for i in self.chains.ravel().tolist()]
+        drawn = model.draw(dags, a, b, np.random.default_rng(seed))
+        return drawn.reshape(self.chains.shape)
+
+    def mean_effects(self) -> NDArray[np.float64]:
+        """Return the expected total effect ``[cause, effect]``, averaged over graphs."""
+        model = self._effect_model()
+        d = len(self.nodes)
+        total = np.zeros((d, d))
+        for dag, weight in zip(self.ensemble.dags, self.ensemble.weights, strict=True):
+            total += weight * model.mean(dag)
+        return total
+
+    def _effect_model(self) -> EffectModel:
+        if self.effect_model is None:
+            raise MismatchError(
+                "This posterior has no coefficients of a linear model. Posteriors of "
+                "isthmus.sample have them if all columns are continuous, until they are saved."
+            )
+        return self.effect_model
+
     def agreement(self) -> ChainAgreement:
         """Compare the edge probabilities of the chains with each other."""
         d = len(self.nodes)
@@ -243,6 +241,70 @@ class Posterior:
             ess[i] = array_stats.ess(trace, chain_axis=0, draw_axis=1)
             rhat[i] = array_stats.rhat(trace, chain_axis=0, draw_axis=1)
         return EdgeDiagnostics(edges, ess, rhat)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the probabilities of all edges as a coloured matrix."""
+        from isthmus.plots import plot_edge_probabilities
+
+        return plot_edge_probabilities(self.nodes, self._edges, ax=ax)
+
+    def plot_trace(
+        self, feature: AnyFeature | None = None, *, label: str | None = None, ax: Axes | None = None
+    ) -> Axes:
+        """Draw the value of a feature along each chain; by default the logarithm of the score.
+
+        Parameters
+        ----------
+        feature
+            As for `trace`.
+        label
+            Label of the axis.
+        ax
+            Axes to draw on; new ones by default.
+        """
+        from isthmus.plots import plot_trace
+
+        text = "log score" if feature is None else "feature"
+        return plot_trace(self.trace(feature), label=label or text, ax=ax)
+
+    def report(
+        self,
+        path: str | PathLike[str],
+        *,
+        title: str = "Posterior over networks",
+        threshold: float = 0.5,
+    ) -> None:
+        """Write one HTML page: picture, probabilities, and the data that were released.
+
+        Parameters
+        ----------
+        path
+            File to write. The page is self-contained: it opens offline and loads nothing.
+        title
+            Title of the page.
+        threshold
+            Edges with a probability above this are drawn.
+        """
+        from isthmus.plots.svg import svg_graph
+        from isthmus.report import PosteriorPage, ProbabilityRow, render_posterior
+
+        edges, paths, names = self._edges, self.path_probabilities(), self.nodes
+        graph = self.median_graph(threshold)
+        strengths = {(a, b): edges[graph.index(a), graph.index(b)] for a, b in graph.edges}
+        summary = str(self).splitlines()
+        page = PosteriorPage(
+            title=title,
+            picture=svg_graph(graph, strengths=strengths or None),
+            threshold=threshold,
+            summary=tuple(summary[: len(summary) - len(self.notes)]),
+            notes=self.notes,
+            rows=tuple(
+                ProbabilityRow(names[a], names[b], edges[a, b], edges[b, a], paths[a, b])
+                for a, b in np.argwhere(edges >= _SHOWN).tolist()
+            ),
+            releases=tuple((r.site, r.what, r.form, r.size) for r in self.disclosure.entries),
+        )
+        Path(path).write_text(render_posterior(page), encoding="utf-8")
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the posterior to a file in NumPy's ``.npz`` format.

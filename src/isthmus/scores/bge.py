@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import ClassVar, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from isthmus.errors import MismatchError
 from isthmus.objectives import LocalScore
@@ -59,17 +60,8 @@ class BGe(Score[Moments, LocalScore]):
 
         statistics = statistics.numeric(self)
         n, d = statistics.n, len(statistics.schema)
-        alpha_w = d + 2.0 if self.alpha_w is None else self.alpha_w
-        if alpha_w <= d + 1 or self.alpha_mu <= 0:
-            raise MismatchError(
-                f"BGe was given alpha_w={alpha_w} and alpha_mu={self.alpha_mu} for {d} variables. "
-                f"It needs alpha_w > {d + 1} and alpha_mu > 0; leave alpha_w out for {d + 2}."
-            )
-        t = self.alpha_mu * (alpha_w - d - 1.0) / (self.alpha_mu + 1.0)
-        posterior = statistics.scatter() + t * np.eye(d)
-        if self.prior_mean is PriorMean.ZERO:
-            mean = statistics.mean()
-            posterior = posterior + n * self.alpha_mu / (n + self.alpha_mu) * np.outer(mean, mean)
+        posterior, _ = self.posterior(statistics)
+        alpha_w, t = self._prior_degrees(d), self._prior_scale(d)
         # Without this correction the score of a constant column would depend on its unit, and edges
         # would be added. With a large variance, a constant column gets no edges.
         constants = list(statistics.schema.indices(statistics.constants()))
@@ -87,3 +79,28 @@ class BGe(Score[Moments, LocalScore]):
         )
         tables = (constant, 0.5 * (n + free), np.full(d + 1, 0.5))
         return bind_matrix(statistics.schema.names, posterior, tables)
+
+    def posterior(self, moments: Moments) -> tuple[NDArray[np.float64], float]:
+        """Return the scale matrix and the degrees of freedom of the posterior Wishart distribution.
+
+        The precision matrix of the variables follows a Wishart distribution with the inverse of
+        this matrix as its scale.
+        """
+        n, d = moments.n, len(moments.schema)
+        matrix = moments.scatter() + self._prior_scale(d) * np.eye(d)
+        if self.prior_mean is PriorMean.ZERO:
+            mean = moments.mean()
+            matrix = matrix + n * self.alpha_mu / (n + self.alpha_mu) * np.outer(mean, mean)
+        return matrix, self._prior_degrees(d) + n
+
+    def _prior_degrees(self, d: int) -> float:
+        alpha_w = d + 2.0 if self.alpha_w is None else self.alpha_w
+        if alpha_w <= d + 1 or self.alpha_mu <= 0:
+            raise MismatchError(
+                f"BGe was given alpha_w={alpha_w} and alpha_mu={self.alpha_mu} for {d} variables. "
+                f"It needs alpha_w > {d + 1} and alpha_mu > 0; leave alpha_w out for {d + 2}."
+            )
+        return alpha_w
+
+    def _prior_scale(self, d: int) -> float:
+        return self.alpha_mu * (self._prior_degrees(d) - d - 1.0) / (self.alpha_mu + 1.0)
