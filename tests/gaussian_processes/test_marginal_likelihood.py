@@ -167,8 +167,8 @@ def test_integrals_against_quadrature(p: int, points: int, *, interactions: bool
     density = Density(design_from_rows(y, x, interactions=interactions))
     modes = find_modes(density)
     estimate = importance(density, modes, 2000, np.random.default_rng(6))
-    assert estimate.error < 0.05
-    assert abs(estimate.value - expected) < 4 * estimate.error
+    assert estimate.error < 0.1
+    assert abs(estimate.value - expected) < 2 * estimate.error
     # Laplace is low by a few tenths of a nat: the right tail of a length scale is heavy.
     assert -0.8 < modes[0].log_integral - expected < 0.1
 
@@ -257,5 +257,51 @@ def test_repeated_importance_sampling_spreads_as_it_says() -> None:
     modes = find_modes(density)
     estimates = [importance(density, modes, 300, np.random.default_rng(s)) for s in range(20)]
     spread = np.std([e.value for e in estimates], ddof=1)
-    assert spread < 1.5 * np.mean([e.error for e in estimates])
+    assert spread < np.mean([e.error for e in estimates])
     assert all(50 < e.effective <= 300 for e in estimates)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("p", "points"), [(1, 161), (2, 33)])
+def test_bridge_sampling_against_quadrature(p: int, points: int) -> None:
+    pytest.importorskip("blackjax")
+    from isthmus.gaussian_processes.bridge import bridge
+
+    y, x = curves(25, p, seed=5)
+    density = Density(design_from_rows(y, x))
+    modes = find_modes(density)
+    estimates = [bridge(density, modes, np.random.default_rng(seed)) for seed in range(20)]
+    values, errors = np.array([e[:2] for e in estimates]).T
+    expected = quadrature(y, x, points)
+    assert values.std(ddof=1) < errors.min()
+    assert (np.abs(values - expected) < errors).mean() >= 0.8
+    assert abs(values.mean() - expected) < errors.mean()
+    sampled = importance(density, modes, 2000, np.random.default_rng(0))
+    assert abs(values.mean() - sampled.value) < errors.mean() + sampled.error
+
+
+def test_the_density_of_the_sampler_is_ours() -> None:
+    pytest.importorskip("jax")
+    from isthmus.gaussian_processes.nuts import _log_joint, double_precision
+
+    y, x = curves(20, 2)
+    designs = [
+        design_from_rows(y, x),
+        design_from_rows(y, x, interactions=True),
+        design_from_rows(y, x[:, :1], interactions=True),
+        moment_design(y, x, 10, 5.0),
+    ]
+    for design in designs:
+        point = 0.3 * np.random.default_rng(1).normal(size=design.size)
+        mapped = design.maps[0] is not None
+        data = (
+            design.target,
+            design.constant,
+            design.squares,
+            design.maps if mapped else (),
+            design.rest,
+            design.rest_squares,
+        )
+        with double_precision():
+            value = float(_log_joint(data, point, interactions=design.interactions, mapped=mapped))
+        assert value == pytest.approx(Density(design).value(point), abs=1e-8)

@@ -11,9 +11,9 @@ import numpy as np
 
 from isthmus.compose.prepare import Problem
 from isthmus.errors import DataWarning, MismatchError
-from isthmus.fitting import fit_gaussian, fit_tables
+from isthmus.fitting import fit_gaussian, fit_gp, fit_tables
 from isthmus.graphs import DAG
-from isthmus.models import DiscreteNetwork, GaussianNetwork
+from isthmus.models import DiscreteNetwork, GaussianNetwork, GPNetwork
 from isthmus.objectives import LOCAL_SCORES, LocalScore
 from isthmus.results import Solution
 from isthmus.statistics import Counts, Kind, Moments, Rows, Statistic
@@ -88,6 +88,16 @@ class LearnedFrom:
         raise MismatchError(
             f"Parameters are fitted from moments or counts; this graph was learned from "
             f"{self.statistics.described}. Learn with a score that needs moments or counts."
+        )
+
+    def fit_gp(self, dag: DAG) -> GPNetwork:
+        """Fit the curves of a Gaussian-process network with this graph."""
+        if isinstance(self.statistics, Moments) and self.statistics.schema.has_features:
+            return fit_gp(self.statistics, dag)
+        raise MismatchError(
+            "The curves of a Gaussian-process network are fitted from moments of Chebyshev "
+            "polynomials, and this graph was learned from other statistics. Learn it with "
+            "score=GP(), or call isthmus.fitting.fit_gp."
         )
 
     def strengths(self, dag: DAG) -> dict[tuple[str, str], float]:

@@ -1,7 +1,8 @@
 """Estimate the parameters of a network with a given graph from statistics."""
 
 from isthmus.fitting.gaussian import fit_gaussian
+from isthmus.fitting.gp import fit_gp
 from isthmus.fitting.linear_effects import LinearEffects
 from isthmus.fitting.tables import fit_tables
 
-__all__ = ["LinearEffects", "fit_gaussian", "fit_tables"]
+__all__ = ["LinearEffects", "fit_gaussian", "fit_gp", "fit_tables"]

@@ -24,7 +24,7 @@ class Estimate(NamedTuple):
     value
         The logarithm of the estimate.
     error
-        Its standard error, in nats.
+        Two standard errors, in nats: the truth is closer than this in about 95 of 100 cases.
     effective
         Effective number of draws.
     """
@@ -91,5 +91,5 @@ def importance(
     ratios = log_values(density, points) - proposal.log_density(points)
     value = float(logsumexp(ratios) - np.log(draws))
     weights = np.exp(ratios - value)
-    error = float(np.sqrt(((weights - 1.0) ** 2).sum() / max(draws - 1, 1) / draws))
+    error = 2.0 * float(np.sqrt(((weights - 1.0) ** 2).sum() / max(draws - 1, 1) / draws))
     return Estimate(value, error, float(weights.sum() ** 2 / (weights**2).sum()))

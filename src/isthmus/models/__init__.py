@@ -2,5 +2,6 @@
 
 from isthmus.models.discrete import DiscreteNetwork, Level
 from isthmus.models.gaussian import GaussianNetwork
+from isthmus.models.gp import Curve, Effect, GPNetwork
 
-__all__ = ["DiscreteNetwork", "GaussianNetwork", "Level"]
+__all__ = ["Curve", "DiscreteNetwork", "Effect", "GPNetwork", "GaussianNetwork", "Level"]

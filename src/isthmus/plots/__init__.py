@@ -1,8 +1,16 @@
-"""Plots of graphs and posteriors. Matplotlib is imported only when a plot is drawn."""
+"""Plots of graphs, posteriors and curves. Matplotlib is imported only when a plot is drawn."""
 
+from isthmus.plots.curves import plot_curves
 from isthmus.plots.dynamic import plot_dynamic
 from isthmus.plots.graph import plot_graph
 from isthmus.plots.posterior import plot_edge_probabilities, plot_trace
 from isthmus.plots.svg import svg_graph
 
-__all__ = ["plot_dynamic", "plot_edge_probabilities", "plot_graph", "plot_trace", "svg_graph"]
+__all__ = [
+    "plot_curves",
+    "plot_dynamic",
+    "plot_edge_probabilities",
+    "plot_graph",
+    "plot_trace",
+    "svg_graph",
+]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, final
 
 from isthmus.errors import MismatchError, ModelWarning
 from isthmus.graphs import CPDAG, DAG, PDAG, Knowledge
-from isthmus.models import DiscreteNetwork, GaussianNetwork
+from isthmus.models import DiscreteNetwork, GaussianNetwork, GPNetwork
 from isthmus.results.details import SearchDetails
 from isthmus.results.disclosure import Disclosure
 from isthmus.results.status import Sense, Status
@@ -32,6 +32,9 @@ class Evidence(Protocol):
 
     def fit(self, dag: DAG) -> DiscreteNetwork | GaussianNetwork:
         """Estimate the parameters of a network with this graph."""
+
+    def fit_gp(self, dag: DAG) -> GPNetwork:
+        """Fit the curves of a Gaussian-process network with this graph."""
 
     def strengths(self, dag: DAG) -> dict[tuple[str, str], float]:
         """Return for each edge how much the score falls without it."""
@@ -101,6 +104,10 @@ class Solution:
         if evidence.fit_caveat is not None:
             warnings.warn(evidence.fit_caveat, ModelWarning, stacklevel=2)
         return network
+
+    def fit_gp(self) -> GPNetwork:
+        """Fit smooth curves with error bands to the edges, if the graph was learned with `GP`."""
+        return self._evidence().fit_gp(self.dag)
 
     def strengths(self) -> dict[tuple[str, str], float]:
         """Return for each edge how much the score falls without it."""

@@ -31,7 +31,7 @@ def regressions_from_rows(rows: Rows, *, interactions: bool = False) -> RowRegre
     return RowRegressions(values / spread, interactions)
 
 
-def regressions_from_moments(moments: Moments, asker: object) -> MomentRegressions:
+def regressions_from_moments(moments: Moments, asker: str) -> MomentRegressions:
     """Take the products of Chebyshev polynomials from moments.
 
     Parameters
@@ -77,13 +77,13 @@ def variance_beyond(moments: Moments) -> dict[str, float]:
     return shares
 
 
-def _basis_of(moments: Moments, asker: object) -> Chebyshev:
-    moments.schema.require(Kind.CONTINUOUS, repr(asker))
+def _basis_of(moments: Moments, asker: str) -> Chebyshev:
+    moments.schema.require(Kind.CONTINUOUS, asker)
     kinds = {v.features.basis if v.features is not None else None for v in moments.schema.variables}
     basis = next(iter(kinds), None)
     if len(kinds) != 1 or not isinstance(basis, Chebyshev):
         raise MismatchError(
-            f"{asker!r} needs Chebyshev polynomials of every variable, the same number of each. "
+            f"{asker} needs Chebyshev polynomials of every variable, the same number of each. "
             "Give a table or a source, or the moments of WithFeatures(table, Chebyshev(48, 5.0))."
         )
     return basis
