@@ -53,3 +53,11 @@ def test_learn_from_categories() -> None:
 def test_missing_extra_is_named() -> None:
     with pytest.raises(MissingExtraError, match=r"isthmus\[plots\]"):
         plot_graph(DAG(["a"]))
+
+
+def test_sample_from_numbers() -> None:
+    x = np.random.default_rng(0).normal(size=(100, 3))
+    x[:, 1] += x[:, 0]
+    posterior = ist.sample({"a": x[:, 0], "b": x[:, 1], "c": x[:, 2]}, draws=10)
+    probabilities = posterior.edge_probabilities()
+    assert probabilities[0, 1] + probabilities[1, 0] > 0.99

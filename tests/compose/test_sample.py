@@ -74,10 +74,21 @@ def test_markov_chains_are_compared() -> None:
     assert alone.notes == ("One chain cannot tell whether it has converged; draw several.",)
 
 
-def test_more_variables_get_another_sampler() -> None:
-    table = {f"v{i}": R.normal(size=30) for i in range(18)}
-    posterior = ist.sample(table, draws=20, chains=2)
-    assert "too many to sum over all graphs" in posterior.choice
+@pytest.mark.parametrize(("discrete", "most"), [(False, 18), (True, 16)])
+def test_the_number_of_variables_chooses_the_sampler(discrete: bool, most: int) -> None:
+    from isthmus.compose.defaults import choose_sampler
+    from isthmus.objectives import PythonLocalScore
+    from isthmus.statistics import Schema, Variable
+
+    for d in (most, most + 1):
+        names = [f"v{i}" for i in range(d)]
+        schema = Schema.continuous(names)
+        if discrete:
+            schema = Schema(tuple(Variable(n, ist.Kind.DISCRETE, (0, 1)) for n in names))
+        score = PythonLocalScore(names, lambda child, parents: 0.0, equivalent=True)
+        sampler, reason = choose_sampler(schema, score)
+        assert isinstance(sampler, ist.ExactPosterior if d == most else ist.PartitionMCMC)
+        assert str(d) in reason
 
 
 def test_no_time_at_all_is_said() -> None:
@@ -183,3 +194,31 @@ def test_partition_chains_approach_the_exact_posterior() -> None:
     chains = ist.sample(table, sampler=ist.PartitionMCMC(), draws=2000, chains=2, seed=1)
     assert np.abs(chains.edge_probabilities() - exact.edge_probabilities()).max() < 0.05
     assert np.abs(chains.path_probabilities() - exact.path_probabilities()).max() < 0.05
+
+
+def test_a_federation_gives_the_posterior_of_the_pooled_table() -> None:
+    pytest.importorskip("cryptography")
+    parts = {
+        f"site {k}": {name: column[k::10] for name, column in NUMBERS.items()} for k in range(10)
+    }
+    pooled = ist.sample(NUMBERS, draws=20)
+    joint = ist.sample(ist.Federation.simulate(parts), draws=20)
+    for ours, theirs in (
+        (joint.edge_probabilities(), pooled.edge_probabilities()),
+        (joint.path_probabilities(), pooled.path_probabilities()),
+        (joint.mean_effects(), pooled.mean_effects()),
+    ):
+        np.testing.assert_allclose(ours, theirs, atol=1e-9)
+    assert {entry.site for entry in joint.disclosure.entries} == set(parts)
+    assert joint.disclosure.entries[0].form != "plain"
+
+
+def test_a_duckdb_table_gives_the_same() -> None:
+    duckdb = pytest.importorskip("duckdb")
+    pa = pytest.importorskip("pyarrow")
+    connection = duckdb.connect()
+    for table in (NUMBERS, LEVELS):
+        connection.register("rows", pa.table({k: np.asarray(v) for k, v in table.items()}))
+        here = ist.sample(table, draws=20)
+        there = ist.sample(connection.sql("select * from rows"), draws=20)
+        np.testing.assert_allclose(here.edge_probabilities(), there.edge_probabilities(), atol=1e-9)

@@ -34,8 +34,9 @@ _EXHAUSTIVE = 14
 """Up to this many variables, all graphs are searched; see ``benchmarks/exact/default.py``."""
 _SEVERAL_STARTS = 200
 """Up to this many variables, several starts of Boss take seconds."""
-_EXACT_POSTERIOR = 16
-"""Up to this many variables, the posterior is exact: a second, or some more for discrete scores."""
+_EXACT_POSTERIOR, _EXACT_POSTERIOR_DISCRETE = 18, 16
+"""Up to this many variables, the posterior is exact: some seconds. Discrete families take longer to
+score. See ``benchmarks/posterior/exact.py``."""
 _GAMMA = 0.5
 """Weight of the extended term for mixed tables; see the table of false edges in the docs."""
 
@@ -123,9 +124,10 @@ def choose_marginal_likelihood(schema: Schema) -> tuple[AnyScore, str]:
     return DegenerateGaussian(), f"{mixed}; it approximates the marginal likelihood, as BIC does"
 
 
-def choose_sampler(objective: Objective) -> tuple[AnySampler, str]:
+def choose_sampler(schema: Schema, objective: Objective) -> tuple[AnySampler, str]:
     """Choose a sampler by the number of variables; the second item says why."""
     d = len(objective.nodes)
-    if d <= _EXACT_POSTERIOR:
+    most = _EXACT_POSTERIOR_DISCRETE if schema.of_kind(Kind.DISCRETE) else _EXACT_POSTERIOR
+    if d <= most:
         return ExactPosterior(), f"{d} variables are few enough to sum over all graphs"
     return PartitionMCMC(), f"{d} variables are too many to sum over all graphs"

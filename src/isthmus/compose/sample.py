@@ -97,7 +97,7 @@ def sample(
     )
     objective = problem.objective
     if sampler is None:
-        sampler, reason = choose_sampler(objective)
+        sampler, reason = choose_sampler(problem.schema, objective)
     else:
         reason = "as requested"
     if time_limit is not None:

@@ -102,8 +102,8 @@ class ExactPosteriorRun(Run[Draws]):
             if self._posterior.step(_SLICE):
                 if not np.isfinite(self._posterior.log_total):
                     raise DataError(
-                        "No graph has a finite score, so there is no posterior. Check the score, "
-                        "max_parents and the required edges."
+                        "No graph has a finite score, or scores differ by more than 4e8, so there "
+                        "is no posterior. Check the score, max_parents and the required edges."
                     )
                 self._sampler = exact_posterior.ExactSampler(self._posterior, self._seed)
             return False
