@@ -43,7 +43,8 @@ class OrderMCMC(Sampler[LocalScore]):
         Number of rounds before the first draw; by default a fifth of the rounds of all draws,
         and at most 200 per variable.
     thin
-        Number of rounds per draw; by default half the number of variables.
+        Number of rounds per draw; by default a fifth of the number of variables, and
+        at least 4.
     jobs
         Number of threads among which chains are divided; -1 for one per core. Draws do not depend
         on it.
@@ -51,7 +52,7 @@ class OrderMCMC(Sampler[LocalScore]):
 
     candidates: int | None = None
     max_parents: int | None = None
-    levels: int = 1
+    levels: int = 2
     warm_up: int | None = None
     thin: int | None = None
     jobs: int = -1

@@ -1,6 +1,7 @@
 #include "mcmc/edge_reversal.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -10,9 +11,14 @@ EdgeReversal::EdgeReversal(const FamilyTables& tables)
     : tables_{tables},
       parents_{tables.size(), words_for(tables.size())},
       proposal_{parents_},
-      orphaned_{parents_},
+      children_{parents_},
       allowed_(words_for(tables.size())),
-      single_(allowed_) {}
+      single_(allowed_),
+      everything_(allowed_),
+      waiting_(allowed_),
+      none_(allowed_) {
+    for (std::size_t v = 0; v < tables.size(); ++v) add(everything_, static_cast<Variable>(v));
+}
 
 void EdgeReversal::start(const Matrix<Word>& parents) {
     parents_ = parents;
@@ -29,31 +35,30 @@ bool EdgeReversal::propose(Chance& chance) {
     }
     if (edges_.empty()) return false;
     const auto [i, j] = edges_[chance.below(edges_.size())];
-    orphaned_ = parents_;
-    std::ranges::fill(orphaned_.row(i), 0);
-    std::ranges::fill(orphaned_.row(j), 0);
-    proposal_ = orphaned_;
+    proposal_ = parents_;
+    std::ranges::fill(proposal_.row(i), 0);
+    std::ranges::fill(proposal_.row(j), 0);
+    orphan(i, j);
 
     // There: parents of i, j among them, and then any parents of j.
-    find_allowed(orphaned_, i, allowed_);
+    find_allowed(i, i, none_);
     std::ranges::fill(single_, 0);
     add(single_, static_cast<Variable>(j));
     log_ratio_ = tables_[i].restricted(allowed_, single_);
     if (log_ratio_ == -std::numeric_limits<double>::infinity()) return false;
     tables_[i].parents(tables_[i].draw(allowed_, single_, chance), proposal_.row(i));
-    find_allowed(proposal_, j, allowed_);
+    find_allowed(j, i, proposal_.row(i));
     const double second = tables_[j].total(allowed_);
     if (second == -std::numeric_limits<double>::infinity()) return false;
     log_ratio_ += second;
     tables_[j].parents(tables_[j].draw(allowed_, {}, chance), proposal_.row(j));
 
     // Back: parents of j, i among them, and then any parents of i.
-    find_allowed(orphaned_, j, allowed_);
+    find_allowed(j, j, none_);
     std::ranges::fill(single_, 0);
     add(single_, static_cast<Variable>(i));
     log_ratio_ -= tables_[j].restricted(allowed_, single_);
-    std::ranges::copy(parents_.row(j), orphaned_.row(j).begin());
-    find_allowed(orphaned_, i, allowed_);
+    find_allowed(i, j, parents_.row(j));
     log_ratio_ -= tables_[i].total(allowed_);
 
     for (std::size_t v = 0; v < proposal_.rows(); ++v) kept += count(proposal_.row(v));
@@ -66,24 +71,37 @@ void EdgeReversal::commit() {
     changed_ = true;
 }
 
-void EdgeReversal::find_allowed(const Matrix<Word>& graph, std::size_t node,
-                                std::vector<Word>& allowed) {
-    const std::size_t d = graph.rows();
-    for (std::size_t w = 0; w < allowed.size(); ++w) {
-        const std::size_t left = d - std::min(d, 64 * w);
-        allowed[w] = left >= 64 ? ~Word{0} : (Word{1} << left) - 1;
+void EdgeReversal::orphan(std::size_t i, std::size_t j) {
+    for (std::size_t v = 0; v < children_.rows(); ++v) std::ranges::fill(children_.row(v), 0);
+    for (const auto& [parent, child] : edges_) {
+        if (child != i && child != j) add(children_.row(parent), static_cast<Variable>(child));
     }
-    // Removes the node and its descendants.
-    flip(allowed, static_cast<Variable>(node));
-    waiting_.assign(1, node);
-    while (!waiting_.empty()) {
-        const auto parent = static_cast<Variable>(waiting_.back());
-        waiting_.pop_back();
-        for (std::size_t v = 0; v < d; ++v) {
-            if (!has(graph.row(v), parent) || !has(allowed, static_cast<Variable>(v))) continue;
-            flip(allowed, static_cast<Variable>(v));
-            waiting_.push_back(v);
+}
+
+void EdgeReversal::find_allowed(std::size_t node, std::size_t other,
+                                std::span<const Word> parents) {
+    std::ranges::copy(everything_, allowed_.begin());
+    flip(allowed_, static_cast<Variable>(node));
+    std::ranges::fill(waiting_, 0);
+    add(waiting_, static_cast<Variable>(node));
+    for (std::size_t w = 0; w < waiting_.size();) {
+        if (waiting_[w] == 0) {
+            ++w;
+            continue;
         }
+        const auto v = static_cast<Variable>(64 * w) + std::countr_zero(waiting_[w]);
+        flip(waiting_, v);
+        const auto children = children_.row(static_cast<std::size_t>(v));
+        std::size_t first = w;
+        const auto visit = [&](std::size_t word, Word found) {
+            found &= allowed_[word];
+            allowed_[word] &= ~found;
+            waiting_[word] |= found;
+            if (found != 0) first = std::min(first, word);
+        };
+        for (std::size_t word = 0; word < children.size(); ++word) visit(word, children[word]);
+        if (has(parents, v)) visit(other / 64, Word{1} << (other % 64));
+        w = first;
     }
 }
 

@@ -27,17 +27,22 @@ public:
     [[nodiscard]] bool changed() const { return changed_; }
 
 private:
-    /// Writes the nodes that may be parents of `node` without a cycle in `graph`.
-    void find_allowed(const Matrix<Word>& graph, std::size_t node, std::vector<Word>& allowed);
+    /// Removes the parents of two nodes from the children of all nodes.
+    void orphan(std::size_t i, std::size_t j);
+    /// Finds the nodes that may be parents of `node` without a cycle: those that are not its
+    /// descendants in the orphaned graph, in which `other` has some parents again.
+    void find_allowed(std::size_t node, std::size_t other, std::span<const Word> parents);
 
     const FamilyTables& tables_;
     Matrix<Word> parents_;
     Matrix<Word> proposal_;
-    Matrix<Word> orphaned_;
+    Matrix<Word> children_;  // in the orphaned graph
     std::vector<std::pair<std::size_t, std::size_t>> edges_;
     std::vector<Word> allowed_;
     std::vector<Word> single_;
-    std::vector<std::size_t> waiting_;
+    std::vector<Word> everything_;
+    std::vector<Word> waiting_;
+    std::vector<Word> none_;
     double log_ratio_ = 0.0;
     bool changed_ = false;
 };
