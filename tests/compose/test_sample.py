@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -94,6 +95,15 @@ def test_the_number_of_variables_chooses_the_sampler(discrete: bool, most: int) 
 def test_no_time_at_all_is_said() -> None:
     with pytest.raises(NoDrawsError, match="before its first draw"):
         ist.sample(NUMBERS, time_limit=0)
+
+
+@pytest.mark.timing
+def test_a_time_limit_stops_the_exact_posterior() -> None:
+    table = {f"v{i}": R.normal(size=30) for i in range(20)}
+    start = time.process_time()
+    with pytest.raises(NoDrawsError):
+        ist.sample(table, sampler=ist.ExactPosterior(), time_limit=0.2)
+    assert time.process_time() - start < 0.6
 
 
 def test_a_time_limit_keeps_the_draws_so_far() -> None:

@@ -1,11 +1,10 @@
 #include "mcmc/exact_posterior.hpp"
 
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <numbers>
 #include <utility>
-
-#include "core/simd.hpp"
 
 namespace isthmus {
 
@@ -13,94 +12,9 @@ namespace {
 
 constexpr double negligible = 1e-20;
 constexpr std::int32_t out_of_range = 1 << 30;
-
-/// Adds the products to the sets that R makes with T.
-ISTHMUS_CLONES void push(double* to, const std::int32_t* to_exponents, const Word* offsets,
-                         const double* products, const std::int32_t* exponents,
-                         std::int64_t exponent, std::size_t count) {
-    for (std::size_t i = 0; i < count; ++i) {
-        const Word set = offsets[i];
-        to[set] += products[i] * wide::power(exponent + exponents[i] - to_exponents[set]);
-    }
-}
-
-/// Reads what is known of the sets that R makes with T.
-ISTHMUS_CLONES void pull(const double* from, const std::int32_t* from_exponents,
-                         const Word* offsets, double* values, const std::int32_t* exponents,
-                         std::int64_t exponent, std::size_t count) {
-    for (std::size_t i = 0; i < count; ++i) {
-        const Word set = offsets[i];
-        values[i] = from[set] * wide::power(std::int64_t{exponents[i]} + from_exponents[set] - exponent);
-    }
-}
-
-ISTHMUS_CLONES void scale(double* to, const double* from, double factor, std::size_t count) {
-    for (std::size_t i = 0; i < count; ++i) to[i] = factor * from[i];
-}
-
-ISTHMUS_CLONES void shift(std::int32_t* to, const std::int32_t* from, std::int32_t by,
-                          std::size_t count) {
-    for (std::size_t i = 0; i < count; ++i) to[i] = from[i] + by;
-}
-
-/// Sums over one node of R: values[i] += factor * values[i + count]. Returns the derivative of the
-/// whole sum by the factor.
-ISTHMUS_CLONES double fold(double* values, const double* products, double factor,
-                           std::size_t count) {
-    std::array<double, 8> part{};
-    const double* const with = values + count;
-    std::size_t i = 0;
-    for (; i + 8 <= count; i += 8) {
-        for (std::size_t j = 0; j < 8; ++j) {
-            part[j] += products[i + j] * with[i + j];
-            values[i + j] += factor * with[i + j];
-        }
-    }
-    for (; i < count; ++i) {
-        part[i & 7] += products[i] * with[i];
-        values[i] += factor * with[i];
-    }
-    return ((part[0] + part[1]) + (part[2] + part[3])) +
-           ((part[4] + part[5]) + (part[6] + part[7]));
-}
+constexpr std::size_t between_polls = std::size_t{1} << 12;
 
 }  // namespace
-
-void Outside::enter(const FamilyWeights& weights, Word inside) {
-    inside_ = inside;
-    nodes.clear();
-    negated.clear();
-    std::int32_t* const all = exponents.data();
-    all[0] = 0;
-    offsets[0] = 0;
-    for (std::size_t u = 0; u < weights.size(); ++u) {
-        if ((inside >> u & 1) != 0) continue;
-        const std::size_t count = std::size_t{1} << nodes.size();
-        shift(all + count, all, weights.exponent(u, inside), count);
-        if (nodes.size() < low) {
-            for (std::size_t i = 0; i < count; ++i) offsets[count + i] = offsets[i] | Word{1} << u;
-        }
-        nodes.push_back(u);
-        negated.push_back(-weights.sum(u, inside));
-    }
-}
-
-void Outside::multiply(double seed, std::size_t count) {
-    double* const all = products.data();
-    all[0] = seed;
-    for (std::size_t k = 0; k < count; ++k) {
-        const std::size_t half = std::size_t{1} << k;
-        scale(all + half, all, negated[k], half);
-    }
-}
-
-Word Outside::with(Word high) const {
-    Word set = inside_;
-    for (; high != 0; high &= high - 1) {
-        set |= Word{1} << nodes[low + static_cast<std::size_t>(std::countr_zero(high))];
-    }
-    return set;
-}
 
 ExactPosterior::ExactPosterior(std::shared_ptr<FamilyWeights> weights)
     : weights_{std::move(weights)},
@@ -137,8 +51,8 @@ void ExactPosterior::advance(Watch& watch) {
             case Stage::bound_before: bound_before(up); break;
             case Stage::bound_after: bound_after(down); break;
             case Stage::prune: prune(up); break;
-            case Stage::before: push_before(up); break;
-            default: pull_after(down); break;
+            case Stage::before: push_before(up, watch); break;
+            default: pull_after(down, watch); break;
         }
         ++next_;
     }
@@ -216,44 +130,50 @@ void ExactPosterior::prune(Word set) {
     after_.data()[set] = kept && set == everything() ? 1.0 : 0.0;
 }
 
-void ExactPosterior::push_before(Word set) {
+void ExactPosterior::enter(Word set, double seed, std::size_t factors) {
+    if (entered_) return;
+    outside_.enter(*weights_, set);
+    outside_.multiply(seed, factors);
+    position_ = 0;
+    folds_ = outside_.nodes.size();
+    entered_ = true;
+}
+
+void ExactPosterior::push_before(Word set, Watch& watch) {
     double& own = before_.data()[set];
     own = std::max(own, 0.0);  // rounding, where the set is as good as impossible
     if (own == 0.0) return;
-    outside_.enter(*weights_, set);
-    outside_.multiply(-own, outside_.nodes.size());
+    const std::size_t free = size_ - static_cast<std::size_t>(std::popcount(set));
+    enter(set, -own, free);
     outside_.products.data()[0] = 0.0;
-    const std::size_t free = outside_.nodes.size();
-    const std::size_t block = std::size_t{1} << std::min(free, Outside::low);
     const std::int64_t exponent = before_exponents_.data()[set];
-    for (std::size_t i = 0; i < std::size_t{1} << free; i += block) {
-        const Word base = outside_.with(i >> Outside::low);
-        push(before_.data() + base, before_exponents_.data() + base, outside_.offsets.data(),
-             outside_.products.data() + i, outside_.exponents.data() + i, exponent, block);
+    while (position_ < std::size_t{1} << free) {
+        position_ += outside_.push(position_, before_.data(), before_exponents_.data(), exponent);
+        if (position_ % between_polls == 0) watch.poll();
     }
+    entered_ = false;
 }
 
-void ExactPosterior::pull_after(Word set) {
+void ExactPosterior::pull_after(Word set, Watch& watch) {
     double& own = after_.data()[set];
     if (set == everything() || before_.data()[set] == 0.0) return;
-    outside_.enter(*weights_, set);
-    const std::size_t free = outside_.nodes.size();
-    outside_.multiply(1.0, free - 1);
-    const std::size_t block = std::size_t{1} << std::min(free, Outside::low);
+    const std::size_t free = size_ - static_cast<std::size_t>(std::popcount(set));
+    enter(set, 1.0, free - 1);
     const std::int64_t exponent = after_exponents_.data()[set];
-    double* const values = outside_.values.data();
-    for (std::size_t i = 0; i < std::size_t{1} << free; i += block) {
-        const Word base = outside_.with(i >> Outside::low);
-        pull(after_.data() + base, after_exponents_.data() + base, outside_.offsets.data(),
-             values + i, outside_.exponents.data() + i, exponent, block);
+    while (position_ < std::size_t{1} << free) {
+        position_ += outside_.pull(position_, after_.data(), after_exponents_.data(), exponent);
+        if (position_ % between_polls == 0) watch.poll();
     }
-    values[0] = 0.0;
-    for (std::size_t k = free; k-- > 0;) {
-        const double derivative = fold(values, outside_.products.data(), outside_.negated[k],
-                                       std::size_t{1} << k);
-        unique_[k] = -outside_.negated[k] * derivative;
+    double& sum = outside_.values.data()[0];
+    if (folds_ == free) sum = 0.0;  // R is not empty
+    while (folds_ > 0) {
+        const std::size_t k = folds_ - 1;
+        unique_[k] = -outside_.negated[k] * outside_.fold(k);
+        --folds_;
+        if (std::size_t{1} << k >= between_polls) watch.poll();
     }
-    own = std::max(-values[0], 0.0);
+    entered_ = false;
+    own = std::max(-sum, 0.0);
     if (set == 0) total_ = own;
     add_probabilities(set, before_.data()[set] * wide::power(before_exponents_.data()[set] +
                                                              exponent - total_exponent_));

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -8,36 +7,9 @@
 
 #include "core/exclusive.hpp"
 #include "mcmc/family_weights.hpp"
+#include "mcmc/outside.hpp"
 
 namespace isthmus {
-
-/// The nodes outside of a set T, and for each subset R of them what the inner loops need.
-class Outside {
-public:
-    static constexpr std::size_t low = 6;  // positions of R that share one offset
-
-    explicit Outside(std::size_t size)
-        : products{std::size_t{1} << size},
-          exponents{std::size_t{1} << size},
-          values{std::size_t{1} << size} {}
-
-    /// Fills the list of nodes, their negated sums over T, and the exponents of all products.
-    void enter(const FamilyWeights& weights, Word inside);
-    /// Fills the products of the negated sums over the first `count` nodes, times `seed`.
-    void multiply(double seed, std::size_t count);
-    /// T with R, where the first `low` nodes are left out of R.
-    [[nodiscard]] Word with(Word high) const;
-
-    std::vector<std::size_t> nodes;
-    std::vector<double> negated;
-    std::array<Word, std::size_t{1} << low> offsets{};  // of R among the first nodes
-    ZeroedArray<double> products;
-    ZeroedArray<std::int32_t> exponents;
-    ZeroedArray<double> values;
-
-private:
-    Word inside_ = 0;
-};
 
 /// Exact probabilities of edges and of ancestor relations, for up to 25 nodes.
 ///
@@ -97,8 +69,9 @@ private:
     void bound_before(Word set);
     void bound_after(Word set);
     void prune(Word set);
-    void push_before(Word set);
-    void pull_after(Word set);
+    void push_before(Word set, Watch& watch);
+    void pull_after(Word set, Watch& watch);
+    void enter(Word set, double seed, std::size_t factors);
     void add_probabilities(Word set, double scale);
     [[nodiscard]] Word everything() const { return (Word{1} << size_) - 1; }
 
@@ -106,6 +79,10 @@ private:
     std::size_t size_;
     Stage stage_ = Stage::weigh;
     Word next_ = 0;  // number of sets that the stage has done
+    // Within a set, which takes long if it is small: it goes on where the watch stopped it.
+    bool entered_ = false;
+    std::size_t position_ = 0;  // the next of the sets that it makes with others
+    std::size_t folds_ = 0;     // nodes to sum over
     std::size_t alive_ = 0;
     double least_ = 0.0;  // a set needs a larger bound
     std::int32_t total_exponent_ = 0;
