@@ -316,6 +316,7 @@ SCRIPTS: dict[str, Callable[[], Script]] = {
             },
         ),
         *STEPS,
+        ("so_far", {}),
         ("hurry", {}),
         ("skip", {}),
         ("close", {}),
@@ -335,6 +336,7 @@ SCRIPTS: dict[str, Callable[[], Script]] = {
         ),
         *STEPS,
         ("lines", {}),
+        ("value", {"placed": 3}),
         ("closed", {}),
     ],
     "SubsetDP": lambda: [
@@ -400,6 +402,7 @@ SCRIPTS: dict[str, Callable[[], Script]] = {
     "ScoreLines": lambda: [
         ("ScoreLines", table_arguments()),
         ("prepare", {"seconds": 0.001}),
+        ("needed", {}),
         ("size", {}),
     ],
     "TableRun": lambda: [
