@@ -22,6 +22,7 @@ from isthmus.results import (
     in_markov_blanket,
     path,
 )
+from isthmus.results.chains import weight_diagnostics
 
 NAMES = ("ä", "b", "c")
 GRAPHS = (
@@ -159,3 +160,25 @@ def test_plots_draw_what_the_posterior_says() -> None:
     np.testing.assert_array_equal(p.plot().images[0].get_array(), p.edge_probabilities())
     assert len(p.plot_trace(edge("b", "c")).lines) == 2
     assert p.plot_trace().get_ylabel() == "log score"
+
+
+def test_importance_weights_that_collapse_are_told() -> None:
+    weights = np.log([1.0, 3.0, 1.0])
+    even = posterior([[0, 1], [0, 0]], log_weights=weights).importance()
+    assert even.effective == pytest.approx(6**2 / 12)
+    assert not even.collapsed
+    assert "4 draws count as 3" in str(even)
+    uneven = posterior([[0, 2] * 30 + [1]], log_weights=np.array([-50.0, 0.0, -60.0])).importance()
+    assert uneven.effective == pytest.approx(1)
+    assert uneven.collapsed
+    assert "have collapsed: 61 draws count as 1" in str(uneven)
+    assert posterior([[0, 1]]).importance().effective == 2
+
+
+def test_the_tail_of_the_weights_comes_from_arviz() -> None:
+    array_stats = pytest.importorskip("arviz_stats.base").array_stats
+    for spread, collapsed in ((0.3, False), (8.0, True)):
+        weights = spread * np.random.default_rng(0).normal(size=500)
+        judged = weight_diagnostics(weights)
+        assert judged.pareto_k == pytest.approx(array_stats.psislw(weights)[1])
+        assert judged.collapsed == collapsed

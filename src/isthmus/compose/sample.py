@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -155,16 +156,17 @@ def _ensemble(nodes: tuple[str, ...], draws: Draws) -> Ensemble:
 
 
 def _with_notes(posterior: Posterior) -> Posterior:
-    """Say whether the chains agree; of independent draws that is no question."""
-    from dataclasses import replace
-
+    """Say whether the chains agree, which is no question for independent draws, and the weights."""
     chains, draws = posterior.chains.shape
+    notes: list[str] = []
+    if posterior.log_weights is not None and posterior.importance().collapsed:
+        notes.append(str(posterior.importance()))
     if posterior.independent:
-        return posterior
-    if chains == 1:
-        note = "One chain cannot tell whether it has converged; draw several."
+        pass
+    elif chains == 1:
+        notes.append("One chain cannot tell whether it has converged; draw several.")
     elif draws < 10:
-        note = "The chains are too short to compare them; draw more."
+        notes.append("The chains are too short to compare them; draw more.")
     else:
-        note = str(posterior.agreement())
-    return replace(posterior, notes=(*posterior.notes, note))
+        notes.append(str(posterior.agreement()))
+    return replace(posterior, notes=(*posterior.notes, *notes))

@@ -1,6 +1,6 @@
 """Results: solutions, how they were found, and which data were released for them."""
 
-from isthmus.results.chains import ChainAgreement, EdgeDiagnostics
+from isthmus.results.chains import ChainAgreement, EdgeDiagnostics, WeightDiagnostics
 from isthmus.results.details import (
     ChainDetails,
     ExactDetails,
@@ -45,6 +45,7 @@ __all__ = [
     "Solution",
     "Status",
     "WeightDetails",
+    "WeightDiagnostics",
     "edge",
     "in_markov_blanket",
     "path",

@@ -11,6 +11,12 @@ from numpy.typing import NDArray
 Edges: TypeAlias = tuple[tuple[str, str], ...]
 DISAGREEMENT = 0.05
 """Chains whose estimates of an edge probability differ by more are said to disagree."""
+_TRUSTED_TAIL = 0.7
+"""Vehtari et al. (2024): estimates are unreliable above."""
+_TRUSTED_SHARE = 0.05
+"""Of the draws that must be left as effective ones."""
+_FEWEST = 25
+"""Draws below which the tail of the weights cannot be estimated."""
 _NAMED = 3
 """Edges on which chains disagree that a note names."""
 
@@ -77,3 +83,61 @@ class EdgeDiagnostics:
     edges: Edges
     ess: NDArray[np.float64]
     rhat: NDArray[np.float64]
+
+
+@final
+@dataclass(frozen=True)
+class WeightDiagnostics:
+    """How much importance weights can be trusted.
+
+    Attributes
+    ----------
+    draws
+        Number of draws.
+    effective
+        Number of equally weighted draws that would be as good: ``sum(w) ** 2 / sum(w ** 2)``.
+    pareto_k
+        Shape of the tail of the weights, estimated by ArviZ; above 0.7 the weights cannot be
+        trusted. None if ArviZ is not installed, or if the tail is a
+        single value.
+    """
+
+    draws: int
+    effective: float
+    pareto_k: float | None
+
+    @property
+    def collapsed(self) -> bool:
+        """Whether few draws carry most of the weight."""
+        heavy = self.pareto_k is not None and self.pareto_k > _TRUSTED_TAIL
+        return heavy or self.effective < _TRUSTED_SHARE * self.draws
+
+    def __str__(self) -> str:
+        tail = "" if self.pareto_k is None else f" (Pareto k {self.pareto_k:.2f})"
+        state = "have collapsed" if self.collapsed else "are even enough"
+        count = f"{self.draws} draws count as {self.effective:.0f}{tail}"
+        text = f"The importance weights {state}: {count}."
+        if self.collapsed:
+            text += " Draw more, or use the target score itself in the chains."
+        return text
+
+
+def weight_diagnostics(log_weights: NDArray[np.float64]) -> WeightDiagnostics:
+    """Judge importance weights, one per draw."""
+    weights = np.exp(log_weights - log_weights.max())
+    effective = float(weights.sum() ** 2 / np.square(weights).sum())
+    return WeightDiagnostics(len(weights), effective, _pareto_k(log_weights))
+
+
+def _pareto_k(log_weights: NDArray[np.float64]) -> float | None:
+    try:
+        from arviz_stats.base import array_stats
+    except ImportError:
+        return None
+    finite = log_weights[np.isfinite(log_weights)]
+    if len(finite) < _FEWEST:
+        return None
+    try:
+        return float(array_stats.psislw(finite)[1])
+    except ValueError:  # a few graphs were drawn again and again, and the tail is one value
+        return None

@@ -14,7 +14,12 @@ from numpy.typing import NDArray
 
 from isthmus.errors import DataError, MismatchError, MissingExtraError
 from isthmus.graphs import CPDAG, DAG
-from isthmus.results.chains import ChainAgreement, EdgeDiagnostics
+from isthmus.results.chains import (
+    ChainAgreement,
+    EdgeDiagnostics,
+    WeightDiagnostics,
+    weight_diagnostics,
+)
 from isthmus.results.details import SamplerDetails
 from isthmus.results.disclosure import Disclosure
 from isthmus.results.ensemble import AnyFeature, Ensemble, dag_above, unpack
@@ -217,6 +222,12 @@ class Posterior:
             estimate = one.edge_probabilities()
             lowest, highest = np.minimum(lowest, estimate), np.maximum(highest, estimate)
         return ChainAgreement(self.nodes, highest - lowest)
+
+    def importance(self) -> WeightDiagnostics:
+        """Judge the importance weights of the draws: how many equal ones they are worth."""
+        if self.log_weights is None:
+            return WeightDiagnostics(self.chains.size, float(self.chains.size), None)
+        return weight_diagnostics(self.log_weights[self.chains.ravel()])
 
     def diagnostics(self, *, lowest: float = 0.05) -> EdgeDiagnostics:
         """Compute effective sample sizes and R-hat of edges with ArviZ (extra ``[posterior]``).
