@@ -19,25 +19,27 @@ from isthmus.kernels.scoring import LocalScore
 MAX_CANDIDATES = 20
 MAX_FAMILIES = 6_000_000
 """Bound on the number of parent sets in all tables: about 250 MB, and seconds for fast scores."""
+MAX_COMPLETE = 12_000_000
+"""The same if the tables hold all parent sets, so that nothing is approximated: about 500 MB."""
 _GREEDY = 6
 
 Flags = NDArray[np.bool_]
 Parents = Sequence[Sequence[int]]
 
 
-def candidate_count(allowed: NDArray[np.int64], max_families: int = MAX_FAMILIES) -> int:
-    """Return how many candidates per node keep the tables within a number of parent sets.
+def candidate_count(allowed: NDArray[np.int64]) -> int:
+    """Return how many candidates per node keep the number of parent sets within its bounds.
 
     Parameters
     ----------
     allowed
         Number of possible parents of each node.
-    max_families
-        Upper bound on the number of parent sets of all nodes.
     """
+    if allowed.max(initial=0) <= MAX_CANDIDATES and (2.0**allowed).sum() <= MAX_COMPLETE:
+        return MAX_CANDIDATES
     for count in range(MAX_CANDIDATES, 1, -1):
         inside = np.minimum(allowed, count)
-        if (2.0**inside * (allowed - inside + 1)).sum() <= max_families:
+        if (2.0**inside * (allowed - inside + 1)).sum() <= MAX_FAMILIES:
             return count
     return 1
 

@@ -98,7 +98,7 @@ class ChainRun(Run[Draws]):
         self._chains = chains
         d = len(objective.nodes)
         self._thin = max(4, d // 5) if options.thin is None else options.thin
-        warm_up = max(100, min(draws * self._thin // 5, 200 * d))
+        warm_up = max(100, min(draws * self._thin // 2, 200 * d))
         self._warm_up = warm_up if options.warm_up is None else options.warm_up
         self._candidates = Candidates(self._kernel, knowledge, options.candidates)
         self._exchanged = 0

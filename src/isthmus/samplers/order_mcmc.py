@@ -30,9 +30,11 @@ class OrderMCMC(Sampler[LocalScore]):
     Parameters
     ----------
     candidates
-        Number of candidate parents per node, at most 20; by default as many as fit a table of six
-        million parent sets. A node may have any candidates and one other node as its parents. If
-        all other variables are candidates, nothing is approximated.
+        Number of candidate parents per node, at most 20; by default all other variables if there
+        are at most 20 variables, and else as many as fit a table of six million parent sets. A
+        node may have any candidates and one other node as its parents. If all other variables are
+        candidates, nothing is approximated; else parent sets with two or more other members are
+        left out, which matters where the posterior is spread over many large parent sets.
     max_parents
         Maximum number of parents of a node; None for no limit. A limit makes the computation of
         slow scores much shorter.
@@ -40,7 +42,7 @@ class OrderMCMC(Sampler[LocalScore]):
         Number of temperatures (parallel tempering): chains at higher temperatures exchange states
         with the chain that is sampled from. 1 for none. Takes as many times longer.
     warm_up
-        Number of rounds before the first draw; by default a fifth of the rounds of all draws,
+        Number of rounds before the first draw; by default half as many as for all draws,
         and at most 200 per variable.
     thin
         Number of rounds per draw; by default a fifth of the number of variables, and

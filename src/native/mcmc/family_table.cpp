@@ -1,6 +1,7 @@
 #include "mcmc/family_table.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -142,11 +143,13 @@ std::uint32_t FamilyTable::index(std::span<const Word> set) const {
 WeightSum FamilyTable::sum(std::span<const Word> allowed) const {
     const std::size_t row = index(allowed);
     const double* const values = sums_.data() + row * width_;
-    double total = values[0];
+    // Four sums at a time: each addition waits for the one before it.
+    std::array<double, 4> part{values[0], 0.0, 0.0, 0.0};
     for (std::size_t c = 1; c < width_; ++c) {
         const auto v = static_cast<std::size_t>(outside_[c - 1]);
-        total += (allowed[v / 64] >> (v % 64) & 1) != 0 ? values[c] : 0.0;
+        part[c % 4] += (allowed[v / 64] >> (v % 64) & 1) != 0 ? values[c] : 0.0;
     }
+    const double total = (part[0] + part[1]) + (part[2] + part[3]);
     return {linear_ ? 0.0 : shift_[row], total};
 }
 

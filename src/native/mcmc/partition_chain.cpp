@@ -57,7 +57,8 @@ void PartitionChain::round(Chance& chance) {
     }
     swap_neighbours(chance);
     move(split_or_merge, chance);
-    reverse_edges(12, chance);
+    // In a hot chain every reversal needs the weight of a whole partition.
+    reverse_edges(heat_ == 1.0 ? 12 : 4, chance);
 }
 
 void PartitionChain::propose(double log_ratio, Chance& chance) {

@@ -1,0 +1,68 @@
+"""Effective samples per CPU second: python benchmarks/posterior/chains.py er20 er50 alarm500.
+
+Reads the data sets of the folder `posterior` in the folder of benchmark data.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+
+import isthmus as ist
+
+DATA = Path(os.environ.get("ISTHMUS_DATA", Path(__file__).parents[3] / "shared" / "data"))
+
+
+def main() -> None:
+    print("data  setup s  total s  ESS/s  5 %  with setup  largest, mean difference of two chains")
+    for name in sys.argv[1:]:
+        x = np.load(DATA / "posterior" / f"{name}.npz")["X"]
+        discrete = name.startswith("alarm")
+        columns = x.T.astype(int).astype(str) if discrete else x.T
+        table = {f"v{i}": column for i, column in enumerate(columns)}
+        score = ist.BDeu(ess=1.0) if discrete else ist.BGe()
+        max_parents = 4 if discrete else None
+        seconds = []
+        for draws in (1, 1000):
+            start = time.process_time()
+            options = {"warm_up": 1} if draws == 1 else {}
+            posterior = ist.sample(
+                table,
+                score=score,
+                sampler=ist.PartitionMCMC(max_parents=max_parents, jobs=1, **options),
+                draws=draws,
+                chains=4,
+                seed=1,
+            )
+            seconds.append(time.process_time() - start)
+        ess = np.array(posterior.diagnostics().ess)
+        edges = [edges_of(posterior, c) for c in range(4)]
+        gaps = [np.abs(a - b) for a, b in combinations(edges, 2)]
+        chains = seconds[1] - seconds[0]
+        print(
+            f"{name}  {seconds[0]:.1f}  {seconds[1]:.1f}  {np.median(ess) / chains:.0f}  "
+            f"{np.quantile(ess, 0.05) / chains:.0f}  {np.median(ess) / seconds[1]:.0f}  "
+            f"{max(gap.max() for gap in gaps):.3f}, {np.mean(gaps):.4f}",
+            flush=True,
+        )
+
+
+def edges_of(posterior: ist.Posterior, chain: int) -> np.ndarray:
+    """Edge probabilities by one chain."""
+    parents = posterior.ensemble.parents
+    d = parents.shape[1]
+    bits = np.unpackbits(
+        np.ascontiguousarray(parents).view(np.uint8).reshape(len(parents), d, -1),
+        axis=2,
+        bitorder="little",
+    )[:, :, :d]
+    return bits[posterior.chains[chain]].mean(axis=0).T
+
+
+if __name__ == "__main__":
+    main()
