@@ -12,7 +12,7 @@ import pytest
 import isthmus as ist
 from isthmus.errors import ArgumentError, DataError, DataWarning, MismatchError
 from isthmus.statistics import Rows
-from isthmus.testing import check_score
+from isthmus.testing import check_score, enumerate_dags
 
 
 def table(n: int = 200, seed: int = 0) -> dict[str, Any]:
@@ -165,3 +165,19 @@ def test_refusals() -> None:
         ist.GP().bind(ist.summarise(table()))  # type: ignore[arg-type]
     with pytest.raises(MismatchError):
         ist.learn({"x": ["a", "b", "a"], "y": ["u", "v", "v"]}, score=ist.GP())
+
+
+def test_a_posterior_from_a_federation_is_that_of_the_pooled_table() -> None:
+    pytest.importorskip("cryptography")
+    data, score = table(700), ist.GP(ist.Chebyshev(16, 5.0))
+    sites = {f"s{k}": {n: x[k::3] for n, x in data.items()} for k in range(3)}
+    pooled = ist.sample(data, score=score, sampler=ist.ExactPosterior())
+    apart = ist.sample(ist.Federation.simulate(sites), score=score, sampler=ist.ExactPosterior())
+    np.testing.assert_allclose(apart.edge_probabilities(), pooled.edge_probabilities(), atol=1e-7)
+    local = score.bind(ist.WithFeatures(data, score.basis).moments())
+    dags = list(enumerate_dags(list(data)))
+    totals = np.array([local.total(dag) for dag in dags])
+    weights = np.exp(totals - totals.max()) / np.exp(totals - totals.max()).sum()
+    edge = sum(w for w, dag in zip(weights, dags, strict=True) if dag.has_edge("a", "b"))
+    a, b = list(data).index("a"), list(data).index("b")
+    assert pooled.edge_probabilities()[a, b] == pytest.approx(edge, abs=1e-9)
