@@ -13,8 +13,12 @@ def _is_number(value: Any, kind: type) -> bool:
     return isinstance(value, kind) and not isinstance(value, bool)
 
 
+LARGEST = 2**62
+"""Largest integer that an option can have."""
+
+
 def require_integer(strategy: object, name: str, *, least: int, optional: bool = False) -> None:
-    """Raise `ArgumentError` unless an option is an integer of at least ``least``.
+    """Raise `ArgumentError` unless an option is an integer of at least ``least`` and at most 2**62.
 
     Parameters
     ----------
@@ -30,12 +34,13 @@ def require_integer(strategy: object, name: str, *, least: int, optional: bool =
     value = getattr(strategy, name)
     if value is None and optional:
         return
-    if _is_number(value, Integral) and value >= least:
+    if _is_number(value, Integral) and least <= value <= LARGEST:
         return
     other = ", or None" if optional else ""
+    most = f" and at most {LARGEST}" if _is_number(value, Integral) and value > least else ""
     raise ArgumentError(
         f"{type(strategy).__name__} was given {name}={value!r}; {name} must be an integer of at "
-        f"least {least}{other}."
+        f"least {least}{most}{other}."
     )
 
 

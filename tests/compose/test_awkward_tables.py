@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -110,3 +111,22 @@ def test_two_relations_are_two_groups_in_any_unit() -> None:
     table["t"] = 3.0 - table["v3"] + 2.0 * table["v4"]
     groups = linear_relations(moments(table))
     assert set(groups) == {("v0", "v1", "s"), ("v3", "v4", "t")}
+
+
+@pytest.mark.parametrize("search", [None, ist.XGES(), ist.Boss(), ist.ASOBS()])
+def test_a_column_of_one_level_among_others(search: ist.XGES | ist.Boss | ist.ASOBS | None) -> None:
+    table = {"c": rng().normal(size=10), "b": list("xy" * 5), "z": ["x"] * 10}
+    with pytest.warns(DataWarning, match=r"Constant columns: \['z'\]"):
+        found = ist.learn(table, search=search)
+    assert not any("z" in edge for edge in found.dag.edges)
+
+
+@pytest.mark.parametrize("search", [ist.ASOBS(), ist.OBS()])
+def test_a_hundred_million_rows_end_a_search(search: ist.ASOBS | ist.OBS) -> None:
+    x = rng().normal(size=(10**4, 8))
+    for j in range(1, 8):
+        x[:, j] += x[:, j // 2]
+    few = moments({f"v{i}": x[:, i] for i in range(8)})
+    many = replace(few, n=few.n * 10**4, sums=few.sums * 10**4, gram=few.gram * 10**4)
+    found = ist.learn(many, score=ist.GaussianBIC(), search=search, time_limit=20)
+    assert found.status.finished

@@ -230,11 +230,9 @@ def test_bad_tables_are_refused(change: dict[str, Any]) -> None:
         gaussian_score(**(arguments | change))
 
 
-@pytest.mark.parametrize(
-    "starts", [[0, 1], [0, 2, 2], [0, 2, 1, 3], [1, 2, 3], [0, 1, 4], [], [0, -1, 3]]
-)
+@pytest.mark.parametrize("starts", [[0, 1], [0, 2, 1, 3], [1, 2, 3], [0, 1, 4], [], [0, -1, 3]])
 def test_bad_blocks_are_refused(starts: list[int]) -> None:
-    with pytest.raises(ValueError, match="starts must rise"):
+    with pytest.raises(ValueError, match="starts must ascend"):
         gaussian_block_score(
             np.eye(3),
             np.array(starts, np.int64),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,11 +11,23 @@ import tests.searches.slow as slow
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from isthmus.errors import ArgumentError
 from isthmus.graphs import DAG, Knowledge
 from isthmus.objectives import LocalScore, PythonLocalScore
 from isthmus.results.status import Ending
 from isthmus.scores import BGe, GaussianBIC
-from isthmus.searches import Boss, HillClimb, Progress, Search, SearchResult, drive
+from isthmus.searches import (
+    OBS,
+    XGES,
+    AStar,
+    Boss,
+    HillClimb,
+    Progress,
+    Search,
+    SearchResult,
+    SubsetDP,
+    drive,
+)
 from isthmus.statistics import Moments, Schema
 from isthmus.testing import enumerate_dags
 
@@ -221,3 +234,27 @@ def test_many_starts_are_never_worse() -> None:
         Moments.from_array(Schema.continuous(NAMES), slow.linear_data(8, 100, 10, 25)[0])
     )
     assert run(Boss(starts=10), local, seed=1).score >= run(Boss(), local, seed=1).score
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize(
+    "search", [Boss(), Boss(jobs=2), HillClimb(), XGES(), SubsetDP(), AStar(), OBS()]
+)
+def test_a_score_that_is_no_number_is_named(search: Search[Any], value: float) -> None:
+    def broken(child: int, parents: tuple[int, ...]) -> float:
+        return value if len(parents) == 1 and child == 2 else -float(len(parents))
+
+    local = PythonLocalScore(NAMES[:5], broken, equivalent=True)
+    with pytest.raises(ArgumentError, match=f"score of {NAMES[2]!r} with the parents"):
+        run(search, local)
+
+
+def test_options_without_meaning_are_refused() -> None:
+    with pytest.raises(ArgumentError, match="networks"):
+        AStar(bayes_factor=20.0)
+    with pytest.raises(ArgumentError, match="pattern must be an integer of at least 1"):
+        AStar(pattern=0)
+    with pytest.raises(ArgumentError, match="at most"):
+        Boss(max_parents=10**20)
+    with pytest.raises(ArgumentError, match="number of threads"):
+        Boss(jobs=0)

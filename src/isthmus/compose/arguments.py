@@ -6,6 +6,7 @@ import difflib
 import inspect
 import math
 from collections.abc import Callable, Mapping
+from numbers import Real
 from typing import Any, TypeAlias, TypeVar, cast
 
 import isthmus.samplers
@@ -121,8 +122,8 @@ def check_time_limit(time_limit: object) -> float | None:
     """Return a number of seconds, or None for no limit."""
     if time_limit is None:
         return None
-    is_number = isinstance(time_limit, (int, float)) and not isinstance(time_limit, bool)
-    if is_number and time_limit >= 0:  # type: ignore[operator]
+    is_number = isinstance(time_limit, Real) and not isinstance(time_limit, bool)
+    if is_number and float(time_limit) >= 0:  # type: ignore[arg-type]
         return None if math.isinf(time_limit) else float(time_limit)  # type: ignore[arg-type]
     raise ArgumentError(
         f"time_limit must be a number of seconds of at least 0, or None; {time_limit!r} was given."

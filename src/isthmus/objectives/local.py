@@ -10,6 +10,7 @@ pickled and copied as its :class:`Recipe`: the score and the statistics that it 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, final
@@ -17,7 +18,7 @@ from typing import Any, ClassVar, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from isthmus.errors import MismatchError
+from isthmus.errors import ArgumentError, MismatchError
 from isthmus.graphs import DAG
 from isthmus.kernels import scoring
 from isthmus.objectives.base import Capabilities, Capability, Objective, Sense
@@ -152,7 +153,17 @@ class PythonLocalScore(LocalScore):
         ceiling: Callable[[], BoundWork] | None = None,
         notes: Callable[[DAG], Sequence[str]] | None = None,
     ) -> None:
-        kernel = scoring.python_score(len(nodes), function)
+        def checked(child: int, parents: tuple[int, ...]) -> float:
+            value = function(child, parents)
+            if not value < math.inf:
+                names = [nodes[p] for p in parents]
+                raise ArgumentError(
+                    f"The score of {nodes[child]!r} with the parents {names} is {value}. A score "
+                    "must be a finite number, or minus infinity for a set that is not allowed."
+                )
+            return value
+
+        kernel = scoring.python_score(len(nodes), checked)
         super().__init__(nodes, kernel, equivalent=equivalent, ceiling=ceiling)
         self._notes = notes
 

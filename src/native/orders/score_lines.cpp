@@ -1,6 +1,7 @@
 #include "orders/score_lines.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <stdexcept>
 #include <utility>
@@ -22,6 +23,13 @@ ScoreLines::ScoreLines(std::vector<std::int64_t> starts, const Word* sets, const
     }
     starts_.reserve(starts.size());
     for (const std::int64_t start : starts) starts_.push_back(static_cast<Line>(start));
+    double scale = 0.0;
+    for (std::size_t v = 0; v < size(); ++v) {
+        if (starts_[v] == starts_[v + 1]) continue;
+        const double best = scores_[starts_[v]];
+        if (std::isfinite(best)) scale += std::abs(best);
+    }
+    least_gain_ = std::max(least_gain_, 1e-14 * scale);
 }
 
 void ScoreLines::make_index(Watch& watch) const {

@@ -47,6 +47,9 @@ public:
         return line < end(v) ? scores_[line] : never;
     }
 
+    /// Differences of sums of scores below this are rounding.
+    [[nodiscard]] double least_gain() const { return least_gain_; }
+
     [[nodiscard]] bool fits(Line line, std::span<const Word> outside) const {
         if (words_ == 1) return (masks_[line] & outside[0]) == 0;
         for (const std::uint32_t p : members_[line]) {
@@ -122,6 +125,7 @@ private:
     std::vector<Line> starts_;
     const Word* sets_;
     const double* scores_;
+    double least_gain_ = 1e-8;
     std::size_t words_;
     std::shared_ptr<const void> owner_;
 

@@ -80,14 +80,14 @@ bool SwapSearch::move() {
         if (!(gains_[i] > gain)) continue;
         const bool free = kept_until(order_.at(i), order_.at(i + 1)) <= moves_;
         // Tabu does not hold for what leads to the best of all.
-        if (free || total_ + gains_[i] > best_total_ + TableOrder::least_gain) {
+        if (free || total_ + gains_[i] > best_total_ + order_.table().least_gain()) {
             at = i;
             gain = gains_[i];
         }
     }
     ++moves_;
     const bool lost = at == gains_.size() || gain < -1e12;
-    if (lost || (options_.patience == 0 && gain <= TableOrder::least_gain)) return true;
+    if (lost || (options_.patience == 0 && gain <= order_.table().least_gain())) return true;
     const Variable x = order_.at(at);
     const Variable y = order_.at(at + 1);
     const std::size_t low = at > 0 ? at - 1 : 0;
@@ -101,7 +101,7 @@ bool SwapSearch::move() {
         gains_[i] = gain_of(i);
         flip(outside_, order_.at(i));
     }
-    if (total_ > best_total_ + TableOrder::least_gain) {
+    if (total_ > best_total_ + order_.table().least_gain()) {
         best_total_ = total_;
         best_.assign(order_.order().begin(), order_.order().end());
         idle_ = 0;

@@ -15,9 +15,6 @@ class TableOrder {
 public:
     using Line = ScoreLines::Line;
 
-    /// Differences below are rounding.
-    static constexpr double least_gain = 1e-8;
-
     TableOrder(std::shared_ptr<const ScoreLines> table, Variables order);
 
     /// Takes another order, in which no node has its line yet.

@@ -31,7 +31,10 @@ void WindowSweep::run(Watch& watch) {
                 ++next_;
                 continue;
             }
-            weighing_ = Weighing{.begin = begin, .place = begin, .best_place = begin};
+            weighing_ = Weighing{.begin = begin,
+                                 .place = begin,
+                                 .best_gain = order_.table().least_gain(),
+                                 .best_place = begin};
             for (std::size_t k = 0; k < size_; ++k) {
                 weighing_->own += order_.worth(member(*weighing_, k));
             }
@@ -68,7 +71,7 @@ void WindowSweep::weigh(Weighing& weighing, Watch& watch) {
     while (weighing.place < order_.size()) {
         pass_right(weighing);
         // The left is taken if both sides are as good.
-        consider(weighing, weighing.place - size_ + 1, TableOrder::least_gain);
+        consider(weighing, weighing.place - size_ + 1, order_.table().least_gain());
         ++weighing.place;
         if (weighing.place % 16 == 0) watch.poll();
     }

@@ -30,7 +30,7 @@ private:
         bool right = false;
         double own = 0.0;
         double passed = 0.0;
-        double best_gain = TableOrder::least_gain;
+        double best_gain;
         std::size_t best_place;
     };
 

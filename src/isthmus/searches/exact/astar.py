@@ -9,6 +9,7 @@ import numpy as np
 
 from isthmus.graphs import BoundKnowledge
 from isthmus.objectives import LOCAL_SCORES, PARENT_SETS, LocalScore, ScoreTable
+from isthmus.options import require_integer
 from isthmus.searches.base import Accepts, Run, Search, SearchResult
 from isthmus.searches.exact.astar_component import ComponentSearch
 from isthmus.searches.exact.components import Component
@@ -52,6 +53,8 @@ class AStar(Search[LocalScore]):
 
     def __post_init__(self) -> None:
         check_exact_options(self)
+        require_integer(self, "pattern", least=1)
+        require_integer(self, "max_states", least=1)
 
     def begin(
         self,

@@ -9,7 +9,7 @@ from typing import Protocol, final
 
 import numpy as np
 
-from isthmus.errors import MismatchError
+from isthmus.errors import ArgumentError, MismatchError
 from isthmus.graphs import DAG, BoundKnowledge
 from isthmus.objectives import PARENT_SETS, LocalScore, ScoreTable
 from isthmus.options import require_integer, require_number
@@ -50,6 +50,11 @@ def check_exact_options(options: ExactOptions) -> None:
     require_integer(options, "max_parents", least=0, optional=True)
     require_integer(options, "networks", least=1)
     require_number(options, "bayes_factor", least=1, optional=True)
+    if options.bayes_factor is not None and options.networks == 1:
+        raise ArgumentError(
+            f"{type(options).__name__} was given bayes_factor={options.bayes_factor!r} without "
+            "networks, the number of graphs to list at most; use, for example, networks=1000."
+        )
 
 
 @final
