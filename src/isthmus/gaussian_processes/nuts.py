@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from isthmus import interrupts
 from isthmus.errors import MissingExtraError
 from isthmus.gaussian_processes.design import FLOOR, Design
 from isthmus.gaussian_processes.laplace import Mode
@@ -42,11 +43,13 @@ def sample_posterior(
     rng
         Source of the seed.
     """
-    try:
-        jax = import_module("jax")
-        import_module("blackjax")
-    except ImportError:
-        raise MissingExtraError("blackjax", "gp", "Bridge sampling of GP scores") from None
+    with interrupts.held_back():
+        try:
+            jax = import_module("jax")
+            import_module("blackjax")
+        except ImportError:
+            raise MissingExtraError("blackjax", "gp", "Bridge sampling of GP scores") from None
+        jax.numpy.zeros(1)  # the first compilation imports more
     best = modes[0]
     turn = np.linalg.inv(np.linalg.cholesky(best.curvature)).T  # x = centre + turn z
     integrals = np.array([mode.log_integral for mode in modes])

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from isthmus.errors import MissingExtraError
+from isthmus.neural.loading import load_jax
 
 Floats = NDArray[np.float32]
 
@@ -26,15 +26,6 @@ class Batch(NamedTuple):
     sets: Floats  # [transition, node]
     actions: NDArray[np.int32]
     rewards: Floats
-
-
-def load() -> None:
-    """Import JAX and start its backend; raise `MissingExtraError` if it is not installed."""
-    try:
-        import jax
-    except ImportError:
-        raise MissingExtraError("jax", "neural", "RBNets") from None
-    jax.devices()
 
 
 @final
@@ -61,6 +52,7 @@ class QNetwork:
         duelling: bool,
         rng: np.random.Generator,
     ) -> None:
+        load_jax("RBNets")
         import jax
 
         d = len(needed)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from isthmus.errors import MissingExtraError
+from isthmus.neural.loading import load_jax
 from isthmus.types import Floats, T, Work
 
 _PIECE = 2**27
@@ -46,11 +46,9 @@ def value_and_gradient(
     ``|x - f(x)|² / 2n + ridge / 2 (|first layer|² + |second layer|²)``, f of one hidden layer of
     sigmoids for each node.
     """
-    try:
-        import jax
-        import jax.numpy as jnp
-    except ImportError:
-        raise MissingExtraError("jax", "neural", "NotearsMLP") from None
+    load_jax("NotearsMLP")
+    import jax
+    import jax.numpy as jnp
 
     compiled = _compiled(hidden, ridge)
     with _double(jax):
@@ -130,11 +128,9 @@ def _part(
     values: Floats, hidden: int, ridge: float, width: int
 ) -> Callable[[Floats, Floats, int], Floats]:
     """Return a function that fills in the gradient of some nodes, and returns their losses."""
-    try:
-        import jax
-        import jax.numpy as jnp
-    except ImportError:
-        raise MissingExtraError("jax", "neural", "NotearsMLP") from None
+    load_jax("NotearsMLP")
+    import jax
+    import jax.numpy as jnp
 
     compiled = _compiled_part(hidden, ridge)
     d = values.shape[1]

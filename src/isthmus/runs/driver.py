@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
+from isthmus import interrupts
 from isthmus.results.status import Ending, Status
 from isthmus.runs.base import Progress, Result, Run
 
@@ -39,18 +40,23 @@ def drive(
     steps = 0
     ending = Ending.CONVERGED
     try:
-        while not run.step():
-            steps += 1
-            now = time.monotonic()
-            if time_limit is not None and now - start >= time_limit:
-                ending = Ending.TIME_LIMIT
-                break
-            if report is not None and now - last_report >= _REPORT_INTERVAL:
-                last_report = now
-                text, score, done = run.describe()
-                report(Progress(name, text, score, now - start, done))
-        else:
-            steps += 1
+        with interrupts.recorded() as ctrl_c:
+            while True:
+                finished = run.step()
+                steps += 1
+                if ctrl_c.raised:  # in a callback, where Python ignores the exception
+                    ending = Ending.INTERRUPTED
+                    break
+                if finished:
+                    break
+                now = time.monotonic()
+                if time_limit is not None and now - start >= time_limit:
+                    ending = Ending.TIME_LIMIT
+                    break
+                if report is not None and now - last_report >= _REPORT_INTERVAL:
+                    last_report = now
+                    text, score, done = run.describe()
+                    report(Progress(name, text, score, now - start, done))
     except KeyboardInterrupt:
         ending = Ending.INTERRUPTED
     result = run.best()

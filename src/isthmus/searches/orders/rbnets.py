@@ -155,10 +155,10 @@ _PUBLISHED = RBNetsVariant(
 @final
 class _RBNetsRun(Run[SearchResult]):
     def __init__(self, options: RBNets, orders: OrderSearchState) -> None:
-        # Ctrl-C while JAX is imported can crash the process, so it is not left to a step.
-        from isthmus.neural import dqn
+        # It takes about a second in which Ctrl-C is held back, so it is not left to a step.
+        from isthmus.neural import dqn, loading
 
-        dqn.load()
+        loading.load_jax("RBNets")
         self._dqn = dqn
         self._options = options
         self._variant = _PUBLISHED if options.faithful else options.departures
