@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, final
 
@@ -51,37 +52,38 @@ class AdditiveLeastSquares(Score[Moments, AdditiveLoss]):
                 f"{self!r} needs basis functions of every variable; {bare[:5]} have none. "
                 "Give WithFeatures(table, basis), or the moments of such a table."
             )
-        covariance = statistics.covariance()
         targets = [start for start, _ in schema.blocks]
+        # The covariance of all features is large, so only the rows of one node exist at a time.
+        scatter, n = statistics.scatter(), statistics.n
+        variances = scatter.diagonal()[targets] / n
+        scale = np.ones(len(scatter))
         if not self.equal_variances:
-            covariance = _standardised(covariance, targets)
-        maps = [
-            _whitening(covariance[start + 1 : stop, start + 1 : stop])
-            for start, stop in schema.blocks
-        ]
-        firsts = [start + 1 for start, _ in schema.blocks]
+            spread = np.sqrt(variances)
+            scale[targets] = np.where(spread > 0, spread, 1.0)
+            variances = variances / scale[targets] / scale[targets]
+
+        def covariance(features: slice) -> NDArray[np.float64]:
+            rows: NDArray[np.float64] = scatter[features] / n
+            if not self.equal_variances:
+                rows /= scale[features, None]
+                rows /= scale
+            return rows
+
+        features = [slice(start + 1, stop) for start, stop in schema.blocks]
+        maps = [_whitening(scatter[own, own] / n) for own in features]
         owner = np.repeat(np.arange(len(maps)), [m.shape[1] for m in maps])
-        whitened = _mapped(covariance, firsts, maps)
-        inner = _mapped(whitened.T, firsts, maps)
+        whitened = _mapped(covariance, len(scatter), features, maps)
+        inner = _mapped(lambda own: whitened[:, own].T, len(whitened), features, maps)
         symmetrise(inner)
         return QuadraticAdditiveLoss(
             schema.names,
             owner,
             inner,
             whitened[:, targets],
-            covariance[targets, targets],
+            variances,
             profiled=not self.equal_variances,
-            sample_size=statistics.n,
+            sample_size=n,
         )
-
-
-def _standardised(covariance: NDArray[np.float64], targets: list[int]) -> NDArray[np.float64]:
-    """Scale the targets to unit variance and leave the features unchanged."""
-    scale = np.ones(len(covariance))
-    spread = np.sqrt(covariance.diagonal()[targets])
-    scale[targets] = np.where(spread > 0, spread, 1.0)
-    scaled: NDArray[np.float64] = covariance / scale[:, None] / scale
-    return scaled
 
 
 def _whitening(covariance: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -97,13 +99,16 @@ def _whitening(covariance: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _mapped(
-    rows: NDArray[np.float64], firsts: list[int], maps: list[NDArray[np.float64]]
+    rows: Callable[[slice], NDArray[np.float64]],
+    width: int,
+    features: list[slice],
+    maps: list[NDArray[np.float64]],
 ) -> NDArray[np.float64]:
-    """Apply the map of each node to its rows, of which the first is given."""
-    mapped = np.empty((sum(m.shape[1] for m in maps), rows.shape[1]))
+    """Apply the map of each node to the rows of its features."""
+    mapped = np.empty((sum(m.shape[1] for m in maps), width))
     at = 0
-    for first, mapping in zip(firsts, maps, strict=True):
-        features, size = mapping.shape
-        np.matmul(mapping.T, rows[first : first + features], out=mapped[at : at + size])
+    for own, mapping in zip(features, maps, strict=True):
+        size = mapping.shape[1]
+        np.matmul(mapping.T, rows(own), out=mapped[at : at + size])
         at += size
     return mapped

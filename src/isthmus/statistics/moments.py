@@ -219,8 +219,10 @@ class Moments(Statistic):
 
     def without_features(self) -> Moments:
         """Return the moments of the same variables without their basis functions."""
-        if not self.schema.has_features:
-            return self
+        return self._values if self.schema.has_features else self
+
+    @cached_property
+    def _values(self) -> Moments:
         columns = enumerate(self.schema.columns)
         keep = np.array([i for i, c in columns if c.role is not Role.FEATURE], dtype=np.intp)
         return self._take(self.schema.without_features(), keep)
