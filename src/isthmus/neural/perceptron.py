@@ -107,17 +107,20 @@ def _meanwhile(call: Callable[[], T]) -> Work[T]:
     """Call a function in another thread, so that this one can be stopped."""
     found: list[T] = []
     failures: list[BaseException] = []
+    ended = threading.Event()
 
     def run() -> None:
         try:
             found.append(call())
         except BaseException as failure:  # noqa: BLE001 - raised again where somebody waits for it
             failures.append(failure)
+        finally:
+            ended.set()
 
-    thread = threading.Thread(target=run)
-    thread.start()
-    while thread.is_alive():
-        thread.join(0.01)
+    # Ctrl-C in `Thread.join` makes Python 3.11 forget the thread, and then the process can crash if
+    # it ends while XLA compiles.
+    threading.Thread(target=run).start()
+    while not ended.wait(0.01):
         yield
     if failures:
         raise failures[0]
