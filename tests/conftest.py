@@ -283,3 +283,11 @@ def continuous_data() -> Table:
         "small": rng.normal(size=n).astype(np.float32),
         "many": rng.integers(0, 1000, n),
     }
+
+
+@pytest.fixture(autouse=True)
+def interruptible() -> Iterator[None]:
+    """A shell has its background jobs ignore SIGINT; then Python does so too."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)

@@ -1,10 +1,8 @@
-"""Ctrl-C works in these tests, even when they run in the background."""
+"""Tests that aim an interrupt by time are left out unless asked for."""
 
 from __future__ import annotations
 
 import os
-import signal
-from collections.abc import Iterator
 
 import pytest
 
@@ -21,11 +19,3 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         aims = any(word in item.nodeid for word in ("ctrl_c", "interrupt"))
         if "kernels" in item.path.parts and aims:
             item.add_marker(skip)
-
-
-@pytest.fixture(autouse=True)
-def interruptible() -> Iterator[None]:
-    """A shell has its background jobs ignore SIGINT; then Python does so too."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
