@@ -30,7 +30,9 @@ Graph = tuple[tuple[int, ...], ...]
 
 def bic_of(x: Floats, *, gamma: float = 0.0) -> LocalScore:
     n, d = x.shape
-    covariance = np.cov(x, rowvar=False, bias=True)
+    # Not np.cov, which takes one row for one column in NumPy 1.26.
+    centred = x - x.mean(axis=0)
+    covariance = centred.T @ centred / n
     return matrix_score(covariance, likelihood_tables(n, d, gamma=gamma))
 
 

@@ -20,6 +20,9 @@ evidence = ist.summarise({f"v{i}": x[:, i] for i in range(2000)})
 """,
 }
 
+STOPPED = (1, 130, -signal.SIGINT)
+"""Exit codes of Python after a KeyboardInterrupt that nobody caught."""
+
 PROGRAM = """
 import signal, sys, time, warnings
 import numpy as np
@@ -40,6 +43,7 @@ def ending_and_seconds(
 ) -> tuple[str, float]:
     """Run ``learn(evidence, arguments)``; return how it ended, and the seconds it took.
 
+    Ctrl-C before or after the search itself is a KeyboardInterrupt, as in any Python function.
     With ``ctrl_c_after`` the process gets Ctrl-C so many seconds after `learn` was called, and the
     seconds are counted from there.
     """
@@ -54,6 +58,8 @@ def ending_and_seconds(
                 process.send_signal(signal.SIGINT)
                 sent = time.monotonic()
             ending, _, seconds = process.stdout.readline().partition(" ")
+            if not ending and process.wait() in STOPPED:
+                ending = "KEYBOARD_INTERRUPT"
             if ctrl_c_after is None:
                 return ending, float(seconds)
             return ending, time.monotonic() - sent

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.patience import LATENESS
 from tests.searches.stopping import TABLES, ending_and_seconds
 
 SCORES = {
@@ -19,7 +20,7 @@ def test_time_limit(table: str, search: str) -> None:
     arguments = f"score={SCORES[table]}, search=ist.{search}(), time_limit=0.5"
     ending, seconds = ending_and_seconds(table, arguments)
     assert ending in {"TIME_LIMIT", "CONVERGED"}
-    assert seconds < 1.0
+    assert seconds < 0.5 + LATENESS
 
 
 @pytest.mark.timing
@@ -29,5 +30,5 @@ def test_time_limit(table: str, search: str) -> None:
 def test_ctrl_c(table: str, search: str, after: float) -> None:
     arguments = f"score={SCORES[table]}, search=ist.{search}()"
     ending, seconds = ending_and_seconds(table, arguments, ctrl_c_after=after)
-    assert ending in {"INTERRUPTED", "CONVERGED"}
-    assert seconds < 0.5
+    assert ending in {"INTERRUPTED", "CONVERGED", "KEYBOARD_INTERRUPT"}
+    assert seconds < LATENESS

@@ -16,6 +16,7 @@ from isthmus.errors import (
     MismatchError,
     MissingExtraError,
     MissingValuesError,
+    NoDrawsError,
     RefusedError,
     SchemaError,
     StudyError,
@@ -45,6 +46,7 @@ class ExitCode(IntEnum):
     STUDY = 23
     LEDGER = 24
     PAUSED = 25
+    NO_DRAWS = 26
     INTERRUPTED = 130
 
 
@@ -64,6 +66,7 @@ _CODES: tuple[tuple[type[Exception], ExitCode], ...] = (
     (StudyError, ExitCode.STUDY),
     (LedgerError, ExitCode.LEDGER),
     (FederationError, ExitCode.FEDERATION),
+    (NoDrawsError, ExitCode.NO_DRAWS),
     (OSError, ExitCode.FILE),
 )
 

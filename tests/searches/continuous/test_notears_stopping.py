@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.patience import LATENESS
 
 from isthmus import simulate
 from isthmus.graphs import DAG, Knowledge
@@ -51,7 +52,7 @@ def test_a_time_limit_holds_with_a_thousand_variables(thousand: MomentsLoss, kin
     start = time.monotonic()
     result, status = drive(begun(Notears(), loss), "test", time_limit=1.0)
     assert status.ending is Ending.TIME_LIMIT
-    assert time.monotonic() - start < 1.5
+    assert time.monotonic() - start < 1.0 + LATENESS
     DAG.from_parents(loss.nodes, result.parents)
     assert np.isnan(result.details.kkt_residual)
 
@@ -70,7 +71,7 @@ def test_ctrl_c_is_heard_with_many_variables(thousand: MomentsLoss, search: Note
     threading.Timer(0.7, press).start()
     _, status = drive(begun(search, loss), "test", time_limit=60.0)
     assert status.ending is Ending.INTERRUPTED
-    assert time.monotonic() - pressed[0] < 0.5
+    assert time.monotonic() - pressed[0] < LATENESS
 
 
 def test_the_score_of_a_stopped_run_is_that_of_its_weights(monkeypatch: pytest.MonkeyPatch) -> None:

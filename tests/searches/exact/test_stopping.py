@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.objectives.problems import discrete_score, gaussian_score
+from tests.patience import LATENESS
 
 import isthmus as ist
 from isthmus.graphs import DAG, Knowledge
@@ -69,7 +70,7 @@ def test_a_time_limit_with_a_thousand_variables(
     run = begin(search, local)
     imported = time.monotonic() - start
     found, status = drive(run, "test", time_limit=0.5)
-    assert time.monotonic() - start - imported < 1.0
+    assert time.monotonic() - start - imported < 0.5 + LATENESS
     assert status.ending is Ending.TIME_LIMIT
     DAG.from_parents(local.nodes, found.parents)
     total = sum(local.local(v, parents) for v, parents in enumerate(found.parents))
@@ -86,7 +87,7 @@ def test_ctrl_c_with_a_thousand_variables(
     start = time.monotonic()
     _, status = drive(run, "test")
     assert status.ending is Ending.INTERRUPTED
-    assert time.monotonic() - start < after + 0.5
+    assert time.monotonic() - start < after + LATENESS
 
 
 @pytest.mark.parametrize(
@@ -104,14 +105,14 @@ def test_a_time_limit_with_thousands_of_levels(search: Any, score: Any) -> None:
     while time.monotonic() < start + 0.5 and not run.step():
         pass
     run.best()
-    assert time.monotonic() - start < 1.0
+    assert time.monotonic() - start < 0.5 + LATENESS
 
 
 def test_a_known_order_stops_while_sets_are_listed(thousand: dict[str, LocalScore]) -> None:
     local = thousand["numbers"]
     start = time.monotonic()
     found, _ = drive(begin(KnownOrder(local.nodes, exact=True), local), "test", time_limit=0.3)
-    assert time.monotonic() - start < 0.8
+    assert time.monotonic() - start < 0.3 + LATENESS
     total = sum(local.local(v, parents) for v, parents in enumerate(found.parents))
     assert found.score == pytest.approx(total)
 
