@@ -18,7 +18,7 @@ import pytest
 import isthmus
 
 ROOT = Path(__file__).parent.parent
-IMPORT_SECONDS = 0.4
+IMPORT_SECONDS = 0.7  # of an editable installation; 0.25 from a wheel
 HEAVY = {
     "arviz_stats",
     "cryptography",

@@ -246,7 +246,7 @@ def test_scores_that_allow_no_graph_are_refused() -> None:
     with pytest.raises(DataError, match="No graph has a finite score"):
         posterior(score)
     score = PythonLocalScore(["a", "b"], lambda child, parents: np.nan, equivalent=True)
-    with pytest.raises(ValueError, match="not a number"):
+    with pytest.raises(ValueError, match="must be a finite number"):
         posterior(score)
 
 

@@ -30,7 +30,7 @@ def test_a_right_score_passes() -> None:
 @pytest.mark.parametrize(
     ("complaint", "wrong"),
     [
-        ("scores nan", lambda right, c, p: float("nan") if len(p) == 2 else right),
+        ("scores -inf", lambda right, c, p: float("-inf") if len(p) == 2 else right),
         ("claims to be score-equivalent", lambda right, c, p: right + 0.1 * c * len(p)),
     ],
 )

@@ -5,6 +5,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "scoring/log_gamma.hpp"
+
 namespace isthmus {
 
 namespace {
@@ -14,7 +16,7 @@ namespace {
 double log_division(std::size_t size, std::size_t first) {
     const auto n = static_cast<double>(size);
     const auto k = static_cast<double>(first);
-    const double subsets = std::lgamma(n + 1.0) - std::lgamma(k + 1.0) - std::lgamma(n - k + 1.0);
+    const double subsets = log_gamma(n + 1.0) - log_gamma(k + 1.0) - log_gamma(n - k + 1.0);
     return -std::log(n - 1.0) - subsets;
 }
 
