@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.kernels import _native
+from isthmus.kernels.edges import edge_flags
 from isthmus.kernels.scoring import LocalScore
 
 Flags = NDArray[np.bool_]
@@ -37,11 +38,10 @@ class XgesRun:
         max_parents: int | None = None,
         extended: bool = True,
     ) -> None:
-        none = np.zeros((score.size, score.size), np.bool_)
         self._run = _native.XgesRun(
             score,
-            required=none if required is None else np.ascontiguousarray(required, np.bool_),
-            forbidden=none if forbidden is None else np.ascontiguousarray(forbidden, np.bool_),
+            required=edge_flags(required, score.size),
+            forbidden=edge_flags(forbidden, score.size),
             max_parents=max_parents,
             extended=extended,
         )

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.kernels import _native
+from isthmus.kernels.edges import edge_flags
 from isthmus.kernels.scoring import LocalScore
 
 Flags: TypeAlias = NDArray[np.bool_]
@@ -53,8 +54,8 @@ class HillClimbRun:
         self._size = score.size
         self._run = _native.HillClimb(
             score,
-            required=_flags(required, score.size),
-            forbidden=_flags(forbidden, score.size),
+            required=edge_flags(required, score.size),
+            forbidden=edge_flags(forbidden, score.size),
             max_parents=max_parents,
             tabu=tabu,
             patience=tabu if patience is None else patience,
@@ -81,12 +82,6 @@ class HillClimbRun:
         if self._run.scored < self._size:
             return f"first scores: {self._run.scored} of {self._size}"
         return f"climb {self._run.climbs}, {self._run.changes} changes"
-
-
-def _flags(edges: Flags | None, size: int) -> Flags:
-    if edges is None:
-        return np.zeros((size, size), np.bool_)
-    return np.ascontiguousarray(edges, dtype=np.bool_)
 
 
 __all__ = ["HillClimbRun"]

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.kernels import _native
+from isthmus.kernels.edges import edge_flags
 from isthmus.kernels.scoring import LocalScore
 
 Space = _native.Space
@@ -58,9 +59,9 @@ class FamilyTables:
     ) -> None:
         self.native: _native.FamilyTables = _native.FamilyTables(
             score,
-            required=_flags(required, score.size),
-            forbidden=_flags(forbidden, score.size),
-            candidates=_flags(candidates, score.size),
+            required=edge_flags(required, score.size),
+            forbidden=edge_flags(forbidden, score.size),
+            candidates=edge_flags(candidates, score.size),
             outside=outside,
             max_parents=max_parents,
             previous=None if previous is None else previous.native,
@@ -198,12 +199,6 @@ def order_of(labels: Labels) -> Labels:
     places = np.empty(len(labels), np.uint32)
     places[np.argsort(labels, kind="stable")] = np.arange(len(labels), dtype=np.uint32)
     return places
-
-
-def _flags(edges: Flags | None, size: int) -> Flags:
-    if edges is None:
-        return np.zeros((size, size), np.bool_)
-    return np.ascontiguousarray(edges, dtype=np.bool_)
 
 
 __all__ = ["FamilyTables", "SamplingRun", "Space", "order_of", "partition_of"]

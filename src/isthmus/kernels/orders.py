@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.kernels import _native
+from isthmus.kernels.edges import edge_flags
 from isthmus.kernels.scoring import LocalScore, local
 
 Flags: TypeAlias = NDArray[np.bool_]
@@ -57,11 +58,11 @@ class BossRun:
         self._rng = rng
         self._starts = starts
         self._starts_left = starts
-        self._required = _flags(required, score.size)
+        self._required = edge_flags(required, score.size)
         self._run = _native.BossRun(
             score,
             required=self._required,
-            forbidden=_flags(forbidden, score.size),
+            forbidden=edge_flags(forbidden, score.size),
             max_parents=max_parents,
             tolerance=PLACE_TOLERANCE,
         )
@@ -228,8 +229,8 @@ class OrderDescent:
         self._refine = True
         self._run = _native.BossRun(
             score,
-            required=_flags(required, score.size),
-            forbidden=_flags(forbidden, score.size),
+            required=edge_flags(required, score.size),
+            forbidden=edge_flags(forbidden, score.size),
             max_parents=max_parents,
             tolerance=tolerance,
         )
@@ -294,12 +295,6 @@ def random_order(required: Flags, rng: np.random.Generator) -> Integers:
         for before in waiting.values():
             before.discard(ready)
     return np.array(placed, dtype=np.int64)
-
-
-def _flags(edges: Flags | None, size: int) -> Flags:
-    if edges is None:
-        return np.zeros((size, size), np.bool_)
-    return np.ascontiguousarray(edges, dtype=np.bool_)
 
 
 def _as_tuples(parents: list[list[int]]) -> Parents:
