@@ -36,8 +36,8 @@ ABOUT = """# Searches over orders: the tables of the RBNets paper on the data at
 
 CPU seconds of one thread on a busy machine with two cores; budgets are CPU seconds, too, and the same for all searches: OBS,
 BOSS, ASOBS and RBNets, both ways, have the seconds of the column "budget" over a table; "from data" has those and the seconds of the listing.
-OBS, BOSS, ASOBS and the improved RBNets start anew until their seconds are over; RBNets as published ends after 300 episodes, if it gets that far.
-HC, XGES and pyagrum's hill climbing end by themselves. Compiling is not counted, but for the network of RBNets, which is compiled anew for each
+OBS, BOSS, ASOBS and the improved RBNets restart until their time is over; RBNets as published ends after 300 episodes, if it gets that far.
+HC, XGES and pyagrum's hill climbing end by themselves. Compiling is not counted, but for the network of RBNets, which is compiled again for each
 number of variables: about one of its seconds. The BIC of each graph (nats, higher is better) is computed by a function that knows no search. Each data set's parent sets
 are listed once, in at most the seconds of the column "listing", and given to all searches over tables. A table
 that is "not complete" lacks sets, and searches over it cannot find graphs that need them; "ASOBS from data" looks for such sets.
