@@ -3,6 +3,7 @@
 from isthmus import federated as federated  # makes the requests of its methods known to studies
 from isthmus.compose.learn import learn, solve
 from isthmus.compose.parent_sets import parent_sets
+from isthmus.compose.reweight import reweight
 from isthmus.compose.sample import sample
 from isthmus.compose.score import score, summarise
 from isthmus.graphs import CPDAG, DAG, PDAG, Knowledge
@@ -125,6 +126,7 @@ __all__ = [
     "learn",
     "parent_sets",
     "path",
+    "reweight",
     "sample",
     "score",
     "shd",

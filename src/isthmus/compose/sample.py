@@ -134,7 +134,7 @@ def sample(
         details=result.details,
         effect_model=_effect_model(problem),
     )
-    return _with_notes(posterior)
+    return with_notes(posterior)
 
 
 def _effect_model(problem: Problem) -> LinearEffects | None:
@@ -155,7 +155,7 @@ def _ensemble(nodes: tuple[str, ...], draws: Draws) -> Ensemble:
     return Ensemble(nodes, draws.parents, weights, draws.log_scores)
 
 
-def _with_notes(posterior: Posterior) -> Posterior:
+def with_notes(posterior: Posterior) -> Posterior:
     """Say whether the chains agree, which is no question for independent draws, and the weights."""
     chains, draws = posterior.chains.shape
     notes: list[str] = []

@@ -98,8 +98,7 @@ class WeightDiagnostics:
         Number of equally weighted draws that would be as good: ``sum(w) ** 2 / sum(w ** 2)``.
     pareto_k
         Shape of the tail of the weights, estimated by ArviZ; above 0.7 the weights cannot be
-        trusted. None if ArviZ is not installed, or if the tail is a
-        single value.
+        trusted. None if ArviZ is not installed, or if the tail is a single value.
     """
 
     draws: int
@@ -138,6 +137,9 @@ def _pareto_k(log_weights: NDArray[np.float64]) -> float | None:
     if len(finite) < _FEWEST:
         return None
     try:
-        return float(array_stats.psislw(finite)[1])
-    except ValueError:  # a few graphs were drawn again and again, and the tail is one value
+        # If a few graphs were drawn again and again, the tail is one value, or most of it is.
+        with np.errstate(divide="ignore", invalid="ignore"):
+            k = float(array_stats.psislw(finite)[1])
+    except ValueError:
         return None
+    return None if np.isnan(k) else k

@@ -1,0 +1,167 @@
+"""Correct the draws from one posterior to the posterior under another score."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import ClassVar, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isthmus.compose.arguments import AnyScore, check_progress, check_score
+from isthmus.compose.prepare import prepare
+from isthmus.compose.progress import reporter_for
+from isthmus.compose.sample import with_notes
+from isthmus.errors import ArgumentError, DataError, MismatchError
+from isthmus.objectives import LOCAL_SCORES, LocalScore
+from isthmus.results import Ending, Ensemble, Posterior
+from isthmus.runs import Progress, Run, drive
+from isthmus.statistics import Kind
+
+
+def reweight(
+    posterior: Posterior,
+    data: object,
+    score: AnyScore,
+    *,
+    kinds: Mapping[str, Kind | str] | None = None,
+    progress: bool | Callable[[Progress], None] | None = None,
+) -> Posterior:
+    """Weight the graphs of a posterior by how likely they are under a better score.
+
+    For scores that are too slow to sample with: draw graphs with a fast approximation, then score
+    only the families of the distinct graphs that were drawn (Giudice, Kuipers and Moffa 2023). The
+    importance weight of a graph is the ratio of its two scores. A note says how many equal draws
+    the weights are worth, and whether they can be trusted; with ArviZ (extra ``posterior``) their
+    tail is judged, too. Graphs that were never drawn cannot get weight.
+
+    Parameters
+    ----------
+    posterior
+        Draws of :func:`~isthmus.sample`. Those of `OrderMCMC` keep their bias.
+    data
+        The data that the graphs were drawn from, in any form that the score can use.
+    score
+        The log marginal likelihood to be corrected to, such as
+        ``GP(integral=GPIntegral.IMPORTANCE)`` for draws with ``GP()``.
+    kinds
+        How to read some columns, as for :func:`~isthmus.learn`.
+    progress
+        As for :func:`~isthmus.learn`. Ctrl-C raises `KeyboardInterrupt`.
+
+    Returns
+    -------
+    Posterior
+        The same draws with weights. Probabilities are weighted averages over the draws.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import isthmus as ist
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=50)
+    >>> table = {"x": x, "y": np.sin(2 * x) + 0.5 * rng.normal(size=50)}
+    >>> draws = ist.sample(table, score=ist.GP(), draws=100)
+    >>> better = ist.reweight(draws, table, ist.GP(integral=ist.GPIntegral.IMPORTANCE))
+    >>> print(better.probability(ist.edge("x", "y")) > 0.9, better.importance().effective > 300)
+    True True
+    """
+    if not isinstance(posterior, Posterior):
+        raise ArgumentError(
+            f"posterior must be a Posterior; a {type(posterior).__name__} was given. "
+            "Write posterior=isthmus.sample(data, score=GP())."
+        )
+    check_progress(progress)
+    ensemble = posterior.ensemble
+    if ensemble.log_scores is None:
+        raise DataError(
+            "The scores of the draws are not known, so they cannot be compared with others. "
+            "Draw the graphs with isthmus.sample."
+        )
+    problem = prepare(data, score=check_score(score), accepts=(LOCAL_SCORES,), kinds=kinds)
+    local = LOCAL_SCORES.require(problem.objective)
+    if set(local.nodes) != set(posterior.nodes):
+        odd = sorted(set(local.nodes) ^ set(posterior.nodes))
+        raise MismatchError(
+            f"The posterior and the data differ in the variables {odd[:5]}. Give the data that "
+            "the graphs were drawn from."
+        )
+    with reporter_for(progress) as report:
+        totals, status = drive(_Scoring(local, ensemble), "reweight", report=report)
+    if status.ending is Ending.INTERRUPTED:
+        raise KeyboardInterrupt
+    log_weights = totals.values - _log_drawn(posterior)
+    if not np.isfinite(log_weights.max()):
+        raise DataError(f"No graph that was drawn has a finite score under {score!r}.")
+    counts = np.bincount(posterior.chains.ravel(), minlength=len(ensemble))
+    weights = counts * np.exp(log_weights - log_weights.max())
+    corrected = replace(
+        posterior,
+        ensemble=Ensemble(posterior.nodes, ensemble.parents, weights, totals.values),
+        log_weights=log_weights,
+        exact_edges=None,
+        exact_paths=None,
+        disclosure=posterior.disclosure + problem.source.disclosure(),
+        choice=f"{posterior.choice} Reweighted to {score!r}.",
+        equivalent=problem.objective.equivalent,
+        notes=(),
+    )
+    judged = with_notes(corrected)
+    text = str(judged.importance())
+    return judged if text in judged.notes else replace(judged, notes=(text, *judged.notes))
+
+
+def _log_drawn(posterior: Posterior) -> NDArray[np.float64]:
+    """Log probability with which each graph was drawn, up to a constant.
+
+    Weights that the draws have already lead from there to the scores.
+    """
+    scores = posterior.ensemble.log_scores
+    assert scores is not None
+    return scores if posterior.log_weights is None else scores - posterior.log_weights
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _Totals:
+    """Scores of the graphs of an ensemble."""
+
+    values: NDArray[np.float64]
+    converged: ClassVar[bool] = True
+    gap: ClassVar[None] = None
+
+
+@final
+class _Scoring(Run[_Totals]):
+    """Scores the distinct families of some graphs, one in each step."""
+
+    def __init__(self, local: LocalScore, ensemble: Ensemble) -> None:
+        self._local = local
+        self._place = [local.nodes.index(name) for name in ensemble.nodes]
+        self._values = np.zeros(len(ensemble))
+        self._families: list[tuple[int, NDArray[np.uint64], NDArray[np.bool_]]] = []
+        for v in range(len(ensemble.nodes)):
+            masks, which = np.unique(ensemble.parents[:, v], axis=0, return_inverse=True)
+            which = which.ravel()
+            self._families += [(v, mask, which == i) for i, mask in enumerate(masks)]
+        self._done = 0
+
+    def step(self) -> bool:
+        if self._done < len(self._families):
+            v, mask, graphs = self._families[self._done]
+            bits = sum(int(word) << 64 * w for w, word in enumerate(mask))
+            parents = [self._place[p] for p in range(len(self._place)) if bits >> p & 1]
+            self._values[graphs] += self._local.local(self._place[v], parents)
+            self._done += 1
+        return self._done == len(self._families)
+
+    def best(self) -> _Totals:
+        return _Totals(self._values)
+
+    def describe(self) -> tuple[str, float, float | None]:
+        total = len(self._families)
+        return f"{self._done} of {total} families", float(self._values.max()), self._done / total
+
+    def conclusion(self) -> str:
+        return "all families were scored."
