@@ -1,6 +1,7 @@
 """Learn Bayesian networks from data that cannot be brought together."""
 
 from isthmus import federated as federated  # makes the requests of its methods known to studies
+from isthmus.compose.bootstrap import bootstrap
 from isthmus.compose.learn import learn, solve
 from isthmus.compose.parent_sets import parent_sets
 from isthmus.compose.reweight import reweight
@@ -121,6 +122,7 @@ __all__ = [
     "StructureMCMC",
     "SubsetDP",
     "WithFeatures",
+    "bootstrap",
     "edge",
     "in_markov_blanket",
     "learn",

@@ -3,13 +3,14 @@ from __future__ import annotations
 from collections import defaultdict
 from itertools import combinations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.graphs.slow import dags, essential, signature
 
 from isthmus.errors import GraphError
-from isthmus.graphs import CPDAG, DAG, PDAG, UndirectedGraph
+from isthmus.graphs import CPDAG, DAG, PDAG, Knowledge, UndirectedGraph
 from isthmus.testing import enumerate_dags
 
 FOUR = list(enumerate_dags("abcd"))
@@ -150,3 +151,18 @@ def test_a_pdag_is_no_cpdag() -> None:
         PDAG(["a", "b"], [("a", "b")], [("b", "a")])
     with pytest.raises(GraphError, match="itself"):
         PDAG(["a", "b"], [], [("b", "b")])
+
+
+def test_random_members_are_members_and_all_of_them_are_drawn() -> None:
+    rng = np.random.default_rng(0)
+    for pattern in (
+        DAG(tuple("abcd"), [("a", "b"), ("b", "c"), ("c", "d"), ("b", "d")]).cpdag(),
+        DAG(tuple("abcd"), [("a", "c"), ("b", "c"), ("c", "d")]).cpdag(),
+        PDAG(tuple("abc"), [("a", "b")], [("b", "c")]),
+    ):
+        assert {pattern.random_dag(rng) for _ in range(200)} == set(pattern.members())
+    knowledge = Knowledge(forbidden=[("b", "a")])
+    restricted = DAG(tuple("abc"), [("a", "b"), ("b", "c")]).cpdag(knowledge)
+    assert {restricted.random_dag(rng) for _ in range(50)} == set(restricted.members())
+    with pytest.raises(GraphError, match="no consistent extension"):
+        PDAG(tuple("abcd"), [], [("a", "b"), ("b", "c"), ("c", "d"), ("d", "a")]).random_dag(rng)

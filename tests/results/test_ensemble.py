@@ -128,3 +128,55 @@ def test_what_does_not_fit_is_refused() -> None:
         Ensemble.from_dags(DAGS[:1], [0.0])
     with pytest.raises(ArgumentError, match="threshold"):
         ENSEMBLE.median_graph(2.0)
+
+
+def test_adjacencies_and_directions_equal_those_of_the_graphs() -> None:
+    either, direction = ENSEMBLE.adjacency_probabilities(), ENSEMBLE.direction_probabilities()
+    for i, a in enumerate(NAMES):
+        for j, b in enumerate(NAMES):
+            forward = slow(lambda g, a=a, b=b: g.has_edge(a, b))
+            backward = slow(lambda g, a=a, b=b: g.has_edge(b, a))
+            assert either[i, j] == pytest.approx(forward + backward, abs=1e-12)
+            share = forward / (forward + backward) if i != j else 0.0
+            assert direction[i, j] == pytest.approx(share, abs=1e-12)
+    assert not Ensemble.from_dags([DAG(NAMES)]).direction_probabilities().any()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_threshold_minimises_the_distance_to_a_step_function(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    nodes = tuple("abcdef")
+    chance = rng.beta(0.4, 0.6, size=(6, 6))
+    dags = [
+        DAG.from_adjacency(nodes, np.triu(rng.random((6, 6)) < chance, 1))
+        for _ in range(21 + 2 * seed)
+    ]
+    ensemble = Ensemble.from_dags(dags)
+    either = ensemble.adjacency_probabilities()[np.triu_indices(6, 1)]
+    # By brute force: F(x) - t integrated on a grid, all t tried. An odd number of graphs has no
+    # share of exactly one half, where two values of t would be equally good.
+    grid = (np.arange(4000) + 0.5) / 4000
+    cumulative = (either[None, :] <= grid[:, None] + 1e-12).mean(axis=1)
+    tried = np.arange(len(either) + 1) / len(either)
+    best = tried[np.argmin([np.abs(cumulative - t).mean() for t in tried])]
+    significant = either > ensemble.threshold()
+    assert (~significant).mean() == pytest.approx(best)
+    averaged = ensemble.averaged_graph()
+    assert averaged.skeleton().adjacency()[np.triu_indices(6, 1)].tolist() == significant.tolist()
+
+
+def test_averaged_graph_keeps_every_edge_and_has_no_cycle() -> None:
+    nodes = ("a", "b", "c")
+    circle = [
+        DAG(nodes, [("a", "b"), ("b", "c")]),
+        DAG(nodes, [("b", "c"), ("c", "a")]),
+        DAG(nodes, [("c", "a"), ("a", "b")]),
+    ]
+    ensemble = Ensemble.from_dags(circle, [5, 4, 4])
+    assert len(ensemble.averaged_graph().edges) == 3
+    assert ensemble.averaged_graph(0.65).edges == (("a", "b"), ("b", "c"))
+    assert ensemble.averaged_graph(1.0).edges == ()
+    with pytest.raises(ArgumentError, match="threshold"):
+        ensemble.averaged_graph(1.5)
+    assert "3 distinct graphs" in str(ensemble)
+    ensemble.plot()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import inspect
 import math
+import os
 from collections.abc import Callable, Mapping
 from numbers import Real
 from typing import Any, TypeAlias, TypeVar, cast
@@ -157,3 +158,15 @@ def check_count(value: object, name: str, *, least: int = 0, optional: bool = Tr
     raise ArgumentError(
         f"{name} must be an integer of at least {least}{other}; {value!r} was given."
     )
+
+
+def check_jobs(jobs: object) -> int | None:
+    """Return the number of threads, or None for processes."""
+    if jobs is None:
+        return None
+    if isinstance(jobs, bool) or not isinstance(jobs, int) or (jobs < 1 and jobs != -1):
+        raise ArgumentError(
+            f"jobs must be the number of threads, -1 for one per core, or None to follow the "
+            f"joblib configuration; {jobs!r} was given."
+        )
+    return (os.cpu_count() or 1) if jobs == -1 else jobs

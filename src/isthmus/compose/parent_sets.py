@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Mapping
 from typing import Any
 
-from isthmus.compose.arguments import AnyScore, check_count, check_time_limit
+from isthmus.compose.arguments import AnyScore, check_count, check_jobs, check_time_limit
 from isthmus.compose.prepare import prepare
 from isthmus.errors import ArgumentError, MissingExtraError
 from isthmus.graphs import BoundKnowledge, Knowledge
@@ -58,7 +57,7 @@ def parent_sets(
     time_limit = check_time_limit(time_limit)
     if isinstance(slack, bool) or not isinstance(slack, (int, float)) or not slack >= 0:
         raise ArgumentError(f"slack must be a number of at least 0; {slack!r} was given.")
-    threads = _threads(jobs)
+    threads = check_jobs(jobs)
     problem = prepare(
         data,
         score=score,
@@ -92,18 +91,6 @@ def parent_sets(
         required=known.required,
         slack=slack,
     )
-
-
-def _threads(jobs: object) -> int | None:
-    """Return the number of threads, or None for processes."""
-    if jobs is None:
-        return None
-    if isinstance(jobs, bool) or not isinstance(jobs, int) or (jobs < 1 and jobs != -1):
-        raise ArgumentError(
-            f"jobs must be the number of threads, -1 for one per core, or None to follow the "
-            f"joblib configuration; {jobs!r} was given."
-        )
-    return (os.cpu_count() or 1) if jobs == -1 else jobs
 
 
 def _bounded(local: LocalScore) -> Work[bool]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -34,8 +35,9 @@ def reporter_for(
         if progress is None and state.seconds < _PATIENCE:
             return
         done = "" if state.done is None else f", {state.done:.0%}"
+        best = "" if math.isnan(state.score) else f", best {state.score:.8g}"
         write(
-            f"{state.name}: {state.text}, best {state.score:.8g}{done}, {state.seconds:.0f} s "
+            f"{state.name}: {state.text}{best}{done}, {state.seconds:.0f} s "
             "(Ctrl-C for the best so far)"
         )
 

@@ -12,6 +12,8 @@ from isthmus.graphs.bits import bits, transpose
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    import numpy as np
+
 
 def compelled_parents(parents: Sequence[int], order: Sequence[int]) -> list[int]:
     """Return, for each node, the parents that it has in every Markov-equivalent DAG.
@@ -146,6 +148,23 @@ def extensions(graph: Mixed) -> Iterator[list[int]]:
             branch.orient(x, y)
             branch.close(branch.affected(x, y))
             stack.append(branch)
+
+
+def random_extension(graph: Mixed, rng: np.random.Generator) -> list[int]:
+    """Return the parents of a random DAG that a graph closed under Meek's rules represents.
+
+    Edges are oriented one after the other, in random order and direction, as far as the rules leave
+    a choice. The argument is modified.
+    """
+    left = list(graph.undirected())
+    for i in rng.permutation(len(left)).tolist():
+        a, b = left[i]
+        if not graph.neighbours[a] >> b & 1:
+            continue
+        x, y = (a, b) if rng.random() < 0.5 else (b, a)
+        graph.orient(x, y)
+        graph.close(graph.affected(x, y))
+    return graph.parents
 
 
 def consistent_extension(parents: Sequence[int], neighbours: Sequence[int]) -> list[int] | None:

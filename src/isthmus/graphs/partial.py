@@ -12,7 +12,12 @@ from isthmus.graphs.bits import bits, transpose
 from isthmus.graphs.dag import DAG
 from isthmus.graphs.names import check_nodes, edges_of, listed, position
 from isthmus.graphs.order import checked_order
-from isthmus.graphs.orientation import Mixed, consistent_extension, extensions
+from isthmus.graphs.orientation import (
+    Mixed,
+    consistent_extension,
+    extensions,
+    random_extension,
+)
 from isthmus.graphs.undirected import UndirectedGraph
 
 if TYPE_CHECKING:
@@ -155,6 +160,17 @@ class PartialGraph(ABC):
         graph.close()
         for parents in extensions(graph):
             yield DAG.from_masks(self._nodes, parents)
+
+    def random_dag(self, rng: np.random.Generator) -> DAG:
+        """Return a random consistent extension; see `to_dag`.
+
+        Undirected edges get their directions one after the other, each with the same chance as far
+        as there is a choice left. Every extension can be drawn, some more often than others.
+        """
+        self.to_dag()
+        graph = Mixed(self._parents, self._neighbours)
+        graph.close()
+        return DAG.from_masks(self._nodes, random_extension(graph, rng))
 
     def reorder(self, nodes: Iterable[str]) -> Self:
         """Return the same graph with its nodes in another order."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias, final
+from typing import TYPE_CHECKING, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +13,17 @@ from numpy.typing import NDArray
 from isthmus.errors import ArgumentError, DataError
 from isthmus.graphs import CPDAG, DAG
 from isthmus.graphs.names import check_nodes
+from isthmus.results.disclosure import Disclosure
 from isthmus.results.features import Feature, Graphs, descendants, markov_blankets
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 AnyFeature: TypeAlias = Feature | Callable[[DAG], float]
 _CHUNK = 4_000_000
 """Entries of the adjacency matrices that are unpacked at a time."""
+_ROUNDING = 1e-9
+"""Sums of weights that differ by less are equal."""
 
 
 @final
@@ -36,6 +42,10 @@ class Ensemble:
         Weight of each graph. The weights add up to one.
     log_scores
         Logarithm of score times prior of each graph, up to a constant; None if not known.
+    notes
+        How the graphs were made, and warnings.
+    disclosure
+        The data that were released.
 
     Examples
     --------
@@ -53,6 +63,8 @@ class Ensemble:
     parents: NDArray[np.uint64]
     weights: NDArray[np.float64]
     log_scores: NDArray[np.float64] | None = None
+    notes: tuple[str, ...] = ()
+    disclosure: Disclosure = Disclosure.none()
 
     def __post_init__(self) -> None:
         names, _ = check_nodes(self.nodes)
@@ -76,7 +88,14 @@ class Ensemble:
         object.__setattr__(self, "weights", self.weights / total)
 
     @classmethod
-    def from_dags(cls, dags: Sequence[DAG], weights: Sequence[float] | None = None) -> Ensemble:
+    def from_dags(
+        cls,
+        dags: Sequence[DAG],
+        weights: Sequence[float] | None = None,
+        *,
+        notes: tuple[str, ...] = (),
+        disclosure: Disclosure = Disclosure.none(),
+    ) -> Ensemble:
         """Collect graphs over the same nodes; equal graphs are joined.
 
         Parameters
@@ -85,6 +104,8 @@ class Ensemble:
             One graph at least.
         weights
             Weight of each graph; by default all count the same.
+        notes, disclosure
+            As for the class.
         """
         if not dags:
             raise ArgumentError("An ensemble needs one graph at least; none was given.")
@@ -105,6 +126,8 @@ class Ensemble:
             nodes,
             np.array(masks, np.uint64).reshape(len(joined), len(nodes), words),
             np.array(list(joined.values())),
+            notes=notes,
+            disclosure=disclosure,
         )
 
     def __len__(self) -> int:
@@ -125,6 +148,23 @@ class Ensemble:
     def edge_probabilities(self) -> NDArray[np.float64]:
         """Return the probability of each edge ``[from, to]``, in the order of `nodes`."""
         return self._average(lambda graphs: graphs)
+
+    def adjacency_probabilities(self) -> NDArray[np.float64]:
+        """Return the probability that two nodes have an edge, in either direction.
+
+        The matrix is symmetric.
+        """
+        edges = self.edge_probabilities()
+        return np.minimum(edges + edges.T, 1.0)
+
+    def direction_probabilities(self) -> NDArray[np.float64]:
+        """Return the probability that an edge has the direction ``[from, to]``, if there is one.
+
+        It is 0 in both directions for nodes that are adjacent in none of the graphs.
+        """
+        edges = self.edge_probabilities()
+        either = edges + edges.T
+        return np.divide(edges, either, out=np.zeros_like(edges), where=either > 0)
 
     def path_probabilities(self) -> NDArray[np.float64]:
         """Return the probability that there is a directed path ``[from, to]``.
@@ -183,6 +223,36 @@ class Ensemble:
         """
         return dag_above(self.nodes, self.edge_probabilities(), threshold)
 
+    def threshold(self) -> float:
+        """Estimate above which adjacency probability an edge is significant.
+
+        If the data were unlimited, all probabilities would be 0 or 1. The estimate of Scutari and
+        Nagarajan (2013) is the quantile of the observed probabilities at which their distribution
+        function comes closest, in the L1 norm, to such a step function. This is always the largest
+        observed probability that does not exceed one half, or 0 if there is none.
+        """
+        d = len(self.nodes)
+        seen = self.adjacency_probabilities()[np.triu_indices(d, 1)]
+        # The integral of |F(x) - t| over [0, 1] is least at the median of F, which is F(1/2).
+        return float(seen[seen <= 0.5 + _ROUNDING].max(initial=0.0))
+
+    def averaged_graph(self, threshold: float | None = None) -> DAG:
+        """Return the graph of all edges whose adjacency probability is above a threshold.
+
+        Each edge gets its more probable direction, the clearest directions first, unless that
+        would close a cycle.
+
+        Parameters
+        ----------
+        threshold
+            Between 0 and 1; by default estimated from the probabilities, see `threshold`.
+        """
+        limit = self.threshold() if threshold is None else _checked(threshold)
+        either, edges = self.adjacency_probabilities(), self.edge_probabilities()
+        # Both directions of an edge are ranked, so that one of them is always possible.
+        clear = np.where(either > limit, (2.0 + edges - edges.T) / 4.0, 0.0)
+        return dag_above(self.nodes, clear, 0.0)
+
     @cached_property
     def cpdags(self) -> tuple[CPDAG, ...]:
         """The Markov equivalence class of each graph, in the order of `weights`."""
@@ -214,6 +284,12 @@ class Ensemble:
         """The number of equally weighted graphs that would be as diverse: ``1 / sum(w ** 2)``."""
         return float(1.0 / np.square(self.weights).sum())
 
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the probabilities of all edges as a coloured matrix."""
+        from isthmus.plots import plot_edge_probabilities
+
+        return plot_edge_probabilities(self.nodes, self.edge_probabilities(), ax=ax)
+
     def _average(self, of: Callable[[Graphs], Graphs]) -> NDArray[np.float64]:
         d = len(self.nodes)
         total = np.zeros(d * d)
@@ -232,6 +308,15 @@ class Ensemble:
     def __repr__(self) -> str:
         return f"Ensemble({len(self)} distinct graphs of {len(self.nodes)} nodes)"
 
+    def __str__(self) -> str:
+        either = self.adjacency_probabilities()[np.triu_indices(len(self.nodes), 1)]
+        unsure = int(((either > 0.05) & (either < 0.95)).sum())
+        lines = (
+            f"{len(self)} distinct graphs of {len(self.nodes)} variables",
+            f"{either.sum():.1f} edges expected; {unsure} with a probability between 0.05 and 0.95",
+        )
+        return "\n".join((*lines, *self.notes))
+
 
 def unpack(parents: NDArray[np.uint64]) -> Graphs:
     """Return adjacency matrices ``[graph, from, to]`` of graphs given as bits."""
@@ -243,10 +328,15 @@ def unpack(parents: NDArray[np.uint64]) -> Graphs:
     return flags.transpose(0, 2, 1).astype(np.bool_)
 
 
-def dag_above(nodes: Sequence[str], probabilities: NDArray[np.float64], threshold: float) -> DAG:
-    """Return the graph of the edges with a probability above a threshold, without cycles."""
+def _checked(threshold: float) -> float:
     if not 0.0 <= threshold <= 1.0:
         raise ArgumentError(f"threshold must be between 0 and 1; {threshold!r} was given.")
+    return threshold
+
+
+def dag_above(nodes: Sequence[str], probabilities: NDArray[np.float64], threshold: float) -> DAG:
+    """Return the graph of the edges with a probability above a threshold, without cycles."""
+    _checked(threshold)
     d = len(nodes)
     below = [0] * d  # descendants of each node, and the node itself
     for v in range(d):

@@ -38,7 +38,7 @@ class Progress:
     text
         A phrase that says what the run is doing.
     score
-        Best value of the objective so far.
+        Best value of the objective so far; NaN if there is none to tell.
     seconds
         Wall-clock time since the start.
     done

@@ -1,0 +1,279 @@
+"""How sure a learned graph is, by learning it again from resampled rows."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from isthmus.compose.arguments import (
+    AnyScore,
+    AnySearch,
+    check_count,
+    check_jobs,
+    check_progress,
+    check_seed,
+    check_time_limit,
+)
+from isthmus.compose.defaults import choose_search
+from isthmus.compose.prepare import Problem, prepare, require_capability
+from isthmus.compose.progress import reporter_for
+from isthmus.errors import MismatchError, MissingExtraError, NoDrawsError
+from isthmus.graphs import DAG, Knowledge
+from isthmus.results import Ensemble
+from isthmus.runs import Progress
+from isthmus.statistics import Counts, Kind, Moments, Rows, Statistic
+from isthmus.statistics.coded import CodedRows
+from isthmus.types import Floats
+
+_POLL = 0.05
+"""Seconds between two looks at the clock, while threads work."""
+_REPORT_INTERVAL = 0.2
+
+
+def bootstrap(
+    data: object,
+    *,
+    score: AnyScore | None = None,
+    search: AnySearch | None = None,
+    replicates: int = 200,
+    knowledge: Knowledge | None = None,
+    kinds: Mapping[str, Kind | str] | None = None,
+    seed: int = 0,
+    jobs: int | None = -1,
+    time_limit: float | None = None,
+    progress: bool | Callable[[Progress], None] | None = None,
+) -> Ensemble:
+    """Learn a graph from each of many tables whose rows are drawn with replacement.
+
+    The share of the replicates that have an edge says how much it depends on the rows that
+    happened to be seen (Friedman, Goldszmidt and Wyner 1999). If the score gives equivalent graphs
+    the same value, each replicate is represented by a random member of its equivalence class, so
+    that a direction that the data do not determine is counted about half of the time.
+
+    Parameters
+    ----------
+    data
+        As for :func:`~isthmus.learn`. Discrete tables may also be in an engine, or be given as
+        counts of everything: they are resampled from their counts. Other tables need their rows.
+    score, search
+        As for :func:`~isthmus.learn`: by default chosen from the columns. All replicates use the
+        same.
+    replicates
+        Number of resampled tables.
+    knowledge
+        Required and forbidden edges, and tiers.
+    kinds
+        How to read some columns.
+    seed
+        Random seed. The same seed gives the same ensemble, whatever `jobs` is.
+    jobs
+        Number of threads; -1 for one per core. None distributes the replicates over processes as
+        joblib is configured (extra ``[parallel]``), for example over a Ray or Dask cluster.
+    time_limit
+        Stop after this many seconds and return the replicates that are finished. It does not apply
+        to processes.
+    progress
+        As for :func:`~isthmus.learn`.
+
+    Returns
+    -------
+    Ensemble
+        The graphs with the share of replicates in which they were found: probabilities of edges,
+        directions, paths and Markov blankets, and an averaged graph. Ctrl-C returns the replicates
+        that are finished.
+
+    Raises
+    ------
+    MismatchError
+        If the source has neither rows nor counts to draw from.
+    NoDrawsError
+        If the time limit ends before the first replicate is finished.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import isthmus as ist
+    >>> rng = np.random.default_rng(0)
+    >>> a = rng.normal(size=200)
+    >>> table = {"a": a, "b": a + rng.normal(size=200), "c": rng.normal(size=200)}
+    >>> ensemble = ist.bootstrap(table, replicates=50)
+    >>> ensemble.adjacency_probabilities()[0, 1]
+    1.0
+    """
+    seed, time_limit = check_seed(seed), check_time_limit(time_limit)
+    check_count(replicates, "replicates", least=1, optional=False)
+    check_progress(progress)
+    threads = check_jobs(jobs)
+    begin = time.monotonic()
+    problem = prepare(data, score=score, search=search, knowledge=knowledge, kinds=kinds)
+    if search is None:
+        search, reason = choose_search(problem.schema, problem.score, problem.objective)
+    else:
+        reason = "as requested"
+    require_capability(problem.score, problem.objective.capabilities, search.accepts, search)
+    plan = _Replicates(problem, _Drawing.of(problem), search, seed)
+    if threads is None:
+        dags = _in_processes(plan, replicates)
+    else:
+        end = None if time_limit is None else begin + problem.waited + time_limit
+        with reporter_for(progress) as report:
+            dags = _in_threads(plan, replicates, threads, end, report)
+    notes = [f"Score {problem.score!r} ({problem.score_reason}); search {search!r} ({reason})."]
+    if len(dags) < replicates:
+        notes.append(f"It was stopped after {len(dags)} of {replicates} replicates.")
+    return Ensemble.from_dags(dags, notes=tuple(notes), disclosure=problem.source.disclosure())
+
+
+@final
+@dataclass(frozen=True)
+class _Drawing:
+    """The rows to draw from: coded rows with counts, or an array with one column per variable."""
+
+    statistics: Statistic
+    rows: CodedRows | Floats
+
+    @classmethod
+    def of(cls, problem: Problem) -> _Drawing:
+        statistics = problem.statistics
+        if isinstance(statistics, Counts) and statistics.joint is not None:
+            return cls(statistics, statistics.joint)
+        if isinstance(statistics, Rows):
+            return cls(statistics, statistics.values)
+        if isinstance(statistics, Moments):
+            try:
+                return cls(statistics, problem.source.rows())
+            except MismatchError as refusal:
+                raise MismatchError(
+                    f"The bootstrap draws rows, and there are none here. {refusal} Or call "
+                    "sample(data): the posterior over graphs needs the statistics only."
+                ) from refusal
+        raise MismatchError(
+            f"The bootstrap draws rows, and {statistics!r} has none to draw from. Give the table "
+            "itself, or counts(Plan.everything())."
+        )
+
+    def draw(self, rng: np.random.Generator) -> Statistic:
+        """Return the statistics of as many rows, drawn with replacement."""
+        n, statistics = self.statistics.n, self.statistics
+        if isinstance(self.rows, CodedRows):
+            assert isinstance(statistics, Counts)
+            return Counts.from_rows(
+                statistics.schema, _redrawn(self.rows, n, rng), regime=statistics.regime
+            )
+        if isinstance(statistics, Rows):
+            return Rows(statistics.schema, self.rows[rng.integers(n, size=n)])
+        weights = np.bincount(rng.integers(n, size=n), minlength=n)
+        seen = weights > 0
+        return Moments.from_array(statistics.schema, self.rows[seen], weights=weights[seen])
+
+
+def _redrawn(rows: CodedRows, n: int, rng: np.random.Generator) -> CodedRows:
+    if rows.weights is None:
+        # Repeated rows without weights: the compiled core counts them several times faster.
+        return CodedRows(np.take(rows.codes, np.sort(rng.integers(n, size=n)), axis=1))
+    weights = rng.multinomial(n, rows.weights / n)
+    return CodedRows(rows.codes, weights).nonzero()
+
+
+@final
+class _Replicates:
+    """Learns one replicate after the other; each has a seed of its own."""
+
+    def __init__(self, problem: Problem, drawing: _Drawing, search: AnySearch, seed: int) -> None:
+        self._score = problem.score
+        self._knowledge = problem.knowledge
+        self._bound = problem.constraints
+        self._drawing = drawing
+        self._search = search
+        self._seed = seed
+        self.name = f"bootstrap of {type(search).__name__}"
+
+    def learn(self, number: int, stopped: Callable[[], bool] = lambda: False) -> DAG | None:
+        """Learn one graph; None if it was stopped."""
+        rng = np.random.default_rng((self._seed, number))
+        objective = self._score.bind(self._drawing.draw(rng))
+        if stopped():
+            return None
+        run = self._search.begin(objective, self._bound, rng)
+        while not run.step():
+            if stopped():
+                return None
+        dag = DAG.from_parents(objective.nodes, run.best().parents)
+        if not objective.equivalent:
+            return dag
+        free = self._knowledge == Knowledge()
+        return (dag.cpdag() if free else dag.cpdag(self._knowledge)).random_dag(rng)
+
+
+def _in_threads(
+    plan: _Replicates,
+    replicates: int,
+    threads: int,
+    end: float | None,
+    report: Callable[[Progress], None] | None,
+) -> list[DAG]:
+    """Learn in threads, which share the rows; the compiled core lets them run side by side."""
+    begin = told = time.monotonic()
+    stop = threading.Event()
+    interrupted = False
+    with ThreadPoolExecutor(min(threads, replicates)) as pool:
+        tasks = [pool.submit(plan.learn, i, stop.is_set) for i in range(replicates)]
+        try:
+            while True:
+                done, left = wait(tasks, timeout=_POLL, return_when=FIRST_EXCEPTION)
+                now = time.monotonic()
+                if not left or _failed(done) or (end is not None and now >= end):
+                    break
+                if report is not None and now - told >= _REPORT_INTERVAL:
+                    told = now
+                    share = len(done) / replicates
+                    text = f"{len(done)} of {replicates} replicates"
+                    report(Progress(plan.name, text, float("nan"), now - begin, share))
+        except KeyboardInterrupt:
+            interrupted = True
+        finally:
+            stop.set()
+            pool.shutdown(wait=True, cancel_futures=True)
+    dags = _finished(tasks)
+    if dags:
+        return dags
+    if interrupted:
+        raise KeyboardInterrupt
+    raise NoDrawsError(
+        "The bootstrap was stopped by the time limit before its first replicate was finished. "
+        "Allow more time, or name a quicker search."
+    )
+
+
+def _failed(tasks: set[Future[DAG | None]]) -> bool:
+    return any(task.exception() is not None for task in tasks)
+
+
+def _finished(tasks: Sequence[Future[DAG | None]]) -> list[DAG]:
+    """Return the graphs of the finished tasks; raise what a task raised."""
+    results = [task.result() for task in tasks if not task.cancelled()]
+    return [dag for dag in results if dag is not None]
+
+
+def _in_processes(plan: _Replicates, replicates: int) -> list[DAG]:
+    """Learn in processes, as joblib is configured."""
+    try:
+        from joblib import Parallel, delayed
+    except ImportError:
+        raise MissingExtraError("joblib", "parallel", "Work in several processes") from None
+    size = max(1, replicates // (4 * (os.cpu_count() or 1)))
+    parts = [range(i, min(i + size, replicates)) for i in range(0, replicates, size)]
+    found: list[list[DAG]] = Parallel(n_jobs=None)(delayed(_part)(plan, part) for part in parts)
+    return [dag for part in found for dag in part]
+
+
+def _part(plan: _Replicates, numbers: range) -> list[DAG]:
+    dags = [plan.learn(number) for number in numbers]
+    return [dag for dag in dags if dag is not None]
