@@ -75,11 +75,14 @@ class AbortedError(FederationError):
     ----------
     silent
         Names of the sites that did not answer.
+    reason
+        A short name of what happened, for programs; empty where there is only one way to end.
     """
 
-    def __init__(self, message: str, *, silent: tuple[str, ...] = ()) -> None:
+    def __init__(self, message: str, *, silent: tuple[str, ...] = (), reason: str = "") -> None:
         super().__init__(message)
         self.silent = silent
+        self.reason = reason
 
 
 class StudyError(FederationError, ValueError):

@@ -208,7 +208,8 @@ def _draft(options: argparse.Namespace) -> ExitCode:
     host = (options.home / "host").read_text(encoding="utf-8")
     folder = Folder(options.study)
     address = options.address or f"{host}:{PORT}"
-    folder.write(study, cards, (options.home / "ca.crt").read_bytes(), address)
+    folder.write(study, cards)
+    folder.write_coordinator((options.home / "ca.crt").read_bytes(), address)
     folder.sign(study.sign(author))
     say(described(study))
     say(f"Send the folder {options.study} to the sites, which read study.toml and sign it.")

@@ -6,6 +6,7 @@ which does not depend on these certificates.
 
 from __future__ import annotations
 
+import hashlib
 import ipaddress
 import os
 from collections.abc import Sequence
@@ -13,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
+from isthmus.errors import FormatError
 from isthmus.parties.identity import require
 
 if TYPE_CHECKING:
@@ -116,6 +118,46 @@ class Authority:
             .sign(self._key, SHA384())
         )
         return made.public_bytes(Encoding.PEM), _pem(key)
+
+
+def own_certificate(name: str, *, days: int = 825) -> tuple[bytes, bytes]:
+    """Return a certificate that signs itself, and its private key.
+
+    Another party trusts this certificate alone, because a study names its fingerprint.
+    """
+    from cryptography import x509
+    from cryptography.hazmat.primitives.hashes import SHA384
+    from cryptography.hazmat.primitives.serialization import Encoding
+
+    require()
+    key = _new_key()
+    now = datetime.now(UTC)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(_named(name))
+        .issuer_name(_named(name))
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - CLOCKS)
+        .not_valid_after(now + days * DAY)
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .sign(key, SHA384())
+    )
+    return made.public_bytes(Encoding.PEM), _pem(key)
+
+
+def fingerprint(certificate: bytes | str) -> str:
+    """Return the SHA-256 of a certificate in PEM format, as a study names it."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives.serialization import Encoding
+
+    require()
+    text = certificate.encode() if isinstance(certificate, str) else certificate
+    try:
+        made = x509.load_pem_x509_certificate(text)
+    except ValueError as error:
+        raise FormatError("This is not a certificate in PEM format.") from error
+    return "sha256:" + hashlib.sha256(made.public_bytes(Encoding.DER)).hexdigest()
 
 
 def node_key() -> tuple[bytes, bytes]:

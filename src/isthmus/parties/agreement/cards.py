@@ -16,6 +16,9 @@ from isthmus.parties.agreement.toml import Reader, document
 from isthmus.parties.identity import key_bytes, key_text
 
 FORMAT = "isthmus-card/1"
+REACHED_BY = ("node", "certificate", "address")
+"""How the transport reaches and identifies a site."""
+
 SHARED_FILE_NAME = re.compile(r"[A-Za-z0-9._-]*[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
@@ -29,11 +32,19 @@ class Card:
     member
         Name, organisation and public key.
     node
-        The public key by which the transport identifies the site, in OpenSSH format.
+        The public key by which Flower identifies the site, in OpenSSH format; empty for a party
+        of a protocol that does not use Flower.
+    certificate
+        The certificate with which the party connects to another party directly, in PEM format;
+        empty if it never does.
+    address
+        Host and port under which the other party reaches it.
     """
 
     member: Member
-    node: str
+    node: str = ""
+    certificate: str = ""
+    address: str = ""
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Card:
@@ -42,20 +53,24 @@ class Card:
         if top.take("format", str) != FORMAT:
             top.problems.append(f"format must be {FORMAT!r}")
         name, organisation = top.take("name", str), top.take("organisation", str)
-        key, node = top.convert("key", key_bytes), top.take("node", str)
+        key = top.convert("key", key_bytes)
+        rest = [top.take(name, str, "") for name in REACHED_BY]
+        if not any(rest):
+            top.problems.append(f"one of {list(REACHED_BY)} is needed")
         top.finish()
         assert key is not None
-        return cls(Member(name, organisation, key), node)
+        return cls(Member(name, organisation, key), *rest)
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write a TOML file."""
+        reached = {name: getattr(self, name) for name in REACHED_BY}
         text = document(
             {
                 "format": FORMAT,
                 "name": self.member.name,
                 "organisation": self.member.organisation,
                 "key": key_text(self.member.key),
-                "node": self.node,
+                **{name: value for name, value in reached.items() if value},
             },
             {},
         )
@@ -69,8 +84,8 @@ class Folder:
     Parameters
     ----------
     path
-        The folder, with ``study.toml``, one ``NAME.signature`` per signature, ``ca.crt``,
-        ``connect.toml``, and the ``cards`` of the sites.
+        The folder, with ``study.toml``, one ``NAME.signature`` per signature, the ``cards`` of the
+        sites, and, if there is a coordinator, ``ca.crt`` and ``connect.toml``.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -119,12 +134,15 @@ class Folder:
         top.finish()
         return address
 
-    def write(self, study: Study, cards: list[Card], authority: bytes, address: str) -> None:
-        """Create the folder with everything except the signatures."""
+    def write(self, study: Study, cards: list[Card]) -> None:
+        """Create the folder with everything except the signatures and the coordinator."""
         (self.path / "cards").mkdir(parents=True)
         study.write(self.path / "study.toml")
         for i, card in enumerate(cards):
             card.write(self.path / "cards" / f"{i:03}.toml")
+
+    def write_coordinator(self, authority: bytes, address: str) -> None:
+        """Add how the sites reach the coordinator."""
         self.authority.write_bytes(authority)
         text = document({"address": address}, {})
         (self.path / "connect.toml").write_text(text, encoding="utf-8")

@@ -27,11 +27,14 @@ class Protocol(ABC):
         Smallest number of parties, and of organisations behind them, that the protocol protects.
     events
         The ledger entries that it writes.
+    has_coordinator
+        Whether someone beside the parties asks them and learns the results.
     """
 
     name: ClassVar[str]
     minimum_parties: ClassVar[int]
     events: ClassVar[tuple[Event, ...]]
+    has_coordinator: ClassVar[bool] = True
 
     @classmethod
     @abstractmethod
@@ -45,6 +48,10 @@ class Protocol(ABC):
     @abstractmethod
     def problems(self, roster: Roster) -> list[str]:
         """Return a phrase for each reason why these parties cannot use the protocol."""
+
+    def variable_problems(self, names: tuple[str, ...]) -> list[str]:
+        """Return a phrase for each reason why the protocol cannot use these variables."""
+        return []
 
     @abstractmethod
     def describe(self, roster: Roster) -> str:

@@ -42,12 +42,12 @@ class Roster:
     members
         The parties, in the order of the study.
     coordinator
-        The Ed25519 public key of the coordinator.
+        The Ed25519 public key of the coordinator; ``None`` if the protocol has none.
     """
 
     study: bytes
     members: tuple[Member, ...]
-    coordinator: bytes
+    coordinator: bytes | None
 
     def __post_init__(self) -> None:
         problems = [
@@ -56,7 +56,8 @@ class Roster:
             if len({getattr(m, field) for m in self.members}) != len(self.members)
         ]
         keys = [m.key for m in self.members]
-        if any(len(key) != KEY for key in (*keys, self.coordinator, self.study)):
+        others = [self.study] if self.coordinator is None else [self.coordinator, self.study]
+        if any(len(key) != KEY for key in (*keys, *others)):
             problems.append("keys and the hash of the study must have 32 bytes")
         if self.coordinator in keys:
             problems.append("the coordinator must not use the key of a site")

@@ -41,7 +41,7 @@ class Study:
     title, purpose
         For people.
     author, coordinator
-        Public keys of the author and of the coordinator.
+        Public keys of the author and of the coordinator, if the protocol has one.
     members
         The parties, with their organisations and public keys.
     schema
@@ -66,7 +66,7 @@ class Study:
     title: str
     purpose: str
     author: bytes
-    coordinator: bytes
+    coordinator: bytes | None
     members: tuple[Member, ...]
     schema: Schema
     bounds: Mapping[str, tuple[float, float]]
@@ -108,8 +108,10 @@ class Study:
         if top.take("format", str) != FORMAT:
             top.problems.append(f"format must be {FORMAT!r} (or {FORMAT_1!r})")
         title, purpose = top.take("title", str), top.take("purpose", str)
-        author, coordinator = (top.convert(key, key_bytes) for key in ("author", "coordinator"))
+        author = top.convert("author", key_bytes)
         protocol = _protocol(top.table("protocol"))
+        coordinated = protocol is None or protocol.has_coordinator
+        coordinator = top.convert("coordinator", key_bytes) if coordinated else None
         requests = top.strings("requests", request_names(protocol.name) if protocol else None)
         plan = _plan(top)
         rounds = top.integer("rounds", 1)
@@ -122,7 +124,6 @@ class Study:
         top.finish()
         assert schema is not None
         assert author is not None
-        assert coordinator is not None
         assert protocol is not None
         study = cls(
             data,
@@ -150,7 +151,7 @@ class Study:
         *,
         purpose: str,
         author: bytes,
-        coordinator: bytes,
+        coordinator: bytes | None = None,
         members: Sequence[Member],
         schema: Schema,
         bounds: Mapping[str, tuple[float, float]],
@@ -172,7 +173,7 @@ class Study:
             "title": title,
             "purpose": purpose,
             "author": key_text(author),
-            "coordinator": key_text(coordinator),
+            **({} if coordinator is None else {"coordinator": key_text(coordinator)}),
             "requests": list(requests),
             "rounds": rounds,
             "expires": expires.astimezone(UTC).replace(microsecond=0),
@@ -234,6 +235,7 @@ def _require_parties(study: Study) -> None:
                 f"least {least}"
             )
     problems += study.protocol.problems(study.roster)
+    problems += study.protocol.variable_problems(study.schema.names)
     if problems:
         raise StudyError("The study cannot be used: " + "; ".join(problems) + ".")
 

@@ -103,11 +103,14 @@ class SiteRules:
                 broken.append(f"the policy allows {limit} {name} per year")
         return broken
 
+    def row_violations(self, rows: int) -> list[str]:
+        """Return a phrase if the policy does not allow results of so few rows."""
+        least = self._policy.minimum_cohort
+        return [f"fewer than {least} rows"] if rows < least else []
+
     def cohort_violations(self, statistic: Statistic) -> list[str]:
         """Return a phrase for each rule on cohorts and cells that a site's statistic breaks."""
-        broken = []
-        if statistic.n < self._policy.minimum_cohort:
-            broken.append(f"fewer than {self._policy.minimum_cohort} rows")
+        broken = self.row_violations(statistic.n)
         smallest = smallest_cell(statistic)
         if smallest is not None and smallest < self._policy.minimum_cell:
             broken.append(f"a non-empty cell has fewer than {self._policy.minimum_cell} rows")

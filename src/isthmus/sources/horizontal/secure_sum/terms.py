@@ -38,6 +38,8 @@ class Terms:
         if self.threshold == 0:
             object.__setattr__(self, "threshold", default_threshold(len(self.roster)))
         broken = problems(self.roster, self.threshold, self.organisations)
+        if self.roster.coordinator is None:
+            broken.append("there is no coordinator")
         if broken:
             raise StudyError("These sites cannot form secure sums: " + "; ".join(broken) + ".")
 
@@ -54,6 +56,7 @@ class Terms:
     @property
     def coordinator(self) -> bytes:
         """The public key of the coordinator."""
+        assert self.roster.coordinator is not None
         return self.roster.coordinator
 
     @cached_property

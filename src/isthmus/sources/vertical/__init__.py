@@ -1,0 +1,1 @@
+"""Two parties with different columns of the same people."""

@@ -1,0 +1,88 @@
+"""The connection of the two engines: brpc with mutual TLS and pinned certificates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, final
+
+from isthmus.errors import AbortedError, MissingExtraError
+
+if TYPE_CHECKING:
+    from spu.libspu.link import Context
+
+CONNECT_SECONDS = 30
+
+
+@final
+@dataclass(frozen=True)
+class LinkOptions:
+    """How to connect to the engine of the other party.
+
+    Attributes
+    ----------
+    session
+        Name of the connection, the same at both parties.
+    rank
+        Position of this party in the study: 0 or 1.
+    addresses
+        Host and port of both parties: where this one listens, and where the other is reached.
+    certificate, key
+        Files with the certificate and private key of this party.
+    trusted
+        File with the one certificate that the other party must have.
+    patience
+        Seconds to wait for a message of the other engine.
+    """
+
+    session: str
+    rank: int
+    addresses: tuple[str, str]
+    certificate: Path
+    key: Path
+    trusted: Path
+    patience: float
+
+
+def require_spu() -> None:
+    """Raise `MissingExtraError` if SPU is not installed."""
+    try:
+        import spu  # noqa: F401
+    except ImportError as error:
+        raise MissingExtraError("spu", "vertical", "A study of two parties") from error
+
+
+def connect(options: LinkOptions) -> Context:
+    """Connect to the engine of the other party, or raise `AbortedError` after half a minute."""
+    require_spu()
+    from spu.libspu import link
+
+    description = link.Desc()
+    description.id = options.session
+    for i, address in enumerate(options.addresses):
+        description.add_party(f"party {i}", address)
+    description.recv_timeout_ms = int(1000 * options.patience)
+    description.http_timeout_ms = int(1000 * options.patience)
+    description.connect_retry_interval_ms = 1000
+    description.connect_retry_times = CONNECT_SECONDS
+    description.enable_ssl = True
+    for side in (description.client_ssl_opts, description.server_ssl_opts):
+        _pin(side, options)
+    try:
+        return link.create_brpc(description, options.rank)
+    except RuntimeError as error:
+        other = options.addresses[1 - options.rank]
+        raise AbortedError(
+            f"The engine of the other party does not answer at {other} within "
+            f"{CONNECT_SECONDS} seconds, or its certificate is not the one that the study "
+            "names. Check address, firewall and certificate.",
+            reason="no engine",
+        ) from error
+
+
+def _pin(side: Any, options: LinkOptions) -> None:
+    """Trust exactly one certificate: it is its own authority, and may not sign others."""
+    side.cert.certificate_path = str(options.certificate)
+    side.cert.private_key_path = str(options.key)
+    side.verify.ca_file_path = str(options.trusted)
+    side.verify.verify_depth = 1

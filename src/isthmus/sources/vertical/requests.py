@@ -1,0 +1,103 @@
+"""What two parties may compute together."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self, final
+
+from isthmus.parties.agreement.study import Study
+from isthmus.parties.requests import Request, register_request
+from isthmus.sources.vertical.protocol import NAME, two_parties
+from isthmus.statistics import Kind
+
+
+@dataclass(frozen=True)
+class TwoPartyRequest(Request):
+    """A computation of two parties. Everything about it is in the study."""
+
+    names: tuple[str, ...]
+
+    protocol: ClassVar[str] = NAME
+    kind: ClassVar[Kind]
+
+    @classmethod
+    def of(cls, study: Study) -> Self:
+        """Return the request as the study allows it."""
+        return cls(two_parties(study.protocol).order)
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        return self.names
+
+    def violations(self, study: Study) -> list[str]:
+        broken = []
+        if self.names != two_parties(study.protocol).order:
+            broken.append("the variables are not in the order of the study")
+        others = [n for n in study.schema.names if study.schema[n].kind is not self.kind]
+        if others:
+            broken.append(
+                f"{self.name} needs {self.kind.value} variables; {others[:10]} are of another kind"
+            )
+        return broken
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> Self:
+        return cls(tuple(map(str, plain[cls.name])))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {self.name: list(self.names)}
+
+    @abstractmethod
+    def __str__(self) -> str:
+        """Describe in one phrase what is computed and what of it is revealed."""
+
+
+@final
+@register_request
+@dataclass(frozen=True)
+class PrivateK2(TwoPartyRequest):
+    """Greedy search for the parents of each variable (Wright and Yang 2004)."""
+
+    name: ClassVar[str] = "private k2"
+    kind: ClassVar[Kind] = Kind.DISCRETE
+
+    def __str__(self) -> str:
+        return (
+            f"network of {len(self.names)} variables by private K2; revealed are the parents of "
+            "each variable, in the order in which they were added"
+        )
+
+
+@final
+@register_request
+@dataclass(frozen=True)
+class StructureOnly(TwoPartyRequest):
+    """The best parents of each variable among all allowed sets."""
+
+    name: ClassVar[str] = "structure only"
+    kind: ClassVar[Kind] = Kind.DISCRETE
+
+    def __str__(self) -> str:
+        return (
+            f"network of {len(self.names)} variables with the best parents of each; revealed is "
+            "the network and nothing else"
+        )
+
+
+@final
+@register_request
+@dataclass(frozen=True)
+class CrossMoments(TwoPartyRequest):
+    """Number of rows, means and covariances over the columns of both parties."""
+
+    name: ClassVar[str] = "cross moments"
+    kind: ClassVar[Kind] = Kind.CONTINUOUS
+    caution: ClassVar[str] = (
+        "cross moments reveal the means and all products of the columns of both parties, "
+        "including those of one party alone"
+    )
+
+    def __str__(self) -> str:
+        return f"means and products of {len(self.names)} variables, revealed to both parties"

@@ -1,0 +1,67 @@
+"""The engines of two processes: pinned certificates, and the people whom both have."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from isthmus.parties.certificates import own_certificate
+from isthmus.parties.transport.supervised_process import free_port
+
+pytest.importorskip("spu")
+
+ROOT = Path(__file__).parents[2]
+
+
+def ends(folder: Path, sides: list[tuple[str, str]], people: list[list[str]]) -> list[Any]:
+    for name in ("bank", "shop", "thief"):
+        certificate, key = own_certificate(name)
+        (folder / f"{name}.crt").write_bytes(certificate)
+        (folder / f"{name}.pem").write_bytes(key)
+    ports = f"{free_port()},{free_port()}"
+    started = [
+        subprocess.Popen(
+            [
+                *(sys.executable, "-m", "tests.processes.link_end", str(folder), str(rank)),
+                *(*sides[rank], ports, ",".join(people[rank])),
+            ],
+            cwd=ROOT,
+            env=os.environ | {"TMPDIR": str(folder), "OMP_NUM_THREADS": "1"},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+        )
+        for rank in (0, 1)
+    ]
+    for process in started:
+        _, errors = process.communicate(timeout=60)
+        assert process.returncode == 0, errors.decode(errors="replace")[-2000:]
+    return [json.loads((folder / f"found{rank}.json").read_text()) for rank in (0, 1)]
+
+
+def test_the_people_of_both(folder: Path) -> None:
+    people = [["d", "b", "x", "a"], ["a", "q", "d", "r", "b"]]
+    sides = [("bank", "shop"), ("shop", "bank")]
+    found = ends(folder, sides, people)
+    (rows, left), (others, also_left) = found
+    assert [people[0][i] for i in rows] == [people[1][i] for i in others] == ["a", "b", "d"]
+    assert left == also_left == []  # no temporary file with hashes is left behind
+
+
+def test_nobody_in_common(folder: Path) -> None:
+    sides = [("bank", "shop"), ("shop", "bank")]
+    assert [f[0] for f in ends(folder, sides, [["a", "b"], ["c"]])] == [[], []]
+
+
+@pytest.mark.parametrize(
+    "sides", [[("bank", "shop"), ("thief", "bank")], [("thief", "shop"), ("shop", "bank")]]
+)
+def test_the_engines_refuse_a_foreign_certificate(
+    folder: Path, sides: list[tuple[str, str]]
+) -> None:
+    assert [f[0] for f in ends(folder, sides, [["a"], ["a"]])] == ["no engine"] * 2
