@@ -465,6 +465,7 @@ SCRIPTS: dict[str, Callable[[], Script]] = {
         *[("step", {"seconds": 0.001, "jobs": 2})] * 3,
         ("draws", {"chain": 0}),
         ("levels", {"chain": 1}),
+        ("edges", {"chain": 1}),
     ],
     "move_probabilities": lambda: [
         (
@@ -485,6 +486,16 @@ SCRIPTS: dict[str, Callable[[], Script]] = {
                 "tables": families(),
                 "space": _native.Space.ORDERS,
                 "labels": np.arange(5, dtype=np.uint32),
+            },
+        )
+    ],
+    "edge_probabilities": lambda: [
+        (
+            "edge_probabilities",
+            {
+                "tables": families(),
+                "space": _native.Space.PARTITIONS,
+                "labels": np.array([0, 1, 0, 2, 1], np.uint32),
             },
         )
     ],

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from itertools import combinations
+from itertools import combinations, permutations
+from typing import Any
 
 import numpy as np
 import pytest
-from tests.kernels.posteriors import Distribution, Weights, distance, members, normalised
+from tests.kernels.posteriors import Distribution, State, Weights, distance, members, normalised
 
 from isthmus.kernels import _native
 from isthmus.kernels.mcmc import FamilyTables, SamplingRun, Space, order_of, partition_of
 from isthmus.kernels.scoring import python_score
+from isthmus.testing import enumerate_dags
+
+Floats = Any
+Families = tuple[tuple[int, ...], ...]
 
 PARTITION_MOVES = {0: "relocate", 1: "swap near", 2: "swap any", 3: "split or merge", 4: "reverse"}
 ORDER_MOVES = {0: "relocate", 1: "swap near", 2: "swap any"}
@@ -142,6 +148,109 @@ def test_sums_equal_brute_force(case: Weights) -> None:
         assert tables.log_sum(node, allowed, wanted) == pytest.approx(expected, abs=slack)
 
 
+def conditional_edges(
+    case: Weights, states: Callable[[Families], Iterable[State]]
+) -> dict[State, Floats]:
+    """Return the edge probabilities [child, parent] given each state, by enumeration of graphs."""
+    logs, edges = defaultdict(list), defaultdict(list)
+    for dag in enumerate_dags([str(v) for v in range(case.d)]):
+        parents = [tuple(sorted(int(p) for p in dag.parents(str(v)))) for v in range(case.d)]
+        log = sum(case.log_weight(v, own) for v, own in enumerate(parents))
+        if not np.isfinite(log):
+            continue
+        for state in states(tuple(parents)):
+            logs[state].append(log)
+            edges[state].append([[u in own for u in range(case.d)] for own in parents])
+    result = {}
+    for state, values in logs.items():
+        weights = np.exp(np.array(values) - max(values))
+        result[state] = np.tensordot(weights / weights.sum(), np.array(edges[state], float), 1)
+    return result
+
+
+def orders_of(parents: Families) -> Iterator[State]:
+    for places in permutations(range(len(parents))):
+        if all(places[p] < places[v] for v, own in enumerate(parents) for p in own):
+            yield places
+
+
+EDGE_CASES = CASES | {
+    "tiers": Weights(4, 10, forbidden=((2, 0), (2, 1), (3, 0), (3, 1)), required=((0, 2),)),
+    "far apart with knowledge": Weights(4, 11, spread=300.0, required=((0, 1),), count=1),
+}
+
+
+@pytest.mark.parametrize("name", EDGE_CASES)
+@pytest.mark.parametrize("space", [Space.PARTITIONS, Space.ORDERS])
+def test_edge_probabilities_given_a_state_equal_brute_force(name: str, space: Space) -> None:
+    case = EDGE_CASES[name]
+    tables = case.tables()
+    if space is Space.PARTITIONS:
+        expected = conditional_edges(case, lambda graph: [tuple(partition_of(graph).tolist())])
+    else:
+        expected = conditional_edges(case, orders_of)
+    assert len(expected) > 1
+    for state, edges in expected.items():
+        labels = np.array(state, np.uint32)
+        given = _native.edge_probabilities(tables.native, space, labels)
+        np.testing.assert_allclose(given, edges, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        Weights(10, 0),
+        Weights(10, 1, spread=40.0, required=((1, 0), (2, 0))),
+        Weights(10, 2, spread=400.0),
+        Weights(10, 3, spread=100.0, count=6, outside=True, max_parents=4),
+    ],
+)
+def test_edge_probabilities_of_larger_tables(case: Weights) -> None:
+    tables = case.tables()
+    rng = np.random.default_rng(case.seed)
+    checked = 0
+    while checked < 8:
+        labels = np.unique(rng.integers(0, 4, case.d), return_inverse=True)[1].astype(np.uint32)
+        expected = [parents_given_partition(case, child, labels) for child in range(case.d)]
+        if any(own is None for own in expected):
+            continue
+        given = _native.edge_probabilities(tables.native, Space.PARTITIONS, labels)
+        np.testing.assert_allclose(given, np.array(expected), rtol=0, atol=1e-10)
+        checked += 1
+
+
+def parents_given_partition(case: Weights, child: int, labels: Floats) -> Floats:
+    """Return the probability of each parent of one node; None if it has no parent set."""
+    before = np.flatnonzero(labels < labels[child]).tolist()
+    logs, sets = [], []
+    for size in range(len(before) + 1):
+        for parents in combinations(before, size):
+            if labels[child] == 0 or any(labels[u] + 1 == labels[child] for u in parents):
+                logs.append(case.log_weight(child, parents))
+                sets.append([u in parents for u in range(case.d)])
+    if max(logs) == -np.inf:
+        return None
+    weights = np.exp(np.array(logs) - max(logs))
+    return weights @ np.array(sets, float) / weights.sum()
+
+
+@pytest.mark.parametrize("space", [Space.PARTITIONS, Space.ORDERS])
+def test_averages_approach_the_posterior_of_edges(space: Space) -> None:
+    case = Weights(4, 2, spread=1.0)
+    run = run_of(case, space=space, draws=8000, warm_up=200)
+    while not run.step(1.0):
+        pass
+    target = case.partitions if space is Space.PARTITIONS else case.orders
+    expected = np.zeros((4, 4))
+    for state, probability in target.items():
+        labels = np.array(state, np.uint32)
+        expected += probability * _native.edge_probabilities(case.tables().native, space, labels).T
+    edges = run.edges()
+    assert edges.shape == (3, 4, 4)
+    np.testing.assert_allclose(edges.mean(axis=0), expected, atol=0.005)
+    assert np.abs(edges[0] - edges[1]).max() > 1e-5
+
+
 def test_tables_are_taken_over_only_for_the_same_families() -> None:
     def score(_child: int, parents: tuple[int, ...]) -> float:
         return -float(len(parents))
@@ -188,6 +297,7 @@ def test_draws_do_not_depend_on_slices_or_threads(space: Space, levels: int) -> 
             pass
         for a, b in zip(run.draws(), quiet.draws(), strict=True):
             np.testing.assert_array_equal(a, b)
+        np.testing.assert_array_equal(run.edges(), quiet.edges())
     graphs, _ = quiet.draws()
     assert not np.array_equal(graphs[0], graphs[1])
 

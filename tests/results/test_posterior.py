@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from isthmus.errors import FormatError
+from isthmus.errors import ArgumentError, FormatError
 from isthmus.graphs import DAG
 from isthmus.results import (
     Disclosure,
@@ -68,6 +68,36 @@ def test_exact_probabilities_come_first() -> None:
     assert p.median_graph().edges == (("ä", "b"),)
     p.edge_probabilities()[0, 1] = 5.0  # a copy
     assert p.probability(edge("ä", "b")) == 0.9
+
+
+def test_averages_over_states_come_before_draws() -> None:
+    edges = np.array([[[0, 0.8, 0], [0, 0, 0.3], [0, 0, 0]], [[0, 0.6, 0], [0, 0, 0.2], [0, 0, 0]]])
+    chains = [[0, 1, 1, 2], [0, 0, 0, 2]]
+    p = posterior(chains, chain_edges=edges)
+    np.testing.assert_allclose(p.edge_probabilities(), edges.mean(axis=0))
+    assert p.probability(edge("b", "c")) == pytest.approx(0.25)
+    assert p.agreement().largest == pytest.approx(0.2)
+    assert p.agreement().edges() == (("ä", "b"), ("b", "c"))
+    weighted = posterior(chains, chain_edges=edges, log_weights=np.log([1.0, 3.0, 1.0]))
+    counts = weighted.ensemble.edge_probabilities()
+    np.testing.assert_array_equal(weighted.edge_probabilities(), counts)
+    assert weighted.agreement().differences[1, 2] == pytest.approx(6 / 8)
+
+
+def test_chains_can_be_selected(tmp_path: Path) -> None:
+    edges = np.random.default_rng(0).random((3, 3, 3))
+    p = posterior([[0, 1, 1, 2], [0, 0, 0, 2], [2, 2, 2, 2]], chain_edges=edges)
+    p.save(tmp_path / "p.npz")
+    some = Posterior.load(tmp_path / "p.npz").select_chains([1, 2])
+    np.testing.assert_array_equal(some.edge_probabilities(), edges[1:].mean(axis=0))
+    np.testing.assert_array_equal(some.trace(), [[-1, -1, -1, -3], [-3] * 4])
+    np.testing.assert_allclose(some.ensemble.weights, [3 / 8, 5 / 8])
+    assert "2 of 3 chains" in some.notes[-1]
+    weighted = posterior([[0, 1], [1, 2]], log_weights=np.log([1.0, 3.0, 1.0])).select_chains([0])
+    np.testing.assert_allclose(weighted.ensemble.weights, [1 / 4, 3 / 4])
+    for bad in ([], [3], [-1]):
+        with pytest.raises(ArgumentError, match="from 0 to 2"):
+            p.select_chains(bad)
 
 
 def test_chains_that_disagree_are_told() -> None:

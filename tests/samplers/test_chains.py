@@ -109,6 +109,8 @@ def test_edges_of_four_nodes(knowledge: BoundKnowledge, levels: int) -> None:
     exact = enumerated(objective, knowledge)
     assert ((exact > 0.05) & (exact < 0.95)).sum() >= 4
     np.testing.assert_allclose(edge_probabilities(draws), exact, atol=0.02)
+    assert draws.chain_edges is not None
+    np.testing.assert_allclose(draws.chain_edges.mean(axis=0), exact, atol=0.008)
 
 
 def test_a_discrete_score() -> None:

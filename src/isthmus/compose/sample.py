@@ -129,6 +129,7 @@ def sample(
         log_weights=result.log_weights,
         exact_edges=result.edge_probabilities,
         exact_paths=result.path_probabilities,
+        chain_edges=result.chain_edges,
         independent=result.independent,
         equivalent=objective.equivalent,
         details=result.details,

@@ -598,6 +598,11 @@ class SamplingRun:
     def levels(self, chain: int) -> tuple[Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]]:
         """Heats, and the share of accepted exchanges between neighbours."""
 
+    def edges(self, chain: int) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C')]:
+        """
+        Edge probabilities given the states since the warm-up, averaged; one row per child.
+        """
+
     @property
     def chains(self) -> int: ...
 
@@ -616,3 +621,6 @@ def graph_probabilities(tables: FamilyTables, space: Space, labels: Annotated[ND
     """
     Graphs that a state draws, and their probabilities; for tests with up to five nodes.
     """
+
+def edge_probabilities(tables: FamilyTables, space: Space, labels: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C')]:
+    """Probability of each edge given a state, one row per child."""

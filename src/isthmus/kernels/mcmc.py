@@ -169,6 +169,15 @@ class SamplingRun:
             np.stack([scores[:least] for _, scores in pairs]),
         )
 
+    def edges(self) -> NDArray[np.float64]:
+        """Return edge probabilities [chain, from, to]: averages over all states after the warm-up.
+
+        Given a state, the probability of each edge is computed exactly, without drawing a graph.
+        Not a number for chains that are still warming up.
+        """
+        rows = [self._run.edges(c) for c in range(self._run.chains)]
+        return np.ascontiguousarray(np.stack(rows).transpose(0, 2, 1))
+
     def levels(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the heats of each chain's levels, and the exchange rates between neighbours."""
         pairs = [self._run.levels(c) for c in range(self._run.chains)]

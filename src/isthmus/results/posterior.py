@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, final
 import numpy as np
 from numpy.typing import NDArray
 
-from isthmus.errors import DataError, MismatchError, MissingExtraError
+from isthmus.errors import ArgumentError, DataError, MismatchError, MissingExtraError
 from isthmus.graphs import CPDAG, DAG
 from isthmus.results.chains import (
     ChainAgreement,
@@ -61,6 +61,10 @@ class Posterior:
     exact_edges, exact_paths
         Probabilities ``[from, to]`` of edges and paths if the sampler knows them better than its
         draws show them; otherwise None.
+    chain_edges
+        Edge probabilities by each chain, of shape (chains, nodes, nodes): averages of the
+        probabilities given each state of the chain, which are more precise than the draws. They are
+        not used with importance weights. None if the sampler has none.
     independent
         Whether the draws are independent, not steps of a Markov chain.
     status
@@ -88,6 +92,7 @@ class Posterior:
     log_weights: NDArray[np.float64] | None = None
     exact_edges: NDArray[np.float64] | None = None
     exact_paths: NDArray[np.float64] | None = None
+    chain_edges: NDArray[np.float64] | None = None
     independent: bool = False
     equivalent: bool = True
     notes: tuple[str, ...] = ()
@@ -121,7 +126,7 @@ class Posterior:
             `edge`, `path` or `in_markov_blanket`, or a function that takes a `DAG` and returns a
             Boolean or a number.
         """
-        for kind, exact in ((edge, self.exact_edges), (path, self.exact_paths)):
+        for kind, exact in ((edge, self._edges), (path, self.exact_paths)):
             if exact is not None and isinstance(feature, kind):
                 a, b = positions(self.nodes, feature.start, feature.end)
                 return float(exact[a, b])
@@ -210,18 +215,54 @@ class Posterior:
 
     def agreement(self) -> ChainAgreement:
         """Compare the edge probabilities of the chains with each other."""
-        d = len(self.nodes)
+        edges = self.edges_by_chain()
+        return ChainAgreement(self.nodes, np.ptp(edges, axis=0))
+
+    def edges_by_chain(self) -> NDArray[np.float64]:
+        """Return the edge probabilities by each chain alone, of shape (chains, nodes, nodes)."""
+        if self.chain_edges is not None and self.log_weights is None:
+            return self.chain_edges.copy()
         weights = np.ones(len(self.ensemble))
         if self.log_weights is not None:
             weights = np.exp(self.log_weights - self.log_weights.max())
-        lowest, highest = np.full((d, d), np.inf), np.full((d, d), -np.inf)
+        estimates = []
         for chain in self.chains:
             counts = np.bincount(chain, minlength=len(self.ensemble)) * weights
             used = np.flatnonzero(counts)
             one = Ensemble(self.nodes, self.ensemble.parents[used], counts[used])
-            estimate = one.edge_probabilities()
-            lowest, highest = np.minimum(lowest, estimate), np.maximum(highest, estimate)
-        return ChainAgreement(self.nodes, highest - lowest)
+            estimates.append(one.edge_probabilities())
+        return np.stack(estimates)
+
+    def select_chains(self, chains: Sequence[int]) -> Posterior:
+        """Return the posterior by some of the chains, such as all but one that is stuck.
+
+        Parameters
+        ----------
+        chains
+            Positions of the chains, from 0 on; one at least.
+        """
+        count = len(self.chains)
+        positions = list(chains)
+        if not positions or any(not 0 <= c < count for c in positions):
+            raise ArgumentError(
+                f"chains must be positions from 0 to {count - 1}; {positions} were given."
+            )
+        kept = self.chains[positions]
+        used, places = np.unique(kept, return_inverse=True)
+        weights = np.bincount(places.ravel()).astype(np.float64)
+        log_weights, log_scores = self.log_weights, self.ensemble.log_scores
+        if log_weights is not None:
+            log_weights = log_weights[used]
+            weights *= np.exp(log_weights - log_weights.max())
+        scores = None if log_scores is None else log_scores[used]
+        return replace(
+            self,
+            ensemble=Ensemble(self.nodes, self.ensemble.parents[used], weights, scores),
+            chains=places.reshape(kept.shape).astype(np.int64),
+            log_weights=log_weights,
+            chain_edges=None if self.chain_edges is None else self.chain_edges[positions],
+            notes=(*self.notes, f"Only {len(positions)} of {count} chains are used here."),
+        )
 
     def importance(self) -> WeightDiagnostics:
         """Judge the importance weights of the draws: how many equal ones they are worth."""
@@ -335,8 +376,12 @@ class Posterior:
 
     @cached_property
     def _edges(self) -> NDArray[np.float64]:
-        exact = self.exact_edges
-        return self.ensemble.edge_probabilities() if exact is None else exact
+        if self.exact_edges is not None:
+            return self.exact_edges
+        if self.chain_edges is not None and self.log_weights is None:
+            edges: NDArray[np.float64] = self.chain_edges.mean(axis=0)
+            return edges
+        return self.ensemble.edge_probabilities()
 
     def __str__(self) -> str:
         chains, draws = self.chains.shape

@@ -19,7 +19,7 @@ from isthmus.results.status import Ending, Status
 
 _FORMAT = "isthmus posterior 1"
 _PLAIN = ("choice", "notes", "independent", "equivalent")
-_OPTIONAL = ("log_weights", "exact_edges", "exact_paths")
+_OPTIONAL = ("log_weights", "exact_edges", "exact_paths", "chain_edges")
 
 
 def write_posterior(attributes: Mapping[str, Any], path: str | PathLike[str]) -> None:

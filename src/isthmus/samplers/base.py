@@ -47,6 +47,9 @@ class Draws:
     edge_probabilities, path_probabilities
         Probabilities ``[from, to]`` of edges and of directed paths, if the sampler knows them
         better than its draws show them; otherwise None.
+    chain_edges
+        Edge probabilities by each chain, of shape (chains, nodes, nodes), if they are averages over
+        more states than are kept as draws; otherwise None.
     independent
         Whether the draws are independent, not steps of a Markov chain.
     details
@@ -63,6 +66,7 @@ class Draws:
     log_weights: NDArray[np.float64] | None = None
     edge_probabilities: NDArray[np.float64] | None = None
     path_probabilities: NDArray[np.float64] | None = None
+    chain_edges: NDArray[np.float64] | None = None
     independent: bool = False
     details: Any = field(default_factory=SamplerDetails)
     converged: bool = True
@@ -90,6 +94,12 @@ class Draws:
             raise ArgumentError(
                 "chains must be an array of integers of shape (chains, draws); an array of "
                 f"{self.chains.dtype} of shape {self.chains.shape} was given."
+            )
+        edges = self.chain_edges
+        if edges is not None and edges.shape != (len(self.chains), nodes, nodes):
+            raise ArgumentError(
+                f"chain_edges must be of shape {(len(self.chains), nodes, nodes)}; an array of "
+                f"shape {edges.shape} was given."
             )
         if self.chains.size and not (self.chains.min() >= 0 and self.chains.max() < graphs):
             raise ArgumentError(

@@ -193,9 +193,11 @@ class ChainRun(Run[Draws]):
             d = self._kernel.size
             graphs = np.zeros((self._chains, 0, d, -(-d // 64)), np.uint64)
             scores = np.zeros((self._chains, 0))
+            edges = None
         else:
             graphs, scores = self._run.draws()
-        return Draws.from_sequence(graphs, scores, details=details)
+            edges = self._run.edges() if scores.size > 0 else None
+        return Draws.from_sequence(graphs, scores, details=details, chain_edges=edges)
 
     def describe(self) -> tuple[str, float, float | None]:
         done = None if self._run is None else self._run.progress

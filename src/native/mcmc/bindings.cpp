@@ -158,6 +158,14 @@ void bind_mcmc(nb::module_& m) {
                                  give(self.chain(chain).exchange_rates())};
             },
             "chain"_a, "Heats, and the share of accepted exchanges between neighbours.")
+        .def(
+            "edges",
+            [](SamplingRun& self, std::size_t chain) {
+                const auto claim = self.claim();
+                return give<2>(self.chain(chain).edges().means(), {self.nodes(), self.nodes()});
+            },
+            "chain"_a,
+            "Edge probabilities given the states since the warm-up, averaged; one row per child.")
         .def_prop_ro("chains", &SamplingRun::chains)
         .def_prop_ro("rounds", &SamplingRun::rounds)
         .def_prop_ro("total_rounds", &SamplingRun::total_rounds);
@@ -183,6 +191,16 @@ void bind_mcmc(nb::module_& m) {
         },
         "tables"_a, "space"_a, "labels"_a.noconvert(),
         "Graphs that a state draws, and their probabilities; for tests with up to five nodes.");
+    m.def(
+        "edge_probabilities",
+        [](const std::shared_ptr<FamilyTables>& tables, Space space,
+           const Array<std::uint32_t, 1>& labels) {
+            const auto claim = tables->claim();
+            const std::size_t d = tables->size();
+            return give<2>(edge_probabilities(tables, space, to_labels(labels)), {d, d});
+        },
+        "tables"_a, "space"_a, "labels"_a.noconvert(),
+        "Probability of each edge given a state, one row per child.");
 }
 
 }  // namespace isthmus

@@ -18,6 +18,16 @@ struct Graph {
     double score;  // relative to the best parent sets of all nodes
 };
 
+/// What a state says about the parents of each node, one row of words each: the nodes from which
+/// they are, and those of which one must be among them, unless there are none.
+struct ParentDemands {
+    explicit ParentDemands(std::size_t nodes)
+        : allowed{nodes, words_for(nodes)}, wanted{nodes, words_for(nodes)} {}
+
+    Matrix<Word> allowed;
+    Matrix<Word> wanted;
+};
+
 /// One Markov chain over groups of graphs: orders or ordered partitions of the nodes.
 ///
 /// Its target is the weight of the group to the power of `heat`: 1 for the posterior, less for the
@@ -40,6 +50,8 @@ public:
     virtual void round(Chance& chance) = 0;
     /// Draws a graph from the current group.
     virtual void draw(Graph& graph, Chance& chance) const = 0;
+    /// Writes what the current state demands.
+    virtual void demands(ParentDemands& demands) const = 0;
 
     [[nodiscard]] virtual double log_weight() const = 0;
     [[nodiscard]] virtual const Labels& labels() const = 0;

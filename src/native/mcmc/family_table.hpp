@@ -68,6 +68,11 @@ public:
     /// Writes the members of a parent set.
     void parents(const Family& family, std::span<Word> out) const;
 
+    /// Writes for each node the probability that it is a parent, given that all parents are in
+    /// `allowed` and one at least is in `wanted`, a subset, unless that is empty.
+    void edge_probabilities(std::span<const Word> allowed, std::span<const Word> wanted,
+                            std::span<double> out) const;
+
     [[nodiscard]] double best_score() const { return best_; }
     [[nodiscard]] std::size_t families() const { return rows_ * width_; }
 
@@ -103,6 +108,10 @@ private:
     /// Draws the members in the first blocks of a part; `wanted` is 0 if all its sets are wanted.
     [[nodiscard]] Family complete(Part part, std::uint32_t allowed, std::uint32_t wanted,
                                   Chance& chance) const;
+    /// Edge probabilities by differences of sums; returns whether enough digits are left.
+    [[nodiscard]] bool edges_by_differences(const Filter& filter, bool free,
+                                            std::span<double> out) const;
+    void edges_by_parts(const Filter& filter, std::span<double> out) const;
 
     Variable child_;
     std::vector<Variable> candidates_;

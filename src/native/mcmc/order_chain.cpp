@@ -113,4 +113,13 @@ void OrderChain::draw(Graph& graph, Chance& chance) const {
     }
 }
 
+void OrderChain::demands(ParentDemands& demands) const {
+    std::vector<Word> before(before_.size());
+    for (const std::size_t v : order_) {
+        std::ranges::copy(before, demands.allowed.row(v).begin());
+        std::ranges::fill(demands.wanted.row(v), 0);
+        add(before, static_cast<Variable>(v));
+    }
+}
+
 }  // namespace isthmus

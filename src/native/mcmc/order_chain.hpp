@@ -21,6 +21,7 @@ public:
     void move(std::size_t kind, Chance& chance) override;
     void round(Chance& chance) override;
     void draw(Graph& graph, Chance& chance) const override;
+    void demands(ParentDemands& demands) const override;
     [[nodiscard]] double log_weight() const override { return total_; }
     [[nodiscard]] const Labels& labels() const override { return labels_; }
     void set_labels(const Labels& labels) override;

@@ -169,6 +169,14 @@ void PartitionChain::draw(Graph& graph, Chance& chance) const {
     }
 }
 
+void PartitionChain::demands(ParentDemands& demands) const {
+    for (std::size_t v = 0; v < now_.nodes(); ++v) {
+        std::ranges::copy(now_.allowed(v), demands.allowed.row(v).begin());
+        std::ranges::fill(demands.wanted.row(v), 0);
+        std::ranges::copy(now_.wanted(v), demands.wanted.row(v).begin());
+    }
+}
+
 std::vector<std::size_t> PartitionChain::nodes_of(std::size_t element) const {
     std::vector<std::size_t> nodes;
     for_each(now_.element(element),

@@ -22,6 +22,7 @@ public:
     void move(std::size_t kind, Chance& chance) override;
     void round(Chance& chance) override;
     void draw(Graph& graph, Chance& chance) const override;
+    void demands(ParentDemands& demands) const override;
     [[nodiscard]] double log_weight() const override { return now_.log_weight(); }
     [[nodiscard]] const Labels& labels() const override { return now_.labels(); }
     void set_labels(const Labels& labels) override;

@@ -58,6 +58,7 @@ TemperedChain::TemperedChain(std::shared_ptr<const FamilyTables> tables, Space s
       gaps_(levels - 1, first_gap),
       accepted_(levels - 1),
       tried_(levels - 1),
+      edges_{*tables},
       graph_{.parents = {tables->size(), words_for(tables->size())}, .score = 0.0} {
     for (std::size_t i = 0; i < levels; ++i) levels_.push_back(make_chain(tables, space, start));
     set_heats();
@@ -71,6 +72,7 @@ void TemperedChain::run(std::size_t rounds, std::size_t warmup, std::size_t thin
         }
         exchange(rounds_ < warmup);
         ++rounds_;
+        if (rounds_ > warmup) edges_.add(*levels_[0]);
         if (rounds_ > warmup && (rounds_ - warmup) % thin == 0) {
             levels_[0]->draw(graph_, chance_);
             for (std::size_t v = 0; v < graph_.parents.rows(); ++v) {

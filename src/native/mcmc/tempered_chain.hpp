@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "mcmc/chain.hpp"
+#include "mcmc/edge_averages.hpp"
 
 namespace isthmus {
 
@@ -31,6 +32,8 @@ public:
     /// The parents of all draws, one after another, and the scores of the graphs.
     [[nodiscard]] const std::vector<Word>& graphs() const { return graphs_; }
     [[nodiscard]] const std::vector<double>& scores() const { return scores_; }
+    /// Averages of the edge probabilities given the states since the warm-up.
+    [[nodiscard]] const EdgeAverages& edges() const { return edges_; }
     [[nodiscard]] const std::vector<double>& heats() const { return heats_; }
     /// Share of exchanges between neighbours that were accepted after the warm-up.
     [[nodiscard]] std::vector<double> exchange_rates() const;
@@ -47,6 +50,7 @@ private:
     std::vector<double> accepted_;
     std::vector<double> tried_;
     std::size_t rounds_ = 0;
+    EdgeAverages edges_;
     Graph graph_;
     std::vector<Word> graphs_;
     std::vector<double> scores_;

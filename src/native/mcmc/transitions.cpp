@@ -55,4 +55,12 @@ std::map<std::vector<Word>, double> graph_probabilities(
     return result;
 }
 
+std::vector<double> edge_probabilities(const std::shared_ptr<const FamilyTables>& tables,
+                                       Space space, const Chain::Labels& labels) {
+    if (!tables->done()) throw std::invalid_argument{"the tables are not built yet"};
+    EdgeAverages averages{*tables};
+    averages.add(*make_chain(tables, space, labels));
+    return averages.means();
+}
+
 }  // namespace isthmus

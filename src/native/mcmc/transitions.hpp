@@ -20,4 +20,8 @@ namespace isthmus {
     const std::shared_ptr<const FamilyTables>& tables, Space space, const Chain::Labels& labels,
     Watch& watch);
 
+/// Probability of each edge given a state, one row per child.
+[[nodiscard]] std::vector<double> edge_probabilities(
+    const std::shared_ptr<const FamilyTables>& tables, Space space, const Chain::Labels& labels);
+
 }  // namespace isthmus
