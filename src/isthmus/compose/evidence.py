@@ -1,22 +1,24 @@
-"""The statistics that a solution keeps for fitting and refitting; it never keeps rows."""
+"""The statistics that a solution keeps for fitting and refitting; files never get rows."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import final
+from typing import Any, final
 
 import numpy as np
 
 from isthmus.compose.prepare import Problem
 from isthmus.errors import DataWarning, MismatchError
-from isthmus.fitting import fit_gaussian, fit_gp, fit_tables
+from isthmus.fitting import fit_gaussian, fit_gp, fit_mixed, fit_tables
 from isthmus.graphs import DAG
-from isthmus.models import DiscreteNetwork, GaussianNetwork, GPNetwork
+from isthmus.models import GPNetwork, Network
 from isthmus.objectives import LOCAL_SCORES, LocalScore
 from isthmus.results import Solution
-from isthmus.statistics import Counts, Kind, Moments, Rows, Statistic
+from isthmus.sources import Frame, as_source
+from isthmus.sources.base import Source
+from isthmus.statistics import Counts, Kind, Moments, Plan, Rows, Schema, Statistic
 
 
 @final
@@ -37,6 +39,9 @@ class LearnedFrom:
         Learns from other moments with the same score, search, knowledge and seed.
     fit_caveat
         How the network of `fit` differs from the learned model; None if it does not.
+    source
+        Where the data are, for mixed tables, whose parameters cannot be computed from moments. It
+        is left out of pickles and copies, so that rows stay where they are.
     """
 
     statistics: Statistic
@@ -44,6 +49,10 @@ class LearnedFrom:
     local: LocalScore | None
     learn_again: Callable[[Moments], Solution]
     fit_caveat: str | None = None
+    source: Source | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"source": None}
 
     @classmethod
     def of(cls, problem: Problem, learn_again: Callable[[Moments], Solution]) -> LearnedFrom:
@@ -59,6 +68,7 @@ class LearnedFrom:
             "Gaussian network, which does not include nonlinear effects."
             if nonlinear
             else None,
+            problem.source if problem.schema.of_kind(Kind.DISCRETE) else None,
         )
 
     def standardised(self) -> Solution:
@@ -79,16 +89,26 @@ class LearnedFrom:
             warnings.simplefilter("ignore", DataWarning)
             return self.learn_again(standardised)
 
-    def fit(self, dag: DAG) -> DiscreteNetwork | GaussianNetwork:
+    def fit(self, dag: DAG, data: object | None, pseudo_count: float) -> Network:
         """Estimate the parameters of a network with this graph."""
-        if isinstance(self.statistics, Counts):
-            return fit_tables(self.statistics, dag)
-        if isinstance(self.statistics, Moments):
-            return fit_gaussian(self.statistics, dag)
-        raise MismatchError(
-            f"Parameters are fitted from moments or counts; this graph was learned from "
-            f"{self.statistics.described}. Learn with a score that needs moments or counts."
-        )
+        statistics = self.statistics
+        schema = statistics.schema
+        if data is None and isinstance(statistics, Counts):
+            return fit_tables(statistics, dag, pseudo_count=pseudo_count)
+        if data is None and not schema.of_kind(Kind.DISCRETE):
+            if isinstance(statistics, Moments):
+                return fit_gaussian(statistics, dag)
+            raise MismatchError(
+                f"Parameters are fitted from moments or counts; this graph was learned from "
+                f"{statistics.described}. Learn with a score that needs moments or counts."
+            )
+        source = self.source if data is None else _read(data, schema)
+        if source is None:
+            raise MismatchError(
+                "The parameters of discrete variables cannot be computed from moments, and this "
+                "solution was copied or loaded without its data. Give them: solution.fit(data)."
+            )
+        return _fit(source, dag, pseudo_count)
 
     def fit_gp(self, dag: DAG) -> GPNetwork:
         """Fit the curves of a Gaussian-process network with this graph."""
@@ -118,3 +138,26 @@ class LearnedFrom:
                 others = [p for p in parents if p != position[parent]]
                 strengths[parent, child] = full - local.local(position[child], others)
         return strengths
+
+
+def _read(data: object, schema: Schema) -> Source:
+    """Read a table as the one that the graph was learned from."""
+    if isinstance(data, (Source, Statistic)):
+        return as_source(data)
+    return Frame(data, schema=schema.without_features())
+
+
+def _fit(source: Source, dag: DAG, pseudo_count: float) -> Network:
+    kinds = {source.schema()[v].kind for v in dag.nodes}
+    if kinds == {Kind.DISCRETE}:
+        return fit_tables(source.counts(Plan.families(dag)), dag, pseudo_count=pseudo_count)
+    if kinds == {Kind.CONTINUOUS}:
+        return fit_gaussian(source.moments(dag.nodes), dag)
+    try:
+        rows = Rows.gather(source, dag)
+    except MismatchError as refusal:
+        raise MismatchError(
+            f"The parameters of mixed variables are fitted from rows. {refusal} "
+            "Then call solution.fit(table)."
+        ) from refusal
+    return fit_mixed(rows, dag, pseudo_count=pseudo_count)

@@ -3,6 +3,7 @@
 from isthmus.fitting.gaussian import fit_gaussian
 from isthmus.fitting.gp import fit_gp
 from isthmus.fitting.linear_effects import LinearEffects
+from isthmus.fitting.mixed import fit_mixed
 from isthmus.fitting.tables import fit_tables
 
-__all__ = ["LinearEffects", "fit_gaussian", "fit_gp", "fit_tables"]
+__all__ = ["LinearEffects", "fit_gaussian", "fit_gp", "fit_mixed", "fit_tables"]

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from math import isfinite
+
 import numpy as np
 
+from isthmus.errors import ArgumentError
 from isthmus.graphs import DAG
 from isthmus.models import DiscreteNetwork
 from isthmus.statistics import Counts
+from isthmus.types import Floats, Integers
 
 
 def fit_tables(counts: Counts, dag: DAG, *, pseudo_count: float = 1.0) -> DiscreteNetwork:
@@ -23,12 +27,18 @@ def fit_tables(counts: Counts, dag: DAG, *, pseudo_count: float = 1.0) -> Discre
         under the prior of ``BDeu(ess=pseudo_count)``. With 0 it is the maximum likelihood estimate,
         and parent configurations that do not occur get the uniform distribution.
     """
-    tables = {}
-    for node in dag.nodes:
-        table = counts.table((*dag.parents(node), node)).astype(np.float64)
-        table += pseudo_count / table.size
-        total = table.sum(axis=-1, keepdims=True)
-        uniform = np.broadcast_to(1.0 / table.shape[-1], table.shape)
-        tables[node] = np.divide(table, total, out=uniform.copy(), where=total > 0)
+    observed = {node: counts.table((*dag.parents(node), node)) for node in dag.nodes}
+    tables = {node: probabilities(table, pseudo_count) for node, table in observed.items()}
     levels = {name: counts.schema[name].levels for name in dag.nodes}
-    return DiscreteNetwork(dag, levels, tables)
+    return DiscreteNetwork(dag, levels, tables, observed)
+
+
+def probabilities(table: Integers, pseudo_count: float) -> Floats:
+    """Return probabilities over the last axis of a table of counts."""
+    if not (isfinite(pseudo_count) and pseudo_count >= 0):
+        raise ArgumentError(f"pseudo_count must be a number of at least 0; got {pseudo_count!r}.")
+    smoothed = table + pseudo_count / table.size
+    total = smoothed.sum(axis=-1, keepdims=True)
+    uniform = np.full(table.shape, 1.0 / table.shape[-1])
+    estimated: Floats = np.divide(smoothed, total, out=uniform, where=total > 0)
+    return estimated

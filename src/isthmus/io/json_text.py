@@ -6,7 +6,10 @@ Graphs: ``{"format": "isthmus-graph/1", "type": "dag", "nodes": [...], "directed
 Networks: ``{"format": "isthmus-network/1", "type": "discrete", "nodes": [...], "edges": [...],
 "levels": {node: [...]}, "tables": {node: nested lists}}``; the axes of a table are the parents of
 the node in the order of ``nodes``, then the node. ``"type": "gaussian"`` has ``intercepts``,
-``coefficients`` (from node to parent to number) and ``variances`` instead.
+``coefficients`` (from node to parent to number) and ``variances`` instead. A fitted discrete
+network also has ``counts``, in the shape of its tables. ``"type": "mixed"`` has ``conditionals``:
+for each node an object with its own ``type``, ``table``, ``gaussian`` or ``logit``, and the fields
+of `ProbabilityTable`, `ConditionalGaussian` or `MultinomialLogit`.
 
 Numbers are written with full precision.
 """
@@ -16,20 +19,20 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-import numpy as np
-
 from isthmus.errors import FormatError, IsthmusError
 from isthmus.graphs import CPDAG, DAG, PDAG
 from isthmus.io.building import KINDS, build, kind_name, split_edges
 from isthmus.io.files import read_text, write_text
-from isthmus.models import DiscreteNetwork, GaussianNetwork
+from isthmus.io.json_networks import FORMAT as NETWORK
+from isthmus.io.json_networks import network_from_dict, network_to_dict
+from isthmus.models import DiscreteNetwork, GaussianNetwork, MixedNetwork, Network
 
 if TYPE_CHECKING:
     from os import PathLike
 
-Writable: TypeAlias = DAG | CPDAG | PDAG | DiscreteNetwork | GaussianNetwork
+Writable: TypeAlias = DAG | CPDAG | PDAG | Network
 
-_GRAPH, _NETWORK = "isthmus-graph/1", "isthmus-network/1"
+_GRAPH = "isthmus-graph/1"
 
 
 def to_json(thing: Writable) -> str:
@@ -51,14 +54,14 @@ def from_json(text: str) -> Writable:
         if format_name == _GRAPH:
             kind = KINDS[data["type"]]
             return build(kind, data["nodes"], _pairs(data["directed"]), _pairs(data["undirected"]))
-        if format_name == _NETWORK:
-            return _network(data)
+        if format_name == NETWORK:
+            return network_from_dict(data)
     except KeyError as error:
         raise FormatError(f"The JSON text has a missing or unknown entry: {error}.") from None
     except (IsthmusError, TypeError, ValueError, AttributeError) as error:
         raise FormatError(f"The JSON text is not a valid graph or network: {error}") from None
     raise FormatError(
-        f'The JSON text must have "format": "{_GRAPH}" or "{_NETWORK}"; it has {format_name!r}. '
+        f'The JSON text must have "format": "{_GRAPH}" or "{NETWORK}"; it has {format_name!r}. '
         "Read a Gaussian network exported from bnlearn with read_bnlearn_json."
     )
 
@@ -114,24 +117,8 @@ def parse_json(text: str) -> dict[str, Any]:
 
 
 def _as_dict(thing: Writable) -> dict[str, Any]:
-    if isinstance(thing, DiscreteNetwork | GaussianNetwork):
-        head = {"nodes": thing.dag.nodes, "edges": thing.dag.edges}
-        if isinstance(thing, DiscreteNetwork):
-            return {
-                "format": _NETWORK,
-                "type": "discrete",
-                **head,
-                "levels": dict(thing.levels),
-                "tables": {node: table.tolist() for node, table in thing.tables.items()},
-            }
-        return {
-            "format": _NETWORK,
-            "type": "gaussian",
-            **head,
-            "intercepts": dict(thing.intercepts),
-            "coefficients": {node: dict(own) for node, own in thing.coefficients.items()},
-            "variances": dict(thing.variances),
-        }
+    if isinstance(thing, DiscreteNetwork | GaussianNetwork | MixedNetwork):
+        return network_to_dict(thing)
     directed, undirected = split_edges(thing)
     return {
         "format": _GRAPH,
@@ -140,17 +127,6 @@ def _as_dict(thing: Writable) -> dict[str, Any]:
         "directed": directed,
         "undirected": undirected,
     }
-
-
-def _network(data: dict[str, Any]) -> DiscreteNetwork | GaussianNetwork:
-    dag = DAG(data["nodes"], _pairs(data["edges"]))
-    if data["type"] == "discrete":
-        levels = {node: tuple(own) for node, own in data["levels"].items()}
-        tables = {node: np.array(t, dtype=np.float64) for node, t in data["tables"].items()}
-        return DiscreteNetwork(dag, levels, tables)
-    if data["type"] == "gaussian":
-        return GaussianNetwork(dag, data["intercepts"], data["coefficients"], data["variances"])
-    raise FormatError(f"the network type must be 'discrete' or 'gaussian', got {data['type']!r}.")
 
 
 def _pairs(edges: list[list[str]]) -> list[tuple[str, str]]:

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from isthmus.errors import DataError, SchemaError
+from isthmus.errors import DataError, MismatchError, SchemaError
 from isthmus.graphs import DAG
 from isthmus.graphs.names import listed
 
@@ -35,6 +35,9 @@ class DiscreteNetwork:
     tables
         For each node an array with one axis per parent, in the order of ``dag.parents(node)``, and
         a last axis for the node itself, over which it sums to one.
+    counts
+        For each node the number of rows in each cell of its table, if the network was fitted to
+        data; see `unseen`.
 
     Raises
     ------
@@ -47,20 +50,26 @@ class DiscreteNetwork:
     dag: DAG
     levels: Mapping[str, tuple[Level, ...]]
     tables: Mapping[str, NDArray[np.float64]]
+    counts: Mapping[str, NDArray[np.int64]] | None = None
 
     def __post_init__(self) -> None:
         check_keys(self.dag, self.levels, "levels")
         check_keys(self.dag, self.tables, "tables")
-        levels = {name: _checked_levels(name, self.levels[name]) for name in self.dag.nodes}
+        levels = {name: check_levels(name, self.levels[name]) for name in self.dag.nodes}
         tables = {}
         for name in self.dag.nodes:
             shape = tuple(len(levels[v]) for v in (*self.dag.parents(name), name))
             tables[name] = _checked_table(name, self.dag.parents(name), self.tables[name], shape)
         object.__setattr__(self, "levels", MappingProxyType(levels))
         object.__setattr__(self, "tables", MappingProxyType(tables))
+        if self.counts is not None:
+            check_keys(self.dag, self.counts, "counts")
+            counts = {v: _checked_counts(v, self.counts[v], tables[v].shape) for v in tables}
+            object.__setattr__(self, "counts", MappingProxyType(counts))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return DiscreteNetwork, (self.dag, dict(self.levels), dict(self.tables))
+        counts = None if self.counts is None else dict(self.counts)
+        return DiscreteNetwork, (self.dag, dict(self.levels), dict(self.tables), counts)
 
     @property
     def cardinalities(self) -> dict[str, int]:
@@ -72,7 +81,25 @@ class DiscreteNetwork:
         """Number of free parameters."""
         return sum(t.size - t.size // t.shape[-1] for t in self.tables.values())
 
-    def sample(self, n: int, *, seed: int) -> dict[str, Codes]:
+    def unseen(self, node: str) -> tuple[tuple[Level, ...], ...]:
+        """Return the levels of the parents that no row has together.
+
+        The probabilities of the node are then a guess: they come from the prior alone.
+
+        Parameters
+        ----------
+        node
+            The node whose table is inspected. Each entry has one level per parent, in the order
+            of ``dag.parents(node)``.
+        """
+        if self.counts is None:
+            raise MismatchError("This network was not fitted to data, so it has no counts.")
+        parents = self.dag.parents(node)
+        never = np.argwhere(self.counts[node].sum(axis=-1) == 0)
+        levels = [self.levels[p] for p in parents]
+        return tuple(tuple(own[i] for own, i in zip(levels, row, strict=True)) for row in never)
+
+    def sample(self, n: int, *, seed: int = 0) -> dict[str, Codes]:
         """Draw rows from the joint distribution.
 
         Parameters
@@ -97,13 +124,13 @@ class DiscreteNetwork:
             cumulative /= cumulative[:, -1:]
             row = self._rows(name, columns, n)
             uniform = rng.random(n)
-            codes = np.zeros(n, dtype=_code_type(table.shape[-1]))
+            codes = np.zeros(n, dtype=code_type(table.shape[-1]))
             for level in range(table.shape[-1] - 1):
                 codes += uniform >= cumulative[:, level][row]
             columns[name] = codes
         return {name: columns[name] for name in self.dag.nodes}
 
-    def sample_labels(self, n: int, *, seed: int) -> dict[str, NDArray[Any]]:
+    def sample_labels(self, n: int, *, seed: int = 0) -> dict[str, NDArray[Any]]:
         """Draw rows as `sample` does, as levels instead of codes."""
         return {
             name: label_array(self.levels[name])[codes]
@@ -119,24 +146,13 @@ class DiscreteNetwork:
             If a column is missing or contains a value that is not a level.
         """
         check_keys(self.dag, rows, "rows", extra=True)
-        columns: dict[str, Codes] = {}
-        for name in self.dag.nodes:
-            code_of = {level: code for code, level in enumerate(self.levels[name])}
-            values = np.asarray(rows[name]).tolist()
-            unknown = [value for value in values if value not in code_of]
-            if unknown:
-                raise SchemaError(
-                    f"Column {name!r} contains {unknown[0]!r}, which is not one of its levels "
-                    f"{self.levels[name]!r}."
-                )
-            columns[name] = np.array([code_of[v] for v in values], dtype=_code_type(len(code_of)))
-        return columns
+        return {v: encode_column(v, self.levels[v], rows[v]) for v in self.dag.nodes}
 
     def log_likelihood(self, codes: Mapping[str, ArrayLike]) -> float:
         """Return the log-likelihood of rows, given as columns of codes."""
         check_keys(self.dag, codes, "codes", extra=True)
         columns = {name: np.asarray(codes[name]) for name in self.dag.nodes}
-        n = _common_length(columns)
+        n = common_length(columns)
         for name, column in columns.items():
             size = len(self.levels[name])
             if n and (column.dtype.kind not in "iub" or column.min() < 0 or column.max() >= size):
@@ -164,12 +180,14 @@ class DiscreteNetwork:
     def reorder(self, nodes: Sequence[str]) -> DiscreteNetwork:
         """Return the same network with its nodes in another order."""
         dag = self.dag.reorder(nodes)
-        tables = {}
+        tables, counts = {}, {}
         for name in nodes:
             old = self.dag.parents(name)
             axes = [old.index(parent) for parent in dag.parents(name)]
             tables[name] = self.tables[name].transpose(*axes, len(axes))
-        return DiscreteNetwork(dag, self.levels, tables)
+            if self.counts is not None:
+                counts[name] = self.counts[name].transpose(*axes, len(axes))
+        return DiscreteNetwork(dag, self.levels, tables, counts or None)
 
     def close_to(self, other: DiscreteNetwork, tolerance: float = 1e-9) -> bool:
         """Return whether two networks are equal up to a tolerance in their tables."""
@@ -206,6 +224,18 @@ def check_keys(dag: DAG, given: Mapping[str, Any], what: str, *, extra: bool = F
         raise SchemaError(f"{what} has entries for {others}, which the graph does not have.")
 
 
+def encode_column(name: str, levels: Sequence[Level], values: ArrayLike) -> Codes:
+    """Convert levels to codes."""
+    code_of = {level: code for code, level in enumerate(levels)}
+    plain = np.asarray(values).tolist()
+    unknown = [value for value in plain if value not in code_of]
+    if unknown:
+        raise SchemaError(
+            f"Column {name!r} contains {unknown[0]!r}, which is not one of its levels {levels!r}."
+        )
+    return np.array([code_of[v] for v in plain], dtype=code_type(len(code_of)))
+
+
 def label_array(levels: Sequence[Level]) -> NDArray[Any]:
     """Return levels as an array; an array of objects if their types differ."""
     if len({type(level) for level in levels}) == 1:
@@ -215,7 +245,8 @@ def label_array(levels: Sequence[Level]) -> NDArray[Any]:
     return mixed
 
 
-def _checked_levels(name: str, levels: Sequence[Level]) -> tuple[Level, ...]:
+def check_levels(name: str, levels: Sequence[Level]) -> tuple[Level, ...]:
+    """Return levels as plain Python values; raise if there are none, or twice the same."""
     if isinstance(levels, str):
         raise SchemaError(f"The levels of {name!r} must be a sequence, not the string {levels!r}.")
     checked = tuple(level.item() if isinstance(level, np.generic) else level for level in levels)
@@ -224,6 +255,18 @@ def _checked_levels(name: str, levels: Sequence[Level]) -> tuple[Level, ...]:
     if len(set(checked)) != len(checked):
         raise SchemaError(f"The levels of {name!r} must be unique, got {checked!r}.")
     return checked
+
+
+def check_probabilities(name: str, array: NDArray[np.float64]) -> None:
+    """Raise unless an array contains probabilities that sum to one over its last axis."""
+    if not (array >= 0).all() or not np.isfinite(array).all():
+        raise DataError(f"The table of {name} contains numbers that are not probabilities.")
+    difference = float(np.abs(array.sum(axis=-1) - 1).max())
+    if difference > ROW_TOLERANCE:
+        raise DataError(
+            f"The table of {name} must sum to one over its last axis; a sum differs from one by "
+            f"{difference:.3g}."
+        )
 
 
 def _checked_table(
@@ -235,24 +278,28 @@ def _checked_table(
             f"The table of {name!r} must have shape {shape}, with one axis each for "
             f"{listed((*parents, name))} in that order; got {array.shape}."
         )
-    if not (array >= 0).all() or not np.isfinite(array).all():
-        raise DataError(f"The table of {name!r} contains numbers that are not probabilities.")
-    difference = float(np.abs(array.sum(axis=-1) - 1).max())
-    if difference > ROW_TOLERANCE:
-        raise DataError(
-            f"The table of {name!r} must sum to one over its last axis; a sum differs from one by "
-            f"{difference:.3g}."
-        )
+    check_probabilities(repr(name), array)
     array.flags.writeable = False
     return array
 
 
-def _common_length(columns: Mapping[str, NDArray[Any]]) -> int:
+def _checked_counts(name: str, counts: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.int64]:
+    given = np.asarray(counts)
+    if given.shape != shape or given.dtype.kind not in "iu" or (given.size and given.min() < 0):
+        raise DataError(f"The counts of {name!r} must be whole numbers in the shape {shape}.")
+    array = given.astype(np.int64)
+    array.flags.writeable = False
+    return array
+
+
+def common_length(columns: Mapping[str, NDArray[Any]]) -> int:
+    """Return the number of rows; raise if columns differ in it."""
     sizes = {column.shape for column in columns.values()}
     if len(sizes) > 1 or any(len(size) != 1 for size in sizes):
         raise DataError(f"Columns must be one-dimensional and of equal length, got shapes {sizes}.")
     return sizes.pop()[0] if sizes else 0
 
 
-def _code_type(size: int) -> np.dtype[np.unsignedinteger[Any]]:
+def code_type(size: int) -> np.dtype[np.unsignedinteger[Any]]:
+    """Return the smallest type for the codes of this many levels."""
     return np.dtype(np.min_scalar_type(size - 1))

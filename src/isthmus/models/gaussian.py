@@ -87,7 +87,7 @@ class GaussianNetwork:
                 matrix[self.dag.index(parent), self.dag.index(name)] = value
         return matrix
 
-    def sample(self, n: int, *, seed: int) -> dict[str, NDArray[np.float64]]:
+    def sample(self, n: int, *, seed: int = 0) -> dict[str, NDArray[np.float64]]:
         """Draw rows from the joint distribution.
 
         Parameters

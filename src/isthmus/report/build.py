@@ -11,7 +11,7 @@ from typing import Protocol, TypeAlias
 
 from isthmus.errors import IsthmusError, ModelWarning
 from isthmus.graphs import CPDAG, DAG, PDAG
-from isthmus.models import DiscreteNetwork, GaussianNetwork
+from isthmus.models import Network
 from isthmus.report.page import EdgeRow, Page
 
 Graph: TypeAlias = DAG | CPDAG | PDAG
@@ -75,7 +75,7 @@ class Reportable(Protocol):
     def strengths(self) -> dict[tuple[str, str], float]:
         """Return how much the score decreases without each edge."""
 
-    def fit(self) -> DiscreteNetwork | GaussianNetwork:
+    def fit(self) -> Network:
         """Return the network with estimated parameters."""
 
 
@@ -110,7 +110,7 @@ def _strengths(result: Reportable) -> dict[tuple[str, str], float]:
 
 def _network(
     result: Reportable,
-) -> tuple[DiscreteNetwork | GaussianNetwork | str, tuple[str, ...]]:
+) -> tuple[Network | str, tuple[str, ...]]:
     """Return the fitted network, or the reason why there is none, and warnings of the fit."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ModelWarning)

@@ -7,13 +7,10 @@ from dataclasses import dataclass
 from html import escape
 from importlib.metadata import version
 from importlib.resources import files
-from typing import TypeAlias
 
-from isthmus.models import DiscreteNetwork, GaussianNetwork
+from isthmus.models import Network
 from isthmus.report.html_table import table
 from isthmus.report.parameters import parameters
-
-Network: TypeAlias = DiscreteNetwork | GaussianNetwork
 
 _HINT = "Click a variable to see its neighbours{}. Scroll to zoom, drag to move the drawing."
 

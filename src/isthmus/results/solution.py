@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, final
 
 from isthmus.errors import MismatchError, ModelWarning
 from isthmus.graphs import CPDAG, DAG, PDAG, Knowledge
-from isthmus.models import DiscreteNetwork, GaussianNetwork, GPNetwork
+from isthmus.models import DiscreteNetwork, GPNetwork, Network
 from isthmus.results.details import SearchDetails
 from isthmus.results.disclosure import Disclosure
 from isthmus.results.status import Sense, Status
@@ -30,7 +30,7 @@ class Evidence(Protocol):
     def fit_caveat(self) -> str | None:
         """How the network of `fit` differs from the learned model; None if it does not."""
 
-    def fit(self, dag: DAG) -> DiscreteNetwork | GaussianNetwork:
+    def fit(self, dag: DAG, data: object | None, pseudo_count: float) -> Network:
         """Estimate the parameters of a network with this graph."""
 
     def fit_gp(self, dag: DAG) -> GPNetwork:
@@ -93,14 +93,24 @@ class Solution:
             return self.dag.cpdag()
         return self.dag.cpdag(self.knowledge)
 
-    def fit(self) -> DiscreteNetwork | GaussianNetwork:
+    def fit(self, data: object | None = None, *, pseudo_count: float = 1.0) -> Network:
         """Estimate parameters for the graph from the statistics it was learned from.
 
         A graph of continuous variables gets a linear Gaussian network. If it was learned with a
-        nonlinear model, a `ModelWarning` says so.
+        nonlinear model, a `ModelWarning` says so. A graph of discrete variables gets probability
+        tables, with the counts behind them. A graph of both gets a `MixedNetwork`.
+
+        Parameters
+        ----------
+        data
+            Rows to fit the parameters to; by default those that the graph was learned from. They
+            are needed if a solution of mixed variables was copied or loaded from a file.
+        pseudo_count
+            Weight of the prior of discrete and mixed variables, in rows; 0 for maximum likelihood.
+            For tables it is the equivalent sample size of a Dirichlet prior.
         """
         evidence = self._evidence()
-        network = evidence.fit(self.dag)
+        network = evidence.fit(self.dag, data, pseudo_count)
         if evidence.fit_caveat is not None:
             warnings.warn(evidence.fit_caveat, ModelWarning, stacklevel=2)
         return network
@@ -128,7 +138,7 @@ class Solution:
         network = self.fit()
         if not isinstance(network, DiscreteNetwork):
             raise MismatchError(
-                "BIF holds discrete networks only and this one is Gaussian. "
+                "BIF holds discrete networks only and this one has continuous variables. "
                 "Write it as JSON with isthmus.io."
             )
         write_bif(network, path)

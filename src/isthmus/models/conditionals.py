@@ -1,0 +1,287 @@
+"""Distributions of one node given its parents, for networks of mixed variables.
+
+Columns are arrays by name: codes of levels for discrete nodes, numbers for continuous ones.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
+from typing import Any, TypeAlias, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isthmus.errors import DataError, SchemaError
+from isthmus.models.discrete import Level, check_levels, check_probabilities, code_type
+from isthmus.types import Floats, Integers
+
+Columns: TypeAlias = Mapping[str, NDArray[Any]]
+
+
+class Conditional(ABC):
+    """The distribution of a node given its parents.
+
+    Attributes
+    ----------
+    levels
+        The values of a discrete node, in the order of their codes; empty for a continuous one.
+    """
+
+    levels: tuple[Level, ...]
+
+    @property
+    @abstractmethod
+    def parents(self) -> tuple[str, ...]:
+        """Names of the parents."""
+
+    @property
+    @abstractmethod
+    def parameters(self) -> int:
+        """Number of free parameters."""
+
+    @abstractmethod
+    def draw(self, columns: Columns, n: int, rng: np.random.Generator) -> NDArray[Any]:
+        """Draw a value for each row of the parents: codes or numbers."""
+
+    @abstractmethod
+    def log_density(self, own: NDArray[Any], columns: Columns) -> Floats:
+        """Return the log-probability or log-density of each row."""
+
+
+class DiscreteConditional(Conditional):
+    """The distribution of a discrete node."""
+
+    @abstractmethod
+    def log_probabilities(self, columns: Columns, n: int) -> Floats:
+        """Return the logarithms of the probabilities of all levels, of shape (n, levels)."""
+
+    @final
+    def draw(self, columns: Columns, n: int, rng: np.random.Generator) -> NDArray[Any]:
+        cumulative = np.cumsum(np.exp(self.log_probabilities(columns, n)), axis=1)
+        cumulative /= cumulative[:, -1:]
+        drawn = (rng.random((n, 1)) >= cumulative[:, :-1]).sum(axis=1)
+        codes: NDArray[Any] = drawn.astype(code_type(len(self.levels)))
+        return codes
+
+    @final
+    def log_density(self, own: NDArray[Any], columns: Columns) -> Floats:
+        logs = self.log_probabilities(columns, len(own))
+        return logs[np.arange(len(own)), own.astype(np.intp)]
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class ProbabilityTable(DiscreteConditional):
+    """A discrete node with discrete parents.
+
+    Attributes
+    ----------
+    levels
+        The values of the node.
+    given
+        Names of its parents.
+    probabilities
+        One axis per parent, and a last one for the node, over which it sums to one.
+    counts
+        The number of rows in each cell; None if not known. A parent configuration with no rows
+        has probabilities that come from the prior alone.
+    """
+
+    levels: tuple[Level, ...]
+    given: tuple[str, ...]
+    probabilities: Floats
+    counts: Integers | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "levels", check_levels("the node", self.levels))
+        shape = self.probabilities.shape
+        if len(shape) != len(self.given) + 1 or shape[-1] != len(self.levels):
+            raise _misshapen("probabilities", shape, len(self.given), "the levels")
+        check_probabilities("the node", self.probabilities)
+        _check_counts(self.counts, shape)
+
+    @property
+    def parents(self) -> tuple[str, ...]:
+        return self.given
+
+    @property
+    def parameters(self) -> int:
+        size = self.probabilities.size
+        return size - size // len(self.levels)
+
+    def log_probabilities(self, columns: Columns, n: int) -> Floats:
+        place = configuration(columns, self.given, self.probabilities.shape[:-1], n)
+        with np.errstate(divide="ignore"):
+            logs = np.log(self.probabilities.reshape(-1, len(self.levels)))
+        rows: Floats = logs[place]
+        return rows
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class ConditionalGaussian(Conditional):
+    """A continuous node: one linear regression for each configuration of its discrete parents.
+
+    Attributes
+    ----------
+    discrete, continuous
+        Names of the parents of each kind.
+    intercepts, variances
+        One axis per discrete parent.
+    coefficients
+        One axis per discrete parent, and a last one for the continuous parents.
+    counts
+        The number of rows of each configuration; None if not known. A configuration with no rows
+        has the regression of all rows together.
+    """
+
+    discrete: tuple[str, ...]
+    continuous: tuple[str, ...]
+    intercepts: Floats
+    coefficients: Floats
+    variances: Floats
+    counts: Integers | None = None
+    levels: tuple[Level, ...] = ()
+
+    def __post_init__(self) -> None:
+        shape = self.intercepts.shape
+        slopes = (*shape, len(self.continuous))
+        if len(shape) != len(self.discrete) or self.variances.shape != shape:
+            raise _misshapen("intercepts and variances", shape, len(self.discrete))
+        if self.coefficients.shape != slopes:
+            raise _misshapen("coefficients", self.coefficients.shape, len(self.discrete), "slopes")
+        _check_finite(self.intercepts, self.coefficients, self.variances)
+        if (self.variances < 0).any():
+            raise DataError("A variance is negative.")
+        _check_counts(self.counts, shape)
+
+    @property
+    def parents(self) -> tuple[str, ...]:
+        return self.discrete + self.continuous
+
+    @property
+    def parameters(self) -> int:
+        return int(self.intercepts.size + self.coefficients.size + self.variances.size)
+
+    def mean(self, columns: Columns, n: int) -> Floats:
+        """Return the expected value of each row."""
+        place = configuration(columns, self.discrete, self.intercepts.shape, n)
+        total: Floats = self.intercepts.ravel()[place]
+        slopes = self.coefficients.reshape(self.intercepts.size, len(self.continuous))
+        for j, name in enumerate(self.continuous):
+            total = total + slopes[place, j] * columns[name]
+        return total
+
+    def variance(self, columns: Columns, n: int) -> Floats:
+        """Return the residual variance of each row."""
+        place = configuration(columns, self.discrete, self.intercepts.shape, n)
+        variances: Floats = self.variances.ravel()[place]
+        return variances
+
+    def draw(self, columns: Columns, n: int, rng: np.random.Generator) -> Floats:
+        spread = np.sqrt(self.variance(columns, n))
+        drawn: Floats = self.mean(columns, n) + spread * rng.standard_normal(n)
+        return drawn
+
+    def log_density(self, own: NDArray[Any], columns: Columns) -> Floats:
+        variance = self.variance(columns, len(own))
+        if (variance == 0).any():
+            raise DataError(
+                "A node has variance zero for some values of its parents, so the network has no "
+                "density and no log-likelihood. Fit it with a larger pseudo_count."
+            )
+        residual = own - self.mean(columns, len(own))
+        logs: Floats = -0.5 * (np.log(2 * np.pi * variance) + residual**2 / variance)
+        return logs
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class MultinomialLogit(DiscreteConditional):
+    """A discrete node with continuous parents: a multinomial logistic regression.
+
+    Attributes
+    ----------
+    levels
+        The values of the node.
+    discrete, continuous
+        Names of the parents of each kind.
+    intercepts
+        Log-odds of each level against the first where all effects are zero, of shape (levels,).
+    effects
+        For each discrete parent, what is added for each of its levels, of shape (levels of the
+        parent, levels).
+    slopes
+        What is added per unit of each continuous parent, of shape (parents, levels).
+    """
+
+    levels: tuple[Level, ...]
+    discrete: tuple[str, ...]
+    continuous: tuple[str, ...]
+    intercepts: Floats
+    effects: tuple[Floats, ...]
+    slopes: Floats
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "levels", check_levels("the node", self.levels))
+        size = len(self.levels)
+        if self.intercepts.shape != (size,) or self.slopes.shape != (len(self.continuous), size):
+            raise _misshapen("slopes", self.slopes.shape, len(self.continuous), "the levels")
+        if len(self.effects) != len(self.discrete) or any(
+            effect.ndim != 2 or effect.shape[1] != size for effect in self.effects
+        ):
+            raise SchemaError("Each discrete parent needs effects of shape (its levels, levels).")
+        _check_finite(self.intercepts, self.slopes, *self.effects)
+
+    @property
+    def parents(self) -> tuple[str, ...]:
+        return self.discrete + self.continuous
+
+    @property
+    def parameters(self) -> int:
+        features = 1 + len(self.continuous) + sum(len(e) - 1 for e in self.effects)
+        return features * (len(self.levels) - 1)
+
+    def log_probabilities(self, columns: Columns, n: int) -> Floats:
+        logits = np.tile(self.intercepts, (n, 1))
+        for name, effect in zip(self.discrete, self.effects, strict=True):
+            logits += effect[columns[name].astype(np.intp)]
+        for j, name in enumerate(self.continuous):
+            logits += np.outer(columns[name], self.slopes[j])
+        logits -= logits.max(axis=1, keepdims=True)
+        logs: Floats = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
+        return logs
+
+
+def _misshapen(what: str, shape: tuple[int, ...], parents: int, last: str = "") -> SchemaError:
+    axes = f"one axis for each of {parents} parents" + (
+        f", and a last one for {last}" if last else ""
+    )
+    return SchemaError(f"The shape of {what} is {shape}; {axes} is needed.")
+
+
+def _check_finite(*arrays: Floats) -> None:
+    if not all(np.isfinite(array).all() for array in arrays):
+        raise DataError("The parameters of a node must be finite numbers.")
+
+
+def _check_counts(counts: Integers | None, shape: tuple[int, ...]) -> None:
+    if counts is None:
+        return
+    if counts.shape != shape or counts.dtype.kind not in "iu" or (counts < 0).any():
+        raise DataError(f"Counts must be whole numbers in the shape {shape}.")
+
+
+def configuration(
+    columns: Columns, names: tuple[str, ...], sizes: tuple[int, ...], n: int
+) -> NDArray[np.intp]:
+    """Return for each row the position of its configuration in a flattened table."""
+    place = np.zeros(n, dtype=np.intp)
+    for name, size in zip(names, sizes, strict=True):
+        place *= size
+        place += columns[name].astype(np.intp)
+    assert not n or int(place.max()) < max(prod(sizes), 1)
+    return place
