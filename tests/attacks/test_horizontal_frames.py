@@ -507,5 +507,5 @@ def test_a_keeper_may_refuse_at_any_stage() -> None:
     party.sites[0] = party.revived(0)
     coordinator = party.coordinator()
     total = run_round(coordinator, party.transport())
-    assert coordinator.refusals == {"s0": Refusal.STOPPED}
+    assert coordinator.refusals == {"s0": Refusal.REFUSED}
     assert ints(total) == party.expected(["s1", "s2", "s3"])

@@ -69,7 +69,7 @@ def drafted(tmp_path: Path) -> Callable[..., Path]:
 
 
 def table(path: Path, rows: int = 60, worst: str = "70") -> Path:
-    lines = [f"{20 + i},{worst if i == 0 else 100 + i}" for i in range(rows)]
+    lines = [f"{20 + i},{worst if i == 0 else 100 + i * i % 61}" for i in range(rows)]
     path.write_text("\n".join(["age,pressure", *lines]) + "\n")
     return path
 
@@ -181,16 +181,21 @@ def test_a_dry_run_of_a_series(
     folder = drafted(VARIABLES, "--method", "admm", "--lags", 1)
     home, study = folder / "east", folder / "study"
     assert run("site", "policy", home, study) == 0
-    lines = [f"{100 + i},{i},x,{20 + i}" for i in reversed(range(60))]  # in no order
+    lines = [f"{100 + i * i % 61},{i},x,{20 + i * 7 % 59}" for i in reversed(range(60))]
     data = folder / "east.csv"
     data.write_text("\n".join(["pressure,hour,unused,age", *lines]) + "\n")
     capsys.readouterr()
-    assert run("site", "dry-run", home, study, "--data", data, "--time", "hour") == 0
+    series = ["site", "dry-run", home, study, "--data", data, "--time", "hour"]
+    assert run(*series) == ExitCode.REFUSED  # it is one person
+    assert "fewer than 50 persons" in capsys.readouterr().out
+    policy = home / "policy.toml"
+    policy.write_text(policy.read_text().replace('persons = "rows"', 'persons = "none"'))
+    assert run(*series) == 0
     said = capsys.readouterr().out
     assert "rows: 59" in said
     assert "The site would send 8 numbers" in said
     assert run("site", "dry-run", home, study, "--data", data, "--by", "ward") == ExitCode.SCHEMA
-    data.write_text(data.read_text().replace("159,59", "1590,59"))  # beyond the bounds
+    data.write_text(data.read_text().replace(",59,x", "0,59,x"))  # beyond the bounds
     assert run("site", "dry-run", home, study, "--data", data, "--time", "hour") == ExitCode.REFUSED
 
 
@@ -233,7 +238,7 @@ def test_from_policy_to_dry_run(
     Folder(study).study().require(Folder(study).signatures(), ["author", "east"])
     few = table(folder / "few.csv", rows=10)
     assert run("site", "dry-run", home, study, "--data", few) == ExitCode.REFUSED
-    assert "fewer than 50 rows" in capsys.readouterr().out
+    assert "fewer than 50 persons" in capsys.readouterr().out
     wild = table(folder / "wild.csv", worst="12345")
     assert run("site", "dry-run", home, study, "--data", wild) == ExitCode.REFUSED
     assert "12345" not in capsys.readouterr().out

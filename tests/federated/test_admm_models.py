@@ -316,7 +316,7 @@ def test_series_have_their_columns_in_order(names: tuple[str, ...]) -> None:
 def test_networks_need_a_study_that_allows_them() -> None:
     allowed = ["totals", "consensus"]
     federation = Federation.simulate(tables(curved(30, 3), 3), requests=allowed)
-    with pytest.raises(AbortedError, match="policy"):
+    with pytest.raises(AbortedError, match="refused"):
         learn_admm(federation, PerceptronADMM(hidden=2))
 
 

@@ -98,7 +98,7 @@ class Hospitals:
             run("site", "sign", self.home(name), self.study_folder)
             policy = self.home(name) / "policy.toml"
             text = policy.read_text().replace("minimum_cohort = 50", "minimum_cohort = 2")
-            policy.write_text(text)
+            policy.write_text(text.replace('persons = "rows"', 'persons = "none"'))
 
     def _loosened(self) -> None:
         """A study whose sums may be over different sites, for tests that lose many."""

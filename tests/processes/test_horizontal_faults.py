@@ -223,7 +223,7 @@ def test_a_second_dataset_is_refused(hospitals: Callable[..., Hospitals]) -> Non
     federation = Federation(
         world.study, world.signatures, world.boss, world.transport(), first_round=2
     )
-    with pytest.raises(AbortedError, match="'s1': 'other_data'"):
+    with pytest.raises(AbortedError, match="'s1': 'refused'"):
         federation.moments()
     refused = verify(world.home("s1") / "ledger.jsonl")[-1]
     assert (refused["event"], refused["why"]) == ("refused", "other_data")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from isthmus.parties.agreement.cards import Card, Folder
 from isthmus.parties.agreement.code import code_hash
+from isthmus.parties.agreement.persons import Persons
 from isthmus.parties.agreement.policy import Policy
 from isthmus.parties.agreement.protocol import (
     Protocol,
@@ -52,6 +53,7 @@ __all__ = [
     "MemoryJournal",
     "MemoryLedger",
     "MemorySlot",
+    "Persons",
     "Policy",
     "Protocol",
     "Request",

@@ -42,6 +42,10 @@ class Request(ABC):
     def violations(self, study: Study) -> list[str]:
         """Return a phrase for each rule of the study that this particular request breaks."""
 
+    def window_violations(self, study: Study) -> list[str]:
+        """Return a phrase if the request looks at data through a window that nobody signed."""
+        return []
+
     @classmethod
     @abstractmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Self:
@@ -91,6 +95,7 @@ def read_request(data: bytes, study: Study) -> Request:
     except (
         ValueError,
         TypeError,
+        OverflowError,
         KeyError,
         AttributeError,
         StopIteration,

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.results.disclosure import Disclosure
-from isthmus.statistics import Counts, Expansion, Kind, Moments, Plan, Schema
+from isthmus.statistics import Basis, Counts, Expansion, Kind, Moments, Plan, Schema
 
 
 class Source(ABC):
@@ -42,6 +42,10 @@ class Source(ABC):
         ``Frame(self.rows(), names=self.schema().names).with_features(expansion)``; one that cannot
         compute basis functions raises `MismatchError`.
         """
+
+    def expansion_of(self, basis: Basis) -> Expansion:
+        """The centre and scale of each variable for a basis; by default from the moments."""
+        return Expansion.standardised(basis, self.moments())
 
     @abstractmethod
     def disclosure(self) -> Disclosure:

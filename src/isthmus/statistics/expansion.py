@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, final
@@ -43,6 +44,23 @@ class Expansion:
             basis, moments.schema.names, tuple(values.mean().tolist()), tuple(scales.tolist())
         )
 
+    @classmethod
+    def within(cls, basis: Basis, bounds: Mapping[str, tuple[float, float]]) -> Expansion:
+        """Choose the centre and scale of each variable so that its bounds are the window.
+
+        Bounds are public. Nothing about the data is needed for such an expansion, so that a study
+        can fix it before any sum is known. A basis without a window is scaled by a sixth of the
+        width.
+        """
+        names = tuple(bounds)
+        half = basis.window[1] if math.isfinite(basis.window[1]) else 3.0
+        return cls(
+            basis,
+            names,
+            tuple(low / 2 + high / 2 for low, high in bounds.values()),
+            tuple((high / 2 - low / 2) / half for low, high in bounds.values()),
+        )
+
     @property
     def features(self) -> dict[str, Features]:
         """The basis functions of each variable."""
@@ -74,5 +92,5 @@ class Expansion:
             return cls(basis, tuple(columns), tuple(centres), tuple(scales))
         except FormatError:
             raise
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise FormatError(f"This is not an expansion: {error}.") from error

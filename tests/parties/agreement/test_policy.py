@@ -20,10 +20,10 @@ def test_a_policy_is_read_as_written(tmp_path: Path) -> None:
     assert Policy.read(tmp_path / "policy.toml") == made
 
 
-@pytest.mark.parametrize("line", range(11))
+@pytest.mark.parametrize("line", range(15))
 def test_a_missing_key_refuses(tmp_path: Path, line: int) -> None:
     lines = policy(tmp_path).to_toml().splitlines()
-    assert len(lines) == 11
+    assert len(lines) == 15
     gone = lines.pop(line)
     key = gone.partition(" ")[0]
     with pytest.raises(StudyError, match=key):
@@ -44,6 +44,30 @@ def of_format_1(folder: Path, methods: str, messages: str) -> bytes:
     kept = [line for line in lines if not line.startswith(("format", "protocols", "requests"))]
     head = ['format = "isthmus-policy/1"', f"methods = {methods}", f"messages = {messages}"]
     return "\n".join([*head, *kept]).encode()
+
+
+def test_policies_of_format_2_get_the_default_rules(tmp_path: Path) -> None:
+    new = ("columns_per_row", "largest_share", "persons", "fixed_windows")
+    lines = policy(tmp_path).to_toml().replace("isthmus-policy/3", "isthmus-policy/2").splitlines()
+    kept = [line for line in lines if not line.startswith(new)]
+    assert len(kept) == len(lines) - 4
+    assert Policy.parse("\n".join(kept).encode()) == policy(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('persons = "rows"', 'persons = "patients"', "persons is 'patients'"),
+        ('persons = "rows"', 'persons = "column:"', "persons is 'column:'"),
+        ("largest_share = 0.5", "largest_share = 1.5", "largest_share is 1.5"),
+        ("columns_per_row = 0.33", "columns_per_row = -1.0", "columns_per_row is -1.0"),
+    ],
+)
+def test_mistakes_in_the_rules_are_named(tmp_path: Path, old: str, new: str, message: str) -> None:
+    text = policy(tmp_path).to_toml()
+    assert old in text
+    with pytest.raises(StudyError, match=message):
+        Policy.parse(text.replace(old, new).encode())
 
 
 def test_policies_of_format_1_still_load(tmp_path: Path) -> None:

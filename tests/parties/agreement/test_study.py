@@ -55,7 +55,7 @@ def test_signatures_cannot_be_swapped(four: Consortium, role: str) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        (b'format = "isthmus-study/2"', b'format = "x"', "format"),
+        (b'format = "isthmus-study/3"', b'format = "x"', "format"),
         (b"rounds = 10\n", b"", "rounds is missing"),
         (b"rounds = 10\n", b'rounds = "ten"\n', "rounds is a str"),
         (b"rounds = 10\n", b"rounds = 0\n", "at least 1"),
@@ -118,7 +118,7 @@ def of_format_1(study: Study, *changes: tuple[bytes, bytes]) -> bytes:
     head, section, rest = study.text.partition(b'[protocol]\nname = "secure sums"\n')
     assert section
     own, separator, lists = rest.partition(b"\n[[variables]]")
-    text = head.replace(b"isthmus-study/2", b"isthmus-study/1")
+    text = head.replace(b"isthmus-study/3", b"isthmus-study/1")
     text = text.replace(b"requests = ", b'method = "secure sums"\nmessages = ')
     text = text + own + separator + lists
     for old, new in changes:
@@ -162,6 +162,6 @@ def test_mistakes_in_a_study_of_format_1_are_named(
 
 
 def test_a_format_of_the_future_is_refused(four: Consortium) -> None:
-    text = four.study.text.replace(b"isthmus-study/2", b"isthmus-study/3")
-    with pytest.raises(StudyError, match="format must be 'isthmus-study/2'"):
+    text = four.study.text.replace(b"isthmus-study/3", b"isthmus-study/4")
+    with pytest.raises(StudyError, match="format must be 'isthmus-study/3'"):
         Study.parse(text)

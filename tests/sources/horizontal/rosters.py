@@ -51,7 +51,7 @@ class Open(ReleaseGate):
     def record_again(self, number: int) -> None:
         self.recorded.append(FrameKind.SUMMAND)
 
-    def refused(self, why: Refusal, number: int) -> None:
+    def refused(self, why: Refusal, number: int, question: bytes = b"") -> None:
         self.refusals.append(why)
 
 

@@ -141,7 +141,7 @@ def test_planned_counts() -> None:
 
 def test_a_plan_beyond_the_study_is_refused_by_the_sites() -> None:
     federation = Federation.simulate(split(categories(), 4), plan=Plan.up_to(2))
-    with pytest.raises(AbortedError, match="policy"):
+    with pytest.raises(AbortedError, match="refused"):
         federation.counts(Plan.up_to(3))
 
 

@@ -52,7 +52,7 @@ from isthmus.sources.horizontal.simulation import simulated
 from isthmus.statistics import Schema
 
 
-class KilledError(Exception):
+class KilledError(BaseException):
     """The process ends here."""
 
 
@@ -294,7 +294,8 @@ def test_what_cannot_be_kept_is_not_sent() -> None:
     party = Party(3)
     party.sites[0] = slotted(party, 0, Full())
     agree = party.signed(FrameKind.AGREE, write_set(range(3)))
-    assert why(party.sites[0].handle(agree)) is Refusal.LEDGER
+    assert why(party.sites[0].handle(agree)) is Refusal.REFUSED
+    assert party.keepers[0].refusals == [Refusal.LEDGER]
 
 
 # --- files -----------------------------------------------------------------------------------

@@ -70,7 +70,7 @@ def test_sites_of_another_study_do_not_understand_each_other(four: Consortium) -
 def test_expired_studies_are_not_answered(four: Consortium) -> None:
     federation = four.federation()
     four.clock = lambda: four.study.expires + timedelta(seconds=1)
-    with pytest.raises(AbortedError, match="expired"):
+    with pytest.raises(AbortedError, match="refused"):
         federation.moments()
     with pytest.raises(RefusedError, match="expired"):
         four.controller("north")
@@ -135,7 +135,7 @@ def test_rounds_of_the_study_are_capped(tmp_path: Path) -> None:
     four = Consortium(tmp_path, rounds=1)
     federation = four.federation()
     federation.moments(["age"])
-    with pytest.raises(AbortedError, match="policy"):
+    with pytest.raises(AbortedError, match="refused"):
         federation.moments()
 
 
@@ -144,7 +144,7 @@ def test_a_year_is_a_year(four: Consortium) -> None:
         four.policies[name] = replace(four.policies[name], queries_per_year=1)
     federation = four.federation()
     federation.moments(["age"])
-    with pytest.raises(AbortedError, match="policy"):
+    with pytest.raises(AbortedError, match="refused"):
         federation.moments(["dose"])
     four.study = replace(four.study, expires=four.study.expires + timedelta(days=800))
     four.clock = lambda: datetime.now(UTC) + timedelta(days=366)
@@ -153,7 +153,7 @@ def test_a_year_is_a_year(four: Consortium) -> None:
 
 def test_requests_beyond_the_study(tmp_path: Path) -> None:
     four = Consortium(tmp_path, requests=["moments"])
-    with pytest.raises(AbortedError, match="policy"):
+    with pytest.raises(AbortedError, match="refused"):
         four.federation().counts(Plan.sets([["ward"]]))
 
 
@@ -178,7 +178,7 @@ def test_the_kill_switch_works_at_every_stage(four: Consortium, stage: int) -> N
     handlers["north"] = Officer(stop, stage, handlers["north"])
     transport = InProcess(handlers)
     federation = Federation(four.study, four.signatures, four.boss, transport)
-    with pytest.raises(AbortedError, match="stopped"):
+    with pytest.raises(AbortedError, match="refused"):
         federation.moments()
     assert "unmasked" not in [e for name in NAMES for e in four.events(name)]
     assert four.why("north") == ["stopped"]
@@ -272,8 +272,8 @@ def test_a_dry_run_says_what_stands_against_it(four: Consortium) -> None:
     run = four.controller("north").dry_run(AskCounts(("ward", "ill"), Plan.sets([["ward", "ill"]])))
     text = str(run)
     assert "does not plan" in text
-    assert "fewer than 100 rows" in text
-    assert "fewer than 50 rows" in text
+    assert "fewer than 100 persons" in text
+    assert "fewer than 50 persons" in text
 
 
 def test_nothing_leaves_when_the_disk_is_full(

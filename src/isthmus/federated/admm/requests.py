@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self, TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
-from isthmus.errors import DataError, FormatError
+from isthmus.errors import FormatError
 from isthmus.federated.admm.clients import Client, LinearClient, NetworkClient
 from isthmus.federated.admm.site_state import ADMMState
 from isthmus.neural import perceptron
@@ -23,6 +23,7 @@ from isthmus.sources.horizontal.requests.base import Contribution, MethodState, 
 from isthmus.sources.horizontal.requests.grid import LIMBS, Grid
 from isthmus.sources.horizontal.requests.statistics import show_array
 from isthmus.sources.horizontal.secure_sum.limbs import LimbArray, from_ints, to_ints
+from isthmus.sources.horizontal.secure_sum.protocol import secure_sums
 from isthmus.statistics import Kind, Moments
 
 Matrix: TypeAlias = NDArray[np.float64]
@@ -30,6 +31,14 @@ Matrix: TypeAlias = NDArray[np.float64]
 METHOD = "admm"
 PARAMETER_BITS = 20
 """Parameters of a model are smaller than two to this power."""
+
+LIMITS = {"rho_low": 1e-9, "rho_high": 1e16, "parameter": 1024.0}
+"""What a study allows if it does not say otherwise.
+
+Penalties are between the first two numbers, and common parameters are not larger than the third.
+The parameters of a site are then far below two to the power of `PARAMETER_BITS`, whatever its data
+are.
+"""
 
 CAUTION = (
     "ADMM reveals more than one secure sum: the sums of many rounds can reveal the statistics of "
@@ -47,14 +56,31 @@ class StepOfADMM(SumRequest[Matrix]):
 
     asked: tuple[str, ...]
     step: int
+    rows: int
     rho: float
+    centre: tuple[float, ...] | None
 
     @property
     def variables(self) -> tuple[str, ...]:
         return self.asked
 
     def violations(self, study: Study) -> list[str]:
-        return []
+        limits = LIMITS | dict(study.limits.get(self.name, {}))
+        broken = []
+        if not limits["rho_low"] <= self.rho <= limits["rho_high"]:
+            broken.append("the penalty is outside of what the study allows")
+        if not np.abs(self.common()).max(initial=0.0) <= limits["parameter"]:
+            broken.append("the common parameters are larger than the study allows")
+        if not 1 <= self.step <= study.rounds:
+            broken.append("the number of the step is outside of what the study allows")
+        if not 1 <= self.rows <= secure_sums(study.protocol).rows * len(study.members):
+            broken.append("the number of rows is outside of what the study allows")
+        for name, value in zip(self.asked, self.centre or (), strict=False):
+            low, high = study.bounds[name]
+            if not low <= value <= high:
+                broken.append("the centre is outside of the bounds")
+                break
+        return broken
 
     def new_state(self) -> ADMMState:
         return ADMMState()
@@ -72,9 +98,10 @@ class StepOfADMM(SumRequest[Matrix]):
         """Return the site at the beginning of the first step."""
 
     def encode(self, value: Matrix, grid: Grid) -> LimbArray:
-        if not np.abs(value).max() < 2.0**PARAMETER_BITS:
-            raise DataError("The parameters of this site are too large to be summed.")
-        scaled = np.ldexp(value, _fraction(grid)).ravel().tolist()
+        # Whether a site answers must not depend on its data: large numbers are cut, not refused.
+        most = np.nextafter(2.0**PARAMETER_BITS, 0.0)
+        cut = np.clip(np.nan_to_num(value), -most, most)
+        scaled = np.ldexp(cut, _fraction(grid)).ravel().tolist()
         return from_ints([round(v) for v in scaled], LIMBS)
 
     def decode(self, total: LimbArray, grid: Grid) -> Matrix:

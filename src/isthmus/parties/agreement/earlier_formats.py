@@ -1,7 +1,8 @@
-"""Study and policy files of format 1, written before a study had a protocol of its own.
+"""Study and policy files of earlier formats.
 
-They were all of secure sums. Their ``method`` decided whether steps of ADMM were allowed; in format
-2 the requests alone decide.
+Those of format 1 were written before a study had a protocol of its own. They were all of secure
+sums. Their ``method`` decided whether steps of ADMM were allowed; in format 2 the requests alone
+decide.
 """
 
 from __future__ import annotations
@@ -60,6 +61,20 @@ def policy_from_format_1(table: dict[str, Any]) -> dict[str, Any]:
         new["protocols"] = [PROTOCOL]
         new["requests"] = [m for m in new.pop("messages") if m in allowed]
     return new
+
+
+NEW_IN_POLICY_3 = {
+    "columns_per_row": 0.33,
+    "largest_share": 0.5,
+    "persons": "rows",
+    "fixed_windows": True,
+}
+"""What a policy of format 2 could not say. The site is protected by the defaults."""
+
+
+def policy_from_format_2(table: dict[str, Any]) -> dict[str, Any]:
+    """Return a policy of format 2 in the layout of format 3, with the default rules added."""
+    return NEW_IN_POLICY_3 | table
 
 
 def _are_known(names: Any, known: Container[str]) -> bool:

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import final
 
 from isthmus.errors import RefusedError, StudyError
-from isthmus.parties.agreement.earlier_formats import policy_from_format_1
+from isthmus.parties.agreement.earlier_formats import policy_from_format_1, policy_from_format_2
+from isthmus.parties.agreement.persons import Persons
 from isthmus.parties.agreement.protocol import protocol_named, protocol_names, request_names
 from isthmus.parties.agreement.study import Study
 from isthmus.parties.agreement.toml import Reader, document, parse_toml
 
-FORMAT = "isthmus-policy/2"
+FORMAT = "isthmus-policy/3"
 FORMAT_1 = "isthmus-policy/1"
+FORMAT_2 = "isthmus-policy/2"
 ANY = "*"
+
+COLUMNS_PER_ROW = 0.33
+"""The ratio of DataSHIELD: at most this many parameters of a model per row."""
+
+LARGEST_SHARE = 0.5
+"""The largest share of one person in a sum of squares."""
 
 
 @final
@@ -28,10 +37,12 @@ class Policy:
     Parameters
     ----------
     minimum_cohort
-        Number of rows that the site must have to take part.
+        Number of persons that the site must have to take part, and that must be in the window of
+        every basis.
     minimum_cell
-        Smallest number of rows in a non-empty cell of a table of the site. If all sites use the
-        same number, no non-empty cell of a sum over the sites is smaller. 1 allows all cells.
+        Smallest number of persons in a non-empty cell of a table of the site, or with a value that
+        the released sums single out. If all sites use the same number, no non-empty cell of a sum
+        over the sites is smaller. 1 allows all cells.
     minimum_organisations
         Number of organisations that must take part in every result. At least the minimum of each
         allowed protocol holds in any case.
@@ -48,6 +59,15 @@ class Policy:
         days.
     stop_file
         While this file exists, the site answers nothing.
+    columns_per_row
+        How many columns may be released per row of the site; 0.33 means three rows per column.
+    largest_share
+        The largest share that one person may have in the sum of squares of any combination of the
+        released columns. 1 allows all.
+    persons
+        Who a row describes.
+    fixed_windows
+        Whether the centres and scales of basis functions must be those of the study.
     """
 
     minimum_cohort: int
@@ -60,8 +80,17 @@ class Policy:
     rounds_per_year: int
     queries_per_year: int
     stop_file: Path
+    columns_per_row: float = COLUMNS_PER_ROW
+    largest_share: float = LARGEST_SHARE
+    persons: Persons = Persons()
+    fixed_windows: bool = True
 
     def __post_init__(self) -> None:
+        if not (self.columns_per_row > 0 and 0 < self.largest_share <= 1):
+            raise StudyError(
+                f"columns_per_row is {self.columns_per_row} and largest_share is "
+                f"{self.largest_share}; the first must be positive, the second in (0, 1]."
+            )
         if self.minimum_cohort < 1 or self.minimum_cell < 1:
             raise StudyError(
                 f"minimum_cohort is {self.minimum_cohort} and minimum_cell is {self.minimum_cell}; "
@@ -74,6 +103,16 @@ class Policy:
                 f"{least} for the protocols {list(self.protocols)}. With fewer, one organisation "
                 "learns the numbers of another."
             )
+
+    @property
+    def checks_rows(self) -> bool:
+        """Whether any rule needs the rows of the site."""
+        return (
+            self.minimum_cohort > 1
+            or self.minimum_cell > 1
+            or self.largest_share < 1
+            or self.columns_per_row < math.inf
+        )
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Policy:
@@ -91,10 +130,12 @@ class Policy:
         """
         table = parse_toml(data, "policy")
         if table.get("format") == FORMAT_1:
-            table = policy_from_format_1(table) | {"format": FORMAT}
+            table = policy_from_format_1(table) | {"format": FORMAT_2}
+        if table.get("format") == FORMAT_2:
+            table = policy_from_format_2(table) | {"format": FORMAT}
         top = Reader(table, "policy")
         if top.take("format", str) != FORMAT:
-            top.problems.append(f"format must be {FORMAT!r} (or {FORMAT_1!r})")
+            top.problems.append(f"format must be {FORMAT!r} (or {FORMAT_2!r}, {FORMAT_1!r})")
         protocols = top.strings("protocols", protocol_names())
         known = tuple(name for protocol in protocol_names() for name in request_names(protocol))
         requests = top.strings("requests", known)
@@ -109,13 +150,22 @@ class Policy:
                 ("queries_per_year", 0),
             )
         }
+        columns_per_row = top.take("columns_per_row", float)
+        largest_share = top.take("largest_share", float)
+        persons = top.convert("persons", Persons.parse)
+        fixed_windows = top.take("fixed_windows", bool)
         variables = top.strings("variables")
         stop_file = top.take("stop_file", str)
         if not stop_file:
             top.problems.append("stop_file must name a file")
         top.finish()
+        assert persons is not None
         return cls(
             **numbers,
+            columns_per_row=columns_per_row,
+            largest_share=largest_share,
+            persons=persons,
+            fixed_windows=fixed_windows,
             variables=variables,
             protocols=protocols,
             requests=requests,
@@ -130,6 +180,10 @@ class Policy:
                 "minimum_cohort": self.minimum_cohort,
                 "minimum_cell": self.minimum_cell,
                 "minimum_organisations": self.minimum_organisations,
+                "columns_per_row": self.columns_per_row,
+                "largest_share": self.largest_share,
+                "persons": str(self.persons),
+                "fixed_windows": self.fixed_windows,
                 "variables": list(self.variables),
                 "protocols": list(self.protocols),
                 "requests": list(self.requests),

@@ -21,10 +21,14 @@ from isthmus.parties.agreement.signatures import AUTHOR, Signature, signed_bytes
 from isthmus.parties.agreement.toml import Reader, document, parse_toml
 from isthmus.parties.agreement.variables import take_variables, variable_entries
 from isthmus.parties.identity import Identity, Verifier, key_bytes, key_text
-from isthmus.statistics import Plan, Schema
+from isthmus.statistics import Expansion, Plan, Schema
 
-FORMAT = "isthmus-study/2"
+FORMAT = "isthmus-study/3"
 FORMAT_1 = "isthmus-study/1"
+FORMAT_2 = "isthmus-study/2"
+
+Limits = Mapping[str, Mapping[str, float]]
+"""Bounds on the parameters of requests: by request, then by parameter."""
 
 
 @final
@@ -60,6 +64,12 @@ class Study:
         When the parties stop answering.
     code
         Hashes of the versions of this package that may take part.
+    features
+        The basis functions that may be requested, with the centre and scale of each variable;
+        ``None`` for no features. They follow from public bounds or from an earlier sum, and never
+        from what a coordinator asks.
+    limits
+        Bounds on the parameters of requests, where they differ from the default ones.
     """
 
     text: bytes = field(repr=False)
@@ -76,6 +86,8 @@ class Study:
     rounds: int
     expires: datetime
     code: tuple[str, ...]
+    features: Expansion | None = None
+    limits: Limits = field(default_factory=dict)
 
     @cached_property
     def identity(self) -> bytes:
@@ -103,17 +115,17 @@ class Study:
         """
         table = parse_toml(data, "study")
         if table.get("format") == FORMAT_1:
-            table = study_from_format_1(table) | {"format": FORMAT}
+            table = study_from_format_1(table) | {"format": FORMAT_2}
         top = Reader(table, "study")
-        if top.take("format", str) != FORMAT:
-            top.problems.append(f"format must be {FORMAT!r} (or {FORMAT_1!r})")
+        if top.take("format", str) not in (FORMAT, FORMAT_2):
+            top.problems.append(f"format must be {FORMAT!r} (or {FORMAT_2!r}, {FORMAT_1!r})")
         title, purpose = top.take("title", str), top.take("purpose", str)
         author = top.convert("author", key_bytes)
         protocol = _protocol(top.table("protocol"))
         coordinated = protocol is None or protocol.has_coordinator
         coordinator = top.convert("coordinator", key_bytes) if coordinated else None
         requests = top.strings("requests", request_names(protocol.name) if protocol else None)
-        plan = _plan(top)
+        plan, features, limits = _plan(top), _features(top), _limits(top)
         rounds = top.integer("rounds", 1)
         expires = top.take("expires", datetime)
         if expires.tzinfo is None:
@@ -140,6 +152,8 @@ class Study:
             rounds,
             expires,
             code,
+            features,
+            limits,
         )
         _require_parties(study)
         return study
@@ -161,6 +175,8 @@ class Study:
         rounds: int = 10,
         expires: datetime | None = None,
         code: Sequence[str] | None = None,
+        features: Expansion | None = None,
+        limits: Limits | None = None,
     ) -> Study:
         """Write a study. The parameters are the attributes of the class.
 
@@ -181,6 +197,10 @@ class Study:
         }
         if plan is not None:
             keys["plan"] = plan.to_dict()
+        if features is not None:
+            keys["features"] = features.to_dict()
+        if limits:
+            keys["limits"] = limits
         sites: list[dict[str, object]] = [
             {"name": m.name, "organisation": m.organisation, "key": key_text(m.key)}
             for m in members
@@ -272,3 +292,28 @@ def _plan(top: Reader) -> Plan | None:
     except (IsthmusError, TypeError, AttributeError, tomllib.TOMLDecodeError) as error:
         top.problems.append(f"plan: {error}")
         return None
+
+
+def _features(top: Reader) -> Expansion | None:
+    given: Any = top.optional("features")
+    if given is None:
+        return None
+    try:
+        return Expansion.from_dict(given)
+    except (IsthmusError, TypeError, AttributeError, OverflowError) as error:
+        top.problems.append(f"features: {error}")
+        return None
+
+
+def _limits(top: Reader) -> Limits:
+    given: Any = top.optional("limits")
+    if given is None:
+        return {}
+    try:
+        return {
+            str(name): {str(key): float(value) for key, value in bounds.items()}
+            for name, bounds in given.items()
+        }
+    except (TypeError, ValueError, AttributeError, OverflowError) as error:
+        top.problems.append(f"limits: {error}")
+        return {}

@@ -1,11 +1,75 @@
-"""The smallest non-empty cell of a statistic."""
+"""Small cells: values, pairs of values and cells of tables that few persons have."""
 
 from __future__ import annotations
 
+from itertools import combinations
+
+import numpy as np
+
+from isthmus.parties.disclosure.material import Material
 from isthmus.statistics import Statistic
+from isthmus.types import Integers
+
+CHUNK = 2**16
 
 
 def smallest_cell(statistic: Statistic) -> int | None:
     """Return the smallest number of rows in a non-empty cell; ``None`` where there are no cells."""
-    smallest = [int(t[t > 0].min()) for t in statistic.cells() if (t > 0).any()]
-    return min(smallest, default=None)
+    return _smallest(*statistic.cells())
+
+
+def fewest_in_a_cell(material: Material) -> int | None:
+    """Return the smallest number of persons that something released singles out.
+
+    Four kinds of groups are counted, whatever the declared kinds of the variables are:
+
+    - the persons in a cell of a table;
+    - the persons with a value, where the released sums determine how many have it: ``f`` functions
+      of a variable and their products determine the numbers of up to ``2 f + 1`` different values;
+    - the persons with a pair of such values of two variables, because products are released;
+    - the persons who differ from the most common value of a variable, because the sums about that
+      value are theirs alone.
+    """
+    found = [_smallest(*material.tables)]
+    few: list[tuple[Integers, int]] = []
+    for name, values in material.values.items():
+        distinct, codes = np.unique(values, return_inverse=True)
+        codes, levels = codes.reshape(-1), len(distinct)
+        if levels == 1:
+            continue
+        persons = material.tally(codes, levels)
+        if name in material.by_level or levels <= 2 * material.functions + 1:
+            found.append(_smallest(persons))
+            few.append((codes, levels))
+        if name not in material.by_level:
+            found.append(material.count(codes != persons.argmax()))
+    if material.columns.shape[1]:
+        found.append(_smallest_pair(material, few))
+    return min((n for n in found if n is not None), default=None)
+
+
+def _smallest(*tables: Integers) -> int | None:
+    return min((int(t[t > 0].min()) for t in tables if (t > 0).any()), default=None)
+
+
+def _smallest_pair(material: Material, few: list[tuple[Integers, int]]) -> int | None:
+    """Return the smallest number of persons with a pair of values of two variables."""
+    if len(few) < 2:
+        return None
+    if material.persons is None:
+        return _smallest(_pairs_of_rows(few))
+    tables = (material.tally(a * k + b, j * k) for (a, j), (b, k) in combinations(few, 2))
+    return _smallest(*tables)
+
+
+def _pairs_of_rows(few: list[tuple[Integers, int]]) -> Integers:
+    """Return how many rows have each pair of values, over all variables at once."""
+    starts = np.cumsum([0, *(levels for _, levels in few)])
+    cells = np.zeros((starts[-1], starts[-1]))
+    rows = len(few[0][0])
+    for at in range(0, rows, CHUNK):
+        part = np.zeros((min(CHUNK, rows - at), starts[-1]), dtype=np.float32)
+        for (codes, _), start in zip(few, starts, strict=False):
+            part[np.arange(len(part)), start + codes[at : at + CHUNK]] = 1.0
+        cells += part.T @ part
+    return np.rint(cells).astype(np.int64)

@@ -10,12 +10,16 @@ from isthmus.errors import RefusedError
 from isthmus.parties.agreement.policy import Policy
 from isthmus.parties.agreement.study import Study
 from isthmus.parties.disclosure.cells import smallest_cell
+from isthmus.parties.disclosure.checks import broken_rules
 from isthmus.parties.disclosure.denial import Denial, DeniedError
+from isthmus.parties.disclosure.material import Material
 from isthmus.parties.records.ledger_writer import LedgerWriter
 from isthmus.parties.requests import Request
 from isthmus.statistics import Statistic
 
 YEAR = timedelta(days=365)
+REPETITIONS = 10
+"""On average, a question may be repeated this often after rounds that failed."""
 
 
 @final
@@ -85,6 +89,8 @@ class SiteRules:
             broken.append(f"the study does not allow requests for {request.name}")
         if request.name not in self._policy.requests:
             broken.append(f"the policy does not allow requests for {request.name}")
+        if self._policy.fixed_windows:
+            broken += request.window_violations(self._study)
         return broken + request.violations(self._study) + self.limits()
 
     def limits(self) -> list[str]:
@@ -94,6 +100,9 @@ class SiteRules:
         limit = min(self._study.rounds, self._policy.rounds_per_study)
         if opened >= limit:
             broken.append(f"{opened} rounds were opened in this study; {limit} are allowed")
+        openings = self._writer.openings()
+        if openings >= REPETITIONS * max(limit, REPETITIONS):
+            broken.append(f"{openings} rounds were opened and few of them were completed")
         rounds, queries = self._writer.count_since(self._clock() - YEAR)
         for number, limit, name in (
             (rounds, self._policy.rounds_per_year, "rounds"),
@@ -107,6 +116,10 @@ class SiteRules:
         """Return a phrase if the policy does not allow results of so few rows."""
         least = self._policy.minimum_cohort
         return [f"fewer than {least} rows"] if rows < least else []
+
+    def material_violations(self, material: Material) -> list[str]:
+        """Return a phrase for each rule on data that what the study could release breaks."""
+        return broken_rules(material, self._policy)
 
     def cohort_violations(self, statistic: Statistic) -> list[str]:
         """Return a phrase for each rule on cohorts and cells that a site's statistic breaks."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, final
@@ -78,22 +79,25 @@ class LedgerWriter:
 
     def last_round(self) -> int:
         """Return the highest round ever opened in this study, or zero."""
-        openings = (e["round"] for e in self.past() if known_event(e["event"]).opens_round)
-        return max(openings, default=0)
+        return max((e["round"] for e in self.past() if _opens(e)), default=0)
 
     def rounds_opened(self) -> int:
-        """Return the number of rounds that were opened in this study."""
-        return sum(known_event(e["event"]).opens_round for e in self.past())
+        """Return the number of questions that were asked in this study.
+
+        A question that was refused counts. One that is asked again after a round in which nothing
+        was sent does not count again.
+        """
+        return _questions(self.past())
+
+    def openings(self) -> int:
+        """Return how often a round was opened in this study, including repeated questions."""
+        return sum(_opens(e) for e in self.past())
 
     def count_since(self, time: datetime) -> tuple[int, int]:
-        """Return how many rounds were opened and statistics sent since then, in all studies."""
+        """Return how many questions were asked and statistics sent since then, in all studies."""
         since = time.isoformat()
-        recent = Counter(e["event"] for e in self._ledger.entries() if e["time"] >= since)
-        events = {known_event(name): number for name, number in recent.items()}
-        return (
-            sum(number for event, number in events.items() if event.opens_round),
-            sum(number for event, number in events.items() if event.sends_statistic),
-        )
+        recent = [e for e in self._ledger.entries() if e["time"] >= since]
+        return _questions(recent), sum(known_event(e["event"]).sends_statistic for e in recent)
 
     def fingerprints(self) -> set[str]:
         """Return the fingerprints of the data that earlier answers in this study were from."""
@@ -127,8 +131,9 @@ class LedgerWriter:
         details: dict[str, Any] = {}
         if request is not None:
             details |= {"request": _plain(request), "what": str(request)}
+            details["asked"] = digest(request.to_bytes()).hex()
         if description is not None:
-            details["what"] = description
+            details |= {"what": description, "asked": digest(description.encode()).hex()}
         if sent is not None:
             details |= {
                 "numbers": sent.numbers,
@@ -145,6 +150,15 @@ class LedgerWriter:
         details: dict[str, Any] = {}
         if self._is_worth_writing(REPEATED.name, details):
             self._append(REPEATED, number, details)
+
+    def record_refused_question(self, reason: str, number: int, question: bytes) -> None:
+        """Write that a question of the coordinator was not answered. It counts as a round."""
+        text = question.decode("utf-8", "backslashreplace")
+        details = {"why": reason, "question": text, "asked": digest(question).hex()}
+        try:
+            self._append(REFUSED, number, details | {"counted": True})
+        except DeniedError:
+            return
 
     def record_refusal(self, reason: str, number: int, *, authentic: bool) -> None:
         """Write that a message was not answered.
@@ -189,6 +203,24 @@ class LedgerWriter:
             details["frames"] = count
             return not count & (count - 1)
         return True
+
+
+def _opens(entry: Entry) -> bool:
+    return known_event(entry["event"]).opens_round or entry.get("counted") is True
+
+
+def _questions(entries: Iterable[Entry]) -> int:
+    """Return the number of different questions; those that were answered twice count twice."""
+    asked: dict[tuple[Any, Any], tuple[Any, Any]] = {}
+    answers: Counter[tuple[Any, Any]] = Counter()
+    for e in entries:
+        study = e.get("study")
+        place = study, e.get("round")
+        if _opens(e):
+            asked[place] = study, e.get("asked", place)
+        if known_event(e["event"]).sends_statistic:
+            answers[asked.get(place, place)] += 1
+    return sum(max(answers[question], 1) for question in set(asked.values()))
 
 
 def _plain(request: Request) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from isthmus.sources.horizontal.requests.base import SumRequest
 from isthmus.sources.horizontal.requests.grid import Grid
 from isthmus.sources.horizontal.requests.statistics import AskCounts, AskFeatures, AskMoments
 from isthmus.sources.horizontal.round_scheduler import RoundScheduler
-from isthmus.statistics import Counts, Expansion, Kind, Moments, Plan, Schema
+from isthmus.statistics import Basis, Counts, Expansion, Kind, Moments, Plan, Schema
 from isthmus.statistics.schema import union_levels
 
 T = TypeVar("T")
@@ -169,6 +169,17 @@ class Federation(Source):
         counts = self.ask(AskCounts(schema.names, plan))
         self._counts.append(counts)
         return counts
+
+    def expansion_of(self, basis: Basis) -> Expansion:
+        """Return the centres and scales that the study fixes for a basis.
+
+        If the study fixes none, they are those of the pooled moments. Sites refuse these unless
+        their policies allow them.
+        """
+        agreed = self._study.features
+        if agreed is not None and agreed.basis == basis:
+            return agreed
+        return super().expansion_of(basis)
 
     def with_features(self, expansion: Expansion) -> Source:
         """Return the variables with basis functions, which the sites compute.

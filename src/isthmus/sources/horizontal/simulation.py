@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -20,7 +21,8 @@ from isthmus.parties.records.ledger import Ledger, MemoryLedger
 from isthmus.parties.transport.base import InProcess
 from isthmus.sources.base import Source
 from isthmus.sources.horizontal.secure_sum.protocol import SecureSums
-from isthmus.sources.horizontal.site_controller import SiteController, local_source
+from isthmus.sources.horizontal.site_controller import SiteController
+from isthmus.sources.horizontal.snapshot import local_source
 from isthmus.statistics import Kind, Plan, Schema
 
 UNLIMITED = 10**6
@@ -92,4 +94,7 @@ def _lenient_policy() -> Policy:
         rounds_per_year=UNLIMITED,
         queries_per_year=UNLIMITED,
         stop_file=Path(os.devnull, "stop"),  # cannot exist
+        columns_per_row=math.inf,
+        largest_share=1.0,
+        fixed_windows=False,
     )

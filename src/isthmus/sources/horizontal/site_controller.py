@@ -22,7 +22,7 @@ from isthmus.parties.agreement.code import code_hash
 from isthmus.parties.agreement.policy import Policy
 from isthmus.parties.agreement.signatures import AUTHOR, Signature
 from isthmus.parties.agreement.study import Study
-from isthmus.parties.disclosure.denial import DeniedError
+from isthmus.parties.disclosure.denial import Denial, DeniedError
 from isthmus.parties.disclosure.dryrun import DryRun
 from isthmus.parties.disclosure.rules import SiteRules
 from isthmus.parties.identity import KEY, Identity, Verifier
@@ -46,11 +46,12 @@ from isthmus.sources.horizontal.secure_sum.frames import (
 from isthmus.sources.horizontal.secure_sum.limbs import LimbArray
 from isthmus.sources.horizontal.secure_sum.release_gate import ReleaseGate
 from isthmus.sources.horizontal.secure_sum.site import Site
+from isthmus.sources.horizontal.snapshot import Snapshot, local_source, snapshot_of
+from isthmus.sources.horizontal.study_material import material_of
 from isthmus.sources.horizontal.study_terms import terms_of
 from isthmus.sources.tables.frame import Frame
-from isthmus.sources.tables.lazy import Lazy, is_lazy
 from isthmus.sources.tables.series import Series
-from isthmus.statistics import Kind, Plan, Schema
+from isthmus.statistics import Kind, Plan
 
 PROTECTION = "each hidden under a mask; the coordinator learns only the sum over all sites"
 FORM = "secure sum"
@@ -63,6 +64,11 @@ EVENTS: dict[FrameKind, Event] = {
     FrameKind.REVEAL: protocol.UNMASKED,
     FrameKind.SUMMAND: protocol.SINGLE,
 }
+COUNTED = frozenset(
+    {Refusal.BAD_REQUEST, Refusal.POLICY, Refusal.DATA, Refusal.MEMBERSHIP, Refusal.OTHER_DATA}
+)
+"""Refusals that depend on the question or on data; they count as rounds."""
+
 WITH_REQUEST = frozenset({FrameKind.ADVERT, FrameKind.SUMMAND})
 WITH_STATISTIC = frozenset({FrameKind.MASKED, FrameKind.SUMMAND})
 WITH_PARTIES = frozenset({FrameKind.CONSENT, FrameKind.REVEAL, FrameKind.SUMMAND})
@@ -111,7 +117,7 @@ class SiteController(ReleaseGate):
         self._grid = Grid.of(study)
         self._identity = identity
         self._data = data
-        self._bounds_checked = False
+        self._policy = policy
         fixed = protocol.secure_sums(study.protocol).fixed_membership
         self._writer = LedgerWriter(study, policy, ledger, fixed_membership=fixed)
         code = code_hash() if code is None else code
@@ -125,9 +131,46 @@ class SiteController(ReleaseGate):
         return Site(terms_of(self._study), self._identity, self, verifier=verifier, slot=slot)
 
     @cached_property
+    def _snapshot(self) -> Snapshot | None:
+        """A copy of the data; ``None`` if no rule needs rows, or if there are none."""
+        if not self._policy.checks_rows:
+            return None
+        return snapshot_of(self._data, self._study.schema, self._policy.persons)
+
+    @cached_property
     def _source(self) -> Source:
         """The data, read as the study says."""
+        if self._snapshot is not None:
+            return self._snapshot.source
         return local_source(self._data, self._study.schema)
+
+    @cached_property
+    def _admission(self) -> tuple[Denial, list[str]] | None:
+        """Why nothing at all may leave, for programs and for people; ``None`` if something may.
+
+        The rules on data are applied to everything that the study allows. Nobody can find out by
+        clever questions which part of it they forbid.
+        """
+        try:
+            self._require_bounds()
+            if self._snapshot is not None:
+                material = material_of(self._study, self._snapshot)
+                broken = self._rules.material_violations(material)
+                return (Denial.POLICY, broken) if broken else None
+        except Exception as error:  # noqa: BLE001 - engines raise exceptions of any type
+            return Denial.DATA, [_unfit(error)]
+        if self._policy.checks_rows:
+            return Denial.POLICY, ["the rules of the policy need rows, and the source has none"]
+        return None
+
+    def require_admission(self) -> None:
+        """Raise `RefusedError` if the rules on data forbid something that the study allows."""
+        if self._admission is not None:
+            raise RefusedError(
+                f"This site cannot take part in {self._study.title!r}: "
+                + "; ".join(self._admission[1])
+                + ". A dry run shows more."
+            )
 
     # --- answers -----------------------------------------------------------------------------
 
@@ -135,8 +178,9 @@ class SiteController(ReleaseGate):
         self, request: SumRequest[Any], *, dry_run: bool = False
     ) -> tuple[Contribution[Any], LimbArray]:
         """Return what the site contributes; error messages contain no value of the data."""
+        if self._admission is not None and self._admission[0] is Denial.DATA:
+            raise RefusedError(_sentence(self._admission[1][0]))
         try:
-            self._require_bounds()
             state = self._state_of(request)
             if dry_run and state is not None:
                 state = state.copy()
@@ -145,13 +189,9 @@ class SiteController(ReleaseGate):
         except MissingExtraError as error:
             raise RefusedError(str(error)) from None
         except Exception as error:  # noqa: BLE001 - engines raise exceptions of any type
-            kind = type(error).__name__
-        # Messages about data may quote them. Only the type of the error is passed on, and not as
-        # the context of another one.
-        raise RefusedError(
-            f"The data of this site do not fit the study ({kind}). "
-            "Read them at the site with Frame(data, schema=study.schema) to see why."
-        )
+            reason = _unfit(error)
+        # Not as the context of another error, which may quote data.
+        raise RefusedError(_sentence(reason))
 
     def _state_of(self, request: SumRequest[Any]) -> MethodState | None:
         """Return the state that the method of a request keeps at this site."""
@@ -168,7 +208,7 @@ class SiteController(ReleaseGate):
 
     def _require_bounds(self) -> None:
         """Compare every value with the bounds if rows are available; else the sums are checked."""
-        if self._bounds_checked or not isinstance(self._source, (Frame, Series)):
+        if not isinstance(self._source, (Frame, Series)):
             return
         schema, bounds = self._study.schema, self._study.bounds
         names = [n for n in schema.names if n in bounds]
@@ -177,7 +217,6 @@ class SiteController(ReleaseGate):
             low, high = bounds[name]
             if not ((column >= low) & (column <= high)).all():
                 raise DataError(f"Variable {name!r} has values outside of the study's bounds.")
-        self._bounds_checked = True
 
     @cached_property
     def _fingerprint(self) -> str:
@@ -206,10 +245,14 @@ class SiteController(ReleaseGate):
         with _refusing():
             self._rules.require_running()
         request = self._read(opening)
-        if (opening.size, opening.limbs) != (request.size(self._grid), request.limbs):
-            raise BrokenFrameError(Refusal.BAD_REQUEST)
         if self._rules.violations(request):
             raise BrokenFrameError(Refusal.POLICY)
+        if (opening.size, opening.limbs) != (request.size(self._grid), request.limbs):
+            raise BrokenFrameError(Refusal.BAD_REQUEST)
+        if self._admission is not None:
+            raise BrokenFrameError(Refusal[self._admission[0].name])
+        if self._snapshot is not None and not self._snapshot.is_unchanged():
+            raise BrokenFrameError(Refusal.OTHER_DATA)
         try:
             contribution, numbers = self._contribution(request)
         except RefusedError:
@@ -254,8 +297,11 @@ class SiteController(ReleaseGate):
             self._rules.require_running()
             self._writer.record_repetition(number)
 
-    def refused(self, why: Refusal, number: int) -> None:
+    def refused(self, why: Refusal, number: int, question: bytes = b"") -> None:
         authentic = why not in UNAUTHENTICATED
+        if question and why in COUNTED and not self._rules.limits():
+            self._writer.record_refused_question(why.name.lower(), number, question)
+            return
         self._writer.record_refusal(why.name.lower(), number, authentic=authentic)
 
     def state(self) -> bytes:
@@ -277,6 +323,8 @@ class SiteController(ReleaseGate):
         value, lines = None, list[str]()
         try:
             self._rules.require_open()
+            if self._admission is not None and self._admission[0] is not Denial.DATA:
+                violations += self._admission[1]
             contribution, _ = self._contribution(request, dry_run=True)
             value = contribution.value
             lines = request.show(value)
@@ -309,10 +357,13 @@ def _refusing() -> Iterator[None]:
         raise BrokenFrameError(Refusal[error.reason.name]) from None
 
 
-def local_source(data: object, schema: Schema) -> Source:
-    """Return the data of a site as a source, read as a study says."""
-    if isinstance(data, Source):
-        if data.schema() != schema:
-            raise DataError("The source does not have the variables and levels of the study.")
-        return data
-    return Lazy(data, schema=schema) if is_lazy(data) else Frame(data, schema=schema)
+def _sentence(phrase: str) -> str:
+    return f"{phrase[0].upper()}{phrase[1:]}."
+
+
+def _unfit(error: Exception) -> str:
+    """Return a phrase about data that cannot be used; messages about data may quote them."""
+    return (
+        f"the data of this site do not fit the study ({type(error).__name__}); read them at the "
+        "site with Frame(data, schema=study.schema) to see why"
+    )

@@ -55,6 +55,7 @@ class SiteService:
         self._lock = self._locked()
         self.ledger = FileLedger(self.state / "ledger.jsonl")
         self.controller = SiteController(study, signatures, identity, data, policy, self.ledger)
+        self.controller.require_admission()
         slot = FileSlot(self.state / f"study-{study.identity.hex()[:16]}")
         self._site = self.controller.site(slot=slot)
         self.path = socket_path(self.state)

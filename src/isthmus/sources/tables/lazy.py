@@ -264,6 +264,11 @@ class Lazy(Source):
             "that needs moments or counts, or collect the table and give that."
         )
 
+    def fetch(self, names: Sequence[str]) -> dict[str, nw.Series[Any]]:
+        """Fetch columns by one query into memory."""
+        table = self._frame.select(*(self._columns[n] for n in names)).collect()
+        return {n: table.get_column(self._columns[n]) for n in names}
+
     def with_features(self, expansion: Expansion) -> LazyFeatures:
         """The same table, with basis functions that the engine computes, or this process."""
         import narwhals as nw

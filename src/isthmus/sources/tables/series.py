@@ -58,9 +58,11 @@ class Series(Source):
         if not tables:
             raise DataError("There is no series: an empty sequence of tables was given.")
         pieces: list[Floats] = []
+        owners: list[int] = []
         self._names: tuple[str, ...] = ()
         for table in tables:
-            names, found = _pieces(table, by, time)
+            names, found, groups = _pieces(table, by, time)
+            owners += [max(owners, default=-1) + 1 + g for g in groups]
             if self._names and names != self._names:
                 raise SchemaError(
                     f"The series have different columns: {list(self._names)} and {list(names)}."
@@ -71,6 +73,8 @@ class Series(Source):
         self.realisations = len(pieces)
         rows = [_stacked(p - p.mean(axis=0) if centre else p, lags) for p in pieces]
         values = np.concatenate(rows)
+        self.owners: NDArray[np.int64] = np.repeat(owners, [len(r) for r in rows])
+        """The realisation that each row belongs to."""
         if not len(values):
             longest = max(len(p) for p in pieces)
             raise DataError(
@@ -113,8 +117,8 @@ class Series(Source):
 
 def _pieces(
     table: object, by: str | None, time: str | None
-) -> tuple[tuple[str, ...], list[Floats]]:
-    """The names of the variables, and stretches of consecutive steps."""
+) -> tuple[tuple[str, ...], list[Floats], list[int]]:
+    """The names of the variables, stretches of consecutive steps, and their realisations."""
     columns = _columns(table)
     keys = [k for k in (by, time) if k is not None]
     lacking = [k for k in keys if k not in columns]
@@ -134,7 +138,9 @@ def _pieces(
     breaks = np.diff(group[order]) != 0
     if time is not None:
         breaks |= _gaps(columns[time][order], breaks, time)
-    return names, np.split(values[order], np.flatnonzero(breaks) + 1)
+    starts = np.flatnonzero(breaks) + 1
+    owners = group[order][np.concatenate([[0], starts])] if n else group
+    return names, np.split(values[order], starts), owners.tolist()
 
 
 def _columns(table: object) -> Columns:

@@ -24,14 +24,14 @@ class WithFeatures(Source):
         A table or a source of continuous variables that can compute basis functions: with its rows
         at hand, with an engine, or at the sites of a federation.
     basis
-        A basis, which is standardised with the moments of the data; or an expansion, standardised
-        with the pooled moments of several sites.
+        A basis, which is standardised with the moments of the data, or with the centres and scales
+        that the study of a federation fixes; or an expansion.
     """
 
     def __init__(self, data: object, basis: Basis | Expansion = Chebyshev()) -> None:
         source = as_source(data)
         if isinstance(basis, Basis):
-            basis = Expansion.standardised(basis, source.moments())
+            basis = source.expansion_of(basis)
         self.expansion = basis
         self._source = source
         self._wide = source.with_features(basis)

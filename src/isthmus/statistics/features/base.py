@@ -43,6 +43,11 @@ class Basis(ABC):
     def size(self) -> int:
         """Number of functions."""
 
+    @property
+    def window(self) -> tuple[float, float]:
+        """Lowest and highest standardised value between which the functions vary."""
+        return -math.inf, math.inf
+
     @abstractmethod
     def evaluate(self, z: Floats) -> Floats:
         """Evaluate all functions.
@@ -161,6 +166,12 @@ class Features:
     def size(self) -> int:
         """Number of functions."""
         return self.basis.size
+
+    @property
+    def window(self) -> tuple[float, float]:
+        """Lowest and highest value of the variable between which the functions vary."""
+        low, high = self.basis.window
+        return self.centre + low * self.scale, self.centre + high * self.scale
 
     def evaluate(self, values: Floats) -> Floats:
         """Evaluate all functions for values of the variable; shape ``(size, *values.shape)``."""

@@ -47,6 +47,10 @@ class Chebyshev(Basis):
     def size(self) -> int:
         return self.terms
 
+    @property
+    def window(self) -> tuple[float, float]:
+        return -self.radius, self.radius
+
     def evaluate(self, z: Floats) -> Floats:
         u = np.clip(z / self.radius, -1.0, 1.0)
         values = np.empty((self.terms, *u.shape))

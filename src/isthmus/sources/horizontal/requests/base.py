@@ -64,12 +64,16 @@ class SumRequest(Request, Generic[T]):
     method
         Name of the method whose state at the site the answer depends on, or nothing. Requests of
         one method share the state.
+    releases_columns
+        Whether the answer contains or depends on sums or products of columns. Otherwise it
+        consists of planned tables.
     """
 
     protocol: ClassVar[str] = NAME
     limbs: ClassVar[int]
     needs_all_sites: ClassVar[bool] = False
     method: ClassVar[str] = ""
+    releases_columns: ClassVar[bool] = True
 
     @abstractmethod
     def size(self, grid: Grid) -> int:

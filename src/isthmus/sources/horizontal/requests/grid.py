@@ -237,17 +237,33 @@ def counts_size(schema: Schema, plan: Plan) -> int:
     DataError
         There are too many cells to sum them one by one.
     """
-    sizes = schema.cardinalities
+    sizes = [int(size) for size in schema.cardinalities]
     number = plan.size(schema.names)
-    if number <= NUMBERS:  # do not even list more sets than that
-        cells = [math.prod(int(sizes[i]) for i in s) for s in planned_sets(schema, plan)]
-        if max(cells) <= DENSE and sum(cells) <= NUMBERS:
-            return 1 + sum(cells)
+    if plan.limit is not None:
+        # Counted without listing the sets, of which a coordinator may ask for billions.
+        chosen = min(plan.limit, len(sizes))
+        largest, total = math.prod(sorted(sizes)[-chosen:]), _cells_of_subsets(sizes, chosen)
+    elif number <= NUMBERS:
+        cells = [math.prod(sizes[i] for i in s) for s in planned_sets(schema, plan)]
+        largest, total = max(cells), sum(cells)
+    else:
+        largest = total = NUMBERS + 1
+    if largest <= DENSE and total <= NUMBERS:
+        return 1 + total
     raise DataError(
         f"The plan of {plan} has {number:,} tables with too many cells. At most {NUMBERS:,} cells "
         f"can be summed per round, and {DENSE:,} per table. Plan smaller sets, for instance "
         "Plan.up_to(3) for a search with at most two parents."
     )
+
+
+def _cells_of_subsets(sizes: list[int], chosen: int) -> int:
+    """Return the cells of the tables over all subsets of this many variables."""
+    sums = [1] + [0] * chosen
+    for size in sizes:
+        for k in range(chosen, 0, -1):
+            sums[k] += size * sums[k - 1]
+    return sums[chosen]
 
 
 def encode_counts(counts: Counts, rows: int) -> LimbArray:

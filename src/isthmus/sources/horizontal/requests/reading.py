@@ -16,9 +16,11 @@ def read_sum_request(data: bytes, study: Study, grid: Grid) -> SumRequest[Any]:
     request = read_request(data, study)
     if not isinstance(request, SumRequest):
         raise FormatError(f"Secure sums cannot answer a request for {request.name}.")
+    if request.violations(study):
+        return request  # it will be refused; its size may be beyond computing
     try:
         size = request.size(grid)
-    except (IsthmusError, ValueError, TypeError) as error:
+    except (IsthmusError, ValueError, TypeError, OverflowError) as error:
         raise FormatError("This is not a request that fits the study.") from error
     if size > NUMBERS:
         raise FormatError(f"The request asks for {size} numbers; {NUMBERS} are allowed.")

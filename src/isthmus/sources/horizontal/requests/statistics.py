@@ -84,6 +84,7 @@ class AskCounts(StatisticRequest[Counts]):
     plan: Plan
     name: ClassVar[str] = "counts"
     limbs: ClassVar[int] = 2
+    releases_columns: ClassVar[bool] = False
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -136,7 +137,7 @@ class AskCounts(StatisticRequest[Counts]):
 class AskFeatures(StatisticRequest[Moments]):
     """Request moments of basis functions of continuous variables.
 
-    The basis functions are standardised with pooled moments.
+    The basis functions and their windows are those of the study.
     """
 
     expansion: Expansion
@@ -149,6 +150,14 @@ class AskFeatures(StatisticRequest[Moments]):
 
     def violations(self, study: Study) -> list[str]:
         return []
+
+    def window_violations(self, study: Study) -> list[str]:
+        agreed = study.features
+        if agreed is not None and agreed.basis == self.expansion.basis:
+            known, asked = agreed.features, self.expansion.features
+            if all(known.get(name) == own for name, own in asked.items()):
+                return []
+        return ["the study does not fix these basis functions, with these centres and scales"]
 
     def _grid(self, common: Grid) -> Grid:
         schema = self.expansion.widen(common.schema)

@@ -212,7 +212,8 @@ class Coordinator:
         return AbortedError(
             f"Round {self.opening.number} was aborted while waiting for {at.value}: "
             f"{len(answered)} sites answered, {needed}. Silent: {quiet}. Refused: {said}. "
-            "No sum was formed; run again when the sites are available.",
+            "No sum was formed; run again when the sites are available. The ledger of a site that "
+            "refused says why.",
             silent=tuple(quiet),
         )
 

@@ -90,7 +90,23 @@ class Refusal(IntEnum):
     OTHER_DATA = 19
     TWO_OPENINGS = 20
     NO_KEYS = 21
+    REFUSED = 22
 
+
+HIDDEN = frozenset(
+    {
+        Refusal.BAD_REQUEST,
+        Refusal.POLICY,
+        Refusal.DATA,
+        Refusal.STOPPED,
+        Refusal.EXPIRED,
+        Refusal.LEDGER,
+        Refusal.OTHER_CODE,
+        Refusal.MEMBERSHIP,
+        Refusal.OTHER_DATA,
+    }
+)
+"""Reasons that only the site knows. From outside they all look like `Refusal.REFUSED`."""
 
 UNAUTHENTICATED = frozenset({Refusal.MALFORMED, Refusal.OTHER_STUDY, Refusal.BAD_SIGNATURE})
 """Refusals of frames that anyone could have sent."""
@@ -309,7 +325,9 @@ def read_set(body: bytes, sites: int) -> frozenset[int]:
 
 
 def write_refusal(why: Refusal, blamed: int = NOBODY) -> bytes:
-    """Write why a site does not answer, and which site it blames."""
+    """Write that a site does not answer; why, and whom it blames, where that is no secret."""
+    if why in HIDDEN:
+        why, blamed = Refusal.REFUSED, NOBODY
     return _REFUSAL.pack(why, blamed)
 
 

@@ -94,7 +94,8 @@ class AllSitesRound(ABC):
         raise AbortedError(
             f"Round {self._number} was aborted: {len(self._got)} sites answered, and all sites of "
             f"the earlier sums are required. Silent: {list(self.waiting)}. Refused: {said}. No sum "
-            "was formed; the answers that arrived reveal nothing without the others.",
+            "was formed; the answers that arrived reveal nothing without the others. The ledger of "
+            "a site that refused says why.",
             silent=self.waiting,
         )
 

@@ -32,8 +32,8 @@ class ReleaseGate(ABC):
         """Record that the same answer is about to leave once more, or raise to refuse it."""
 
     @abstractmethod
-    def refused(self, why: Refusal, number: int) -> None:
-        """Record that a frame was not answered."""
+    def refused(self, why: Refusal, number: int, question: bytes = b"") -> None:
+        """Record that a frame was not answered, with the whole question that it asked."""
 
     def state(self) -> bytes:
         """Return what later answers depend on besides the data, to be kept over a restart."""

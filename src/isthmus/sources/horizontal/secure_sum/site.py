@@ -36,6 +36,9 @@ from isthmus.sources.horizontal.secure_sum.one_message_site import (
 from isthmus.sources.horizontal.secure_sum.release_gate import ReleaseGate
 from isthmus.sources.horizontal.secure_sum.terms import Terms
 
+QUESTIONS = frozenset({FrameKind.OPEN, FrameKind.AGREE, FrameKind.SINGLE})
+"""Frames that ask for something, in contrast to those that continue a round."""
+
 
 @final
 class Site:
@@ -91,15 +94,20 @@ class Site:
 
     def handle(self, data: bytes) -> bytes:
         """Answer a frame of the coordinator, possibly with a refusal. No input makes it raise."""
-        number = 0
+        number, question = 0, b""
         try:
             frame = frames.opened(data, self._terms, self._verifier)
             number = frame.round
+            question = frame.body if frame.kind in QUESTIONS else b""
             return self._answer(frame)
-        except BrokenFrameError as broken:
-            self._gate.refused(broken.why, number)
-            body = frames.write_refusal(broken.why, broken.blamed)
-            return self._pack(FrameKind.REFUSE, number, body)
+        except BrokenFrameError as error:
+            broken = error
+        except Exception:  # noqa: BLE001 - whatever a coordinator sends, the site keeps running
+            self._round = None
+            broken = BrokenFrameError(Refusal.BAD_REQUEST)
+        self._gate.refused(broken.why, number, question)
+        body = frames.write_refusal(broken.why, broken.blamed)
+        return self._pack(FrameKind.REFUSE, number, body)
 
     def _answer(self, frame: Frame) -> bytes:
         if frame.kind is FrameKind.OPEN:

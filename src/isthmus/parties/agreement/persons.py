@@ -1,0 +1,54 @@
+"""Who the rows of a site describe, as its policy states it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+from isthmus.errors import StudyError
+
+ROWS = "rows"
+NOBODY = "none"
+_COLUMN = "column:"
+
+
+@final
+@dataclass(frozen=True)
+class Persons:
+    """Who a row of the site describes.
+
+    Parameters
+    ----------
+    text
+        ``"rows"`` if every row describes another person; in a study of time series, every
+        realisation then does. ``"none"`` if rows do not describe persons (machines, regions), so
+        that the rules count rows. ``"column:NAME"`` if a column of the site's table identifies the
+        person.
+    """
+
+    text: str = ROWS
+
+    def __post_init__(self) -> None:
+        if self.text not in (ROWS, NOBODY) and not self.column:
+            raise StudyError(
+                f"persons is {self.text!r}; it must be {ROWS!r}, {NOBODY!r}, or {_COLUMN!r} "
+                "followed by the name of the column that identifies a person"
+            )
+
+    @classmethod
+    def parse(cls, text: str) -> Persons:
+        """Read the value of a policy file."""
+        return cls(text)
+
+    @property
+    def column(self) -> str:
+        """The column that identifies a person, or nothing."""
+        return self.text.removeprefix(_COLUMN) if self.text.startswith(_COLUMN) else ""
+
+    @property
+    def are_nobody(self) -> bool:
+        """Whether rows do not describe persons."""
+        return self.text == NOBODY
+
+    def __str__(self) -> str:
+        return self.text

@@ -1,0 +1,126 @@
+"""The data of a site as they were when it joined a study."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isthmus.errors import DataError, MismatchError, SchemaError
+from isthmus.parties.agreement.persons import Persons
+from isthmus.sources.base import Source
+from isthmus.sources.tables.frame import Frame
+from isthmus.sources.tables.lazy import Lazy, is_lazy
+from isthmus.sources.tables.names import as_narwhals
+from isthmus.sources.tables.series import Series
+from isthmus.statistics import Schema
+from isthmus.types import Floats, Integers
+
+
+def local_source(data: object, schema: Schema) -> Source:
+    """Return the data of a site as a source, read as a study says."""
+    if isinstance(data, Source):
+        if data.schema() != schema:
+            raise DataError("The source does not have the variables and levels of the study.")
+        return data
+    return Lazy(data, schema=schema) if is_lazy(data) else Frame(data, schema=schema)
+
+
+@final
+class Snapshot:
+    """A copy of the variables of a study, in memory, which does not change with the table.
+
+    Tables of an engine are fetched by one query. A live table can therefore not show a person who
+    is admitted between two answers.
+
+    Parameters
+    ----------
+    data
+        The site's table or source.
+    schema
+        The variables of the study.
+    persons
+        Who the rows describe.
+
+    Raises
+    ------
+    MismatchError
+        The source has no rows, so that no rule can be checked.
+    """
+
+    def __init__(self, data: object, schema: Schema, persons: Persons) -> None:
+        source = local_source(data, schema)
+        column = persons.column
+        if isinstance(source, Lazy):
+            names = [*schema.names, *([column] if column else [])]
+            fetched = source.fetch(names)
+            data = fetched
+            source = Frame({n: fetched[n] for n in schema.names}, schema=schema)
+        elif isinstance(source, Frame):
+            source = source.snapshot()
+        self.source: Source = source
+        self.values: Floats = source.rows()
+        self.values.flags.writeable = False
+        self.persons: Integers | None = None
+        if column and isinstance(source, Series):
+            raise SchemaError(
+                "In a study of time series, the realisations are the persons. Identify them with "
+                "by=, and state persons = 'rows' in the policy."
+            )
+        if column:
+            self.persons = _codes(_column(data, column))
+        elif schema.lags and not persons.are_nobody:
+            self.persons = _owners(source, len(self.values))
+        self._checksum = self._digest()
+
+    @cached_property
+    def rows(self) -> int:
+        """Number of rows."""
+        return len(self.values)
+
+    def is_unchanged(self) -> bool:
+        """Whether the copy is still what it was."""
+        return self._digest() == self._checksum
+
+    def _digest(self) -> bytes:
+        return hashlib.blake2b(self.source.rows().tobytes()).digest()
+
+
+def snapshot_of(data: object, schema: Schema, persons: Persons) -> Snapshot | None:
+    """Return a snapshot; ``None`` if the data are a source without rows."""
+    try:
+        return Snapshot(data, schema, persons)
+    except MismatchError:
+        return None
+
+
+def _owners(source: Source, rows: int) -> Integers:
+    """Return the realisation of each row of a time series; one for all if nothing is known."""
+    return source.owners if isinstance(source, Series) else np.zeros(rows, dtype=np.int64)
+
+
+def _column(data: object, name: str) -> NDArray[Any]:
+    """Return a column of a table in memory."""
+    if isinstance(data, Mapping):
+        if name in data:
+            return np.asarray(data[name])
+    elif not isinstance(data, (Source, np.ndarray)):
+        frame: Any = as_narwhals(data)
+        if name in frame.columns:
+            return np.asarray(frame.get_column(name).to_numpy())
+    raise SchemaError(
+        f"The policy says that the column {name!r} identifies a person, but the data of this site "
+        "have no such column."
+    )
+
+
+def _codes(column: NDArray[Any]) -> Integers:
+    """Return a number for each different value; values that are missing are one person."""
+    if column.dtype == object:
+        column = column.astype(str)
+    codes: Integers = np.unique(column, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    return codes

@@ -1,0 +1,86 @@
+"""Everything that a study of secure sums could let leave a site, for the rules of the site."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from isthmus.parties.agreement.study import Study
+from isthmus.parties.disclosure.material import Material
+from isthmus.parties.requests import registered_request
+from isthmus.sources.base import countable
+from isthmus.sources.horizontal.requests.base import SumRequest
+from isthmus.sources.horizontal.requests.statistics import AskCounts, AskFeatures
+from isthmus.sources.horizontal.snapshot import Snapshot
+from isthmus.statistics import Counts, Kind, Schema
+from isthmus.statistics.blocks import planned_sets
+from isthmus.types import Floats, Integers
+
+
+def material_of(study: Study, snapshot: Snapshot) -> Material:
+    """Return the most that the requests of a study could release, whatever is asked."""
+    schema, values = study.schema, snapshot.values
+    by_level = frozenset(schema.of_kind(Kind.DISCRETE))
+    expansion = study.features if AskFeatures.name in study.requests else None
+    columns = _columns(schema, values) if _releases_columns(study) else values[:, :0]
+    windows, functions = {}, 1
+    if expansion is not None and columns.shape[1]:
+        functions += expansion.basis.size
+        for name, own in expansion.features.items():
+            wide = own.evaluate(values[:, schema.index(name)])
+            columns = np.concatenate([columns, wide.T], axis=1)
+            if all(map(math.isfinite, own.window)):
+                windows[name] = own.window
+    material = Material(
+        {name: values[:, i] for i, name in enumerate(schema.names)},
+        columns,
+        by_level,
+        functions,
+        (),
+        windows,
+        snapshot.persons,
+    )
+    tables = _tables(study, snapshot, material)
+    if not columns.shape[1]:
+        # Only the planned tables leave: single values are cells of theirs.
+        material = Material({}, columns, persons=snapshot.persons)
+    return Material(**(vars(material) | {"tables": tables}))
+
+
+def _releases_columns(study: Study) -> bool:
+    classes: list[Any] = [registered_request(name) for name in study.requests]
+    return any(not issubclass(c, SumRequest) or c.releases_columns for c in classes)
+
+
+def _columns(schema: Schema, values: Floats) -> Floats:
+    """Return the columns of moments: values, and a column of zeros and ones for each level."""
+    parts = []
+    for variable, column in zip(schema.variables, values.T, strict=True):
+        if variable.kind is Kind.DISCRETE:
+            levels = np.arange(len(variable.levels))
+            parts.append((column[:, None] == levels).astype(np.float64))
+        else:
+            parts.append(column[:, None])
+    return np.concatenate(parts, axis=1)
+
+
+def _tables(study: Study, snapshot: Snapshot, material: Material) -> list[Integers]:
+    """Return the planned tables as numbers of persons."""
+    if AskCounts.name not in study.requests or study.plan is None:
+        return []
+    if snapshot.persons is None:
+        counts: Counts = snapshot.source.counts(study.plan)
+        return list(counts.cells())
+    schema = countable(study.schema, study.plan)
+    sizes, values = schema.cardinalities, snapshot.values
+    tables = []
+    for positions in planned_sets(schema, study.plan):
+        cell = np.zeros(len(values), dtype=np.int64)
+        for i in positions:
+            column = values[:, study.schema.index(schema.names[i])].astype(np.int64)
+            cell = cell * int(sizes[i]) + column
+        codes = np.unique(cell, return_inverse=True)[1].reshape(-1)
+        tables.append(material.tally(codes, int(codes.max()) + 1))
+    return tables

@@ -1,0 +1,312 @@
+"""Questions of a malicious coordinator, or of a malicious author, that aim at single persons."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.attacks.malicious import Attacked
+
+import isthmus as ist
+from isthmus.errors import AbortedError
+from isthmus.federated.admm.requests import AskConsensus
+from isthmus.sources.horizontal import AskCounts, AskFeatures, AskMoments, FrameKind, Refusal
+from isthmus.statistics import Chebyshev, Expansion, Plan, Schema
+
+NAMES = ("age", "weight", "pressure", "sugar")
+BOUNDS = {"age": (0, 120), "weight": (0, 300), "pressure": (0, 300), "sugar": (-50, 50)}
+SIZES = {"north": 400, "east": 700, "south": 250}
+REFUSED = (FrameKind.REFUSE, Refusal.REFUSED)
+
+
+def patients(n: int, seed: int) -> dict[str, Any]:
+    rng = np.random.default_rng(seed)
+    return {
+        "age": rng.uniform(20, 90, n),
+        "weight": rng.normal(80, 15, n),
+        "pressure": rng.normal(140, 15, n),
+        "sugar": rng.normal(6, 1, n),
+    }
+
+
+def hospitals(seed: int = 0) -> dict[str, dict[str, Any]]:
+    return {name: patients(n, seed + i) for i, (name, n) in enumerate(SIZES.items())}
+
+
+# --- windows -----------------------------------------------------------------------------------
+
+
+def test_a_window_chosen_by_the_coordinator_shows_no_record() -> None:
+    """A centenarian is known to exist; a window from 98 to 104 would hold only that record."""
+    tables = hospitals()
+    tables["east"]["age"][17] = 101.3
+    basis = Chebyshev(terms=2, radius=1.0)
+    agreed = Expansion.within(basis, BOUNDS)
+    world = Attacked(
+        tables, Schema.continuous(NAMES), BOUNDS, requests=("features",), features=agreed
+    )
+    window = Expansion(basis, NAMES, (101.0, 80.0, 140.0, 6.0), (3.0, 1e3, 1e3, 1e3))
+    with pytest.raises(AbortedError):
+        world.federation().features(window)
+    assert {tuple(world.events(n)) for n in tables} == {("refused",)}
+    assert world.federation(2).features(agreed).n == sum(SIZES.values())
+
+
+def test_a_window_signed_by_a_malicious_author_shows_no_record() -> None:
+    tables = hospitals()
+    tables["east"]["age"][17] = 101.3
+    basis = Chebyshev(terms=2, radius=1.0)
+    window = Expansion(basis, NAMES, (101.0, 80.0, 140.0, 6.0), (3.0, 1e3, 1e3, 1e3))
+    world = Attacked(
+        tables, Schema.continuous(NAMES), BOUNDS, requests=("features",), features=window
+    )
+    with pytest.raises(AbortedError):
+        world.federation().features(window)
+    assert all("sent" not in world.events(n) for n in tables)
+
+
+def test_a_window_does_not_tell_whether_a_value_occurs() -> None:
+    """A scale of zero, or a tiny one: a site with the value must look like one without it."""
+    tables = hospitals()
+    tables["east"]["weight"][3] = 171.3
+    world = Attacked(tables, Schema.continuous(NAMES), BOUNDS, requests=("moments", "features"))
+    probes = [
+        b'{"features":{"basis":{"chebyshev":{"terms":1,"radius":1.0}},"columns":{"weight":[171.3,0.0]}}}',
+        b'{"features":{"basis":{"chebyshev":{"terms":1,"radius":1.0}},"columns":{"weight":[171.3,1e-9]}}}',
+    ]
+    for probe in probes:
+        frame = world.frame(probe, size=6)
+        assert {world.answer(n, frame) for n in tables} == {REFUSED}
+
+
+# --- persons -----------------------------------------------------------------------------------
+
+
+def test_one_patient_with_many_time_steps_is_no_cohort() -> None:
+    rng = np.random.default_rng(1)
+    tables = {
+        n: ist.Series({"x": rng.normal(size=200), "y": rng.normal(size=200)}, lags=1) for n in SIZES
+    }
+    schema = Schema.continuous(["x", "y"]).with_lags(1)
+    bounds = dict.fromkeys(schema.names, (-9, 9))
+    with pytest.raises(AbortedError):
+        Attacked(tables, schema, bounds).federation().moments()
+    world = Attacked(tables, schema, bounds, rules={"persons": ist.parties.Persons("none")})
+    assert world.federation().moments().n == 3 * 199
+
+
+def test_many_rows_of_few_persons_are_no_cohort() -> None:
+    tables = hospitals()
+    for name, table in tables.items():
+        table["patient"] = np.arange(SIZES[name]) % 49
+    rules = {"persons": ist.parties.Persons("column:patient")}
+    schema = Schema.continuous(NAMES)
+    with pytest.raises(AbortedError):
+        Attacked(tables, schema, BOUNDS, rules=rules).federation().moments()
+    for name, table in tables.items():
+        table["patient"] = np.arange(SIZES[name]) % 100
+    world = Attacked(tables, schema, BOUNDS, rules=rules)
+    assert world.federation().moments().n == sum(SIZES.values())
+
+
+@pytest.mark.parametrize("declared", ["continuous", "discrete"])
+def test_a_rare_flag_does_not_show_the_record_of_its_only_patient(declared: str) -> None:
+    """Whatever the author declares the flag to be."""
+    tables = hospitals()
+    for table in tables.values():
+        table["hiv"] = np.zeros(len(table["age"]))
+    tables["east"]["hiv"][321] = 1
+    names = ("hiv", *NAMES)
+    schema, bounds = Schema.continuous(names), BOUNDS | {"hiv": (0, 1)}
+    if declared == "discrete":
+        first = ist.statistics.Variable("hiv", ist.statistics.Kind.DISCRETE, (0.0, 1.0))
+        schema, bounds = Schema((first, *schema.variables[1:])), BOUNDS
+    world = Attacked(tables, schema, bounds)
+    with pytest.raises(AbortedError):
+        world.federation().moments()
+    assert "sent" not in world.events("east")
+
+
+def test_two_nearly_equal_columns_do_not_show_the_record_in_which_they_differ() -> None:
+    """The difference of two columns is a flag that nobody declared."""
+    tables = hospitals()
+    for table in tables.values():
+        table["corrected"] = table["weight"].copy()
+    tables["east"]["corrected"][5] += 1e-3
+    names = (*NAMES, "corrected")
+    world = Attacked(tables, Schema.continuous(names), BOUNDS | {"corrected": (0, 300)})
+    with pytest.raises(AbortedError):
+        world.federation().moments()
+    assert "sent" not in world.events("east")
+
+
+def test_fewer_rows_than_columns_are_not_released() -> None:
+    rng = np.random.default_rng(6)
+    names = [f"d{i}" for i in range(200)]
+    tables = {n: {k: rng.normal(size=50) for k in names} for n in SIZES}
+    world = Attacked(tables, Schema.continuous(names), dict.fromkeys(names, (-9, 9)))
+    with pytest.raises(AbortedError):
+        world.federation().moments()
+    assert {tuple(world.events(n)) for n in tables} == {("refused",)}
+
+
+# --- refusals as an oracle ---------------------------------------------------------------------
+
+
+def test_refusals_do_not_tell_which_table_has_a_small_cell() -> None:
+    rng = np.random.default_rng(8)
+    names = ("hiv", "sex", "ward")
+
+    def table(n: int, hiv: int) -> dict[str, Any]:
+        flags = {k: rng.random(n) < 0.5 for k in names}
+        return flags | {"hiv": np.arange(n) < hiv}
+
+    tables = {"north": table(400, 60), "east": table(700, 3), "south": table(250, 100)}
+    schema = Schema.discrete(dict.fromkeys(names, (False, True)))
+    world = Attacked(tables, schema, {}, requests=("counts",), plan=Plan.up_to(1))
+    for name in names:
+        frame = world.frame(AskCounts(names, Plan.sets([[name]])))
+        assert world.answer("east", frame) == REFUSED
+        assert world.answer("north", frame)[0] is FrameKind.ADVERT
+    refusals = [e for e in world.ledgers["east"].entries() if e["event"] == "refused"]
+    assert [e["counted"] for e in refusals] == [True] * 3
+    assert '"sets":[["sex"]]' in refusals[1]["question"]
+
+
+def steps(world: Attacked, number: int) -> list[bytes]:
+    """Steps of ADMM whose answers would be too large to be summed at some sites only."""
+    rng = np.random.default_rng(7)
+    frames = []
+    for _ in range(number):
+        weight = float(np.exp(rng.uniform(0, 40)))
+        centre = float(rng.uniform(0, 200))
+        rho = float(np.exp(rng.uniform(-30, 30)))
+        step = int(rng.integers(1, 3))
+        request = AskConsensus(("age",), step, 1000, rho, ((weight,),), (centre,))
+        frames.append(world.frame(request))
+    return frames
+
+
+@pytest.mark.parametrize(
+    "number",
+    [
+        150,
+        pytest.param(
+            100_000,
+            marks=pytest.mark.skipif(
+                os.environ.get("ISTHMUS_LONG") != "1", reason="takes ten minutes"
+            ),
+        ),
+    ],
+)
+def test_questions_about_one_site_are_answered_alike_whatever_its_data_are(number: int) -> None:
+    """An attacker who sees only who refuses learns nothing: two data sets give the same bytes.
+
+    No optimiser can do better than on equal answers, however it chooses its questions.
+    """
+    arguments = (Schema.continuous(NAMES), BOUNDS)
+    requests = ("totals", "consensus", "moments", "features")
+    one = Attacked(hospitals(), *arguments, requests=requests, rounds=300)
+    two = Attacked(hospitals(99), *arguments, requests=requests, rounds=300, earlier=one)
+    two.study, two.signatures = one.study, one.signatures
+    two.ledgers = {n: type(x)() for n, x in one.ledgers.items()}
+    two.join()
+    two.round = one.round
+    frames = steps(one, number)
+    frames += [one.frame(AskMoments((n,))) for n in NAMES]
+    frames += [
+        one.frame(AskFeatures(Expansion(Chebyshev(2), ("age",), (c,), (1.0,))))
+        for c in range(40, 60)
+    ]
+    said = [(one.answer("east", f), two.answer("east", f)) for f in frames]
+    assert all(a == b for a, b in said)
+    assert any(a == REFUSED for a, _ in said)
+    assert any(a[0] is FrameKind.ADVERT for a, _ in said[:number])
+
+
+def test_refused_questions_use_up_the_rounds_and_are_written_down() -> None:
+    world = Attacked(hospitals(), Schema.continuous(NAMES), BOUNDS, rounds=5)
+    for i in range(20):
+        probe = AskFeatures(Expansion(Chebyshev(2), ("age",), (float(i),), (1.0,)))
+        assert world.answer("east", world.frame(probe)) == REFUSED
+    entries = world.ledgers["east"].entries()
+    assert [e.get("counted") for e in entries[:6]] == [True] * 5 + [None]
+    assert all(f'"age":[{i}.0,1.0]' in entries[i]["question"] for i in range(5))
+    with pytest.raises(AbortedError):
+        world.federation(100).moments()
+
+
+# --- questions that are no questions -----------------------------------------------------------
+
+
+def test_a_number_of_four_hundred_digits_does_not_raise() -> None:
+    big = 10**400
+    step: dict[str, Any] = {"consensus": ["age"], "step": 1, "rows": 100, "rho": 1.0}
+    step |= {"weights": [[0.0]], "centre": None}
+    basis = {"chebyshev": {"terms": 1, "radius": 1.0}}
+    questions: list[Any] = [
+        step | {"rho": big},
+        step | {"weights": [[big]]},
+        step | {"weights": [[]]},
+        step | {"weights": [[0.0], [1.0, 2.0]]},
+        step | {"centre": [big]},
+        step | {"rows": big},
+        step | {"step": big},
+        {"features": {"basis": {"chebyshev": {"terms": 1, "radius": big}}, "columns": {}}},
+        {"features": {"basis": basis, "columns": {"age": [big, 1.0]}}},
+        {"features": {"basis": basis, "columns": {"age": [0.0, big]}}},
+        {"counts": [], "plan": {"up_to": 10**30}},
+        {"moments": {"age": 1}},
+    ]
+    world = Attacked(
+        hospitals(),
+        Schema.continuous(NAMES),
+        BOUNDS,
+        requests=("totals", "consensus", "features", "moments"),
+        rounds=100,
+    )
+    for question in questions:
+        data = json.dumps(question, separators=(",", ":")).encode()
+        assert world.answer("east", world.frame(data)) == REFUSED, question
+    assert world.answer("east", world.frame(b"[" * 200_000)) == REFUSED
+    assert world.answer("east", world.frame(b'{"moments":["\\ud800"]}')) == REFUSED
+    refused = [e for e in world.ledgers["east"].entries() if e["event"] == "refused"]
+    assert len(refused) == len(questions) + 2  # each is in the ledger
+
+
+def test_billions_of_tables_are_refused_at_once() -> None:
+    names = tuple(f"v{i}" for i in range(120))
+    rng = np.random.default_rng(1)
+    tables = {n: {k: rng.random(60) < 0.5 for k in names} for n in SIZES}
+    schema = Schema.discrete(dict.fromkeys(names, (False, True)))
+    world = Attacked(tables, schema, {}, requests=("counts",), plan=Plan.up_to(2))
+    sets = [[names[i] for i in rng.choice(120, 14, replace=False)] for _ in range(300)]
+    for plan in (Plan.up_to(3), Plan.up_to(4), Plan.sets(sets)):
+        frame = world.frame(AskCounts(names, plan).to_bytes())
+        start = time.process_time()
+        assert world.answer("east", frame) == REFUSED
+        assert time.process_time() - start < 0.5
+
+
+# --- budgets -----------------------------------------------------------------------------------
+
+
+def test_a_flapping_site_does_not_use_up_the_rounds_of_a_study() -> None:
+    """Nothing was sent in any of these rounds, and the question was always the same."""
+    world = Attacked(hospitals(), Schema.continuous(NAMES), BOUNDS, rounds=3)
+    for i in range(10):
+        with pytest.raises(AbortedError):
+            world.federation(i + 1, lost=[("south", 1)]).moments()
+    assert world.federation(11).moments().n == sum(SIZES.values())
+
+
+def test_nobody_opens_rounds_for_ever() -> None:
+    world = Attacked(hospitals(), Schema.continuous(NAMES), BOUNDS, rounds=3)
+    request = AskMoments(NAMES)
+    said = [world.answer("east", world.frame(request))[0] for _ in range(150)]
+    assert said.count(FrameKind.ADVERT) == 100
+    assert said[100:] == [FrameKind.REFUSE] * 50
