@@ -31,6 +31,14 @@ from isthmus.sources.tables.read_table import read_table
 COMMAND = [sys.executable, "-c", "from isthmus.cli import main; raise SystemExit(main())"]
 PATIENCE = 60.0
 NAMES = ("a", "b", "c")
+SMALL_TABLES = {
+    "minimum_cohort = 50": "minimum_cohort = 2",
+    "minimum_cell = 5": "minimum_cell = 1",
+    "columns_per_row = 0.33": "columns_per_row = 9.0",
+    "largest_share = 0.5": "largest_share = 1.0",
+    'persons = "rows"': 'persons = "none"',
+}
+"""Changes of the drafted policy, for the small tables of these tests."""
 
 
 def rows(n: int, seed: int) -> NDArray[np.float64]:
@@ -97,8 +105,10 @@ class Hospitals:
             run("site", "policy", self.home(name), self.study_folder)
             run("site", "sign", self.home(name), self.study_folder)
             policy = self.home(name) / "policy.toml"
-            text = policy.read_text().replace("minimum_cohort = 50", "minimum_cohort = 2")
-            policy.write_text(text.replace('persons = "rows"', 'persons = "none"'))
+            text = policy.read_text()
+            for old, new in SMALL_TABLES.items():
+                text = text.replace(old, new)
+            policy.write_text(text)
 
     def _loosened(self) -> None:
         """A study whose sums may be over different sites, for tests that lose many."""

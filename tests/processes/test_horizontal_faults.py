@@ -276,7 +276,7 @@ def test_a_full_disk(hospitals: Callable[..., Hospitals], small_disk: Path) -> N
             pass
     os.close(handle)
     size = (home / "ledger.jsonl").stat().st_size
-    with pytest.raises(AbortedError, match="'s1': 'ledger'"):
+    with pytest.raises(AbortedError, match="'s1': 'refused'"):
         learn_admm(federation, LinearADMM(rounds=2))
     assert (home / "ledger.jsonl").stat().st_size == size
     filler.unlink()
