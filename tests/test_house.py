@@ -153,6 +153,13 @@ def test_all_is_every_extra_but_vertical(pyproject: dict[str, Any]) -> None:
     assert reached("all") == set(extras) - {"vertical"}
 
 
+def test_the_page_on_installation_names_every_extra(pyproject: dict[str, Any]) -> None:
+    page = (ROOT / "docs" / "how-to" / "install.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"^\| `(\w+)` \|", page, flags=re.MULTILINE))
+    # The vertical extra is named where vertical studies are explained.
+    assert named | {"vertical"} == set(pyproject["project"]["optional-dependencies"]) | {"vertical"}
+
+
 def test_every_dependency_says_what_it_is_for() -> None:
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     project, _, _ = text.partition("[tool.")

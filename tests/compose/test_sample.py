@@ -151,11 +151,18 @@ def test_ctrl_c_before_the_first_draw_is_ctrl_c() -> None:
         ({"sampler": ist.ExactPosterior}, r"Write sampler=ExactPosterior\(\)"),
         ({"sampler": ist.Boss()}, "sampler must be a sampler object"),
         ({"seed": -1}, "seed"),
+        ({"draws": 10**12}, "draws must be at most 100,000,000"),
+        ({"chains": 10**6}, "chains must be at most 10,000"),
     ],
 )
 def test_odd_arguments_are_refused(arguments: Any, message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
         ist.sample(NUMBERS, **arguments)
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    counts: dict[str, Any] = {"draws": np.int64(7), "chains": np.int32(2)}
+    assert ist.sample(NUMBERS, **counts).chains.shape == (2, 7)
 
 
 def test_a_loss_has_no_posterior() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from isthmus.errors import ArgumentError, FormatError
+from isthmus.errors import ArgumentError, DataError, FormatError
 from isthmus.graphs import DAG
 from isthmus.results import (
     Disclosure,
@@ -127,6 +128,20 @@ def test_diagnostics_come_from_arviz() -> None:
     assert diagnostics.rhat[1] == pytest.approx(array_stats.rhat(trace, chain_axis=0, draw_axis=1))
 
 
+def test_diagnostics_need_four_draws() -> None:
+    pytest.importorskip("arviz_stats")
+    with pytest.raises(DataError, match="at least 4 draws per chain; there are 3"):
+        posterior([[0, 1, 2]] * 2).diagnostics()
+    assert len(posterior([[0, 1, 2, 1]] * 2).diagnostics().ess) == 2
+
+
+def test_chains_that_are_stuck_have_an_infinite_rhat() -> None:
+    pytest.importorskip("arviz_stats")
+    diagnostics = posterior([[0] * 20, [1] * 20]).diagnostics()
+    assert diagnostics.edges == (("b", "c"),)
+    assert diagnostics.rhat[0] == np.inf
+
+
 def test_what_is_saved_is_loaded(tmp_path: Path) -> None:
     exact = np.random.default_rng(0).random((3, 3))
     p = posterior([[0, 1, 1, 2]], exact_edges=exact, log_weights=np.zeros(3), notes=("a note",))
@@ -159,6 +174,79 @@ def test_other_archives_are_refused(tmp_path: Path) -> None:
         Posterior.load(tmp_path / "other.npz")
 
 
+def test_damaged_files_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "p.npz"
+    posterior([[0, 1, 1, 2]]).save(file)
+    whole = file.read_bytes()
+    rng = np.random.default_rng(0)
+    refused = 0
+    for _ in range(300):
+        damaged = bytearray(whole)
+        damaged[rng.integers(len(whole))] ^= 1 << int(rng.integers(8))
+        file.write_bytes(damaged)
+        try:
+            loaded = Posterior.load(file)
+        except FormatError:
+            refused += 1
+        else:  # the date of the archive, for instance
+            assert loaded.chains.tolist() == [[0, 1, 1, 2]]
+    assert refused > 150
+    for length in range(0, len(whole), 61):
+        file.write_bytes(whole[:length])
+        with pytest.raises(FormatError, match="not a posterior"):
+            Posterior.load(file)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"chains": np.array([[0, 3]])},
+        {"chains": np.array([[0, -1]])},
+        {"chains": np.array([[0.0, 1.0]])},
+        {"chains": np.array([0, 1])},
+        {"parents": np.zeros((3, 3, 1))},
+        {"log_scores": np.zeros(2)},
+        {"log_weights": np.zeros(2)},
+        {"exact_edges": np.zeros((2, 2))},
+        {"exact_edges": np.full((3, 3), np.nan)},
+        {"exact_paths": np.full((3, 3), 1.5)},
+        {"chain_edges": np.zeros((2, 3, 3))},
+        {"choice": 3},
+        {"notes": "text"},
+        {"notes": [1]},
+        {"independent": "no"},
+        {"status": None},
+        {"status": {"ending": "unknown"}},
+        {"nodes": [1, 2, 3]},
+        {"disclosure": [{"site": 1, "what": "", "form": "", "size": 3}]},
+        {"format": "isthmus posterior 99"},
+    ],
+    ids=lambda change: "-".join(map(str, *change.items())).replace("\n", ""),
+)
+def test_files_that_contradict_themselves_are_refused(
+    tmp_path: Path, change: dict[str, Any]
+) -> None:
+    file = tmp_path / "p.npz"
+    posterior([[0, 1, 1, 2]]).save(file)
+    with np.load(file) as archive:
+        arrays = dict(archive)
+    header = json.loads(arrays["header"].tobytes())
+    for name, value in change.items():
+        if isinstance(value, np.ndarray):
+            arrays[name] = value
+        else:
+            header[name] = value
+    arrays["header"] = np.frombuffer(json.dumps(header).encode(), np.uint8)
+    np.savez(file, **arrays)
+    with pytest.raises(FormatError, match="not a posterior"):
+        Posterior.load(file)
+
+
+def test_a_missing_file_is_missing(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        Posterior.load(tmp_path / "none.npz")
+
+
 def test_the_text_says_what_was_done() -> None:
     text = str(posterior([[0, 1, 1, 2], [0, 1, 2, 2]], notes=("Beware.",)))
     assert text.splitlines() == [
@@ -168,6 +256,11 @@ def test_the_text_says_what_was_done() -> None:
         "converged: all draws were made.",
         "Beware.",
     ]
+
+
+def test_one_of_each_is_singular() -> None:
+    one = posterior([[1]])
+    assert str(one).startswith("1 draw in 1 chain, 3 distinct graphs of 3 variables\n")
 
 
 def test_the_report_shows_probabilities_and_escapes_names(tmp_path: Path) -> None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 from scipy.special import logsumexp
+from tests.patience import LATENESS
 
 import isthmus as ist
 from isthmus.errors import ArgumentError
 from isthmus.objectives import PythonLocalScore
-from isthmus.samplers import StructureMCMC, drive
+from isthmus.results import Ending
+from isthmus.samplers import Draws, StructureMCMC, drive, structure_mcmc
 from isthmus.samplers.structure_mcmc import Walk
 from isthmus.testing import enumerate_dags
 
@@ -42,7 +46,7 @@ def test_the_posterior_is_stationary(d: int, limits: str) -> None:
     posterior = np.exp(totals - logsumexp(totals))
     matrix = np.zeros((len(dags), len(dags)))
     for g, i in place.items():
-        walk = Walk(score, knowledge.bind(names), most)
+        walk = Walk(score, knowledge.bind(names), most, {})
         walk.parents = list(g.parent_masks)
         for a in range(d):
             for b in range(d):
@@ -96,6 +100,62 @@ def test_any_number_of_variables(d: int) -> None:
         tuple(names), draws.parents, np.bincount(draws.chains.ravel()).astype(float)
     )
     assert len(ensemble.dags) == len(draws.parents)  # all are acyclic
+
+
+def test_a_slow_score_does_not_hold_up_a_step() -> None:
+    def local(child: int, parents: tuple[int, ...]) -> float:
+        time.sleep(0.01)
+        return -float(len(parents))
+
+    names = [f"v{i}" for i in range(12)]
+    score = PythonLocalScore(names, local, equivalent=True)
+    bound = ist.Knowledge().bind(names)
+    run = StructureMCMC().begin(score, bound, np.random.default_rng(0), draws=10, chains=4)
+    begin = time.monotonic()
+    for _ in range(3):
+        run.step()
+    assert time.monotonic() - begin < LATENESS  # a hundred moves would take four seconds
+
+
+@pytest.mark.parametrize("moment", [40, 57, 83])
+def test_an_interrupt_leaves_as_many_draws_of_each_chain(moment: int) -> None:
+    calls = 0
+
+    def local(child: int, parents: tuple[int, ...]) -> float:
+        nonlocal calls
+        calls += 1
+        if calls == moment:
+            raise KeyboardInterrupt
+        return float(np.random.default_rng([child, *parents]).normal())
+
+    score = PythonLocalScore(list("abcdef"), local, equivalent=False)
+    run = StructureMCMC(thin=1, burn_in=0).begin(
+        score, ist.Knowledge().bind(score.nodes), np.random.default_rng(0), draws=10_000, chains=5
+    )
+    draws, status = drive(run, "StructureMCMC")
+    assert status.ending is Ending.INTERRUPTED
+    assert len(draws.chains) == 5
+    assert draws.chains.shape[1] > 0
+    expected = [score.total(dag) for dag in _dags(score, draws)]
+    np.testing.assert_allclose(draws.log_scores, expected, atol=1e-9)
+
+
+def test_draws_do_not_depend_on_time_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    score = wild(list("abcde"))
+    results = []
+    for seconds in (0.0, 60.0):
+        monkeypatch.setattr(structure_mcmc, "_SLICE", seconds)
+        run = StructureMCMC(thin=3).begin(
+            score, ist.Knowledge().bind(score.nodes), np.random.default_rng(5), draws=60, chains=3
+        )
+        draws, status = drive(run, "StructureMCMC")
+        assert (status.steps > 500) == (seconds == 0.0)
+        results.append(draws.parents[draws.chains])
+    np.testing.assert_array_equal(results[0], results[1])
+
+
+def _dags(score: PythonLocalScore, draws: Draws) -> list[ist.DAG]:
+    return [ist.DAG.from_masks(score.nodes, row[:, 0].tolist()) for row in draws.parents]
 
 
 def test_options_are_checked() -> None:

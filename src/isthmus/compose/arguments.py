@@ -7,7 +7,7 @@ import inspect
 import math
 import os
 from collections.abc import Callable, Mapping
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, TypeAlias, TypeVar, cast
 
 import isthmus.samplers
@@ -148,12 +148,16 @@ def check_kinds(kinds: object) -> None:
         )
 
 
-def check_count(value: object, name: str, *, least: int = 0, optional: bool = True) -> None:
-    """Refuse what is not an integer of at least ``least``; None is allowed if ``optional``."""
+def check_count(
+    value: object, name: str, *, least: int = 0, most: int | None = None, optional: bool = True
+) -> None:
+    """Refuse what is not an integer in a range; None is allowed if ``optional``."""
     if value is None and optional:
         return
-    if isinstance(value, int) and not isinstance(value, bool) and value >= least:
-        return
+    if isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least:
+        if most is None or int(value) <= most:
+            return
+        raise ArgumentError(f"{name} must be at most {most:,}; {value!r} was given.")
     other = ", or None" if optional else ""
     raise ArgumentError(
         f"{name} must be an integer of at least {least}{other}; {value!r} was given."

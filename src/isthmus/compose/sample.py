@@ -30,6 +30,9 @@ from isthmus.samplers import Draws
 from isthmus.scores import BGe
 from isthmus.statistics import Kind, Moments
 
+_MOST_DRAWS, _MOST_CHAINS = 10**8, 10**4
+"""More would not fit into memory."""
+
 
 def sample(
     data: object,
@@ -83,8 +86,8 @@ def sample(
         If the sampler is stopped before its first draw.
     """
     seed, time_limit = check_seed(seed), check_time_limit(time_limit)
-    check_count(draws, "draws", least=1, optional=False)
-    check_count(chains, "chains", least=1, optional=False)
+    check_count(draws, "draws", least=1, most=_MOST_DRAWS, optional=False)
+    check_count(chains, "chains", least=1, most=_MOST_CHAINS, optional=False)
     check_progress(progress)
     begin = time.monotonic()
     accepts = (LOCAL_SCORES,) if sampler is None else check_sampler(sampler).accepts
@@ -109,8 +112,8 @@ def sample(
             objective,
             problem.constraints,
             np.random.default_rng(seed),
-            draws=draws,
-            chains=chains,
+            draws=int(draws),
+            chains=int(chains),
         )
         result, status = drive(run, name, time_limit=time_limit, report=report)
     if result.chains.shape[1] == 0:

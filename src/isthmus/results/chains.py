@@ -8,6 +8,9 @@ from typing import TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
+from isthmus.errors import DataError, MissingExtraError
+from isthmus.results.ensemble import Ensemble, unpack
+
 Edges: TypeAlias = tuple[tuple[str, str], ...]
 DISAGREEMENT = 0.05
 """Chains whose estimates of an edge probability differ by more are said to disagree."""
@@ -17,6 +20,8 @@ _TRUSTED_SHARE = 0.05
 """Of the draws that must be left as effective ones."""
 _FEWEST = 25
 """Draws below which the tail of the weights cannot be estimated."""
+_FEWEST_DRAWS = 4
+"""Of each chain, for ArviZ to compare the halves of it."""
 _NAMED = 3
 """Edges on which chains disagree that a note names."""
 
@@ -83,6 +88,32 @@ class EdgeDiagnostics:
     edges: Edges
     ess: NDArray[np.float64]
     rhat: NDArray[np.float64]
+
+
+def edge_diagnostics(
+    ensemble: Ensemble, chains: NDArray[np.int64], lowest: float
+) -> EdgeDiagnostics:
+    """Compute effective sample sizes and R-hat of the edges that the draws are not sure of."""
+    try:
+        from arviz_stats.base import array_stats
+    except ImportError:
+        raise MissingExtraError("arviz-stats", "posterior", "Diagnostics of chains") from None
+    if chains.shape[1] < _FEWEST_DRAWS:
+        raise DataError(
+            f"Diagnostics need at least {_FEWEST_DRAWS} draws per chain; there are "
+            f"{chains.shape[1]}. Draw more."
+        )
+    nodes, graphs = ensemble.nodes, unpack(ensemble.parents)
+    means = ensemble.edge_probabilities()
+    pairs = np.argwhere((means >= lowest) & (means <= 1.0 - lowest)).tolist()
+    ess, rhat = np.zeros(len(pairs)), np.zeros(len(pairs))
+    for i, (a, b) in enumerate(pairs):
+        trace = graphs[:, a, b].astype(np.float64)[chains]
+        # Where each chain is stuck at a value of its own, R-hat is infinite.
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ess[i] = array_stats.ess(trace, chain_axis=0, draw_axis=1)
+            rhat[i] = array_stats.rhat(trace, chain_axis=0, draw_axis=1)
+    return EdgeDiagnostics(tuple((nodes[a], nodes[b]) for a, b in pairs), ess, rhat)
 
 
 @final

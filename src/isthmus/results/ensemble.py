@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Real
 from typing import TYPE_CHECKING, TypeAlias, final
 
 import numpy as np
@@ -14,6 +15,7 @@ from isthmus.errors import ArgumentError, DataError
 from isthmus.graphs import CPDAG, DAG
 from isthmus.graphs.names import check_nodes
 from isthmus.results.disclosure import Disclosure
+from isthmus.results.draws import check_numbers
 from isthmus.results.features import Feature, Graphs, descendants, markov_blankets
 
 if TYPE_CHECKING:
@@ -75,6 +77,11 @@ class Ensemble:
                 f"Graphs of {d} nodes need an array of shape (graphs, {d}, {words}); "
                 f"{self.parents.shape} was given."
             )
+        if self.parents.dtype != np.uint64:
+            raise ArgumentError(
+                f"Graphs are unsigned 64-bit words; an array of {self.parents.dtype} was given."
+            )
+        check_numbers({"log_scores": self.log_scores}, (len(self.parents),))
         if self.weights.shape != (len(self.parents),):
             raise ArgumentError(
                 f"{len(self.parents)} graphs need as many weights; an array of shape "
@@ -201,7 +208,7 @@ class Ensemble:
                 "A feature is edge(a, b), path(a, b), in_markov_blanket(a, of=b) or a function of "
                 f"a DAG; a {type(feature).__name__} was given."
             )
-        return np.array([float(feature(dag)) for dag in self.dags])
+        return np.array([_number(feature(dag)) for dag in self.dags], np.float64)
 
     def most_probable(self) -> DAG:
         """Return the graph with the highest score, or with the largest weight if none is known.
@@ -328,8 +335,16 @@ def unpack(parents: NDArray[np.uint64]) -> Graphs:
     return flags.transpose(0, 2, 1).astype(np.bool_)
 
 
+def _number(value: object) -> float:
+    if isinstance(value, (Real, np.bool_)):
+        return float(value)
+    raise ArgumentError(
+        f"A feature must give a Boolean or a number for each graph; {value!r} was given."
+    )
+
+
 def _checked(threshold: float) -> float:
-    if not 0.0 <= threshold <= 1.0:
+    if not (isinstance(threshold, Real) and 0.0 <= threshold <= 1.0):
         raise ArgumentError(f"threshold must be between 0 and 1; {threshold!r} was given.")
     return threshold
 

@@ -12,17 +12,24 @@ from typing import TYPE_CHECKING, Any, Protocol, final
 import numpy as np
 from numpy.typing import NDArray
 
-from isthmus.errors import ArgumentError, DataError, MismatchError, MissingExtraError
+from isthmus.errors import ArgumentError, DataError, MismatchError
 from isthmus.graphs import CPDAG, DAG
 from isthmus.results.chains import (
     ChainAgreement,
     EdgeDiagnostics,
     WeightDiagnostics,
+    edge_diagnostics,
     weight_diagnostics,
 )
 from isthmus.results.details import SamplerDetails
 from isthmus.results.disclosure import Disclosure
-from isthmus.results.ensemble import AnyFeature, Ensemble, dag_above, unpack
+from isthmus.results.draws import (
+    check_numbers,
+    check_positions,
+    check_probabilities,
+    counted,
+)
+from isthmus.results.ensemble import AnyFeature, Ensemble, dag_above
 from isthmus.results.features import edge, path, positions
 from isthmus.results.status import Status
 
@@ -98,6 +105,14 @@ class Posterior:
     notes: tuple[str, ...] = ()
     details: Any = field(default_factory=SamplerDetails, repr=False)
     effect_model: EffectModel | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        graphs, d = len(self.ensemble), len(self.nodes)
+        check_positions(self.chains, graphs)
+        check_numbers({"log_weights": self.log_weights}, (graphs,))
+        exact = {"exact_edges": self.exact_edges, "exact_paths": self.exact_paths}
+        check_probabilities(exact, (d, d))
+        check_probabilities({"chain_edges": self.chain_edges}, (len(self.chains), d, d))
 
     @property
     def nodes(self) -> tuple[str, ...]:
@@ -278,21 +293,13 @@ class Posterior:
         lowest
             Edges with a probability below this, or above one minus this, are left out: of an
             indicator that hardly changes neither figure means anything.
+
+        Raises
+        ------
+        DataError
+            If the chains have fewer than four draws.
         """
-        try:
-            from arviz_stats.base import array_stats
-        except ImportError:
-            raise MissingExtraError("arviz-stats", "posterior", "Diagnostics of chains") from None
-        means = self.ensemble.edge_probabilities()
-        pairs = np.argwhere((means >= lowest) & (means <= 1.0 - lowest))
-        edges = tuple((self.nodes[a], self.nodes[b]) for a, b in pairs.tolist())
-        ess, rhat = np.zeros(len(edges)), np.zeros(len(edges))
-        graphs = unpack(self.ensemble.parents)
-        for i, (a, b) in enumerate(pairs.tolist()):
-            trace = graphs[:, a, b].astype(np.float64)[self.chains]
-            ess[i] = array_stats.ess(trace, chain_axis=0, draw_axis=1)
-            rhat[i] = array_stats.rhat(trace, chain_axis=0, draw_axis=1)
-        return EdgeDiagnostics(edges, ess, rhat)
+        return edge_diagnostics(self.ensemble, self.chains, lowest)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the probabilities of all edges as a coloured matrix."""
@@ -372,7 +379,7 @@ class Posterior:
         """Read a posterior that was written by `save`."""
         from isthmus.results.posterior_file import read_posterior
 
-        return cls(**read_posterior(path))
+        return read_posterior(path, cls)
 
     @cached_property
     def _edges(self) -> NDArray[np.float64]:
@@ -385,13 +392,14 @@ class Posterior:
 
     def __str__(self) -> str:
         chains, draws = self.chains.shape
-        expected = float(self._edges.sum())
-        sure = int(((self._edges > 0.05) & (self._edges < 0.95)).sum())
-        total = f"{chains * draws} {'independent ' if self.independent else ''}draws"
-        origin = "" if self.independent else f" in {chains} chain{'s' if chains != 1 else ''}"
+        unsure = int(((self._edges > 0.05) & (self._edges < 0.95)).sum())
+        total = counted(chains * draws, "independent draw" if self.independent else "draw")
+        origin = "" if self.independent else f" in {counted(chains, 'chain')}"
+        graphs = counted(len(self.ensemble), "distinct graph")
+        edges = f"{counted(unsure, 'edge')} with a probability between 0.05 and 0.95"
         lines = [
-            f"{total}{origin}, {len(self.ensemble)} distinct graphs of {len(self.nodes)} variables",
-            f"{expected:.1f} edges expected; {sure} edges with a probability between 0.05 and 0.95",
+            f"{total}{origin}, {graphs} of {counted(len(self.nodes), 'variable')}",
+            f"{self._edges.sum():.1f} edges expected; {edges}",
             self.choice,
             str(self.status),
         ]

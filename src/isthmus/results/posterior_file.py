@@ -4,21 +4,35 @@ from __future__ import annotations
 
 import json
 import zipfile
-from collections.abc import Mapping
+import zlib
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
 
 from isthmus.errors import FormatError
+from isthmus.graphs.names import check_strings
 from isthmus.results.disclosure import Disclosure, Release
 from isthmus.results.ensemble import Ensemble
 from isthmus.results.status import Ending, Status
 
+T = TypeVar("T")
+
 _FORMAT = "isthmus posterior 1"
-_PLAIN = ("choice", "notes", "independent", "equivalent")
+_PLAIN = {"choice": str, "notes": list, "independent": bool, "equivalent": bool}
+_DAMAGE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    OSError,
+    EOFError,
+    LookupError,
+    TypeError,
+    ValueError,
+    RuntimeError,  # also NotImplementedError: a method of compression that zipfile does not have
+)
 _OPTIONAL = ("log_weights", "exact_edges", "exact_paths", "chain_edges")
 
 
@@ -45,37 +59,44 @@ def write_posterior(attributes: Mapping[str, Any], path: str | PathLike[str]) ->
         np.savez_compressed(file, **arrays)
 
 
-def read_posterior(path: str | PathLike[str]) -> dict[str, Any]:
-    """Return the attributes of the posterior in a file."""
-    try:
-        with Path(path).open("rb") as stream, np.load(stream, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-        header = json.loads(arrays["header"].tobytes().decode())
-        if header["format"] != _FORMAT:
+def read_posterior(path: str | PathLike[str], build: Callable[..., T]) -> T:
+    """Return what ``build`` makes of the attributes of the posterior in a file."""
+    with Path(path).open("rb") as stream:
+        try:
+            return build(**_read(stream))
+        except _DAMAGE as error:
             raise FormatError(
-                f"{path} has the format {header['format']!r}; this version reads {_FORMAT!r}."
-            )
-        status = header["status"]
-        status["ending"] = Ending(status["ending"])
-        return {
-            "ensemble": Ensemble(
-                tuple(header["nodes"]),
-                arrays["parents"],
-                arrays["weights"],
-                arrays.get("log_scores"),
-            ),
-            "chains": arrays["chains"],
-            "status": Status(**status),
-            "disclosure": Disclosure(tuple(Release(**e) for e in header["disclosure"])),
-            "choice": header["choice"],
-            "notes": tuple(header["notes"]),
-            "independent": header["independent"],
-            "equivalent": header["equivalent"],
-            **{name: arrays.get(name) for name in _OPTIONAL},
-        }
-    except (zipfile.BadZipFile, KeyError, TypeError, ValueError, EOFError) as error:
-        if isinstance(error, FormatError):
-            raise
+                f"{path} is not a posterior that isthmus has written, or it is damaged: {error}"
+            ) from error
+
+
+def _read(stream: BinaryIO) -> dict[str, Any]:
+    with np.load(stream, allow_pickle=False) as file:
+        arrays = {name: file[name] for name in file.files}
+    header = json.loads(arrays["header"].tobytes().decode())
+    if header["format"] != _FORMAT:
         raise FormatError(
-            f"{path} is not a posterior that isthmus has written, or it is damaged: {error}"
-        ) from error
+            f"the format is {header['format']!r}, and this version reads {_FORMAT!r}."
+        )
+    for name, kind in _PLAIN.items():
+        if not isinstance(header[name], kind):
+            raise FormatError(f"{name} is {header[name]!r}.")
+    status = header["status"]
+    status["ending"] = Ending(status["ending"])
+    scores = arrays.get("log_scores")
+    return {
+        "ensemble": Ensemble(tuple(header["nodes"]), arrays["parents"], arrays["weights"], scores),
+        "chains": arrays["chains"],
+        "status": Status(**status),
+        "disclosure": Disclosure(tuple(_release(**entry) for entry in header["disclosure"])),
+        "choice": header["choice"],
+        "notes": check_strings(header["notes"]),
+        "independent": header["independent"],
+        "equivalent": header["equivalent"],
+        **{name: arrays.get(name) for name in _OPTIONAL},
+    }
+
+
+def _release(site: str, what: str, form: str, size: int) -> Release:
+    check_strings((site, what, form))
+    return Release(site, what, form, int(size))

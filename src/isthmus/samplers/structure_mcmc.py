@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, final
 
@@ -12,9 +13,11 @@ from isthmus.graphs import BoundKnowledge
 from isthmus.objectives import LOCAL_SCORES, LocalScore
 from isthmus.options import require_integer
 from isthmus.samplers.base import Accepts, Draws, Run, Sampler
+from isthmus.types import Work, advance
 
-_MOVES = 100
-"""Moves per step: a few milliseconds."""
+_SLICE = 0.02
+_MOVES = 64
+"""Moves whose random numbers are drawn at a time."""
 
 
 @final
@@ -58,10 +61,22 @@ class StructureMCMC(Sampler[LocalScore]):
 
 
 class Walk:
-    """A graph that changes one edge at a time; parents are sets of bits."""
+    """A graph that changes one edge at a time; parents are sets of bits.
+
+    Parameters
+    ----------
+    objective, knowledge, max_parents
+        As for the sampler.
+    scores
+        Scores of families, by child and bits of its parents, which walks may share.
+    """
 
     def __init__(
-        self, objective: LocalScore, knowledge: BoundKnowledge, max_parents: int | None
+        self,
+        objective: LocalScore,
+        knowledge: BoundKnowledge,
+        max_parents: int | None,
+        scores: dict[tuple[int, int], float],
     ) -> None:
         self.objective = objective
         self.d = len(objective.nodes)
@@ -70,16 +85,24 @@ class Walk:
         self.parents = [
             sum(1 << int(p) for p in np.flatnonzero(self.required[:, v])) for v in range(self.d)
         ]
-        self._cache: dict[tuple[int, int], float] = {}
-        self.score = sum(self.local(v, mask) for v, mask in enumerate(self.parents))
+        self.score = -math.inf
+        self._scores = scores
 
     def local(self, child: int, mask: int) -> float:
         """Return the score of a family, which is computed once."""
         key = (child, mask)
-        if key not in self._cache:
+        if key not in self._scores:
             members = [p for p in range(self.d) if mask >> p & 1]
-            self._cache[key] = self.objective.local(child, members)
-        return self._cache[key]
+            self._scores[key] = self.objective.local(child, members)
+        return self._scores[key]
+
+    def evaluate(self) -> Work[None]:
+        """Compute the score of the graph."""
+        total = 0.0
+        for v, mask in enumerate(self.parents):
+            total += self.local(v, mask)
+            yield
+        self.score = total
 
     def proposal(self, a: int, b: int, coin: bool) -> dict[int, int] | None:  # noqa: FBT001
         """Return the changed parent sets of a move on the pair a -> b; None to stay.
@@ -102,6 +125,16 @@ class Walk:
         if self.forbidden[b, a] or not self._room(a) or self._reaches(a, b, skip=(a, b)):
             return None
         return {b: without, a: self.parents[a] | 1 << b}
+
+    def move(self, a: int, b: int, coin: bool, limit: float) -> bool:  # noqa: FBT001
+        """Propose a move on the pair a -> b; accept it if it gains more than ``limit``."""
+        change = self.proposal(a, b, coin) if a != b else None
+        if change is None:
+            return False
+        gain = self.gain(change)
+        if limit < gain:
+            self.apply(change, gain)
+        return limit < gain
 
     def gain(self, change: dict[int, int]) -> float:
         """Return how much a change raises the score."""
@@ -133,6 +166,17 @@ class Walk:
         return False
 
 
+def _random_moves(
+    rng: np.random.Generator, d: int, count: int
+) -> Iterator[tuple[int, int, bool, float]]:
+    """Draw pairs of different nodes, coins, and the logarithms of uniform numbers."""
+    firsts = rng.integers(d, size=count)
+    seconds = (firsts + 1 + rng.integers(max(1, d - 1), size=count)) % d
+    coins = rng.random(count) < 0.5
+    limits = np.log(rng.random(count))
+    return zip(firsts.tolist(), seconds.tolist(), coins.tolist(), limits.tolist(), strict=True)
+
+
 @final
 class StructureRun(Run[Draws]):
     """Chains over graphs in progress, one after the other."""
@@ -148,53 +192,57 @@ class StructureRun(Run[Draws]):
     ) -> None:
         d = len(objective.nodes)
         self._rngs = rng.spawn(chains)
-        self._walks = [Walk(objective, knowledge, options.max_parents) for _ in range(chains)]
+        scores: dict[tuple[int, int], float] = {}
+        self._walks = [
+            Walk(objective, knowledge, options.max_parents, scores) for _ in range(chains)
+        ]
         self._thin = 10 * d if options.thin is None else options.thin
         total = draws * self._thin
         self._burn_in = total // 4 if options.burn_in is None else options.burn_in
         self._end = self._burn_in + total
         self._moves = 0
         self._accepted = 0
-        self._words = -(-d // 64)
+        self._d, self._words = d, -(-d // 64)
         self._kept: list[list[tuple[int, ...]]] = [[] for _ in range(chains)]
         self._scores: list[list[float]] = [[] for _ in range(chains)]
+        self._work = self._move_all()
 
     def step(self) -> bool:
-        # All chains move together, so that an interrupted run has the same draws of each.
-        end = min(self._moves + max(1, _MOVES // len(self._walks)), self._end)
-        for walk, rng, kept, scores in zip(
-            self._walks, self._rngs, self._kept, self._scores, strict=True
-        ):
-            count = end - self._moves
-            firsts = rng.integers(walk.d, size=count)
-            seconds = rng.integers(max(1, walk.d - 1), size=count)
-            coins = rng.random(count) < 0.5
-            limits = np.log(rng.random(count))
-            for i in range(count):
-                a, b = int(firsts[i]), int(seconds[i])
-                b += b >= a
-                change = walk.proposal(a, b, bool(coins[i])) if walk.d > 1 else None
-                if change is not None:
-                    gain = walk.gain(change)
-                    if limits[i] < gain:
-                        walk.apply(change, gain)
-                        self._accepted += 1
-                done = self._moves + i + 1 - self._burn_in
+        return advance(self._work, _SLICE)
+
+    def _move_all(self) -> Work[None]:
+        """Move all chains together, so that an interrupted run has the same draws of each."""
+        for walk in self._walks:
+            yield from walk.evaluate()
+        while self._moves < self._end:
+            count = min(_MOVES, self._end - self._moves)
+            moves = [_random_moves(rng, self._d, count) for rng in self._rngs]
+            for together in zip(*moves, strict=True):
+                for walk, (a, b, coin, limit) in zip(self._walks, together, strict=True):
+                    self._accepted += walk.move(a, b, coin, limit)
+                    yield
+                self._moves += 1
+                done = self._moves - self._burn_in
                 if done > 0 and done % self._thin == 0:
-                    kept.append(tuple(walk.parents))
-                    scores.append(walk.score)
-        self._moves = end
-        return self._moves == self._end
+                    self._keep()
+
+    def _keep(self) -> None:
+        for walk, kept, scores in zip(self._walks, self._kept, self._scores, strict=True):
+            kept.append(tuple(walk.parents))
+            scores.append(walk.score)
 
     def best(self) -> Draws:
         words = self._words
+        # Ctrl-C may come when only some of the chains have kept a draw.
+        draws = min(map(len, self._scores))
         graphs = [
-            [[[m >> 64 * w & (1 << 64) - 1 for w in range(words)] for m in graph] for graph in kept]
+            [[[m >> 64 * w & (1 << 64) - 1 for w in range(words)] for m in g] for g in kept[:draws]]
             for kept in self._kept
         ]
-        shape = (len(self._walks), len(self._kept[0]), self._walks[0].d, words)
+        scores = [one[:draws] for one in self._scores]
+        shape = (len(self._walks), draws, self._d, words)
         return Draws.from_sequence(
-            np.array(graphs, np.uint64).reshape(shape), np.array(self._scores, np.float64)
+            np.array(graphs, np.uint64).reshape(shape), np.array(scores, np.float64)
         )
 
     def describe(self) -> tuple[str, float, float | None]:
