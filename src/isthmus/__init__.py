@@ -58,7 +58,7 @@ from isthmus.searches import (
     RBNets,
     SubsetDP,
 )
-from isthmus.sources import Federation, Frame, Lazy, Series, WithFeatures
+from isthmus.sources import Federation, Frame, Lazy, Series, TimeUnit, WithFeatures
 from isthmus.statistics import Basis, Chebyshev, Counts, Expansion, Kind, Moments, Plan, Schema
 
 __all__ = [
@@ -121,6 +121,7 @@ __all__ = [
     "Status",
     "StructureMCMC",
     "SubsetDP",
+    "TimeUnit",
     "WithFeatures",
     "bootstrap",
     "edge",

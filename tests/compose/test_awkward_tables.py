@@ -25,10 +25,12 @@ def rng(seed: int = 0) -> np.random.Generator:
 @pytest.mark.filterwarnings("ignore::isthmus.errors.DataWarning")
 def test_levels_that_multiply_beyond_any_table() -> None:
     table = {f"v{i}": rng(i).permutation(8000) for i in range(6)}
-    found = ist.learn(table, score=ist.K2(), search=ist.HillClimb())
+    kinds = dict.fromkeys(table, "discrete")
+    found = ist.learn(table, score=ist.K2(), search=ist.HillClimb(), kinds=kinds)
     assert np.isfinite(found.score)
     wide = {f"v{i}": [f"level {k}" for k in rng(i).permutation(60_000)] for i in range(4)}
-    found = ist.learn(wide, score=ist.K2(), search=ist.HillClimb(restarts=0))
+    kinds = dict.fromkeys(wide, "discrete")
+    found = ist.learn(wide, score=ist.K2(), search=ist.HillClimb(restarts=0), kinds=kinds)
     assert np.isfinite(found.score)
 
 

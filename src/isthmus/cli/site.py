@@ -204,7 +204,9 @@ def _table(options: argparse.Namespace, study: Any) -> object:
     """Return the site's table as the study reads it."""
     from isthmus.sources.horizontal.series import as_studied
 
-    return as_studied(read_table(options.data), study.schema, by=options.by, time=options.time)
+    # A level of the study may be called NA.
+    table = read_table(options.data, missing=("",))
+    return as_studied(table, study.schema, by=options.by, time=options.time)
 
 
 def _first_step(study: Any, totals: Any) -> Any:

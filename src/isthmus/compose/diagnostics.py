@@ -22,6 +22,8 @@ _MOST_SHOWN = 5
 """Number of linear relations that are listed."""
 _ROWS_PER_VARIABLE = 1.0
 """With no more rows than variables, edges rest on very little; see the table of false edges."""
+_FEWEST_ROWS = 10
+"""With fewer rows than this, edges rest on very little however few the variables."""
 
 
 def diagnose(objective: Objective, statistics: Statistic, dag: DAG) -> tuple[str, ...]:
@@ -83,7 +85,7 @@ def _linear_relations(statistics: Statistic) -> tuple[str, ...]:
 
 def _few_rows(objective: Objective, statistics: Statistic) -> tuple[str, ...]:
     d = len(objective.nodes)
-    if d < 2 or statistics.n > _ROWS_PER_VARIABLE * d:
+    if d < 2 or statistics.n > max(_ROWS_PER_VARIABLE * d, _FEWEST_ROWS - 1):
         return ()
     rows = "1 row" if statistics.n == 1 else f"{statistics.n} rows"
     note = (

@@ -28,6 +28,7 @@ from isthmus.objectives import PARENT_SETS, Objective, ScoreTable
 from isthmus.results import Disclosure, Solution, Status
 from isthmus.runs import Progress, drive
 from isthmus.searches import AStar, SearchResult
+from isthmus.sources import TimeUnit
 from isthmus.statistics import Kind
 
 
@@ -37,7 +38,7 @@ def learn(
     score: AnyScore | None = None,
     search: AnySearch | None = None,
     knowledge: Knowledge | None = None,
-    kinds: Mapping[str, Kind | str] | None = None,
+    kinds: Mapping[str, Kind | TimeUnit | str] | None = None,
     seed: int = 0,
     time_limit: float | None = None,
     progress: bool | Callable[[Progress], None] | None = None,
@@ -57,8 +58,8 @@ def learn(
     knowledge
         Required and forbidden edges, and tiers.
     kinds
-        How to read some columns, where the default is not what you mean: as `Kind`, or as
-        ``"continuous"`` and ``"discrete"``.
+        How to read some columns, where the default is not what you mean: ``"continuous"`` and
+        ``"discrete"`` (or `Kind`), or a unit for dates such as ``"days"`` (or `TimeUnit`).
     seed
         Random seed. The same seed gives the same graph.
     time_limit
@@ -102,7 +103,8 @@ def learn(
         equivalent=objective.equivalent,
         sense=objective.sense,
         knowledge=knowledge if problem.knowledge == Knowledge() else problem.knowledge,
-        notes=diagnose(objective, statistics, dag),
+        notes=(*problem.reading.notes, *diagnose(objective, statistics, dag)),
+        reading=problem.reading,
         details=result.details,
         evidence=LearnedFrom.of(problem, again),
     )

@@ -12,6 +12,7 @@ from isthmus.errors import ArgumentError, MissingExtraError
 from isthmus.graphs import BoundKnowledge, Knowledge
 from isthmus.objectives import LOCAL_SCORES, LocalScore, ScoreTable, TableBuilder
 from isthmus.objectives.parent_sets import FEW, Block
+from isthmus.sources import TimeUnit
 from isthmus.statistics import Kind, Statistic
 from isthmus.types import Work, completed_within
 
@@ -27,7 +28,7 @@ def parent_sets(
     slack: float = 0.0,
     time_limit: float | None = None,
     jobs: int | None = 1,
-    kinds: Mapping[str, Kind | str] | None = None,
+    kinds: Mapping[str, Kind | TimeUnit | str] | None = None,
 ) -> ScoreTable:
     """List for each variable the parent sets that can be part of an optimal graph.
 

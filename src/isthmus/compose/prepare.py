@@ -7,6 +7,7 @@ and refuse the same things in the same words.
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, final
@@ -21,11 +22,20 @@ from isthmus.compose.arguments import (
     check_search,
 )
 from isthmus.compose.defaults import choose_score
-from isthmus.errors import MismatchError
+from isthmus.errors import DataWarning, MismatchError
 from isthmus.graphs import DAG, BoundKnowledge, Knowledge
 from isthmus.objectives import LOCAL_SCORES, Objective
+from isthmus.results import Reading
 from isthmus.searches.base import Accepts
-from isthmus.sources import Frame, Precomputed, Source, WithFeatures, as_source
+from isthmus.sources import (
+    Frame,
+    Precomputed,
+    Source,
+    TimeUnit,
+    WithFeatures,
+    as_source,
+    reading_of,
+)
 from isthmus.statistics import Kind, Schema, Statistic
 
 
@@ -40,6 +50,8 @@ class Problem:
         Where the statistics came from.
     schema
         The variables, as they were read.
+    reading
+        How each column was read, and why.
     score, score_reason
         The score, and why it was chosen.
     statistics
@@ -54,6 +66,7 @@ class Problem:
 
     source: Source
     schema: Schema
+    reading: Reading
     score: AnyScore
     score_reason: str
     statistics: Statistic
@@ -74,7 +87,7 @@ def prepare(
     search: AnySearch | None = None,
     accepts: Accepts | None = None,
     knowledge: Knowledge | None = None,
-    kinds: Mapping[str, Kind | str] | None = None,
+    kinds: Mapping[str, Kind | TimeUnit | str] | None = None,
     dag: DAG | None = None,
     choose: Callable[[Schema], tuple[AnyScore, str]] | None = None,
 ) -> Problem:
@@ -109,9 +122,13 @@ def prepare(
     if dag is not None:
         dag = check_dag(dag)
     begin = time.monotonic()
-    source = as_source(data, kinds=kinds, integers=None if score is None else score.kind)
+    integers = None if score is None else score.kind
+    keep = () if dag is None else dag.nodes
+    source = as_source(data, kinds=kinds, integers=integers, keep=keep)
     in_memory = isinstance(source, Frame)
-    schema = source.schema()
+    schema, reading = source.schema(), reading_of(source)
+    known = known.without(reading.left_out)
+    _warn(reading)
     if score is None and choose is not None:
         chosen, reason = choose(schema)
     elif score is None:
@@ -124,10 +141,16 @@ def prepare(
     source = _with_features(source, chosen)
     statistics = _gather(source, chosen, dag)
     waited = 0.0 if in_memory else time.monotonic() - begin
+    reading = reading.with_constants(statistics.constants())
     objective: Objective = chosen.bind(statistics)
     require_capability(chosen, objective.capabilities, accepts, search)
     known = known.with_time({n: lag for n, lag in schema.lag_of.items() if n in objective.nodes})
-    return Problem(source, schema, chosen, reason, statistics, objective, known, waited)
+    return Problem(source, schema, reading, chosen, reason, statistics, objective, known, waited)
+
+
+def _warn(reading: Reading) -> None:
+    for note in reading.notes:
+        warnings.warn(note, DataWarning, stacklevel=4)
 
 
 def require_capability(

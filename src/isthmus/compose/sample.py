@@ -28,6 +28,7 @@ from isthmus.results import Ending, Ensemble, Posterior
 from isthmus.runs import Progress, drive
 from isthmus.samplers import Draws
 from isthmus.scores import BGe
+from isthmus.sources import TimeUnit
 from isthmus.statistics import Kind, Moments
 
 _MOST_DRAWS, _MOST_CHAINS = 10**8, 10**4
@@ -42,7 +43,7 @@ def sample(
     draws: int = 1000,
     chains: int = 4,
     knowledge: Knowledge | None = None,
-    kinds: Mapping[str, Kind | str] | None = None,
+    kinds: Mapping[str, Kind | TimeUnit | str] | None = None,
     seed: int = 0,
     time_limit: float | None = None,
     progress: bool | Callable[[Progress], None] | None = None,
@@ -137,6 +138,7 @@ def sample(
         equivalent=objective.equivalent,
         details=result.details,
         effect_model=_effect_model(problem),
+        notes=problem.reading.notes,
     )
     return with_notes(posterior)
 

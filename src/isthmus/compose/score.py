@@ -9,7 +9,7 @@ from isthmus.compose.prepare import prepare
 from isthmus.errors import ArgumentError
 from isthmus.graphs import DAG
 from isthmus.objectives import LOCAL_SCORES
-from isthmus.sources import as_source
+from isthmus.sources import TimeUnit, as_source
 from isthmus.statistics import Counts, Kind, Moments, Plan
 
 
@@ -18,7 +18,7 @@ def score(
     dag: DAG,
     score: AnyScore,
     *,
-    kinds: Mapping[str, Kind | str] | None = None,
+    kinds: Mapping[str, Kind | TimeUnit | str] | None = None,
 ) -> float:
     """Score a graph on data.
 
@@ -45,7 +45,7 @@ def summarise(
     data: object,
     *,
     plan: Plan | None = None,
-    kinds: Mapping[str, Kind | str] | None = None,
+    kinds: Mapping[str, Kind | TimeUnit | str] | None = None,
 ) -> Moments | Counts:
     """Compute the statistics that scores need, to save them, to add them up, or to learn later.
 

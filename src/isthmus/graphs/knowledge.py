@@ -17,7 +17,7 @@ from isthmus.graphs.orientation import Mixed
 from isthmus.graphs.partial import CPDAG, PDAG
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from numpy.typing import NDArray
 
@@ -126,6 +126,17 @@ class Knowledge:
             for early in earlier
         ]
         return replace(self, forbidden=(*self.forbidden, *backwards))
+
+    def without(self, names: Collection[str]) -> Knowledge:
+        """Return the knowledge about the other nodes; required edges are kept as they are."""
+        if not names:
+            return self
+        return Knowledge(
+            required=self.required,
+            forbidden=[edge for edge in self.forbidden if not set(edge) & set(names)],
+            tiers=[[name for name in tier if name not in names] for tier in self.tiers],
+            roots=[name for name in self.roots if name not in names],
+        )
 
     def permits(self, a: str, b: str) -> bool:
         """Return whether the edge a -> b is not forbidden."""

@@ -6,7 +6,7 @@ The protocols in this module state what a result must offer. Results import repo
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol, TypeAlias
 
 from isthmus.errors import IsthmusError, ModelWarning
@@ -49,6 +49,22 @@ class Disclosed(Protocol):
         """Released items, in order of release."""
 
 
+class ColumnRead(Protocol):
+    """How one column was read."""
+
+    @property
+    def name(self) -> str:
+        """Name of the column."""
+
+    @property
+    def read_as(self) -> str:
+        """What it was taken for."""
+
+    @property
+    def reason(self) -> str:
+        """Why."""
+
+
 class Reportable(Protocol):
     """A result that can be reported. Its ``str`` is the summary, one sentence per line."""
 
@@ -67,6 +83,10 @@ class Reportable(Protocol):
     @property
     def notes(self) -> tuple[str, ...]:
         """Warnings for the reader; the last lines of ``str(result)``."""
+
+    @property
+    def reading(self) -> Iterable[ColumnRead]:
+        """How the columns of the table were read."""
 
     @property
     def disclosure(self) -> Disclosed:
@@ -97,6 +117,7 @@ def build_page(result: Reportable, draw: Draw, title: str) -> Page:
             for a, b in result.dag.edges
         ),
         network=network,
+        columns=tuple((c.name, str(c.read_as), c.reason) for c in result.reading),
         releases=tuple((r.site, r.what, r.form, r.size) for r in result.disclosure.entries),
     )
 

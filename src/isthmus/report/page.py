@@ -55,6 +55,8 @@ class Page:
         All edges.
     network
         The fitted network, or the reason why there is none.
+    columns
+        How each column was read: name, kind and reason.
     releases
         Released data: site, description, form and number of values.
     """
@@ -67,6 +69,7 @@ class Page:
     edges: tuple[EdgeRow, ...]
     network: Network | str
     releases: tuple[tuple[str, str, str, int], ...]
+    columns: tuple[tuple[str, str, str], ...] = ()
 
 
 def render(page: Page) -> str:
@@ -85,6 +88,7 @@ def render(page: Page) -> str:
         _edges(page.edges),
         "<h2>Parameters</h2>",
         *_parameters(page),
+        *_columns(page.columns),
         "<h2>Data released</h2>",
         releases_table(page.releases),
     ]
@@ -149,6 +153,13 @@ def _parameters(page: Page) -> Iterable[str]:
         f"{parameters(page.network, name)}</details>"
         for i, name in enumerate(page.nodes)
     ]
+
+
+def _columns(columns: Sequence[tuple[str, str, str]]) -> Iterable[str]:
+    if not columns:
+        return []
+    rows = ((escape(name), escape(kind), escape(reason)) for name, kind, reason in columns)
+    return ["<h2>Columns</h2>", table(("column", "read as", "reason"), rows)]
 
 
 def releases_table(releases: Sequence[tuple[str, str, str, int]]) -> str:

@@ -17,12 +17,14 @@ from isthmus.results.dynamic import DynamicEdge, DynamicNetwork
 from isthmus.results.ensemble import Ensemble
 from isthmus.results.features import Feature, edge, in_markov_blanket, path
 from isthmus.results.posterior import EffectModel, Posterior
+from isthmus.results.reading import ColumnReading, ReadAs, Reading
 from isthmus.results.solution import Evidence, Refit, Solution
 from isthmus.results.status import Ending, Status
 
 __all__ = [
     "ChainAgreement",
     "ChainDetails",
+    "ColumnReading",
     "Disclosure",
     "DynamicEdge",
     "DynamicNetwork",
@@ -38,6 +40,8 @@ __all__ = [
     "OrderDetails",
     "Posterior",
     "RBNetsDetails",
+    "ReadAs",
+    "Reading",
     "Refit",
     "Release",
     "SamplerDetails",

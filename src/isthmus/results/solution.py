@@ -14,6 +14,7 @@ from isthmus.graphs import CPDAG, DAG, PDAG, Knowledge
 from isthmus.models import DiscreteNetwork, GPNetwork, Network
 from isthmus.results.details import SearchDetails
 from isthmus.results.disclosure import Disclosure
+from isthmus.results.reading import Reading
 from isthmus.results.status import Sense, Status
 
 if TYPE_CHECKING:
@@ -69,6 +70,8 @@ class Solution:
         The background knowledge that the graph agrees with.
     notes
         Warnings: constant columns, duplicates, a choice that the data do not support well.
+    reading
+        How each column of the table was read, and why; columns that were left out included.
     details
         What else the search reports: a record such as `~isthmus.results.WeightDetails` or
         `~isthmus.results.ExactDetails`, depending on the search.
@@ -83,6 +86,7 @@ class Solution:
     sense: Sense = Sense.MAXIMISE
     knowledge: Knowledge | None = None
     notes: tuple[str, ...] = ()
+    reading: Reading = field(default_factory=Reading, repr=False)
     details: Any = field(default_factory=SearchDetails, repr=False)
     evidence: Evidence | None = field(default=None, repr=False, compare=False)
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from isthmus.sources.base import Source
-from isthmus.sources.dispatch import as_source
+from isthmus.sources.dispatch import as_source, reading_of
 from isthmus.sources.horizontal.federation import Federation
 from isthmus.sources.tables.frame import Frame
+from isthmus.sources.tables.kinds import TimeUnit
 from isthmus.sources.tables.lazy import Lazy
 from isthmus.sources.tables.precomputed import Precomputed
 from isthmus.sources.tables.series import Series
@@ -18,6 +19,8 @@ __all__ = [
     "Precomputed",
     "Series",
     "Source",
+    "TimeUnit",
     "WithFeatures",
     "as_source",
+    "reading_of",
 ]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.results.disclosure import Disclosure
+from isthmus.results.reading import Reading
 from isthmus.statistics import Basis, Counts, Expansion, Kind, Moments, Plan, Schema
 
 
@@ -50,6 +52,14 @@ class Source(ABC):
     @abstractmethod
     def disclosure(self) -> Disclosure:
         """What has left the place where the data live, so far."""
+
+
+@runtime_checkable
+class Reads(Protocol):
+    """A source that decides by itself how the columns of a table are read."""
+
+    def reading(self) -> Reading:
+        """How each column was read, and why."""
 
 
 def countable(schema: Schema, plan: Plan) -> Schema:

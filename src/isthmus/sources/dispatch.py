@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import numpy as np
 
 from isthmus.errors import DataError, SchemaError
-from isthmus.sources.base import Source
+from isthmus.results.reading import Reading
+from isthmus.sources.base import Reads, Source
+from isthmus.sources.tables.decisions import stated
 from isthmus.sources.tables.frame import Frame
+from isthmus.sources.tables.kinds import AsGiven
 from isthmus.sources.tables.precomputed import Precomputed
 from isthmus.statistics import Kind, Statistic
 
@@ -17,8 +20,9 @@ from isthmus.statistics import Kind, Statistic
 def as_source(
     data: object,
     *,
-    kinds: Mapping[str, Kind | str] | None = None,
+    kinds: Mapping[str, AsGiven | str] | None = None,
     integers: Kind | str | None = None,
+    keep: Collection[str] | None = (),
 ) -> Source:
     """Make a source of a table, of statistics, or of a source itself.
 
@@ -31,6 +35,8 @@ def as_source(
         How to read some columns of a table.
     integers
         How to read integers that ``kinds`` does not name; of no effect on sources and statistics.
+    keep
+        Columns of a table that are not left out whatever they look like; None for all.
     """
     if isinstance(data, (Source, Statistic)):
         if kinds is not None:
@@ -39,11 +45,17 @@ def as_source(
     if isinstance(data, (str, os.PathLike)):
         raise _is_path(os.fspath(data))
     if isinstance(data, (np.ndarray, Mapping)):
-        return Frame(data, kinds=kinds, integers=integers)
-    from isthmus.sources.tables.lazy import Lazy, is_lazy
+        return Frame(data, kinds=kinds, integers=integers, keep=keep)
+    from isthmus.sources.tables.engines.find import is_lazy
+    from isthmus.sources.tables.lazy import Lazy
 
     place = Lazy if is_lazy(data) else Frame
-    return place(data, kinds=kinds, integers=integers)
+    return place(data, kinds=kinds, integers=integers, keep=keep)
+
+
+def reading_of(source: Source) -> Reading:
+    """How the columns behind a source were read: as the source decided, or as it states."""
+    return source.reading() if isinstance(source, Reads) else stated(source.schema())
 
 
 def _is_path(path: str) -> DataError:

@@ -9,7 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isthmus.errors import DataError, SchemaError
-from isthmus.statistics.checks import OVERFLOW, refuse_empty, refuse_infinite, refuse_missing
+from isthmus.statistics.checks import (
+    OVERFLOW,
+    refuse_empty,
+    refuse_infinite,
+    refuse_missing,
+    refuse_underflow,
+)
 from isthmus.statistics.schema import Kind, Schema, Variable
 from isthmus.statistics.symmetry import mirror, row_blocks
 from isthmus.types import Floats
@@ -194,6 +200,7 @@ class Accumulator:
         if self._spoiled:
             raise DataError(OVERFLOW)
         assert self._shift is not None
+        refuse_underflow(self._schema.column_names, self._sums, self._gram.diagonal())
         mirror(self._gram)
         self._gram.flags.writeable = False
         return Sums(self._weight, self._shift, self._sums, self._gram)

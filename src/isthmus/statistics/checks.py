@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
 
 from isthmus.errors import DataError, MissingValuesError
 
@@ -10,6 +13,9 @@ OVERFLOW = (
     "Some values are so large that their squares overflow. "
     "Rescale the columns (change their units) first."
 )
+
+_UNDERFLOW = 1e-290
+"""Sums of squares below this have lost digits: floats below 1e-308 are not exact."""
 
 
 def _listed(found: Mapping[str, int]) -> str:
@@ -36,6 +42,26 @@ def refuse_infinite(infinite: Mapping[str, int]) -> None:
         raise DataError(
             f"Values are infinite in these columns: {_listed(found)}. "
             "Replace them by finite ones, or drop the rows."
+        )
+
+
+def refuse_underflow(
+    columns: Sequence[str], sums: NDArray[np.float64], squares: NDArray[np.float64]
+) -> None:
+    """Raise `DataError` for columns that vary, but so little that their squares are zero.
+
+    Parameters
+    ----------
+    columns
+        Names of the columns.
+    sums, squares
+        Their sums and sums of squares after the shift, which makes constants zero.
+    """
+    small = np.flatnonzero((squares < _UNDERFLOW) & (sums != 0.0))
+    if len(small):
+        raise DataError(
+            f"The values of {[columns[i] for i in small[:10]]} differ by so little that their "
+            "squares are zero. Rescale the columns (change their units) first."
         )
 
 

@@ -30,6 +30,8 @@ def linear_relations(moments: Moments) -> tuple[tuple[str, ...], ...]:
     )
     constant = np.isin(owner, moments.schema.indices(moments.constants()))
     columns = np.flatnonzero(~constant & (np.diagonal(moments.scatter()) > 0.0))
+    if not len(columns):
+        return ()
     correlation = correlate(moments.scatter())[0][np.ix_(columns, columns)]
     if _has_full_rank(correlation):
         return ()

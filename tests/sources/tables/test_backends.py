@@ -217,3 +217,61 @@ def test_integers_that_turn_out_to_be_many(lazy_constructor: Constructor) -> Non
     assert source.schema() == Frame(data).schema()
     assert source.schema()["late"].kind is Kind.CONTINUOUS
     check_source(source, Frame(data))
+
+
+def test_columns_are_read_alike(constructor: Constructor) -> None:
+    rng, n = np.random.default_rng(6), 300
+    data: Table = {
+        "x": rng.normal(size=n),
+        "row": rng.permutation(n),
+        "name": np.array([f"p{i}" for i in range(n)]),
+        "remark": np.array([f"patient {i} was seen today" for i in range(n)]),
+        "town": np.array([f"t{i % 140}" for i in range(n)]),
+        "code": rng.integers(0, 3, n).astype(np.float64),
+        "half": rng.integers(0, 5, n) / 2,
+        "count": rng.poisson(50, n),
+        "when": np.datetime64("2020-01-01", "us") + rng.integers(0, 9**9, n).astype("m8[ms]"),
+    }
+    kinds = {"when": "weeks"}
+    source, frame = as_source(constructor(data), kinds=kinds), Frame(data, kinds=kinds)
+    assert isinstance(source, (Frame, Lazy))
+    assert source.schema() == frame.schema()
+    assert source.schema()["code"].levels == (0, 1, 2)
+    expected = ["continuous", *["identifier"] * 2, "free text", "left out"]
+    expected += ["discrete", "continuous", "continuous", "date"]
+    assert [str(c.read_as) for c in source.reading()] == expected
+    for ours, theirs in zip(source.reading(), frame.reading(), strict=True):
+        assert (ours.name, ours.read_as) == (theirs.name, theirs.read_as)
+        if ours.name != "when":
+            assert ours.reason == theirs.reason
+    weeks = (data["when"] - np.datetime64("1970-01-01")) / np.timedelta64(7, "D")
+    assert source.moments().select(["when"]).mean()[0] == pytest.approx(weeks.mean(), abs=1e-6)
+
+
+@pytest.mark.parametrize("engine", ["polars_lazy", "duckdb", "ibis_duckdb"])
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore:The 'future.infer_string'")
+def test_the_first_rows_do_not_mislead(engine: str, request: pytest.FixtureRequest) -> None:
+    n = 25_000
+    numbers = np.arange(n)
+    data: Table = {
+        "x": np.random.default_rng(1).normal(size=n),
+        "row": numbers,
+        "name": np.array([f"p{i}" for i in numbers]),
+        "late": np.where(numbers < 12_000, "same", np.array([f"l{i}" for i in numbers])),
+        "code": np.sort(numbers % 4).astype(np.float64),
+        "many": np.sort(numbers % 30).astype(np.float64),
+        "fraction": np.where(numbers < 15_000, numbers % 3, 0.5),
+    }
+    source = as_source(request.getfixturevalue(f"make_{engine}")(data))
+    assert isinstance(source, Lazy)
+    assert source.schema() == Frame(data).schema()
+    read = {c.name: str(c.read_as) for c in source.reading()}
+    assert read == {
+        "x": "continuous",
+        "row": "identifier",
+        "name": "identifier",
+        "late": "identifier",
+        "code": "discrete",
+        "many": "continuous",
+        "fraction": "continuous",
+    }

@@ -161,7 +161,7 @@ def test_a_table_that_changes_is_noticed(make_duckdb: Constructor) -> None:
 def test_unsupported_engines_are_named() -> None:
     import narwhals as nw
 
-    from isthmus.sources.tables.lazy import engine_of
+    from isthmus.sources.tables.engines.find import engine_of
 
     class Odd:
         implementation = nw.Implementation.DASK

@@ -109,9 +109,12 @@ def test_things_that_are_no_tables() -> None:
         Frame(pl.DataFrame({"a": [[1]]})).schema()
 
 
-def test_identifiers_are_refused() -> None:
+def test_nothing_but_identifiers_is_refused() -> None:
+    table = {"id": np.arange(70_000).astype(str)}
+    with pytest.raises(SchemaError, match=r"No column.*identifier \(70,000 different values"):
+        Frame(table).schema()
     with pytest.raises(SchemaError, match=r"70,000 distinct.*identifier"):
-        Frame({"id": np.arange(70_000).astype(str)}).schema()
+        Frame(table, kinds={"id": "discrete"}).schema()
 
 
 def test_the_frame_is_not_written_to() -> None:

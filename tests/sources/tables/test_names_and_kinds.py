@@ -105,7 +105,7 @@ def test_kinds_may_be_strings(constructor: Constructor, discrete_data: Table) ->
     )
     message = re.escape(
         "The kind of column 'zahl' was given as 'ordinal'. Use Kind.CONTINUOUS or Kind.DISCRETE, "
-        "or the strings 'continuous' and 'discrete'."
+        "the strings 'continuous' and 'discrete', or, for dates, a unit such as 'days'."
     )
     with pytest.raises(SchemaError, match=message):
         as_source(constructor(discrete_data), kinds={"zahl": "ordinal"}).schema()

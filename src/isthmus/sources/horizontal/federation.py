@@ -119,7 +119,7 @@ class Federation(Source):
         from isthmus.sources.horizontal.simulation import simulated
 
         if schema is None:
-            schemas = [as_source(t, kinds=kinds).schema() for t in tables.values()]
+            schemas = [as_source(t, kinds=kinds, keep=None).schema() for t in tables.values()]
             schema = reduce(union_levels, schemas)
         return cls(*simulated(tables, schema, bounds, plan, requests, ledgers, lost))
 

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from isthmus.errors import DataError, MismatchError, SchemaError
 from isthmus.parties.agreement.persons import Persons
 from isthmus.sources.base import Source
+from isthmus.sources.tables.engines.find import is_lazy
 from isthmus.sources.tables.frame import Frame
-from isthmus.sources.tables.lazy import Lazy, is_lazy
+from isthmus.sources.tables.lazy import Lazy
 from isthmus.sources.tables.names import as_narwhals
 from isthmus.sources.tables.series import Series
 from isthmus.statistics import Schema

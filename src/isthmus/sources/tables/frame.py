@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from typing import Any, final
 
@@ -13,14 +13,18 @@ from numpy.typing import NDArray
 
 from isthmus.errors import DataError, SchemaError
 from isthmus.results.disclosure import Disclosure
+from isthmus.results.reading import ColumnReading, ReadAs, Reading
 from isthmus.sources.base import Source, countable
-from isthmus.sources.tables.encoding import Column, column_of_array, column_of_series
+from isthmus.sources.tables.columns import Column, column_of_array, column_of_series
+from isthmus.sources.tables.decisions import Profile, decide, finished, refuse_nothing_left
 from isthmus.sources.tables.kinds import (
+    AsGiven,
     CellType,
+    TimeUnit,
+    as_given,
     as_kind,
     check_choice,
     check_kinds,
-    chosen_kind,
 )
 from isthmus.sources.tables.names import as_narwhals, check_names
 from isthmus.statistics import CodedRows, Counts, Expansion, Kind, Moments, Plan, Schema, Variable
@@ -38,11 +42,15 @@ class Frame(Source):
         A pandas, Polars or PyArrow table, anything else eager that narwhals knows, a dictionary
         of arrays, or a NumPy array (two-dimensional, or with named fields).
     kinds
-        How to read some columns. By default floats are continuous; text, categories and Booleans
-        are discrete; integers are discrete when they have at most 20 distinct values that repeat,
-        or lie within ten of each other.
+        How to read some columns: ``"continuous"``, ``"discrete"``, or a unit for dates such as
+        ``"days"``. By default floats are continuous; text, categories and Booleans are discrete;
+        whole numbers are discrete when they have at most 20 distinct values that repeat, or lie
+        within ten of each other. Identifiers and columns with too many levels are left out;
+        `reading` tells.
     integers
         How to read integers that ``kinds`` does not name, whatever their number of values.
+    keep
+        Columns that are not left out whatever they look like; None for all.
     schema
         What the columns are, where that is known beforehand (a study with several sites). It
         also chooses the columns and their order. By default levels are those that occur, sorted.
@@ -54,8 +62,9 @@ class Frame(Source):
         self,
         data: object,
         *,
-        kinds: Mapping[str, Kind | str] | None = None,
+        kinds: Mapping[str, AsGiven | str] | None = None,
         integers: Kind | str | None = None,
+        keep: Collection[str] | None = (),
         schema: Schema | None = None,
         names: Sequence[str] | None = None,
     ) -> None:
@@ -63,6 +72,7 @@ class Frame(Source):
         self._data = _columns(data, names)
         self._given = check_kinds(kinds, self._data)
         self._integers = None if integers is None else as_kind(integers, "integers")
+        self._keep = None if keep is None else frozenset(keep)
         self._wanted = schema
         self._moments: Moments | None = None
         if schema is not None:
@@ -74,33 +84,56 @@ class Frame(Source):
                 )
 
     @cached_property
-    def _prepared(self) -> tuple[Schema, list[NDArray[Any]]]:
-        """The schema, and each column as numbers or codes."""
+    def _prepared(self) -> tuple[Schema, list[NDArray[Any]], Reading]:
+        """The schema, each column as numbers or codes, and how they were read."""
         names = self._wanted.names if self._wanted is not None else tuple(self._data)
         columns = [_column(n, self._data[n]) for n in names]
         rows = {len(c.values) for c in columns}
         if len(rows) > 1:
             sizes = {c.name: len(c.values) for c in columns[:20]}
             raise SchemaError(f"The columns have different lengths: {sizes}.")
-        refuse_missing({c.name: c.missing for c in columns}, max(rows))
         refuse_empty(max(rows))
-        read = [self._read(c) for c in columns]
-        return Schema(tuple(v for v, _ in read)), [x for _, x in read]
+        readings = [self._decide(c) for c in columns]
+        refuse_nothing_left(readings)
+        pairs = [(c, r) for c, r in zip(columns, readings, strict=True) if r.used]
+        refuse_missing({c.name: c.missing for c, _ in pairs}, max(rows))
+        read = [self._read(c, r) for c, r in pairs]
+        schema = Schema(tuple(v for v, _ in read))
+        return schema, [x for _, x in read], finished(readings, schema)
 
-    def _read(self, column: Column) -> tuple[Variable, NDArray[Any]]:
+    def _decide(self, column: Column) -> ColumnReading:
+        name, light = column.name, Profile(column.cells, column.dtype, 0, 0)
+        if self._wanted is not None:
+            wanted = self._wanted[name]
+            unit = wanted.time_unit if column.cells is CellType.TEMPORAL else None
+            return decide(name, light, as_given(wanted.kind, unit))
+        given = self._given.get(name)
+        profile = light if given is not None else column.profile()
+        return decide(
+            name,
+            profile,
+            given,
+            integers=self._integers,
+            keep=self._keep is None or name in self._keep,
+        )
+
+    def _read(self, column: Column, reading: ColumnReading) -> tuple[Variable, NDArray[Any]]:
         wanted = None if self._wanted is None else self._wanted[column.name]
-        given = self._given.get(column.name) if wanted is None else wanted.kind
-        if given is None and column.cells is CellType.INTEGER:
-            given = self._integers
-        few = given is None and column.looks_discrete()
-        kind = chosen_kind(column.name, column.cells, given, few=few)
-        if kind is Kind.CONTINUOUS:
-            values = column.values
-            if column.cells is CellType.BOOLEAN:
-                values = values.astype(np.uint8)
-            return wanted or Variable(column.name, kind), values
-        codes, levels = column.encode(None if wanted is None else wanted.levels)
-        return wanted or Variable(column.name, kind, levels), codes
+        if reading.read_as is ReadAs.DISCRETE:
+            codes, levels = column.encode(None if wanted is None else wanted.levels)
+            return wanted or Variable(column.name, Kind.DISCRETE, levels), codes
+        values, unit = column.values, None
+        if column.cells is CellType.BOOLEAN:
+            values = values.astype(np.uint8)
+        elif column.cells is CellType.TEMPORAL:
+            unit = self._given[column.name] if wanted is None else wanted.time_unit
+            values = values / TimeUnit(unit or "").seconds
+        variable = Variable(column.name, Kind.CONTINUOUS, time_unit=unit)
+        return wanted or variable, values
+
+    def reading(self) -> Reading:
+        """How each column was read, and why."""
+        return self._prepared[2]
 
     def schema(self) -> Schema:
         """Names, kinds and levels of the variables."""
@@ -108,7 +141,7 @@ class Frame(Source):
 
     def moments(self, names: Sequence[str] | None = None) -> Moments:
         """Moments of these variables, in the order asked; of all if not given."""
-        schema, columns = self._prepared
+        schema, columns, _ = self._prepared
         if self._moments is None:
             if names is not None:
                 asked = schema.indices(names)
@@ -123,7 +156,7 @@ class Frame(Source):
 
     @cached_property
     def _coded(self) -> CodedRows:
-        schema, columns = self._prepared
+        schema, columns, _ = self._prepared
         discrete = [x for v, x in zip(schema.variables, columns, strict=True) if v.levels]
         sizes = np.array([len(v.levels) for v in schema.variables if v.levels], dtype=np.int64)
         rows = CodedRows(np.stack([as_codes(x, sizes) for x in discrete]))

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
-from isthmus.sources.tables.encoding import Column, column_of_series
-from isthmus.sources.tables.kinds import CellType
+from isthmus.sources.tables.columns import Column, column_of_series
 from isthmus.statistics import CodedRows, Level
 from isthmus.statistics.blocks import Positions
 from isthmus.statistics.checks import refuse_empty, refuse_missing
@@ -41,15 +40,12 @@ class Grouped:
         The levels of each variable, in the order of the rows of codes.
     rows
         Codes and weights.
-    turned
-        Integer columns that turned out to be continuous; they are not in `levels`.
     size
         How many numbers the engine sent.
     """
 
     levels: Mapping[str, tuple[Level, ...]]
     rows: CodedRows
-    turned: tuple[str, ...]
     size: int
 
     def take(self, names: Sequence[str]) -> CodedRows:
@@ -67,7 +63,7 @@ def group(
     columns: Mapping[str, str],
     *,
     levels: Mapping[str, Sequence[Level]],
-    uncertain: Collection[str],
+    is_discrete: Callable[[Column, int], bool] | None = None,
 ) -> Grouped:
     """Count distinct rows in the engine, in one pass.
 
@@ -79,8 +75,9 @@ def group(
         Names of the variables to group by, and of their columns in the table.
     levels
         Levels that are known; those of the other variables are the values that occur.
-    uncertain
-        Integer variables that are discrete only if their values look like categories.
+    is_discrete
+        Tells from the distinct values and the number of rows whether a variable is discrete after
+        all; by default all are.
     """
     import narwhals as nw
 
@@ -88,12 +85,10 @@ def group(
     weights = np.asarray(table.get_column(NUMBER).to_numpy(), dtype=np.int64)
     n = int(weights.sum())
     read = [column_of_series(name, table.get_column(c)) for name, c in columns.items()]
-    refuse_missing(
-        {c.name: _missing(table.get_column(columns[c.name]), c, weights) for c in read}, n
-    )
     refuse_empty(n)
-    turned = tuple(c.name for c in read if c.name in uncertain and not c.looks_discrete(n))
-    coded = {c.name: c.encode(levels.get(c.name)) for c in read if c.name not in turned}
+    kept = [c for c in read if is_discrete is None or is_discrete(c, n)]
+    refuse_missing({c.name: _missing(c, weights) for c in kept}, n)
+    coded = {c.name: c.encode(levels.get(c.name)) for c in kept}
     sizes = np.array([len(own) for _, own in coded.values()], dtype=np.int64)
     codes = np.empty((len(coded), len(weights)), dtype=as_codes(np.empty(0), sizes).dtype)
     for i, (places, _) in enumerate(coded.values()):
@@ -101,20 +96,13 @@ def group(
     return Grouped(
         {name: own for name, (_, own) in coded.items()},
         CodedRows(codes, weights),
-        turned,
         weights.size * (len(columns) + 1),
     )
 
 
-def _missing(series: nw.Series[Any], column: Column, weights: Integers) -> int:
+def _missing(column: Column, weights: Integers) -> int:
     """Number of rows with an empty cell: each group counts with its weight."""
-    if not column.missing:
-        return 0
-    empty = series.is_null().to_numpy().astype(bool)
-    if column.cells is CellType.FLOAT:
-        # NaN is not null for all engines.
-        empty |= series.is_nan().fill_null(value=True).to_numpy().astype(bool)
-    return int(weights[empty].sum())
+    return 0 if column.absent is None else int(weights[column.absent].sum())
 
 
 def pack(sets: Iterable[Positions], sizes: Integers) -> list[tuple[Positions, list[Positions]]]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from enum import Enum
-from typing import TYPE_CHECKING, Any
+from enum import Enum, StrEnum
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -28,11 +28,41 @@ class CellType(Enum):
     INTEGER = "integers"
     BOOLEAN = "Booleans"
     CATEGORY = "text or categories"
+    TEMPORAL = "dates or times"
     EMPTY = "nothing"
 
 
+class TimeUnit(StrEnum):
+    """The unit in which dates, times and durations become numbers."""
+
+    SECONDS = "seconds"
+    MINUTES = "minutes"
+    HOURS = "hours"
+    DAYS = "days"
+    WEEKS = "weeks"
+    YEARS = "years"
+
+    @property
+    def seconds(self) -> float:
+        """Length in seconds; a year has 365.2425 days."""
+        return _SECONDS[self.value]
+
+
+_SECONDS = {
+    "seconds": 1.0,
+    "minutes": 60.0,
+    "hours": 3600.0,
+    "days": 86_400.0,
+    "weeks": 604_800.0,
+    "years": 31_556_952.0,
+}
+
+AsGiven: TypeAlias = Kind | TimeUnit
+"""How the user wants a column to be read."""
+
+
 def cell_type_of(name: str, dtype: nw.dtypes.DType) -> CellType:
-    """The cell type of a narwhals data type; times and nested types are refused."""
+    """The cell type of a narwhals data type; nested types are refused."""
     import narwhals as nw
 
     if dtype.is_float() or isinstance(dtype, nw.Decimal):
@@ -45,15 +75,18 @@ def cell_type_of(name: str, dtype: nw.dtypes.DType) -> CellType:
         return CellType.CATEGORY
     if isinstance(dtype, nw.Unknown):
         return CellType.EMPTY
-    raise refused_type(name, str(dtype), temporal=dtype.is_temporal())
+    if dtype.is_temporal():
+        return CellType.TEMPORAL
+    raise refused_type(name, str(dtype), temporal=False)
 
 
 def cell_type_of_array(name: str, dtype: np.dtype[Any]) -> CellType:
     """The cell type of a NumPy data type that is not ``object``."""
     types = {"f": CellType.FLOAT, "i": CellType.INTEGER, "u": CellType.INTEGER}
     types |= {"b": CellType.BOOLEAN, "U": CellType.CATEGORY, "T": CellType.CATEGORY}
+    types |= {"m": CellType.TEMPORAL, "M": CellType.TEMPORAL}
     if dtype.kind not in types:
-        raise refused_type(name, str(dtype), temporal=dtype.kind in "mM")
+        raise refused_type(name, str(dtype), temporal=False)
     return types[dtype.kind]
 
 
@@ -61,16 +94,19 @@ def refused_type(name: str, dtype: str, *, temporal: bool) -> SchemaError:
     """The error for a column of a type that cannot be read."""
     if temporal:
         advice = (
-            "Dates and times are not variables by themselves: derive a number (days since an "
-            "event, hour of the day) or a category (weekday, season), or leave the column out."
+            "Dates and times are not variables by themselves: choose a unit with "
+            f"kinds={{{name!r}: 'days'}}, derive a number (days since an event, hour of the day) "
+            "or a category (weekday, season), or leave the column out."
         )
     else:
         advice = "Convert it to numbers, text or Booleans, or leave the column out."
     return SchemaError(f"Column {name!r} has the type {dtype}, which cannot be read. {advice}")
 
 
-def check_kinds(kinds: Mapping[str, Kind | str] | None, names: Iterable[str]) -> dict[str, Kind]:
-    """The kinds the user gave, as `Kind`; wrong values and unknown names are refused."""
+def check_kinds(
+    kinds: Mapping[str, AsGiven | str] | None, names: Iterable[str]
+) -> dict[str, AsGiven]:
+    """The kinds the user gave, as enums; wrong values and unknown names are refused."""
     if kinds is None:
         return {}
     if not isinstance(kinds, Mapping):
@@ -78,7 +114,7 @@ def check_kinds(kinds: Mapping[str, Kind | str] | None, names: Iterable[str]) ->
             f"kinds must map names of columns to kinds; a {type(kinds).__name__} was given. "
             "Write kinds={'age': Kind.CONTINUOUS}."
         )
-    given = {name: as_kind(kind, f"column {name!r}") for name, kind in kinds.items()}
+    given = {name: _as_given(kind, name) for name, kind in kinds.items()}
     present = list(names)
     unknown = [name for name in given if name not in set(present)]
     if unknown:
@@ -88,14 +124,25 @@ def check_kinds(kinds: Mapping[str, Kind | str] | None, names: Iterable[str]) ->
     return given
 
 
-def as_kind(kind: Kind | str, what: str) -> Kind:
+def _as_given(kind: AsGiven | str, name: str) -> AsGiven:
+    if kind in set(TimeUnit):
+        return TimeUnit(kind)
+    return as_kind(kind, f"column {name!r}")
+
+
+def as_given(kind: Kind, time_unit: str | None) -> AsGiven:
+    """How a schema wants a column to be read."""
+    return TimeUnit(time_unit) if time_unit in set(TimeUnit) else kind
+
+
+def as_kind(kind: AsGiven | str, what: str) -> Kind:
     """A kind from a kind or its name."""
     try:
         return Kind(kind)
     except ValueError:
         raise SchemaError(
             f"The kind of {what} was given as {kind!r}. Use Kind.CONTINUOUS or Kind.DISCRETE, "
-            "or the strings 'continuous' and 'discrete'."
+            "the strings 'continuous' and 'discrete', or, for dates, a unit such as 'days'."
         ) from None
 
 
@@ -103,32 +150,6 @@ def check_choice(kinds: object, schema: Schema | None) -> None:
     """Refuse kinds and a schema together."""
     if kinds is not None and schema is not None:
         raise SchemaError("Give kinds or a schema, not both: the schema determines the kinds.")
-
-
-def chosen_kind(name: str, cells: CellType, given: Kind | None, *, few: bool) -> Kind:
-    """How to read a column.
-
-    Parameters
-    ----------
-    name
-        Name of the column.
-    cells
-        What its cells are.
-    given
-        What the user says, or ``None``.
-    few
-        Whether integers look like categories (see `looks_discrete`).
-    """
-    if given is Kind.CONTINUOUS and cells is CellType.CATEGORY:
-        raise SchemaError(
-            f"Column {name!r} holds {cells.value} and cannot be continuous. "
-            "Convert it to numbers, or leave it discrete."
-        )
-    if given is not None:
-        return given
-    if cells is CellType.FLOAT or (cells is CellType.INTEGER and not few):
-        return Kind.CONTINUOUS
-    return Kind.DISCRETE
 
 
 def looks_discrete(distinct: int, low: int, high: int, rows: int) -> bool:

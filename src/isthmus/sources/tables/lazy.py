@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, final
 
@@ -13,20 +12,32 @@ from numpy.typing import NDArray
 
 from isthmus.errors import DataError, MismatchError, SchemaError
 from isthmus.results.disclosure import Disclosure, Release
+from isthmus.results.reading import ColumnReading, ReadAs, Reading
 from isthmus.sources.base import Source, countable
-from isthmus.sources.tables.engines.base import Engine, plain_names
+from isthmus.sources.tables.columns import Column
+from isthmus.sources.tables.decisions import (
+    Profile,
+    decide,
+    finished,
+    refuse_nothing_left,
+    stated,
+)
+from isthmus.sources.tables.engines.base import plain_names
+from isthmus.sources.tables.engines.find import engine_of, names_of
 from isthmus.sources.tables.grouping import NUMBER, Grouped, group, pack
 from isthmus.sources.tables.kinds import (
-    FEW,
+    AsGiven,
     CellType,
+    TimeUnit,
+    as_given,
     as_kind,
     cell_type_of,
     check_choice,
     check_kinds,
-    chosen_kind,
     refused_type,
 )
-from isthmus.sources.tables.names import as_narwhals, check_names, repeated_names_refused
+from isthmus.sources.tables.lazy_features import LazyFeatures
+from isthmus.sources.tables.names import as_narwhals, check_names
 from isthmus.statistics import CodedRows, Counts, Expansion, Kind, Moments, Plan, Schema, Variable
 from isthmus.statistics.blocks import Block, Positions, count_set, planned_sets
 
@@ -35,6 +46,9 @@ if TYPE_CHECKING:
 
 HEAD = 10_000
 """Number of rows at the top of the table from which the cost of a query is estimated."""
+
+MANY = 1_000
+"""Text with more distinct values than this in the first rows may be an identifier."""
 
 SMALL = 2**22
 """A joint table of at most this many distinct rows is fetched at once."""
@@ -52,11 +66,11 @@ class Lazy(Source):
     table
         A Polars lazy frame, a DuckDB relation, a PySpark dataframe or an Ibis table.
     kinds
-        How to read some columns. By default floats are continuous; text, categories and Booleans
-        are discrete; integers are discrete when they have at most 20 distinct values that repeat,
-        or lie within ten of each other.
+        How to read some columns, and what the default is: as for `Frame`.
     integers
         How to read integers that ``kinds`` does not name, whatever their number of values.
+    keep
+        Columns that are not left out whatever they look like; None for all.
     schema
         What the columns are, where that is known beforehand. It also selects the columns and
         their order, and saves the query for the levels.
@@ -66,8 +80,9 @@ class Lazy(Source):
         self,
         table: object,
         *,
-        kinds: Mapping[str, Kind | str] | None = None,
+        kinds: Mapping[str, AsGiven | str] | None = None,
         integers: Kind | str | None = None,
+        keep: Collection[str] | None = (),
         schema: Schema | None = None,
     ) -> None:
         import narwhals as nw
@@ -80,17 +95,36 @@ class Lazy(Source):
                 "Frame; Lazy takes a Polars lazy frame, a DuckDB relation, a PySpark dataframe "
                 "or an Ibis table."
             )
-        names = check_names(_names(frame))
+        names = check_names(names_of(frame))
         self._engine = engine_of(frame, names)
-        self._frame: nw.LazyFrame[Any] = nw.from_native(self._engine.table)
+        self._frame: nw.LazyFrame[Any] = as_narwhals(self._engine.table)
         self._columns = dict(zip(names, plain_names(names), strict=True))
         self._kinds = check_kinds(kinds, names)
         self._integers = None if integers is None else as_kind(integers, "integers")
+        self._keep = None if keep is None else frozenset(keep)
         self._schema = schema
+        self._reading: Reading | None = None
+        self._times = self._convert_times()
         self._moments: Moments | None = None
         self._groups: list[Grouped] = []
         self._small: dict[tuple[str, ...], bool] = {}
         self._releases: list[Release] = []
+
+    def _convert_times(self) -> dict[str, str]:
+        """Turn dates with a requested unit into numbers; returns the types they had."""
+        units = {n: unit for n, unit in self._kinds.items() if isinstance(unit, TimeUnit)}
+        if not units:
+            return {}
+        types = self._frame.collect_schema()
+        dtypes = {n: types[self._columns[n]] for n in units}
+        for n, unit in units.items():
+            decide(n, Profile(cell_type_of(n, dtypes[n]), str(dtypes[n]), 0, 0), unit)
+            if str(dtypes[n]) != "Date" and not str(dtypes[n]).startswith("Datetime"):
+                raise refused_type(n, str(dtypes[n]), temporal=True)
+        scales = {self._columns[n]: unit.seconds for n, unit in units.items()}
+        self._engine = self._engine.with_times(scales)
+        self._frame = as_narwhals(self._engine.table)
+        return {n: str(dtype) for n, dtype in dtypes.items()}
 
     @cached_property
     def _cells(self) -> dict[str, CellType]:
@@ -105,9 +139,12 @@ class Lazy(Source):
             )
         cells = {n: cell_type_of(n, types[self._columns[n]]) for n in names}
         for name, own in cells.items():
+            dtype = str(types[self._columns[name]])
             if own is CellType.EMPTY:
-                raise refused_type(name, str(types[self._columns[name]]), temporal=False)
-        return cells
+                raise refused_type(name, dtype, temporal=False)
+            if own is CellType.TEMPORAL:
+                raise refused_type(name, dtype, temporal=True)
+        return cells | dict.fromkeys(self._times, CellType.TEMPORAL)
 
     def schema(self) -> Schema:
         """Names, kinds and levels of the variables.
@@ -119,55 +156,92 @@ class Lazy(Source):
         if self._schema is None:
             self._schema = self._inferred()
         for v in self._schema.variables:
-            chosen_kind(v.name, cells[v.name], v.kind, few=False)
+            decide(v.name, Profile(cells[v.name], "", 0, 0), as_given(v.kind, v.time_unit))
         return self._schema
 
+    def reading(self) -> Reading:
+        """How each column was read, and why."""
+        schema = self.schema()
+        return self._reading or stated(schema)
+
     def _inferred(self) -> Schema:
-        cells = self._cells
-        given = self._kinds
-        integers = {n for n, own in cells.items() if own is CellType.INTEGER}
-        if self._integers is not None:
-            given = dict.fromkeys(integers, self._integers) | given
-        uncertain = integers - given.keys()
-        kinds = {
-            n: chosen_kind(n, own, given.get(n), few=n in uncertain and self._in_head[n] <= FEW)
-            for n, own in cells.items()
-        }
-        discrete = [n for n, k in kinds.items() if k is Kind.DISCRETE]
+        readings = {n: self._decide(n, profile) for n, profile in self._profiles.items()}
+        discrete = [n for n, r in readings.items() if r.read_as is ReadAs.DISCRETE]
         if discrete:
-            self._find_levels(discrete, uncertain)
+            self._find_levels(discrete, readings)
+        refuse_nothing_left(readings.values())
         levels = {n: own for g in self._groups for n, own in g.levels.items()}
-        return Schema(
+        schema = Schema(
             tuple(
                 Variable(n, Kind.DISCRETE, levels[n])
                 if n in levels
-                else Variable(n, Kind.CONTINUOUS)
-                for n in cells
+                else Variable(n, Kind.CONTINUOUS, time_unit=self._unit(n))
+                for n, r in readings.items()
+                if r.used
             )
         )
+        self._reading = finished(readings.values(), schema)
+        return schema
 
-    def _find_levels(self, names: list[str], uncertain: set[str]) -> None:
+    def _decide(self, name: str, profile: Profile) -> ColumnReading:
+        given, keep = self._kinds.get(name), self._keep is None or name in self._keep
+        return decide(name, profile, given, integers=self._integers, keep=keep)
+
+    def _unit(self, name: str) -> str | None:
+        unit = self._kinds.get(name)
+        return unit.value if isinstance(unit, TimeUnit) else None
+
+    def _find_levels(self, names: list[str], readings: dict[str, ColumnReading]) -> None:
         """Group by all discrete columns at once, or by a few at a time where that is too large."""
+
+        def is_discrete(column: Column, rows: int) -> bool:
+            if column.name not in self._kinds:  # now all of its values are known
+                readings[column.name] = self._decide(column.name, column.profile(rows))
+            return readings[column.name].read_as is ReadAs.DISCRETE
+
         if self._is_small(names):
-            self._group(names, uncertain)
+            self._group(names, is_discrete)
             return
-        sizes = np.array([max(self._in_head[n], 1) for n in names], dtype=np.int64)
+        sizes = np.array([max(self._profiles[n].distinct, 1) for n in names], dtype=np.int64)
         for members, _ in pack([(i,) for i in range(len(names))], sizes):
-            self._group([names[i] for i in members], uncertain)
+            self._group([names[i] for i in members], is_discrete)
 
     @cached_property
-    def _in_head(self) -> dict[str, int]:
-        """Distinct values of each column that may be discrete, in the first rows."""
-        names = [
-            n
-            for n, own in self._cells.items()
-            if own is not CellType.FLOAT or self._kinds.get(n) is Kind.DISCRETE
-        ]
-        if not names:
-            return {}
-        distinct = self._engine.distinct([self._columns[n] for n in names], HEAD)
-        self._release(f"number of distinct values of {len(names)} columns, first rows", len(names))
-        return dict(zip(names, distinct, strict=True))
+    def _profiles(self) -> dict[str, Profile]:
+        """What the first rows tell about each column, and all rows where these do not suffice."""
+        cells, kinds = self._cells, self._kinds
+        counted = {
+            n for n, own in cells.items() if own not in (CellType.FLOAT, CellType.TEMPORAL)
+        } | {n for n, kind in kinds.items() if kind is Kind.DISCRETE}
+        head = self._profile(cells, counted, HEAD)
+        numbers = {n for n, p in head.items() if p.whole and n not in counted | kinds.keys()}
+        if numbers:
+            head |= self._profile({n: cells[n] for n in numbers}, numbers, HEAD)
+        uncertain = {
+            n: cells[n]
+            for n, p in head.items()
+            if n not in kinds and p.rows >= HEAD and self._is_uncertain(p)
+        }
+        if uncertain:
+            head |= self._profile(uncertain, uncertain, None)
+        return head
+
+    def _is_uncertain(self, profile: Profile) -> bool:
+        """Whether the first rows do not tell if a column is empty or an identifier."""
+        if profile.values == 0:
+            return True
+        if profile.cells is CellType.CATEGORY or self._integers is Kind.DISCRETE:
+            return profile.distinct > MANY
+        return profile.whole and profile.distinct == profile.values
+
+    def _profile(
+        self, cells: Mapping[str, CellType], counted: Collection[str], rows: int | None
+    ) -> dict[str, Profile]:
+        columns = {self._columns[n]: own for n, own in cells.items()}
+        told = self._engine.profile(columns, {self._columns[n] for n in counted}, rows)
+        where = "all rows" if rows is None else "first rows"
+        self._release(f"number of values of {len(cells)} columns, {where}", len(cells))
+        return {n: told[self._columns[n]] for n in cells}
 
     def _is_small(self, names: Sequence[str]) -> bool:
         """Whether the joint table of these columns has few distinct rows, as far as can be told."""
@@ -176,7 +250,7 @@ class Lazy(Source):
         if self._schema is not None:
             cells = math.prod(len(self._schema[n].levels) for n in names)
         else:
-            cells = math.prod(max(self._in_head[n], 1) for n in names)
+            cells = math.prod(max(self._profiles[n].distinct, 1) for n in names)
         if cells <= SMALL:
             return True
         key = tuple(names)
@@ -202,10 +276,12 @@ class Lazy(Source):
         self._release("number of rows", 1)
         return int(total.get_column("rows").to_list()[0]) <= SMALL
 
-    def _group(self, names: Sequence[str], uncertain: set[str] | None = None) -> Grouped:
+    def _group(
+        self, names: Sequence[str], is_discrete: Callable[[Column, int], bool] | None = None
+    ) -> Grouped:
         levels = {} if self._schema is None else {n: self._schema[n].levels for n in names}
         columns = {n: self._columns[n] for n in names}
-        grouped = group(self._frame, columns, levels=levels, uncertain=uncertain or set())
+        grouped = group(self._frame, columns, levels=levels, is_discrete=is_discrete)
         self._groups.append(grouped)
         rows = grouped.rows.codes.shape[1]
         self._release(f"counts of {rows} distinct rows of {len(names)} variables", grouped.size)
@@ -275,7 +351,7 @@ class Lazy(Source):
 
         schema = expansion.widen(self.schema())
         if self._engine.streams:
-            return LazyFeatures(self, None, schema)
+            return LazyFeatures(self, self.moments_of, None, schema)
         prefix = "isthmus_"
         while any(name.startswith(prefix) for name in schema.names):
             prefix += "_"
@@ -289,7 +365,7 @@ class Lazy(Source):
             names += [v.name, *(f"{prefix}{i}_{k}" for k in range(1, v.width))]
         renamed = [e.alias(name) for e, name in zip(wanted, names, strict=True)]
         wide = Lazy(self._frame.select(*renamed).to_native(), schema=Schema.continuous(names))
-        return LazyFeatures(self, wide, schema)
+        return LazyFeatures(self, self.moments_of, wide, schema)
 
     def disclosure(self) -> Disclosure:
         """What the engine has sent so far."""
@@ -300,104 +376,3 @@ class Lazy(Source):
 
     def __repr__(self) -> str:
         return f"Lazy({self._engine.site})"
-
-
-def _names(frame: nw.LazyFrame[Any]) -> Sequence[str]:
-    """Names of the columns, repeated ones included: a narwhals schema would drop those."""
-    if frame.implementation.is_polars():
-        with repeated_names_refused():
-            return frame.collect_schema().names()
-    return list(frame.to_native().columns)
-
-
-@final
-class LazyFeatures(Source):
-    """A table of an engine with basis functions of its variables.
-
-    Parameters
-    ----------
-    table
-        The table itself.
-    wide
-        The table with one column per value and basis function, in the order of `schema`; None if
-        the functions are computed from batches of the table.
-    schema
-        The variables, with their basis functions.
-    """
-
-    def __init__(self, table: Lazy, wide: Lazy | None, schema: Schema) -> None:
-        self._table, self._wide, self._schema = table, wide, schema
-        self._moments: Moments | None = None
-
-    def schema(self) -> Schema:
-        """The variables, with their basis functions."""
-        return self._schema
-
-    def moments(self, names: Sequence[str] | None = None) -> Moments:
-        """Moments of these variables, with their basis functions; of all if not given."""
-        asked = self._schema if names is None else self._schema.subset(names)
-        if self._moments is not None:
-            return self._moments if names is None else self._moments.select(names)
-        if self._wide is None:
-            streamed = self._table.moments_of(asked)
-            if names is None:
-                self._moments = streamed
-            return streamed
-        columns = self._wide.schema().names
-        blocks = [self._schema.blocks[i] for i in self._schema.indices(asked.names)]
-        flat = [name for start, stop in blocks for name in columns[start:stop]]
-        found = self._wide.moments(None if tuple(flat) == columns else flat)
-        return replace(found, schema=asked)
-
-    def counts(self, plan: Plan) -> Counts:
-        """Raise an error: continuous variables have no counts."""
-        return self._table.counts(plan)
-
-    def rows(self) -> NDArray[np.float64]:
-        """Raise an error: the rows stay with the engine."""
-        return self._table.rows()
-
-    def with_features(self, expansion: Expansion) -> Source:
-        """Raise an error: the variables have basis functions."""
-        expansion.widen(self._schema)
-        return self
-
-    def disclosure(self) -> Disclosure:
-        """What the engine sent for the table itself, and for the basis functions."""
-        own = self._table.disclosure()
-        return own if self._wide is None else own + self._wide.disclosure()
-
-    def __repr__(self) -> str:
-        return f"{self._table!r} with basis functions"
-
-
-def is_lazy(data: object) -> bool:
-    """Whether this is a table of an engine."""
-    import narwhals as nw
-
-    return isinstance(as_narwhals(data), nw.LazyFrame)
-
-
-def engine_of(frame: nw.LazyFrame[Any], names: Sequence[str]) -> Engine:
-    """The adapter for the engine behind a table, with its columns renamed to c0, c1 and so on."""
-    native, kind = frame.to_native(), frame.implementation
-    if kind.is_duckdb():
-        from isthmus.sources.tables.engines.duckdb import DuckDBEngine
-
-        return DuckDBEngine.renamed(native, names)
-    if kind.is_polars():
-        from isthmus.sources.tables.engines.polars import PolarsEngine
-
-        return PolarsEngine.renamed(native, names)
-    if kind.is_pyspark() or kind.is_pyspark_connect():
-        from isthmus.sources.tables.engines.spark import SparkEngine
-
-        return SparkEngine.renamed(native, names)
-    if kind.is_ibis():
-        from isthmus.sources.tables.engines.ibis import IbisEngine
-
-        return IbisEngine.renamed(native, names)
-    raise DataError(
-        f"Tables of {kind} are not supported. Give a Polars lazy frame, a DuckDB relation, "
-        "a PySpark dataframe or an Ibis table, or collect the table first."
-    )

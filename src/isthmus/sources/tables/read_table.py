@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Sequence
 from importlib.util import find_spec
+from itertools import islice
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -12,12 +14,28 @@ from typing import Any
 from isthmus.errors import DataError, MissingExtraError, SchemaError
 from isthmus.sources.tables.names import check_unique, repeated_names_refused
 
-_READERS = {".csv": "read_csv", ".tsv": "read_csv", ".parquet": "read_parquet"}
+_ENDINGS = (".csv", ".tsv", ".parquet")
 _LIBRARIES = ("polars", "pandas", "pyarrow")
 
+_SEPARATORS = (",", ";", "\t", "|")
+_DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
+_DECIMAL_POINT = re.compile(r"[+-]?\d+\.\d+")
+_SAMPLE = 100
+"""Number of lines that tell how a text file is written."""
 
-def read_table(path: str | PathLike[str], *, drop: Sequence[str] = ()) -> Any:
+MISSING_WORDS = ("", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "None", "?")
+"""Cells of text files that are read as missing."""
+
+
+def read_table(
+    path: str | PathLike[str],
+    *,
+    drop: Sequence[str] = (),
+    missing: Sequence[str] = MISSING_WORDS,
+) -> Any:
     """Read a CSV, TSV or Parquet file with whichever table library is installed.
+
+    The separator (comma, semicolon, tab or bar) and decimal commas are recognised.
 
     Parameters
     ----------
@@ -25,6 +43,8 @@ def read_table(path: str | PathLike[str], *, drop: Sequence[str] = ()) -> Any:
         The file; its extension tells the format.
     drop
         Columns to leave out.
+    missing
+        Cells of text files that are read as missing.
 
     Returns
     -------
@@ -33,26 +53,24 @@ def read_table(path: str | PathLike[str], *, drop: Sequence[str] = ()) -> Any:
     """
     path = Path(path)
     ending = path.suffix.lower()
-    if ending not in _READERS:
+    if ending not in _ENDINGS:
         raise DataError(
-            f"{path.name!r} does not end in {', '.join(_READERS)}. Convert it, or read it in "
+            f"{path.name!r} does not end in {', '.join(_ENDINGS)}. Convert it, or read it in "
             "Python with a library for its format and give the table to isthmus.learn."
         )
     if not path.is_file():
         raise FileNotFoundError(f"There is no file {str(path)!r}.")
-    library = next((name for name in _LIBRARIES if find_spec(name) is not None), None)
+    library: Any = next((name for name in _LIBRARIES if find_spec(name) is not None), None)
     if library is None:
         raise MissingExtraError("polars", "cli", f"Reading {path.name!r}")
     import narwhals as nw
 
-    separator = "\t" if ending == ".tsv" else ","
-    if ending != ".parquet":
-        # The libraries rename repeated columns (a_duplicated_0, a.1) without saying so.
-        check_unique(_first_line(path, separator))
-    options = {"separator": separator} if ending == ".tsv" else {}
     try:
         with repeated_names_refused():
-            table = getattr(nw, _READERS[ending])(str(path), backend=library, **options)
+            if ending == ".parquet":
+                table: Any = nw.read_parquet(str(path), backend=library)
+            else:
+                table = nw.from_native(_read_text(path, library, ending, list(missing)))
     except SchemaError:
         raise
     except Exception as error:
@@ -64,6 +82,54 @@ def read_table(path: str | PathLike[str], *, drop: Sequence[str] = ()) -> Any:
     return table.drop(drop).to_native()
 
 
-def _first_line(path: Path, separator: str) -> list[str]:
+def _read_text(path: Path, library: str, ending: str, missing: list[str]) -> Any:
     with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
-        return next(csv.reader(file, delimiter=separator), [])
+        lines = list(islice(file, _SAMPLE))
+    separator = "\t" if ending == ".tsv" else _separator(lines)
+    cells = list(csv.reader(lines, delimiter=separator))
+    # The libraries rename repeated columns (a_duplicated_0, a.1) without saying so.
+    check_unique(cells[0] if cells else [])
+    comma = separator != "," and _has_decimal_commas(cells[1:])
+    if library == "polars":
+        import polars as pl
+
+        return pl.read_csv(
+            path,
+            separator=separator,
+            decimal_comma=comma,
+            null_values=missing,
+            infer_schema_length=None,
+        )
+    decimal = "," if comma else "."
+    if library == "pandas":
+        import pandas as pd
+
+        return pd.read_csv(
+            path, sep=separator, decimal=decimal, na_values=missing, keep_default_na=False
+        )
+    from pyarrow import csv as arrow
+
+    return arrow.read_csv(
+        path,
+        parse_options=arrow.ParseOptions(delimiter=separator),
+        convert_options=arrow.ConvertOptions(
+            null_values=missing, strings_can_be_null=True, decimal_point=decimal
+        ),
+    )
+
+
+def _separator(lines: list[str]) -> str:
+    """The character that cuts the lines into the same and the largest number of cells."""
+    widths = {}
+    for mark in _SEPARATORS:
+        counts = {len(row) for row in csv.reader(lines, delimiter=mark) if row}
+        widths[mark] = counts.pop() if len(counts) == 1 else 0
+    best = max(_SEPARATORS, key=lambda mark: widths[mark])
+    return best if widths[best] > 1 else ","
+
+
+def _has_decimal_commas(rows: list[list[str]]) -> bool:
+    cells = [cell.strip() for row in rows for cell in row]
+    return any(map(_DECIMAL_COMMA.fullmatch, cells)) and not any(
+        map(_DECIMAL_POINT.fullmatch, cells)
+    )

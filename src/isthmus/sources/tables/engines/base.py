@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
 from isthmus.errors import SchemaError
+from isthmus.sources.tables.decisions import Profile
+from isthmus.sources.tables.kinds import CellType
 from isthmus.statistics import Level, Moments, Schema
+
+PROFILED = 200
+"""Number of columns per query of profiles: PostgreSQL returns at most 1,664 columns."""
 
 
 @final
@@ -52,8 +58,30 @@ class Engine(ABC):
         """Name of the engine, for the disclosure."""
 
     @abstractmethod
-    def distinct(self, columns: Sequence[str], rows: int) -> list[int]:
-        """Number of distinct values of these columns in the first `rows` rows."""
+    def profile(
+        self, columns: Mapping[str, CellType], counted: Collection[str], rows: int | None
+    ) -> dict[str, Profile]:
+        """What tells how to read these columns.
+
+        Parameters
+        ----------
+        columns
+            The columns, and what their cells are.
+        counted
+            Columns of which distinct values are counted.
+        rows
+            Number of rows at the top of the table to look at; None for all.
+        """
+
+    @abstractmethod
+    def with_times(self, scales: Mapping[str, float]) -> Engine:
+        """The same table with dates and times as numbers.
+
+        Parameters
+        ----------
+        scales
+            For each column the number of seconds that make one unit; counted from 1970.
+        """
 
     @abstractmethod
     def moments(self, schema: Schema, columns: Sequence[str]) -> Computed:
@@ -73,13 +101,70 @@ def plain_names(names: Sequence[str]) -> list[str]:
     return [f"c{i}" for i in range(len(names))]
 
 
-def distinct_by_narwhals(table: Any, columns: Sequence[str], rows: int) -> list[int]:
-    """Number of distinct values, in one query that narwhals writes."""
+def profiles_from(
+    columns: Mapping[str, CellType],
+    counted: Collection[str],
+    ask: Callable[[Mapping[str, CellType]], Mapping[str, Any]],
+) -> dict[str, Profile]:
+    """Profiles from answers named ``rows``, ``c0_values``, ``c0_distinct`` and so on.
+
+    `ask` gets some of the columns at a time: databases limit the width of an answer.
+    """
+    found = {}
+    names = list(columns)
+    for start in range(0, len(names), PROFILED):
+        part = {c: columns[c] for c in names[start : start + PROFILED]}
+        told = {key: value or 0 for key, value in ask(part).items()}
+        rows = int(told["rows"])
+        for c, cells in part.items():
+            values = int(told[f"{c}_values"])
+            distinct = int(told[f"{c}_distinct"]) if c in counted else 0
+            numbers = (float(told.get(f"{c}_{end}", 0)) for end in ("low", "high"))
+            low, high = (x if math.isfinite(x) else None for x in numbers)
+            is_number = cells in (CellType.INTEGER, CellType.FLOAT)
+            whole = is_number and not told.get(f"{c}_fractions") and None not in (low, high)
+            words = float(told.get(f"{c}_spaces", 0)) / max(values, 1)
+            bounds = (int(low or 0), int(high or 0)) if whole else (0, 0)
+            found[c] = Profile(
+                cells, cells.value, rows, values, distinct, whole, *bounds, words=words
+            )
+    return found
+
+
+def profile_by_narwhals(
+    table: Any, columns: Mapping[str, CellType], counted: Collection[str], rows: int | None
+) -> dict[str, Profile]:
+    """Profiles by queries that narwhals writes."""
     import narwhals as nw
 
-    wanted = [nw.col(c).n_unique().alias(c) for c in columns]
-    answer = nw.from_native(table).head(rows).select(*wanted).collect()
-    return [int(answer.get_column(c).to_list()[0] or 0) for c in columns]
+    frame = nw.from_native(table)
+    frame = frame if rows is None else frame.head(rows)
+
+    def ask(part: Mapping[str, CellType]) -> dict[str, Any]:
+        wanted = [nw.len().cast(nw.Int64).alias("rows")]
+        for c, cells in part.items():
+            column = nw.col(c)
+            if cells is CellType.FLOAT:
+                column = column.cast(nw.Float64)
+                fractions = (column != column.round(0)) & ~column.is_nan()
+                wanted.append(fractions.cast(nw.Int64).sum().alias(f"{c}_fractions"))
+            wanted.append(column.count().cast(nw.Int64).alias(f"{c}_values"))
+            if c in counted:
+                wanted.append(column.n_unique().cast(nw.Int64).alias(f"{c}_distinct"))
+            if cells in (CellType.INTEGER, CellType.FLOAT):
+                wanted += [column.min().alias(f"{c}_low"), column.max().alias(f"{c}_high")]
+            elif cells is CellType.CATEGORY:
+                text = column.cast(nw.String).str
+                words = text.len_chars() - text.replace_all(" ", "", literal=True).str.len_chars()
+                wanted.append(words.cast(nw.Int64).sum().alias(f"{c}_spaces"))
+        answer = frame.select(*wanted).collect()
+        told = {name: answer.get_column(name).to_list()[0] for name in answer.columns}
+        for c in part:  # null counts as a value
+            if c in counted and (told[f"{c}_values"] or 0) < told["rows"]:
+                told[f"{c}_distinct"] -= 1
+        return told
+
+    return profiles_from(columns, counted, ask)
 
 
 def batch_rows(columns: int) -> int:

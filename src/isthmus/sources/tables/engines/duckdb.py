@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
+from isthmus.sources.tables.decisions import Profile
 from isthmus.sources.tables.engines.arrow import moments_of_batches
 from isthmus.sources.tables.engines.base import (
     Computed,
     Engine,
     batch_rows,
-    distinct_by_narwhals,
     plain_names,
+    profile_by_narwhals,
 )
+from isthmus.sources.tables.kinds import CellType
 from isthmus.statistics import Kind, Schema
 
 
@@ -37,9 +39,16 @@ class DuckDBEngine(Engine):
         """Name of the engine."""
         return "DuckDB"
 
-    def distinct(self, columns: Sequence[str], rows: int) -> list[int]:
-        """Number of distinct values of these columns in the first rows."""
-        return distinct_by_narwhals(self.table, columns, rows)
+    def profile(
+        self, columns: Mapping[str, CellType], counted: Collection[str], rows: int | None
+    ) -> dict[str, Profile]:
+        """What tells how to read these columns."""
+        return profile_by_narwhals(self.table, columns, counted, rows)
+
+    def with_times(self, scales: Mapping[str, float]) -> DuckDBEngine:
+        """The same table with dates and times as numbers."""
+        chosen = (f"epoch(CAST({c} AS TIMESTAMP)) / {s!r} AS {c}" for c, s in scales.items())
+        return DuckDBEngine(self.table.project(f"* REPLACE ({', '.join(chosen)})"))
 
     def moments(self, schema: Schema, columns: Sequence[str]) -> Computed:
         """Stream the columns and add up their products: faster than SQL from ten columns on."""

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
+from isthmus.sources.tables.decisions import Profile
 from isthmus.sources.tables.engines.arrow import moments_of_batches
-from isthmus.sources.tables.engines.base import Computed, Engine, batch_rows, plain_names
+from isthmus.sources.tables.engines.base import (
+    Computed,
+    Engine,
+    batch_rows,
+    plain_names,
+    profiles_from,
+)
 from isthmus.sources.tables.engines.duckdb import DuckDBEngine
 from isthmus.sources.tables.engines.sql import QUERIES, expressions, sums_by_sql
+from isthmus.sources.tables.kinds import CellType
 from isthmus.statistics import Kind, Schema
 
 
@@ -31,11 +39,47 @@ class IbisEngine(Engine):
         """Name of the database behind it."""
         return f"Ibis ({self.table.get_backend().name})"
 
-    def distinct(self, columns: Sequence[str], rows: int) -> list[int]:
-        """Number of distinct values; not by narwhals, whose query PostgreSQL refuses."""
-        head = self.table.limit(rows)
-        answer = head.aggregate(**{c: head[c].nunique() for c in columns}).to_pyarrow()
-        return [int(answer[c][0].as_py() or 0) for c in columns]
+    def profile(
+        self, columns: Mapping[str, CellType], counted: Collection[str], rows: int | None
+    ) -> dict[str, Profile]:
+        """What tells how to read the columns; not by narwhals, whose query PostgreSQL refuses."""
+        import ibis
+
+        head = self.table if rows is None else self.table.limit(rows)
+
+        def ask(part: Mapping[str, CellType]) -> dict[str, Any]:
+            wanted = {"rows": head.count()}
+            for c, cells in part.items():
+                column = head[c]
+                if cells is CellType.FLOAT:
+                    column = column.cast("float64")
+                    # Ibis rounds to integers, which NaN and large numbers are not.
+                    fractions = ibis.cases(
+                        (column.isnan(), False),
+                        (column.abs() <= 2.0**53, column != column.round()),
+                        else_=True,
+                    )
+                    wanted[f"{c}_fractions"] = fractions.sum()
+                wanted[f"{c}_values"] = column.count()
+                if c in counted:
+                    wanted[f"{c}_distinct"] = column.nunique()
+                if cells in (CellType.INTEGER, CellType.FLOAT):
+                    wanted |= {f"{c}_low": column.min(), f"{c}_high": column.max()}
+                elif cells is CellType.CATEGORY:
+                    spaces = column.length() - column.replace(" ", "").length()
+                    wanted[f"{c}_spaces"] = spaces.sum()
+            answer = head.aggregate(**wanted).to_pyarrow()
+            return {name: answer[name][0].as_py() for name in answer.column_names}
+
+        return profiles_from(columns, counted, ask)
+
+    def with_times(self, scales: Mapping[str, float]) -> IbisEngine:
+        """The same table with dates and times as numbers."""
+        numbers = {
+            c: self.table[c].cast("timestamp").epoch_seconds().cast("float64") / scale
+            for c, scale in scales.items()
+        }
+        return IbisEngine(self.table.mutate(**numbers))
 
     def moments(self, schema: Schema, columns: Sequence[str]) -> Computed:
         """Choose the method that is fastest for the database behind the table."""

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from isthmus.sources.tables.decisions import Profile
 from isthmus.sources.tables.engines.base import (
     Computed,
     Engine,
     batch_rows,
-    distinct_by_narwhals,
     plain_names,
+    profile_by_narwhals,
     unknown_level,
 )
+from isthmus.sources.tables.kinds import CellType
 from isthmus.statistics import Kind, MomentsBuilder, Schema, Variable
 
 MISSING, UNKNOWN = -2, -1
@@ -42,9 +44,19 @@ class PolarsEngine(Engine):
         """Name of the engine."""
         return "Polars"
 
-    def distinct(self, columns: Sequence[str], rows: int) -> list[int]:
-        """Number of distinct values of these columns in the first rows."""
-        return distinct_by_narwhals(self.table, columns, rows)
+    def profile(
+        self, columns: Mapping[str, CellType], counted: Collection[str], rows: int | None
+    ) -> dict[str, Profile]:
+        """What tells how to read these columns."""
+        return profile_by_narwhals(self.table, columns, counted, rows)
+
+    def with_times(self, scales: Mapping[str, float]) -> PolarsEngine:
+        """The same table with dates and times as numbers."""
+        import polars as pl
+
+        times = {c: pl.col(c).cast(pl.Datetime("us")).dt.timestamp("us") for c in scales}
+        numbers = (time / (1e6 * scales[c]) for c, time in times.items())
+        return PolarsEngine(self.table.with_columns(*numbers))
 
     def moments(self, schema: Schema, columns: Sequence[str]) -> Computed:
         """Stream numbers and codes and add up their products."""

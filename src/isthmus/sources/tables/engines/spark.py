@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -11,15 +11,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.errors import DataError
+from isthmus.sources.tables.decisions import Profile
 from isthmus.sources.tables.engines.base import (
     Computed,
     Engine,
-    distinct_by_narwhals,
     plain_names,
+    profile_by_narwhals,
     unknown_level,
 )
+from isthmus.sources.tables.kinds import CellType
 from isthmus.statistics import Kind, Moments, Schema
-from isthmus.statistics.checks import OVERFLOW, refuse_empty, refuse_infinite, refuse_missing
+from isthmus.statistics.checks import (
+    OVERFLOW,
+    refuse_empty,
+    refuse_infinite,
+    refuse_missing,
+    refuse_underflow,
+)
 
 SAMPLE = 10_000
 
@@ -41,9 +49,23 @@ class SparkEngine(Engine):
         """Name of the engine."""
         return "Spark"
 
-    def distinct(self, columns: Sequence[str], rows: int) -> list[int]:
-        """Number of distinct values of these columns in the first rows."""
-        return distinct_by_narwhals(self.table, columns, rows)
+    def profile(
+        self, columns: Mapping[str, CellType], counted: Collection[str], rows: int | None
+    ) -> dict[str, Profile]:
+        """What tells how to read these columns."""
+        return profile_by_narwhals(self.table, columns, counted, rows)
+
+    def with_times(self, scales: Mapping[str, float]) -> SparkEngine:
+        """The same table with dates and times as numbers."""
+        from pyspark.sql import functions as F  # noqa: N812
+
+        # Against an origin of the same kind, so that the time zone of the session has no effect.
+        origin = "TIMESTAMP_NTZ '1970-01-01 00:00:00'"
+        numbers = {
+            c: F.expr(f"timestampdiff(MICROSECOND, {origin}, {c})") / (1e6 * scale)
+            for c, scale in scales.items()
+        }
+        return SparkEngine(self.table.withColumns(numbers))
 
     def moments(self, schema: Schema, columns: Sequence[str]) -> Computed:
         """Let each worker add up its partition."""
@@ -155,6 +177,7 @@ def _merged(
         raise DataError(OVERFLOW)
     sums = total[2 + 4 * d : 2 + 4 * d + p]
     gram = total[2 + 4 * d + p :].reshape(p, p)
+    refuse_underflow(schema.column_names, sums, gram.diagonal())
     moments = Moments(schema, rows, shift, sums, (gram + gram.T) / 2)
     size = sum(part.size for part in parts)
     what = f"sums and products of {p} columns from {len(parts)} partitions"

@@ -12,7 +12,13 @@ from numpy.typing import NDArray
 from isthmus.errors import DataError
 from isthmus.sources.tables.engines.base import Computed, unknown_level
 from isthmus.statistics import Kind, Level, Moments, Schema
-from isthmus.statistics.checks import OVERFLOW, refuse_empty, refuse_infinite, refuse_missing
+from isthmus.statistics.checks import (
+    OVERFLOW,
+    refuse_empty,
+    refuse_infinite,
+    refuse_missing,
+    refuse_underflow,
+)
 
 CHUNK = 1_600
 """Expressions in one query: PostgreSQL gives at most 1,664 columns back."""
@@ -124,6 +130,7 @@ def sums_by_sql(backend: Any, table: Any, schema: Schema, columns: Sequence[str]
     gram = np.zeros((p, p))
     i, j = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
     gram[i, j] = gram[j, i] = found[d + p :]
+    refuse_underflow(schema.column_names, found[d : d + p], gram.diagonal())
     moments = Moments(schema, n, shift, found[d : d + p], gram)
     there = Computed.there(moments)
     return Computed(moments, there.what, there.size + d)

@@ -1,0 +1,110 @@
+"""How each column of a table was read, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import final
+
+
+class ReadAs(StrEnum):
+    """How a column was read."""
+
+    CONTINUOUS = "continuous"
+    DISCRETE = "discrete"
+    DATE = "date"
+    CONSTANT = "constant"
+    IDENTIFIER = "identifier"
+    FREE_TEXT = "free text"
+    LEFT_OUT = "left out"
+
+
+LEFT_OUT = frozenset({ReadAs.IDENTIFIER, ReadAs.FREE_TEXT, ReadAs.LEFT_OUT})
+"""Columns read like this are not part of the graph."""
+
+
+@final
+@dataclass(frozen=True)
+class ColumnReading:
+    """How one column was read.
+
+    Attributes
+    ----------
+    name
+        Name of the column.
+    read_as
+        What it was taken for.
+    reason
+        Why.
+    caution
+        A sentence about something that deserves a look, or None.
+    """
+
+    name: str
+    read_as: ReadAs
+    reason: str
+    caution: str | None = None
+
+    @property
+    def used(self) -> bool:
+        """Whether the column is a variable of the graph."""
+        return self.read_as not in LEFT_OUT
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.read_as} ({self.reason})"
+
+
+@final
+@dataclass(frozen=True)
+class Reading:
+    """How the columns of a table were read, in their order."""
+
+    columns: tuple[ColumnReading, ...] = ()
+
+    def __iter__(self) -> Iterator[ColumnReading]:
+        return iter(self.columns)
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    def __getitem__(self, name: str) -> ColumnReading:
+        for column in self.columns:
+            if column.name == name:
+                return column
+        raise KeyError(name)
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """Names of the columns that are not part of the graph."""
+        return tuple(c.name for c in self.columns if not c.used)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of the result should know: columns left out, and cautions."""
+        out = [c for c in self.columns if not c.used]
+        notes: list[str] = []
+        if out:
+            shown = "; ".join(str(c) for c in out[:10])
+            more = f"; and {len(out) - 10} more" if len(out) > 10 else ""
+            columns = "Column" if len(out) == 1 else "Columns"
+            notes.append(
+                f"{columns} left out: {shown}{more}. To keep a column, say how to read it: "
+                f"kinds={{{out[0].name!r}: 'discrete'}} or 'continuous'."
+            )
+        return (*notes, *(c.caution for c in self.columns if c.caution is not None))
+
+    def with_constants(self, names: Collection[str]) -> Reading:
+        """The same reading, with these columns named as constant."""
+        return Reading(
+            tuple(
+                replace(c, read_as=ReadAs.CONSTANT, reason="all rows have the same value")
+                if c.name in names and c.used
+                else c
+                for c in self.columns
+            )
+        )
+
+    def __str__(self) -> str:
+        wide = max((len(c.name) for c in self.columns), default=0)
+        return "\n".join(f"{c.name:<{wide}}  {c.read_as:<10}  {c.reason}" for c in self.columns)

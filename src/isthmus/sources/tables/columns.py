@@ -1,0 +1,350 @@
+"""From any column of a table in memory to NumPy."""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isthmus.errors import SchemaError
+from isthmus.sources.tables.decisions import Profile
+from isthmus.sources.tables.encoding import (
+    Values,
+    factorise,
+    narrow,
+    recoding,
+    refuse_twins,
+    too_many,
+)
+from isthmus.sources.tables.kinds import (
+    FEW,
+    CellType,
+    cell_type_of,
+    cell_type_of_array,
+    refused_type,
+)
+from isthmus.statistics import Level
+from isthmus.statistics.schema import MAX_LEVELS, plain_level, sort_levels
+
+if TYPE_CHECKING:
+    import narwhals as nw
+
+_SAMPLE = 10_000
+"""Number of cells that are looked at before all of them are."""
+_LARGEST = 2.0**53
+"""Beyond this, floats are not exact integers."""
+
+
+@final
+@dataclass(frozen=True)
+class Column:
+    """One column of a table in memory.
+
+    Attributes
+    ----------
+    name
+        Its name.
+    cells
+        What its cells are.
+    values
+        The cells; for text and categories of a dataframe, codes into `labels`; for dates and times,
+        seconds. Cells that are missing hold an arbitrary value.
+    labels
+        The levels that the codes stand for, or ``None``.
+    absent
+        Which cells are missing (null or NaN); ``None`` if none is.
+    dtype
+        How its library calls the type.
+    """
+
+    name: str
+    cells: CellType
+    values: Values
+    labels: tuple[Level, ...] | None = None
+    absent: NDArray[np.bool_] | None = None
+    dtype: str = ""
+
+    @property
+    def missing(self) -> int:
+        """Number of missing cells."""
+        return 0 if self.absent is None else int(np.count_nonzero(self.absent))
+
+    @property
+    def present(self) -> Values:
+        """The cells that are not missing."""
+        return self.values if self.absent is None else self.values[~self.absent]
+
+    def profile(self, rows: int | None = None) -> Profile:
+        """What has to be known to decide how to read the column.
+
+        Parameters
+        ----------
+        rows
+            Number of rows, where the values are the distinct ones of a longer table.
+        """
+        present = self.present
+        total = len(self.values) if rows is None else rows
+        values = len(present) if rows is None else rows
+        known = Profile(self.cells, self.dtype, total, values)
+        if not len(present):
+            return replace(known, values=0)
+        if self.cells is CellType.CATEGORY:
+            distinct, words = self._levels_and_words(present)
+            return replace(known, distinct=distinct, words=words)
+        if self.cells in (CellType.INTEGER, CellType.FLOAT):
+            return _with_numbers(known, present, is_all=rows is None)
+        return known
+
+    def _levels_and_words(self, present: Values) -> tuple[int, float]:
+        if self.labels is not None:
+            kept = len(self.labels) if self.absent is None else len(np.unique(present))
+            sample: Sequence[object] = self.labels
+        else:
+            try:
+                sample = list(dict.fromkeys(present.tolist()))
+            except TypeError:
+                raise refused_type(self.name, "object", temporal=False) from None
+            kept = len(sample)
+        texts = [text for text in sample[:_SAMPLE] if isinstance(text, str)]
+        return kept, sum(t.count(" ") for t in texts) / max(len(texts), 1)
+
+    def encode(self, levels: Sequence[Level] | None = None) -> tuple[Values, tuple[Level, ...]]:
+        """Codes and levels: those given, or those that occur, sorted."""
+        if self.labels is not None:
+            places, found = self.values, self.labels
+        else:
+            places, found = factorise(self.name, self.whole_values)
+        levels = sort_levels(found) if levels is None else tuple(levels)
+        if len(levels) > MAX_LEVELS:
+            raise too_many(self.name, len(levels))
+        lookup = recoding(self.name, found, levels)
+        if np.array_equal(lookup, np.arange(len(found))):
+            return narrow(places, len(levels)), levels
+        return narrow(lookup, len(levels))[places], levels
+
+    @property
+    def whole_values(self) -> Values:
+        """The cells, as integers if they are whole numbers stored as floats."""
+        if self.cells is not CellType.FLOAT or not _are_whole(self.values):
+            return self.values
+        return self.values.astype(np.int64)
+
+
+def _are_whole(values: Values) -> bool:
+    """Whether floats are whole numbers that fit into an integer; the first ones mostly tell."""
+    for part in (values[:_SAMPLE], values):
+        with np.errstate(invalid="ignore"):
+            if not bool(((part == np.floor(part)) & (np.abs(part) <= _LARGEST)).all()):
+                return False
+    return True
+
+
+def _with_numbers(known: Profile, values: Values, *, is_all: bool) -> Profile:
+    """Add what tells codes and identifiers from measurements, and count only what is needed."""
+    if known.cells is CellType.FLOAT and not _are_whole(values):
+        return known
+    low, high = int(values.min()), int(values.max())
+    distinct = len(np.unique(values[:_SAMPLE]))
+    known = replace(known, whole=True, low=low, high=high, distinct=distinct)
+    repeats = is_all and distinct < min(len(values), _SAMPLE)
+    is_known = high - low < FEW or (repeats and distinct > FEW)
+    if len(values) > _SAMPLE and not is_known:
+        return replace(known, distinct=len(np.unique(values)))
+    return known
+
+
+def column_of_array(name: str, given: object) -> Column:
+    """Read one column of a dictionary of arrays or of an array."""
+    values = np.asarray(given)
+    if values.ndim != 1:
+        raise SchemaError(
+            f"Column {name!r} has {values.ndim} dimensions; a column has one. "
+            "Give one array for each column."
+        )
+    dtype = str(values.dtype)
+    if isinstance(given, np.ma.MaskedArray) and np.ma.is_masked(given):
+        absent = np.ma.getmaskarray(given) | _nans(values, values.dtype)
+        return _scattered(column_of_array(name, values[~absent]), absent)
+    if values.dtype.kind == "O":
+        absent = np.fromiter(map(_is_missing, values), dtype=np.bool_, count=len(values))
+        if absent.any():
+            return _scattered(_column_of_objects(name, values[~absent]), absent)
+        return _column_of_objects(name, values)
+    cells = cell_type_of_array(name, values.dtype)
+    absent = _nans(values, values.dtype)
+    if cells is CellType.TEMPORAL:
+        values = _seconds(values)
+    return Column(name, cells, values, None, absent if absent.any() else None, dtype)
+
+
+def _nans(values: Values, dtype: np.dtype[Any]) -> NDArray[np.bool_]:
+    """Which cells are NaN or NaT; the sum tells at once when there are none."""
+    if dtype.kind in "mM":
+        return np.isnat(values)
+    if dtype.kind != "f":
+        return np.zeros(len(values), dtype=np.bool_)
+    with np.errstate(all="ignore"):
+        clean = bool(np.isfinite(values.sum()))
+    return np.zeros(len(values), dtype=np.bool_) if clean else np.isnan(values)
+
+
+def _seconds(values: Values) -> Values:
+    """Dates as seconds since 1970, durations as seconds."""
+    to = "datetime64[us]" if values.dtype.kind == "M" else "timedelta64[us]"
+    seconds: Values = values.astype(to).astype(np.int64) / 1e6
+    return seconds
+
+
+def _scattered(part: Column, absent: NDArray[np.bool_]) -> Column:
+    """The column of which `part` are the cells that are there."""
+    if not len(part.values):
+        return Column(part.name, CellType.EMPTY, np.zeros(len(absent)), None, absent, part.dtype)
+    values = np.empty(len(absent), dtype=part.values.dtype)
+    values[absent] = part.values[0]
+    values[~absent] = part.values
+    inner = absent
+    if part.absent is not None:  # NaN among what is not null
+        inner = absent.copy()
+        inner[~absent] = part.absent
+    return replace(part, values=values, absent=inner)
+
+
+def _is_missing(value: object) -> bool:
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, (float, np.floating)) and math.isnan(value)
+
+
+_NUMBERS = (int, float, np.integer, np.floating, decimal.Decimal)
+
+
+def _column_of_objects(name: str, values: Values) -> Column:
+    """Read a column of Python objects, none of which is missing, by what they are."""
+    types = set(map(type, values))
+    names = " or ".join(sorted(t.__name__ for t in types))
+    if types and all(issubclass(t, dt.date) for t in types):
+        try:
+            seconds = _seconds(values.astype("datetime64[us]"))
+        except (TypeError, ValueError):
+            raise refused_type(name, names, temporal=True) from None
+        return Column(name, CellType.TEMPORAL, seconds, None, None, names)
+    if any(issubclass(t, (dt.date, dt.time, dt.timedelta)) for t in types):
+        raise refused_type(name, names, temporal=True)
+    booleans = {t for t in types if issubclass(t, (bool, np.bool_))}
+    numbers = {t for t in types if issubclass(t, _NUMBERS)} - booleans
+    if booleans and numbers:
+        raise SchemaError(
+            f"Column {name!r} mixes Booleans with numbers, and True equals 1. "
+            "Convert the column to one type, for instance with astype(str) or astype(int)."
+        )
+    if types and types == booleans:
+        return Column(name, CellType.BOOLEAN, values.astype(np.bool_))
+    if types and all(issubclass(t, (int, np.integer)) for t in types):
+        integers = np.array(values.tolist())
+        if integers.dtype.kind in "iu":
+            return Column(name, CellType.INTEGER, integers)
+    if types and types == numbers:
+        return Column(name, CellType.FLOAT, values.astype(np.float64))
+    return Column(name, CellType.CATEGORY, values)
+
+
+def column_of_series(name: str, series: nw.Series[Any]) -> Column:
+    """Read one column of a dataframe."""
+    import narwhals as nw
+
+    dtype = series.dtype
+    if isinstance(dtype, nw.Object):
+        return column_of_array(name, series.to_numpy())
+    cells = cell_type_of(name, dtype)
+    if isinstance(dtype, (nw.Categorical, nw.Enum)):
+        coded = _column_of_categories(name, series.to_native())
+        if coded is not None:
+            return coded
+    if series.null_count():
+        absent = np.asarray(series.is_null().to_numpy(), dtype=np.bool_)
+        return _scattered(column_of_series(name, series.drop_nulls()), absent)
+    if len(series) == 0:
+        return Column(name, cells, np.empty(0))
+    if cells is CellType.EMPTY:
+        raise refused_type(name, str(dtype), temporal=False)
+    if cells is CellType.TEMPORAL:
+        return _column_of_times(name, series)
+    if cells is CellType.CATEGORY:
+        return _column_of_text(name, series)
+    if isinstance(dtype, nw.Decimal):
+        series = series.cast(nw.Float64)
+    values = series.to_numpy()
+    absent = _nans(values, values.dtype)
+    return Column(name, cells, values, None, absent if absent.any() else None)
+
+
+def _column_of_times(name: str, series: nw.Series[Any]) -> Column:
+    """Read dates and times as seconds since 1970, and durations as seconds."""
+    import narwhals as nw
+
+    dtype = series.dtype
+    if isinstance(dtype, nw.Duration):
+        micro = series.dt.total_microseconds()
+    elif isinstance(dtype, (nw.Date, nw.Datetime)):
+        micro = series.dt.timestamp("us")
+    else:  # a time of day
+        raise refused_type(name, str(dtype), temporal=True)
+    values = np.asarray(micro.to_numpy(), dtype=np.float64) / 1e6
+    return Column(name, CellType.TEMPORAL, values, None, None, str(dtype))
+
+
+def _column_of_text(name: str, series: nw.Series[Any]) -> Column:
+    """Code text inside the dataframe library, which is far quicker than over Python objects."""
+    import narwhals as nw
+
+    if isinstance(series.dtype, (nw.Categorical, nw.Enum)):
+        series = series.cast(nw.String)
+    distinct = series.unique().to_list()
+    places = series.replace_strict(distinct, list(range(len(distinct))), return_dtype=nw.Int64)
+    labels = tuple(plain_level(v, name) for v in distinct)
+    return Column(name, CellType.CATEGORY, places.to_numpy(), labels)
+
+
+def _column_of_categories(name: str, native: Any) -> Column | None:
+    """Read categories, which may be numbers, by the codes they have already.
+
+    Returns None for libraries whose categories are always text (Polars).
+    """
+    array = getattr(native, "array", native)  # the values of a pandas column
+    if hasattr(array, "__arrow_array__") and not hasattr(array, "categories"):
+        array = array.__arrow_array__()  # pandas with the types of Arrow
+    if hasattr(array, "categories"):
+        categories, codes = array.categories.tolist(), np.asarray(array.codes)
+    elif hasattr(array, "dictionary_encode"):
+        encoded = _one_dictionary(array)
+        categories = encoded.dictionary.to_pylist()
+        codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    else:
+        return None
+    absent = codes < 0
+    if absent.all():
+        return Column(name, CellType.EMPTY, np.zeros(len(codes)), None, absent)
+    present = np.flatnonzero(np.bincount(codes[~absent], minlength=len(categories)))
+    lookup = np.zeros(len(categories), dtype=np.int64)
+    lookup[present] = np.arange(len(present))
+    labels = tuple(plain_level(categories[i], name) for i in present)
+    refuse_twins(name, labels)
+    values = lookup[np.where(absent, 0, codes)]
+    return Column(name, CellType.CATEGORY, values, labels, absent if absent.any() else None)
+
+
+def _one_dictionary(array: Any) -> Any:
+    """An Arrow dictionary array with one dictionary, in which no value occurs twice."""
+    import pyarrow as pa
+
+    # Chunks have dictionaries of their own, whose values may repeat or be null.
+    values = array.cast(array.type.value_type).dictionary_encode()
+    if isinstance(values, pa.ChunkedArray):
+        values = values.unify_dictionaries().combine_chunks()
+    return values

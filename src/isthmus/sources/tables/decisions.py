@@ -1,0 +1,211 @@
+"""The one place that decides how a column is read, whatever holds the table."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import final
+
+from isthmus.errors import SchemaError
+from isthmus.results.reading import ColumnReading, ReadAs, Reading
+from isthmus.sources.tables.kinds import CellType, TimeUnit, looks_discrete, refused_type
+from isthmus.statistics import Kind, Schema
+from isthmus.statistics.schema import MAX_LEVELS
+
+_COLLISIONS = 10.0
+"""Measured integers of which this many pairs should be equal by chance, and none is, number the
+rows: by chance that happens with a probability of exp(-10)."""
+_WORDS = 3.0
+"""Text with at least this many spaces per cell is free text."""
+_IDENTIFIER = re.compile(r"(^|[\W_])(id|ids|uuid|guid|identifier|rowid|rownum)($|[\W_])|[a-z]ID$")
+"""Names of columns that number their rows: ``id``, ``patient_id``, ``patientID``."""
+_MISSING_WORDS = frozenset(
+    {"", "NA", "N/A", "n/a", "na", "NaN", "nan", "null", "NULL", "None", "?", "#N/A", "missing"}
+)
+
+
+@final
+@dataclass(frozen=True)
+class Profile:
+    """What has to be known about a column before it is decided how to read it.
+
+    Attributes
+    ----------
+    cells
+        What its cells are.
+    dtype
+        How its library calls the type.
+    rows
+        Number of rows.
+    values
+        Number of cells that are not missing.
+    distinct
+        Number of distinct values. For floats that are not whole it need not be counted.
+    whole
+        Whether all values of a numeric column are whole numbers.
+    low, high
+        Smallest and largest value of a column of whole numbers.
+    words
+        Number of spaces per cell of text.
+    """
+
+    cells: CellType
+    dtype: str
+    rows: int
+    values: int
+    distinct: int = 0
+    whole: bool = False
+    low: int = 0
+    high: int = 0
+    words: float = 0.0
+
+    @property
+    def looks_discrete(self) -> bool:
+        """Whether whole numbers look like categories."""
+        return self.whole and looks_discrete(self.distinct, self.low, self.high, self.values)
+
+    @property
+    def numbers_rows(self) -> bool:
+        """Whether whole numbers are all different although measured ones would repeat."""
+        n = self.values
+        if not self.whole or self.distinct < n or self.looks_discrete:
+            return False
+        return n * (n - 1) / 2 >= _COLLISIONS * (self.high - self.low + 1)
+
+
+def teachable(levels: int, rows: int) -> bool:
+    """Whether a category of so many levels can have an edge at all.
+
+    An edge to a binary variable adds ``levels - 1`` parameters, each of which costs
+    ``log(rows) / 2`` in BIC, and gains at most ``rows * log(2)``. Edges to variables with more
+    levels cost more in relation to what they gain.
+    """
+    if levels > MAX_LEVELS:
+        return False
+    return (levels - 1) * math.log(max(rows, 1)) <= 2 * rows * math.log(2)
+
+
+def decide(
+    name: str,
+    profile: Profile,
+    given: Kind | TimeUnit | None,
+    *,
+    integers: Kind | None = None,
+    keep: bool = False,
+) -> ColumnReading:
+    """Decide how to read a column.
+
+    Parameters
+    ----------
+    name
+        Name of the column.
+    profile
+        What is known about it.
+    given
+        What the user says about this column, or None.
+    integers
+        How the score wants integers, or None.
+    keep
+        Whether the column must not be left out, because the user gave a graph with it.
+    """
+    if profile.cells is CellType.TEMPORAL or isinstance(given, TimeUnit):
+        return _decide_time(name, profile, given)
+    if given is not None:
+        if given is Kind.CONTINUOUS and profile.cells is CellType.CATEGORY:
+            raise SchemaError(
+                f"Column {name!r} holds {profile.cells.value} and cannot be continuous. "
+                "Convert it to numbers, or leave it discrete."
+            )
+        return ColumnReading(name, ReadAs(given.value), "as requested")
+    if profile.cells is CellType.EMPTY or profile.values == 0 < profile.rows:
+        return ColumnReading(name, ReadAs.LEFT_OUT, "it has no values")
+    if profile.cells is CellType.BOOLEAN:
+        return ColumnReading(name, ReadAs.DISCRETE, "Booleans")
+    if profile.cells is CellType.CATEGORY:
+        return _decide_category(name, profile, keep=keep)
+    return _decide_number(name, profile, integers, keep=keep)
+
+
+def _decide_time(name: str, profile: Profile, given: Kind | TimeUnit | None) -> ColumnReading:
+    if profile.cells is not CellType.TEMPORAL:
+        raise SchemaError(
+            f"Column {name!r} holds {profile.cells.value}, not dates or times, and cannot be read "
+            f"in {given}. Leave it out of kinds, or convert it to dates."
+        )
+    if not isinstance(given, TimeUnit):
+        raise refused_type(name, profile.dtype, temporal=True)
+    return ColumnReading(name, ReadAs.DATE, f"{profile.dtype}, in {given} as requested")
+
+
+def _decide_category(name: str, profile: Profile, *, keep: bool) -> ColumnReading:
+    levels, rows = profile.distinct, profile.values
+    if keep or teachable(levels, rows):
+        plural = "level" if levels == 1 else "levels"
+        return ColumnReading(name, ReadAs.DISCRETE, f"{profile.cells.value}, {levels:,} {plural}")
+    counted = f"{levels:,} different values in {rows:,} rows"
+    if profile.words >= _WORDS:
+        return ColumnReading(name, ReadAs.FREE_TEXT, counted)
+    if 2 * levels > rows:
+        return ColumnReading(name, ReadAs.IDENTIFIER, counted)
+    return ColumnReading(name, ReadAs.LEFT_OUT, f"{counted} are too many to learn an edge")
+
+
+def _decide_number(
+    name: str, profile: Profile, integers: Kind | None, *, keep: bool
+) -> ColumnReading:
+    counted = f"{profile.distinct:,} different values in {profile.values:,} rows"
+    if not profile.whole:
+        return ColumnReading(name, ReadAs.CONTINUOUS, "floating-point numbers")
+    if integers is None and profile.looks_discrete:
+        reason = f"whole numbers from {profile.low} to {profile.high}"
+        return ColumnReading(name, ReadAs.DISCRETE, reason)
+    named = _IDENTIFIER.search(name if name[-2:] == "ID" else name.lower()) is not None
+    each_once = profile.distinct == profile.values > 2
+    if not keep and not profile.looks_discrete and (profile.numbers_rows or (named and each_once)):
+        return ColumnReading(name, ReadAs.IDENTIFIER, f"whole numbers, {counted}")
+    if integers is Kind.DISCRETE and (profile.cells is CellType.INTEGER or profile.looks_discrete):
+        if profile.distinct > MAX_LEVELS and not keep:
+            return ColumnReading(name, ReadAs.LEFT_OUT, f"{counted} are too many levels")
+        return ColumnReading(name, ReadAs.DISCRETE, "whole numbers, as the score needs")
+    if integers is Kind.CONTINUOUS:
+        return ColumnReading(name, ReadAs.CONTINUOUS, "whole numbers, as the score needs")
+    return ColumnReading(name, ReadAs.CONTINUOUS, "whole numbers with many different values")
+
+
+def finished(columns: Iterable[ColumnReading], schema: Schema) -> Reading:
+    """The reading of a table: refuses it if no column is left, and looks at the levels."""
+    read = []
+    for column in columns:
+        levels = schema[column.name].levels if column.used else ()
+        words = [level for level in levels if level in _MISSING_WORDS]
+        if words:
+            caution = (
+                f"Column {column.name!r} has the level {words[0]!r}, which is counted as a value "
+                "like any other. If it means that the value is missing, replace it by None."
+            )
+            column = replace(column, caution=caution)
+        read.append(column)
+    return Reading(tuple(read))
+
+
+def refuse_nothing_left(columns: Iterable[ColumnReading]) -> None:
+    """Raise `SchemaError` if every column was left out."""
+    given = list(columns)
+    if given and not any(column.used for column in given):
+        shown = "; ".join(str(column) for column in given[:5])
+        raise SchemaError(
+            f"No column of the table can be used: {shown}. Say how to read some of them, for "
+            f"instance kinds={{{given[0].name!r}: 'discrete'}}, or give other columns."
+        )
+
+
+def stated(schema: Schema) -> Reading:
+    """The reading of data whose variables were known beforehand."""
+    return Reading(
+        tuple(
+            ColumnReading(v.name, ReadAs(v.kind.value), "as the source states")
+            for v in schema.variables
+        )
+    )

@@ -1,0 +1,84 @@
+"""Tables of an engine with basis functions of their variables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isthmus.results.disclosure import Disclosure
+from isthmus.sources.base import Source
+from isthmus.statistics import Counts, Expansion, Moments, Plan, Schema
+
+
+@final
+class LazyFeatures(Source):
+    """A table of an engine with basis functions of its variables.
+
+    Parameters
+    ----------
+    table
+        The table itself.
+    streamed
+        Computes moments of variables with basis functions from batches of the table.
+    wide
+        The table with one column per value and basis function, in the order of `schema`; None if
+        the functions are computed from batches of the table.
+    schema
+        The variables, with their basis functions.
+    """
+
+    def __init__(
+        self,
+        table: Source,
+        streamed: Callable[[Schema], Moments],
+        wide: Source | None,
+        schema: Schema,
+    ) -> None:
+        self._table, self._wide, self._schema = table, wide, schema
+        self._streamed = streamed
+        self._moments: Moments | None = None
+
+    def schema(self) -> Schema:
+        """The variables, with their basis functions."""
+        return self._schema
+
+    def moments(self, names: Sequence[str] | None = None) -> Moments:
+        """Moments of these variables, with their basis functions; of all if not given."""
+        asked = self._schema if names is None else self._schema.subset(names)
+        if self._moments is not None:
+            return self._moments if names is None else self._moments.select(names)
+        if self._wide is None:
+            streamed = self._streamed(asked)
+            if names is None:
+                self._moments = streamed
+            return streamed
+        columns = self._wide.schema().names
+        blocks = [self._schema.blocks[i] for i in self._schema.indices(asked.names)]
+        flat = [name for start, stop in blocks for name in columns[start:stop]]
+        found = self._wide.moments(None if tuple(flat) == columns else flat)
+        return replace(found, schema=asked)
+
+    def counts(self, plan: Plan) -> Counts:
+        """Raise an error: continuous variables have no counts."""
+        return self._table.counts(plan)
+
+    def rows(self) -> NDArray[np.float64]:
+        """Raise an error: the rows stay with the engine."""
+        return self._table.rows()
+
+    def with_features(self, expansion: Expansion) -> Source:
+        """Raise an error: the variables have basis functions."""
+        expansion.widen(self._schema)
+        return self
+
+    def disclosure(self) -> Disclosure:
+        """What the engine sent for the table itself, and for the basis functions."""
+        own = self._table.disclosure()
+        return own if self._wide is None else own + self._wide.disclosure()
+
+    def __repr__(self) -> str:
+        return f"{self._table!r} with basis functions"
