@@ -63,7 +63,9 @@ class Profile:
 
     @property
     def looks_discrete(self) -> bool:
-        """Whether whole numbers look like categories."""
+        """Whether whole numbers look like categories; those stored as floats have to repeat."""
+        if self.cells is CellType.FLOAT and not 2 <= self.distinct <= self.values / 2:
+            return False
         return self.whole and looks_discrete(self.distinct, self.low, self.high, self.values)
 
     @property
