@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from isthmus.results.disclosure import Disclosure
 from isthmus.sources.base import Source
 from isthmus.sources.dispatch import as_source
-from isthmus.statistics import Basis, Chebyshev, Counts, Expansion, Moments, Plan, Schema
+from isthmus.statistics import Basis, Chebyshev, Counts, Expansion, Kind, Moments, Plan, Schema
 
 
 @final
@@ -29,7 +29,7 @@ class WithFeatures(Source):
     """
 
     def __init__(self, data: object, basis: Basis | Expansion = Chebyshev()) -> None:
-        source = as_source(data)
+        source = as_source(data, integers=Kind.CONTINUOUS)
         if isinstance(basis, Basis):
             basis = source.expansion_of(basis)
         self.expansion = basis
