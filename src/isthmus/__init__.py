@@ -2,6 +2,7 @@
 
 from isthmus import federated as federated  # makes the requests of its methods known to studies
 from isthmus.compose.bootstrap import bootstrap
+from isthmus.compose.evaluate import cross_validate, log_likelihood
 from isthmus.compose.learn import learn, solve
 from isthmus.compose.parent_sets import parent_sets
 from isthmus.compose.reweight import reweight
@@ -124,9 +125,11 @@ __all__ = [
     "TimeUnit",
     "WithFeatures",
     "bootstrap",
+    "cross_validate",
     "edge",
     "in_markov_blanket",
     "learn",
+    "log_likelihood",
     "parent_sets",
     "path",
     "reweight",

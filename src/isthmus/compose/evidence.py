@@ -11,7 +11,7 @@ import numpy as np
 
 from isthmus.compose.prepare import Problem
 from isthmus.errors import DataWarning, MismatchError
-from isthmus.fitting import fit_gaussian, fit_gp, fit_mixed, fit_tables
+from isthmus.fitting import effect_in, fit_gaussian, fit_gp, fit_mixed, fit_tables
 from isthmus.graphs import DAG
 from isthmus.models import GPNetwork, Network
 from isthmus.objectives import LOCAL_SCORES, LocalScore
@@ -119,6 +119,17 @@ class LearnedFrom:
             "polynomials, and this graph was learned from other statistics. Learn it with "
             "score=GP(), or call isthmus.fitting.fit_gp."
         )
+
+    def effect(self, dag: DAG, cause: str, effect: str) -> tuple[float, float, int]:
+        """Return a total effect in a graph, its standard error and its degrees of freedom."""
+        moments = self.statistics
+        if not isinstance(moments, Moments) or moments.schema.of_kind(Kind.DISCRETE):
+            raise MismatchError(
+                "Effects with standard errors are regression coefficients, and some variables here "
+                "are discrete. Compare solution.fit().query(target, do={cause: value}) for "
+                "different values."
+            )
+        return effect_in(moments.without_features(), dag, cause, effect)
 
     def strengths(self, dag: DAG) -> dict[tuple[str, str], float]:
         """Return for each edge by how much the score decreases without it."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, final, overload
 import numpy as np
 
 from isthmus.errors import GraphError
+from isthmus.graphs.adjustment import is_valid_adjustment, optimal_adjustment
 from isthmus.graphs.bits import bits, check_masks, index_of, mask_of, transpose
 from isthmus.graphs.names import check_nodes, edges_of, listed, position
 from isthmus.graphs.order import checked_order, reach
@@ -180,6 +181,50 @@ class DAG:
         """Return all nodes with a directed path from a node, without the node itself."""
         start = 1 << self.index(node)
         return self._named(reach(start, self._children) & ~start)
+
+    def markov_blanket(self, node: str) -> tuple[str, ...]:
+        """Return the parents, the children and the other parents of the children of a node.
+
+        Given these nodes, the node is independent of all others.
+        """
+        i = self.index(node)
+        blanket = self._parents[i] | self._children[i]
+        for child in bits(self._children[i]):
+            blanket |= self._parents[child]
+        return self._named(blanket & ~(1 << i))
+
+    def adjustment_set(self, cause: str, effect: str) -> tuple[str, ...]:
+        """Return the nodes to adjust for when the total effect of a node on another is estimated.
+
+        Among all valid sets this one gives the estimate of least variance in a linear model
+        (Henckel, Perković and Maathuis 2022). It is empty if the effect is zero, as there is no
+        directed path.
+
+        Parameters
+        ----------
+        cause, effect
+            Names of two nodes.
+        """
+        x, y = self._two(cause, effect)
+        return self._named(optimal_adjustment(self._parents, self._children, x, y))
+
+    def is_adjustment_set(self, cause: str, effect: str, given: str | Iterable[str]) -> bool:
+        """Return whether adjusting for some nodes gives the total effect of a node on another.
+
+        Parameters
+        ----------
+        cause, effect
+            Names of two nodes.
+        given
+            Names of the nodes to adjust for.
+        """
+        x, y = self._two(cause, effect)
+        return is_valid_adjustment(self._parents, self._children, x, y, self._set_of(given))
+
+    def _two(self, cause: str, effect: str) -> tuple[int, int]:
+        if cause == effect:
+            raise GraphError(f"Cause and effect are the same node, {cause!r}; name two.")
+        return self.index(cause), self.index(effect)
 
     def has_edge(self, a: str, b: str) -> bool:
         """Return whether there is an edge a -> b."""

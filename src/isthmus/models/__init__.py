@@ -2,13 +2,15 @@
 
 from typing import TypeAlias
 
+from isthmus.models.columns import Level
 from isthmus.models.conditionals import (
     Conditional,
     ConditionalGaussian,
     MultinomialLogit,
     ProbabilityTable,
 )
-from isthmus.models.discrete import DiscreteNetwork, Level
+from isthmus.models.discrete import DiscreteNetwork
+from isthmus.models.distributions import Normal, Probabilities
 from isthmus.models.gaussian import GaussianNetwork
 from isthmus.models.gp import Curve, Effect, GPNetwork
 from isthmus.models.mixed import MixedNetwork
@@ -28,5 +30,7 @@ __all__ = [
     "MixedNetwork",
     "MultinomialLogit",
     "Network",
+    "Normal",
+    "Probabilities",
     "ProbabilityTable",
 ]

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.errors import DataError, SchemaError
-from isthmus.models.discrete import Level, check_levels, check_probabilities, code_type
+from isthmus.models.columns import Level, check_levels, check_probabilities, code_type
 from isthmus.types import Floats, Integers
 
 Columns: TypeAlias = Mapping[str, NDArray[Any]]

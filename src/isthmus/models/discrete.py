@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from types import MappingProxyType
-from typing import Any, TypeAlias, final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,12 +14,22 @@ from numpy.typing import ArrayLike, NDArray
 from isthmus.errors import DataError, MismatchError, SchemaError
 from isthmus.graphs import DAG
 from isthmus.graphs.names import listed
-
-Level: TypeAlias = str | int | float | bool
-Codes: TypeAlias = "NDArray[np.unsignedinteger[Any]]"
-
-# Published networks have probabilities with few digits, so the sum of a row may differ from one.
-ROW_TOLERANCE = 1e-5
+from isthmus.models.columns import (
+    Codes,
+    Level,
+    check_keys,
+    check_levels,
+    check_probabilities,
+    code_type,
+    common_length,
+    encode_column,
+    label_array,
+)
+from isthmus.models.discrete_queries import code_of, mutilated, predict_probabilities
+from isthmus.models.distributions import Probabilities
+from isthmus.models.inference import JunctionTree
+from isthmus.models.questions import checked_question
+from isthmus.types import Floats
 
 
 @final
@@ -169,6 +180,71 @@ class DiscreteNetwork:
             total += float(logs[row, columns[name].astype(np.intp)].sum())
         return total
 
+    def query(
+        self,
+        targets: str | Iterable[str],
+        evidence: Mapping[str, Level] | None = None,
+        do: Mapping[str, Level] | None = None,
+    ) -> Probabilities:
+        """Return the joint distribution of some nodes, given what is seen and what is done.
+
+        It is exact, by junction trees of pyAgrum (extra ``[inference]``).
+
+        Parameters
+        ----------
+        targets
+            One or more nodes.
+        evidence
+            Levels of other nodes that are observed.
+        do
+            Levels to which nodes are set from outside: their usual causes have no influence on
+            them. This is an effect in the world only if the graph is causal.
+
+        Raises
+        ------
+        DataError
+            If the evidence has probability zero.
+        """
+        asked, seen, forced = checked_question(self.dag, targets, evidence, do)
+        changed = {v: code_of(v, self.levels[v], level) for v, level in forced.items()}
+        known = {self.dag.index(v): code_of(v, self.levels[v], x) for v, x in seen.items()}
+        tree = self.junction_tree
+        if changed:
+            tree = JunctionTree(*mutilated(self.dag, self.tables, changed))
+        values = tree.joint([self.dag.index(v) for v in asked], known)
+        return Probabilities({v: self.levels[v] for v in asked}, values)
+
+    def predict_probabilities(self, data: Mapping[str, ArrayLike], target: str) -> Floats:
+        """Return the distribution of a node for each row, given the columns that there are.
+
+        Parameters
+        ----------
+        data
+            Columns of levels. Nodes without a column are unknown; a column of the target is
+            ignored. If the columns include the Markov blanket of the target, pyAgrum is not needed.
+        target
+            Name of a node.
+
+        Returns
+        -------
+        array
+            Probabilities, one row per row and one column per level.
+        """
+        return predict_probabilities(
+            self.dag, self.levels, self.tables, data, target, lambda: self.junction_tree
+        )
+
+    def predict(self, data: Mapping[str, ArrayLike], target: str) -> NDArray[Any]:
+        """Return the most probable level of a node for each row; see `predict_probabilities`."""
+        likely = self.predict_probabilities(data, target).argmax(axis=1)
+        found: NDArray[Any] = label_array(self.levels[target])[likely]
+        return found
+
+    @cached_property
+    def junction_tree(self) -> JunctionTree:
+        """The network in pyAgrum, for exact inference."""
+        return JunctionTree(self.dag, self.tables)
+
     def _rows(self, name: str, columns: Mapping[str, NDArray[Any]], n: int) -> NDArray[np.intp]:
         """Return for each row of data the corresponding row of the flattened table."""
         row = np.zeros(n, dtype=np.intp)
@@ -213,62 +289,6 @@ class DiscreteNetwork:
         )
 
 
-def check_keys(dag: DAG, given: Mapping[str, Any], what: str, *, extra: bool = False) -> None:
-    """Raise unless a mapping has an entry for each node and, without ``extra``, no other entry."""
-    missing = [name for name in dag.nodes if name not in given]
-    if missing:
-        raise SchemaError(f"{what} lacks an entry for {listed(missing)}.")
-    if not extra and len(given) != len(dag.nodes):
-        nodes = set(dag.nodes)
-        others = listed(name for name in given if name not in nodes)
-        raise SchemaError(f"{what} has entries for {others}, which the graph does not have.")
-
-
-def encode_column(name: str, levels: Sequence[Level], values: ArrayLike) -> Codes:
-    """Convert levels to codes."""
-    code_of = {level: code for code, level in enumerate(levels)}
-    plain = np.asarray(values).tolist()
-    unknown = [value for value in plain if value not in code_of]
-    if unknown:
-        raise SchemaError(
-            f"Column {name!r} contains {unknown[0]!r}, which is not one of its levels {levels!r}."
-        )
-    return np.array([code_of[v] for v in plain], dtype=code_type(len(code_of)))
-
-
-def label_array(levels: Sequence[Level]) -> NDArray[Any]:
-    """Return levels as an array; an array of objects if their types differ."""
-    if len({type(level) for level in levels}) == 1:
-        return np.array(levels)
-    mixed = np.empty(len(levels), dtype=object)
-    mixed[:] = list(levels)
-    return mixed
-
-
-def check_levels(name: str, levels: Sequence[Level]) -> tuple[Level, ...]:
-    """Return levels as plain Python values; raise if there are none, or twice the same."""
-    if isinstance(levels, str):
-        raise SchemaError(f"The levels of {name!r} must be a sequence, not the string {levels!r}.")
-    checked = tuple(level.item() if isinstance(level, np.generic) else level for level in levels)
-    if not checked:
-        raise SchemaError(f"Node {name!r} has no levels; it needs at least one.")
-    if len(set(checked)) != len(checked):
-        raise SchemaError(f"The levels of {name!r} must be unique, got {checked!r}.")
-    return checked
-
-
-def check_probabilities(name: str, array: NDArray[np.float64]) -> None:
-    """Raise unless an array contains probabilities that sum to one over its last axis."""
-    if not (array >= 0).all() or not np.isfinite(array).all():
-        raise DataError(f"The table of {name} contains numbers that are not probabilities.")
-    difference = float(np.abs(array.sum(axis=-1) - 1).max())
-    if difference > ROW_TOLERANCE:
-        raise DataError(
-            f"The table of {name} must sum to one over its last axis; a sum differs from one by "
-            f"{difference:.3g}."
-        )
-
-
 def _checked_table(
     name: str, parents: tuple[str, ...], table: ArrayLike, shape: tuple[int, ...]
 ) -> NDArray[np.float64]:
@@ -290,16 +310,3 @@ def _checked_counts(name: str, counts: ArrayLike, shape: tuple[int, ...]) -> NDA
     array = given.astype(np.int64)
     array.flags.writeable = False
     return array
-
-
-def common_length(columns: Mapping[str, NDArray[Any]]) -> int:
-    """Return the number of rows; raise if columns differ in it."""
-    sizes = {column.shape for column in columns.values()}
-    if len(sizes) > 1 or any(len(size) != 1 for size in sizes):
-        raise DataError(f"Columns must be one-dimensional and of equal length, got shapes {sizes}.")
-    return sizes.pop()[0] if sizes else 0
-
-
-def code_type(size: int) -> np.dtype[np.unsignedinteger[Any]]:
-    """Return the smallest type for the codes of this many levels."""
-    return np.dtype(np.min_scalar_type(size - 1))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite, log, pi, sqrt
 from types import MappingProxyType
@@ -14,7 +14,10 @@ from numpy.typing import ArrayLike, NDArray
 from isthmus.errors import DataError, SchemaError
 from isthmus.graphs import DAG
 from isthmus.graphs.names import listed
-from isthmus.models.discrete import check_keys
+from isthmus.models.columns import check_keys
+from isthmus.models.distributions import Normal
+from isthmus.models.normal_queries import condition, gain
+from isthmus.models.questions import checked_question
 
 
 @final
@@ -154,6 +157,75 @@ class GaussianNetwork:
             squares = float(residual @ residual)
             total -= 0.5 * (len(column) * log(2 * pi * variance) + squares / variance)
         return total
+
+    def query(
+        self,
+        targets: str | Iterable[str],
+        evidence: Mapping[str, float] | None = None,
+        do: Mapping[str, float] | None = None,
+    ) -> Normal:
+        """Return the joint distribution of some nodes, given what is seen and what is done.
+
+        Parameters
+        ----------
+        targets
+            One or more nodes.
+        evidence
+            Values of other nodes that are observed.
+        do
+            Values to which nodes are set from outside: their usual causes have no influence on
+            them. This is an effect in the world only if the graph is causal.
+
+        Raises
+        ------
+        DataError
+            If the evidence is impossible because nodes without noise determine it otherwise.
+        """
+        asked, seen, forced = checked_question(self.dag, targets, evidence, do)
+        values = np.array([_finite(v, f"The value of {name!r}") for name, v in seen.items()])
+        network = self._after({v: _finite(x, f"The value of {v!r}") for v, x in forced.items()})
+        mean, covariance = condition(
+            network.mean(),
+            network.covariance(),
+            np.array([self.dag.index(v) for v in asked], np.intp),
+            np.array([self.dag.index(v) for v in seen], np.intp),
+            values,
+        )
+        return Normal(asked, mean, covariance)
+
+    def _after(self, do: Mapping[str, float]) -> GaussianNetwork:
+        """Return the network after nodes are set to values from outside."""
+        if not do:
+            return self
+        return GaussianNetwork(
+            DAG(self.dag.nodes, [(a, b) for a, b in self.dag.edges if b not in do]),
+            {**self.intercepts, **do},
+            {v: {} if v in do else own for v, own in self.coefficients.items()},
+            {v: 0.0 if v in do else own for v, own in self.variances.items()},
+        )
+
+    def predict(self, data: Mapping[str, ArrayLike], target: str) -> NDArray[np.float64]:
+        """Return the expected value of a node for each row, given the columns that there are.
+
+        Parameters
+        ----------
+        data
+            Columns of numbers. Nodes without a column are unknown; a column of the target is
+            ignored.
+        target
+            Name of a node.
+        """
+        own = np.array([self.dag.index(target)], np.intp)
+        names = [v for v in self.dag.nodes if v in data and v != target]
+        mean = self.mean()
+        if not names:
+            size = {len(np.asarray(column)) for column in data.values()}
+            return np.full(max(size, default=1), mean[own[0]])
+        given = np.array([self.dag.index(v) for v in names], np.intp)
+        rows = np.stack([np.asarray(data[v], dtype=np.float64) for v in names], axis=1)
+        weights, _ = gain(self.covariance(), own, given)
+        found: NDArray[np.float64] = mean[own[0]] + (rows - mean[given]) @ weights[0]
+        return found
 
     def reorder(self, nodes: Sequence[str]) -> GaussianNetwork:
         """Return the same network with its nodes in another order."""

@@ -10,11 +10,13 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from isthmus.errors import DataError, SchemaError
+from isthmus.errors import DataError, MismatchError, SchemaError
 from isthmus.graphs import DAG
 from isthmus.graphs.names import listed
+from isthmus.models.columns import Level, check_keys, common_length, encode_column, label_array
 from isthmus.models.conditionals import Conditional, ConditionalGaussian
-from isthmus.models.discrete import Level, check_keys, common_length, encode_column, label_array
+from isthmus.models.mixed_prediction import conditional_mean, level_probabilities
+from isthmus.types import Floats
 
 
 @final
@@ -101,11 +103,69 @@ class MixedNetwork:
             total += own.log_density(columns[name], columns)
         return total
 
-    def _columns(self, data: Mapping[str, ArrayLike]) -> dict[str, NDArray[Any]]:
-        check_keys(self.dag, data, "data", extra=True)
+    def predict_probabilities(self, data: Mapping[str, ArrayLike], target: str) -> Floats:
+        """Return the distribution of a discrete node for each row, given its Markov blanket.
+
+        Parameters
+        ----------
+        data
+            Columns of levels and numbers, with those of the Markov blanket of the target.
+        target
+            Name of a discrete node.
+
+        Returns
+        -------
+        array
+            Probabilities, one row per row and one column per level.
+        """
+        self.dag.index(target)
+        if target not in self.levels:
+            raise MismatchError(f"{target!r} is continuous; predict() gives its expected value.")
+        columns, n = self._blanket(data, target)
+        return level_probabilities(self.dag, self.conditionals, columns, target, n)
+
+    def predict(self, data: Mapping[str, ArrayLike], target: str) -> NDArray[Any]:
+        """Return the most probable level, or the expected value, of a node for each row.
+
+        Parameters
+        ----------
+        data
+            Columns of levels and numbers, with those of the Markov blanket of the target.
+        target
+            Name of a node.
+        """
+        self.dag.index(target)
+        if target in self.levels:
+            likely = self.predict_probabilities(data, target).argmax(axis=1)
+            found: NDArray[Any] = label_array(self.levels[target])[likely]
+            return found
+        columns, n = self._blanket(data, target)
+        return conditional_mean(self.dag, self.conditionals, columns, target, n)
+
+    def _blanket(
+        self, data: Mapping[str, ArrayLike], target: str
+    ) -> tuple[dict[str, NDArray[Any]], int]:
+        """Return the columns of the Markov blanket, and the number of rows."""
+        blanket = self.dag.markov_blanket(target)
+        missing = [v for v in blanket if v not in data]
+        if missing:
+            raise SchemaError(
+                f"To predict {target!r}, the columns of its Markov blanket are needed; the data "
+                f"lack {listed(missing)}. Leave rows with unknown values out, or sample()."
+            )
+        given = {v: data[v] for v in blanket}
+        n = common_length({k: np.asarray(v) for k, v in (given or data).items()})
+        return self._columns(given, blanket), n
+
+    def _columns(
+        self, data: Mapping[str, ArrayLike], nodes: Sequence[str] | None = None
+    ) -> dict[str, NDArray[Any]]:
+        if nodes is None:
+            check_keys(self.dag, data, "data", extra=True)
+            nodes = self.dag.nodes
         levels = self.levels
         columns: dict[str, NDArray[Any]] = {}
-        for name in self.dag.nodes:
+        for name in nodes:
             if name in levels:
                 columns[name] = encode_column(name, levels[name], data[name])
             else:

@@ -1,6 +1,7 @@
 """Results: solutions, how they were found, and which data were released for them."""
 
 from isthmus.results.chains import ChainAgreement, EdgeDiagnostics, WeightDiagnostics
+from isthmus.results.cross_validation import CrossValidation
 from isthmus.results.details import (
     ChainDetails,
     ExactDetails,
@@ -14,6 +15,7 @@ from isthmus.results.details import (
 )
 from isthmus.results.disclosure import Disclosure, Release
 from isthmus.results.dynamic import DynamicEdge, DynamicNetwork
+from isthmus.results.effects import EffectEstimate
 from isthmus.results.ensemble import Ensemble
 from isthmus.results.features import Feature, edge, in_markov_blanket, path
 from isthmus.results.posterior import EffectModel, Posterior
@@ -25,10 +27,12 @@ __all__ = [
     "ChainAgreement",
     "ChainDetails",
     "ColumnReading",
+    "CrossValidation",
     "Disclosure",
     "DynamicEdge",
     "DynamicNetwork",
     "EdgeDiagnostics",
+    "EffectEstimate",
     "EffectModel",
     "Ending",
     "Ensemble",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, final
@@ -14,6 +15,7 @@ from isthmus.graphs import CPDAG, DAG, PDAG, Knowledge
 from isthmus.models import DiscreteNetwork, GPNetwork, Network
 from isthmus.results.details import SearchDetails
 from isthmus.results.disclosure import Disclosure
+from isthmus.results.effects import EffectEstimate, distinct_values
 from isthmus.results.reading import Reading
 from isthmus.results.status import Sense, Status
 
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 
 
 Edges: TypeAlias = tuple[tuple[str, str], ...]
+_MEMBERS = 1000
+"""So many equivalent graphs are compared for an effect."""
 
 
 class Evidence(Protocol):
@@ -36,6 +40,9 @@ class Evidence(Protocol):
 
     def fit_gp(self, dag: DAG) -> GPNetwork:
         """Fit the curves of a Gaussian-process network with this graph."""
+
+    def effect(self, dag: DAG, cause: str, effect: str) -> tuple[float, float, int]:
+        """Return a total effect in a graph, its standard error and its degrees of freedom."""
 
     def strengths(self, dag: DAG) -> dict[tuple[str, str], float]:
         """Return for each edge how much the score falls without it."""
@@ -122,6 +129,35 @@ class Solution:
     def fit_gp(self) -> GPNetwork:
         """Fit smooth curves with error bands to the edges, if the graph was learned with `GP`."""
         return self._evidence().fit_gp(self.dag)
+
+    def effect(self, cause: str, effect: str) -> EffectEstimate:
+        """Estimate the total effect of one continuous variable on another, by adjustment.
+
+        It is the effect of an intervention if the graph is causal and there are no common causes
+        outside of it. ``network.query(..., do=...)`` is the way for discrete variables.
+
+        Parameters
+        ----------
+        cause, effect
+            Names of two variables.
+        """
+        evidence, dag = self._evidence(), self.dag
+        value, error, degrees = evidence.effect(dag, cause, effect)
+        members = islice(self.cpdag.members(), _MEMBERS) if self.equivalent else (dag,)
+        # Equivalent graphs with the same adjustment set have the same effect.
+        ways = {
+            (effect in g.descendants(cause), g.adjustment_set(cause, effect)): g for g in members
+        }
+        others = [evidence.effect(g, cause, effect)[0] for g in ways.values()]
+        return EffectEstimate(
+            cause,
+            effect,
+            value,
+            error,
+            dag.adjustment_set(cause, effect),
+            degrees,
+            distinct_values([value, *others]),
+        )
 
     def strengths(self) -> dict[tuple[str, str], float]:
         """Return for each edge how much the score falls without it."""

@@ -1,0 +1,136 @@
+"""How well networks describe rows that they were not fitted to."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isthmus.compose.arguments import AnyScore, AnySearch, check_count, check_kinds, check_seed
+from isthmus.compose.learn import learn
+from isthmus.errors import ArgumentError, DataWarning, MismatchError, ModelWarning
+from isthmus.graphs import Knowledge
+from isthmus.models import DiscreteNetwork, GaussianNetwork, MixedNetwork, Network
+from isthmus.models.columns import label_array
+from isthmus.results import CrossValidation
+from isthmus.sources import Frame, as_source
+from isthmus.sources.base import Source
+from isthmus.statistics import Kind, Schema, Variable
+from isthmus.types import Floats
+
+
+def log_likelihood(network: Network, data: object) -> float:
+    """Return the log-likelihood of the rows of a table in a network with parameters.
+
+    Parameters
+    ----------
+    network
+        From ``solution.fit()``, or read from a file.
+    data
+        A table with a column for each node; more columns do no harm. Levels are matched by their
+        values.
+    """
+    if not isinstance(network, DiscreteNetwork | GaussianNetwork | MixedNetwork):
+        raise ArgumentError(
+            f"network must have parameters, as solution.fit() gives; a {type(network).__name__} "
+            "was given."
+        )
+    levels: Mapping[str, Any] = {} if isinstance(network, GaussianNetwork) else network.levels
+    schema = Schema(
+        tuple(
+            Variable(v, Kind.DISCRETE, levels[v]) if v in levels else Variable(v, Kind.CONTINUOUS)
+            for v in network.dag.nodes
+        )
+    )
+    rows = _with_schema(data, schema).rows()
+    if isinstance(network, DiscreteNetwork):
+        codes = {v: rows[:, i].astype(np.int64) for i, v in enumerate(network.dag.nodes)}
+        return network.log_likelihood(codes)
+    return network.log_likelihood(_columns(schema, rows))
+
+
+def cross_validate(
+    data: object,
+    *,
+    folds: int = 10,
+    score: AnyScore | None = None,
+    search: AnySearch | None = None,
+    knowledge: Knowledge | None = None,
+    kinds: Mapping[str, Kind | str] | None = None,
+    pseudo_count: float = 1.0,
+    seed: int = 0,
+) -> CrossValidation:
+    """Learn and fit a network without some of the rows, and measure how well it predicts them.
+
+    Parameters
+    ----------
+    data
+        A table whose rows are at hand.
+    folds
+        Number of parts; each is left out once.
+    score, search, knowledge
+        As for :func:`~isthmus.learn`.
+    kinds
+        How to read some columns.
+    pseudo_count
+        Weight of the prior of parameters, as for ``solution.fit``. With 0, a combination of
+        levels that is new in a fold has a log-likelihood of minus infinity.
+    seed
+        Random seed of the partition and of the search.
+
+    Returns
+    -------
+    CrossValidation
+        The log-likelihood per row of each fold. Higher is better; differences between two calls
+        with the same seed compare two ways to learn.
+    """
+    seed = check_seed(seed)
+    check_count(folds, "folds", least=2, optional=False)
+    check_kinds(kinds)
+    source = as_source(data, kinds=kinds, integers=None if score is None else score.kind)
+    schema = source.schema()
+    try:
+        rows = source.rows()
+    except MismatchError as refusal:
+        raise MismatchError(f"Cross-validation needs rows. {refusal}") from refusal
+    n = len(rows)
+    if n < folds:
+        raise ArgumentError(f"{n} rows cannot be divided into {folds} folds.")
+    order = np.random.default_rng(seed).permutation(n)
+    results, sizes = [], []
+    with warnings.catch_warnings():
+        # What `learn` warns about in the whole table, it would repeat for every fold.
+        warnings.simplefilter("ignore", DataWarning)
+        warnings.simplefilter("ignore", ModelWarning)
+        for left_out in np.array_split(order, folds):
+            kept = np.setdiff1d(order, left_out)
+            train = Frame(_columns(schema, rows[kept]), schema=schema)
+            solution = learn(train, score=score, search=search, knowledge=knowledge, seed=seed)
+            network = solution.fit(pseudo_count=pseudo_count)
+            held_out = _columns(schema, rows[left_out])
+            results.append(log_likelihood(network, held_out) / len(left_out))
+            sizes.append(len(left_out))
+    return CrossValidation(tuple(results), tuple(sizes))
+
+
+def _with_schema(data: object, schema: Schema) -> Source:
+    if isinstance(data, Source):
+        rows, own = data.rows(), data.schema()
+        names = own.names
+        table = _columns(own, rows)
+        return Frame({v: table[v] for v in names}, schema=schema)
+    return Frame(data, schema=schema)
+
+
+def _columns(schema: Schema, rows: Floats) -> dict[str, NDArray[Any]]:
+    """Return rows as columns of levels and numbers."""
+    columns: dict[str, NDArray[Any]] = {}
+    for i, variable in enumerate(schema.variables):
+        column = rows[:, i]
+        if variable.levels:
+            column = label_array(variable.levels)[column.astype(np.intp)]
+        columns[variable.name] = column
+    return columns

@@ -1,0 +1,88 @@
+"""Columns of levels and codes, and checks that the models of discrete variables share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from isthmus.errors import DataError, SchemaError
+from isthmus.graphs import DAG
+from isthmus.graphs.names import listed
+
+Level: TypeAlias = str | int | float | bool
+Codes: TypeAlias = "NDArray[np.unsignedinteger[Any]]"
+
+# Published networks have probabilities with few digits, so the sum of a row may differ from one.
+ROW_TOLERANCE = 1e-5
+
+
+def check_keys(dag: DAG, given: Mapping[str, Any], what: str, *, extra: bool = False) -> None:
+    """Raise unless a mapping has an entry for each node and, without ``extra``, no other entry."""
+    missing = [name for name in dag.nodes if name not in given]
+    if missing:
+        raise SchemaError(f"{what} lacks an entry for {listed(missing)}.")
+    if not extra and len(given) != len(dag.nodes):
+        nodes = set(dag.nodes)
+        others = listed(name for name in given if name not in nodes)
+        raise SchemaError(f"{what} has entries for {others}, which the graph does not have.")
+
+
+def encode_column(name: str, levels: Sequence[Level], values: ArrayLike) -> Codes:
+    """Convert levels to codes."""
+    code_of = {level: code for code, level in enumerate(levels)}
+    plain = np.asarray(values).tolist()
+    unknown = [value for value in plain if value not in code_of]
+    if unknown:
+        raise SchemaError(
+            f"Column {name!r} contains {unknown[0]!r}, which is not one of its levels {levels!r}."
+        )
+    return np.array([code_of[v] for v in plain], dtype=code_type(len(code_of)))
+
+
+def label_array(levels: Sequence[Level]) -> NDArray[Any]:
+    """Return levels as an array; an array of objects if their types differ."""
+    if len({type(level) for level in levels}) == 1:
+        return np.array(levels)
+    mixed = np.empty(len(levels), dtype=object)
+    mixed[:] = list(levels)
+    return mixed
+
+
+def check_levels(name: str, levels: Sequence[Level]) -> tuple[Level, ...]:
+    """Return levels as plain Python values; raise if there are none, or twice the same."""
+    if isinstance(levels, str):
+        raise SchemaError(f"The levels of {name!r} must be a sequence, not the string {levels!r}.")
+    checked = tuple(level.item() if isinstance(level, np.generic) else level for level in levels)
+    if not checked:
+        raise SchemaError(f"Node {name!r} has no levels; it needs at least one.")
+    if len(set(checked)) != len(checked):
+        raise SchemaError(f"The levels of {name!r} must be unique, got {checked!r}.")
+    return checked
+
+
+def check_probabilities(name: str, array: NDArray[np.float64]) -> None:
+    """Raise unless an array contains probabilities that sum to one over its last axis."""
+    if not (array >= 0).all() or not np.isfinite(array).all():
+        raise DataError(f"The table of {name} contains numbers that are not probabilities.")
+    difference = float(np.abs(array.sum(axis=-1) - 1).max())
+    if difference > ROW_TOLERANCE:
+        raise DataError(
+            f"The table of {name} must sum to one over its last axis; a sum differs from one by "
+            f"{difference:.3g}."
+        )
+
+
+def common_length(columns: Mapping[str, NDArray[Any]]) -> int:
+    """Return the number of rows; raise if columns differ in it."""
+    sizes = {column.shape for column in columns.values()}
+    if len(sizes) > 1 or any(len(size) != 1 for size in sizes):
+        raise DataError(f"Columns must be one-dimensional and of equal length, got shapes {sizes}.")
+    return sizes.pop()[0] if sizes else 0
+
+
+def code_type(size: int) -> np.dtype[np.unsignedinteger[Any]]:
+    """Return the smallest type for the codes of this many levels."""
+    return np.dtype(np.min_scalar_type(size - 1))

@@ -1,0 +1,55 @@
+"""Conditional normal distributions in closed form."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isthmus.errors import DataError
+from isthmus.types import Floats
+
+_RANK = 1e-12
+"""Share of the largest eigenvalue of a correlation matrix below which one counts as zero."""
+_IMPOSSIBLE = 1e-6
+"""Standard deviations by which evidence may miss what the other evidence determines."""
+
+
+def gain(
+    covariance: Floats, targets: NDArray[np.intp], given: NDArray[np.intp]
+) -> tuple[Floats, Floats]:
+    """Return the regression of targets on other variables, and a basis of what is impossible.
+
+    The first array has the shape (targets, given). The columns of the second are combinations of
+    the given variables, in units of their standard deviations, whose variance is zero.
+    """
+    spread = np.sqrt(covariance[given, given])
+    spread[spread == 0] = 1.0
+    within = covariance[np.ix_(given, given)] / np.outer(spread, spread)
+    across = covariance[np.ix_(targets, given)] / spread
+    values, vectors = np.linalg.eigh(within)
+    free = values > _RANK * max(float(values.max(initial=0.0)), 1.0)
+    inverse = (vectors[:, free] / values[free]) @ vectors[:, free].T
+    return across @ inverse / spread, vectors[:, ~free] / spread[:, None]
+
+
+def condition(
+    mean: Floats,
+    covariance: Floats,
+    targets: NDArray[np.intp],
+    given: NDArray[np.intp],
+    values: Floats,
+) -> tuple[Floats, Floats]:
+    """Return mean and covariance of the targets given the values of other variables."""
+    if not len(given):
+        return mean[targets], covariance[np.ix_(targets, targets)]
+    weights, fixed = gain(covariance, targets, given)
+    surprise = values - mean[given]
+    if fixed.size and np.abs(surprise @ fixed).max() > _IMPOSSIBLE:
+        raise DataError(
+            "The evidence is impossible in this network: some of its values are determined by "
+            "the others, and differ from them."
+        )
+    rest = covariance[np.ix_(targets, targets)] - weights @ covariance[np.ix_(given, targets)]
+    rest = (rest + rest.T) / 2
+    np.fill_diagonal(rest, np.maximum(rest.diagonal(), 0.0))
+    return mean[targets] + weights @ surprise, rest

@@ -1,0 +1,44 @@
+"""The result of a cross-validation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+
+@final
+@dataclass(frozen=True)
+class CrossValidation:
+    """How well networks predict rows that they were not learned from.
+
+    Attributes
+    ----------
+    log_likelihoods
+        Log-likelihood per row of each fold.
+    sizes
+        Number of rows of each fold.
+    """
+
+    log_likelihoods: tuple[float, ...]
+    sizes: tuple[int, ...]
+
+    @property
+    def mean(self) -> float:
+        """Log-likelihood per row, over all folds."""
+        return float(np.average(self.log_likelihoods, weights=self.sizes))
+
+    @property
+    def standard_error(self) -> float:
+        """Standard error of the mean, from the spread between folds.
+
+        Folds share most of the rows they are learned from, so it is somewhat too small.
+        """
+        return float(np.std(self.log_likelihoods, ddof=1) / np.sqrt(len(self.sizes)))
+
+    def __str__(self) -> str:
+        return (
+            f"Log-likelihood per row {self.mean:.5g} (standard error {self.standard_error:.2g}, "
+            f"{len(self.sizes)} folds)"
+        )
