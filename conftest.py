@@ -63,7 +63,7 @@ pytest_collect_file = SybilCollection(
 settings.register_profile("house", deadline=None, print_blob=True)
 settings.load_profile("house")
 
-ENGINE_MARKERS = ("spark", "postgres")
+ENGINE_MARKERS = {"1": ("spark", "postgres"), "spu": ("spu",)}
 
 
 @pytest.hookimpl(wrapper=True)
@@ -72,8 +72,8 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Where all engines are promised to be installed, a skipped engine test is a failure."""
     report = yield
-    promised = "ISTHMUS_NO_ENGINE_SKIPS" in os.environ
-    if promised and report.skipped and any(map(item.get_closest_marker, ENGINE_MARKERS)):
+    promised = ENGINE_MARKERS.get(os.environ.get("ISTHMUS_NO_ENGINE_SKIPS", ""), ())
+    if report.skipped and any(map(item.get_closest_marker, promised)):
         report.outcome = "failed"
         report.longrepr = f"skipped although the engine is promised: {report.longrepr}"
     return report

@@ -1,0 +1,124 @@
+"""Which columns the two parties have, and the values of one's own."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isthmus.errors import ArgumentError, DataError
+from isthmus.types import Integers
+
+LARGEST = 1 << 20
+"""Most cells of a table."""
+
+
+@final
+@dataclass(frozen=True)
+class Column:
+    """A variable, as both parties know it.
+
+    Attributes
+    ----------
+    name
+        Its name.
+    owner
+        Rank of the party that has it.
+    levels
+        Number of levels; 0 for a numeric variable.
+    """
+
+    name: str
+    owner: int
+    levels: int = 0
+
+
+@final
+class Columns:
+    """The variables of both parties, and the values of one's own.
+
+    Parameters
+    ----------
+    columns
+        All variables, in the same order at both parties.
+    values
+        This party's own: codes of levels, or numbers.
+    rank
+        Rank of this party.
+    rows
+        Number of people, the same at both.
+    """
+
+    def __init__(
+        self, columns: Sequence[Column], values: Mapping[str, NDArray[Any]], rank: int, rows: int
+    ) -> None:
+        self.columns = tuple(columns)
+        self.names = tuple(c.name for c in columns)
+        self.rank = rank
+        self.rows = rows
+        mine = {c.name for c in columns if c.owner == rank}
+        if len(set(self.names)) != len(self.names) or mine != set(values):
+            raise ArgumentError(
+                f"Values were given for {sorted(values)[:10]}; the columns of this party are "
+                f"{sorted(mine)[:10]}. Names must be different from each other."
+            )
+        if rows < 1:
+            raise DataError("The two parties have no people in common; at least one is needed.")
+        self.values = {c.name: _checked(c, values[c.name], rows) for c in columns if c.name in mine}
+
+    def described(self) -> list[Any]:
+        """Return what both parties must agree on."""
+        return [self.rows, [[c.name, c.owner, c.levels] for c in self.columns]]
+
+    def owners(self, members: Sequence[int]) -> set[int]:
+        """Return the ranks of the parties that have these variables."""
+        return {self.columns[i].owner for i in members}
+
+    def shape(self, members: Sequence[int]) -> tuple[int, ...]:
+        """Return the shape of the table of these variables."""
+        shape = tuple(self.columns[i].levels for i in members)
+        if math.prod(shape) > LARGEST:
+            raise DataError(
+                f"The table of {[self.names[i] for i in members]} would have "
+                f"{math.prod(shape):,} cells; at most {LARGEST:,} are allowed. Allow fewer "
+                "parents, or merge levels."
+            )
+        return shape
+
+    def configurations(self, members: Sequence[int]) -> Integers:
+        """Return the configuration of some of one's own variables in each row."""
+        shape = self.shape(members)
+        if not shape:
+            return np.zeros(self.rows, dtype=np.int64)
+        codes = [self.values[self.names[i]].astype(np.int64) for i in members]
+        return np.ravel_multi_index(tuple(codes), shape).astype(np.int64)
+
+    def table(self, members: Sequence[int]) -> Integers:
+        """Count some of one's own variables."""
+        shape = self.shape(members)
+        counted = np.bincount(self.configurations(members), minlength=math.prod(shape))
+        return counted.astype(np.int64).reshape(shape)
+
+
+def _checked(column: Column, values: NDArray[Any], rows: int) -> NDArray[Any]:
+    array = np.asarray(values)
+    if array.shape != (rows,):
+        raise DataError(
+            f"{column.name!r} has the shape {array.shape}; there are {rows} people in common, so "
+            f"({rows},) is needed."
+        )
+    if not np.isfinite(array.astype(np.float64)).all():
+        raise DataError(f"{column.name!r} has missing or infinite values. Remove those rows first.")
+    if column.levels:
+        codes = array.astype(np.int64)
+        if (codes != array).any() or codes.min() < 0 or codes.max() >= column.levels:
+            raise DataError(
+                f"{column.name!r} has codes between {array.min()} and {array.max()}; whole numbers "
+                f"between 0 and {column.levels - 1} are needed."
+            )
+        return codes
+    return array.astype(np.float64)
