@@ -27,6 +27,9 @@ class Protocol(ABC):
         Smallest number of parties, and of organisations behind them, that the protocol protects.
     events
         The ledger entries that it writes.
+    results_add_up
+        Whether results are sums over the parties, so that the difference of two of them is the
+        share of the parties in which they differ.
     has_coordinator
         Whether someone beside the parties asks them and learns the results.
     """
@@ -34,6 +37,7 @@ class Protocol(ABC):
     name: ClassVar[str]
     minimum_parties: ClassVar[int]
     events: ClassVar[tuple[Event, ...]]
+    results_add_up: ClassVar[bool] = False
     has_coordinator: ClassVar[bool] = True
 
     @classmethod

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
@@ -16,7 +17,8 @@ from isthmus.parties.records.journal import sync_folder
 
 FORMAT = "isthmus-ledger/1"
 START = "0" * 64
-CUT = {"study": 16, "data": 16, "request": 120}
+SECRET = 32
+CUT = {"study": 16, "data": 16, "trace": 16, "asked": 16, "request": 120, "question": 120}
 """Number of characters of these values that are shown to people; the file holds all."""
 
 Entry: TypeAlias = Mapping[str, Any]
@@ -33,6 +35,18 @@ class Ledger(ABC):
     def entries(self) -> tuple[Entry, ...]:
         """Return all entries, oldest first."""
 
+    @abstractmethod
+    def keep(self, data: bytes) -> str:
+        """Keep bytes that an entry refers to, and return their hash."""
+
+    @abstractmethod
+    def kept(self, name: str) -> bytes | None:
+        """Return the bytes of this hash; ``None`` if they are lost or were changed."""
+
+    @abstractmethod
+    def secret(self) -> bytes:
+        """Return a random key that stays the same as long as the ledger exists."""
+
 
 @final
 class MemoryLedger(Ledger):
@@ -40,6 +54,8 @@ class MemoryLedger(Ledger):
 
     def __init__(self) -> None:
         self._entries: list[Entry] = []
+        self._kept: dict[str, bytes] = {}
+        self._secret = secrets.token_bytes(SECRET)
 
     def append(self, event: str, **details: Any) -> Entry:
         entry = _chained(self._entries[-1] if self._entries else None, event, details)
@@ -50,6 +66,17 @@ class MemoryLedger(Ledger):
         """Return all entries, oldest first."""
         return tuple(self._entries)
 
+    def keep(self, data: bytes) -> str:
+        name = hashlib.sha256(data).hexdigest()
+        self._kept[name] = data
+        return name
+
+    def kept(self, name: str) -> bytes | None:
+        return self._kept.get(name)
+
+    def secret(self) -> bytes:
+        return self._secret
+
 
 @final
 class FileLedger(Ledger):
@@ -58,7 +85,8 @@ class FileLedger(Ledger):
     Parameters
     ----------
     path
-        The file, which is created if it does not exist. It is verified when it is opened.
+        The file, which is created if it does not exist. It is verified when it is opened. What its
+        entries refer to is kept in the folder of the same name with ``.kept`` at its end.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -116,6 +144,44 @@ class FileLedger(Ledger):
     def entries(self) -> tuple[Entry, ...]:
         """Return all entries, oldest first."""
         return tuple(self._entries)
+
+    @property
+    def _folder(self) -> Path:
+        return self._path.with_name(self._path.name + ".kept")
+
+    def keep(self, data: bytes) -> str:
+        name = hashlib.sha256(data).hexdigest()
+        if self.kept(name) is None:
+            self._write(name, data)
+        return name
+
+    def kept(self, name: str) -> bytes | None:
+        path = self._folder / name
+        data = path.read_bytes() if path.exists() else None
+        return data if data is not None and hashlib.sha256(data).hexdigest() == name else None
+
+    def secret(self) -> bytes:
+        path = self._folder / "key"
+        if not path.exists():
+            self._write("key", secrets.token_bytes(SECRET))
+        return path.read_bytes()
+
+    def _write(self, name: str, data: bytes) -> None:
+        try:
+            self._folder.mkdir(mode=0o700, exist_ok=True)
+            beside = self._folder / f"{name}.new"
+            handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            beside.replace(self._folder / name)
+            sync_folder(self._folder)
+        except OSError as error:
+            raise LedgerError(
+                f"The folder {self._folder} cannot be written ({error.strerror or error}), so "
+                "nothing is sent. Free some disk space, or repair the file system."
+            ) from error
 
 
 def verify(path: str | os.PathLike[str], *, head: str | None = None) -> tuple[Entry, ...]:

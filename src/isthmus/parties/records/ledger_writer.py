@@ -13,6 +13,8 @@ from isthmus.parties.agreement.policy import Policy
 from isthmus.parties.agreement.protocol import known_event
 from isthmus.parties.agreement.study import Study
 from isthmus.parties.disclosure.denial import Denial, DeniedError
+from isthmus.parties.disclosure.differencing import EarlierReleases
+from isthmus.parties.disclosure.trace import Trace
 from isthmus.parties.identity import digest
 from isthmus.parties.records.events import REFUSED, REPEATED, Event
 from isthmus.parties.records.ledger import Entry, Ledger
@@ -40,12 +42,15 @@ class Sent:
         How the numbers are protected.
     fingerprint
         Keyed fingerprint of the data that the statistic was computed from.
+    trace
+        Hash of the kept trace of these data; empty if there is none.
     """
 
     numbers: int
     size: int
     form: str
     fingerprint: str
+    trace: str = ""
 
 
 @final
@@ -71,6 +76,7 @@ class LedgerWriter:
         self._ledger = ledger
         self._fixed_membership = fixed_membership
         self._repetitions: Counter[str] = Counter()
+        self._earlier = EarlierReleases(ledger, policy)
 
     def past(self) -> list[Entry]:
         """Return all entries of this study."""
@@ -102,6 +108,17 @@ class LedgerWriter:
     def fingerprints(self) -> set[str]:
         """Return the fingerprints of the data that earlier answers in this study were from."""
         return {e["data"] for e in self.past() if "data" in e}
+
+    def data_violations(self, trace: Trace) -> list[str]:
+        """Return a phrase if earlier releases, in any study, are of nearly the same data."""
+        return self._earlier.data_violations(trace, self._study.schema.names)
+
+    def keep(self, trace: Trace) -> str:
+        """Keep the trace of data that are about to be released."""
+        try:
+            return self._ledger.keep(trace.to_bytes())
+        except LedgerError:
+            raise DeniedError(Denial.LEDGER) from None
 
     def record(
         self,
@@ -141,8 +158,14 @@ class LedgerWriter:
                 "form": sent.form,
                 "data": sent.fingerprint,
             }
+            if sent.trace:
+                details["trace"] = sent.trace
+        if sent is not None or parties is not None:
+            details["variables"] = list(self._study.schema.names)
         if parties is not None:
             details["sites"] = self._allowed_names(parties)
+            members = self._study.members
+            details["organisations"] = [members[i].organisation for i in sorted(parties)]
         self._append(event, number, details)
 
     def record_repetition(self, number: int) -> None:
@@ -192,6 +215,8 @@ class LedgerWriter:
             results = [e["sites"] for e in self.past() if known_event(e["event"]).reveals_result]
             if any(earlier != names for earlier in results):
                 raise DeniedError(Denial.MEMBERSHIP)
+        if self._earlier.is_too_similar(self._study, parties):
+            raise DeniedError(Denial.MEMBERSHIP)
         return names
 
     def _is_worth_writing(

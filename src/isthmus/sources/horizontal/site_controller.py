@@ -25,6 +25,7 @@ from isthmus.parties.agreement.study import Study
 from isthmus.parties.disclosure.denial import Denial, DeniedError
 from isthmus.parties.disclosure.dryrun import DryRun
 from isthmus.parties.disclosure.rules import SiteRules
+from isthmus.parties.disclosure.trace import Trace
 from isthmus.parties.identity import KEY, Identity, Verifier
 from isthmus.parties.records.events import Event
 from isthmus.parties.records.journal import Slot
@@ -118,6 +119,7 @@ class SiteController(ReleaseGate):
         self._identity = identity
         self._data = data
         self._policy = policy
+        self._ledger = ledger
         fixed = protocol.secure_sums(study.protocol).fixed_membership
         self._writer = LedgerWriter(study, policy, ledger, fixed_membership=fixed)
         code = code_hash() if code is None else code
@@ -127,7 +129,11 @@ class SiteController(ReleaseGate):
         self._rules.require_open()
 
     def site(self, verifier: Verifier | None = None, *, slot: Slot | None = None) -> Site:
-        """Return the site's end of the protocol; `slot` keeps its state over a restart."""
+        """Join the study: return the site's end of the protocol.
+
+        The data are copied now. `slot` keeps the state of the protocol over a restart.
+        """
+        _ = self._admission
         return Site(terms_of(self._study), self._identity, self, verifier=verifier, slot=slot)
 
     @cached_property
@@ -219,8 +225,22 @@ class SiteController(ReleaseGate):
                 raise DataError(f"Variable {name!r} has values outside of the study's bounds.")
 
     @cached_property
+    def _trace(self) -> Trace | None:
+        """Keyed hashes of the data, to compare them with those of other releases."""
+        if self._snapshot is None:
+            return None
+        return Trace.of(
+            self._ledger.secret(),
+            self._study.schema,
+            self._snapshot.values,
+            self._snapshot.persons,
+        )
+
+    @cached_property
     def _fingerprint(self) -> str:
         """Identifies the data without revealing them: keyed, and only this site has the key."""
+        if self._trace is not None:
+            return self._trace.fingerprint(self._ledger.secret())
         schema = self._study.schema
         key = self._identity.fingerprint_key(b"data of " + self._study.identity)
         fingerprint = hmac.new(key.reveal(), digestmod=hashlib.sha256)
@@ -261,6 +281,8 @@ class SiteController(ReleaseGate):
             raise BrokenFrameError(Refusal.POLICY)
         if self._writer.fingerprints() - {self._fingerprint}:
             raise BrokenFrameError(Refusal.OTHER_DATA)
+        if self._trace is not None and self._writer.data_violations(self._trace):
+            raise BrokenFrameError(Refusal.OTHER_DATA)
         return numbers
 
     def _read(self, opening: Opening) -> SumRequest[Any]:
@@ -275,7 +297,8 @@ class SiteController(ReleaseGate):
             sent = None
             if kind in WITH_STATISTIC:
                 size = size_of(KEY + 4 * opening.size * opening.limbs)
-                sent = Sent(opening.size, size, FORM, self._fingerprint)
+                kept = "" if self._trace is None else self._writer.keep(self._trace)
+                sent = Sent(opening.size, size, FORM, self._fingerprint, kept)
             self._writer.record(
                 EVENTS[kind],
                 opening.number,
@@ -323,7 +346,9 @@ class SiteController(ReleaseGate):
         value, lines = None, list[str]()
         try:
             self._rules.require_open()
-            if self._admission is not None and self._admission[0] is not Denial.DATA:
+            if self._admission is None and self._trace is not None:
+                violations += self._writer.data_violations(self._trace)
+            elif self._admission is not None and self._admission[0] is not Denial.DATA:
                 violations += self._admission[1]
             contribution, _ = self._contribution(request, dry_run=True)
             value = contribution.value

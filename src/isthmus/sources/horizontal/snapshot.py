@@ -120,8 +120,6 @@ def _column(data: object, name: str) -> NDArray[Any]:
 
 
 def _codes(column: NDArray[Any]) -> Integers:
-    """Return a number for each different value; values that are missing are one person."""
-    if column.dtype == object:
-        column = column.astype(str)
-    codes: Integers = np.unique(column, return_inverse=True)[1].reshape(-1).astype(np.int64)
-    return codes
+    """Return a number for each different value."""
+    codes = np.unique(column.astype(str), return_inverse=True)[1]
+    return codes.reshape(-1).astype(np.int64)

@@ -57,6 +57,7 @@ class SecureSums(Protocol):
 
     name: ClassVar[str] = NAME
     minimum_parties: ClassVar[int] = FEWEST
+    results_add_up: ClassVar[bool] = True
     events: ClassVar[tuple[Event, ...]] = (OPENED, SHARES, SENT, AGREED, UNMASKED, KEYS, SINGLE)
 
     @classmethod

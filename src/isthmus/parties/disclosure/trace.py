@@ -1,0 +1,171 @@
+"""The trace of a site's data: what two releases need to be compared, without the values."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isthmus.errors import LedgerError
+from isthmus.statistics import Schema
+from isthmus.types import Floats, Integers
+
+Words = NDArray[np.uint64]
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """Keyed hashes of the rows of a site.
+
+    A trace contains no value, and without the key of the site nobody can compute one. Two traces
+    with the same key tell how many persons differ between two versions of a table, on any of their
+    common variables.
+
+    Attributes
+    ----------
+    key
+        Identifies the key.
+    names
+        The variables.
+    cells
+        A hash of each value, shape (rows, variables).
+    owners
+        The person of each row, as codes from zero. Identifiers of persons are not part of a trace.
+    """
+
+    key: str
+    names: tuple[str, ...]
+    cells: NDArray[np.uint32]
+    owners: Integers
+
+    @classmethod
+    def of(
+        cls,
+        secret: bytes,
+        schema: Schema,
+        values: Floats,
+        owners: Integers | None,
+    ) -> Trace:
+        """Compute the trace of rows.
+
+        Parameters
+        ----------
+        secret
+            The key of the site.
+        schema, values
+            The variables, and the rows with levels as codes.
+        owners
+            The person of each row; ``None`` if every row is a person of its own.
+        """
+        cells = np.zeros(values.shape, dtype=np.uint32)
+        for i, variable in enumerate(schema.variables):
+            column = values[:, i]
+            if variable.levels:
+                hashes = np.array([_hash_of_level(secret, v) for v in variable.levels], np.uint64)
+                cells[:, i] = hashes[column.astype(np.int64)] >> np.uint64(32)
+            else:
+                cells[:, i] = _mixed(_bits(column) ^ _word(secret, b"value")) >> np.uint64(32)
+        if owners is None:
+            owners = np.arange(len(values), dtype=np.int64)
+        return cls(_name_of(secret), schema.names, cells, owners)
+
+    def fingerprint(self, secret: bytes) -> str:
+        """Identify the rows as a multiset: their order does not matter, everything else does."""
+        found = np.sort(_mixed(self.rows(self.names)))
+        return hmac.new(secret, found.tobytes(), hashlib.sha256).hexdigest()
+
+    def persons_apart(self, other: Trace) -> int | None:
+        """Return how many persons differ on the common variables; ``None`` if there are none.
+
+        Persons are compared by their rows alone, because identifiers may be given anew. It is at
+        most the number of rows that differ.
+        """
+        common = [name for name in self.names if name in other.names]
+        if not common:
+            return None
+        ours, theirs = self.rows(common), other.rows(common)
+        by_row = _apart(_mixed(ours), _mixed(theirs))
+        return min(
+            by_row, _apart(_per_person(ours, self.owners), _per_person(theirs, other.owners))
+        )
+
+    def rows(self, names: Sequence[str]) -> Words:
+        """Return one hash per row, of these variables."""
+        found = np.zeros(len(self.cells), dtype=np.uint64)
+        for name in names:
+            column = self.cells[:, self.names.index(name)].astype(np.uint64)
+            found += _mixed(column ^ _word(b"", name.encode()))
+        return found
+
+    def to_bytes(self) -> bytes:
+        """Return the trace, to be kept."""
+        head = {"key": self.key, "names": list(self.names)}
+        text = json.dumps(head, separators=(",", ":")).encode()
+        arrays = self.owners.astype("<i8"), self.cells.astype("<u4")
+        return len(text).to_bytes(8, "little") + text + b"".join(a.tobytes() for a in arrays)
+
+    @classmethod
+    def read(cls, data: bytes) -> Trace:
+        """Read what `to_bytes` returned."""
+        try:
+            start = 8 + int.from_bytes(data[:8], "little")
+            head: dict[str, Any] = json.loads(data[8:start])
+            names = tuple(head["names"])
+            rows = (len(data) - start) // (8 + 4 * len(names))
+            owners = np.frombuffer(data, "<i8", rows, start)
+            cells = np.frombuffer(data, "<u4", rows * len(names), start + owners.nbytes)
+            return cls(head["key"], names, cells.reshape(rows, len(names)), owners)
+        except (ValueError, KeyError, TypeError) as error:
+            raise LedgerError("A kept trace of earlier data cannot be read.") from error
+
+
+def _per_person(rows: Words, owners: Integers) -> Words:
+    """Return one hash per person, of all rows of the person in any order."""
+    found = np.zeros(owners.max(initial=-1) + 1, dtype=np.uint64)
+    np.add.at(found, owners, _mixed(rows))
+    return found
+
+
+def _apart(ours: Words, theirs: Words) -> int:
+    """Return how many elements of either multiset are not in the other, whichever are more."""
+    both = np.concatenate([ours, theirs])
+    codes = np.unique(both, return_inverse=True)[1].reshape(-1)
+    sign = np.repeat([1, -1], [len(ours), len(theirs)])
+    excess = np.zeros(codes.max(initial=-1) + 1, dtype=np.int64)
+    np.add.at(excess, codes, sign)
+    return int(max(excess[excess > 0].sum(), -excess[excess < 0].sum()))
+
+
+def _name_of(secret: bytes) -> str:
+    return hashlib.sha256(b"isthmus trace key" + secret).hexdigest()
+
+
+def _word(secret: bytes, purpose: bytes, what: bytes = b"") -> np.uint64:
+    """Return 64 bits of a keyed hash."""
+    whole = len(purpose).to_bytes(8, "little") + purpose + what
+    return np.uint64(int.from_bytes(hmac.digest(secret, whole, "sha256")[:8], "little"))
+
+
+def _hash_of_level(secret: bytes, level: object) -> np.uint64:
+    """Hash a level; a number has the hash of the same number in a continuous variable."""
+    if isinstance(level, (bool, int, float)):
+        return np.uint64(_mixed(_bits(np.array([float(level)])) ^ _word(secret, b"value"))[0])
+    return _word(secret, b"level", repr(level).encode())
+
+
+def _bits(column: Floats) -> Words:
+    return np.ascontiguousarray(column + 0.0).view(np.uint64)  # -0.0 is 0.0
+
+
+def _mixed(words: Words) -> Words:
+    """Mix the bits of each word (the finaliser of SplitMix64)."""
+    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return words ^ (words >> np.uint64(31))
