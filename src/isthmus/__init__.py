@@ -1,5 +1,6 @@
 """Learn Bayesian networks from data that cannot be brought together."""
 
+from isthmus import datasets
 from isthmus import federated as federated  # makes the requests of its methods known to studies
 from isthmus.compose.bootstrap import bootstrap
 from isthmus.compose.evaluate import cross_validate, log_likelihood
@@ -126,6 +127,7 @@ __all__ = [
     "WithFeatures",
     "bootstrap",
     "cross_validate",
+    "datasets",
     "edge",
     "in_markov_blanket",
     "learn",

@@ -9,6 +9,7 @@ from typing import Any, final
 
 import numpy as np
 
+from isthmus.compose.evidence_file import pack_evidence, unpack_evidence
 from isthmus.compose.prepare import Problem
 from isthmus.errors import DataWarning, MismatchError
 from isthmus.fitting import effect_in, fit_gaussian, fit_gp, fit_mixed, fit_tables
@@ -16,7 +17,8 @@ from isthmus.graphs import DAG
 from isthmus.models import GPNetwork, Network
 from isthmus.objectives import LOCAL_SCORES, LocalScore
 from isthmus.results import Solution
-from isthmus.sources import Frame, as_source
+from isthmus.results.solution_file import read_evidence_with
+from isthmus.sources import Frame, Precomputed, as_source
 from isthmus.sources.base import Source
 from isthmus.statistics import Counts, Kind, Moments, Plan, Rows, Schema, Statistic
 
@@ -36,7 +38,8 @@ class LearnedFrom:
         The local score, or None if the graph was learned with a loss or from rows: neither is
         kept, as it may hold rows.
     learn_again
-        Learns from other moments with the same score, search, knowledge and seed.
+        Learns from other moments with the same score, search, knowledge and seed; None if the
+        solution was loaded from a file.
     fit_caveat
         How the network of `fit` differs from the learned model; None if it does not.
     source
@@ -47,7 +50,7 @@ class LearnedFrom:
     statistics: Statistic
     nodes: tuple[str, ...]
     local: LocalScore | None
-    learn_again: Callable[[Moments], Solution]
+    learn_again: Callable[[Moments], Solution] | None
     fit_caveat: str | None = None
     source: Source | None = None
 
@@ -78,6 +81,11 @@ class LearnedFrom:
             raise MismatchError("Only continuous columns can be standardised; these are counts.")
         if moments.schema.has_features or moments.schema.of_kind(Kind.DISCRETE):
             raise MismatchError("Only tables of plain continuous columns can be standardised.")
+        if self.learn_again is None:
+            raise MismatchError(
+                "This solution was loaded from a file, which does not say how to learn it again. "
+                "Call learn with the statistics or the data."
+            )
         scatter = moments.scatter()
         deviation = np.sqrt(np.diagonal(scatter) / moments.n)
         scale = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=deviation > 0)
@@ -88,6 +96,16 @@ class LearnedFrom:
             # The user asked for standardised columns; the notes of the result still mention them.
             warnings.simplefilter("ignore", DataWarning)
             return self.learn_again(standardised)
+
+    def to_bytes(self, dag: DAG) -> bytes:
+        """Return statistics, score and caveat, for a file."""
+        statistics = self.statistics
+        if isinstance(statistics, Counts):
+            # The families of the graph are all that a loaded solution needs.
+            statistics = Precomputed(statistics).counts(Plan.families(dag))
+        recipe = None if self.local is None else self.local.recipe
+        score = None if recipe is None else getattr(recipe.bind, "__self__", None)
+        return pack_evidence(statistics, score, self.nodes, self.fit_caveat)
 
     def fit(self, dag: DAG, data: object | None, pseudo_count: float) -> Network:
         """Estimate the parameters of a network with this graph."""
@@ -149,6 +167,15 @@ class LearnedFrom:
                 others = [p for p in parents if p != position[parent]]
                 strengths[parent, child] = full - local.local(position[child], others)
         return strengths
+
+
+def _from_bytes(content: bytes) -> LearnedFrom:
+    statistics, score, nodes, caveat = unpack_evidence(content)
+    local = None if score is None else LOCAL_SCORES.of(score.bind(statistics))
+    return LearnedFrom(statistics, nodes, local, None, caveat)
+
+
+read_evidence_with(_from_bytes)
 
 
 def _read(data: object, schema: Schema) -> Source:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from itertools import islice
 from os import PathLike
@@ -46,6 +46,9 @@ class Evidence(Protocol):
 
     def strengths(self, dag: DAG) -> dict[tuple[str, str], float]:
         """Return for each edge how much the score falls without it."""
+
+    def to_bytes(self, dag: DAG) -> bytes:
+        """Return what the methods of a loaded solution need, for a file."""
 
     def standardised(self) -> Solution:
         """Learn again in the same way, from columns of variance one."""
@@ -171,6 +174,34 @@ class Solution:
         """
         return Refit(self.dag, self._evidence().standardised())
 
+    def save(self, path: str | PathLike[str], *, statistics: bool = True) -> None:
+        """Write the solution to a file, which `load` reads.
+
+        The format is documented and has no pickle. The details of the search and the rows of a
+        mixed table are not kept.
+
+        Parameters
+        ----------
+        path
+            File to write.
+        statistics
+            Whether to include the statistics that `fit`, `strengths` and `effect` need: moments, or
+            the tables of each variable with its parents.
+        """
+        from isthmus.results.solution_file import write_solution
+
+        attributes = {f.name: getattr(self, f.name) for f in fields(self)}
+        if not statistics:
+            attributes["evidence"] = None
+        write_solution(attributes, path)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Solution:
+        """Read a solution that was written by `save`."""
+        from isthmus.results.solution_file import read_solution
+
+        return read_solution(path, cls)
+
     def save_bif(self, path: str | PathLike[str]) -> None:
         """Fit conditional probability tables and write them as a BIF file."""
         from isthmus.io import write_bif
@@ -212,7 +243,7 @@ class Solution:
         if self.evidence is None:
             raise MismatchError(
                 "This solution has no statistics, so it cannot fit parameters or compute edge "
-                "strengths. Solutions of isthmus.learn have them."
+                "strengths. Solutions of isthmus.learn have them, unless they were saved without."
             )
         return self.evidence
 

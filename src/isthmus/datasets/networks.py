@@ -1,0 +1,147 @@
+"""Networks from textbooks and papers, typed from the numbers that these print."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from isthmus.datasets.base import Dataset
+from isthmus.graphs import DAG
+from isthmus.models import DiscreteNetwork, GaussianNetwork
+
+_YES = ("yes", "no")
+
+
+def asia(rows: int = 5000, *, seed: int = 0) -> Dataset:
+    """Chest clinic: diseases of the lung, their causes and their symptoms.
+
+    Eight variables of a fictitious clinic by Lauritzen and Spiegelhalter, Local computations with
+    probabilities on graphical structures, Journal of the Royal Statistical Society B 50 (1988).
+
+    Parameters
+    ----------
+    rows
+        Number of rows to simulate.
+    seed
+        Random seed. The same seed gives the same rows.
+
+    Examples
+    --------
+    >>> import isthmus as ist
+    >>> data = ist.datasets.asia()
+    >>> ist.shd(ist.learn(data).cpdag, data.dag.cpdag()) <= 4
+    True
+    """
+    edges = [
+        ("asia", "tub"), ("smoke", "lung"), ("smoke", "bronc"), ("tub", "either"),
+        ("lung", "either"), ("either", "xray"), ("bronc", "dysp"), ("either", "dysp"),
+    ]  # fmt: skip
+    nodes = ["asia", "tub", "smoke", "lung", "bronc", "either", "xray", "dysp"]
+    tables = {
+        "asia": [0.01],
+        "tub": [0.05, 0.01],
+        "smoke": [0.5],
+        "lung": [0.1, 0.01],
+        "bronc": [0.6, 0.3],
+        "either": [1.0, 1.0, 1.0, 0.0],  # tub, lung
+        "xray": [0.98, 0.05],
+        "dysp": [0.9, 0.8, 0.7, 0.1],  # bronc, either
+    }
+    return _simulated(
+        _binary(nodes, edges, tables), rows, seed, "chest clinic, Lauritzen & Spiegelhalter 1988"
+    )
+
+
+def burglary(rows: int = 5000, *, seed: int = 0) -> Dataset:
+    """Burglary and earthquake: why the alarm rings, and whether the neighbours call.
+
+    Five variables by Pearl (1988), with the numbers of Russell and Norvig, Artificial
+    Intelligence: A Modern Approach. Causes are rare, so few rows say little about them.
+
+    Parameters
+    ----------
+    rows, seed
+        As for `asia`.
+    """
+    nodes = ["burglary", "earthquake", "alarm", "john", "mary"]
+    edges = [("burglary", "alarm"), ("earthquake", "alarm"), ("alarm", "john"), ("alarm", "mary")]
+    tables = {
+        "burglary": [0.001],
+        "earthquake": [0.002],
+        "alarm": [0.95, 0.94, 0.29, 0.001],  # burglary, earthquake
+        "john": [0.9, 0.05],
+        "mary": [0.7, 0.01],
+    }
+    return _simulated(
+        _binary(nodes, edges, tables), rows, seed, "burglary and earthquake, Russell & Norvig"
+    )
+
+
+def sprinkler(rows: int = 5000, *, seed: int = 0) -> Dataset:
+    """Sprinkler: whether the grass is wet, and why.
+
+    Four variables, with the numbers of Russell and Norvig, Artificial Intelligence: A Modern
+    Approach.
+
+    Parameters
+    ----------
+    rows, seed
+        As for `asia`.
+    """
+    nodes = ["cloudy", "sprinkler", "rain", "wet"]
+    edges = [("cloudy", "sprinkler"), ("cloudy", "rain"), ("sprinkler", "wet"), ("rain", "wet")]
+    tables = {
+        "cloudy": [0.5],
+        "sprinkler": [0.1, 0.5],
+        "rain": [0.8, 0.2],
+        "wet": [0.99, 0.9, 0.9, 0.0],  # sprinkler, rain
+    }
+    return _simulated(_binary(nodes, edges, tables), rows, seed, "sprinkler, Russell & Norvig")
+
+
+def water_level(rows: int = 1000, *, seed: int = 0) -> Dataset:
+    """Water level: a linear Gaussian network of a reservoir, made up for these pages.
+
+    Rain and snow fill a reservoir, which feeds a turbine; temperature melts snow and drives demand.
+
+    Parameters
+    ----------
+    rows, seed
+        As for `asia`.
+    """
+    coefficients: dict[str, dict[str, float]] = {
+        "temperature": {},
+        "rain": {},
+        "melt": {"temperature": 0.8},
+        "level": {"rain": 1.2, "melt": 0.9},
+        "demand": {"temperature": -0.6},
+        "power": {"level": 0.7, "demand": 0.5},
+    }
+    edges = [(parent, node) for node, own in coefficients.items() for parent in own]
+    network = GaussianNetwork(
+        DAG(list(coefficients), edges),
+        {"temperature": 12.0, "rain": 80.0, "melt": 5.0, "level": 20.0, "demand": 60.0, "power": 9},
+        coefficients,
+        {"temperature": 36, "rain": 100, "melt": 9.0, "level": 25, "demand": 16, "power": 9},
+    )
+    table = network.sample(rows, seed=seed)
+    return Dataset(table, network, "reservoir, made up; linear Gaussian")
+
+
+def _binary(
+    nodes: Sequence[str],
+    edges: Sequence[tuple[str, str]],
+    tables: Mapping[str, Sequence[float]],
+) -> DiscreteNetwork:
+    """Build a network from the probabilities of "yes", for parents in the order of the nodes."""
+    dag = DAG(nodes, edges)
+    full = {}
+    for node in nodes:
+        yes = np.array(tables[node]).reshape((2,) * len(dag.parents(node)))
+        full[node] = np.stack([yes, 1.0 - yes], axis=-1)
+    return DiscreteNetwork(dag, dict.fromkeys(nodes, _YES), full)
+
+
+def _simulated(network: DiscreteNetwork, rows: int, seed: int, description: str) -> Dataset:
+    return Dataset(network.sample_labels(rows, seed=seed), network, description)

@@ -1,0 +1,156 @@
+"""Solutions as files: a ZIP archive of one JSON text and the statistics; see the reference."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+import zlib
+from collections.abc import Callable
+from dataclasses import asdict
+from os import PathLike
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from isthmus.errors import FormatError, IsthmusError
+from isthmus.graphs import DAG, Knowledge
+from isthmus.results.disclosure import Disclosure, Release
+from isthmus.results.reading import ColumnReading, ReadAs, Reading
+from isthmus.results.status import Ending, Sense, Status
+
+T = TypeVar("T")
+
+FORMAT = "isthmus-solution/1"
+_DAMAGE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    ArithmeticError,
+    AttributeError,
+    EOFError,
+    LookupError,
+    OSError,
+    RuntimeError,  # also NotImplementedError: a method of compression that zipfile does not have
+    TypeError,
+    ValueError,
+)
+_SOLUTION, _EVIDENCE = "solution.json", "evidence"
+
+
+class Evidence(Protocol):
+    """Evidence that can be written to a file."""
+
+    def to_bytes(self, dag: DAG) -> bytes:
+        """Return what `fit` and `strengths` of this graph need."""
+
+
+_readers: list[Callable[[bytes], Any]] = []
+
+
+def read_evidence_with(reader: Callable[[bytes], Any]) -> None:
+    """Say how the evidence of a solution is read: `isthmus.compose` does, which knows statistics.
+
+    Parameters
+    ----------
+    reader
+        Takes what ``to_bytes`` of the evidence has returned.
+    """
+    _readers[:] = [reader]
+
+
+def write_solution(attributes: dict[str, Any], path: str | PathLike[str]) -> None:
+    """Write the attributes of a solution."""
+    dag: DAG = attributes["dag"]
+    knowledge: Knowledge | None = attributes["knowledge"]
+    content = {
+        "format": FORMAT,
+        "nodes": dag.nodes,
+        "edges": dag.edges,
+        "score": attributes["score"],
+        "sense": attributes["sense"],
+        "equivalent": attributes["equivalent"],
+        "choice": attributes["choice"],
+        "notes": attributes["notes"],
+        "status": asdict(attributes["status"]),
+        "disclosure": [asdict(entry) for entry in attributes["disclosure"].entries],
+        "reading": [asdict(column) for column in attributes["reading"].columns],
+        "knowledge": None if knowledge is None else _knowledge(knowledge),
+    }
+    evidence: Evidence | None = attributes["evidence"]
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        _put(archive, _SOLUTION, json.dumps(content, ensure_ascii=False, indent=1).encode())
+        if evidence is not None:
+            _put(archive, _EVIDENCE, evidence.to_bytes(dag))
+
+
+def _put(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
+    entry = zipfile.ZipInfo(name)  # a fixed date: the same content, the same bytes
+    entry.compress_type = zipfile.ZIP_DEFLATED
+    archive.writestr(entry, content)
+
+
+def _knowledge(knowledge: Knowledge) -> dict[str, Any]:
+    return {
+        "required": knowledge.required,
+        "forbidden": knowledge.forbidden,
+        "tiers": knowledge.tiers,
+        "roots": knowledge.roots,
+    }
+
+
+def read_solution(path: str | PathLike[str], build: Callable[..., T]) -> T:
+    """Return what ``build`` makes of the attributes of the solution in a file."""
+    with Path(path).open("rb") as stream:
+        try:
+            with zipfile.ZipFile(stream) as archive:
+                content = json.loads(archive.read(_SOLUTION))
+                packed = archive.read(_EVIDENCE) if _EVIDENCE in archive.namelist() else None
+            if not isinstance(content, dict) or content.get("format") != FORMAT:
+                raise FormatError(f"this version reads the format {FORMAT!r}.")
+            attributes = _attributes(content)
+            evidence = None if packed is None else _readers[0](packed)
+            return build(**attributes, evidence=evidence)
+        except (IsthmusError, *_DAMAGE) as error:
+            raise FormatError(
+                f"{path} is not a solution that isthmus has written, or it is damaged: {error}"
+            ) from error
+
+
+def _attributes(content: dict[str, Any]) -> dict[str, Any]:
+    for name, kind in (("choice", str), ("equivalent", bool), ("notes", list)):
+        if not isinstance(content[name], kind):
+            raise FormatError(f"{name} is {content[name]!r}.")
+    given = content["knowledge"]
+    status = dict(content["status"])
+    return {
+        "dag": DAG(content["nodes"], [(a, b) for a, b in content["edges"]]),
+        "score": float(content["score"]),
+        "sense": Sense(content["sense"]),
+        "equivalent": content["equivalent"],
+        "choice": content["choice"],
+        "notes": tuple(str(note) for note in content["notes"]),
+        "status": Status(
+            Ending(status["ending"]),
+            str(status["message"]),
+            int(status["steps"]),
+            float(status["seconds"]),
+        ),
+        "disclosure": Disclosure(
+            tuple(
+                Release(str(e["site"]), str(e["what"]), str(e["form"]), int(e["size"]))
+                for e in content["disclosure"]
+            )
+        ),
+        "reading": Reading(
+            tuple(
+                ColumnReading(str(c["name"]), ReadAs(c["read_as"]), str(c["reason"]), c["caution"])
+                for c in content["reading"]
+            )
+        ),
+        "knowledge": None
+        if given is None
+        else Knowledge(
+            required=[(a, b) for a, b in given["required"]],
+            forbidden=[(a, b) for a, b in given["forbidden"]],
+            tiers=given["tiers"],
+            roots=given["roots"],
+        ),
+    }

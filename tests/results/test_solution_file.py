@@ -1,0 +1,174 @@
+"""Solutions in files, pickles, copies and other processes."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import pickle
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import isthmus as ist
+from isthmus.errors import FormatError, MismatchError
+
+RNG = np.random.default_rng(0)
+A = RNG.integers(0, 3, 200)
+X = RNG.normal(size=200)
+DISCRETE = {"a": A, "b": (A + RNG.integers(0, 2, 200)) % 3, "ö c": RNG.integers(0, 2, 200)}
+NUMERIC = {"x": X, "y": X + RNG.normal(size=200), "z": RNG.normal(size=200)}
+MIXED = {"a": A.astype(str), "x": A + X, "y": X}
+
+CASES: list[Any] = [
+    (DISCRETE, {}),
+    (DISCRETE, {"score": ist.BDeu(10), "search": ist.HillClimb()}),
+    (DISCRETE, {"knowledge": ist.Knowledge(tiers=[["a"], ["b", "ö c"]])}),
+    (NUMERIC, {}),
+    (NUMERIC, {"score": ist.BGe()}),
+    (NUMERIC, {"search": ist.Notears(), "seed": 3}),
+    (NUMERIC, {"score": ist.GP(), "search": ist.HillClimb()}),
+    (MIXED, {}),
+]
+
+
+def same(one: ist.Solution, other: ist.Solution, data: Any) -> None:
+    for name in ("dag", "score", "choice", "equivalent", "sense", "knowledge", "notes"):
+        assert getattr(one, name) == getattr(other, name), name
+    assert one.status.message == other.status.message
+    assert one.reading == other.reading
+    assert one.disclosure == other.disclosure
+    assert one.cpdag == other.cpdag
+    given = data if data is MIXED else None
+    first, second = (s.fit(given) for s in (one, other))
+    if data is MIXED:
+        assert ist.log_likelihood(first, data) == ist.log_likelihood(second, data)
+    else:
+        assert first == second
+
+
+@pytest.mark.parametrize("case", range(len(CASES)))
+@pytest.mark.filterwarnings("ignore::isthmus.errors.ModelWarning")
+@pytest.mark.filterwarnings("ignore::isthmus.errors.DataWarning")
+def test_everything_survives(case: int, tmp_path: Path) -> None:
+    data, options = CASES[case]
+    solution = ist.learn(data, **options)
+    path = tmp_path / "solution.isthmus"
+    solution.save(path)
+    loaded = ist.Solution.load(path)
+    same(solution, loaded, data)
+    same(solution, pickle.loads(pickle.dumps(solution)), data)  # noqa: S301 - our own bytes
+    same(solution, copy.deepcopy(solution), data)
+    if "search" not in options or case == 1:
+        assert loaded.strengths() == pytest.approx(solution.strengths())
+    if data is NUMERIC and case < 5:
+        assert loaded.effect("x", "y") == solution.effect("x", "y")
+    loaded.save(tmp_path / "again")
+    assert (tmp_path / "again").read_bytes() == path.read_bytes()
+
+
+def test_in_other_processes() -> None:
+    joblib = pytest.importorskip("joblib")
+    work = (
+        joblib.delayed(ist.learn)(t, score=s) for t, s in ((NUMERIC, ist.BGe()), (DISCRETE, None))
+    )
+    found = joblib.Parallel(n_jobs=2)(work)
+    same(found[0], ist.learn(NUMERIC, score=ist.BGe()), NUMERIC)
+    same(found[1], ist.learn(DISCRETE), DISCRETE)
+
+
+def test_without_statistics_nothing_of_the_data_is_in_the_file(tmp_path: Path) -> None:
+    solution = ist.learn(DISCRETE)
+    solution.save(tmp_path / "bare", statistics=False)
+    loaded = ist.Solution.load(tmp_path / "bare")
+    assert loaded == solution
+    with zipfile.ZipFile(tmp_path / "bare") as archive:
+        assert archive.namelist() == ["solution.json"]
+    with pytest.raises(MismatchError, match="saved without"):
+        loaded.fit()
+
+
+def test_the_file_has_tables_of_families_and_not_the_rows(tmp_path: Path) -> None:
+    many = {f"v{i}": RNG.integers(0, 2, 300) for i in range(12)}
+    solution = ist.learn(many)
+    solution.save(tmp_path / "s")
+    loaded = ist.Solution.load(tmp_path / "s")
+    statistics: Any = loaded.evidence.statistics  # type: ignore[union-attr]
+    assert statistics.joint is None
+    ist.learn(NUMERIC).save(tmp_path / "n")
+    numeric = ist.Solution.load(tmp_path / "n")
+    with pytest.raises(MismatchError, match="loaded from a file"):
+        numeric.standardised_refit()
+
+
+def test_damage_is_reported(tmp_path: Path) -> None:
+    path = tmp_path / "solution"
+    solution = ist.learn(DISCRETE)
+    solution.save(path)
+    good = path.read_bytes()
+    rng = np.random.default_rng(1)
+    for _ in range(150):
+        bad = bytearray(good)
+        if rng.random() < 0.3:
+            bad = bad[: rng.integers(len(bad))]
+        else:
+            for place in rng.integers(len(bad), size=3):
+                bad[place] ^= 1 << int(rng.integers(8))
+        path.write_bytes(bad)
+        with contextlib.suppress(FormatError):
+            ist.Solution.load(path)
+    path.write_bytes(b"")
+    with pytest.raises(FormatError):
+        ist.Solution.load(path)
+    with pytest.raises(FileNotFoundError):
+        ist.Solution.load(tmp_path / "none")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("isthmus-solution/1", "isthmus-solution/9"),
+        ('"converged"', '"exploded"'),
+        ('"choice": "', '"choice": 3, "x": "'),
+        ('"edges": [', '"edges": [["a", "a"],'),
+    ],
+)
+def test_wrong_content_is_refused(tmp_path: Path, old: str, new: str) -> None:
+    solution = ist.learn(DISCRETE)
+    solution.save(tmp_path / "good", statistics=False)
+    with zipfile.ZipFile(tmp_path / "good") as archive:
+        text = archive.read("solution.json").decode()
+    assert old in text
+    with zipfile.ZipFile(tmp_path / "bad", "w") as archive:
+        archive.writestr("solution.json", text.replace(old, new))
+    with pytest.raises(FormatError):
+        ist.Solution.load(tmp_path / "bad")
+
+
+@pytest.mark.parametrize(
+    "score",
+    [
+        ist.BIC(),
+        ist.AIC(),
+        ist.EBIC(),
+        ist.K2(),
+        ist.BDeu(),
+        ist.GaussianBIC(),
+        ist.GaussianEBIC(),
+        ist.BGe(),
+        ist.DegenerateGaussian(),
+        ist.LeastSquares(),
+    ],
+)
+def test_scores_and_objectives_survive(score: Any) -> None:
+    data = DISCRETE if score.kind == "discrete" else NUMERIC
+    statistics = score.needs.gather(ist.Frame(data))
+    assert pickle.loads(pickle.dumps(score)) == score  # noqa: S301 - our own bytes
+    assert copy.deepcopy(score) == score
+    if isinstance(score, ist.LeastSquares):
+        return
+    objective = score.bind(statistics)
+    for twin in (pickle.loads(pickle.dumps(objective)), copy.deepcopy(objective)):  # noqa: S301
+        assert twin.local(0, [1]) == objective.local(0, [1])
