@@ -1,0 +1,252 @@
+"""A Bayesian network as an estimator of scikit-learn (extra ``[sklearn]``)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isthmus.compose.evaluate import log_likelihood
+from isthmus.compose.learn import learn
+from isthmus.errors import ArgumentError, MissingExtraError
+from isthmus.graphs import DAG, Knowledge
+from isthmus.models import GaussianNetwork
+from isthmus.statistics import Kind
+
+try:
+    from sklearn.base import BaseEstimator
+    from sklearn.metrics import accuracy_score, r2_score
+    from sklearn.utils.multiclass import check_classification_targets, type_of_target
+    from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+except ImportError:
+    raise MissingExtraError("scikit-learn", "sklearn", "isthmus.sklearn") from None
+
+if TYPE_CHECKING:
+    from isthmus.scores import Score
+    from isthmus.searches import Search
+
+
+@final
+class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is not typed
+    """Learn a Bayesian network, and predict one of its variables from the others.
+
+    With ``fit(X, y)`` the column ``y`` becomes a variable of the network, and `predict` and `score`
+    are about it. With ``fit(X)`` alone, `score` is the log-likelihood per row, and `predict` is
+    about `target`.
+
+    Parameters
+    ----------
+    score_function
+        A score such as ``BIC()``; by default chosen from the columns.
+    search
+        A search such as ``Boss()``; by default chosen from the columns.
+    knowledge
+        Required and forbidden edges, and tiers. The column ``y`` is called by its name if it has
+        one that is free, otherwise ``"target"``; columns of an array are called ``"x0"``, ``"x1"``
+        and so on.
+    kinds
+        How to read some columns: ``{"age": "continuous"}``.
+    target
+        Name of the column of ``X`` to predict, if no ``y`` is given.
+    pseudo_count
+        Weight of the prior of the parameters, in rows.
+    random_state
+        Random seed of the search, an integer.
+    time_limit
+        Stop the search after this many seconds.
+
+    Attributes
+    ----------
+    solution_
+        What was learned; see `isthmus.Solution`.
+    network_
+        The graph with its parameters.
+    target_
+        Name of the variable to predict, or None.
+    classes_
+        Levels of the variable to predict, if it is discrete.
+
+    Examples
+    --------
+    >>> from isthmus.datasets import asia
+    >>> from isthmus.sklearn import BayesianNetwork
+    >>> import pandas as pd
+    >>> table = pd.DataFrame(dict(asia(rows=1000)))
+    >>> model = BayesianNetwork(target="dysp").fit(table)
+    >>> model.predict(table.drop(columns="dysp")).shape
+    (1000,)
+    """
+
+    def __init__(
+        self,
+        *,
+        score_function: Score[Any, Any] | None = None,
+        search: Search[Any] | None = None,
+        knowledge: Knowledge | None = None,
+        kinds: Mapping[str, Kind | str] | None = None,
+        target: str | None = None,
+        pseudo_count: float = 1.0,
+        random_state: int = 0,
+        time_limit: float | None = None,
+    ) -> None:
+        self.score_function = score_function
+        self.search = search
+        self.knowledge = knowledge
+        self.kinds = kinds
+        self.target = target
+        self.pseudo_count = pseudo_count
+        self.random_state = random_state
+        self.time_limit = time_limit
+
+    def fit(self, X: Any, y: Any = None) -> BayesianNetwork:
+        """Learn graph and parameters.
+
+        Parameters
+        ----------
+        X
+            A table with names, or an array of shape (rows, columns).
+        y
+            The column to predict; None if it is one of ``X``, or if nothing is to be predicted.
+        """
+        table = self._table(X, reset=True)
+        kinds = dict(self.kinds or {})
+        self.target_ = self.target
+        if y is not None:
+            name = _name_of(y, table)
+            values = column_or_1d(y, warn=True)
+            if values.dtype.kind in "OUSb":
+                check_classification_targets(values)
+            if values.dtype.kind == "f" and not np.isfinite(values).all():
+                raise ValueError("Input y contains NaN or infinity.")
+            continuous = type_of_target(values) == "continuous"
+            kinds.setdefault(name, Kind.CONTINUOUS if continuous else Kind.DISCRETE)
+            table[name] = values
+            self.target_ = name
+        if self.target_ is not None and self.target_ not in table:
+            raise ArgumentError(
+                f"target is {self.target_!r}; the columns are {list(table)[:10]}. Name one of them."
+            )
+        self.solution_ = learn(
+            table,
+            score=self.score_function,
+            search=self.search,
+            knowledge=self.knowledge,
+            kinds=kinds,
+            seed=self.random_state,
+            time_limit=self.time_limit,
+            progress=False,
+        )
+        self.network_ = self.solution_.fit(pseudo_count=self.pseudo_count)
+        if self.target_ is not None and self.target_ in self._levels():
+            self.classes_ = np.array(self._levels()[self.target_])
+        return self
+
+    @property
+    def dag_(self) -> DAG:
+        """The learned graph."""
+        check_is_fitted(self)
+        return self.solution_.dag
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the most probable level, or the expected value, of the target for each row."""
+        table, target = self._question(X)
+        found: NDArray[Any] = self.network_.predict(table, target)
+        return found
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the probabilities of the levels of a discrete target, ordered as `classes_`."""
+        table, target = self._question(X)
+        if isinstance(self.network_, GaussianNetwork):
+            raise ArgumentError(f"{target!r} is continuous, so its levels have no probabilities.")
+        return self.network_.predict_probabilities(table, target)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Return how well the network describes rows; higher is better.
+
+        With ``y`` it is the accuracy of the predictions, or R² for a continuous target. Without,
+        it is the log-likelihood per row.
+        """
+        check_is_fitted(self)
+        if y is not None:
+            predicted = self.predict(X)
+            measure = accuracy_score if hasattr(self, "classes_") else r2_score
+            return float(measure(y, predicted))
+        table = self._table(X, reset=False)
+        if self.target_ is not None and self.target_ not in table:
+            raise ArgumentError(f"The network has the variable {self.target_!r}: give y, too.")
+        return log_likelihood(self.network_, table) / len(next(iter(table.values())))
+
+    def sample(self, n_samples: int = 1, *, random_state: int = 0) -> dict[str, NDArray[Any]]:
+        """Draw rows from the network, as columns by name.
+
+        Parameters
+        ----------
+        n_samples
+            Number of rows.
+        random_state
+            Random seed, an integer.
+        """
+        check_is_fitted(self)
+        draw = getattr(self.network_, "sample_labels", self.network_.sample)
+        rows: dict[str, NDArray[Any]] = draw(n_samples, seed=random_state)
+        return rows
+
+    def _question(self, X: Any) -> tuple[dict[str, Any], str]:
+        check_is_fitted(self)
+        if self.target_ is None:
+            raise ArgumentError(
+                "There is no variable to predict. Call fit(X, y), or BayesianNetwork(target=name)."
+            )
+        if self.target_ not in self.network_.dag.nodes:
+            raise ArgumentError(f"The target {self.target_!r} was left out of the network.")
+        table = self._table(X, reset=False)
+        return {v: c for v, c in table.items() if v in self.network_.dag.nodes}, self.target_
+
+    def _levels(self) -> Mapping[str, Any]:
+        return {} if isinstance(self.network_, GaussianNetwork) else self.network_.levels
+
+    def _table(self, X: Any, *, reset: bool) -> dict[str, Any]:
+        """Return the columns of a table or array after the checks of scikit-learn."""
+        columns = list(getattr(X, "columns", ()))
+        named = bool(columns) and all(isinstance(c, str) for c in columns)
+        if not reset and named and self.target is not None and self._lacks_target(columns):
+            # The target is what is asked for, so it may be missing.
+            return {c: np.asarray(X[c]) for c in columns}
+        array = validate_data(
+            self, X, reset=reset, dtype=None, ensure_min_samples=2 if reset else 1
+        )
+        if named:
+            return {c: np.asarray(X[c]) for c in columns}
+        return {f"x{i}": _numbers(array[:, i]) for i in range(array.shape[1])}
+
+    def _lacks_target(self, columns: list[str]) -> bool:
+        known = [c for c in self.feature_names_in_ if c != self.target]
+        return columns == known
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
+
+
+def _name_of(y: Any, table: Mapping[str, Any]) -> str:
+    name = getattr(y, "name", None)
+    if isinstance(name, str) and name and name not in table:
+        return name
+    name = "target"
+    while name in table:
+        name += "_"
+    return name
+
+
+def _numbers(column: NDArray[Any]) -> NDArray[Any]:
+    """Return a column of objects as numbers, if that is what they are."""
+    if column.dtype.kind != "O":
+        return column
+    try:
+        return column.astype(np.float64)
+    except (TypeError, ValueError):
+        return column

@@ -1,0 +1,102 @@
+"""The estimator of scikit-learn: its own checks, pipelines, grids and clones."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+import isthmus as ist
+from isthmus.errors import ArgumentError
+
+pytest.importorskip("sklearn")
+pd = pytest.importorskip("pandas")
+
+from sklearn.base import clone  # noqa: E402
+from sklearn.model_selection import GridSearchCV, cross_val_score  # noqa: E402
+from sklearn.pipeline import Pipeline  # noqa: E402
+from sklearn.preprocessing import KBinsDiscretizer, StandardScaler  # noqa: E402
+from sklearn.utils.estimator_checks import check_estimator  # noqa: E402
+
+from isthmus.sklearn import BayesianNetwork  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def clinic() -> Any:
+    return pd.DataFrame(dict(ist.datasets.asia(rows=1500)))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_checks_of_scikit_learn() -> None:
+    results = check_estimator(BayesianNetwork(), on_fail=None)
+    failed = [r["check_name"] for r in results if r["status"] == "failed"]
+    assert failed == []
+    assert sum(r["status"] == "passed" for r in results) > 30
+
+
+def test_predictions_are_those_of_the_network(clinic: Any) -> None:
+    X, y = clinic.drop(columns="dysp"), clinic["dysp"]
+    model = BayesianNetwork().fit(X, y)
+    assert model.target_ == "dysp"
+    assert model.classes_.tolist() == ["no", "yes"]
+    network = ist.learn(clinic, kinds={"dysp": "discrete"}).fit()
+    assert not isinstance(network, ist.models.GaussianNetwork)
+    expected = network.predict_probabilities(dict(X), "dysp")
+    np.testing.assert_allclose(model.predict_proba(X), expected)
+    assert model.score(X, y) == pytest.approx((model.predict(X) == y).mean())
+    assert model.score(X, y) > 0.8
+    assert model.dag_ == model.solution_.dag
+
+
+def test_a_target_among_the_columns(clinic: Any) -> None:
+    model = BayesianNetwork(target="dysp").fit(clinic)
+    without = model.predict(clinic.drop(columns="dysp"))
+    assert (without == model.predict(clinic)).all()
+    per_row = ist.log_likelihood(model.network_, clinic) / len(clinic)
+    assert model.score(clinic) == pytest.approx(per_row)
+    with pytest.raises(ArgumentError, match="columns are"):
+        BayesianNetwork(target="unknown").fit(clinic)
+    with pytest.raises(ArgumentError, match="no variable to predict"):
+        BayesianNetwork().fit(clinic).predict(clinic)
+
+
+def test_continuous_targets_in_a_pipeline_and_a_grid() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3))
+    y = X @ [1.0, -2.0, 0.0] + rng.normal(size=200)
+    pipeline = Pipeline([("scale", StandardScaler()), ("network", BayesianNetwork())])
+    assert pipeline.fit(X, y).score(X, y) > 0.7
+    assert cross_val_score(pipeline, X, y, cv=3).mean() > 0.6
+    scores = [ist.GaussianBIC(), ist.GaussianBIC(penalty=1000.0)]
+    grid = GridSearchCV(BayesianNetwork(), {"score_function": scores}, cv=3).fit(X, y)
+    assert grid.best_params_ == {"score_function": scores[0]}
+    with pytest.raises(ArgumentError, match="continuous"):
+        BayesianNetwork().fit(X, y).predict_proba(X)
+    with pytest.raises(ArgumentError, match="give y"):
+        BayesianNetwork().fit(X, y).score(X)
+
+
+def test_mixed_columns_clones_pickles_and_samples(clinic: Any) -> None:
+    table = clinic.assign(age=np.random.default_rng(0).normal(50, 9, len(clinic)))
+    model = BayesianNetwork(pseudo_count=2.0, kinds={"age": "continuous"})
+    twin = clone(model).fit(table)
+    assert twin.pseudo_count == 2.0
+    rows = twin.sample(7, random_state=1)
+    assert set(rows) == set(table.columns)
+    assert all(len(column) == 7 for column in rows.values())
+    again = pickle.loads(pickle.dumps(twin))  # noqa: S301 - our own bytes
+    assert again.score(table) == twin.score(table)
+    assert np.isfinite(twin.score(table))
+
+
+def test_the_name_of_the_target_does_not_clash() -> None:
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"target": rng.normal(size=30), "b": rng.normal(size=30)})
+    model = BayesianNetwork().fit(table, rng.normal(size=30))
+    assert model.target_ == "target_"
+    bins = KBinsDiscretizer(3, encode="ordinal", quantile_method="averaged_inverted_cdf")
+    steps = Pipeline([("bins", bins), ("network", BayesianNetwork())])
+    y = np.where(table["b"] > 0, "up", "down")
+    assert set(steps.fit(table, y).predict(table)) <= {"up", "down"}
