@@ -213,29 +213,55 @@ def test_partition_chains_approach_the_exact_posterior() -> None:
     assert np.abs(chains.path_probabilities() - exact.path_probabilities()).max() < 0.05
 
 
-def test_a_federation_gives_the_posterior_of_the_pooled_table() -> None:
-    pytest.importorskip("cryptography")
-    parts = {
-        f"site {k}": {name: column[k::10] for name, column in NUMBERS.items()} for k in range(10)
+def sites(table: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Deal the rows of a table to ten sites."""
+    return {
+        f"site {k}": {name: np.asarray(column)[k::10] for name, column in table.items()}
+        for k in range(10)
     }
-    pooled = ist.sample(NUMBERS, draws=20)
-    joint = ist.sample(ist.Federation.simulate(parts), draws=20)
-    for ours, theirs in (
+
+
+@pytest.mark.parametrize("kind", ["numbers", "levels"])
+def test_a_federation_gives_the_posterior_of_the_pooled_table(kind: str) -> None:
+    pytest.importorskip("cryptography")
+    table = {"numbers": NUMBERS, "levels": LEVELS}[kind]
+    pooled = ist.sample(table, draws=20)
+    joint = ist.sample(ist.Federation.simulate(sites(table)), draws=20)
+    compared = [
         (joint.edge_probabilities(), pooled.edge_probabilities()),
         (joint.path_probabilities(), pooled.path_probabilities()),
-        (joint.mean_effects(), pooled.mean_effects()),
-    ):
-        np.testing.assert_allclose(ours, theirs, atol=1e-9)
-    assert {entry.site for entry in joint.disclosure.entries} == set(parts)
-    assert joint.disclosure.entries[0].form != "plain"
+        (joint.trace(), pooled.trace()),
+    ]
+    if kind == "numbers":
+        compared.append((joint.mean_effects(), pooled.mean_effects()))
+    for ours, theirs in compared:
+        np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-9)
+    assert {entry.site for entry in joint.disclosure.entries} == set(sites(table))
+    assert all(entry.form == "secure sum" for entry in joint.disclosure.entries)
 
 
-def test_a_duckdb_table_gives_the_same() -> None:
+@pytest.mark.parametrize("kind", ["numbers", "levels"])
+def test_chains_over_a_federation_approach_the_exact_posterior(kind: str) -> None:
+    pytest.importorskip("cryptography")
+    table = {"numbers": NUMBERS, "levels": LEVELS}[kind]
+    exact = ist.sample(table, draws=1).edge_probabilities()
+    federation = ist.Federation.simulate(sites(table))
+    chains = ist.sample(federation, sampler=ist.PartitionMCMC(), draws=1000, chains=2)
+    assert np.abs(chains.edge_probabilities() - exact).max() < 0.02
+
+
+@pytest.mark.parametrize("kind", ["numbers", "levels"])
+def test_a_duckdb_table_gives_the_same_and_keeps_its_rows(kind: str) -> None:
     duckdb = pytest.importorskip("duckdb")
     pa = pytest.importorskip("pyarrow")
+    rows = {k: np.resize(v, 5000) for k, v in {"numbers": NUMBERS, "levels": LEVELS}[kind].items()}
     connection = duckdb.connect()
-    for table in (NUMBERS, LEVELS):
-        connection.register("rows", pa.table({k: np.asarray(v) for k, v in table.items()}))
-        here = ist.sample(table, draws=20)
-        there = ist.sample(connection.sql("select * from rows"), draws=20)
-        np.testing.assert_allclose(here.edge_probabilities(), there.edge_probabilities(), atol=1e-9)
+    connection.register("rows", pa.table(rows))
+    table = connection.sql("select * from rows")
+    here, there = (ist.sample(data, draws=20) for data in (rows, table))
+    np.testing.assert_allclose(here.edge_probabilities(), there.edge_probabilities(), atol=1e-9)
+    np.testing.assert_allclose(here.path_probabilities(), there.path_probabilities(), atol=1e-9)
+    np.testing.assert_allclose(here.trace(), there.trace(), rtol=1e-9)
+    # The number of rows, five sums and fifteen products; or the counts of 32 different rows.
+    assert sum(entry.size for entry in there.disclosure.entries) < 250
+    assert {entry.site for entry in there.disclosure.entries} == {"DuckDB"}
