@@ -61,6 +61,7 @@ def drafted(tmp_path: Path) -> Callable[..., Path]:
             cards += ["--card", tmp_path / name / "card.toml"]
         assert run("coordinator", "new", tmp_path / "lead", "--host", "example.org") == 0
         draft = ["coordinator", "draft", tmp_path / "lead", tmp_path / "study"]
+        draft += ["--author", tmp_path / "north" / "identity.pem"]
         texts = ["--title", "T", "--purpose", "P", "--variables", tmp_path / "variables.toml"]
         assert run(*draft, *texts, *cards, *more) == 0
         return tmp_path
@@ -77,7 +78,7 @@ def table(path: Path, rows: int = 60, worst: str = "70") -> Path:
 def test_private_keys_are_private(drafted: Callable[..., Path]) -> None:
     folder = drafted()
     keys = [*folder.glob("*/*.pem")]
-    assert len(keys) == 3 * 2 + 3
+    assert len(keys) == 3 * 2 + 2
     assert {path.stat().st_mode & 0o777 for path in keys} == {0o600}
     assert run("site", "new", folder / "north", "--name", "x", "--organisation", "y") == 10
     assert run("site", "new", folder / "x", "--name", "../x", "--organisation", "y") == 16
@@ -116,7 +117,16 @@ def test_drafts_name_the_model_of_admm(drafted: Callable[..., Path]) -> None:
     assert study.requests == {"totals", "networks"}
     assert isinstance(model_of(study), PerceptronADMM)
     again = ["coordinator", "draft", folder / "lead"]
-    texts = ["--title", "T", "--purpose", "P", "--variables", folder / "variables.toml"]
+    texts = [
+        "--author",
+        folder / "north" / "identity.pem",
+        "--title",
+        "T",
+        "--purpose",
+        "P",
+        "--variables",
+        folder / "variables.toml",
+    ]
     for name in ("north", "east", "south"):
         texts += ["--card", folder / name / "card.toml"]
     series = ["--method", "admm", "--lags", 2]

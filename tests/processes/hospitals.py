@@ -95,6 +95,7 @@ class Hospitals:
         )
         run(
             *("coordinator", "draft", self.folder / "board", self.study_folder),
+            *("--author", self.home("s0") / "identity.pem"),
             *("--title", "Test", "--purpose", "testing", "--variables", variables, *cards),
             *("--method", method, "--rounds", rounds, "--address", f"{self.host}:{self.port}"),
             *more,
@@ -102,13 +103,15 @@ class Hospitals:
         if not fixed:
             self._loosened()
         for name in self.names:
-            run("site", "policy", self.home(name), self.study_folder)
-            run("site", "sign", self.home(name), self.study_folder)
             policy = self.home(name) / "policy.toml"
+            run("site", "policy", self.home(name), self.study_folder)
             text = policy.read_text()
+            if not fixed:
+                text = text.replace("fixed_membership = true", "fixed_membership = false")
             for old, new in SMALL_TABLES.items():
                 text = text.replace(old, new)
             policy.write_text(text)
+            run("site", "sign", self.home(name), self.study_folder)
 
     def _loosened(self) -> None:
         """A study whose sums may be over different sites, for tests that lose many."""
@@ -117,7 +120,7 @@ class Hospitals:
             path.read_text().replace("fixed_membership = true", "fixed_membership = false")
         )
         study = Study.read(path)
-        author = Identity.load(self.folder / "board" / "author.pem")
+        author = Identity.load(self.home("s0") / "identity.pem")
         Folder(self.study_folder).sign(study.sign(author))
 
     def home(self, name: str) -> Path:

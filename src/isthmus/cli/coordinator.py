@@ -13,8 +13,9 @@ from typing import Any
 from isthmus.cli.actions import add_action
 from isthmus.cli.board import Board, RunState
 from isthmus.cli.exit_codes import ExitCode
+from isthmus.cli.keys import load_identity, say
 from isthmus.cli.learn import writer
-from isthmus.cli.site import described, say
+from isthmus.cli.site import described
 from isthmus.cli.strategies import admm_from, score_from, search_from
 from isthmus.errors import AbortedError, FormatError, IsthmusError, MismatchError
 
@@ -91,6 +92,12 @@ def add(commands: Any) -> None:
 
 
 def _draft_options(draft: argparse.ArgumentParser) -> None:
+    draft.add_argument(
+        "--author",
+        type=Path,
+        metavar="FILE",
+        help="private key of the author, for instance the identity.pem of the leading site",
+    )
     draft.add_argument("--title", required=True, help="title of the study")
     draft.add_argument("--purpose", required=True, help="purpose of the study")
     draft.add_argument(
@@ -150,7 +157,6 @@ def _new(options: argparse.Namespace) -> ExitCode:
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     identity = Identity.generate()
     identity.save(home / "identity.pem")
-    Identity.generate().save(home / "author.pem")
     authority = Authority("isthmus coordinator")
     hosts = dict.fromkeys([*options.host, "localhost", "127.0.0.1"])
     certificate, key = authority.server(list(hosts))
@@ -169,7 +175,6 @@ def _draft(options: argparse.Namespace) -> ExitCode:
     from isthmus.parties.agreement.cards import Card, Folder
     from isthmus.parties.agreement.study import Study
     from isthmus.parties.agreement.variables import read_variables
-    from isthmus.parties.identity import Identity
     from isthmus.sources.horizontal.requests.statistics import AskCounts, AskMoments, AskTotals
     from isthmus.sources.horizontal.secure_sum.protocol import SecureSums
     from isthmus.sources.horizontal.series import lagged_variables
@@ -188,13 +193,13 @@ def _draft(options: argparse.Namespace) -> ExitCode:
         raise FormatError("Neural networks need --method admm; secure sums cannot learn them.")
     elif len(schema.of_kind(Kind.DISCRETE)) == len(schema):
         requests, plan = [AskCounts.name], Plan.up_to(options.parents + 1)
-    author = Identity.load(options.home / "author.pem")
+    author = load_identity(_author(options))
     cards = [Card.read(path) for path in options.card]
     study = Study.draft(
         options.title,
         purpose=options.purpose,
         author=author.public,
-        coordinator=Identity.load(options.home / "identity.pem").public,
+        coordinator=load_identity(options.home / "identity.pem").public,
         members=[card.member for card in cards],
         schema=schema,
         bounds=bounds,
@@ -214,6 +219,18 @@ def _draft(options: argparse.Namespace) -> ExitCode:
     say(described(study))
     say(f"Send the folder {options.study} to the sites, which read study.toml and sign it.")
     return ExitCode.DONE
+
+
+def _author(options: argparse.Namespace) -> Path:
+    """Return the key of the author, which must not be that of the coordinator."""
+    earlier: Path = options.home / "author.pem"  # earlier versions created it
+    given: Path | None = options.author
+    if given is None and not earlier.exists():
+        raise FormatError(
+            "Name the key of the author with --author, for instance the identity.pem of the site "
+            "that leads the study. The coordinator does not sign studies."
+        )
+    return earlier if given is None else given
 
 
 def _state(options: argparse.Namespace) -> Path:
@@ -302,7 +319,6 @@ def _learned(options: argparse.Namespace, state: Path, board: Board) -> Any:
     """Start all processes, learn, and stop them."""
     from isthmus.federated.admm.model_choice import model_of, uses_admm
     from isthmus.parties.agreement.cards import Folder
-    from isthmus.parties.identity import Identity
     from isthmus.parties.records.journal import FileJournal
     from isthmus.parties.transport.base import Timeouts
     from isthmus.parties.transport.flower.flower_transport import FlowerTransport
@@ -314,7 +330,7 @@ def _learned(options: argparse.Namespace, state: Path, board: Board) -> Any:
     study, cards = folder.study(), folder.cards()
     given = {n: getattr(options, n) for n in ("answer", "gather", "pause")}
     timeouts = replace(Timeouts(), **{n: v for n, v in given.items() if v is not None})
-    identity = Identity.load(home / "identity.pem")
+    identity = load_identity(home / "identity.pem")
     link = FlowerSuperLink(
         state,
         options.listen,

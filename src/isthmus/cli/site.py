@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import re
 import signal
-import sys
 import time
 from datetime import UTC, datetime
 from functools import partial
@@ -14,6 +13,7 @@ from typing import Any
 
 from isthmus.cli.actions import add_action
 from isthmus.cli.exit_codes import ExitCode
+from isthmus.cli.keys import accept, load_identity, new_passphrase, pin, rotate, say
 from isthmus.errors import FormatError, StudyError
 from isthmus.sources.tables.read_table import read_table
 
@@ -40,6 +40,19 @@ def add(commands: Any) -> None:
     new = action("new", "create keys and a card to give to others", _new, study=False)
     new.add_argument("--name", required=True, help="name of the site in studies")
     new.add_argument("--organisation", required=True, help="legal entity that operates the site")
+    new.add_argument(
+        "--passphrase", action="store_true", help="protect the private key by a passphrase"
+    )
+    pinned = action("pin", "add sites to the peers of the policy", pin, study=False)
+    pinned.add_argument("card", nargs="+", type=Path, metavar="CARD", help="card of a site")
+    rotation = action("rotate", "replace the key of the site by a new one", rotate, study=False)
+    rotation.add_argument(
+        "--passphrase", action="store_true", help="protect the new key by a passphrase"
+    )
+    accepted = action("accept", "accept the new key of a peer", accept, study=False)
+    accepted.add_argument(
+        "succession", type=Path, metavar="FILE", help="the peer's succession.toml"
+    )
     action("policy", "draft the policy of the site, or check a study against it", _policy)
     action("sign", "countersign a study", _sign)
     dry = action("dry-run", "print what would leave the site; opens no connection", _dry_run)
@@ -70,17 +83,11 @@ def add(commands: Any) -> None:
     )
 
 
-def say(text: str) -> None:
-    """Print a line immediately."""
-    sys.stdout.write(text + "\n")
-    sys.stdout.flush()
-
-
 def _new(options: argparse.Namespace) -> ExitCode:
     from isthmus.parties.agreement.cards import Card
     from isthmus.parties.agreement.roster import Member
     from isthmus.parties.certificates import node_key, write_private
-    from isthmus.parties.identity import Identity, key_text
+    from isthmus.parties.identity import Identity, key_fingerprint, key_text
 
     if not NAME.fullmatch(options.name):
         raise FormatError(
@@ -89,13 +96,14 @@ def _new(options: argparse.Namespace) -> ExitCode:
     home: Path = options.home
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     identity = Identity.generate()
-    identity.save(home / "identity.pem")
+    identity.save(home / "identity.pem", new_passphrase() if options.passphrase else None)
     private, public = node_key()
     write_private(home / "node.pem", private)
     member = Member(options.name, options.organisation, identity.public)
     Card(member, public.decode()).write(home / "card.toml")
     say(f"Created the site {options.name!r} in {home}. Its private keys never leave this folder.")
     say(f"Public key: {key_text(identity.public)}")
+    say(f"Fingerprint: {key_fingerprint(identity.public)}")
     say(f"Send {home / 'card.toml'} to the coordinator, and confirm the key by another channel.")
     return ExitCode.DONE
 
@@ -117,10 +125,15 @@ def _policy(options: argparse.Namespace) -> ExitCode:
             rounds_per_year=STUDIES_PER_YEAR * study.rounds,
             queries_per_year=STUDIES_PER_YEAR * study.rounds,
             stop_file=(options.home / "STOP").resolve(),
+            peers=study.members,
         )
         path.write_text(draft.to_toml(), encoding="utf-8")
         say(f"Drafted {path} for this study. Whoever is responsible for the data should edit it:")
         say(draft.to_toml())
+        say("It names these peers. Confirm their fingerprints by another channel, such as the")
+        say("telephone, before you sign:")
+        for line in parties_of(study):
+            say(line)
         return ExitCode.DONE
     Policy.read(path).require(study)
     say(f"The policy {path} allows the study {study.title!r}.")
@@ -129,19 +142,21 @@ def _policy(options: argparse.Namespace) -> ExitCode:
 
 def _sign(options: argparse.Namespace) -> ExitCode:
     from isthmus.parties.agreement.cards import Folder
+    from isthmus.parties.agreement.policy import Policy
     from isthmus.parties.agreement.signatures import AUTHOR
-    from isthmus.parties.identity import Identity
 
     folder = Folder(options.study)
     study = folder.study()
     study.require(folder.signatures(), [AUTHOR])
-    identity = Identity.load(options.home / "identity.pem")
+    identity = load_identity(options.home / "identity.pem")
     names = [m.name for m in study.members if m.key == identity.public]
     if not names:
         raise StudyError(
             "This site is not in the roster of the study. Send its card to the author of the study."
         )
     say(described(study))
+    if (options.home / "policy.toml").exists():
+        Policy.read(options.home / "policy.toml").require(study)
     say(f"Signed as {names[0]!r}: {folder.sign(study.sign(identity, names[0]))}")
     return ExitCode.DONE
 
@@ -162,28 +177,36 @@ def described(study: Any) -> str:
         f"  requests   {', '.join(requests)}",
         *(f"  caution    {caution}" for caution in cautions if caution),
         f"  rounds     at most {study.rounds}, until {study.expires:%Y-%m-%d %H:%M} UTC",
-        *(f"  site       {m.name} ({m.organisation})" for m in study.members),
+        *parties_of(study),
     ]
     return "\n".join(lines)
+
+
+def parties_of(study: Any) -> list[str]:
+    """Return a line for the author, the coordinator and each site, with the key of each."""
+    from isthmus.parties.identity import key_fingerprint
+
+    names = {m.key: f", who is the site {m.name}" for m in study.members}
+    parties = [("author", study.author, names.get(study.author, ""))]
+    if study.coordinator is not None:
+        parties.append(("coordinator", study.coordinator, ""))
+    parties += [("site", m.key, f", {m.name} ({m.organisation})") for m in study.members]
+    return [f"  {role:<11}{key_fingerprint(key)}{who}" for role, key, who in parties]
 
 
 def _dry_run(options: argparse.Namespace) -> ExitCode:
     from isthmus.federated.admm.model_choice import model_of, uses_admm
     from isthmus.parties.agreement.cards import Folder
     from isthmus.parties.agreement.policy import Policy
-    from isthmus.parties.identity import Identity
     from isthmus.parties.records.ledger import FileLedger, MemoryLedger
     from isthmus.sources.horizontal.site_controller import SiteController
 
     folder, ledger = Folder(options.study), options.home / "ledger.jsonl"
     study = folder.study()
-    identity = Identity.load(options.home / "identity.pem")
-    # A dry run is possible before signing: this signature is discarded afterwards.
-    own = [study.sign(identity, m.name) for m in study.members if m.key == identity.public]
     controller = SiteController(
         study,
-        [*folder.signatures(), *own],
-        identity,
+        folder.signatures(),
+        load_identity(options.home / "identity.pem"),
         _table(options, study),
         Policy.read(options.home / "policy.toml"),
         FileLedger(ledger) if ledger.exists() else MemoryLedger(),
@@ -239,7 +262,6 @@ def planned(study: Any) -> list[Any]:
 def _join(options: argparse.Namespace) -> ExitCode:
     from isthmus.parties.agreement.cards import Folder
     from isthmus.parties.agreement.policy import Policy
-    from isthmus.parties.identity import Identity
     from isthmus.parties.records.ledger import readable
     from isthmus.parties.transport.flower.supernode import FlowerSuperNode
     from isthmus.sources.horizontal.site_service import SiteService
@@ -250,7 +272,7 @@ def _join(options: argparse.Namespace) -> ExitCode:
         home,
         study,
         folder.signatures(),
-        Identity.load(home / "identity.pem"),
+        load_identity(home / "identity.pem"),
         _table(options, study),
         Policy.read(home / "policy.toml"),
         watch=lambda entry: say(readable([entry])),

@@ -27,6 +27,10 @@ REMEMBERED = 2**20
 _PREFIX = "ed25519:"
 
 
+class PassphraseError(FormatError):
+    """A key cannot be read without its passphrase."""
+
+
 def require() -> None:
     """Raise `MissingExtraError` if `cryptography` is not installed."""
     try:
@@ -182,29 +186,38 @@ class Identity:
         return cls(Ed25519PrivateKey.generate())
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Identity:
-        """Read a file that `save` wrote."""
+    def load(cls, path: str | os.PathLike[str], passphrase: str | None = None) -> Identity:
+        """Read a file that `save` wrote, and that nobody but its owner can read."""
         require()
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
         from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
+        _require_private(Path(path))
+        data = Path(path).read_bytes()
+        if b"ENCRYPTED" in data and passphrase is None:
+            raise PassphraseError(f"The key {path} is protected by a passphrase, which is needed.")
         try:
-            key = load_pem_private_key(Path(path).read_bytes(), password=None)
+            secret = None if passphrase is None or b"ENCRYPTED" not in data else passphrase.encode()
+            key = load_pem_private_key(data, password=secret)
         except (ValueError, TypeError) as error:
+            if b"ENCRYPTED" in data:
+                raise PassphraseError(f"The passphrase of the key {path} is wrong.") from error
             raise FormatError(f"{path} does not contain a private key in PEM format.") from error
         if not isinstance(key, Ed25519PrivateKey):
             raise FormatError(f"{path} contains a key of another type; it must be an Ed25519 key.")
         return cls(key)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write to a new file (PKCS #8, PEM) that only its owner can read."""
+    def save(self, path: str | os.PathLike[str], passphrase: str | None = None) -> None:
+        """Write to a new file (PKCS #8, PEM) that only its owner can read, maybe encrypted."""
         from cryptography.hazmat.primitives.serialization import (
+            BestAvailableEncryption,
             Encoding,
             NoEncryption,
             PrivateFormat,
         )
 
-        text = self._private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+        hidden = BestAvailableEncryption(passphrase.encode()) if passphrase else NoEncryption()
+        text = self._private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, hidden)
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(handle, "wb") as file:
             file.write(text)
@@ -221,6 +234,22 @@ class Identity:
 
     def __repr__(self) -> str:
         return f"Identity({key_text(self.public)})"
+
+
+def _require_private(path: Path) -> None:
+    """Raise `FormatError` if others than the owner can read or change a file."""
+    mode = path.stat().st_mode & 0o777
+    if os.name == "posix" and mode & 0o077:
+        raise FormatError(
+            f"The key {path} can be read or changed by others (mode {mode:o}). If nobody did, run "
+            "chmod 600 on it. Otherwise replace it by a new one."
+        )
+
+
+def key_fingerprint(public: bytes) -> str:
+    """Return a short text by which people compare public keys, for instance on the telephone."""
+    text = hashlib.sha256(public).hexdigest()[:32]
+    return " ".join(text[i : i + 4] for i in range(0, 32, 4))
 
 
 def key_text(public: bytes) -> str:

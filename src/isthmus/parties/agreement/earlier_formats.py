@@ -68,8 +68,14 @@ NEW_IN_POLICY_3 = {
     "largest_share": 0.5,
     "persons": "rows",
     "fixed_windows": True,
+    "fixed_membership": True,
+    "revoked": [],
+    "peers": [],
 }
-"""What a policy of format 2 could not say. The site is protected by the defaults."""
+"""What a policy of format 2 could not say. The site is protected by the defaults.
+
+Such a policy names no peers, so that it allows no study before they are added.
+"""
 
 
 def policy_from_format_2(table: dict[str, Any]) -> dict[str, Any]:

@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import final
 
-from isthmus.errors import RefusedError, StudyError
+from isthmus.errors import IsthmusError, RefusedError, StudyError
 from isthmus.parties.agreement.earlier_formats import policy_from_format_1, policy_from_format_2
 from isthmus.parties.agreement.persons import Persons
 from isthmus.parties.agreement.protocol import protocol_named, protocol_names, request_names
+from isthmus.parties.agreement.roster import Member
 from isthmus.parties.agreement.study import Study
 from isthmus.parties.agreement.toml import Reader, document, parse_toml
+from isthmus.parties.identity import key_bytes, key_text
 
 FORMAT = "isthmus-policy/3"
 FORMAT_1 = "isthmus-policy/1"
@@ -68,6 +70,13 @@ class Policy:
         Who a row describes.
     fixed_windows
         Whether the centres and scales of basis functions must be those of the study.
+    fixed_membership
+        Whether all results of a study must be over the same parties.
+    peers
+        The parties with which this site takes part in studies: name, organisation and key of each,
+        including this site. ``None`` accepts any, for simulations.
+    revoked
+        Keys that must not be used any more, by anybody.
     """
 
     minimum_cohort: int
@@ -84,6 +93,9 @@ class Policy:
     largest_share: float = LARGEST_SHARE
     persons: Persons = Persons()
     fixed_windows: bool = True
+    fixed_membership: bool = True
+    peers: tuple[Member, ...] | None = None
+    revoked: tuple[bytes, ...] = ()
 
     def __post_init__(self) -> None:
         if not (self.columns_per_row > 0 and 0 < self.largest_share <= 1):
@@ -154,6 +166,9 @@ class Policy:
         largest_share = top.take("largest_share", float)
         persons = top.convert("persons", Persons.parse)
         fixed_windows = top.take("fixed_windows", bool)
+        fixed_membership = top.take("fixed_membership", bool)
+        revoked = _keys(top)
+        peers = None if top.is_text("peers", ANY) else _peers(top)
         variables = top.strings("variables")
         stop_file = top.take("stop_file", str)
         if not stop_file:
@@ -166,6 +181,9 @@ class Policy:
             largest_share=largest_share,
             persons=persons,
             fixed_windows=fixed_windows,
+            fixed_membership=fixed_membership,
+            peers=peers,
+            revoked=revoked,
             variables=variables,
             protocols=protocols,
             requests=requests,
@@ -174,6 +192,10 @@ class Policy:
 
     def to_toml(self) -> str:
         """Return the text of the policy file."""
+        pinned: list[dict[str, object]] = [
+            {"name": m.name, "organisation": m.organisation, "key": key_text(m.key)}
+            for m in self.peers or ()
+        ]
         return document(
             {
                 "format": FORMAT,
@@ -184,6 +206,7 @@ class Policy:
                 "largest_share": self.largest_share,
                 "persons": str(self.persons),
                 "fixed_windows": self.fixed_windows,
+                "fixed_membership": self.fixed_membership,
                 "variables": list(self.variables),
                 "protocols": list(self.protocols),
                 "requests": list(self.requests),
@@ -191,8 +214,10 @@ class Policy:
                 "rounds_per_year": self.rounds_per_year,
                 "queries_per_year": self.queries_per_year,
                 "stop_file": str(self.stop_file),
+                "revoked": [key_text(key) for key in self.revoked],
+                **({} if self.peers else {"peers": ANY if self.peers is None else []}),
             },
-            {},
+            {"peers": pinned},
         )
 
     def violations(self, study: Study) -> list[str]:
@@ -207,12 +232,30 @@ class Policy:
         others = sorted(study.requests.difference(self.requests))
         if others:
             broken.append(f"its requests {others} are not allowed")
+        if self.fixed_membership and not study.protocol.keeps_membership:
+            broken.append("its results may be over different sites, and their difference shows one")
+        broken += self._strangers(study)
         organisations = len({m.organisation for m in study.members})
         if organisations < self.minimum_organisations:
             broken.append(
                 f"{organisations} organisations take part; at least {self.minimum_organisations} "
                 "are required"
             )
+        return broken
+
+    def _strangers(self, study: Study) -> list[str]:
+        """Return a phrase for each key that the policy does not know or does not accept."""
+        keys = [study.author, study.coordinator, *(m.key for m in study.members)]
+        broken = []
+        if any(key in self.revoked for key in keys):
+            broken.append("it uses a key that was revoked")
+        if self.peers is not None:
+            others = [m.name for m in study.members if m not in self.peers]
+            if others:
+                broken.append(
+                    f"the sites {others[:10]} are not among the peers of the policy with this "
+                    "organisation and key; confirm the keys with them, and add them"
+                )
         return broken
 
     def require(self, study: Study) -> None:
@@ -225,6 +268,29 @@ class Policy:
                 + ". Whoever is responsible for the study or for the policy must change one of "
                 "them."
             )
+
+
+def _keys(top: Reader) -> tuple[bytes, ...]:
+    """Read the revoked keys."""
+    found = []
+    for text in top.strings("revoked"):
+        try:
+            found.append(key_bytes(text))
+        except IsthmusError as error:
+            top.problems.append(f"revoked: {str(error).rstrip('.')}")
+    return tuple(found)
+
+
+def _peers(top: Reader) -> tuple[Member, ...]:
+    """Read the pinned parties."""
+    found = []
+    for entry in top.tables("peers", empty=True):
+        name, organisation = entry.take("name", str), entry.take("organisation", str)
+        key = entry.convert("key", key_bytes)
+        entry.reject_other_keys()
+        if key is not None:
+            found.append(Member(name, organisation, key))
+    return tuple(found)
 
 
 def _least_organisations(protocols: tuple[str, ...]) -> int:

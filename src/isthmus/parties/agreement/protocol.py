@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import ClassVar, Self, TypeVar
 
 from isthmus.errors import StudyError
-from isthmus.parties.agreement.roster import Roster
+from isthmus.parties.agreement.roster import Member, Roster
 from isthmus.parties.agreement.toml import Reader
 from isthmus.parties.records.events import COMMON, Event
 
@@ -48,6 +49,15 @@ class Protocol(ABC):
     @abstractmethod
     def to_dict(self, parties: int) -> dict[str, object]:
         """Return the section for a study of this many parties, without its ``name``."""
+
+    def fitted(self, members: Sequence[Member]) -> Self:
+        """Return the protocol with what it leaves open chosen for these parties."""
+        return self
+
+    @property
+    def keeps_membership(self) -> bool:
+        """Whether all results of a study are over the same parties."""
+        return True
 
     @abstractmethod
     def problems(self, roster: Roster) -> list[str]:

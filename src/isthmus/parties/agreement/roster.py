@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 from typing import final
@@ -87,6 +88,10 @@ class Roster:
     def organisations(self, positions: frozenset[int]) -> set[str]:
         """Return the organisations behind the parties at these positions."""
         return {self.members[i].organisation for i in positions}
+
+    def sites_of_organisations(self) -> Counter[str]:
+        """Return how many sites each organisation operates."""
+        return Counter(m.organisation for m in self.members)
 
     @property
     def everyone(self) -> frozenset[int]:

@@ -182,6 +182,7 @@ class Study:
 
         By default the study expires after 90 days and names the installed version of this package.
         """
+        protocol = protocol.fitted(members)
         if expires is None:
             expires = datetime.now(UTC) + timedelta(days=90)
         keys: dict[str, object] = {
@@ -254,6 +255,8 @@ def _require_parties(study: Study) -> None:
                 f"{number} {name} take part; the protocol {study.protocol.name!r} needs at "
                 f"least {least}"
             )
+    if study.author == study.coordinator:
+        problems.append("the author and the coordinator must have different keys")
     problems += study.protocol.problems(study.roster)
     problems += study.protocol.variable_problems(study.schema.names)
     if problems:

@@ -104,10 +104,19 @@ class Reader:
         value: dict[str, Any] = self.take(key, dict)
         return Reader(value, self._document, f"{self._path}{key}.", self.problems)
 
-    def tables(self, key: str) -> list[Reader]:
-        """Return a list of tables, which must not be empty."""
+    def is_text(self, key: str, text: str) -> bool:
+        """Return whether a key has this text, and take it if so."""
+        same = self._table.get(key) == text
+        if same:
+            del self._table[key]
+        return same
+
+    def tables(self, key: str, *, empty: bool = False) -> list[Reader]:
+        """Return a list of tables, which must be there, and must not be empty unless allowed."""
+        if empty and key not in self._table:
+            self.problems.append(f"{self._path}{key} is missing")
         value: list[Any] = self.take(key, list, None if key in self._table else [])
-        if not value:
+        if not value and not empty:
             self.problems.append(f"{self._path}{key} is missing or empty")
         readers = []
         for i, table in enumerate(value):

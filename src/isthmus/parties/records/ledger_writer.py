@@ -74,7 +74,7 @@ class LedgerWriter:
         self._study = study
         self._policy = policy
         self._ledger = ledger
-        self._fixed_membership = fixed_membership
+        self._fixed_membership = fixed_membership or policy.fixed_membership
         self._repetitions: Counter[str] = Counter()
         self._earlier = EarlierReleases(ledger, policy)
 

@@ -84,7 +84,7 @@ class SiteController(ReleaseGate):
     study
         The study, which the site has countersigned.
     signatures
-        At least those of the author and of this site.
+        At least that of the author. To join the study, those of all sites are needed.
     identity
         The site's key.
     data
@@ -113,7 +113,8 @@ class SiteController(ReleaseGate):
         if not names:
             raise StudyError("This identity is not in the roster of the study.")
         self.name = names[0]
-        study.require(signatures, [AUTHOR, self.name])
+        self._signatures = list(signatures)
+        study.require(self._signatures, [AUTHOR])
         self._study = study
         self._grid = Grid.of(study)
         self._identity = identity
@@ -133,6 +134,8 @@ class SiteController(ReleaseGate):
 
         The data are copied now. `slot` keeps the state of the protocol over a restart.
         """
+        everyone = [AUTHOR, *(m.name for m in self._study.members)]
+        self._study.require(self._signatures, everyone)
         _ = self._admission
         return Site(terms_of(self._study), self._identity, self, verifier=verifier, slot=slot)
 

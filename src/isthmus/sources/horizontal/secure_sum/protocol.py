@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import ClassVar, Self, final
 
 from isthmus.errors import StudyError
 from isthmus.parties.agreement.protocol import Protocol, register_protocol
-from isthmus.parties.agreement.roster import Roster
+from isthmus.parties.agreement.roster import Member, Roster
 from isthmus.parties.agreement.toml import Reader
 from isthmus.parties.records.events import Event
 from isthmus.sources.horizontal.secure_sum.terms import (
@@ -39,8 +40,8 @@ class SecureSums(Protocol):
     Parameters
     ----------
     threshold
-        How many sites must answer at every stage. By default more than two thirds; at least three
-        and more than half.
+        How many sites must answer at every stage. By default more than two thirds, and more if
+        one organisation operates many sites; at least three and more than half.
     organisations
         How many organisations must be behind every sum; at least three.
     fixed_membership
@@ -72,13 +73,20 @@ class SecureSums(Protocol):
     def to_dict(self, parties: int) -> dict[str, object]:
         return {
             "rows": self.rows,
-            "threshold": self.threshold or default_threshold(parties),
+            "threshold": self.threshold,
             "organisations": self.organisations,
             "fixed_membership": self.fixed_membership,
         }
 
+    def fitted(self, members: Sequence[Member]) -> Self:
+        return replace(self, threshold=self.threshold or default_threshold(members))
+
+    @property
+    def keeps_membership(self) -> bool:
+        return self.fixed_membership
+
     def problems(self, roster: Roster) -> list[str]:
-        threshold = self.threshold or default_threshold(len(roster))
+        threshold = self.threshold or default_threshold(roster.members)
         broken = problems(roster, threshold, self.organisations)
         if self.rows < 1 or self.rows * len(roster) >= LARGEST_TOTAL:
             broken.append(
@@ -91,7 +99,8 @@ class SecureSums(Protocol):
         terms = self.terms(roster)
         return (
             f"{self.name} over at least {terms.threshold} of {len(roster)} sites and "
-            f"{terms.organisations} organisations"
+            f"{terms.organisations} organisations; {terms.colluders} organisations must collude "
+            "with the coordinator to learn the numbers of a site"
         )
 
     def terms(self, roster: Roster) -> Terms:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import final
@@ -36,7 +38,7 @@ class Terms:
 
     def __post_init__(self) -> None:
         if self.threshold == 0:
-            object.__setattr__(self, "threshold", default_threshold(len(self.roster)))
+            object.__setattr__(self, "threshold", default_threshold(self.members))
         broken = problems(self.roster, self.threshold, self.organisations)
         if self.roster.coordinator is None:
             broken.append("there is no coordinator")
@@ -70,15 +72,40 @@ class Terms:
         """Return the position of a site in the roster."""
         return self.roster.position(name)
 
+    @property
+    def tolerated(self) -> int:
+        """How many sites may collude with the coordinator: 2 t - K - 1."""
+        return 2 * self.threshold - len(self.members) - 1
+
+    @property
+    def colluders(self) -> int:
+        """How many organisations must collude with the coordinator to learn a site's numbers.
+
+        Either they hold more sites than the protocol tolerates, or they are all others and
+        subtract their own numbers.
+        """
+        sizes = sorted(self.roster.sites_of_organisations().values(), reverse=True)
+        held = 0
+        for number, size in enumerate(sizes, start=1):
+            held += size
+            if held > self.tolerated:
+                return min(number, len(sizes) - 1)
+        return len(sizes) - 1
+
     def enough(self, sites: frozenset[int]) -> bool:
         """Return whether these sites may form a sum."""
         organisations = self.roster.organisations(sites)
         return len(sites) >= self.threshold and len(organisations) >= self.organisations
 
 
-def default_threshold(sites: int) -> int:
-    """Return more than two thirds of the sites, and at least three."""
-    return max(2 * sites // 3 + 1, FEWEST)
+def default_threshold(members: Sequence[Member]) -> int:
+    """Return more than two thirds of the sites, or more if one organisation operates many.
+
+    All sites of one organisation may collude, because one person may control them.
+    """
+    sites = len(members)
+    largest = max(Counter(m.organisation for m in members).values(), default=0)
+    return max(2 * sites // 3 + 1, FEWEST, (sites + largest + 2) // 2)
 
 
 def problems(roster: Roster, threshold: int, organisations: int) -> list[str]:
@@ -92,6 +119,12 @@ def problems(roster: Roster, threshold: int, organisations: int) -> list[str]:
         broken.append(
             f"the threshold is {threshold}; with {sites} sites it must be between {lowest} and "
             f"{sites}"
+        )
+    largest = max(roster.sites_of_organisations().values(), default=0)
+    if lowest <= threshold and largest > 2 * threshold - sites - 1:
+        broken.append(
+            f"one organisation operates {largest} of {sites} sites and could learn the numbers of "
+            f"others; the threshold must be at least {(sites + largest + 2) // 2}"
         )
     if organisations < FEWEST:
         broken.append(f"organisations is {organisations}; it must be at least {FEWEST}")

@@ -1,0 +1,118 @@
+"""Keys of parties on the command line: passphrases, rotation, and peers of a policy."""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from isthmus.cli.exit_codes import ExitCode
+from isthmus.errors import FormatError
+
+PASSPHRASE = "ISTHMUS_PASSPHRASE"
+"""Environment variable with the passphrase of keys, for services that nobody types to."""
+
+
+def say(text: str) -> None:
+    """Print a line immediately."""
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+def load_identity(path: Path) -> Any:
+    """Load a key; ask for its passphrase if it has one."""
+    from isthmus.parties.identity import Identity, PassphraseError
+
+    given = os.environ.get(PASSPHRASE)
+    try:
+        return Identity.load(path, given)
+    except PassphraseError:
+        if given is not None or not sys.stdin.isatty():
+            raise
+    return Identity.load(path, getpass.getpass(f"Passphrase of {path}: "))
+
+
+def new_passphrase() -> str:
+    """Ask for a new passphrase, or take it from the environment."""
+    given = os.environ.get(PASSPHRASE)
+    if given is None:
+        given = getpass.getpass("New passphrase: ")
+        if given != getpass.getpass("Once more: "):
+            raise FormatError("The two passphrases differ.")
+    if not given:
+        raise FormatError("The passphrase is empty.")
+    return given
+
+
+def rotate(options: argparse.Namespace) -> ExitCode:
+    """Replace the key of a site; the old key signs that the new one follows it."""
+    from dataclasses import replace
+
+    from isthmus.parties.agreement.cards import Card
+    from isthmus.parties.agreement.policy import Policy
+    from isthmus.parties.agreement.succession import Succession
+    from isthmus.parties.identity import Identity, key_fingerprint
+
+    home: Path = options.home
+    path, card = home / "identity.pem", Card.read(home / "card.toml")
+    old, new = load_identity(path), Identity.generate()
+    succession = Succession.sign(old, new)
+    path.rename(home / f"identity-{old.public.hex()[:16]}.pem")
+    new.save(path, new_passphrase() if options.passphrase else None)
+    succession.write(home / "succession.toml")
+    replace(card, member=replace(card.member, key=new.public)).write(home / "card.toml")
+    policy = home / "policy.toml"
+    if policy.exists():
+        own = Policy.read(policy)
+        if own.peers is not None and any(m.key == old.public for m in own.peers):
+            policy.write_text(succession.accept(own).to_toml(), encoding="utf-8")
+    say(f"The new key has the fingerprint {key_fingerprint(new.public)}.")
+    say(f"Send {home / 'succession.toml'} and {home / 'card.toml'} to your peers. Studies that")
+    say("name the old key end; draft new ones. If the old key was stolen, do not send the first")
+    say("file: tell your peers to revoke the old key and to confirm the new one.")
+    return ExitCode.DONE
+
+
+def accept(options: argparse.Namespace) -> ExitCode:
+    """Accept the new key of a peer, which the old one vouches for."""
+    from isthmus.parties.agreement.policy import Policy
+    from isthmus.parties.agreement.succession import Succession
+    from isthmus.parties.identity import key_fingerprint
+
+    path = options.home / "policy.toml"
+    succession = Succession.read(options.succession)
+    renewed = succession.accept(Policy.read(path))
+    path.write_text(renewed.to_toml(), encoding="utf-8")
+    (peer,) = [m for m in renewed.peers or () if m.key == succession.new]
+    say(f"{peer.name} ({peer.organisation}) has a new key: {key_fingerprint(peer.key)}")
+    return ExitCode.DONE
+
+
+def pin(options: argparse.Namespace) -> ExitCode:
+    """Add peers to the policy, from their cards."""
+    from dataclasses import replace
+
+    from isthmus.errors import StudyError
+    from isthmus.parties.agreement.cards import Card
+    from isthmus.parties.agreement.policy import Policy
+    from isthmus.parties.identity import key_fingerprint
+
+    path = options.home / "policy.toml"
+    policy = Policy.read(path)
+    peers = list(policy.peers or ())
+    for file in options.card:
+        member = Card.read(file).member
+        if any(m.name == member.name and m != member for m in peers):
+            raise StudyError(
+                f"The policy knows {member.name!r} with another key or organisation. A new key "
+                "is accepted with 'isthmus site accept'; anything else is changed by hand."
+            )
+        if member not in peers:
+            peers.append(member)
+        say(f"{member.name} ({member.organisation}): {key_fingerprint(member.key)}")
+    path.write_text(replace(policy, peers=tuple(peers)).to_toml(), encoding="utf-8")
+    say("Confirm these fingerprints with their owners by another channel, such as the telephone.")
+    return ExitCode.DONE
