@@ -60,7 +60,18 @@ from isthmus.searches import (
     RBNets,
     SubsetDP,
 )
-from isthmus.sources import Federation, Frame, Lazy, Series, TimeUnit, WithFeatures
+from isthmus.sources import (
+    DropRows,
+    ExpectationMaximisation,
+    Federation,
+    Frame,
+    Lazy,
+    NodeAverage,
+    OwnLevel,
+    Series,
+    TimeUnit,
+    WithFeatures,
+)
 from isthmus.statistics import Basis, Chebyshev, Counts, Expansion, Kind, Moments, Plan, Schema
 
 __all__ = [
@@ -86,11 +97,13 @@ __all__ = [
     "Counts",
     "DegenerateGaussian",
     "Disclosure",
+    "DropRows",
     "Dynotears",
     "Ensemble",
     "ExactGP",
     "ExactPosterior",
     "Expansion",
+    "ExpectationMaximisation",
     "Federation",
     "Frame",
     "GPIntegral",
@@ -106,10 +119,12 @@ __all__ = [
     "LinearLikelihood",
     "Logistic",
     "Moments",
+    "NodeAverage",
     "Notears",
     "NotearsAdditive",
     "NotearsMLP",
     "OrderMCMC",
+    "OwnLevel",
     "PartitionMCMC",
     "Perceptrons",
     "Plan",

@@ -146,6 +146,19 @@ SCRIPTS: dict[str, Callable[[], Script]] = {
         ("PythonScore", {"size": D, "function": lambda child, parents: -float(len(parents))}),
         *SCORED,
     ],
+    "IncompleteScore": lambda: [
+        (
+            "IncompleteScore",
+            {
+                "codes": codes().astype(np.uint16),
+                "weights": np.ones(30, np.int64),
+                "cardinalities": np.full(D, 3, np.int64),
+                "penalty": 2.0,
+                "prices": np.ones((D, D)),
+            },
+        ),
+        *SCORED,
+    ],
     "DiscreteScore": lambda: [
         (
             "DiscreteScore",

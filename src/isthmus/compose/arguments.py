@@ -13,11 +13,13 @@ from typing import Any, TypeAlias, TypeVar, cast
 import isthmus.samplers
 import isthmus.scores
 import isthmus.searches
+import isthmus.sources
 from isthmus.errors import ArgumentError
 from isthmus.graphs import DAG, Knowledge
 from isthmus.samplers.base import Sampler
 from isthmus.scores.base import Score
 from isthmus.searches.base import Search
+from isthmus.sources import Missing
 
 AnySampler: TypeAlias = Sampler[Any]
 AnyScore: TypeAlias = Score[Any, Any]
@@ -41,10 +43,19 @@ def check_sampler(sampler: object) -> AnySampler:
     return _check_strategy(sampler, Sampler, "sampler", "ExactPosterior()", names)
 
 
+def check_missing(missing: object) -> Missing | None:
+    """Return ``missing`` if it is None or a strategy; otherwise say what to write."""
+    if missing is None:
+        return None
+    names = _names(isthmus.sources, Missing)
+    return _check_strategy(missing, Missing, "missing", "DropRows()", names)
+
+
 def _check_strategy(
     given: object, kind: Callable[..., T], word: str, example: str, names: list[str]
 ) -> T:
     assert isinstance(kind, type)
+    noun = "strategy" if word == "missing" else word
     if isinstance(given, kind):
         return cast(T, given)
     if isinstance(given, type) and issubclass(given, kind):
@@ -54,11 +65,11 @@ def _check_strategy(
         )
     if isinstance(given, str):
         raise ArgumentError(
-            f"{word} must be a {word} object, and the string {given!r} was given. "
+            f"{word} must be a {noun} object, and the string {given!r} was given. "
             f"Write {word}={_closest(given, names) or example}."
         )
     raise ArgumentError(
-        f"{word} must be a {word} object such as {example}; a {type(given).__name__} was given. "
+        f"{word} must be a {noun} object such as {example}; a {type(given).__name__} was given. "
         f"Available: {', '.join(names)}."
     )
 

@@ -20,7 +20,16 @@ from isthmus.results import Solution
 from isthmus.results.solution_file import read_evidence_with
 from isthmus.sources import Frame, Precomputed, as_source
 from isthmus.sources.base import Source
-from isthmus.statistics import Counts, Kind, Moments, Plan, Rows, Schema, Statistic
+from isthmus.statistics import (
+    Counts,
+    IncompleteCounts,
+    Kind,
+    Moments,
+    Plan,
+    Rows,
+    Schema,
+    Statistic,
+)
 
 
 @final
@@ -111,7 +120,7 @@ class LearnedFrom:
         """Estimate the parameters of a network with this graph."""
         statistics = self.statistics
         schema = statistics.schema
-        if data is None and isinstance(statistics, Counts):
+        if data is None and isinstance(statistics, (Counts, IncompleteCounts)):
             return fit_tables(statistics, dag, pseudo_count=pseudo_count)
         if data is None and not schema.of_kind(Kind.DISCRETE):
             if isinstance(statistics, Moments):

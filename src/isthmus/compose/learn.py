@@ -28,7 +28,7 @@ from isthmus.objectives import PARENT_SETS, Objective, ScoreTable
 from isthmus.results import Disclosure, Solution, Status
 from isthmus.runs import Progress, drive
 from isthmus.searches import AStar, SearchResult
-from isthmus.sources import TimeUnit
+from isthmus.sources import Missing, TimeUnit
 from isthmus.statistics import Kind
 
 
@@ -39,6 +39,7 @@ def learn(
     search: AnySearch | None = None,
     knowledge: Knowledge | None = None,
     kinds: Mapping[str, Kind | TimeUnit | str] | None = None,
+    missing: Missing | None = None,
     seed: int = 0,
     time_limit: float | None = None,
     progress: bool | Callable[[Progress], None] | None = None,
@@ -60,6 +61,9 @@ def learn(
     kinds
         How to read some columns, where the default is not what you mean: ``"continuous"`` and
         ``"discrete"`` (or `Kind`), or a unit for dates such as ``"days"`` (or `TimeUnit`).
+    missing
+        What to do about missing values: `DropRows`, `OwnLevel`, `NodeAverage` or
+        `ExpectationMaximisation`. By default they are refused.
     seed
         Random seed. The same seed gives the same graph.
     time_limit
@@ -78,7 +82,9 @@ def learn(
     seed, time_limit = check_seed(seed), check_time_limit(time_limit)
     check_progress(progress)
     begin = time.monotonic()
-    problem = prepare(data, score=score, search=search, knowledge=knowledge, kinds=kinds)
+    problem = prepare(
+        data, score=score, search=search, knowledge=knowledge, kinds=kinds, missing=missing
+    )
     objective = problem.objective
     if search is None:
         search, reason = choose_search(problem.schema, problem.score, objective)

@@ -18,6 +18,7 @@ from isthmus.compose.arguments import (
     check_dag,
     check_kinds,
     check_knowledge,
+    check_missing,
     check_score,
     check_search,
 )
@@ -26,9 +27,12 @@ from isthmus.errors import DataWarning, MismatchError
 from isthmus.graphs import DAG, BoundKnowledge, Knowledge
 from isthmus.objectives import LOCAL_SCORES, Objective
 from isthmus.results import Reading
+from isthmus.scores import AIC, BIC, EBIC, NodeAverageScore
 from isthmus.searches.base import Accepts
 from isthmus.sources import (
     Frame,
+    Missing,
+    NodeAverage,
     Precomputed,
     Source,
     TimeUnit,
@@ -88,6 +92,7 @@ def prepare(
     accepts: Accepts | None = None,
     knowledge: Knowledge | None = None,
     kinds: Mapping[str, Kind | TimeUnit | str] | None = None,
+    missing: Missing | None = None,
     dag: DAG | None = None,
     choose: Callable[[Schema], tuple[AnyScore, str]] | None = None,
 ) -> Problem:
@@ -108,6 +113,8 @@ def prepare(
         Background knowledge.
     kinds
         How to read some columns.
+    missing
+        What to do about missing values; by default they are refused.
     dag
         If given, only the statistics of its families are gathered.
     choose
@@ -124,17 +131,17 @@ def prepare(
     begin = time.monotonic()
     integers = None if score is None else score.kind
     keep = () if dag is None else dag.nodes
-    source = as_source(data, kinds=kinds, integers=integers, keep=keep)
+    source = as_source(
+        data, kinds=kinds, integers=integers, keep=keep, missing=check_missing(missing)
+    )
     in_memory = isinstance(source, Frame)
     schema, reading = source.schema(), reading_of(source)
     known = known.without(reading.left_out)
     _warn(reading)
-    if score is None and choose is not None:
-        chosen, reason = choose(schema)
-    elif score is None:
-        chosen, reason = choose_score(schema, search, accepts)
-    else:
-        chosen, reason = score, "as requested"
+    chosen, reason = (score, "as requested") if score is not None else (None, "")
+    if chosen is None:
+        chosen, reason = choose_score(schema, search, accepts) if choose is None else choose(schema)
+    chosen = _averaged(chosen, source)
     require_capability(chosen, chosen.gives, accepts, search)
     variables = schema if dag is None else schema.subset(dag.nodes)
     _require_kind(chosen, variables)
@@ -150,7 +157,8 @@ def prepare(
 
 def _warn(reading: Reading) -> None:
     for note in reading.notes:
-        warnings.warn(note, DataWarning, stacklevel=4)
+        if note not in reading.remarks:  # the user asked for what these tell
+            warnings.warn(note, DataWarning, stacklevel=4)
 
 
 def require_capability(
@@ -185,6 +193,20 @@ def _require_kind(score: AnyScore, schema: Schema) -> None:
         f"mixed tables, or say how to read a column: kinds={{{wrong[0]!r}: "
         f"Kind.{str(kind).upper()}}}."
     )
+
+
+def _averaged(score: AnyScore, source: Source) -> AnyScore:
+    """The version of a score for incomplete rows, if the source has some to be scored."""
+    if not isinstance(source, Frame) or not isinstance(source.missing, NodeAverage):
+        return score
+    if not source.has_missing:
+        return score
+    if not isinstance(score, (BIC, AIC, EBIC)):
+        raise MismatchError(
+            f"{source.missing!r} works with BIC(), AIC() and EBIC(), and the score is {score!r}. "
+            "Name one of these scores, or use DropRows() or OwnLevel()."
+        )
+    return NodeAverageScore(score, source.missing.caution)
 
 
 def _with_features(source: Source, score: AnyScore) -> Source:

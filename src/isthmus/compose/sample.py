@@ -28,7 +28,7 @@ from isthmus.results import Ending, Ensemble, Posterior
 from isthmus.runs import Progress, drive
 from isthmus.samplers import Draws
 from isthmus.scores import BGe
-from isthmus.sources import TimeUnit
+from isthmus.sources import Missing, TimeUnit
 from isthmus.statistics import Kind, Moments
 
 _MOST_DRAWS, _MOST_CHAINS = 10**8, 10**4
@@ -44,6 +44,7 @@ def sample(
     chains: int = 4,
     knowledge: Knowledge | None = None,
     kinds: Mapping[str, Kind | TimeUnit | str] | None = None,
+    missing: Missing | None = None,
     seed: int = 0,
     time_limit: float | None = None,
     progress: bool | Callable[[Progress], None] | None = None,
@@ -68,6 +69,8 @@ def sample(
         Required and forbidden edges, and tiers: all graphs drawn agree with them.
     kinds
         How to read some columns, as for :func:`~isthmus.learn`.
+    missing
+        What to do about missing values, as for :func:`~isthmus.learn`.
     seed
         Random seed. The same seed gives the same draws.
     time_limit
@@ -98,6 +101,7 @@ def sample(
         accepts=accepts,
         knowledge=knowledge,
         kinds=kinds,
+        missing=missing,
         choose=choose_marginal_likelihood,
     )
     objective = problem.objective

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from isthmus.compose.arguments import AnyScore, check_dag, check_kinds, check_score
+from isthmus.compose.arguments import AnyScore, check_dag, check_kinds, check_missing, check_score
 from isthmus.compose.prepare import prepare
 from isthmus.errors import ArgumentError
 from isthmus.graphs import DAG
 from isthmus.objectives import LOCAL_SCORES
-from isthmus.sources import TimeUnit, as_source
+from isthmus.sources import Missing, TimeUnit, as_source
 from isthmus.statistics import Counts, Kind, Moments, Plan
 
 
@@ -19,6 +19,7 @@ def score(
     score: AnyScore,
     *,
     kinds: Mapping[str, Kind | TimeUnit | str] | None = None,
+    missing: Missing | None = None,
 ) -> float:
     """Score a graph on data.
 
@@ -34,9 +35,16 @@ def score(
         A local score, such as ``BIC()`` or ``GaussianBIC()``.
     kinds
         How to read some columns.
+    missing
+        What to do about missing values, as for :func:`~isthmus.learn`.
     """
     problem = prepare(
-        data, score=check_score(score), accepts=(LOCAL_SCORES,), kinds=kinds, dag=check_dag(dag)
+        data,
+        score=check_score(score),
+        accepts=(LOCAL_SCORES,),
+        kinds=kinds,
+        missing=missing,
+        dag=check_dag(dag),
     )
     return LOCAL_SCORES.require(problem.objective).total(dag)
 
@@ -46,6 +54,7 @@ def summarise(
     *,
     plan: Plan | None = None,
     kinds: Mapping[str, Kind | TimeUnit | str] | None = None,
+    missing: Missing | None = None,
 ) -> Moments | Counts:
     """Compute the statistics that scores need, to save them, to add them up, or to learn later.
 
@@ -57,6 +66,8 @@ def summarise(
         The tables to count; without a plan the moments are computed.
     kinds
         How to read some columns.
+    missing
+        What to do about missing values, as for :func:`~isthmus.learn`.
     """
     check_kinds(kinds)
     if plan is not None and not isinstance(plan, Plan):
@@ -64,5 +75,5 @@ def summarise(
             f"plan must be a Plan; a {type(plan).__name__} was given. "
             "Write plan=Plan.everything() or plan=Plan.sets([['a', 'b'], ['b', 'c']])."
         )
-    source = as_source(data, kinds=kinds)
+    source = as_source(data, kinds=kinds, missing=check_missing(missing))
     return source.moments() if plan is None else source.counts(plan)

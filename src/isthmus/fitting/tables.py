@@ -9,17 +9,20 @@ import numpy as np
 from isthmus.errors import ArgumentError
 from isthmus.graphs import DAG
 from isthmus.models import DiscreteNetwork
-from isthmus.statistics import Counts
+from isthmus.statistics import Counts, IncompleteCounts
 from isthmus.types import Floats, Integers
 
 
-def fit_tables(counts: Counts, dag: DAG, *, pseudo_count: float = 1.0) -> DiscreteNetwork:
+def fit_tables(
+    counts: Counts | IncompleteCounts, dag: DAG, *, pseudo_count: float = 1.0
+) -> DiscreteNetwork:
     """Estimate the conditional probability tables of ``dag``.
 
     Parameters
     ----------
     counts
-        Counts that cover every family of the graph.
+        Counts that cover every family of the graph. Of incomplete rows, those are counted that are
+        complete for the family.
     dag
         The graph; its nodes are variables of ``counts``.
     pseudo_count

@@ -95,6 +95,12 @@ class DiscreteScore(LocalScore):
     def __init__(self, codes: Annotated[NDArray[numpy.uint16], dict(shape=(None, None), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, cardinalities: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], form: DiscreteForm, parameter: float, *, bitmaps: bool = True) -> None:
         """Score coded rows; ``bitmaps=False`` counts by histograms only."""
 
+class IncompleteScore(LocalScore):
+    def __init__(self, codes: Annotated[NDArray[numpy.uint16], dict(shape=(None, None), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, cardinalities: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], penalty: float, prices: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None:
+        """
+        Score coded rows in which the cardinality of a variable stands for a missing value.
+        """
+
 class XgesRun:
     def __init__(self, score: LocalScore, *, required: Annotated[NDArray[numpy.bool_], dict(shape=(None, None), order='C', device='cpu', writable=False)], forbidden: Annotated[NDArray[numpy.bool_], dict(shape=(None, None), order='C', device='cpu', writable=False)], max_parents: int | None, extended: bool) -> None: ...
 

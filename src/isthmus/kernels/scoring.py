@@ -20,6 +20,7 @@ DiscreteScore = _native.DiscreteScore
 ForeignScore = _native.ForeignScore
 GaussianBlockScore = _native.GaussianBlockScore
 GaussianScore = _native.GaussianScore
+IncompleteScore = _native.IncompleteScore
 LocalScore = _native.LocalScore
 PenalisedScore = _native.PenalisedScore
 PythonScore = _native.PythonScore
@@ -132,6 +133,32 @@ def discrete_score(
         raise DataError(str(error)) from None
 
 
+def incomplete_score(
+    codes: NDArray[np.uint16], cardinalities: Integers, penalty: float, prices: Floats
+) -> LocalScore:
+    """Score discrete variables by the rows that are complete for each family.
+
+    Parameters
+    ----------
+    codes, cardinalities
+        One row of codes per variable, in which its cardinality stands for a missing value.
+    penalty
+        Price of a free parameter.
+    prices
+        ``prices[child, parent]``, times the standard deviation of a row's contribution.
+    """
+    try:
+        return IncompleteScore(
+            np.ascontiguousarray(codes, np.uint16),
+            None,
+            np.ascontiguousarray(cardinalities, np.int64),
+            penalty,
+            np.ascontiguousarray(prices, np.float64),
+        )
+    except ValueError as error:
+        raise DataError(str(error)) from None
+
+
 def penalised_score(score: LocalScore, prices: Floats) -> LocalScore:
     """Subtract ``prices[k]`` from the score of each set of k parents, for k from 0 to d."""
     return PenalisedScore(score, np.ascontiguousarray(prices, np.float64))
@@ -181,6 +208,7 @@ __all__ = [
     "foreign_score",
     "gaussian_block_score",
     "gaussian_score",
+    "incomplete_score",
     "local",
     "penalised_score",
     "python_score",

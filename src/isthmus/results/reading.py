@@ -58,9 +58,18 @@ class ColumnReading:
 @final
 @dataclass(frozen=True)
 class Reading:
-    """How the columns of a table were read, in their order."""
+    """How the columns of a table were read, in their order.
+
+    Attributes
+    ----------
+    columns
+        One record per column.
+    remarks
+        Sentences about the table as a whole, such as how many rows were dropped.
+    """
 
     columns: tuple[ColumnReading, ...] = ()
+    remarks: tuple[str, ...] = ()
 
     def __iter__(self) -> Iterator[ColumnReading]:
         return iter(self.columns)
@@ -92,7 +101,8 @@ class Reading:
                 f"{columns} left out: {shown}{more}. To keep a column, say how to read it: "
                 f"kinds={{{out[0].name!r}: 'discrete'}} or 'continuous'."
             )
-        return (*notes, *(c.caution for c in self.columns if c.caution is not None))
+        cautions = (c.caution for c in self.columns if c.caution is not None)
+        return (*notes, *cautions, *self.remarks)
 
     def with_constants(self, names: Collection[str]) -> Reading:
         """The same reading, with these columns named as constant."""
@@ -102,7 +112,8 @@ class Reading:
                 if c.name in names and c.used
                 else c
                 for c in self.columns
-            )
+            ),
+            self.remarks,
         )
 
     def __str__(self) -> str:

@@ -16,6 +16,7 @@ from isthmus.scores.lagged_least_squares import LaggedLeastSquares
 from isthmus.scores.least_squares import LeastSquares
 from isthmus.scores.linear_likelihood import LinearLikelihood
 from isthmus.scores.logistic import Logistic
+from isthmus.scores.node_average import NodeAverageScore
 from isthmus.scores.perceptrons import Perceptrons
 from isthmus.scores.poisson import Poisson
 
@@ -37,6 +38,7 @@ __all__ = [
     "LeastSquares",
     "LinearLikelihood",
     "Logistic",
+    "NodeAverageScore",
     "Perceptrons",
     "Poisson",
     "PriorMean",

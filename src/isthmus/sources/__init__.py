@@ -8,14 +8,26 @@ from isthmus.sources.horizontal.federation import Federation
 from isthmus.sources.tables.frame import Frame
 from isthmus.sources.tables.kinds import TimeUnit
 from isthmus.sources.tables.lazy import Lazy
+from isthmus.sources.tables.missing import (
+    DropRows,
+    ExpectationMaximisation,
+    Missing,
+    NodeAverage,
+    OwnLevel,
+)
 from isthmus.sources.tables.precomputed import Precomputed
 from isthmus.sources.tables.series import Series
 from isthmus.sources.tables.with_features import WithFeatures
 
 __all__ = [
+    "DropRows",
+    "ExpectationMaximisation",
     "Federation",
     "Frame",
     "Lazy",
+    "Missing",
+    "NodeAverage",
+    "OwnLevel",
     "Precomputed",
     "Series",
     "Source",

@@ -13,6 +13,7 @@ from isthmus.sources.base import Reads, Source
 from isthmus.sources.tables.decisions import stated
 from isthmus.sources.tables.frame import Frame
 from isthmus.sources.tables.kinds import AsGiven
+from isthmus.sources.tables.missing import Missing
 from isthmus.sources.tables.precomputed import Precomputed
 from isthmus.statistics import Kind, Statistic
 
@@ -23,6 +24,7 @@ def as_source(
     kinds: Mapping[str, AsGiven | str] | None = None,
     integers: Kind | str | None = None,
     keep: Collection[str] | None = (),
+    missing: Missing | None = None,
 ) -> Source:
     """Make a source of a table, of statistics, or of a source itself.
 
@@ -37,20 +39,27 @@ def as_source(
         How to read integers that ``kinds`` does not name; of no effect on sources and statistics.
     keep
         Columns of a table that are not left out whatever they look like; None for all.
+    missing
+        What to do about missing values of a table; by default they are refused.
     """
     if isinstance(data, (Source, Statistic)):
         if kinds is not None:
             raise SchemaError("kinds are for tables; a source and statistics know their kinds.")
+        if missing is not None:
+            raise SchemaError(
+                "missing is for tables; a source and statistics were read already. Give it to the "
+                "source: Frame(table, missing=...)."
+            )
         return data if isinstance(data, Source) else Precomputed(data)
     if isinstance(data, (str, os.PathLike)):
         raise _is_path(os.fspath(data))
     if isinstance(data, (np.ndarray, Mapping)):
-        return Frame(data, kinds=kinds, integers=integers, keep=keep)
+        return Frame(data, kinds=kinds, integers=integers, keep=keep, missing=missing)
     from isthmus.sources.tables.engines.find import is_lazy
     from isthmus.sources.tables.lazy import Lazy
 
     place = Lazy if is_lazy(data) else Frame
-    return place(data, kinds=kinds, integers=integers, keep=keep)
+    return place(data, kinds=kinds, integers=integers, keep=keep, missing=missing)
 
 
 def reading_of(source: Source) -> Reading:

@@ -9,6 +9,7 @@ from isthmus.statistics.coded import CodedRows
 from isthmus.statistics.counts import Counts
 from isthmus.statistics.expansion import Expansion
 from isthmus.statistics.features import Basis, Chebyshev, Features, register_basis
+from isthmus.statistics.incomplete import IncompleteCounts
 from isthmus.statistics.moments import Moments
 from isthmus.statistics.plan import Plan
 from isthmus.statistics.rows import Rows
@@ -22,6 +23,7 @@ __all__ = [
     "Counts",
     "Expansion",
     "Features",
+    "IncompleteCounts",
     "Kind",
     "Level",
     "Moments",

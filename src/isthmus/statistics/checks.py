@@ -29,9 +29,9 @@ def refuse_missing(missing: Mapping[str, int], n: int) -> None:
     if found:
         raise MissingValuesError(
             f"Values are missing (null or NaN) in {len(found)} of {len(missing)} columns, "
-            f"{n:,} rows: {_listed(found)}. Isthmus does not impute them. Drop the rows "
-            "(dropna, drop_nulls, or WHERE ... IS NOT NULL), leave the columns out, fill the cells "
-            "with a method you trust, or, for a category, make 'missing' a level of its own."
+            f"{n:,} rows: {_listed(found)}. Say what to do: learn(data, missing=...) with "
+            "DropRows(), OwnLevel() or NodeAverage() for categories, or ExpectationMaximisation() "
+            "for numbers; or leave the columns out."
         )
 
 

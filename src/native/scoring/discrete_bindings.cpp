@@ -1,6 +1,7 @@
 #include "bindings.hpp"
 #include "counting/checks.hpp"
 #include "scoring/discrete_score.hpp"
+#include "scoring/incomplete_score.hpp"
 
 namespace isthmus {
 
@@ -39,6 +40,36 @@ void bind_constructor(nb::class_<DiscreteScore, LocalScore>& score) {
               "Score coded rows; ``bitmaps=False`` counts by histograms only.");
 }
 
+void make_incomplete_score(IncompleteScore* self, const Array<std::uint16_t, 2>& codes,
+                           const std::optional<Array<std::int64_t, 1>>& weights,
+                           const Array<std::int64_t, 1>& cardinalities, double penalty,
+                           const Array<double, 2>& prices) {
+    const std::size_t rows = codes.shape(1);
+    auto levels = to_vector(cardinalities);
+    check_cardinalities(levels, codes.shape(0));
+    auto with_missing = levels;
+    for (std::int64_t& count : with_missing) {
+        if (count > 65'535) throw nb::value_error("at most 65,535 levels leave a code for missing");
+        ++count;
+    }
+    const CodedColumns<std::uint16_t> columns{.codes = {codes.data(), codes.size()},
+                                              .rows = rows,
+                                              .weights = {},
+                                              .cardinalities = with_missing};
+    std::vector<std::int64_t> given;
+    if (weights) {
+        given = to_vector(*weights);
+        check_weights(given, rows);
+    }
+    const nb::gil_scoped_release no_gil;
+    for (std::size_t v = 0; v < columns.variables(); ++v) {
+        check_codes(columns, static_cast<Variable>(v));
+    }
+    std::construct_at(self,
+                      Matrix<std::uint16_t>{rows, {codes.data(), codes.data() + codes.size()}},
+                      std::move(given), std::move(levels), penalty, to_matrix(prices));
+}
+
 }  // namespace
 
 void bind_discrete_scores(nb::module_& m) {
@@ -50,6 +81,11 @@ void bind_discrete_scores(nb::module_& m) {
     nb::class_<DiscreteScore, LocalScore> score(m, "DiscreteScore");
     bind_constructor<std::uint8_t>(score);
     bind_constructor<std::uint16_t>(score);
+
+    nb::class_<IncompleteScore, LocalScore>(m, "IncompleteScore")
+        .def("__init__", &make_incomplete_score, "codes"_a.noconvert(), "weights"_a.none(),
+             "cardinalities"_a, "penalty"_a, "prices"_a,
+             "Score coded rows in which the cardinality of a variable stands for a missing value.");
 }
 
 }  // namespace isthmus

@@ -165,8 +165,8 @@ double IncompleteScore::value(Family& family, Variable candidate, Watch& watch) 
         if (!dense) owner[cell] = {family.keys[i], static_cast<std::size_t>(levels_of[i])};
     }
     watch.poll_signals();
-    double likelihood = 0.0;
-    double squares = 0.0;
+    std::vector<std::pair<double, double>> gains;  // of each cell that occurs: count and gain
+    double sum = 0.0;
     for (std::size_t cell = 0; cell < held; ++cell) {
         const std::int64_t count = family.table[cell];
         if (count == 0) continue;
@@ -174,14 +174,17 @@ double IncompleteScore::value(Family& family, Variable candidate, Watch& watch) 
         const std::size_t level = dense ? cell % r : owner[cell].second;
         const double each = log_of(count) - log_of(family.sums[at]) -
                             (log_of(marginal[level]) - log_of(complete));
-        likelihood += static_cast<double>(count) * each;
-        squares += static_cast<double>(count) * each * each;
+        gains.emplace_back(static_cast<double>(count), each);
+        sum += static_cast<double>(count) * each;
     }
-    return averaged(family, candidate, likelihood, squares, complete);
+    const double mean = sum / static_cast<double>(complete);
+    double squares = 0.0;
+    for (const auto& [count, gain] : gains) squares += count * (gain - mean) * (gain - mean);
+    return averaged(family, candidate, mean, squares / static_cast<double>(complete), complete);
 }
 
-double IncompleteScore::averaged(const Family& family, Variable candidate, double likelihood,
-                                 double squares, std::int64_t complete) const {
+double IncompleteScore::averaged(const Family& family, Variable candidate, double mean,
+                                 double variance, std::int64_t complete) const {
     const auto n = static_cast<double>(total_);
     const auto m = static_cast<double>(complete);
     const auto prices = prices_.row(static_cast<std::size_t>(family.child));
@@ -192,11 +195,9 @@ double IncompleteScore::averaged(const Family& family, Variable candidate, doubl
         price += prices[static_cast<std::size_t>(candidate)];
         q *= static_cast<double>(levels(candidate));
     }
-    const double mean = likelihood / m;
-    const double deviation = std::sqrt(std::max(0.0, squares / m - mean * mean));
     const double r = static_cast<double>(levels(family.child));
     return n * (mean + family.marginal) - penalty_ * (r - 1.0) * (1.0 + (q - 1.0) * n / m) -
-           deviation * price;
+           std::sqrt(variance) * price;
 }
 
 void IncompleteScore::extensions(Variable child, Variables parents, Variables candidates,

@@ -12,12 +12,13 @@ namespace isthmus {
 
 /// Node-average likelihood: each family is scored on the rows that are complete for it.
 ///
-/// With n rows, of which m have values of the child and its parents, the score is
+/// Of n rows, m have values of the child and its parents. Let I be the mutual information of child
+/// and parents in these m rows, s the standard deviation of what a row contributes to it, and L the
+/// mean log-likelihood of the child by itself. The score is
 ///
-///     n / m * log-likelihood - penalty * (r - 1) * q - s * sum over parents price[child][parent]
+///     n * (L + I) - penalty * (r - 1) * (1 + (q - 1) * n / m) - s * sum of price[child][parent]
 ///
-/// where r and q are as in `DiscreteScore` and s is the standard deviation of the log-likelihood of
-/// a row. A family without a complete row has the score minus infinity.
+/// with r and q as in `DiscreteScore`. A family without a complete row has minus infinity.
 class IncompleteScore final : public LocalScore {
 public:
     /// A row of `codes` for each variable, in which the cardinality stands for a missing value;
@@ -38,8 +39,8 @@ private:
     [[nodiscard]] Family begin(Variable child, Variables parents, Watch& watch) const;
     /// The score of the family with one more parent, or as it is if `candidate` is negative.
     [[nodiscard]] double value(Family& family, Variable candidate, Watch& watch) const;
-    [[nodiscard]] double averaged(const Family& family, Variable candidate, double likelihood,
-                                  double squares, std::int64_t complete) const;
+    [[nodiscard]] double averaged(const Family& family, Variable candidate, double mean,
+                                  double variance, std::int64_t complete) const;
     [[nodiscard]] std::size_t levels(Variable variable) const {
         return static_cast<std::size_t>(cardinalities_[static_cast<std::size_t>(variable)]);
     }

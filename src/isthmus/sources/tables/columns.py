@@ -80,6 +80,15 @@ class Column:
         """The cells that are not missing."""
         return self.values if self.absent is None else self.values[~self.absent]
 
+    def take(self, rows: NDArray[np.bool_]) -> Column:
+        """Some of the rows, none of which is missing here."""
+        values = self.values[rows]
+        if self.labels is None:
+            return replace(self, values=values, absent=None)
+        kept, codes = np.unique(values, return_inverse=True)
+        labels = tuple(self.labels[i] for i in kept)
+        return replace(self, values=codes.ravel(), labels=labels, absent=None)
+
     def profile(self, rows: int | None = None) -> Profile:
         """What has to be known to decide how to read the column.
 

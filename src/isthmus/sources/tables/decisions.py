@@ -22,7 +22,7 @@ _WORDS = 3.0
 _IDENTIFIER = re.compile(r"(^|[\W_])(id|ids|uuid|guid|identifier|rowid|rownum)($|[\W_])|[a-z]ID$")
 """Names of columns that number their rows: ``id``, ``patient_id``, ``patientID``."""
 _MISSING_WORDS = frozenset(
-    {"", "NA", "N/A", "n/a", "na", "NaN", "nan", "null", "NULL", "None", "?", "#N/A", "missing"}
+    {"", "NA", "N/A", "n/a", "na", "NaN", "nan", "null", "NULL", "None", "?", "#N/A"}
 )
 
 
@@ -176,7 +176,9 @@ def _decide_number(
     return ColumnReading(name, ReadAs.CONTINUOUS, "whole numbers with many different values")
 
 
-def finished(columns: Iterable[ColumnReading], schema: Schema) -> Reading:
+def finished(
+    columns: Iterable[ColumnReading], schema: Schema, remarks: tuple[str, ...] = ()
+) -> Reading:
     """The reading of a table: refuses it if no column is left, and looks at the levels."""
     read = []
     for column in columns:
@@ -189,7 +191,7 @@ def finished(columns: Iterable[ColumnReading], schema: Schema) -> Reading:
             )
             column = replace(column, caution=caution)
         read.append(column)
-    return Reading(tuple(read))
+    return Reading(tuple(read), remarks)
 
 
 def refuse_nothing_left(columns: Iterable[ColumnReading]) -> None:

@@ -6,17 +6,18 @@ import copy
 import math
 from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isthmus.errors import DataError, SchemaError
+from isthmus.errors import DataError, MismatchError, SchemaError
 from isthmus.results.disclosure import Disclosure
 from isthmus.results.reading import ColumnReading, ReadAs, Reading
 from isthmus.sources.base import Source, countable
 from isthmus.sources.tables.columns import Column, column_of_array, column_of_series
 from isthmus.sources.tables.decisions import Profile, decide, finished, refuse_nothing_left
+from isthmus.sources.tables.holes import treat
 from isthmus.sources.tables.kinds import (
     AsGiven,
     CellType,
@@ -26,10 +27,34 @@ from isthmus.sources.tables.kinds import (
     check_choice,
     check_kinds,
 )
+from isthmus.sources.tables.missing import ExpectationMaximisation, Missing, OwnLevel
 from isthmus.sources.tables.names import as_narwhals, check_names
 from isthmus.statistics import CodedRows, Counts, Expansion, Kind, Moments, Plan, Schema, Variable
 from isthmus.statistics.checks import refuse_empty, refuse_missing
 from isthmus.statistics.coded import as_codes
+from isthmus.statistics.expectation import estimate_moments
+from isthmus.statistics.incomplete import IncompleteCounts
+
+
+class Prepared(NamedTuple):
+    """A table that was read.
+
+    Attributes
+    ----------
+    schema
+        The variables.
+    columns
+        Each column as numbers or codes.
+    reading
+        How each column was read.
+    absent
+        Which values are missing and left to the score, of shape (d, n); None if none is.
+    """
+
+    schema: Schema
+    columns: list[NDArray[Any]]
+    reading: Reading
+    absent: NDArray[np.bool_] | None
 
 
 @final
@@ -51,6 +76,8 @@ class Frame(Source):
         How to read integers that ``kinds`` does not name, whatever their number of values.
     keep
         Columns that are not left out whatever they look like; None for all.
+    missing
+        What to do about missing values; by default they are refused.
     schema
         What the columns are, where that is known beforehand (a study with several sites). It
         also chooses the columns and their order. By default levels are those that occur, sorted.
@@ -65,6 +92,7 @@ class Frame(Source):
         kinds: Mapping[str, AsGiven | str] | None = None,
         integers: Kind | str | None = None,
         keep: Collection[str] | None = (),
+        missing: Missing | None = None,
         schema: Schema | None = None,
         names: Sequence[str] | None = None,
     ) -> None:
@@ -73,6 +101,7 @@ class Frame(Source):
         self._given = check_kinds(kinds, self._data)
         self._integers = None if integers is None else as_kind(integers, "integers")
         self._keep = None if keep is None else frozenset(keep)
+        self.missing = missing
         self._wanted = schema
         self._moments: Moments | None = None
         if schema is not None:
@@ -84,7 +113,7 @@ class Frame(Source):
                 )
 
     @cached_property
-    def _prepared(self) -> tuple[Schema, list[NDArray[Any]], Reading]:
+    def _prepared(self) -> Prepared:
         """The schema, each column as numbers or codes, and how they were read."""
         names = self._wanted.names if self._wanted is not None else tuple(self._data)
         columns = [_column(n, self._data[n]) for n in names]
@@ -95,11 +124,16 @@ class Frame(Source):
         refuse_empty(max(rows))
         readings = [self._decide(c) for c in columns]
         refuse_nothing_left(readings)
-        pairs = [(c, r) for c, r in zip(columns, readings, strict=True) if r.used]
-        refuse_missing({c.name: c.missing for c, _ in pairs}, max(rows))
-        read = [self._read(c, r) for c, r in pairs]
+        used = [(c, r) for c, r in zip(columns, readings, strict=True) if r.used]
+        treated, remarks = treat(used, self.missing, max(rows))
+        read = [self._read(c, r) for c, r in treated]
         schema = Schema(tuple(v for v, _ in read))
-        return schema, [x for _, x in read], finished(readings, schema)
+        absent = None
+        if any(c.absent is not None for c, _ in treated) and not isinstance(self.missing, OwnLevel):
+            none = np.zeros(max(rows), dtype=np.bool_)
+            absent = np.stack([none if c.absent is None else c.absent for c, _ in treated])
+        reading = finished(readings, schema, remarks)
+        return Prepared(schema, [x for _, x in read], reading, absent)
 
     def _decide(self, column: Column) -> ColumnReading:
         name, light = column.name, Profile(column.cells, column.dtype, 0, 0)
@@ -121,6 +155,12 @@ class Frame(Source):
         wanted = None if self._wanted is None else self._wanted[column.name]
         if reading.read_as is ReadAs.DISCRETE:
             codes, levels = column.encode(None if wanted is None else wanted.levels)
+            if isinstance(self.missing, OwnLevel) and column.absent is not None:
+                level = self.missing.level
+                while level in levels:
+                    level += "_"
+                codes = np.where(column.absent, len(levels), codes.astype(np.int64))
+                levels = (*levels, level)
             return wanted or Variable(column.name, Kind.DISCRETE, levels), codes
         values, unit = column.values, None
         if column.cells is CellType.BOOLEAN:
@@ -141,7 +181,9 @@ class Frame(Source):
 
     def moments(self, names: Sequence[str] | None = None) -> Moments:
         """Moments of these variables, in the order asked; of all if not given."""
-        schema, columns, _ = self._prepared
+        schema, columns, _, absent = self._prepared
+        if absent is not None:
+            return self._estimated if names is None else self._estimated.select(names)
         if self._moments is None:
             if names is not None:
                 asked = schema.indices(names)
@@ -149,14 +191,56 @@ class Frame(Source):
             self._moments = Moments.from_columns(schema, columns)
         return self._moments if names is None else self._moments.select(names)
 
+    @cached_property
+    def _estimated(self) -> Moments:
+        """Moments estimated from incomplete rows."""
+        schema, columns, _, absent = self._prepared
+        if absent is None or not isinstance(self.missing, ExpectationMaximisation):
+            self._require_complete()
+        if schema.has_features:
+            raise MismatchError(
+                "Basis functions of missing values cannot be estimated. Use DropRows()."
+            )
+        assert isinstance(self.missing, ExpectationMaximisation)
+        assert absent is not None
+        values = np.stack([np.asarray(x, dtype=np.float64) for x in columns], axis=1)
+        return estimate_moments(
+            schema,
+            values,
+            absent.T,
+            max_iterations=self.missing.max_iterations,
+            tolerance=self.missing.tolerance,
+        ).moments
+
+    @property
+    def has_missing(self) -> bool:
+        """Whether values are missing that the strategy leaves to the score."""
+        return self._prepared.absent is not None
+
+    def incomplete(self) -> IncompleteCounts:
+        """The coded rows of discrete variables, with missing values."""
+        schema, columns, _, absent = self._prepared
+        codes = np.stack([np.asarray(x, dtype=np.uint16) for x in columns])
+        if absent is not None:
+            sizes = schema.cardinalities[:, None].astype(np.uint16)
+            codes = np.where(absent, sizes, codes)
+        return IncompleteCounts(schema, codes)
+
+    def _require_complete(self) -> None:
+        schema, columns, _, absent = self._prepared
+        if absent is not None:
+            counted = absent.sum(axis=1).tolist()
+            refuse_missing(dict(zip(schema.names, counted, strict=True)), len(columns[0]))
+
     def counts(self, plan: Plan) -> Counts:
         """Counts over the planned sets of discrete variables."""
         schema = countable(self.schema(), plan)
+        self._require_complete()
         return Counts.from_rows(schema, self._coded, plan=plan)
 
     @cached_property
     def _coded(self) -> CodedRows:
-        schema, columns, _ = self._prepared
+        schema, columns, *_ = self._prepared
         discrete = [x for v, x in zip(schema.variables, columns, strict=True) if v.levels]
         sizes = np.array([len(v.levels) for v in schema.variables if v.levels], dtype=np.int64)
         rows = CodedRows(np.stack([as_codes(x, sizes) for x in discrete]))
@@ -167,12 +251,13 @@ class Frame(Source):
 
     def rows(self) -> NDArray[np.float64]:
         """All rows, shape (n, d), levels as codes."""
+        self._require_complete()
         return np.stack([np.asarray(x, dtype=np.float64) for x in self._prepared[1]], axis=1)
 
     def with_features(self, expansion: Expansion) -> Frame:
         """The same table, with basis functions that are computed when moments are."""
         schema = expansion.widen(self.schema())
-        return Frame(self._data, schema=schema)
+        return Frame(self._data, schema=schema, missing=self.missing)
 
     def snapshot(self) -> Frame:
         """A copy that does not change when the table does."""

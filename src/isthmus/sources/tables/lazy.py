@@ -25,6 +25,7 @@ from isthmus.sources.tables.decisions import (
 from isthmus.sources.tables.engines.base import plain_names
 from isthmus.sources.tables.engines.find import engine_of, names_of
 from isthmus.sources.tables.grouping import NUMBER, Grouped, group, pack
+from isthmus.sources.tables.holes import complete_rows
 from isthmus.sources.tables.kinds import (
     AsGiven,
     CellType,
@@ -37,6 +38,7 @@ from isthmus.sources.tables.kinds import (
     refused_type,
 )
 from isthmus.sources.tables.lazy_features import LazyFeatures
+from isthmus.sources.tables.missing import DropRows, Missing
 from isthmus.sources.tables.names import as_narwhals, check_names
 from isthmus.statistics import CodedRows, Counts, Expansion, Kind, Moments, Plan, Schema, Variable
 from isthmus.statistics.blocks import Block, Positions, count_set, planned_sets
@@ -71,6 +73,8 @@ class Lazy(Source):
         How to read integers that ``kinds`` does not name, whatever their number of values.
     keep
         Columns that are not left out whatever they look like; None for all.
+    missing
+        What to do about missing values: `DropRows`; by default they are refused.
     schema
         What the columns are, where that is known beforehand. It also selects the columns and
         their order, and saves the query for the levels.
@@ -83,11 +87,17 @@ class Lazy(Source):
         kinds: Mapping[str, AsGiven | str] | None = None,
         integers: Kind | str | None = None,
         keep: Collection[str] | None = (),
+        missing: Missing | None = None,
         schema: Schema | None = None,
     ) -> None:
         import narwhals as nw
 
         check_choice(kinds, schema)
+        if not isinstance(missing, DropRows | None):
+            raise MismatchError(
+                f"{missing!r} needs the rows, and they are with an engine. Use DropRows(), or "
+                "collect the table first."
+            )
         frame = as_narwhals(table)
         if not isinstance(frame, nw.LazyFrame):
             raise DataError(
@@ -102,6 +112,7 @@ class Lazy(Source):
         self._kinds = check_kinds(kinds, names)
         self._integers = None if integers is None else as_kind(integers, "integers")
         self._keep = None if keep is None else frozenset(keep)
+        self._missing = missing
         self._schema = schema
         self._reading: Reading | None = None
         self._times = self._convert_times()
@@ -155,6 +166,8 @@ class Lazy(Source):
         cells = self._cells
         if self._schema is None:
             self._schema = self._inferred()
+        elif self._missing is not None:
+            self._drop_rows(self._schema.names)
         for v in self._schema.variables:
             decide(v.name, Profile(cells[v.name], "", 0, 0), as_given(v.kind, v.time_unit))
         return self._schema
@@ -167,6 +180,9 @@ class Lazy(Source):
     def _inferred(self) -> Schema:
         readings = {n: self._decide(n, profile) for n, profile in self._profiles.items()}
         discrete = [n for n, r in readings.items() if r.read_as is ReadAs.DISCRETE]
+        remarks: tuple[str, ...] = ()
+        if self._missing is not None:
+            remarks = self._drop_rows([n for n, r in readings.items() if r.used])
         if discrete:
             self._find_levels(discrete, readings)
         refuse_nothing_left(readings.values())
@@ -180,8 +196,17 @@ class Lazy(Source):
                 if r.used
             )
         )
-        self._reading = finished(readings.values(), schema)
+        self._reading = finished(readings.values(), schema, remarks)
         return schema
+
+    def _drop_rows(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Let the engine leave out rows in which one of these columns lacks a value."""
+        self._missing = None  # once
+        cells = {self._columns[n]: self._cells[n] for n in names}
+        self._frame, remarks = complete_rows(self._frame, cells)
+        self._engine = self._engine.of_table(self._frame.to_native())
+        self._release("number of rows, before and after rows were dropped", 2)
+        return remarks
 
     def _decide(self, name: str, profile: Profile) -> ColumnReading:
         given, keep = self._kinds.get(name), self._keep is None or name in self._keep

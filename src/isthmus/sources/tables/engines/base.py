@@ -74,6 +74,10 @@ class Engine(ABC):
         """
 
     @abstractmethod
+    def of_table(self, table: Any) -> Engine:
+        """The adapter of another table of the same engine and with the same columns."""
+
+    @abstractmethod
     def with_times(self, scales: Mapping[str, float]) -> Engine:
         """The same table with dates and times as numbers.
 

@@ -45,6 +45,9 @@ class DuckDBEngine(Engine):
         """What tells how to read these columns."""
         return profile_by_narwhals(self.table, columns, counted, rows)
 
+    def of_table(self, table: Any) -> DuckDBEngine:
+        return DuckDBEngine(table)
+
     def with_times(self, scales: Mapping[str, float]) -> DuckDBEngine:
         """The same table with dates and times as numbers."""
         chosen = (f"epoch(CAST({c} AS TIMESTAMP)) / {s!r} AS {c}" for c, s in scales.items())

@@ -73,6 +73,9 @@ class IbisEngine(Engine):
 
         return profiles_from(columns, counted, ask)
 
+    def of_table(self, table: Any) -> IbisEngine:
+        return IbisEngine(table)
+
     def with_times(self, scales: Mapping[str, float]) -> IbisEngine:
         """The same table with dates and times as numbers."""
         numbers = {

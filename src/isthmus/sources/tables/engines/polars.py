@@ -50,6 +50,9 @@ class PolarsEngine(Engine):
         """What tells how to read these columns."""
         return profile_by_narwhals(self.table, columns, counted, rows)
 
+    def of_table(self, table: Any) -> PolarsEngine:
+        return PolarsEngine(table)
+
     def with_times(self, scales: Mapping[str, float]) -> PolarsEngine:
         """The same table with dates and times as numbers."""
         import polars as pl

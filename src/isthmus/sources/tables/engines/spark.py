@@ -55,6 +55,9 @@ class SparkEngine(Engine):
         """What tells how to read these columns."""
         return profile_by_narwhals(self.table, columns, counted, rows)
 
+    def of_table(self, table: Any) -> SparkEngine:
+        return SparkEngine(table)
+
     def with_times(self, scales: Mapping[str, float]) -> SparkEngine:
         """The same table with dates and times as numbers."""
         from pyspark.sql import functions as F  # noqa: N812

@@ -1,0 +1,87 @@
+"""What to do about cells without a value: strategies for ``learn(data, missing=...)``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+from isthmus.options import require_integer, require_number
+
+
+class Missing:
+    """How missing values are treated. By default they are refused."""
+
+
+@final
+@dataclass(frozen=True)
+class DropRows(Missing):
+    """Leave out every row in which a value is missing; the notes tell how many.
+
+    Harmless if few rows are concerned and values are missing completely at random. With p columns
+    of which each lacks 10 % of its values, only ``0.9 ** p`` of the rows remain.
+    """
+
+
+@final
+@dataclass(frozen=True)
+class OwnLevel(Missing):
+    """Make missing a level of its own, for discrete columns.
+
+    The right choice if the absence of a value is itself an answer ("not asked", "not applicable").
+    If values are missing by chance, the extra level weakens and adds edges.
+
+    Parameters
+    ----------
+    level
+        Name of the level.
+    """
+
+    level: str = "missing"
+
+
+@final
+@dataclass(frozen=True)
+class NodeAverage(Missing):
+    """Score each family on the rows that are complete for it, for discrete columns.
+
+    Works with `BIC`, `AIC` and `EBIC`. The gain of a parent set over no parents is the average over
+    the rows complete for the child and these parents, times the number of all rows. Without missing
+    values the score is that of complete data, bit for bit.
+
+    Parameters
+    ----------
+    caution
+        Families of different rows are compared, so the gain has a standard error that grows with
+        the number of missing values. This many of them are subtracted for each parent. Above 0
+        the score is consistent if values are missing completely at random; 0 gives denser graphs.
+    """
+
+    caution: float = 1.0
+
+    def __post_init__(self) -> None:
+        require_number(self, "caution", least=0)
+
+
+@final
+@dataclass(frozen=True)
+class ExpectationMaximisation(Missing):
+    """Estimate the moments of a normal distribution from all values there are.
+
+    For continuous columns: every search, score and posterior of Gaussian networks then runs on
+    these moments. Values may be missing at random, that is, depending on other values that are
+    observed.
+
+    Parameters
+    ----------
+    max_iterations
+        Stop after this many iterations.
+    tolerance
+        Stop when no mean and no covariance of the standardised columns changes by more.
+    """
+
+    max_iterations: int = 200
+    tolerance: float = 1e-4
+
+    def __post_init__(self) -> None:
+        require_integer(self, "max_iterations", least=1)
+        require_number(self, "tolerance", above=0)

@@ -1,0 +1,293 @@
+"""Missing values: every strategy against an independent computation."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import isthmus as ist
+from isthmus.errors import (
+    ArgumentError,
+    DataError,
+    MismatchError,
+    MissingValuesError,
+    SchemaError,
+)
+from isthmus.scores import NodeAverageScore
+from isthmus.sources import Missing, as_source
+from isthmus.statistics import IncompleteCounts
+from isthmus.statistics.expectation import estimate_moments
+from isthmus.types import Floats
+
+Table = dict[str, Any]
+Constructor = Callable[[Table], Any]
+
+
+def rng(seed: int = 0) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+def codes(d: int, n: int, share: float, seed: int = 0) -> tuple[ist.Schema, np.ndarray[Any, Any]]:
+    cards = rng(seed).integers(1, 4, d)
+    values = np.stack([rng(seed + i).integers(0, c, n) for i, c in enumerate(cards, start=1)])
+    values[1 % d] = values[0] % cards[1 % d]  # some dependence
+    values = np.where(rng(seed).random((d, n)) < share, cards[:, None], values)
+    schema = ist.Schema.discrete({f"v{i}": list(range(c)) for i, c in enumerate(cards.tolist())})
+    return schema, values.astype(np.uint16)
+
+
+def expected(
+    statistics: IncompleteCounts, child: int, parents: tuple[int, ...], each: float, caution: float
+) -> float:
+    """The score by its definition, row by row."""
+    cards, x = statistics.schema.cardinalities, statistics.codes
+    n = x.shape[1]
+    own = [i for i in range(n) if x[child, i] < cards[child]]
+    rows = [i for i in own if all(x[p, i] < cards[p] for p in parents)]
+    if not rows:
+        return -np.inf
+    value = sum(np.log(sum(x[child, j] == x[child, i] for j in own) / len(own)) for i in own)
+    gains = []
+    for i in rows:
+        alike = [j for j in rows if all(x[p, j] == x[p, i] for p in parents)]
+        given = sum(x[child, j] == x[child, i] for j in alike) / len(alike)
+        gains.append(
+            np.log(given) - np.log(sum(x[child, j] == x[child, i] for j in rows) / len(rows))
+        )
+    q = np.prod([cards[p] for p in parents])
+    price = sum(
+        np.sqrt(n * (len(own) / max(sum(x[p, i] < cards[p] for i in own), 1) - 1)) for p in parents
+    )
+    penalty = each * (cards[child] - 1) * (1 + (q - 1) * n / len(rows))
+    return float(
+        n * (value / len(own) + np.mean(gains)) - penalty - caution * np.std(gains) * price
+    )
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 10**6), st.sampled_from([0.05, 0.3, 0.7]), st.sampled_from([0.0, 1.0]))
+def test_node_average_by_its_definition(seed: int, share: float, caution: float) -> None:
+    schema, values = codes(4, 25, share, seed)
+    values[:, 0] = 0  # every variable has a value somewhere
+    statistics = IncompleteCounts(schema, values)
+    local = NodeAverageScore(ist.BIC(), caution).bind(statistics)
+    if not statistics.has_missing:
+        return
+    for child in range(4):
+        others = [v for v in range(4) if v != child]
+        for size in range(4):
+            for parents in itertools.combinations(others, size):
+                wanted = expected(statistics, child, parents, 0.5 * np.log(25), caution)
+                assert local.local(child, parents) == pytest.approx(wanted, abs=1e-9)
+
+
+@given(st.integers(0, 10**6))
+def test_without_holes_it_is_the_criterion_bit_for_bit(seed: int) -> None:
+    schema, values = codes(4, 60, 0.0, seed)
+    counts = ist.Counts.from_codes(schema, values)
+    for score in (ist.BIC(), ist.EBIC(), ist.AIC()):
+        ours = NodeAverageScore(score).bind(IncompleteCounts(schema, values))
+        theirs = score.bind(counts)
+        for child in range(4):
+            others = [v for v in range(4) if v != child]
+            assert ours.local(child, others) == theirs.local(child, others)
+            np.testing.assert_array_equal(
+                ours.extensions(child, (), others), theirs.extensions(child, (), others)
+            )
+
+
+def test_families_without_holes_keep_their_score() -> None:
+    schema, values = codes(5, 200, 0.0, 3)
+    complete = ist.BIC().bind(ist.Counts.from_codes(schema, values))
+    values[4, ::3] = schema.cardinalities[4]
+    local = NodeAverageScore(ist.BIC()).bind(IncompleteCounts(schema, values))
+    for parents in ([], [1], [1, 2], [3, 1, 2]):
+        assert local.local(0, parents) == pytest.approx(complete.local(0, parents), abs=1e-9)
+
+
+def alarm_like(n: int = 2000) -> Table:
+    a = rng(1).integers(0, 3, n)
+    b = np.where(rng(2).random(n) < 0.8, a, rng(3).integers(0, 3, n))
+    c = np.where(rng(4).random(n) < 0.8, b, rng(5).integers(0, 3, n))
+    return {
+        "a": a.astype(str),
+        "b": b.astype(str),
+        "c": c.astype(str),
+        "d": rng(6).choice(["u", "v"], n),
+    }
+
+
+def punched(table: Table, share: float, seed: int = 9) -> Table:
+    holes = {}
+    for i, (name, values) in enumerate(table.items()):
+        cells = np.array(values, dtype=object if values.dtype.kind != "f" else float)
+        cells[rng(seed + i).random(len(cells)) < share] = None if cells.dtype == object else np.nan
+        holes[name] = cells
+    return holes
+
+
+CHAIN = {frozenset("ab"), frozenset("bc")}
+
+
+@pytest.mark.parametrize("share", [0.1, 0.4])
+def test_node_average_learns_the_graph(share: float) -> None:
+    solution = ist.learn(punched(alarm_like(), share), missing=ist.NodeAverage())
+    assert {frozenset(e) for e in solution.dag.edges} == CHAIN
+    assert "NodeAverageScore" in solution.choice
+    assert "complete for it" in str(solution)
+    network = solution.fit()
+    assert set(network.dag.nodes) == {"a", "b", "c", "d"}
+    assert all(value > 0 for value in solution.strengths().values())
+
+
+def test_variables_that_are_never_seen_together() -> None:
+    table = punched(alarm_like(400), 0.0)
+    table["a"][:200] = None
+    table["b"][200:] = None
+    solution = ist.learn(table, missing=ist.NodeAverage())
+    assert frozenset("ab") not in {frozenset(e) for e in solution.dag.edges}
+
+
+def gaussian(n: int = 1500) -> Table:
+    x = rng(1).normal(size=n)
+    y = 2.0 * x + rng(2).normal(size=n)
+    return {"x": x, "y": y, "z": 1e6 - 0.01 * y + 0.01 * rng(3).normal(size=n)}
+
+
+def test_moments_of_a_monotone_pattern_in_closed_form() -> None:
+    x = rng(1).normal(size=400)
+    y = 3.0 + 2.0 * x + rng(2).normal(size=400)
+    absent = np.zeros((400, 2), dtype=bool)
+    absent[:, 1] = x > 0.5  # depends on what is observed
+    estimated = estimate_moments(
+        ist.Schema.continuous(["x", "y"]),
+        np.column_stack([x, y]),
+        absent,
+        max_iterations=5000,
+        tolerance=1e-12,
+    )
+    assert estimated.converged
+    there = ~absent[:, 1]
+    slope, intercept = np.polyfit(x[there], y[there], 1)
+    noise = np.mean((y[there] - intercept - slope * x[there]) ** 2)
+    mean, covariance = estimated.moments.mean(), estimated.moments.covariance()
+    np.testing.assert_allclose(mean, [x.mean(), intercept + slope * x.mean()], rtol=1e-6)
+    wanted = np.var(x) * np.array([[1, slope], [slope, slope**2 + noise / np.var(x)]])
+    np.testing.assert_allclose(covariance, wanted, rtol=1e-6)
+    assert estimated.moments.n == there.sum()
+
+
+def step(x: Floats, mean: Floats, cov: Floats) -> tuple[Floats, Floats]:
+    """One iteration, row by row."""
+    sums, products = np.zeros(len(mean)), np.zeros_like(cov)
+    for row in x:
+        there = ~np.isnan(row)
+        inverse = np.linalg.inv(cov[np.ix_(there, there)])
+        full, spread = np.where(there, row, 0.0), np.zeros_like(cov)
+        gain = cov[np.ix_(~there, there)] @ inverse
+        full[~there] = mean[~there] + gain @ (row[there] - mean[there])
+        rest = cov[np.ix_(~there, ~there)] - gain @ cov[np.ix_(there, ~there)]
+        spread[np.ix_(~there, ~there)] = rest
+        sums += full
+        products += np.outer(full, full) + spread
+    mean = sums / len(x)
+    return mean, products / len(x) - np.outer(mean, mean)
+
+
+def test_the_moments_are_a_fixed_point() -> None:
+    x = rng(5).normal(size=(200, 4)) @ rng(6).normal(size=(4, 4))
+    x[rng(7).random(x.shape) < 0.3] = np.nan
+    x[0] = 0.5
+    schema = ist.Schema.continuous("abcd")
+    found = estimate_moments(schema, x, np.isnan(x), max_iterations=5000, tolerance=1e-11).moments
+    mean, covariance = step(x, found.mean(), found.covariance())
+    np.testing.assert_allclose(mean, found.mean(), atol=1e-6)
+    np.testing.assert_allclose(covariance, found.covariance(), atol=1e-6)
+
+
+def test_expectation_maximisation_learns_and_samples() -> None:
+    table = punched(gaussian(), 0.2)
+    em = ist.ExpectationMaximisation()
+    solution = ist.learn(table, missing=em)
+    assert {frozenset(e) for e in solution.dag.edges} == {frozenset("xy"), frozenset("yz")}
+    posterior = ist.sample(table, missing=em, draws=50, seed=1)
+    assert (
+        posterior.probability(ist.edge("x", "y")) + posterior.probability(ist.edge("y", "x")) > 0.9
+    )
+    assert ist.summarise(table, missing=em).n == pytest.approx(1500 * 0.64, rel=0.05)
+    whole = ist.learn(gaussian(), missing=em)
+    assert whole.score == ist.learn(gaussian()).score
+    with pytest.raises(MissingValuesError):
+        ist.learn(table, missing=em, score=ist.ExactGP())
+
+
+def test_rows_are_dropped_by_every_source(constructor: Constructor) -> None:
+    data = {"x": np.array([1.5, None, 2.5, 0.5] * 20), "c": np.array(["a", "b", None, "b"] * 20)}
+    pa = pytest.importorskip("pyarrow")
+    table = {"x": pa.array(data["x"], pa.float64()), "c": pa.array(data["c"], pa.string())}
+    if constructor is dict:
+        table = data
+    try:
+        made = constructor(table)
+    except (TypeError, ValueError):
+        made = constructor(data)
+    source = as_source(made, missing=ist.DropRows())
+    kept = {"x": np.array([1.5, 0.5] * 20), "c": np.array(["a", "b"] * 20)}
+    assert source.schema() == ist.Frame(kept).schema()
+    np.testing.assert_allclose(
+        source.moments().covariance(), ist.Frame(kept).moments().covariance()
+    )
+    assert isinstance(source, (ist.Frame, ist.Lazy))
+    assert source.reading().notes == ("40 of 80 rows (50.0%) lack a value and were dropped.",)
+
+
+def test_a_level_of_its_own() -> None:
+    table = {"c": np.array(["u", None, "missing", "u"] * 30, dtype=object), "k": np.arange(120) % 3}
+    solution = ist.learn(table, missing=ist.OwnLevel())
+    assert ist.Frame(table, missing=ist.OwnLevel()).schema()["c"].levels == (
+        "missing",
+        "u",
+        "missing_",
+    )
+    assert "missing" in str(solution)
+    flags = {"t": np.array([True, False, None] * 30, dtype=object), "k": np.arange(90) % 2}
+    frame = ist.Frame(flags, missing=ist.OwnLevel("not asked"))
+    assert frame.schema()["t"].levels == (False, True, "not asked")
+    assert frame.counts(ist.Plan.everything()).table(["t"]).tolist() == [30, 30, 30]
+
+
+@pytest.mark.parametrize(
+    ("table", "missing", "error"),
+    [
+        (punched(gaussian(60), 0.3), ist.OwnLevel(), "takes discrete columns"),
+        (punched(gaussian(60), 0.3), ist.NodeAverage(), "takes discrete columns"),
+        (punched(alarm_like(60), 0.3), ist.ExpectationMaximisation(), "takes continuous columns"),
+        (punched(alarm_like(60), 0.3), None, r"missing=\.\.\.\) with DropRows"),
+    ],
+)
+def test_what_a_strategy_cannot_treat(table: Table, missing: Missing, error: str) -> None:
+    with pytest.raises(MissingValuesError, match=error):
+        ist.learn(table, missing=missing)
+
+
+def test_refusals() -> None:
+    table = punched(alarm_like(60), 0.3)
+    with pytest.raises(ArgumentError, match=r"the string 'drop' was given. Write missing=DropRows"):
+        ist.learn(table, missing="drop")  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match=r"Write missing=OwnLevel\(\)"):
+        ist.learn(table, missing=ist.OwnLevel)  # type: ignore[arg-type]
+    with pytest.raises(MismatchError, match=r"works with BIC\(\)"):
+        ist.learn(table, missing=ist.NodeAverage(), score=ist.BDeu())
+    with pytest.raises(SchemaError, match="missing is for tables"):
+        ist.learn(ist.Frame(alarm_like(60)), missing=ist.DropRows())
+    with pytest.raises(DataError, match="No row is complete"):
+        ist.learn({"a": np.array([1.5, np.nan]), "b": [np.nan, 2.5]}, missing=ist.DropRows())
+    lazy = pytest.importorskip("polars").LazyFrame({"a": [1.5, None]})
+    with pytest.raises(MismatchError, match="with an engine"):
+        ist.learn(lazy, missing=ist.ExpectationMaximisation())
