@@ -11,9 +11,19 @@ from typing import Any
 from isthmus.cli.exit_codes import ExitCode
 from isthmus.cli.strategies import names_of_scores, names_of_searches, score_from, search_from
 from isthmus.compose.learn import learn
-from isthmus.errors import FormatError, SchemaError
+from isthmus.errors import FormatError, MismatchError, SchemaError
 from isthmus.graphs import Knowledge
-from isthmus.io import write_dot, write_edge_list, write_graphml, write_json
+from isthmus.io import (
+    write_dot,
+    write_edge_list,
+    write_gml,
+    write_graphml,
+    write_hugin,
+    write_json,
+    write_xdsl,
+    write_xmlbif,
+)
+from isthmus.models import DiscreteNetwork
 from isthmus.results import Solution
 from isthmus.sources.tables.read_table import read_table
 from isthmus.statistics import Kind
@@ -143,11 +153,25 @@ def _picture(solution: Solution, path: Path) -> None:
     figure.savefig(path)
 
 
+def _discrete(solution: Solution) -> DiscreteNetwork:
+    network = solution.fit()
+    if not isinstance(network, DiscreteNetwork):
+        raise MismatchError(
+            "This format holds discrete networks only, and this one has continuous variables. "
+            "Write .json, or the graph as .gml, .graphml or .dot."
+        )
+    return network
+
+
 _WRITERS: dict[str, Callable[[Solution, Path], None]] = {
     ".html": lambda s, path: s.report(path),
     ".bif": lambda s, path: s.save_bif(path),
+    ".xmlbif": lambda s, path: write_xmlbif(_discrete(s), path),
+    ".net": lambda s, path: write_hugin(_discrete(s), path),
+    ".xdsl": lambda s, path: write_xdsl(_discrete(s), path),
     ".json": lambda s, path: write_json(s.fit(), path),
     ".dot": lambda s, path: write_dot(s.dag, path),
+    ".gml": lambda s, path: write_gml(s.dag, path),
     ".graphml": lambda s, path: write_graphml(s.dag, path),
     ".csv": lambda s, path: write_edge_list(s.dag, path),
     ".png": _picture,

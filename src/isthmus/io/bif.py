@@ -11,6 +11,7 @@ import numpy as np
 from isthmus.errors import DataError, FormatError, GraphError
 from isthmus.graphs import DAG
 from isthmus.io.files import read_text, write_text
+from isthmus.io.identifiers import level_texts
 from isthmus.models import DiscreteNetwork
 
 if TYPE_CHECKING:
@@ -89,10 +90,7 @@ def to_bif(network: DiscreteNetwork, *, name: str = "unknown") -> str:
 
 
 def _labels(node: str, levels: Sequence[Level]) -> list[str]:
-    texts = [str(level) for level in levels]
-    if len(set(texts)) != len(texts):
-        raise FormatError(f"The levels of {node!r} are not unique as text: {list(levels)!r}.")
-    return [_quoted(text) for text in texts]
+    return [_quoted(text) for text in level_texts(node, levels)]
 
 
 def _quoted(text: str) -> str:

@@ -5,13 +5,13 @@ The reader rejects document types, which prevents entity expansion attacks and e
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 from xml.parsers import expat
 
 from isthmus.errors import FormatError, GraphError
 from isthmus.io.building import KINDS, build, kind_name, split_edges
 from isthmus.io.files import read_text, write_text
+from isthmus.io.xml_tree import escape_xml
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -20,10 +20,6 @@ if TYPE_CHECKING:
 
 _NAMESPACE = "http://graphml.graphdrawing.org/xmlns"
 _TYPE_KEY = "isthmus-type"
-_ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
-_ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"}
-# XML parsers replace these characters in attribute values unless they are escaped.
-_ESCAPES |= {"\n": "&#10;", "\r": "&#13;", "\t": "&#9;"}
 
 
 def to_graphml(graph: Graph) -> str:
@@ -153,7 +149,4 @@ def _required(attributes: dict[str, str], key: str, tag: str) -> str:
 
 
 def _attribute(name: str) -> str:
-    if _ILLEGAL.search(name):
-        raise FormatError(f"The name {name!r} contains characters not allowed in XML; rename it.")
-    escaped = "".join(_ESCAPES.get(letter, letter) for letter in name)
-    return f'"{escaped}"'
+    return f'"{escape_xml(name)}"'

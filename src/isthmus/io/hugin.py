@@ -1,0 +1,212 @@
+"""Reader and writer for discrete networks in Hugin's format, files ``.net``.
+
+Nodes have identifiers there. Where a name is none, it is kept as an attribute of its node and read
+back.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NoReturn, TypeAlias, final
+
+from isthmus.errors import FormatError
+from isthmus.io.files import read_text, write_text
+from isthmus.io.identifiers import identifiers, level_texts
+from isthmus.io.tables import network_of, rows_of
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+    from isthmus.models import DiscreteNetwork
+
+Value: TypeAlias = "str | list[Value]"
+
+_NAME = "isthmus_name"
+_TOKEN = re.compile(r'%[^\n]*|"(?:[^"\\]|\\.)*"|[{}()=;|]|[^\s{}()=;|"%]+|"', re.DOTALL)
+
+
+def to_hugin(network: DiscreteNetwork) -> str:
+    """Return a discrete network as the text of a ``.net`` file; levels are converted to text."""
+    ids = identifiers(network.dag.nodes, "n")
+    lines = ["net", "{", "}", ""]
+    for node in network.dag.nodes:
+        texts = " ".join(_quoted(text) for text in level_texts(node, network.levels[node]))
+        lines += [f"node {ids[node]}", "{", f"  states = ({texts});", f"  label = {_quoted(node)};"]
+        if ids[node] != node:
+            lines.append(f"  {_NAME} = {_quoted(node)};")
+        lines += ["}", ""]
+    for node in network.dag.nodes:
+        above = network.dag.parents(node)
+        given = f" | {' '.join(ids[p] for p in above)}" if above else ""
+        sizes = [len(network.levels[p]) for p in above]
+        cells = [" ".join(map(repr, row)) for row in rows_of(network, node)]
+        lines += [f"potential ({ids[node]}{given})", "{", "  data = " + _nested(cells, sizes) + ";"]
+        lines += ["}", ""]
+    return "\n".join(lines)
+
+
+def from_hugin(text: str, *, normalise: bool = False) -> DiscreteNetwork:
+    """Read a discrete network from the text of a ``.net`` file.
+
+    Parameters
+    ----------
+    text
+        The text. Decisions, utilities and continuous nodes are errors; attributes of layout are
+        ignored.
+    normalise
+        Scale each row of probabilities to sum to one.
+    """
+    levels, parents, numbers = {}, {}, {}
+    names: dict[str, str] = {}
+    potentials: list[tuple[str, list[str], Value]] = []
+    parser = _Parser(text)
+    if not parser.more():
+        parser.fail("it is empty")
+    while parser.more():
+        word = parser.word()
+        if word in ("net", "class"):
+            if parser.peek() != "{":
+                parser.word()
+            parser.attributes()
+        elif word in ("node", "discrete"):
+            if word == "discrete":
+                parser.expect("node")
+            node = parser.word()
+            if node in names:
+                parser.fail(f"node {node!r} is defined twice")
+            own = parser.attributes()
+            states = own.get("states")
+            if not isinstance(states, list):
+                raise FormatError(f"The node {node!r} of the .net text has no states.")
+            kept = own.get(_NAME, node)
+            names[node] = kept if isinstance(kept, str) else node
+            levels[names[node]] = [str(state) for state in states]
+        elif word == "potential":
+            node, above = parser.head()
+            potentials.append((node, above, parser.attributes().get("data", [])))
+        else:
+            parser.fail(f"{word!r} is not supported; expected net, node or potential")
+    for node, above, data in potentials:
+        name = names.get(node, node)
+        parents[name] = [names.get(p, p) for p in above]
+        numbers[name] = [_number(value) for value in _flat(data)]
+    return network_of(levels, parents, numbers, normalise=normalise)
+
+
+def read_hugin(path: str | PathLike[str], *, normalise: bool = False) -> DiscreteNetwork:
+    """Read a discrete network from a ``.net`` file; see `from_hugin`."""
+    return from_hugin(read_text(path), normalise=normalise)
+
+
+def write_hugin(network: DiscreteNetwork, path: str | PathLike[str]) -> None:
+    """Write a discrete network to a ``.net`` file."""
+    write_text(to_hugin(network), path)
+
+
+def _nested(cells: list[str], sizes: list[int]) -> str:
+    """Return rows in as many pairs of parentheses as there are parents, first parent outside."""
+    parts = [f"({cell})" for cell in cells]
+    for size in reversed(sizes):
+        parts = [f"({' '.join(parts[i : i + size])})" for i in range(0, len(parts), size)]
+    return parts[0]
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def _flat(value: Value) -> list[str]:
+    found: list[str] = []
+    stack = [value]
+    while stack:
+        top = stack.pop()
+        if isinstance(top, str):
+            found.append(top)
+        else:
+            stack.extend(reversed(top))
+    return found
+
+
+def _number(word: str) -> float:
+    try:
+        return float(word)
+    except ValueError:
+        raise FormatError(f"{word!r} in a table of the .net text is not a number.") from None
+
+
+@final
+class _Parser:
+    """A parser in one pass over the tokens."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._tokens = [m for m in _TOKEN.finditer(text) if not m.group().startswith("%")]
+        self._at = 0
+
+    def more(self) -> bool:
+        return self._at < len(self._tokens)
+
+    def peek(self) -> str:
+        return self._tokens[self._at].group() if self.more() else ""
+
+    def word(self) -> str:
+        if not self.more():
+            self.fail("the text ends too early")
+        self._at += 1
+        return self._tokens[self._at - 1].group()
+
+    def expect(self, token: str) -> None:
+        found = self.word()
+        if found != token:
+            self.fail(f"expected {token!r}, found {found!r}")
+
+    def fail(self, message: str) -> NoReturn:
+        place = self._tokens[max(self._at - 1, 0)].start() if self._tokens else 0
+        line = self._text.count("\n", 0, place) + 1
+        raise FormatError(f"Line {line} of the .net text: {message}.")
+
+    def head(self) -> tuple[str, list[str]]:
+        """Read the node and the parents of a potential."""
+        self.expect("(")
+        node, above = self.word(), list[str]()
+        token = self.word()
+        if token == "|":
+            while (token := self.word()) != ")":
+                above.append(token)
+        elif token != ")":
+            self.fail(f"expected '|' or ')', found {token!r}: one node per potential is supported")
+        return node, above
+
+    def attributes(self) -> dict[str, Value]:
+        """Read what is between braces."""
+        self.expect("{")
+        found: dict[str, Value] = {}
+        while (key := self.word()) != "}":
+            self.expect("=")
+            found[key] = self._value()
+            self.expect(";")
+        return found
+
+    def _value(self) -> Value:
+        token = self.word()
+        if token != "(":
+            return _unquoted(token)
+        outer: list[list[Value]] = [[]]
+        while True:
+            token = self.word()
+            if token == "(":
+                outer.append([])
+            elif token == ")":
+                inner = outer.pop()
+                if not outer:
+                    return inner
+                outer[-1].append(inner)
+            else:
+                outer[-1].append(_unquoted(token))
+
+
+def _unquoted(token: str) -> str:
+    if len(token) > 1 and token.startswith('"'):
+        return re.sub(r"\\(.)", r"\1", token[1:-1], flags=re.DOTALL)
+    return token
