@@ -1,6 +1,7 @@
 """Are edges with a probability of 0.3 there three times out of ten?
 
-    python benchmarks/posterior/calibration.py 50
+    python benchmarks/posterior/calibration.py --truths 50 --figure docs/_static/calibration.svg \\
+        --results benchmarks/results/posterior-calibration.jsonl
 
 Each truth is a random graph with random parameters; the posterior of its edges given some rows is
 compared with the edges. "prior" draws graph, coefficients, variances and means from the prior of
@@ -10,8 +11,11 @@ that is uniform, or has heavy tails, or effects that are curved.
 
 from __future__ import annotations
 
-import sys
+import argparse
+import json
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,12 +47,12 @@ def simulate(
     rng: np.random.Generator,
     noise: Callable[[np.random.Generator, int], Array],
     curve: Callable[[Array], Array],
-) -> Array:
-    """Rows of a network whose parameters are drawn from the prior of BGe."""
+) -> tuple[Array, Array]:
+    """Rows of a network with parameters from the prior of BGe, and its coefficients."""
     d = len(dag.nodes)
     alpha_w = d + 2.0
     scale = ALPHA_MU * (alpha_w - d - 1.0) / (ALPHA_MU + 1.0)
-    x = np.zeros((rows, d))
+    x, weights = np.zeros((rows, d)), np.zeros((d, d))
     mean = np.zeros(d)
     families = dag.parent_indices()
     for node in dag.topological_order():
@@ -57,11 +61,12 @@ def simulate(
         # As in LinearEffects, with the prior in place of the posterior.
         variance = 0.5 * scale / rng.gamma(0.5 * (alpha_w - d + len(parents) + 1))
         coefficients = np.sqrt(variance / scale) * rng.standard_normal(len(parents))
+        weights[parents, v] = coefficients
         deviation = np.sqrt(variance)
         mean[v] = mean[parents] @ coefficients + deviation / np.sqrt(ALPHA_MU) * rng.normal()
         centred = curve(x[:, parents] - mean[parents]) @ coefficients
         x[:, v] = mean[v] + centred + deviation * noise(rng, rows)
-    return x
+    return x, weights
 
 
 def pairs(
@@ -79,7 +84,7 @@ def pairs(
     off = ~np.eye(d, dtype=bool)
     probabilities, present = [], []
     for dag in graphs(d, truths, seed):
-        x = simulate(dag, rows, rng, noise, curve)
+        x, _ = simulate(dag, rows, rng, noise, curve)
         table = {name: x[:, i] for i, name in enumerate(dag.nodes)}
         sampler = ist.ExactPosterior()
         posterior = ist.sample(table, score=score, sampler=sampler, draws=1, chains=1)
@@ -89,23 +94,63 @@ def pairs(
 
 
 MODELS: dict[str, dict[str, Callable[..., Array]]] = {
-    "prior": {},
+    "as the model says": {},
     "uniform noise": {"noise": lambda rng, n: rng.uniform(-np.sqrt(3), np.sqrt(3), n)},
     "heavy tails": {"noise": lambda rng, n: rng.standard_t(3, n) / np.sqrt(3)},
     "curved effects": {"curve": lambda z: np.sin(2.0 * z)},
 }
 
 
+def bins(p: Array, y: Array) -> dict[str, list[Any]]:
+    """Number of edges, their mean probability and the share that is there, by tenths."""
+    place = np.minimum((p * 10).astype(int), 9)
+    inside = [place == k for k in range(10)]
+    return {
+        "edges": [int(at.sum()) for at in inside],
+        "probability": [float(p[at].mean()) if at.any() else None for at in inside],
+        "share": [float(y[at].mean()) if at.any() else None for at in inside],
+    }
+
+
+def draw(records: list[dict[str, Any]], path: Path) -> None:
+    """Draw the reliability diagram: one line per model, on data of 500 rows."""
+    import matplotlib as mpl
+
+    mpl.use("svg")
+    mpl.rcParams.update({"svg.hashsalt": "calibration", "svg.fonttype": "none"})
+    from matplotlib import pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(4.5, 4.5), layout="constrained")
+    axes.plot([0, 1], [0, 1], color="0.6", linestyle="--", linewidth=1)
+    for record in records:
+        if record["rows"] == 500:
+            axes.plot(record["probability"], record["share"], marker=".", label=record["model"])
+    axes.set(xlabel="probability of an edge", ylabel="share of these edges that are there")
+    axes.legend(frameon=False)
+    figure.savefig(path, metadata={"Date": None})
+
+
 def main() -> None:
-    truths = int(sys.argv[1]) if len(sys.argv) > 1 else 50
-    heads = [f"{k / 10:.1f}-{(k + 1) / 10:.1f}" for k in range(10)]
-    print("model            rows  " + "  ".join(heads))
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--truths", type=int, default=50)
+    parser.add_argument("--results", type=Path)
+    parser.add_argument("--figure", type=Path)
+    given = parser.parse_args()
+    records: list[dict[str, Any]] = []
+    print(
+        "model            rows  " + "  ".join(f"{k / 10:.1f}-{(k + 1) / 10:.1f}" for k in range(10))
+    )
     for name, options in MODELS.items():
         for rows in (50, 500):
-            p, y = pairs(8, rows, truths, **options)  # type: ignore[arg-type]
-            place = np.minimum((p * 10).astype(int), 9)
-            shares = [y[place == k].mean() if (place == k).any() else np.nan for k in range(10)]
-            print(f"{name:15s} {rows:5d}  " + "  ".join(f"{s:7.2f}" for s in shares))
+            p, y = pairs(8, rows, given.truths, **options)  # type: ignore[arg-type]
+            records.append({"model": name, "rows": rows, "truths": given.truths, **bins(p, y)})
+            shares = ["-" if s is None else f"{s:.2f}" for s in records[-1]["share"]]
+            print(f"{name:17s} {rows:5d}  " + "  ".join(f"{share:>7s}" for share in shares))
+    if given.results is not None:
+        lines = (json.dumps(record) + "\n" for record in records)
+        given.results.write_text("".join(lines), encoding="utf-8")
+    if given.figure is not None:
+        draw(records, given.figure)
 
 
 if __name__ == "__main__":
