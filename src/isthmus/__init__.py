@@ -70,6 +70,7 @@ from isthmus.sources import (
     OwnLevel,
     Series,
     TimeUnit,
+    TwoParty,
     WithFeatures,
 )
 from isthmus.statistics import Basis, Chebyshev, Counts, Expansion, Kind, Moments, Plan, Schema
@@ -139,6 +140,7 @@ __all__ = [
     "StructureMCMC",
     "SubsetDP",
     "TimeUnit",
+    "TwoParty",
     "WithFeatures",
     "bootstrap",
     "cross_validate",

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.processes.companies import Companies
 from tests.processes.hospitals import Hospitals
 
 
@@ -25,6 +26,20 @@ def hospitals(folder: Path) -> Iterator[Callable[..., Hospitals]]:
 
     def make(*sizes: int, **options: Any) -> Hospitals:
         made.append(Hospitals(folder, sizes, **options))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.close()
+
+
+@pytest.fixture
+def companies(folder: Path) -> Iterator[Callable[..., Companies]]:
+    """Makes a study of two companies."""
+    made: list[Companies] = []
+
+    def make(**options: Any) -> Companies:
+        made.append(Companies(folder, **options))
         return made[-1]
 
     yield make

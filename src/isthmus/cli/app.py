@@ -13,11 +13,11 @@ from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from typing import Any
 
-from isthmus.cli import coordinator, learn, site
+from isthmus.cli import coordinator, learn, party, site
 from isthmus.cli.exit_codes import ExitCode, code_of
 from isthmus.errors import IsthmusError, IsthmusWarning
 
-COMMANDS: tuple[Callable[[Any], None], ...] = (learn.add, site.add, coordinator.add)
+COMMANDS: tuple[Callable[[Any], None], ...] = (learn.add, site.add, coordinator.add, party.add)
 """Functions that add a subcommand, and set ``run``: a function from options to an exit code."""
 
 

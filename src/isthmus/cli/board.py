@@ -43,6 +43,7 @@ class Board:
         self._path = path
         self._run = RunState.GATHERING
         self._why = ""
+        self._reason = ""
         self._sites = dict.fromkeys(sites, SiteState.AWAITED)
         self._answers = dict.fromkeys(sites, 0)
         self._step = (0, 0)
@@ -98,9 +99,9 @@ class Board:
         self._step = (number, most)
         self._show(f"step {number} of at most {most}")
 
-    def end(self, run: RunState, why: str) -> None:
-        """Show and save how the run ended."""
-        self._run, self._why = run, why
+    def end(self, run: RunState, why: str, reason: str = "") -> None:
+        """Show and save how the run ended: a sentence, and a short name for programs."""
+        self._run, self._why, self._reason = run, why, reason
         self._show(run.value)
 
     def _show(self, line: str | None) -> None:
@@ -127,6 +128,7 @@ class Board:
         plain = {
             "state": self._run.value,
             "why": self._why,
+            "reason": self._reason,
             "step": self._step[0],
             "time": datetime.now(UTC).isoformat(timespec="seconds"),
             "sites": {name: state.value for name, state in self._sites.items()},

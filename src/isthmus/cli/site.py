@@ -53,8 +53,8 @@ def add(commands: Any) -> None:
     accepted.add_argument(
         "succession", type=Path, metavar="FILE", help="the peer's succession.toml"
     )
-    action("policy", "draft the policy of the site, or check a study against it", _policy)
-    action("sign", "countersign a study", _sign)
+    action("policy", "draft the policy of the site, or check a study against it", draft_policy)
+    action("sign", "countersign a study", sign)
     dry = action("dry-run", "print what would leave the site; opens no connection", _dry_run)
     join = action("join", "answer the coordinator until stopped", _join)
     for each in (dry, join):
@@ -77,7 +77,7 @@ def add(commands: Any) -> None:
         action="store_true",
         help="serve only the socket in HOME, without starting Flower",
     )
-    ledger = action("ledger", "verify the ledger and print it", _ledger, study=False)
+    ledger = action("ledger", "verify the ledger and print it", show_ledger, study=False)
     ledger.add_argument(
         "--head", metavar="HASH", help="hash of an entry that the ledger must contain"
     )
@@ -108,7 +108,8 @@ def _new(options: argparse.Namespace) -> ExitCode:
     return ExitCode.DONE
 
 
-def _policy(options: argparse.Namespace) -> ExitCode:
+def draft_policy(options: argparse.Namespace) -> ExitCode:
+    """Draft a policy, or check a study against it."""
     from isthmus.parties.agreement.cards import Folder
     from isthmus.parties.agreement.policy import Policy
 
@@ -140,7 +141,8 @@ def _policy(options: argparse.Namespace) -> ExitCode:
     return ExitCode.DONE
 
 
-def _sign(options: argparse.Namespace) -> ExitCode:
+def sign(options: argparse.Namespace) -> ExitCode:
+    """Countersign a study."""
     from isthmus.parties.agreement.cards import Folder
     from isthmus.parties.agreement.policy import Policy
     from isthmus.parties.agreement.signatures import AUTHOR
@@ -304,7 +306,8 @@ def _join(options: argparse.Namespace) -> ExitCode:
     return ExitCode.DONE
 
 
-def _ledger(options: argparse.Namespace) -> ExitCode:
+def show_ledger(options: argparse.Namespace) -> ExitCode:
+    """Verify and print the ledger."""
     from isthmus.parties.records.ledger import readable, summary, verify
 
     path = options.home / "ledger.jsonl"

@@ -6,6 +6,7 @@ import warnings
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from itertools import islice
+from math import isnan
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, final
@@ -65,7 +66,7 @@ class Solution:
         The learned graph. If ``equivalent`` is true it is one member of its equivalence class: the
         data cannot tell it from the others, and only the directions in ``cpdag`` are learned.
     score
-        Value of the objective.
+        Value of the objective; not a number if it was computed in secret and nobody knows it.
     status
         How the search ended.
     disclosure
@@ -250,8 +251,9 @@ class Solution:
     def __str__(self) -> str:
         edges = _counted(len(self.dag.edges), "edge")
         variables = _counted(len(self.dag.nodes), "variable")
+        score = "score unknown" if isnan(self.score) else f"score {self.score:.6g} ({self.sense})"
         lines = [
-            f"{edges}, {variables}, score {self.score:.6g} ({self.sense})",
+            f"{edges}, {variables}, {score}",
             self.choice,
             str(self.status),
         ]

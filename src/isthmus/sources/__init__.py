@@ -18,6 +18,7 @@ from isthmus.sources.tables.missing import (
 from isthmus.sources.tables.precomputed import Precomputed
 from isthmus.sources.tables.series import Series
 from isthmus.sources.tables.with_features import WithFeatures
+from isthmus.sources.vertical.two_party import TwoParty
 
 __all__ = [
     "DropRows",
@@ -32,6 +33,7 @@ __all__ = [
     "Series",
     "Source",
     "TimeUnit",
+    "TwoParty",
     "WithFeatures",
     "as_source",
     "reading_of",

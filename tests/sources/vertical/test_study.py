@@ -105,14 +105,15 @@ def test_requests() -> None:
     assert PrivateK2(request.names[::-1]).violations(study) == [
         "the variables are not in the order of the study"
     ]
-    assert "needs continuous variables" in CrossMoments.of(study).violations(study)[0]
+    assert "all continuous" in CrossMoments.of(study).violations(study)[0]
     numbers = Companies(
         schema=Schema.continuous(LEVELS),
         bounds=dict.fromkeys(LEVELS, (0.0, 1.0)),
         requests=[CrossMoments.name],
     ).study
     assert CrossMoments.of(numbers).violations(numbers) == []
-    assert "needs discrete" in StructureOnly.of(numbers).violations(numbers)[0]
+    assert StructureOnly.of(numbers).violations(numbers) == []
+    assert "all discrete" in PrivateK2.of(numbers).violations(numbers)[0]
 
 
 def test_a_federation_and_two_parties_do_not_mix() -> None:

@@ -70,8 +70,8 @@ class FileSlot(Slot):
         value = data[CHECKSUM:]
         if data[:CHECKSUM] != _checksum(value):
             raise LedgerError(
-                f"The file {self._path} was changed. Without it this site cannot continue its "
-                "one-message rounds: restore the file, or start a new study."
+                f"The file {self._path} was changed. Without it this site cannot continue the "
+                "study: restore the file, or start a new study."
             )
         return value
 

@@ -37,7 +37,7 @@ class Sent:
     numbers
         How many numbers it has.
     size
-        Size of the message in bytes.
+        Size of the message in bytes; ``None`` if it is not known beforehand.
     form
         How the numbers are protected.
     fingerprint
@@ -47,7 +47,7 @@ class Sent:
     """
 
     numbers: int
-    size: int
+    size: int | None
     form: str
     fingerprint: str
     trace: str = ""
@@ -152,12 +152,10 @@ class LedgerWriter:
         if description is not None:
             details |= {"what": description, "asked": digest(description.encode()).hex()}
         if sent is not None:
-            details |= {
-                "numbers": sent.numbers,
-                "bytes": sent.size,
-                "form": sent.form,
-                "data": sent.fingerprint,
-            }
+            details["numbers"] = sent.numbers
+            if sent.size is not None:
+                details["bytes"] = sent.size
+            details |= {"form": sent.form, "data": sent.fingerprint}
             if sent.trace:
                 details["trace"] = sent.trace
         if sent is not None or parties is not None:

@@ -32,6 +32,7 @@ def read_table(
     *,
     drop: Sequence[str] = (),
     missing: Sequence[str] = MISSING_WORDS,
+    text: Sequence[str] = (),
 ) -> Any:
     """Read a CSV, TSV or Parquet file with whichever table library is installed.
 
@@ -45,6 +46,9 @@ def read_table(
         Columns to leave out.
     missing
         Cells of text files that are read as missing.
+    text
+        Columns of a CSV or TSV file that are text even if they look like numbers, such as
+        identifiers with leading zeros.
 
     Returns
     -------
@@ -70,7 +74,7 @@ def read_table(
             if ending == ".parquet":
                 table: Any = nw.read_parquet(str(path), backend=library)
             else:
-                table = nw.from_native(_read_text(path, library, ending, list(missing)))
+                table = nw.from_native(_read_text(path, library, ending, list(missing), text))
     except SchemaError:
         raise
     except Exception as error:
@@ -82,7 +86,9 @@ def read_table(
     return table.drop(drop).to_native()
 
 
-def _read_text(path: Path, library: str, ending: str, missing: list[str]) -> Any:
+def _read_text(
+    path: Path, library: str, ending: str, missing: list[str], text: Sequence[str]
+) -> Any:
     with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
         lines = list(islice(file, _SAMPLE))
     separator = "\t" if ending == ".tsv" else _separator(lines)
@@ -99,21 +105,31 @@ def _read_text(path: Path, library: str, ending: str, missing: list[str]) -> Any
             decimal_comma=comma,
             null_values=missing,
             infer_schema_length=None,
+            schema_overrides=dict.fromkeys(text, pl.String),
         )
     decimal = "," if comma else "."
     if library == "pandas":
         import pandas as pd
 
         return pd.read_csv(
-            path, sep=separator, decimal=decimal, na_values=missing, keep_default_na=False
+            path,
+            sep=separator,
+            decimal=decimal,
+            na_values=missing,
+            keep_default_na=False,
+            dtype=dict.fromkeys(text, str),
         )
+    import pyarrow as pa
     from pyarrow import csv as arrow
 
     return arrow.read_csv(
         path,
         parse_options=arrow.ParseOptions(delimiter=separator),
         convert_options=arrow.ConvertOptions(
-            null_values=missing, strings_can_be_null=True, decimal_point=decimal
+            null_values=missing,
+            strings_can_be_null=True,
+            decimal_point=decimal,
+            column_types=dict.fromkeys(text, pa.string()),
         ),
     )
 

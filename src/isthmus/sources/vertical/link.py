@@ -11,7 +11,12 @@ from isthmus.errors import AbortedError, MissingExtraError
 if TYPE_CHECKING:
     from spu.libspu.link import Context
 
-CONNECT_SECONDS = 30
+TRIES = 3
+RETRIES = 2
+"""How often a message is sent again that was not confirmed."""
+
+ANSWER = 10.0
+"""Seconds for the other engine to confirm a message, and so for each try to connect."""
 
 
 @final
@@ -62,9 +67,10 @@ def connect(options: LinkOptions) -> Context:
     for i, address in enumerate(options.addresses):
         description.add_party(f"party {i}", address)
     description.recv_timeout_ms = int(1000 * options.patience)
-    description.http_timeout_ms = int(1000 * options.patience)
+    description.http_timeout_ms = int(1000 * ANSWER)
     description.connect_retry_interval_ms = 1000
-    description.connect_retry_times = CONNECT_SECONDS
+    description.connect_retry_times = TRIES
+    description.retry_opts.max_retry = RETRIES
     description.enable_ssl = True
     for side in (description.client_ssl_opts, description.server_ssl_opts):
         _pin(side, options)
@@ -73,9 +79,8 @@ def connect(options: LinkOptions) -> Context:
     except RuntimeError as error:
         other = options.addresses[1 - options.rank]
         raise AbortedError(
-            f"The engine of the other party does not answer at {other} within "
-            f"{CONNECT_SECONDS} seconds, or its certificate is not the one that the study "
-            "names. Check address, firewall and certificate.",
+            f"The engine of the other party does not answer at {other}, or its certificate is "
+            "not the one that the study names. Check address, firewall and certificate.",
             reason="no engine",
         ) from error
 

@@ -19,7 +19,7 @@ FEWEST_PEOPLE = 2
 
 ALIGNING = Event("aligning", opens_round=True, sends_statistic=True)
 ALIGNED = Event("aligned", reveals_result=True)
-SHARING = Event("sharing", sends_statistic=True)
+SHARING = Event("sharing")
 REVEALING = Event("revealing", reveals_result=True)
 ENDED = Event("ended")
 

@@ -20,7 +20,8 @@ class TwoPartyRequest(Request):
     names: tuple[str, ...]
 
     protocol: ClassVar[str] = NAME
-    kind: ClassVar[Kind]
+    kinds: ClassVar[tuple[Kind, ...]]
+    """Of which kinds the variables may be; all of them are of the same kind."""
 
     @classmethod
     def of(cls, study: Study) -> Self:
@@ -35,11 +36,10 @@ class TwoPartyRequest(Request):
         broken = []
         if self.names != two_parties(study.protocol).order:
             broken.append("the variables are not in the order of the study")
-        others = [n for n in study.schema.names if study.schema[n].kind is not self.kind]
-        if others:
-            broken.append(
-                f"{self.name} needs {self.kind.value} variables; {others[:10]} are of another kind"
-            )
+        found = {v.kind for v in study.schema.variables}
+        if len(found) != 1 or not found.issubset(self.kinds):
+            allowed = " or all ".join(kind.value for kind in self.kinds)
+            broken.append(f"{self.name} needs variables that are all {allowed}")
         return broken
 
     @classmethod
@@ -61,7 +61,7 @@ class PrivateK2(TwoPartyRequest):
     """Greedy search for the parents of each variable (Wright and Yang 2004)."""
 
     name: ClassVar[str] = "private k2"
-    kind: ClassVar[Kind] = Kind.DISCRETE
+    kinds: ClassVar[tuple[Kind, ...]] = (Kind.DISCRETE,)
 
     def __str__(self) -> str:
         return (
@@ -74,10 +74,13 @@ class PrivateK2(TwoPartyRequest):
 @register_request
 @dataclass(frozen=True)
 class StructureOnly(TwoPartyRequest):
-    """The best parents of each variable among all allowed sets."""
+    """The best parents of each variable among all allowed sets.
+
+    Discrete variables are scored as the study says, continuous ones by the Gaussian BIC.
+    """
 
     name: ClassVar[str] = "structure only"
-    kind: ClassVar[Kind] = Kind.DISCRETE
+    kinds: ClassVar[tuple[Kind, ...]] = (Kind.DISCRETE, Kind.CONTINUOUS)
 
     def __str__(self) -> str:
         return (
@@ -93,7 +96,7 @@ class CrossMoments(TwoPartyRequest):
     """Number of rows, means and covariances over the columns of both parties."""
 
     name: ClassVar[str] = "cross moments"
-    kind: ClassVar[Kind] = Kind.CONTINUOUS
+    kinds: ClassVar[tuple[Kind, ...]] = (Kind.CONTINUOUS,)
     caution: ClassVar[str] = (
         "cross moments reveal the means and all products of the columns of both parties, "
         "including those of one party alone"

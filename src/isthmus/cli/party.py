@@ -1,0 +1,299 @@
+"""`isthmus party`: two parties with different columns learn a network, without anyone else."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from isthmus.cli.actions import add_action
+from isthmus.cli.board import Board, RunState
+from isthmus.cli.exit_codes import ExitCode
+from isthmus.cli.keys import load_identity, new_passphrase, pin, say
+from isthmus.cli.learn import writer
+from isthmus.cli.site import NAME, described, draft_policy, show_ledger, sign
+from isthmus.errors import AbortedError, FormatError, IsthmusError, MismatchError
+from isthmus.sources.tables.read_table import read_table
+
+PORT = 9300
+RUNS = 3
+
+
+def add(commands: Any) -> None:
+    """Describe the command."""
+    command: argparse.ArgumentParser = commands.add_parser(
+        "party",
+        help="learn with another party that holds other columns of the same people",
+        description="What each of two parties does. HOME is the party's private folder: it holds "
+        "private keys and the ledger. STUDY is the folder that both parties share.",
+    )
+    actions = command.add_subparsers(title="actions", metavar="ACTION", required=True)
+    action = partial(add_action, actions, "party")
+    new = action("new", "create keys, a certificate and a card", _new, study=False)
+    new.add_argument("--name", required=True, help="name of the party in studies")
+    new.add_argument("--organisation", required=True, help="legal entity that operates the party")
+    new.add_argument(
+        "--address",
+        required=True,
+        metavar="HOST:PORT",
+        help="where the other party reaches this one; the next port must be free as well",
+    )
+    new.add_argument(
+        "--passphrase", action="store_true", help="protect the private key by a passphrase"
+    )
+    pinned = action("pin", "add parties to the peers of the policy", pin, study=False)
+    pinned.add_argument("card", nargs="+", type=Path, metavar="CARD", help="card of a party")
+    _draft_options(action("draft", "write a study and sign it as its author", _draft))
+    action("policy", "draft the policy of the party, or check a study against it", draft_policy)
+    action("sign", "sign a study", sign)
+    dry = action("dry-run", "check the table and print what would leave; no connection", _dry_run)
+    run = action("run", "learn together with the other party, which runs the same command", _run)
+    for each in (dry, run):
+        each.add_argument(
+            "--data", type=Path, required=True, metavar="FILE", help="table of the party"
+        )
+    _run_options(run)
+    action("status", "print the state of a run", _status)
+    ledger = action("ledger", "verify the ledger and print it", show_ledger, study=False)
+    ledger.add_argument(
+        "--head", metavar="HASH", help="hash of an entry that the ledger must contain"
+    )
+
+
+def _draft_options(draft: argparse.ArgumentParser) -> None:
+    draft.add_argument("--title", required=True, help="title of the study")
+    draft.add_argument("--purpose", required=True, help="purpose of the study")
+    draft.add_argument(
+        "--party",
+        action="append",
+        nargs=2,
+        type=Path,
+        required=True,
+        metavar=("CARD", "VARIABLES"),
+        help="card of a party, and a TOML file with the [[variables]] that it holds; twice",
+    )
+    draft.add_argument("--identifier", required=True, help="column that identifies a person")
+    draft.add_argument(
+        "--identifier-kind",
+        default="text",
+        choices=["text", "integer"],
+        help="how identifiers are written; by default text",
+    )
+    draft.add_argument(
+        "--request",
+        default="private k2",
+        choices=["private k2", "structure only", "cross moments"],
+        help="what is computed; by default private k2",
+    )
+    draft.add_argument(
+        "--order",
+        nargs="+",
+        metavar="VARIABLE",
+        help="order of the variables: only earlier ones can be parents; by default as listed",
+    )
+    draft.add_argument("--parents", type=int, default=2, help="maximum number of parents")
+    draft.add_argument("--score", default="K2", choices=["K2", "BDeu", "BIC"], help="score")
+    draft.add_argument("--ess", type=float, default=1.0, help="equivalent sample size of BDeu")
+    draft.add_argument(
+        "--minimum-cohort", type=int, default=50, help="smallest number of common people"
+    )
+    draft.add_argument("--runs", type=int, default=RUNS, help="maximum number of runs")
+
+
+def _run_options(run: argparse.ArgumentParser) -> None:
+    run.add_argument(
+        "-o",
+        "--output",
+        action="append",
+        default=[],
+        type=Path,
+        metavar="FILE",
+        help="output file, as for isthmus learn; may be repeated",
+    )
+    run.add_argument(
+        "--listen", metavar="HOST:PORT", help="address to listen on, if not the card's"
+    )
+    run.add_argument("--connect", metavar="HOST:PORT", help="address of the other party")
+    run.add_argument(
+        "--gather",
+        type=float,
+        default=3600.0,
+        metavar="SECONDS",
+        help="waiting time for the other party to start; by default an hour",
+    )
+    run.add_argument(
+        "--patience",
+        type=float,
+        default=50.0,
+        metavar="SECONDS",
+        help="waiting time for one message of the other engine; by default 50 seconds",
+    )
+
+
+def _new(options: argparse.Namespace) -> ExitCode:
+    from isthmus.parties.agreement.cards import Card
+    from isthmus.parties.agreement.roster import Member
+    from isthmus.parties.certificates import fingerprint, own_certificate, write_private
+    from isthmus.parties.identity import Identity, key_fingerprint
+    from isthmus.sources.vertical.two_party import address_of
+
+    if not NAME.fullmatch(options.name):
+        raise FormatError(
+            f"{options.name!r} cannot be the name of a party. Use letters, digits, '-', '_' and "
+            "'.'."
+        )
+    address_of(options.address)
+    home: Path = options.home
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    identity = Identity.generate()
+    identity.save(home / "identity.pem", new_passphrase() if options.passphrase else None)
+    certificate, key = own_certificate(options.name)
+    (home / "certificate.crt").write_bytes(certificate)
+    write_private(home / "certificate.pem", key)
+    member = Member(options.name, options.organisation, identity.public)
+    card = Card(member, certificate=certificate.decode(), address=options.address)
+    card.write(home / "card.toml")
+    say(f"Created the party {options.name!r} in {home}. Its private keys never leave this folder.")
+    say(f"Fingerprint: {key_fingerprint(identity.public)}")
+    say(f"Certificate: {fingerprint(certificate)}")
+    say(f"Exchange {home / 'card.toml'} with the other party; confirm both by another channel.")
+    return ExitCode.DONE
+
+
+def _draft(options: argparse.Namespace) -> ExitCode:
+    from isthmus.parties.agreement.cards import Card, Folder
+    from isthmus.parties.agreement.study import Study
+    from isthmus.parties.agreement.variables import read_variables
+    from isthmus.parties.certificates import fingerprint
+    from isthmus.parties.requests import registered_request
+    from isthmus.sources.vertical.protocol import Holding, IdentifierKind, TwoParties
+    from isthmus.sources.vertical.requests import TwoPartyRequest
+    from isthmus.statistics import Schema
+
+    cards = [Card.read(path) for path, _ in options.party]
+    held = [read_variables(path) for _, path in options.party]
+    schema = Schema(tuple(v for each, _ in held for v in each.variables))
+    author = load_identity(options.home / "identity.pem")
+    study = Study.draft(
+        options.title,
+        purpose=options.purpose,
+        author=author.public,
+        members=[card.member for card in cards],
+        schema=schema,
+        bounds={name: bounds for _, each in held for name, bounds in each.items()},
+        protocol=TwoParties(
+            tuple(
+                Holding(card.member.name, fingerprint(card.certificate), each.names)
+                for card, (each, _) in zip(cards, held, strict=True)
+            ),
+            options.identifier,
+            tuple(options.order or schema.names),
+            IdentifierKind(options.identifier_kind),
+            minimum_cohort=options.minimum_cohort,
+            max_parents=options.parents,
+            score=options.score,
+            ess=options.ess,
+        ),
+        requests=[options.request],
+        rounds=options.runs,
+    )
+    kind = registered_request(options.request)
+    assert issubclass(kind, TwoPartyRequest)
+    broken = kind.of(study).violations(study)
+    if broken:
+        raise MismatchError("; ".join(broken) + ".")
+    folder = Folder(options.study)
+    folder.write(study, cards)
+    folder.sign(study.sign(author))
+    say(described(study))
+    say(f"Send the folder {options.study} to the other party. Both read study.toml and sign it.")
+    return ExitCode.DONE
+
+
+def _source(options: argparse.Namespace, **more: Any) -> Any:
+    from isthmus.parties.agreement.cards import Folder
+    from isthmus.sources.vertical.protocol import IdentifierKind, two_parties
+    from isthmus.sources.vertical.two_party import TwoParty
+
+    terms = two_parties(Folder(options.study).study().protocol)
+    text = [terms.identifier] if terms.identifier_kind is IdentifierKind.TEXT else []
+    table = read_table(options.data, text=text)
+    identity = load_identity(options.home / "identity.pem")
+    return TwoParty(options.home, options.study, table, identity=identity, **more)
+
+
+def _dry_run(options: argparse.Namespace) -> ExitCode:
+    say(_source(options).preview())
+    return ExitCode.DONE
+
+
+def _run(options: argparse.Namespace) -> ExitCode:
+    from isthmus.parties.agreement.cards import Folder
+    from isthmus.sources.vertical.two_party import state_folder
+
+    for path in options.output:
+        writer(path)
+    study = Folder(options.study).study()
+    state = state_folder(options.home, study)
+    state.mkdir(mode=0o700, parents=True, exist_ok=True)
+    say(described(study))
+    with Board(state / "status.json", []) as board:
+        signal.signal(signal.SIGTERM, _interrupted)
+        try:
+            solution = _learned(options, board)
+        except AbortedError as error:
+            paused = bool(error.silent)
+            board.end(RunState.PAUSED if paused else RunState.ABORTED, str(error), error.reason)
+            if not paused:
+                raise
+            say(f"PAUSED ({error.reason}): {error}")
+            return ExitCode.PAUSED
+        except KeyboardInterrupt:
+            board.end(RunState.INTERRUPTED, "run the same command again to resume")
+            raise
+        except (IsthmusError, OSError) as error:
+            board.end(RunState.FAILED, str(error))
+            raise
+        board.end(RunState.DONE, "")
+    say(f"DONE: {solution}")
+    for a, b in solution.dag.edges:
+        say(f"{a} → {b}")
+    say(f"What the parties learned:\n{solution.disclosure}")
+    for path in options.output:
+        writer(path)(solution, path)
+        say(f"Wrote {path}")
+    return ExitCode.DONE
+
+
+def _learned(options: argparse.Namespace, board: Board) -> Any:
+    from isthmus.compose.learn import learn
+    from isthmus.sources.vertical.requests import CrossMoments
+
+    source = _source(
+        options,
+        listen=options.listen,
+        connect=options.connect,
+        gather=options.gather,
+        patience=options.patience,
+        watch=board.say,
+    )
+    if source.study.requests == {CrossMoments.name}:
+        return learn(source, progress=False)
+    return source.learn()
+
+
+def _interrupted(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def _status(options: argparse.Namespace) -> ExitCode:
+    from isthmus.parties.agreement.cards import Folder
+    from isthmus.sources.vertical.two_party import state_folder
+
+    path = state_folder(options.home, Folder(options.study).study()) / "status.json"
+    known = path.exists()
+    say(json.dumps(json.loads(path.read_text()), indent=1) if known else "Never run here.")
+    return ExitCode.DONE

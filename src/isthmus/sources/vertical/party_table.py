@@ -1,0 +1,98 @@
+"""The table of one party: identifiers, and the columns that the study says it holds."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isthmus.errors import DataError, SchemaError
+from isthmus.parties.agreement.study import Study
+from isthmus.parties.identity import Identity
+from isthmus.sources.tables.frame import Frame
+from isthmus.sources.tables.names import as_narwhals
+from isthmus.sources.vertical.identifiers import canonical, hashed
+from isthmus.sources.vertical.protocol import two_parties
+from isthmus.statistics import Kind
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class PartyTable:
+    """The rows of one party, as the study reads them.
+
+    Attributes
+    ----------
+    hashes
+        A hash of each person's identifier.
+    names
+        The variables that the party holds.
+    columns
+        Their values, shape (rows, variables); levels as codes.
+    fingerprint
+        Identifies the table without revealing it: only this party has the key.
+    """
+
+    hashes: list[str] = field(repr=False)
+    names: tuple[str, ...]
+    columns: NDArray[np.float64] = field(repr=False)
+    fingerprint: str
+
+    @classmethod
+    def read(cls, data: object, study: Study, name: str, identity: Identity) -> PartyTable:
+        """Read a table in memory; errors name columns and rows, and never an identifier."""
+        terms = two_parties(study.protocol)
+        names = terms.holding(name).columns
+        identifiers = canonical(
+            _identifiers(data, terms.identifier), terms.identifier_kind, terms.identifier
+        )
+        columns = Frame(data, schema=study.schema.subset(names)).rows()
+        if len(columns) != len(identifiers):
+            raise SchemaError(
+                f"There are {len(identifiers)} identifiers and {len(columns)} rows of variables."
+            )
+        _require_bounds(columns, names, study)
+        hashes = hashed(identifiers, study.identity)
+        return cls(hashes, names, columns, _fingerprint(hashes, columns, study, identity))
+
+
+def _identifiers(data: object, column: str) -> list[Any]:
+    columns: Any = data if isinstance(data, Mapping) else as_narwhals(data)
+    held = list(columns) if isinstance(data, Mapping) else list(getattr(columns, "columns", ()))
+    if column not in held:
+        raise SchemaError(
+            f"The table lacks the identifier {column!r} that the study names. It has: {held[:20]}."
+        )
+    if isinstance(data, Mapping):
+        return list(columns[column])
+    values: list[Any] = columns.get_column(column).to_list()
+    return values
+
+
+def _require_bounds(columns: NDArray[np.float64], names: tuple[str, ...], study: Study) -> None:
+    for i, name in enumerate(names):
+        if study.schema[name].kind is not Kind.CONTINUOUS:
+            continue
+        low, high = study.bounds[name]
+        outside = ~((columns[:, i] >= low) & (columns[:, i] <= high))
+        if outside.any():
+            raise DataError(
+                f"{int(outside.sum())} values of {name!r} are outside of the bounds {low:g} to "
+                f"{high:g} that the study states. Correct the values, or draft another study."
+            )
+
+
+def _fingerprint(
+    hashes: list[str], columns: NDArray[np.float64], study: Study, identity: Identity
+) -> str:
+    key = identity.fingerprint_key(b"data of " + study.identity)
+    made = hmac.new(key.reveal(), digestmod=hashlib.sha256)
+    order = np.argsort(hashes)
+    made.update("".join(hashes[i] for i in order).encode())
+    made.update(np.ascontiguousarray(columns[order]).tobytes())
+    return made.hexdigest()

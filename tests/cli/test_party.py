@@ -1,0 +1,150 @@
+"""The commands of two parties that need no other party, and no engine."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from isthmus.cli import ExitCode, main
+from isthmus.parties import Study
+from isthmus.parties.agreement.cards import Card, Folder
+from isthmus.sources.vertical.protocol import two_parties
+
+CARDS = {"bank": "income", "shop": "visits"}
+TABLE = "person,income\n" + "".join(f"{i:04},{'low' if i % 3 else 'high'}\n" for i in range(60))
+
+
+def run(*arguments: object) -> int:
+    return main([str(a) for a in arguments])
+
+
+@pytest.fixture
+def drafted(tmp_path: Path) -> Callable[..., Path]:
+    """Makes a study of two parties and gives the folder that holds all."""
+
+    def make(*more: object, kind: str = 'kind = "discrete"\nlevels = ["low", "high"]') -> Path:
+        parties: list[object] = []
+        for i, (name, variable) in enumerate(CARDS.items()):
+            new = ("party", "new", tmp_path / name, "--name", name, "--organisation", name)
+            assert run(*new, "--address", f"127.0.0.1:{9300 + 10 * i}") == 0
+            variables = tmp_path / f"{name}.toml"
+            variables.write_text(f'[[variables]]\nname = "{variable}"\n{kind}\n')
+            parties += ["--party", tmp_path / name / "card.toml", variables]
+        arguments = ["party", "draft", tmp_path / "bank", tmp_path / "study", "--title", "T"]
+        code = run(*arguments, "--purpose", "p", *parties, "--identifier", "person", *more)
+        (tmp_path / "code").write_text(str(code))
+        (tmp_path / "table.csv").write_text(TABLE)
+        return tmp_path
+
+    return make
+
+
+def code(folder: Path) -> int:
+    return int((folder / "code").read_text())
+
+
+def test_from_keys_to_signatures(
+    drafted: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = drafted("--order", "visits", "income", "--score", "BDeu", "--ess", 5, "--runs", 2)
+    assert code(folder) == 0
+    study = Study.read(folder / "study" / "study.toml")
+    terms = two_parties(study.protocol)
+    assert (terms.order, terms.score, terms.ess) == (("visits", "income"), "BDeu", 5.0)
+    assert study.rounds == 2
+    assert Card.read(folder / "bank" / "card.toml").address == "127.0.0.1:9300"
+    assert (folder / "bank" / "certificate.pem").stat().st_mode & 0o077 == 0
+    for name in CARDS:
+        assert run("party", "policy", folder / name, folder / "study") == 0
+        assert run("party", "policy", folder / name, folder / "study") == 0
+        assert run("party", "sign", folder / name, folder / "study") == 0
+    study.require(Folder(folder / "study").signatures(), ["author", "bank", "shop"])
+    capsys.readouterr()
+    assert run("party", "status", folder / "bank", folder / "study") == 0
+    assert "Never run" in capsys.readouterr().out
+    dry = ("party", "dry-run", folder / "bank", folder / "study", "--data", folder / "table.csv")
+    assert run(*dry) == 0
+    shown = capsys.readouterr().out
+    assert "bank has 60 people, and the columns income." in shown
+    assert "Both parties learn: network of 2 variables by private K2" in shown
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected", "message"),
+    [
+        ("0007,", "0006,", ExitCode.DATA, "more than once, for instance in rows 7, 8"),
+        ("0007,", ",", ExitCode.MISSING_VALUES, "row 8"),
+        ("0007,", " 0007,", ExitCode.DATA, "row 8"),
+        ("person,", "customer,", ExitCode.SCHEMA, "lacks the identifier 'person'"),
+        ("0007,low", "0007,medium", ExitCode.SCHEMA, "medium"),
+    ],
+)
+def test_wrong_tables_end_in_a_sentence(
+    drafted: Callable[..., Path],
+    capsys: pytest.CaptureFixture[str],
+    old: str,
+    new: str,
+    expected: ExitCode,
+    message: str,
+) -> None:
+    folder = drafted()
+    run("party", "policy", folder / "bank", folder / "study")
+    assert old in TABLE
+    (folder / "table.csv").write_text(TABLE.replace(old, new))
+    dry = ("party", "dry-run", folder / "bank", folder / "study", "--data", folder / "table.csv")
+    assert run(*dry) == expected
+    shown = capsys.readouterr().err
+    assert message in shown
+    assert "0007" not in shown
+
+
+def test_integers_with_leading_zeros(
+    drafted: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = drafted("--identifier-kind", "integer")
+    run("party", "policy", folder / "bank", folder / "study")
+    (folder / "table.csv").write_text(TABLE.replace("0007,", "A007,"))
+    dry = ("party", "dry-run", folder / "bank", folder / "study", "--data", folder / "table.csv")
+    assert run(*dry) == ExitCode.DATA
+    assert "identifiers are integers" in capsys.readouterr().err
+
+
+def test_drafts_that_cannot_work(
+    drafted: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert code(drafted("--request", "cross moments")) == ExitCode.MISMATCH
+    assert "cross moments needs variables that are all continuous" in capsys.readouterr().err
+
+
+def test_a_card_with_another_certificate(
+    drafted: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = drafted()
+    run("party", "policy", folder / "bank", folder / "study")
+    other = Card.read(folder / "shop" / "card.toml").certificate
+    path = folder / "study" / "cards" / "000.toml"
+    card = Card.read(path)
+    Card(card.member, certificate=other, address=card.address).write(path)
+    dry = ("party", "dry-run", folder / "bank", folder / "study", "--data", folder / "table.csv")
+    assert run(*dry) == ExitCode.STUDY
+    assert "certificate on the card of 'bank'" in capsys.readouterr().err
+
+
+def test_nobody_answers(drafted: Callable[..., Path], capsys: pytest.CaptureFixture[str]) -> None:
+    folder = drafted()
+    for name in CARDS:
+        run("party", "policy", folder / name, folder / "study")
+        run("party", "sign", folder / name, folder / "study")
+    start = ("party", "run", folder / "bank", folder / "study", "--data", folder / "table.csv")
+    assert run(*start, "--gather", "0.5") == ExitCode.PAUSED
+    capsys.readouterr()
+    assert run("party", "status", folder / "bank", folder / "study") == 0
+    status = json.loads(capsys.readouterr().out)
+    assert (status["state"], status["reason"]) == ("paused", "silent")
+    (folder / "study" / "shop.signature").unlink()
+    assert run(*start, "--gather", "0.5") == ExitCode.STUDY
+    assert "no valid signature of ['shop']" in capsys.readouterr().err
+    assert run(*start, "--listen", "nowhere") == ExitCode.FORMAT

@@ -1,0 +1,196 @@
+"""Two parties as real processes, with an engine that stands in: ends, crashes, lies, limits.
+
+The connection, the alignment and everything that supervises the engine are real.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.processes.companies import Companies, table
+from tests.processes.stand_in_engine import STEPS
+
+from isthmus.cli import ExitCode
+from isthmus.parties.certificates import fingerprint, own_certificate
+from isthmus.parties.transport.pinned_channel import Credentials, PinnedChannel
+from isthmus.sources.vertical.two_party import address_of
+
+pytest.importorskip("spu")
+
+DECISIONS = [f"decision {i}" for i in range(STEPS)]
+MINUTE = 60.0
+
+
+def test_a_run_a_second_one_and_the_budget(companies: Callable[..., Companies]) -> None:
+    world = companies(draft=["--runs", "1"])
+    assert world.both() == (ExitCode.DONE, ExitCode.DONE)
+    for name in ("bank", "shop"):
+        events = [event for event, _ in world.ledger(name)]
+        assert events == ["aligning", "aligned", "sharing", *["revealing"] * STEPS, "ended"]
+        assert world.revealed(name) == DECISIONS
+        assert "200 people in common; both parties learn" in world.ledger(name)[1][1]
+        assert world.status(name)["state"] == "done"
+        assert "a → b\nb → c\nc → d" in world.log(name)
+        assert "shop learned that (private set intersection, 200 numbers)" in world.log(name)
+        assert not [p for p in world.state(name).iterdir() if "hash" in p.name]
+    assert world.both() == (ExitCode.REFUSED, ExitCode.REFUSED)
+    assert "1 rounds were opened in this study; 1 are allowed" in world.log("bank")
+
+
+def test_a_dead_party_and_resumption(companies: Callable[..., Companies]) -> None:
+    """Nothing more is revealed; later nothing is aligned, decided or counted again."""
+    world = companies(draft=["--runs", "1"])
+    start = time.monotonic()
+    bank, shop = world.both(shop={"STAND_IN_KILL": "3"})
+    assert time.monotonic() - start < MINUTE
+    assert (bank, shop) == (ExitCode.PAUSED, -signal.SIGKILL)
+    assert world.status("bank")["reason"] == "disconnected"
+    assert "'shop' closed the connection" in world.status("bank")["why"]
+    assert set(world.revealed("bank")) <= set(DECISIONS[:4])
+    # The shop starts with other values of the undecided; what was decided stays.
+    assert world.both(shop={"STAND_IN_ODD": ""}) == (ExitCode.DONE, ExitCode.DONE)
+    for name in ("bank", "shop"):
+        events = [event for event, _ in world.ledger(name)]
+        assert events.count("aligning") == events.count("aligned") == 1
+        decided = [r["decision"] for r in world.journal(name) if "decision" in r]
+        assert decided == DECISIONS
+        assert world.revealed(name).count("decision 0") == 1
+        assert "resumed" in world.log(name)
+
+
+def test_a_stopped_party_is_silent(companies: Callable[..., Companies]) -> None:
+    world = companies()
+    world.start("bank")
+    shop = world.start("shop", extra={"STAND_IN_PAUSE": "3"})
+    world.await_text("bank", "decision 1")
+    start = time.monotonic()
+    children = [int(p) for p in children_of(shop.pid)]
+    for each in (shop.pid, *children):
+        os.kill(each, signal.SIGSTOP)
+    assert world.processes["bank"].wait(MINUTE) == ExitCode.PAUSED
+    assert time.monotonic() - start < 30.0
+    assert world.status("bank")["reason"] == "silent"
+    assert len(world.revealed("bank")) < STEPS
+    for each in (shop.pid, *children):
+        os.kill(each, signal.SIGCONT)
+    assert shop.wait(MINUTE) in (ExitCode.PAUSED, ExitCode.ABORTED)
+
+
+def test_a_stopped_engine(companies: Callable[..., Companies]) -> None:
+    """The shop is alive, but its engine hangs: the bank's engine does not wait for ever."""
+    world = companies()
+    world.start("bank", "--patience", "5")
+    shop = world.start("shop", "--patience", "5", extra={"STAND_IN_STOP": "2"})
+    assert world.processes["bank"].wait(MINUTE) == ExitCode.ABORTED
+    for child in children_of(shop.pid):
+        os.kill(int(child), signal.SIGCONT)
+    assert shop.wait(MINUTE) == ExitCode.ABORTED
+    assert world.status("bank")["reason"] == "engine"
+    assert world.status("shop")["reason"] == "ended: engine"
+    assert len(world.revealed("bank")) <= 3
+
+
+def children_of(pid: int) -> list[str]:
+    return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+
+
+@pytest.mark.parametrize(
+    ("lie", "reason", "theirs", "text"),
+    [
+        ("rows=x+1", "other number of rows", "ended: other number of rows", "states 201 people"),
+        ("hello={**x,'version':2}", "another version of the messages", "ended: another", "2"),
+        ("hello={**x,'study':'0'*64}", "another study", "ended: another study", "0000"),
+        ("hello={**x,'request':'sums'}", "another request", "ended: another request", "sums"),
+        ("hello={**x,'decisions':7}", "broken message", "ended: broken message", "not complete"),
+        ("hello=[x]", "another version of the messages", "ended: another", "None"),
+    ],
+)
+def test_lies(
+    companies: Callable[..., Companies], lie: str, reason: str, theirs: str, text: str
+) -> None:
+    world = companies()
+    assert world.both(shop={"LIE": lie})[0] == ExitCode.ABORTED
+    assert world.status("bank")["reason"] == reason
+    assert text in world.status("bank")["why"]
+    assert world.status("shop")["reason"].startswith(theirs)
+    assert "sharing" not in [event for event, _ in world.ledger("bank")]
+
+
+def test_another_result_is_noticed(companies: Callable[..., Companies]) -> None:
+    world = companies()
+    assert world.both(shop={"LIE": "done='0'"})[0] == ExitCode.FEDERATION
+    assert "has another result" in world.status("bank")["why"]
+
+
+def test_too_few_people(companies: Callable[..., Companies]) -> None:
+    world = companies(bank=range(100), shop=range(60, 160), draft=["--runs", "1"])
+    assert world.both() == (ExitCode.REFUSED, ExitCode.REFUSED)
+    for name, other in (("bank", "shop"), ("shop", "bank")):
+        why = world.status(name)["why"]
+        assert "have 40 people in common, which is fewer than 50 people" in why or other in why
+        assert [event for event, _ in world.ledger(name)] == ["aligning", "aligned", "ended"]
+    # This run cannot be resumed, and it was the only one.
+    assert world.both() == (ExitCode.REFUSED, ExitCode.REFUSED)
+
+
+def test_stop_file_and_interrupt(companies: Callable[..., Companies]) -> None:
+    world = companies()
+    world.start("bank")
+    world.start("shop", extra={"STAND_IN_PAUSE": "1"})
+    world.await_text("bank", "decision 1")
+    (world.home("bank") / "STOP").touch()
+    assert world.ends() == (ExitCode.REFUSED, ExitCode.ABORTED)
+    assert "stopped" in world.status("bank")["why"]
+    assert world.status("shop")["reason"] == "ended: refused"
+    (world.home("bank") / "STOP").unlink()
+    world.start("bank")
+    world.start("shop", extra={"STAND_IN_PAUSE": "1"})
+    world.await_text("bank", "resumed")
+    world.await_text("bank", "decision 4")
+    world.processes["bank"].send_signal(signal.SIGINT)
+    assert world.ends() == (ExitCode.INTERRUPTED, ExitCode.ABORTED)
+    assert world.status("shop")["reason"] == "ended: interrupted"
+    world.write("shop", table(world.people["shop"][1:]))
+    assert world.both("--gather", "5")[1] == ExitCode.REFUSED
+    assert "over another table" in world.status("shop")["why"]
+
+
+def test_a_wrong_certificate(companies: Callable[..., Companies]) -> None:
+    world = companies()
+    certificate, key = own_certificate("shop")
+    (world.home("shop") / "certificate.crt").write_bytes(certificate)
+    (world.home("shop") / "certificate.pem").write_bytes(key)
+    few = {"STRANGERS": "3"}
+    start = time.monotonic()
+    world.start("bank", extra=few)
+    world.start("shop", extra=few)
+    assert world.ends() == (ExitCode.ABORTED, ExitCode.ABORTED)
+    assert time.monotonic() - start < MINUTE
+    for name in ("bank", "shop"):
+        assert world.status(name)["reason"] == "wrong certificate"
+        assert world.ledger(name) == []
+
+
+def test_garbage_of_the_right_party(companies: Callable[..., Companies]) -> None:
+    """Someone with the shop's key sends bytes that are no message."""
+    world = companies()
+    world.start("bank")
+    home, card = world.home("shop"), world.home("bank") / "certificate.crt"
+    pinned = Credentials(
+        home / "certificate.crt", home / "certificate.pem", card, fingerprint(card.read_bytes())
+    )
+    line = next(
+        x for x in (world.home("bank") / "card.toml").read_text().splitlines() if "addr" in x
+    )
+    host, port = address_of(line.split('"')[1])
+    channel = PinnedChannel.dial((host, port + 1), pinned, "bank", 30.0)
+    channel._outbox.put(os.urandom(1000))
+    assert world.processes["bank"].wait(MINUTE) == ExitCode.ABORTED
+    assert world.status("bank")["reason"] == "broken message"
+    channel.close()
+    assert world.ledger("bank") == []
