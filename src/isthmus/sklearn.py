@@ -26,6 +26,7 @@ except ImportError:
 if TYPE_CHECKING:
     from isthmus.scores import Score
     from isthmus.searches import Search
+    from isthmus.sources import Missing
 
 
 @final
@@ -48,6 +49,8 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
         and so on.
     kinds
         How to read some columns: ``{"age": "continuous"}``.
+    missing
+        What to do about missing values, such as ``DropRows()``; by default they are refused.
     target
         Name of the column of ``X`` to predict, if no ``y`` is given.
     pseudo_count
@@ -86,6 +89,7 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
         search: Search[Any] | None = None,
         knowledge: Knowledge | None = None,
         kinds: Mapping[str, Kind | str] | None = None,
+        missing: Missing | None = None,
         target: str | None = None,
         pseudo_count: float = 1.0,
         random_state: int = 0,
@@ -95,6 +99,7 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
         self.search = search
         self.knowledge = knowledge
         self.kinds = kinds
+        self.missing = missing
         self.target = target
         self.pseudo_count = pseudo_count
         self.random_state = random_state
@@ -134,6 +139,7 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
             search=self.search,
             knowledge=self.knowledge,
             kinds=kinds,
+            missing=self.missing,
             seed=self.random_state,
             time_limit=self.time_limit,
             progress=False,
@@ -215,7 +221,12 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
             # The target is what is asked for, so it may be missing.
             return {c: np.asarray(X[c]) for c in columns}
         array = validate_data(
-            self, X, reset=reset, dtype=None, ensure_min_samples=2 if reset else 1
+            self,
+            X,
+            reset=reset,
+            dtype=None,
+            ensure_min_samples=2 if reset else 1,
+            ensure_all_finite=self.missing is None or not reset,
         )
         if named:
             return {c: np.asarray(X[c]) for c in columns}

@@ -225,3 +225,38 @@ def test_moments_of_basis_functions(numeric: Table) -> None:
     ensemble = ist.bootstrap(table, score=ist.AdditiveLeastSquares(), replicates=3)
     assert ensemble.nodes == ("a", "b", "c")
     assert isinstance(ist.summarise(table), Moments)
+
+
+def holes(table: Table, seed: int) -> Table:
+    rng = np.random.default_rng(seed)
+    out: Table = {}
+    for name, column in table.items():
+        values = column.astype(object) if column.dtype.kind in "iu" else column.copy()
+        values[rng.random(len(values)) < 0.1] = None if values.dtype == object else np.nan
+        out[name] = values
+    return out
+
+
+def test_missing_values(discrete: Table, numeric: Table) -> None:
+    table, kinds = holes(discrete, 1), dict.fromkeys(discrete, "discrete")
+    complete = [i for i in range(120) if all(column[i] is not None for column in table.values())]
+    dropped = ist.bootstrap(table, missing=ist.DropRows(), kinds=kinds, replicates=10)
+    kept = {name: column[complete].astype(int) for name, column in table.items()}
+    assert dropped.dags == ist.bootstrap(kept, kinds=kinds, replicates=10).dags
+    own = ist.bootstrap(table, missing=ist.OwnLevel(), kinds=kinds, replicates=10)
+    assert own.nodes == tuple(table)
+    score = ist.BIC()
+    average = ist.bootstrap(
+        table, score=score, missing=ist.NodeAverage(), kinds=kinds, replicates=5, seed=4
+    )
+    dags = []
+    for i in range(5):
+        rows = np.random.default_rng((4, i)).integers(120, size=120)
+        drawn = {name: column[rows] for name, column in table.items()}
+        solution = ist.learn(drawn, score=score, missing=ist.NodeAverage(), kinds=kinds)
+        dags.append(solution.dag)
+    assert {c: pytest.approx(w) for c, w in shares(dags).items()} == dict(
+        average.equivalence_classes()
+    )
+    with pytest.raises(MismatchError, match="DropRows"):
+        ist.bootstrap(holes(numeric, 2), missing=ist.ExpectationMaximisation())

@@ -159,3 +159,17 @@ def test_effects_that_cannot_be_estimated() -> None:
         few = ist.learn({"a": [1.0, 2.0], "b": [1.0, 3.0]}, knowledge=known)
     with pytest.raises(DataError, match="rows"):
         few.effect("a", "b")
+
+
+def test_cross_validation_with_missing_values() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=60)
+    y = x + rng.normal(size=60)
+    y[::10] = np.nan
+    dropped = ist.cross_validate({"x": x, "y": y}, folds=3, missing=ist.DropRows())
+    kept = ~np.isnan(y)
+    assert dropped == ist.cross_validate({"x": x[kept], "y": y[kept]}, folds=3)
+    with pytest.raises(MismatchError, match="complete rows"):
+        ist.cross_validate({"x": x, "y": y}, folds=3, missing=ist.ExpectationMaximisation())
+    with pytest.raises(ist.errors.MissingValuesError):
+        ist.cross_validate({"x": x, "y": y}, folds=3)

@@ -172,3 +172,14 @@ def test_scores_and_objectives_survive(score: Any) -> None:
     objective = score.bind(statistics)
     for twin in (pickle.loads(pickle.dumps(objective)), copy.deepcopy(objective)):  # noqa: S301
         assert twin.local(0, [1]) == objective.local(0, [1])
+
+
+def test_statistics_of_incomplete_rows_are_not_kept(tmp_path: Path) -> None:
+    table = {name: column.astype(object) for name, column in DISCRETE.items()}
+    table["b"][::9] = None
+    solution = ist.learn(table, missing=ist.NodeAverage(), kinds=dict.fromkeys(table, "discrete"))
+    solution.save(tmp_path / "s")
+    loaded = ist.Solution.load(tmp_path / "s")
+    assert loaded.dag == solution.dag
+    with pytest.raises(MismatchError, match="no statistics"):
+        loaded.fit()

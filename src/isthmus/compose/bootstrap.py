@@ -8,9 +8,10 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from typing import final
+from typing import Any, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from isthmus.compose.arguments import (
     AnyScore,
@@ -24,13 +25,14 @@ from isthmus.compose.arguments import (
 from isthmus.compose.defaults import choose_search
 from isthmus.compose.prepare import Problem, prepare, require_capability
 from isthmus.compose.progress import reporter_for
-from isthmus.errors import MismatchError, MissingExtraError, NoDrawsError
+from isthmus.errors import MismatchError, MissingExtraError, MissingValuesError, NoDrawsError
 from isthmus.graphs import DAG, Knowledge
 from isthmus.results import Ensemble
 from isthmus.runs import Progress
+from isthmus.sources import Missing, TimeUnit
 from isthmus.statistics import Counts, Kind, Moments, Rows, Statistic
 from isthmus.statistics.coded import CodedRows
-from isthmus.types import Floats
+from isthmus.statistics.incomplete import IncompleteCounts
 
 _POLL = 0.05
 """Seconds between two looks at the clock, while threads work."""
@@ -44,7 +46,8 @@ def bootstrap(
     search: AnySearch | None = None,
     replicates: int = 200,
     knowledge: Knowledge | None = None,
-    kinds: Mapping[str, Kind | str] | None = None,
+    kinds: Mapping[str, Kind | TimeUnit | str] | None = None,
+    missing: Missing | None = None,
     seed: int = 0,
     jobs: int | None = -1,
     time_limit: float | None = None,
@@ -71,6 +74,9 @@ def bootstrap(
         Required and forbidden edges, and tiers.
     kinds
         How to read some columns.
+    missing
+        What to do about missing values: `DropRows`, `OwnLevel` or `NodeAverage`; by default they
+        are refused.
     seed
         Random seed. The same seed gives the same ensemble, whatever `jobs` is.
     jobs
@@ -112,7 +118,9 @@ def bootstrap(
     check_progress(progress)
     threads = check_jobs(jobs)
     begin = time.monotonic()
-    problem = prepare(data, score=score, search=search, knowledge=knowledge, kinds=kinds)
+    problem = prepare(
+        data, score=score, search=search, knowledge=knowledge, kinds=kinds, missing=missing
+    )
     if search is None:
         search, reason = choose_search(problem.schema, problem.score, problem.objective)
     else:
@@ -137,7 +145,7 @@ class _Drawing:
     """The rows to draw from: coded rows with counts, or an array with one column per variable."""
 
     statistics: Statistic
-    rows: CodedRows | Floats
+    rows: CodedRows | NDArray[Any]
 
     @classmethod
     def of(cls, problem: Problem) -> _Drawing:
@@ -146,9 +154,16 @@ class _Drawing:
             return cls(statistics, statistics.joint)
         if isinstance(statistics, Rows):
             return cls(statistics, statistics.values)
+        if isinstance(statistics, IncompleteCounts):
+            return cls(statistics, statistics.codes)
         if isinstance(statistics, Moments):
             try:
                 return cls(statistics, problem.source.rows())
+            except MissingValuesError as refusal:
+                raise MismatchError(
+                    "The bootstrap draws complete rows, and some values are missing. Use "
+                    "missing=DropRows()."
+                ) from refusal
             except MismatchError as refusal:
                 raise MismatchError(
                     f"The bootstrap draws rows, and there are none here. {refusal} Or call "
@@ -167,6 +182,9 @@ class _Drawing:
             return Counts.from_rows(
                 statistics.schema, _redrawn(self.rows, n, rng), regime=statistics.regime
             )
+        if isinstance(statistics, IncompleteCounts):
+            drawn = np.sort(rng.integers(n, size=n))
+            return IncompleteCounts(statistics.schema, statistics.codes[:, drawn])
         if isinstance(statistics, Rows):
             return Rows(statistics.schema, self.rows[rng.integers(n, size=n)])
         weights = np.bincount(rng.integers(n, size=n), minlength=n)

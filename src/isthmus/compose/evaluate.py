@@ -9,14 +9,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isthmus.compose.arguments import AnyScore, AnySearch, check_count, check_kinds, check_seed
+from isthmus.compose.arguments import (
+    AnyScore,
+    AnySearch,
+    check_count,
+    check_kinds,
+    check_missing,
+    check_score,
+    check_seed,
+)
 from isthmus.compose.learn import learn
-from isthmus.errors import ArgumentError, DataWarning, MismatchError, ModelWarning
+from isthmus.errors import (
+    ArgumentError,
+    DataWarning,
+    MismatchError,
+    MissingValuesError,
+    ModelWarning,
+)
 from isthmus.graphs import Knowledge
 from isthmus.models import DiscreteNetwork, GaussianNetwork, MixedNetwork, Network
 from isthmus.models.columns import label_array
 from isthmus.results import CrossValidation
-from isthmus.sources import Frame, as_source
+from isthmus.sources import Frame, Missing, TimeUnit, as_source
 from isthmus.sources.base import Source
 from isthmus.statistics import Kind, Schema, Variable
 from isthmus.types import Floats
@@ -59,7 +73,8 @@ def cross_validate(
     score: AnyScore | None = None,
     search: AnySearch | None = None,
     knowledge: Knowledge | None = None,
-    kinds: Mapping[str, Kind | str] | None = None,
+    kinds: Mapping[str, Kind | TimeUnit | str] | None = None,
+    missing: Missing | None = None,
     pseudo_count: float = 1.0,
     seed: int = 0,
 ) -> CrossValidation:
@@ -75,6 +90,8 @@ def cross_validate(
         As for :func:`~isthmus.learn`.
     kinds
         How to read some columns.
+    missing
+        What to do about missing values, `DropRows` or `OwnLevel`; by default they are refused.
     pseudo_count
         Weight of the prior of parameters, as for ``solution.fit``. With 0, a combination of
         levels that is new in a fold has a log-likelihood of minus infinity.
@@ -90,12 +107,20 @@ def cross_validate(
     seed = check_seed(seed)
     check_count(folds, "folds", least=2, optional=False)
     check_kinds(kinds)
-    source = as_source(data, kinds=kinds, integers=None if score is None else score.kind)
+    integers = None if score is None else check_score(score).kind
+    source = as_source(data, kinds=kinds, integers=integers, missing=check_missing(missing))
     schema = source.schema()
     try:
         rows = source.rows()
     except MismatchError as refusal:
         raise MismatchError(f"Cross-validation needs rows. {refusal}") from refusal
+    except MissingValuesError as refusal:
+        if missing is None:
+            raise
+        raise MismatchError(
+            f"Cross-validation needs complete rows, which {missing!r} does not give. Use "
+            "DropRows() or OwnLevel()."
+        ) from refusal
     n = len(rows)
     if n < folds:
         raise ArgumentError(f"{n} rows cannot be divided into {folds} folds.")

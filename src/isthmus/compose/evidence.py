@@ -107,11 +107,13 @@ class LearnedFrom:
             return self.learn_again(standardised)
 
     def to_bytes(self, dag: DAG) -> bytes:
-        """Return statistics, score and caveat, for a file."""
+        """Return statistics, score and caveat, for a file; nothing for incomplete rows."""
         statistics = self.statistics
         if isinstance(statistics, Counts):
             # The families of the graph are all that a loaded solution needs.
             statistics = Precomputed(statistics).counts(Plan.families(dag))
+        if not isinstance(statistics, Moments | Counts):
+            return b""
         recipe = None if self.local is None else self.local.recipe
         score = None if recipe is None else getattr(recipe.bind, "__self__", None)
         return pack_evidence(statistics, score, self.nodes, self.fit_caveat)

@@ -15,7 +15,7 @@ import isthmus.scores
 from isthmus.compose.arguments import AnyScore
 from isthmus.errors import FormatError
 from isthmus.scores.base import Score
-from isthmus.statistics import Counts, Moments, Statistic
+from isthmus.statistics import Counts, Moments
 
 _KINDS: dict[str, type[Moments] | type[Counts]] = {"moments": Moments, "counts": Counts}
 _HEADER = "evidence.json"
@@ -23,19 +23,18 @@ _UNKNOWN = object()
 
 
 def pack_evidence(
-    statistics: Statistic, score: object, nodes: tuple[str, ...], caveat: str | None
+    statistics: Moments | Counts, score: object, nodes: tuple[str, ...], caveat: str | None
 ) -> bytes:
     """Return a ZIP archive with the statistics, and a score if its options are plain values."""
-    kind = next((name for name, own in _KINDS.items() if isinstance(statistics, own)), None)
+    kind = next(name for name, own in _KINDS.items() if isinstance(statistics, own))
     header = {"nodes": nodes, "caveat": caveat, "statistics": kind, "score": _described(score)}
     buffer = BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
         _put(archive, _HEADER, json.dumps(header, ensure_ascii=False).encode())
-        if isinstance(statistics, Moments | Counts):
-            with tempfile.TemporaryDirectory() as folder:
-                path = Path(folder) / "statistics"
-                statistics.save(path)
-                _put(archive, "statistics", path.read_bytes())
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "statistics"
+            statistics.save(path)
+            _put(archive, "statistics", path.read_bytes())
     return buffer.getvalue()
 
 

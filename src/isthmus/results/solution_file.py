@@ -39,7 +39,7 @@ class Evidence(Protocol):
     """Evidence that can be written to a file."""
 
     def to_bytes(self, dag: DAG) -> bytes:
-        """Return what `fit` and `strengths` of this graph need."""
+        """Return what `fit` and `strengths` of this graph need; nothing if there is no format."""
 
 
 _readers: list[Callable[[bytes], Any]] = []
@@ -75,10 +75,11 @@ def write_solution(attributes: dict[str, Any], path: str | PathLike[str]) -> Non
         "knowledge": None if knowledge is None else _knowledge(knowledge),
     }
     evidence: Evidence | None = attributes["evidence"]
+    packed = b"" if evidence is None else evidence.to_bytes(dag)
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         _put(archive, _SOLUTION, json.dumps(content, ensure_ascii=False, indent=1).encode())
-        if evidence is not None:
-            _put(archive, _EVIDENCE, evidence.to_bytes(dag))
+        if packed:
+            _put(archive, _EVIDENCE, packed)
 
 
 def _put(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
