@@ -146,6 +146,7 @@ SCRIPTS: dict[str, Callable[[], Script]] = {
         ("PythonScore", {"size": D, "function": lambda child, parents: -float(len(parents))}),
         *SCORED,
     ],
+    "ChildScores": lambda: [("ChildScores", {"scores": (gaussian(),) * D}), *SCORED],
     "IncompleteScore": lambda: [
         (
             "IncompleteScore",

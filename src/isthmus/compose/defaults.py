@@ -28,7 +28,7 @@ from isthmus.searches import (
     SubsetDP,
 )
 from isthmus.searches.base import Accepts
-from isthmus.statistics import Kind, Schema
+from isthmus.statistics import Kind, Regimes, Schema
 
 _EXHAUSTIVE = 14
 """Up to this many variables, all graphs are searched; see ``benchmarks/exact/default.py``."""
@@ -92,7 +92,7 @@ def choose_search(schema: Schema, score: AnyScore, objective: Objective) -> tupl
     all_discrete = len(schema.of_kind(Kind.DISCRETE)) == d
     if objective.equivalent and all_discrete:
         return XGES(), "the most accurate search on discrete tables"
-    if d <= _EXHAUSTIVE and not all_discrete:
+    if d <= _EXHAUSTIVE and (not all_discrete or score.needs is Regimes):
         return SubsetDP(), f"{d} variables are few enough to search exhaustively"
     if d <= _SEVERAL_STARTS:
         return Boss(), f"the most accurate search for {d} variables, from several starts"

@@ -26,6 +26,7 @@ from isthmus.statistics import (
     Kind,
     Moments,
     Plan,
+    Regimes,
     Rows,
     Schema,
     Statistic,
@@ -122,7 +123,12 @@ class LearnedFrom:
         """Estimate the parameters of a network with this graph."""
         statistics = self.statistics
         schema = statistics.schema
-        if data is None and isinstance(statistics, (Counts, IncompleteCounts)):
+        if data is None and isinstance(statistics, Regimes) and schema.of_kind(Kind.CONTINUOUS):
+            raise MismatchError(
+                "The coefficients of several regimes are not fitted yet. Fit them on the rows of "
+                "one regime: solution.fit(data)."
+            )
+        if data is None and isinstance(statistics, (Counts, IncompleteCounts, Regimes)):
             return fit_tables(statistics, dag, pseudo_count=pseudo_count)
         if data is None and not schema.of_kind(Kind.DISCRETE):
             if isinstance(statistics, Moments):

@@ -20,7 +20,7 @@ from isthmus.compose.arguments import (
 from isthmus.compose.defaults import choose_search
 from isthmus.compose.diagnostics import diagnose
 from isthmus.compose.evidence import LearnedFrom
-from isthmus.compose.prepare import prepare, require_capability
+from isthmus.compose.prepare import prepare, require_capability, with_targets
 from isthmus.compose.progress import reporter_for
 from isthmus.errors import ArgumentError
 from isthmus.graphs import DAG, BoundKnowledge, Knowledge
@@ -29,7 +29,7 @@ from isthmus.results import Disclosure, Solution, Status
 from isthmus.runs import Progress, drive
 from isthmus.searches import AStar, SearchResult
 from isthmus.sources import Missing, TimeUnit
-from isthmus.statistics import Kind
+from isthmus.statistics import Kind, Regimes
 
 
 def learn(
@@ -100,15 +100,20 @@ def learn(
     again = partial(
         learn, score=problem.score, search=search, knowledge=knowledge, seed=seed, progress=False
     )
+    known = knowledge if problem.knowledge == Knowledge() else problem.knowledge
+    equivalent = objective.equivalent
+    if isinstance(statistics, Regimes):
+        # Within the class that the targets leave, the data tell no direction.
+        known, equivalent = with_targets(problem, statistics, dag)
     return Solution(
         dag=dag,
         score=result.score,
         status=status,
         disclosure=problem.source.disclosure(),
         choice=f"Score {problem.score!r} ({problem.score_reason}); search {search!r} ({reason}).",
-        equivalent=objective.equivalent,
+        equivalent=equivalent,
         sense=objective.sense,
-        knowledge=knowledge if problem.knowledge == Knowledge() else problem.knowledge,
+        knowledge=known,
         notes=(*problem.reading.notes, *diagnose(objective, statistics, dag)),
         reading=problem.reading,
         details=result.details,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, final
 
 from isthmus.compose.arguments import (
@@ -27,10 +27,11 @@ from isthmus.errors import DataWarning, MismatchError
 from isthmus.graphs import DAG, BoundKnowledge, Knowledge
 from isthmus.objectives import LOCAL_SCORES, Objective
 from isthmus.results import Reading
-from isthmus.scores import AIC, BIC, EBIC, NodeAverageScore
+from isthmus.scores import AIC, BIC, EBIC, InterventionalScore, NodeAverageScore
 from isthmus.searches.base import Accepts
 from isthmus.sources import (
     Frame,
+    Interventions,
     Missing,
     NodeAverage,
     Precomputed,
@@ -40,7 +41,7 @@ from isthmus.sources import (
     as_source,
     reading_of,
 )
-from isthmus.statistics import Kind, Schema, Statistic
+from isthmus.statistics import Counts, Kind, Moments, Regimes, Schema, Statistic
 
 
 @final
@@ -145,6 +146,7 @@ def prepare(
     require_capability(chosen, chosen.gives, accepts, search)
     variables = schema if dag is None else schema.subset(dag.nodes)
     _require_kind(chosen, variables)
+    chosen = _interventional(chosen, source)
     source = _with_features(source, chosen)
     statistics = _gather(source, chosen, dag)
     waited = 0.0 if in_memory else time.monotonic() - begin
@@ -209,6 +211,29 @@ def _averaged(score: AnyScore, source: Source) -> AnyScore:
     return NodeAverageScore(score, source.missing.caution)
 
 
+def _interventional(score: AnyScore, source: Source) -> AnyScore:
+    """The version of a score for data of several regimes, if the source has them."""
+    if not isinstance(source, Interventions):
+        return score
+    if score.needs not in (Counts, Moments) or score.basis is not None:
+        raise MismatchError(
+            f"Data of several regimes need a score of counts or moments, and {score!r} needs "
+            f"{score.needs.described}. Use BIC(), BDeu(), GaussianBIC() or BGe(), for instance."
+        )
+    return InterventionalScore(score)
+
+
+def with_targets(problem: Problem, regimes: Regimes, dag: DAG) -> tuple[Knowledge | None, bool]:
+    """The knowledge with the directions that targets tell, and whether others are left open."""
+    known = problem.knowledge
+    told = tuple(edge for edge in regimes.identified(dag) if edge not in known.required)
+    score = problem.score
+    assert isinstance(score, InterventionalScore)
+    is_equivalent = bool(score.base.bind(regimes.parts[0]).equivalent)
+    known = replace(known, required=(*known.required, *told))
+    return None if known == Knowledge() else known, is_equivalent
+
+
 def _with_features(source: Source, score: AnyScore) -> Source:
     """Add the basis functions that the score needs, unless the source has them already."""
     if score.basis is None or source.schema().has_features:
@@ -218,6 +243,8 @@ def _with_features(source: Source, score: AnyScore) -> Source:
 
 def _gather(source: Source, score: AnyScore, dag: DAG | None) -> Statistic:
     """Ask the source for the statistics that the score needs."""
+    if isinstance(source, Interventions) and isinstance(score, InterventionalScore):
+        return source.regimes(score.base.needs)
     if (
         dag is None
         and isinstance(source, Precomputed)

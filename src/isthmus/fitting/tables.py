@@ -9,12 +9,12 @@ import numpy as np
 from isthmus.errors import ArgumentError
 from isthmus.graphs import DAG
 from isthmus.models import DiscreteNetwork
-from isthmus.statistics import Counts, IncompleteCounts
+from isthmus.statistics import Counts, IncompleteCounts, Regimes
 from isthmus.types import Floats, Integers
 
 
 def fit_tables(
-    counts: Counts | IncompleteCounts, dag: DAG, *, pseudo_count: float = 1.0
+    counts: Counts | IncompleteCounts | Regimes, dag: DAG, *, pseudo_count: float = 1.0
 ) -> DiscreteNetwork:
     """Estimate the conditional probability tables of ``dag``.
 
@@ -22,7 +22,7 @@ def fit_tables(
     ----------
     counts
         Counts that cover every family of the graph. Of incomplete rows, those are counted that are
-        complete for the family.
+        complete for the family; of several regimes, those in which the child was not a target.
     dag
         The graph; its nodes are variables of ``counts``.
     pseudo_count

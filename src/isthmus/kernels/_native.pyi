@@ -69,6 +69,9 @@ class ForeignScore(LocalScore):
 class PenalisedScore(LocalScore):
     def __init__(self, inner: LocalScore, prices: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
 
+class ChildScores(LocalScore):
+    def __init__(self, scores: tuple[LocalScore, ...]) -> None: ...
+
 class PythonScore(LocalScore):
     def __init__(self, size: int, function: Callable[[int, tuple[int, ...]], float]) -> None: ...
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from isthmus.errors import DataError
 from isthmus.kernels import _native
 
+ChildScores = _native.ChildScores
 DiscreteForm = _native.DiscreteForm
 DiscreteScore = _native.DiscreteScore
 ForeignScore = _native.ForeignScore
@@ -159,6 +160,11 @@ def incomplete_score(
         raise DataError(str(error)) from None
 
 
+def child_scores(scores: Sequence[LocalScore]) -> LocalScore:
+    """Score each child by a score of its own; all are scores of the same variables."""
+    return ChildScores(tuple(scores))
+
+
 def penalised_score(score: LocalScore, prices: Floats) -> LocalScore:
     """Subtract ``prices[k]`` from the score of each set of k parents, for k from 0 to d."""
     return PenalisedScore(score, np.ascontiguousarray(prices, np.float64))
@@ -204,6 +210,7 @@ __all__ = [
     "DiscreteForm",
     "LocalScore",
     "ScoreFailed",
+    "child_scores",
     "discrete_score",
     "foreign_score",
     "gaussian_block_score",

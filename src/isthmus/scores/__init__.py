@@ -11,6 +11,7 @@ from isthmus.scores.ebic import EBIC
 from isthmus.scores.gaussian_bic import GaussianBIC
 from isthmus.scores.gaussian_ebic import GaussianEBIC
 from isthmus.scores.gp import GP, ExactGP, GPIntegral
+from isthmus.scores.interventional import InterventionalScore
 from isthmus.scores.k2 import K2
 from isthmus.scores.lagged_least_squares import LaggedLeastSquares
 from isthmus.scores.least_squares import LeastSquares
@@ -34,6 +35,7 @@ __all__ = [
     "GPIntegral",
     "GaussianBIC",
     "GaussianEBIC",
+    "InterventionalScore",
     "LaggedLeastSquares",
     "LeastSquares",
     "LinearLikelihood",

@@ -6,6 +6,7 @@ from isthmus.sources.base import Source
 from isthmus.sources.dispatch import as_source, reading_of
 from isthmus.sources.horizontal.federation import Federation
 from isthmus.sources.tables.frame import Frame
+from isthmus.sources.tables.interventions import Interventions
 from isthmus.sources.tables.kinds import TimeUnit
 from isthmus.sources.tables.lazy import Lazy
 from isthmus.sources.tables.missing import (
@@ -25,6 +26,7 @@ __all__ = [
     "ExpectationMaximisation",
     "Federation",
     "Frame",
+    "Interventions",
     "Lazy",
     "Missing",
     "NodeAverage",

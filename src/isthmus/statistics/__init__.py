@@ -12,6 +12,7 @@ from isthmus.statistics.features import Basis, Chebyshev, Features, register_bas
 from isthmus.statistics.incomplete import IncompleteCounts
 from isthmus.statistics.moments import Moments
 from isthmus.statistics.plan import Plan
+from isthmus.statistics.regimes import Regimes
 from isthmus.statistics.rows import Rows
 from isthmus.statistics.schema import Column, Kind, Level, Role, Schema, Variable
 
@@ -29,6 +30,7 @@ __all__ = [
     "Moments",
     "MomentsBuilder",
     "Plan",
+    "Regimes",
     "Role",
     "Rows",
     "Schema",

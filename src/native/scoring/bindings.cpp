@@ -1,4 +1,5 @@
 #include "bindings.hpp"
+#include "scoring/child_scores.hpp"
 #include "scoring/foreign_score.hpp"
 #include "scoring/gaussian_block_score.hpp"
 #include "scoring/gaussian_score.hpp"
@@ -124,6 +125,19 @@ void bind_scoring(nb::module_& m) {
                 std::construct_at(self, inner, to_vector(prices));
             },
             "inner"_a, "prices"_a, nb::keep_alive<1, 2>());
+
+    nb::class_<ChildScores, LocalScore>(m, "ChildScores")
+        .def(
+            "__init__",
+            [](ChildScores* self, const nb::tuple& scores) {
+                std::vector<const LocalScore*> given;
+                for (const nb::handle score : scores) {
+                    given.push_back(&nb::cast<const LocalScore&>(score));
+                }
+                std::construct_at(self, std::move(given));
+            },
+            "scores"_a, nb::keep_alive<1, 2>(),
+            nb::sig("def __init__(self, scores: tuple[LocalScore, ...]) -> None"));
 
     nb::class_<PythonScore, LocalScore>(m, "PythonScore", nb::type_slots(python_score_slots))
         .def(nb::init<std::size_t, nb::object>(), "size"_a, "function"_a,

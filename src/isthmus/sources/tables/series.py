@@ -119,7 +119,7 @@ def _pieces(
     table: object, by: str | None, time: str | None
 ) -> tuple[tuple[str, ...], list[Floats], list[int]]:
     """The names of the variables, stretches of consecutive steps, and their realisations."""
-    columns = _columns(table)
+    columns = numpy_columns(table)
     keys = [k for k in (by, time) if k is not None]
     lacking = [k for k in keys if k not in columns]
     if lacking:
@@ -143,7 +143,7 @@ def _pieces(
     return names, np.split(values[order], starts), owners.tolist()
 
 
-def _columns(table: object) -> Columns:
+def numpy_columns(table: object) -> Columns:
     """Columns by name."""
     if isinstance(table, Mapping):
         return {str(n): np.asarray(x) for n, x in table.items()}

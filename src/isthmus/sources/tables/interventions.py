@@ -1,0 +1,167 @@
+"""Tables from several regimes: which rows were perturbed, and at which variables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NoReturn, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isthmus.errors import DataError, MismatchError, SchemaError
+from isthmus.results.disclosure import Disclosure
+from isthmus.results.reading import Reading
+from isthmus.sources.base import Source
+from isthmus.sources.tables.frame import Frame
+from isthmus.sources.tables.kinds import AsGiven
+from isthmus.sources.tables.series import numpy_columns
+from isthmus.statistics import Expansion, Plan, Schema, Statistic
+from isthmus.statistics.regimes import Regimes
+
+Columns = dict[str, NDArray[Any]]
+
+
+@final
+class Interventions(Source):
+    """Rows from several regimes, in some of which variables were set from outside.
+
+    Each family is scored on the rows in which its child was not a target, since an intervention
+    cuts the child off from its parents. As parents, targets count like any other variable. This
+    holds for interventions that replace the mechanism of their target, such as a knock-out.
+
+    Parameters
+    ----------
+    data
+        One table with a column that names the regime; or a list of tables, one for each regime.
+    targets
+        The targets of each regime: a mapping from the values of `column` to names of variables, or
+        one collection of names per table. A regime without targets is observational.
+    column
+        Name of the column that tells the regime of each row of a single table.
+    kinds
+        How to read some columns, as for `Frame`.
+    """
+
+    def __init__(
+        self,
+        data: object,
+        targets: Mapping[Any, Iterable[str]] | Sequence[Iterable[str]],
+        *,
+        column: str | None = None,
+        kinds: Mapping[str, AsGiven | str] | None = None,
+    ) -> None:
+        if column is None:
+            columns, regime, sets = _of_tables(data, targets)
+        else:
+            columns, regime, sets = _of_column(data, targets, column)
+        self._columns, self._regime = columns, regime
+        self._pooled = Frame(columns, kinds=kinds)
+        self._targets = tuple(sets)
+        unknown = sorted(set().union(*sets).difference(self._pooled.schema().names))
+        if unknown:
+            raise SchemaError(
+                f"The targets {unknown[:10]} are not among the variables "
+                f"{list(self._pooled.schema().names)[:20]}."
+            )
+
+    def schema(self) -> Schema:
+        """Names, kinds and levels of the variables, of all regimes together."""
+        return self._pooled.schema()
+
+    def reading(self) -> Reading:
+        """How each column was read, and why."""
+        return self._pooled.reading()
+
+    def regimes(self, needs: type[Statistic]) -> Regimes:
+        """Statistics of the rows in which each variable was free."""
+        schema = self.schema()
+        free = np.array([[v not in t for t in self._targets] for v in schema.names])
+        patterns, part_of = np.unique(free, axis=0, return_inverse=True)
+        parts = []
+        for pattern in patterns:
+            rows = pattern[self._regime]
+            if not rows.any():
+                names = [v for v, own in zip(schema.names, free, strict=True) if not own.any()]
+                raise DataError(
+                    f"The variables {names} were targets in all rows, so nothing tells what they "
+                    "depend on. Add rows of another regime, or leave these columns out."
+                )
+            part = {n: self._columns[n][rows] for n in schema.names}
+            parts.append(needs.gather(Frame(part, schema=schema)))
+        return Regimes(
+            schema, len(self._regime), tuple(parts), tuple(part_of.ravel().tolist()), self._targets
+        )
+
+    def moments(self, names: Sequence[str] | None = None) -> NoReturn:
+        """Raise an error: statistics differ from child to child."""
+        raise self._refused()
+
+    def counts(self, plan: Plan) -> NoReturn:
+        """Raise an error: statistics differ from child to child."""
+        raise self._refused()
+
+    def rows(self) -> NoReturn:
+        """Raise an error: statistics differ from child to child."""
+        raise self._refused()
+
+    def with_features(self, expansion: Expansion) -> NoReturn:
+        """Raise an error: basis functions of several regimes are not supported."""
+        raise self._refused()
+
+    def _refused(self) -> MismatchError:
+        return MismatchError(
+            "Data of several regimes have statistics of their own for each child. Use learn with "
+            "a score of counts or moments, such as BIC() or GaussianBIC()."
+        )
+
+    def disclosure(self) -> Disclosure:
+        """Nothing: the tables are here."""
+        return Disclosure.none()
+
+    def __repr__(self) -> str:
+        return f"Interventions({len(self._targets)} regimes, {len(self._regime)} rows)"
+
+
+def _of_tables(
+    data: object, targets: object
+) -> tuple[Columns, NDArray[np.int64], list[frozenset[str]]]:
+    if not isinstance(data, Sequence) or isinstance(data, str) or not data:
+        raise SchemaError(
+            "Give a list of tables and a list of targets, or one table with column='...', which "
+            "names the regime of each row."
+        )
+    if not isinstance(targets, Sequence) or len(targets) != len(data):
+        raise SchemaError(
+            f"There are {len(data)} tables; give one collection of targets for each, which may be "
+            "empty: targets=[[], ['a'], ['b', 'c']]."
+        )
+    tables = [numpy_columns(table) for table in data]
+    names = list(tables[0])
+    for table in tables:
+        if set(table) != set(names):
+            raise SchemaError(f"The tables have different columns: {names} and {list(table)}.")
+    columns = {n: np.concatenate([table[n] for table in tables]) for n in names}
+    sizes = [len(table[names[0]]) for table in tables]
+    regime = np.repeat(np.arange(len(tables)), sizes)
+    return columns, regime, [_target_set(t) for t in targets]
+
+
+def _of_column(
+    data: object, targets: object, column: str
+) -> tuple[Columns, NDArray[np.int64], list[frozenset[str]]]:
+    columns = numpy_columns(data)
+    if column not in columns:
+        raise SchemaError(f"There is no column {column!r}. There are: {list(columns)[:20]}.")
+    labels, regime = np.unique(columns.pop(column), return_inverse=True)
+    if not isinstance(targets, Mapping) or set(targets) != set(labels.tolist()):
+        raise SchemaError(
+            f"targets must map each value of {column!r} to the names of its targets, which may be "
+            f"none. The values are {labels.tolist()[:20]}."
+        )
+    return columns, regime.ravel(), [_target_set(targets[label]) for label in labels.tolist()]
+
+
+def _target_set(targets: object) -> frozenset[str]:
+    if isinstance(targets, str) or not isinstance(targets, Iterable):
+        raise SchemaError(f"Targets are collections of names; {targets!r} was given.")
+    return frozenset(targets)

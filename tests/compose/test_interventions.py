@@ -1,0 +1,153 @@
+"""Data from several regimes: families are scored on the rows where their child was free."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+
+import isthmus as ist
+from isthmus.errors import DataError, MismatchError, SchemaError
+from isthmus.scores import InterventionalScore
+from isthmus.sources import Frame
+from isthmus.statistics import Counts, Moments, Regimes
+
+Table = dict[str, Any]
+
+
+def rng(seed: int = 0) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+def chain(n: int, seed: int, target: str | None = None) -> Table:
+    """The chain a → b → c, in which one variable may be set at random."""
+    noise = rng(seed).normal(size=(3, n))
+    a = noise[0]
+    b = 2.0 * noise[1] if target == "b" else a + noise[1]
+    c = b + noise[2]
+    return {"a": a, "b": b, "c": c}
+
+
+def codes(n: int, seed: int, target: str | None = None) -> Table:
+    r = rng(seed)
+    a = r.integers(0, 2, n)
+    b = r.integers(0, 2, n) if target == "b" else np.where(r.random(n) < 0.85, a, 1 - a)
+    c = r.integers(0, 2, n) if target == "c" else np.where(r.random(n) < 0.85, b, 1 - b)
+    return {"a": a, "b": b, "c": c}
+
+
+def pooled(tables: list[Table]) -> Table:
+    return {n: np.concatenate([t[n] for t in tables]) for n in tables[0]}
+
+
+@pytest.mark.parametrize("score", [ist.BIC(), ist.BDeu(), ist.K2(), ist.AIC()])
+def test_each_child_has_the_rows_where_it_was_free(score: Any) -> None:
+    tables = [codes(40, 1), codes(30, 2, "b"), codes(20, 3, "c")]
+    targets = [[], ["b"], ["c", "b"]]
+    source = ist.Interventions(tables, targets)
+    local = InterventionalScore(score).bind(source.regimes(Counts))
+    assert not local.equivalent
+    names, schema = source.schema().names, source.schema()
+    for i, child in enumerate(names):
+        free = pooled([t for t, own in zip(tables, targets, strict=True) if child not in own])
+        alone = score.bind(Frame(free, schema=schema).counts(ist.Plan.everything()))
+        others = [v for v in range(3) if v != i]
+        for size in range(3):
+            for parents in itertools.combinations(others, size):
+                assert local.local(i, parents) == alone.local(i, parents)
+    dag = ist.DAG(names, [("a", "b"), ("b", "c")])
+    assert ist.score(source, dag, score) == local.total(dag)
+
+
+@pytest.mark.parametrize("score", [ist.GaussianBIC(), ist.BGe(), ist.GaussianEBIC()])
+def test_gaussian_scores(score: Any) -> None:
+    tables = [chain(40, 1), chain(30, 2, "b")]
+    source = ist.Interventions(tables, [[], ["b"]])
+    regimes = source.regimes(Moments)
+    local = InterventionalScore(score).bind(regimes)
+    whole, some = (
+        score.bind(Frame(pooled(tables)).moments()),
+        score.bind(Frame(tables[0]).moments()),
+    )
+    assert local.local(0, [1, 2]) == whole.local(0, [1, 2])
+    assert local.local(1, [0, 2]) == some.local(1, [0, 2])
+    assert local.local(2, []) == whole.local(2, [])
+    again = copy.deepcopy(local)
+    assert again.local(1, [0]) == local.local(1, [0])
+
+
+@pytest.mark.parametrize("make", [chain, codes])
+def test_targets_orient_edges(make: Any) -> None:
+    observed = ist.learn(make(1500, 5))
+    assert len(observed.cpdag.undirected) == 2
+    source = ist.Interventions([make(1500, 5), make(500, 6, "b")], [[], ["b"]])
+    solution = ist.learn(source)
+    assert set(solution.dag.edges) == {("a", "b"), ("b", "c")}
+    assert set(solution.cpdag.directed) == {("a", "b"), ("b", "c")}
+    assert "InterventionalScore" in solution.choice
+    assert "2 edge directions are learned" in str(solution)
+
+
+def test_only_what_targets_tell_is_directed() -> None:
+    tables = [codes(1500, 5), codes(500, 6, "c")]
+    solution = ist.learn(ist.Interventions(tables, [[], ["c"]]))
+    assert solution.cpdag.directed == (("b", "c"),)
+    assert len(solution.cpdag.undirected) == 1
+    network = solution.fit(pseudo_count=0)
+    b, c = tables[0]["b"], tables[0]["c"]  # the rows where c was free
+    expected = [[np.mean(c[b == i] == j) for j in range(2)] for i in range(2)]
+    np.testing.assert_allclose(network.tables["c"], expected)
+
+
+def test_a_column_of_regimes() -> None:
+    tables = [codes(200, 1), codes(100, 2, "b")]
+    listed = ist.learn(ist.Interventions(tables, [[], ["b"]]))
+    one = pooled(tables) | {"regime": np.repeat(["control", "knock-out"], [200, 100])}
+    named = ist.Interventions(one, {"control": [], "knock-out": ["b"]}, column="regime")
+    assert ist.learn(named).score == listed.score
+    assert named.schema().names == ("a", "b", "c")
+    frame = pytest.importorskip("pandas").DataFrame(one)
+    again = ist.Interventions(frame, {"control": [], "knock-out": ["b"]}, column="regime")
+    assert ist.learn(again).score == listed.score
+
+
+def test_without_targets_it_is_one_table() -> None:
+    tables = [chain(100, 1), chain(80, 2)]
+    regimes = ist.Interventions(tables, [[], []]).regimes(Moments)
+    assert isinstance(regimes, Regimes)
+    assert len(regimes.parts) == 1
+    found = ist.learn(ist.Interventions(tables, [[], []]), score=ist.GaussianBIC())
+    assert found.score == pytest.approx(ist.learn(pooled(tables), score=ist.GaussianBIC()).score)
+    assert found.cpdag == ist.learn(pooled(tables), score=ist.GaussianBIC()).cpdag
+
+
+def test_refusals() -> None:
+    tables = [codes(50, 1), codes(50, 2, "b")]
+    with pytest.raises(SchemaError, match="2 tables; give one collection of targets"):
+        ist.Interventions(tables, [[]])
+    with pytest.raises(SchemaError, match=r"targets \['z'\] are not among"):
+        ist.Interventions(tables, [[], ["z"]])
+    with pytest.raises(SchemaError, match="collections of names; 'b' was given"):
+        ist.Interventions(tables, [[], "b"])
+    table = codes(4, 1) | {"r": ["u", "v", "u", "v"]}
+    with pytest.raises(SchemaError, match=r"The values are \['u', 'v'\]"):
+        ist.Interventions(table, {"u": []}, column="r")
+    with pytest.raises(SchemaError, match="no column 'r'"):
+        ist.Interventions(codes(4, 1), {"u": []}, column="r")
+    with pytest.raises(SchemaError, match="list of tables"):
+        ist.Interventions(codes(4, 1), [[]])
+    with pytest.raises(SchemaError, match="different columns"):
+        ist.Interventions([codes(4, 1), {"a": [1.5]}], [[], []])
+    with pytest.raises(DataError, match=r"\['b'\] were targets in all rows"):
+        ist.learn(ist.Interventions([codes(50, 2, "b")], [["b"]]))
+    source = ist.Interventions(tables, [[], ["b"]])
+    with pytest.raises(MismatchError, match="for each child"):
+        ist.summarise(source)
+    numbers = ist.Interventions([chain(50, 1), chain(50, 2, "b")], [[], ["b"]])
+    with pytest.raises(MismatchError, match="score of counts or moments"):
+        ist.learn(numbers, score=ist.ExactGP())
+    with pytest.raises(MismatchError, match="one regime"):
+        ist.learn(numbers).fit()
