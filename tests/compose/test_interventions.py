@@ -11,6 +11,7 @@ import pytest
 
 import isthmus as ist
 from isthmus.errors import DataError, MismatchError, SchemaError
+from isthmus.models import DiscreteNetwork
 from isthmus.scores import InterventionalScore
 from isthmus.sources import Frame
 from isthmus.statistics import Counts, Moments, Regimes
@@ -97,6 +98,7 @@ def test_only_what_targets_tell_is_directed() -> None:
     assert solution.cpdag.directed == (("b", "c"),)
     assert len(solution.cpdag.undirected) == 1
     network = solution.fit(pseudo_count=0)
+    assert isinstance(network, DiscreteNetwork)
     b, c = tables[0]["b"], tables[0]["c"]  # the rows where c was free
     expected = [[np.mean(c[b == i] == j) for j in range(2)] for i in range(2)]
     np.testing.assert_allclose(network.tables["c"], expected)
