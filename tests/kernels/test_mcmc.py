@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
@@ -20,7 +21,15 @@ from isthmus.testing import enumerate_dags
 Floats = Any
 Families = tuple[tuple[int, ...], ...]
 
-PARTITION_MOVES = {0: "relocate", 1: "swap near", 2: "swap any", 3: "split or merge", 4: "reverse"}
+PARTITION_MOVES = {
+    0: "relocate",
+    1: "swap near",
+    2: "swap any",
+    3: "split or merge",
+    4: "reverse",
+    5: "block",
+}
+SLOW = {"four", "outside", "cancelling", "bounded"}  # for blocks
 ORDER_MOVES = {0: "relocate", 1: "swap near", 2: "swap any"}
 
 CASES = {
@@ -55,6 +64,8 @@ def after_move(
 @pytest.mark.parametrize("heat", [1.0, 0.4])
 @pytest.mark.parametrize("move", PARTITION_MOVES)
 def test_moves_keep_the_distribution_of_partitions(name: str, heat: float, move: int) -> None:
+    if move == 5 and name in SLOW and "ISTHMUS_LONG" not in os.environ:
+        pytest.skip("several seconds; set ISTHMUS_LONG to run it")
     case = CASES[name]
     target = normalised(case.partitions, heat)
     result = after_move(case.tables(), Space.PARTITIONS, target, move, heat)
@@ -73,7 +84,7 @@ def test_moves_keep_the_distribution_of_orders(name: str, heat: float, move: int
 
 def test_another_target_is_not_kept() -> None:
     """The test above can fail: all moves but those that cannot leave a state notice."""
-    case = Weights(4, 2, spread=1.0)
+    case = Weights(3, 2, spread=1.0)
     wrong = normalised(case.partitions, 0.9)
     for move in PARTITION_MOVES:
         result = after_move(case.tables(), Space.PARTITIONS, wrong, move, 1.0)
@@ -314,14 +325,14 @@ def test_chains_advance_together() -> None:
 @pytest.mark.parametrize("levels", [1, 4])
 def test_frequencies_approach_the_posterior(levels: int) -> None:
     case = Weights(4, 2, spread=1.0)
-    run = run_of(case, levels=levels, draws=8000, warm_up=200)
+    run = run_of(case, levels=levels, draws=5000, warm_up=200)
     while not run.step(1.0):
         pass
     graphs, scores = run.draws()
     counts: Distribution = defaultdict(float)
     for graph in graphs[..., 0].reshape(-1, 4).tolist():
-        counts[tuple(graph)] += 1 / 24_000
-    assert distance(counts, case.graphs) < 0.012
+        counts[tuple(graph)] += 1 / 15_000
+    assert distance(counts, case.graphs) < 0.015
     for graph, score in zip(graphs[0, :50, :, 0].tolist(), scores[0, :50].tolist(), strict=True):
         expected = sum(case.log_weight(v, tuple(members(own))) for v, own in enumerate(graph))
         assert score == pytest.approx(expected, abs=1e-9)

@@ -119,19 +119,21 @@ def test_a_discrete_score() -> None:
     b = (a + (rng.random(60) < 0.3)) % 3
     table = {"a": a.astype(str), "b": b.astype(str), "ç": rng.integers(0, 2, 60).astype(str)}
     objective = ist.BDeu(ess=2.0).bind(Frame(table).counts(Plan.everything()))
-    draws = sample(objective, draws=4000, chains=4)
+    draws = sample(objective, draws=500, chains=4)
+    assert draws.chain_edges is not None
     np.testing.assert_allclose(
-        edge_probabilities(draws), enumerated(objective, demands(3)), atol=0.02
+        draws.chain_edges.mean(axis=0), enumerated(objective, demands(3)), atol=0.02
     )
 
 
 def test_few_candidates_still_find_the_edges() -> None:
     """One candidate and one other parent: pilot chains exchange the candidates."""
     objective = gaussian(5, 200, 2)
-    few = sample(objective, PartitionMCMC(candidates=2, thin=2), draws=2000, chains=4)
+    few = sample(objective, PartitionMCMC(candidates=2, thin=2), draws=600, chains=4)
     assert few.details.candidates == 2
+    assert few.chain_edges is not None
     np.testing.assert_allclose(
-        edge_probabilities(few), enumerated(objective, demands(5)), atol=0.04
+        few.chain_edges.mean(axis=0), enumerated(objective, demands(5)), atol=0.04
     )
 
 
@@ -139,7 +141,7 @@ def test_orders_favour_graphs_with_many_orders() -> None:
     objective = gaussian(3, 12, 5)
     nothing = sum(objective.local(v, ()) for v in range(3))
     shares = []
-    for sampler in (OrderMCMC(), PartitionMCMC()):
+    for sampler in (OrderMCMC(thin=2), PartitionMCMC(thin=2)):
         draws = sample(objective, sampler, draws=4000)
         empty = np.flatnonzero(~draws.parents.any(axis=(1, 2)))
         shares.append((draws.chains == empty).mean())
@@ -150,7 +152,7 @@ def test_orders_favour_graphs_with_many_orders() -> None:
 @pytest.mark.parametrize(
     "sampler", [PartitionMCMC(thin=1, candidates=5), OrderMCMC(thin=1, candidates=5)]
 )
-@pytest.mark.parametrize("d", [1, 2, 64, 65])
+@pytest.mark.parametrize("d", [1, 2, 65])
 def test_any_number_of_variables(sampler: PartitionMCMC | OrderMCMC, d: int) -> None:
     objective = gaussian(d, 40, 1)
     knowledge = demands(d, required=((d - 1, 0),) if d > 1 else ())
@@ -174,7 +176,7 @@ def test_few_rows_and_constants(n: int) -> None:
 def test_one_seed_gives_one_result_whatever_the_threads() -> None:
     objective = gaussian(12, 50, 4)
     first, again, threads, other = (
-        sample(objective, PartitionMCMC(jobs=jobs, candidates=4), seed=seed)
+        sample(objective, PartitionMCMC(jobs=jobs, candidates=4, thin=4), seed=seed)
         for jobs, seed in ((1, 0), (1, 0), (3, 0), (1, 1))
     )
     for draws in (again, threads):
@@ -191,7 +193,7 @@ def test_max_parents() -> None:
 
 
 def test_a_time_limit_returns_the_draws_so_far() -> None:
-    run = PartitionMCMC().begin(
+    run = PartitionMCMC(warm_up=50).begin(
         gaussian(10, 100, 1), demands(10), np.random.default_rng(0), draws=10**7, chains=2
     )
     draws, status = drive(run, "PartitionMCMC", time_limit=1.0)
@@ -255,7 +257,9 @@ def test_a_python_score_is_sampled() -> None:
     )
     exact = enumerated(objective, demands(3))
     np.testing.assert_allclose(
-        edge_probabilities(sample(objective, draws=4000, chains=4)), exact, atol=0.02
+        edge_probabilities(sample(objective, PartitionMCMC(thin=2), draws=4000, chains=4)),
+        exact,
+        atol=0.02,
     )
 
 

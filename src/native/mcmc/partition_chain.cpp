@@ -11,6 +11,11 @@ namespace isthmus {
 
 namespace {
 
+/// Nodes whose parents are drawn at once: six cost about as much as all other moves of a round.
+constexpr std::size_t block = 6;
+/// The same in tests of single moves, which go through all choices.
+constexpr std::size_t small_block = 3;
+
 /// The logarithm of the probability of one division of `size` nodes into two parts, the first with
 /// `first` nodes: its size is drawn first, from 1 to size - 1.
 double log_division(std::size_t size, std::size_t first) {
@@ -34,6 +39,7 @@ PartitionChain::PartitionChain(std::shared_ptr<const FamilyTables> tables, const
       next_{labels.size()},
       relocation_{*tables_},
       reversal_{*tables_},
+      block_{*tables_},
       graph_{.parents = {labels.size(), words_for(labels.size())}, .score = 0.0} {
     set_labels(labels);
 }
@@ -47,12 +53,13 @@ void PartitionChain::move(std::size_t kind, Chance& chance) {
         case swap_any: return swap_nodes(chance);
         case split_or_merge: return chance.below(2) == 0 ? split(chance) : merge(chance);
         case reverse_edge: return reverse_edges(1, chance);
+        case resample_block: return resample(small_block, chance);
     }
 }
 
 void PartitionChain::round(Chance& chance) {
-    // Relocations mix best where scores are flat, reversals where they are peaked; about half of
-    // the time goes to each.
+    // Relocations mix best where scores are flat, reversals where they are peaked, and blocks leave
+    // modes that differ in the edges among several nodes.
     for (int i = 0; i < 3; ++i) {
         relocate_node(chance);
         swap_nodes(chance);
@@ -60,7 +67,8 @@ void PartitionChain::round(Chance& chance) {
     swap_neighbours(chance);
     move(split_or_merge, chance);
     // In a hot chain every reversal needs the weight of a whole partition.
-    reverse_edges(heat_ == 1.0 ? 12 : 4, chance);
+    reverse_edges(heat_ == 1.0 ? 6 : 4, chance);
+    resample(block, chance);
 }
 
 void PartitionChain::propose(double log_ratio, Chance& chance) {
@@ -158,6 +166,15 @@ void PartitionChain::reverse_edges(std::size_t count, Chance& chance) {
         next_.set(partition_of(reversal_.parents()), *tables_, now_);
         std::swap(now_, next_);
     }
+}
+
+void PartitionChain::resample(std::size_t size, Chance& chance) {
+    // In a hot chain the weight of a graph is no product over families.
+    if (heat_ != 1.0) return;
+    draw(graph_, chance);
+    block_.resample(graph_.parents, size, chance);
+    next_.set(partition_of(graph_.parents), *tables_, now_);
+    std::swap(now_, next_);
 }
 
 void PartitionChain::draw(Graph& graph, Chance& chance) const {

@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "mcmc/block_resampling.hpp"
 #include "mcmc/chain.hpp"
 #include "mcmc/edge_reversal.hpp"
 #include "mcmc/partition.hpp"
@@ -14,11 +15,18 @@ namespace isthmus {
 /// Markov chain over ordered partitions (Kuipers and Moffa 2017), whose graphs follow the posterior.
 class PartitionChain final : public Chain {
 public:
-    enum Move : std::size_t { relocate, swap_near, swap_any, split_or_merge, reverse_edge };
+    enum Move : std::size_t {
+        relocate,
+        swap_near,
+        swap_any,
+        split_or_merge,
+        reverse_edge,
+        resample_block
+    };
 
     PartitionChain(std::shared_ptr<const FamilyTables> tables, const Labels& labels);
 
-    [[nodiscard]] std::size_t moves() const override { return 5; }
+    [[nodiscard]] std::size_t moves() const override { return 6; }
     void move(std::size_t kind, Chance& chance) override;
     void round(Chance& chance) override;
     void draw(Graph& graph, Chance& chance) const override;
@@ -35,6 +43,7 @@ private:
     void split(Chance& chance);
     void merge(Chance& chance);
     void reverse_edges(std::size_t count, Chance& chance);
+    void resample(std::size_t size, Chance& chance);
     /// Goes to the partition in `proposal_`, if that is accepted.
     void propose(double log_ratio, Chance& chance);
     [[nodiscard]] std::vector<std::size_t> nodes_of(std::size_t element) const;
@@ -46,6 +55,7 @@ private:
     Labels proposal_;
     Relocation relocation_;
     EdgeReversal reversal_;
+    BlockResampling block_;
     Graph graph_;
 };
 
