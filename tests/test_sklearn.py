@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import isthmus as ist
-from isthmus.errors import ArgumentError
+from isthmus.errors import ArgumentError, MissingExtraError
 
 pytest.importorskip("sklearn")
 pd = pytest.importorskip("pandas")
@@ -20,6 +20,7 @@ from sklearn.pipeline import Pipeline  # noqa: E402
 from sklearn.preprocessing import KBinsDiscretizer, StandardScaler  # noqa: E402
 from sklearn.utils.estimator_checks import check_estimator  # noqa: E402
 
+from isthmus import sklearn as module  # noqa: E402
 from isthmus.sklearn import BayesianNetwork  # noqa: E402
 
 
@@ -100,3 +101,9 @@ def test_the_name_of_the_target_does_not_clash() -> None:
     steps = Pipeline([("bins", bins), ("network", BayesianNetwork())])
     y = np.where(table["b"] > 0, "up", "down")
     assert set(steps.fit(table, y).predict(table)) <= {"up", "down"}
+
+
+def test_without_scikit_learn_the_message_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "BaseEstimator", object)
+    with pytest.raises(MissingExtraError, match="sklearn"):
+        BayesianNetwork()

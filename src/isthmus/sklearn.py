@@ -17,11 +17,8 @@ from isthmus.statistics import Kind
 
 try:
     from sklearn.base import BaseEstimator
-    from sklearn.metrics import accuracy_score, r2_score
-    from sklearn.utils.multiclass import check_classification_targets, type_of_target
-    from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
-except ImportError:
-    raise MissingExtraError("scikit-learn", "sklearn", "isthmus.sklearn") from None
+except ImportError:  # the module can be imported all the same; an estimator cannot be made
+    BaseEstimator = object
 
 if TYPE_CHECKING:
     from isthmus.scores import Score
@@ -95,6 +92,8 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
         random_state: int = 0,
         time_limit: float | None = None,
     ) -> None:
+        if BaseEstimator is object:
+            raise MissingExtraError("scikit-learn", "sklearn", "isthmus.sklearn")
         self.score_function = score_function
         self.search = search
         self.knowledge = knowledge
@@ -115,6 +114,9 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
         y
             The column to predict; None if it is one of ``X``, or if nothing is to be predicted.
         """
+        from sklearn.utils.multiclass import check_classification_targets, type_of_target
+        from sklearn.utils.validation import column_or_1d
+
         table = self._table(X, reset=True)
         kinds = dict(self.kinds or {})
         self.target_ = self.target
@@ -152,7 +154,7 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
     @property
     def dag_(self) -> DAG:
         """The learned graph."""
-        check_is_fitted(self)
+        self._check_fitted()
         return self.solution_.dag
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -174,7 +176,9 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
         With ``y`` it is the accuracy of the predictions, or R² for a continuous target. Without,
         it is the log-likelihood per row.
         """
-        check_is_fitted(self)
+        from sklearn.metrics import accuracy_score, r2_score
+
+        self._check_fitted()
         if y is not None:
             predicted = self.predict(X)
             measure = accuracy_score if hasattr(self, "classes_") else r2_score
@@ -194,13 +198,18 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
         random_state
             Random seed, an integer.
         """
-        check_is_fitted(self)
+        self._check_fitted()
         draw = getattr(self.network_, "sample_labels", self.network_.sample)
         rows: dict[str, NDArray[Any]] = draw(n_samples, seed=random_state)
         return rows
 
-    def _question(self, X: Any) -> tuple[dict[str, Any], str]:
+    def _check_fitted(self) -> None:
+        from sklearn.utils.validation import check_is_fitted
+
         check_is_fitted(self)
+
+    def _question(self, X: Any) -> tuple[dict[str, Any], str]:
+        self._check_fitted()
         if self.target_ is None:
             raise ArgumentError(
                 "There is no variable to predict. Call fit(X, y), or BayesianNetwork(target=name)."
@@ -215,6 +224,8 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
 
     def _table(self, X: Any, *, reset: bool) -> dict[str, Any]:
         """Return the columns of a table or array after the checks of scikit-learn."""
+        from sklearn.utils.validation import validate_data
+
         columns = list(getattr(X, "columns", ()))
         named = bool(columns) and all(isinstance(c, str) for c in columns)
         if not reset and named and self.target is not None and self._lacks_target(columns):

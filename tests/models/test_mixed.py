@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import importlib.util
 import itertools
 import math
 import pickle
@@ -191,8 +192,9 @@ def test_a_solution_of_a_mixed_table_fits_and_survives(
     read = from_json(to_json(network))
     assert isinstance(read, MixedNetwork)
     assert read.log_likelihood(small) == network.log_likelihood(small)
-    solution.report(tmp_path / "report.html")
-    assert "log-odds" in (tmp_path / "report.html").read_text()
+    if importlib.util.find_spec("fast_sugiyama") is not None:  # which draws the picture
+        solution.report(tmp_path / "report.html")
+        assert "log-odds" in (tmp_path / "report.html").read_text()
     learned = network.reorder(network.dag.nodes[::-1])
     assert learned.sample(5).keys() == set(small)
     forgetful = copy.deepcopy(solution)

@@ -203,4 +203,8 @@ def test_averaged_graph_keeps_every_edge_and_has_no_cycle() -> None:
     with pytest.raises(ArgumentError, match="threshold"):
         ensemble.averaged_graph(1.5)
     assert "3 distinct graphs" in str(ensemble)
-    ensemble.plot()
+
+
+def test_plot() -> None:
+    pytest.importorskip("matplotlib")
+    ENSEMBLE.plot()
