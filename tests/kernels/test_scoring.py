@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from tests.kernels.problems import (
 
 from isthmus.kernels.orders import BossRun
 from isthmus.kernels.scoring import (
+    UNFINISHED,
     LocalScore,
     foreign_score,
     gaussian_block_score,
@@ -136,6 +138,25 @@ def test_python_scores_are_asked_once() -> None:
         got = score.extensions(4, np.array([3, 1]), np.array([2, 0]))
         np.testing.assert_array_equal(got, [-36.0, -56.0, -36.0])
     assert calls == [(4, (1, 3)), (4, (1, 2, 3)), (4, (0, 1, 3))]
+
+
+def test_an_unfinished_python_score_is_asked_again() -> None:
+    """Across slices of time, too: the search goes on where the function stopped."""
+    asked: Counter[tuple[int, tuple[int, ...]]] = Counter()
+
+    def function(child: int, parents: tuple[int, ...]) -> Any:
+        asked[child, parents] += 1
+        return UNFINISHED if asked[child, parents] % 4 else -float(len(parents))
+
+    score = python_score(4, function)
+    run = BossRun(score, np.random.default_rng(0), starts=1)
+    slices = 0
+    while not run.step(0.0):
+        slices += 1
+        assert slices < 10_000
+    assert slices > 12
+    assert run.best() == (((), (), (), ()), 0.0)
+    assert set(asked.values()) == {4}
 
 
 def test_a_cycle_through_a_python_score_is_freed() -> None:

@@ -11,6 +11,7 @@ import pytest
 
 import isthmus as ist
 from isthmus.errors import ArgumentError, DataError, DataWarning, MismatchError
+from isthmus.objectives import UNFINISHED
 from isthmus.statistics import Rows
 from isthmus.testing import check_score, enumerate_dags
 
@@ -170,10 +171,10 @@ def test_refusals() -> None:
 def test_a_posterior_from_a_federation_is_that_of_the_pooled_table() -> None:
     pytest.importorskip("cryptography")
     data, score = table(700), ist.GP(ist.Chebyshev(16, 5.0))
-    sites = {f"s{k}": {n: x[k::3] for n, x in data.items()} for k in range(3)}
+    sites = {f"s{k}": {n: x[k::10] for n, x in data.items()} for k in range(10)}
     pooled = ist.sample(data, score=score, sampler=ist.ExactPosterior())
     apart = ist.sample(ist.Federation.simulate(sites), score=score, sampler=ist.ExactPosterior())
-    np.testing.assert_allclose(apart.edge_probabilities(), pooled.edge_probabilities(), atol=1e-7)
+    np.testing.assert_allclose(apart.edge_probabilities(), pooled.edge_probabilities(), atol=1e-9)
     local = score.bind(ist.WithFeatures(data, score.basis).moments())
     dags = list(enumerate_dags(list(data)))
     totals = np.array([local.total(dag) for dag in dags])
@@ -181,3 +182,24 @@ def test_a_posterior_from_a_federation_is_that_of_the_pooled_table() -> None:
     edge = sum(w for w, dag in zip(weights, dags, strict=True) if dag.has_edge("a", "b"))
     a, b = list(data).index("a"), list(data).index("b")
     assert pooled.edge_probabilities()[a, b] == pytest.approx(edge, abs=1e-9)
+
+
+@pytest.mark.parametrize("integral", [ist.GPIntegral.LAPLACE, ist.GPIntegral.IMPORTANCE])
+def test_a_score_is_computed_in_pieces(
+    integral: ist.GPIntegral, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One evaluation of the density at a time, so that time limits and Ctrl-C are heard."""
+    import isthmus.scores.gp as module
+    from isthmus.statistics.regressions import regressions_from_rows
+
+    regressions = regressions_from_rows(rows(table(40)))
+    monkeypatch.setattr(module, "_SLICE", 600.0)
+    whole = module._Scored(regressions, integral, 20)(1, (0, 2))
+    monkeypatch.setattr(module, "_SLICE", 0.0)
+    scored = module._Scored(regressions, integral, 20)
+    pieces = 0
+    while (value := scored(1, (0, 2))) is UNFINISHED:
+        pieces += 1
+    assert value == whole
+    assert pieces > 10
+    assert not scored._begun

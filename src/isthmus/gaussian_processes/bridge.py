@@ -12,7 +12,7 @@ from isthmus.gaussian_processes.density import Density
 from isthmus.gaussian_processes.importance import Estimate, Proposal, log_values
 from isthmus.gaussian_processes.laplace import Mode
 from isthmus.gaussian_processes.nuts import double_precision, sample_posterior
-from isthmus.types import Floats
+from isthmus.types import Floats, Work, completed
 
 CHAINS = 4
 _ITERATIONS = 1000
@@ -44,14 +44,28 @@ def bridge(
     chains, warmup, draws
         Number of chains, and of steps per chain that adapt the sampler and that are kept.
     """
+    return completed(bridge_work(density, modes, rng, chains=chains, warmup=warmup, draws=draws))
+
+
+def bridge_work(
+    density: Density,
+    modes: Sequence[Mode],
+    rng: np.random.Generator,
+    *,
+    chains: int = CHAINS,
+    warmup: int = 200,
+    draws: int = 200,
+) -> Work[Estimate]:
+    """Do what `bridge` does, in pieces; the draws from the posterior are one of them."""
     points = sample_posterior(
         density.design, modes, chains=chains, warmup=warmup, draws=draws, rng=rng
     )
+    yield
     proposal = Proposal(modes)
     flat = points.reshape(-1, points.shape[-1])
     fresh = proposal.draw(len(flat), rng)
-    there = log_values(density, flat) - proposal.log_density(flat)
-    here = log_values(density, fresh) - proposal.log_density(fresh)
+    there = (yield from log_values(density, flat)) - proposal.log_density(flat)
+    here = (yield from log_values(density, fresh)) - proposal.log_density(fresh)
     effective = float(_effective(points).min())
     value = _solve(there, here, effective)
     # Terms of the optimal bridge, with the share of each sample by its effective size.

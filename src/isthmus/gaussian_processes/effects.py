@@ -10,7 +10,7 @@ from scipy.linalg import cho_factor, cho_solve
 from isthmus.gaussian_processes.design import FLOOR
 from isthmus.gaussian_processes.families import RegressionFit
 from isthmus.gaussian_processes.importance import Proposal, log_values
-from isthmus.types import Floats
+from isthmus.types import Floats, completed
 
 
 class Effects(NamedTuple):
@@ -48,7 +48,7 @@ def posterior_effects(fit: RegressionFit, draws: int, rng: np.random.Generator) 
     if draws:
         proposal = Proposal(fit.modes)
         points = proposal.draw(draws, rng)
-        ratios = log_values(fit.density, points) - proposal.log_density(points)
+        ratios = completed(log_values(fit.density, points)) - proposal.log_density(points)
         weights = np.exp(ratios - ratios.max())
         weights /= weights.sum()
         points, weights = points[weights > 1e-6], weights[weights > 1e-6]

@@ -11,8 +11,8 @@ import numpy as np
 
 from isthmus.gaussian_processes.density import Density
 from isthmus.gaussian_processes.design import design_from_moments, design_from_rows
-from isthmus.gaussian_processes.laplace import Mode, find_modes
-from isthmus.types import Floats
+from isthmus.gaussian_processes.laplace import Mode, mode_work
+from isthmus.types import Floats, Work, completed
 
 FEWEST_TERMS = 32
 """Polynomials per parent in the first fit; see the table of errors in the documentation."""
@@ -57,9 +57,14 @@ class RegressionFit(NamedTuple):
 class Regressions(ABC):
     """Regressions of standardised variables on each other."""
 
-    @abstractmethod
+    @final
     def fit(self, child: int, parents: Sequence[int]) -> RegressionFit:
         """Find the posterior modes of the hyperparameters of one regression."""
+        return completed(self.fit_work(child, parents))
+
+    @abstractmethod
+    def fit_work(self, child: int, parents: Sequence[int]) -> Work[RegressionFit]:
+        """Do what `fit` does, in pieces."""
 
 
 @final
@@ -78,12 +83,13 @@ class RowRegressions(Regressions):
     values: Floats
     interactions: bool = False
 
-    def fit(self, child: int, parents: Sequence[int]) -> RegressionFit:
+    def fit_work(self, child: int, parents: Sequence[int]) -> Work[RegressionFit]:
         design = design_from_rows(
             self.values[:, child], self.values[:, list(parents)], interactions=self.interactions
         )
         density = Density(design)
-        return RegressionFit(density, find_modes(density), (), (True,) * len(parents))
+        modes = yield from mode_work(density)
+        return RegressionFit(density, modes, (), (True,) * len(parents))
 
 
 @final
@@ -115,11 +121,11 @@ class MomentRegressions(Regressions):
     terms: int
     radius: float
 
-    def fit(self, child: int, parents: Sequence[int]) -> RegressionFit:
+    def fit_work(self, child: int, parents: Sequence[int]) -> Work[RegressionFit]:
         chosen = [min(FEWEST_TERMS, self.terms)] * len(parents)
         while True:
             density = self._density(child, parents, chosen)
-            modes = find_modes(density)
+            modes = yield from mode_work(density)
             needed = self._needed(modes, len(parents))
             finer = [
                 _rounded_up(need, self.terms) if need > have else have

@@ -10,7 +10,7 @@ from scipy.special import gammaln, logsumexp
 
 from isthmus.gaussian_processes.density import Density
 from isthmus.gaussian_processes.laplace import Mode
-from isthmus.types import Floats
+from isthmus.types import Floats, Work, completed
 
 FREEDOM = 5.0
 """Degrees of freedom. The density falls faster than a Student-t, so weights are bounded."""
@@ -77,18 +77,29 @@ class Proposal:
         return np.asarray(logsumexp(parts, axis=0))
 
 
-def log_values(density: Density, points: Floats) -> Floats:
-    """Return the log density of a child and its hyperparameters at each point."""
-    return np.array([density.value(point) for point in points])
+def log_values(density: Density, points: Floats) -> Work[Floats]:
+    """Compute the log density of a child and its hyperparameters at each point."""
+    values = np.empty(len(points))
+    for i, point in enumerate(points):
+        values[i] = density.value(point)
+        yield
+    return values
 
 
 def importance(
     density: Density, modes: Sequence[Mode], draws: int, rng: np.random.Generator
 ) -> Estimate:
     """Estimate the log marginal likelihood by importance sampling."""
+    return completed(importance_work(density, modes, draws, rng))
+
+
+def importance_work(
+    density: Density, modes: Sequence[Mode], draws: int, rng: np.random.Generator
+) -> Work[Estimate]:
+    """Do what `importance` does, in pieces."""
     proposal = Proposal(modes)
     points = proposal.draw(draws, rng)
-    ratios = log_values(density, points) - proposal.log_density(points)
+    ratios = (yield from log_values(density, points)) - proposal.log_density(points)
     value = float(logsumexp(ratios) - np.log(draws))
     weights = np.exp(ratios - value)
     error = 2.0 * float(np.sqrt(((weights - 1.0) ** 2).sum() / max(draws - 1, 1) / draws))

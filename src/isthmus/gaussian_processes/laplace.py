@@ -8,17 +8,19 @@ from typing import NamedTuple
 import numpy as np
 
 from isthmus.gaussian_processes.density import LOG_2PI, Density, Derivatives
-from isthmus.types import Floats
+from isthmus.types import Floats, Work, completed
 
 _STARTS = (0.35, 1.2, 4.0)
 """Length scales from which the optimisation starts, for all parents alike."""
 _TRIALS = (0.25, 0.6, 1.5, 4.0, 9.0)
 """Length scales that are tried for one parent at a time, at the best mode so far."""
+_STEP = 0.4
+"""Trials are farther than this from the mode, in the logarithm of the length scale."""
 _WITHIN = 3.0
 """A trial that is more than this many nats below the best mode is not followed."""
 _APART = 0.15
 """Modes that are closer than this in all parameters are the same."""
-_NEAR = 0.05
+_NEAR = 0.5
 """A Newton step that promises less than this many nats is close to its mode."""
 _STEPS = 60
 _LONGEST = 1.5
@@ -42,37 +44,61 @@ class Mode(NamedTuple):
 
 def find_modes(density: Density) -> list[Mode]:
     """Return the modes that were found, the highest first."""
+    return completed(mode_work(density))
+
+
+def mode_work(density: Density) -> Work[list[Mode]]:
+    """Find modes, in pieces of one evaluation of the density; the highest comes first."""
     d = density.design
     modes: list[Mode] = []
     for scale in _STARTS if d.parents else (1.0,):
         start = np.zeros(density.size)
         start[: d.parents] = np.log(scale)
         start[-1] = np.log(0.6)
-        _insert(modes, climb(density, start, modes))
+        _insert(modes, (yield from climb(density, start, modes)))
     if d.parents:
-        _cross(density, modes)
+        yield from _cross(density, modes)
+    for i, mode in enumerate(modes):
+        modes[i] = _polished(density, mode)
+        yield
+    modes.sort(key=lambda m: -m.value)
     return modes
 
 
-def _cross(density: Density, modes: list[Mode]) -> None:
+def _cross(density: Density, modes: list[Mode]) -> Work[None]:
     """Change one length scale of the best mode at a time, until no change leads to a better one."""
     while True:
         best = modes[0]
         for j in range(density.design.parents):
-            trials = []
-            for scale in _TRIALS:
-                trial = best.point.copy()
-                trial[j] = np.log(scale)
-                if abs(trial[j] - best.point[j]) > 0.4:
-                    trials.append((density.value(trial), scale, trial))
-            below = [t for t in trials if t[2][j] < best.point[j]]
-            above = [t for t in trials if t[2][j] > best.point[j]]
-            for side in (below, above):
-                value, _, trial = max(side, default=(-np.inf, 0.0, best.point))
-                if value > best.value - _WITHIN:
-                    _insert(modes, climb(density, trial, modes))
+            for side in _sides(best.point[j]):
+                trial = yield from _second_hill(density, best, j, side)
+                if trial is not None:
+                    _insert(modes, (yield from climb(density, trial, modes)))
         if modes[0].value < best.value + 1e-3:
             return
+
+
+def _sides(here: float) -> tuple[list[float], list[float]]:
+    """Length scales to try on both sides of one, the nearest first, as logarithms."""
+    trials = np.log(_TRIALS)
+    return (
+        [t for t in trials[::-1].tolist() if t < here - _STEP],
+        [t for t in trials.tolist() if t > here + _STEP],
+    )
+
+
+def _second_hill(density: Density, best: Mode, j: int, scales: list[float]) -> Work[Floats | None]:
+    """Return the highest point behind a valley on the way from a mode, if it is high enough."""
+    nearer, highest, found = best.value, best.value - _WITHIN, None
+    for scale in scales:
+        trial = best.point.copy()
+        trial[j] = scale
+        value = density.value(trial)
+        yield
+        if value > max(nearer, highest):
+            highest, found = value, trial
+        nearer = value
+    return found
 
 
 def _insert(modes: list[Mode], mode: Mode | None) -> None:
@@ -89,12 +115,13 @@ def _insert(modes: list[Mode], mode: Mode | None) -> None:
     modes.sort(key=lambda m: -m.value)
 
 
-def climb(density: Density, start: Floats, known: Sequence[Mode] = ()) -> Mode | None:
+def climb(density: Density, start: Floats, known: Sequence[Mode] = ()) -> Work[Mode | None]:
     """Maximise by Newton steps, with the signs of the curvature made negative.
 
     Returns None as soon as the way leads to a known mode.
     """
     point, here = start, density.derivatives(start)
+    yield
     for _ in range(_STEPS):
         step, gain = _newton(here)
         if gain < 1e-9:
@@ -104,11 +131,28 @@ def climb(density: Density, start: Floats, known: Sequence[Mode] = ()) -> Mode |
         size = np.abs(step).max()
         if size > _LONGEST:
             step *= _LONGEST / size
-        moved = _search(density, point, here, step)
+        moved = yield from _search(density, point, here, step)
         if moved is None:
             break
         point, here = moved
     return Mode(here.value, point, _curvature(here))
+
+
+def _polished(density: Density, mode: Mode) -> Mode:
+    """Take one more Newton step.
+
+    The value at a mode has no slope, but its curvature has: without this step, the last bits of
+    the data, such as the order of summation, would show in the eighth digit of an integral.
+    """
+    here = density.derivatives(mode.point)
+    step, gain = _newton(here)
+    if gain > _NEAR:  # the climb ended on a flat slope
+        return mode
+    point = np.clip(mode.point + step, _LOWEST, _HIGHEST)
+    there = density.derivatives(point)
+    if there.value < here.value - 1e-8:
+        return mode
+    return Mode(there.value, point, _curvature(there))
 
 
 def _leads_to(next_point: Floats, value: float, mode: Mode) -> bool:
@@ -125,12 +169,13 @@ def _newton(here: Derivatives) -> tuple[Floats, float]:
 
 def _search(
     density: Density, point: Floats, here: Derivatives, step: Floats
-) -> tuple[Floats, Derivatives] | None:
+) -> Work[tuple[Floats, Derivatives] | None]:
     slope = float(here.gradient @ step)
     for halving in range(12):
         share = 0.5**halving
         trial = np.clip(point + share * step, _LOWEST, _HIGHEST)
         there = density.derivatives(trial)
+        yield
         if there.value > here.value + 1e-4 * share * slope:
             return trial, there
     return None

@@ -7,6 +7,7 @@ of several candidates to a set, ``reductions`` removes each of its members. Vari
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from types import EllipsisType
 from typing import TypeAlias
 
 import numpy as np
@@ -26,6 +27,9 @@ LocalScore = _native.LocalScore
 PenalisedScore = _native.PenalisedScore
 PythonScore = _native.PythonScore
 ScoreFailed = _native.ScoreFailed
+
+UNFINISHED = ...
+"""What a Python score returns if there is more work to do."""
 
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
@@ -170,10 +174,13 @@ def penalised_score(score: LocalScore, prices: Floats) -> LocalScore:
     return PenalisedScore(score, np.ascontiguousarray(prices, np.float64))
 
 
-def python_score(size: int, function: Callable[[int, tuple[int, ...]], float]) -> LocalScore:
+def python_score(
+    size: int, function: Callable[[int, tuple[int, ...]], float | EllipsisType]
+) -> LocalScore:
     """Score by a Python function of a child and its parents in ascending order.
 
-    Each value is computed once and kept.
+    Each value is computed once and kept. A function that returns `UNFINISHED` is called again,
+    at once or in the next slice of time.
     """
     return PythonScore(size, function)
 

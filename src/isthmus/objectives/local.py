@@ -13,7 +13,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple, final
+from types import EllipsisType
+from typing import Any, ClassVar, Final, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,9 @@ from isthmus.kernels import scoring
 from isthmus.objectives.base import Capabilities, Capability, Objective, Sense
 from isthmus.objectives.score_bound import BoundWork, ScoreBound
 from isthmus.types import completed
+
+UNFINISHED: Final = scoring.UNFINISHED
+"""What the function of a `PythonLocalScore` returns if it wants to be called again to go on."""
 
 
 class Recipe(NamedTuple):
@@ -136,6 +140,8 @@ class PythonLocalScore(LocalScore):
         Names of the variables.
     function
         ``function(child, parents)`` with indices, parents in ascending order; returns the score.
+        A function that takes long may return `UNFINISHED` now and then, to let others look at the
+        time and at Ctrl-C; it is then called again to go on.
     equivalent
         Whether Markov-equivalent graphs always have the same total.
     ceiling
@@ -147,15 +153,15 @@ class PythonLocalScore(LocalScore):
     def __init__(
         self,
         nodes: Sequence[str],
-        function: Callable[[int, tuple[int, ...]], float],
+        function: Callable[[int, tuple[int, ...]], float | EllipsisType],
         *,
         equivalent: bool,
         ceiling: Callable[[], BoundWork] | None = None,
         notes: Callable[[DAG], Sequence[str]] | None = None,
     ) -> None:
-        def checked(child: int, parents: tuple[int, ...]) -> float:
+        def checked(child: int, parents: tuple[int, ...]) -> float | EllipsisType:
             value = function(child, parents)
-            if not value < math.inf:
+            if not isinstance(value, EllipsisType) and not value < math.inf:
                 names = [nodes[p] for p in parents]
                 raise ArgumentError(
                     f"The score of {nodes[child]!r} with the parents {names} is {value}. A score "

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from types import EllipsisType
 from typing import TYPE_CHECKING, ClassVar, final
 
 import numpy as np
 
 from isthmus.errors import ArgumentError
 from isthmus.graphs import DAG
-from isthmus.objectives import LocalScore, PythonLocalScore
+from isthmus.objectives import UNFINISHED, LocalScore, PythonLocalScore
 from isthmus.options import require_integer
 from isthmus.scores.base import Score
 from isthmus.statistics import Chebyshev, Kind, Moments, Rows
@@ -20,10 +21,13 @@ from isthmus.statistics.regressions import (
     regressions_from_rows,
     variance_beyond,
 )
+from isthmus.types import Work, completed_within
 
 if TYPE_CHECKING:
-    from isthmus.gaussian_processes.families import RegressionFit, Regressions
+    from isthmus.gaussian_processes.families import Regressions
 
+_SLICE = 0.02
+"""Seconds after which a score lets others look at the time and at Ctrl-C."""
 _WORTH_A_NOTE = 1e-3
 """Share of the variance beyond the radius of the basis from which a note mentions it."""
 
@@ -145,28 +149,37 @@ class _Scored:
     def __init__(self, regressions: Regressions, integral: GPIntegral, draws: int) -> None:
         self.regressions = regressions
         self._integral, self._draws = integral, draws
+        self._begun: dict[tuple[int, tuple[int, ...]], Work[float]] = {}
         self.unresolved: dict[tuple[int, tuple[int, ...]], tuple[int, ...]] = {}
 
-    def __call__(self, child: int, parents: tuple[int, ...]) -> float:
-        fit = self.regressions.fit(child, parents)
+    def __call__(self, child: int, parents: tuple[int, ...]) -> float | EllipsisType:
+        """Return the score, or say that there is more work to do."""
+        family = (child, parents)
+        work = self._begun.pop(family, None) or self._work(child, parents)
+        value = completed_within(work, _SLICE)
+        if value is None:
+            self._begun[family] = work
+            return UNFINISHED
+        return value
+
+    def _work(self, child: int, parents: tuple[int, ...]) -> Work[float]:
+        fit = yield from self.regressions.fit_work(child, parents)
         if not all(fit.resolved):
             coarse = tuple(p for p, fine in zip(parents, fit.resolved, strict=True) if not fine)
             self.unresolved[child, parents] = coarse
         if self._integral is GPIntegral.LAPLACE:
             return fit.log_likelihood
-        return self._sampled(fit, child, parents)
-
-    def _sampled(self, fit: RegressionFit, child: int, parents: Sequence[int]) -> float:
         # A seed of its own makes the score of a family the same whenever it is asked for.
         rng = np.random.default_rng([child, *parents])
         if self._integral is GPIntegral.BRIDGE:
-            from isthmus.gaussian_processes.bridge import CHAINS, bridge
+            from isthmus.gaussian_processes.bridge import CHAINS, bridge_work
 
             draws = max(2, self._draws // CHAINS)
-            return bridge(fit.density, fit.modes, rng, draws=draws).value
-        from isthmus.gaussian_processes.importance import importance
+            return (yield from bridge_work(fit.density, fit.modes, rng, draws=draws)).value
+        from isthmus.gaussian_processes.importance import importance_work
 
-        return importance(fit.density, fit.modes, self._draws, rng).value
+        estimate = yield from importance_work(fit.density, fit.modes, self._draws, rng)
+        return estimate.value
 
 
 def _clipped(beyond: dict[str, float], dag: DAG, radius: float) -> tuple[str, ...]:
