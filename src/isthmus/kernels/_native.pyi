@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 import enum
+import types
 from typing import Annotated, overload
 
 import numpy
@@ -73,7 +74,7 @@ class ChildScores(LocalScore):
     def __init__(self, scores: tuple[LocalScore, ...]) -> None: ...
 
 class PythonScore(LocalScore):
-    def __init__(self, size: int, function: Callable[[int, tuple[int, ...]], float]) -> None: ...
+    def __init__(self, size: int, function: Callable[[int, tuple[int, ...]], float | types.EllipsisType]) -> None: ...
 
 class DiscreteForm(enum.Enum):
     """Which function of counts a discrete score adds up."""

@@ -142,7 +142,8 @@ void bind_scoring(nb::module_& m) {
     nb::class_<PythonScore, LocalScore>(m, "PythonScore", nb::type_slots(python_score_slots))
         .def(nb::init<std::size_t, nb::object>(), "size"_a, "function"_a,
              nb::sig("def __init__(self, size: int, "
-                     "function: collections.abc.Callable[[int, tuple[int, ...]], float]) -> None"));
+                     "function: collections.abc.Callable[[int, tuple[int, ...]], "
+                     "float | types.EllipsisType]) -> None"));
 }
 
 }  // namespace isthmus
