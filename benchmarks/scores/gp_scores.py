@@ -63,10 +63,10 @@ def speed():
                 design = design_from_rows(x[:, 5], x[:, parents])
                 _, exact = timed(find_modes, Density(design))
             elif n == 5000 and p == 1:
-                # An estimate: one evaluation times 19, the mean number per fit at 100 rows.
+                # An estimate: one evaluation times 16, the mean number per fit at 100 rows.
                 density = Density(design_from_rows(x[:, 5], x[:, parents]))
                 _, once = timed(density.derivatives, np.zeros(p + 1))
-                exact = 19 * once
+                exact = 16 * once
             print(
                 f"{n}, {p}, {1e3 * exact:.0f}, {1e3 * fast:.1f}, {exact / fast:.0f}, {gram:.2f}",
                 flush=True,
