@@ -118,6 +118,16 @@ def test_missing_values_have_a_code_of_their_own(
     assert "'a'" in capsys.readouterr().err
 
 
+def test_missing_values_are_treated_as_told(rain: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = rain.read_text(encoding="utf-8").splitlines()
+    lines[3] = "NA" + lines[3][lines[3].index(",") :]
+    rain.write_text("\n".join(lines), encoding="utf-8")
+    assert main(["learn", str(rain), "--missing", "DropRows", "--drop", "id"]) == ExitCode.DONE
+    printed = capsys.readouterr().out
+    assert "1 of 2,000 rows" in printed
+    assert "rain → wet" in printed
+
+
 @pytest.mark.parametrize(
     "text",
     [

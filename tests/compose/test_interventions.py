@@ -12,7 +12,7 @@ import pytest
 import isthmus as ist
 from isthmus.errors import DataError, MismatchError, SchemaError
 from isthmus.models import DiscreteNetwork
-from isthmus.scores import InterventionalScore
+from isthmus.scores.interventional import InterventionalScore
 from isthmus.sources import Frame
 from isthmus.statistics import Counts, Moments, Regimes
 

@@ -19,7 +19,7 @@ from isthmus.errors import (
     MissingValuesError,
     SchemaError,
 )
-from isthmus.scores import NodeAverageScore
+from isthmus.scores.node_average import NodeAverageScore
 from isthmus.sources import Missing, as_source
 from isthmus.statistics import IncompleteCounts
 from isthmus.statistics.expectation import estimate_moments

@@ -9,7 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from isthmus.cli.exit_codes import ExitCode
-from isthmus.cli.strategies import names_of_scores, names_of_searches, score_from, search_from
+from isthmus.cli.strategies import (
+    missing_from,
+    names_of_missing,
+    names_of_scores,
+    names_of_searches,
+    score_from,
+    search_from,
+)
 from isthmus.compose.learn import learn
 from isthmus.errors import FormatError, MismatchError, SchemaError
 from isthmus.graphs import Knowledge
@@ -59,6 +66,12 @@ def add(commands: Any) -> None:
         "--search",
         type=search_from,
         help="search algorithm; by default chosen from the column types and their number",
+    )
+    command.add_argument(
+        "--missing",
+        type=missing_from,
+        help="what to do about missing values, which are refused by default: "
+        + ", ".join(names_of_missing()),
     )
     command.add_argument(
         "--seed", type=int, default=0, help="random seed; the same seed gives the same graph"
@@ -113,6 +126,7 @@ def run(options: argparse.Namespace) -> ExitCode:
         search=options.search,
         knowledge=knowledge if constrained else None,
         kinds=kinds or None,
+        missing=options.missing,
         seed=options.seed,
         time_limit=options.time_limit,
         progress=False if options.quiet else None,

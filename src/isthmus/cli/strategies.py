@@ -1,4 +1,4 @@
-"""Parse scores, searches and models written as in Python, such as ``BDeu(ess=10)``."""
+"""Parse scores, searches and other strategies written as in Python, such as ``BDeu(ess=10)``."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import isthmus.scores
 import isthmus.searches
+import isthmus.sources
 from isthmus.scores.base import Score
 from isthmus.searches import Search
+from isthmus.sources import Missing
 
 if TYPE_CHECKING:
     # Imported only when needed: most commands use no federation.
@@ -29,6 +31,12 @@ def search_from(text: str) -> Search[Any]:
     """Return the search algorithm that a text describes."""
     search: Search[Any] = _build(text, _strategies(isthmus.searches, Search))
     return search
+
+
+def missing_from(text: str) -> Missing:
+    """Return the strategy for missing values that a text describes."""
+    missing: Missing = _build(text, _strategies(isthmus.sources, Missing))
+    return missing
 
 
 def admm_from(text: str) -> ADMM:
@@ -49,6 +57,11 @@ def names_of_scores() -> list[str]:
 def names_of_searches() -> list[str]:
     """Return the names of searches that `search_from` accepts."""
     return sorted(_strategies(isthmus.searches, Search))
+
+
+def names_of_missing() -> list[str]:
+    """Return the names of strategies that `missing_from` accepts."""
+    return sorted(_strategies(isthmus.sources, Missing))
 
 
 def _strategies(package: Any, base: type) -> dict[str, type]:

@@ -12,7 +12,7 @@ from isthmus.errors import ArgumentError, MissingExtraError
 from isthmus.graphs import BoundKnowledge, Knowledge
 from isthmus.objectives import LOCAL_SCORES, LocalScore, ScoreTable, TableBuilder
 from isthmus.objectives.parent_sets import FEW, Block
-from isthmus.sources import TimeUnit
+from isthmus.sources import Missing, TimeUnit
 from isthmus.statistics import Kind, Statistic
 from isthmus.types import Work, completed_within
 
@@ -29,6 +29,7 @@ def parent_sets(
     time_limit: float | None = None,
     jobs: int | None = 1,
     kinds: Mapping[str, Kind | TimeUnit | str] | None = None,
+    missing: Missing | None = None,
 ) -> ScoreTable:
     """List for each variable the parent sets that can be part of an optimal graph.
 
@@ -53,6 +54,8 @@ def parent_sets(
         over a Ray or Dask cluster.
     kinds
         How to read some columns.
+    missing
+        What to do about missing values, as for :func:`~isthmus.learn`.
     """
     check_count(max_parents, "max_parents")
     time_limit = check_time_limit(time_limit)
@@ -65,6 +68,7 @@ def parent_sets(
         accepts=(LOCAL_SCORES,),
         knowledge=knowledge,
         kinds=kinds,
+        missing=missing,
     )
     local, known, nodes = (
         LOCAL_SCORES.require(problem.objective),

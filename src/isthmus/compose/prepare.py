@@ -27,7 +27,9 @@ from isthmus.errors import DataWarning, MismatchError
 from isthmus.graphs import DAG, BoundKnowledge, Knowledge
 from isthmus.objectives import LOCAL_SCORES, Objective
 from isthmus.results import Reading
-from isthmus.scores import AIC, BIC, EBIC, InterventionalScore, NodeAverageScore
+from isthmus.scores import AIC, BIC, EBIC
+from isthmus.scores.interventional import InterventionalScore
+from isthmus.scores.node_average import NodeAverageScore
 from isthmus.searches.base import Accepts
 from isthmus.sources import (
     Frame,

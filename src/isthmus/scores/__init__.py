@@ -11,13 +11,11 @@ from isthmus.scores.ebic import EBIC
 from isthmus.scores.gaussian_bic import GaussianBIC
 from isthmus.scores.gaussian_ebic import GaussianEBIC
 from isthmus.scores.gp import GP, ExactGP, GPIntegral
-from isthmus.scores.interventional import InterventionalScore
 from isthmus.scores.k2 import K2
 from isthmus.scores.lagged_least_squares import LaggedLeastSquares
 from isthmus.scores.least_squares import LeastSquares
 from isthmus.scores.linear_likelihood import LinearLikelihood
 from isthmus.scores.logistic import Logistic
-from isthmus.scores.node_average import NodeAverageScore
 from isthmus.scores.perceptrons import Perceptrons
 from isthmus.scores.poisson import Poisson
 
@@ -35,12 +33,10 @@ __all__ = [
     "GPIntegral",
     "GaussianBIC",
     "GaussianEBIC",
-    "InterventionalScore",
     "LaggedLeastSquares",
     "LeastSquares",
     "LinearLikelihood",
     "Logistic",
-    "NodeAverageScore",
     "Perceptrons",
     "Poisson",
     "PriorMean",
