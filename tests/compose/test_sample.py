@@ -92,6 +92,25 @@ def test_the_number_of_variables_chooses_the_sampler(discrete: bool, most: int) 
         assert str(d) in reason
 
 
+def test_slow_scores_are_given_fewer_families() -> None:
+    from isthmus.compose.defaults import choose_sampler
+    from isthmus.objectives import PythonLocalScore
+    from isthmus.statistics import Schema
+
+    for d in (8, 9, 12, 40):
+        names = [f"v{i}" for i in range(d)]
+        score = PythonLocalScore(names, lambda child, parents: 0.0, equivalent=True)
+        sampler, reason = choose_sampler(Schema.continuous(names), score, ist.GP())
+        if d == 8:
+            assert isinstance(sampler, ist.ExactPosterior)
+            continue
+        assert isinstance(sampler, ist.PartitionMCMC)
+        count = sampler.candidates
+        assert count is not None
+        assert d * 2**count * (d - count) <= 4000
+        assert "milliseconds" in reason
+
+
 def test_no_time_at_all_is_said() -> None:
     with pytest.raises(NoDrawsError, match="before its first draw"):
         ist.sample(NUMBERS, time_limit=0)

@@ -137,6 +137,27 @@ def test_few_candidates_still_find_the_edges() -> None:
     )
 
 
+def test_left_out_parent_sets_are_estimated() -> None:
+    objective, d = gaussian(4, 30, 7), 4
+    run = PartitionMCMC(candidates=1, thin=2).begin(
+        objective, demands(d), np.random.default_rng(0), draws=1000, chains=2
+    )
+    while not run.step():
+        pass
+    estimate = run.best().details.left_out
+    candidates = run._candidates.matrix()  # type: ignore[attr-defined]
+    weights = {0: 0.0, 1: 0.0}
+    for dag in enumerate_dags(objective.nodes):
+        outside = np.array(dag.adjacency(), bool) & ~candidates
+        counts = outside.sum(axis=0)
+        if counts.max() <= 2 and (counts == 2).sum() <= 1:
+            weights[int((counts == 2).sum())] += np.exp(objective.total(dag) + 150)
+    expected = weights[1] / weights[0]
+    assert expected > 0.01
+    assert estimate == pytest.approx(expected, rel=0.35)
+    assert sample(objective, PartitionMCMC(thin=1), draws=5).details.left_out == 0.0
+
+
 def test_orders_favour_graphs_with_many_orders() -> None:
     objective = gaussian(3, 12, 5)
     nothing = sum(objective.local(v, ()) for v in range(3))

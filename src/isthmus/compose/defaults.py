@@ -37,6 +37,9 @@ _SEVERAL_STARTS = 200
 _EXACT_POSTERIOR, _EXACT_POSTERIOR_DISCRETE = 18, 16
 """Up to this many variables, the posterior is exact: some seconds. Discrete families take longer to
 score. See ``benchmarks/posterior/exact.py``."""
+_EXACT_POSTERIOR_SLOW, _SLOW_FAMILIES = 8, 4_000
+"""The same for scores of which a family takes milliseconds, and how many families to score with
+more variables: below a minute."""
 _GAMMA = 0.5
 """Weight of the extended term for mixed tables; see the table of false edges in the docs."""
 
@@ -124,9 +127,15 @@ def choose_marginal_likelihood(schema: Schema) -> tuple[AnyScore, str]:
     return DegenerateGaussian(), f"{mixed}; it approximates the marginal likelihood, as BIC does"
 
 
-def choose_sampler(schema: Schema, objective: Objective) -> tuple[AnySampler, str]:
-    """Choose a sampler by the number of variables; the second item says why."""
+def choose_sampler(
+    schema: Schema, objective: Objective, score: AnyScore | None = None
+) -> tuple[AnySampler, str]:
+    """Choose a sampler by the number of variables and the score; the second item says why."""
     d = len(objective.nodes)
+    if score is not None and score.slow and d > _EXACT_POSTERIOR_SLOW:
+        count = max(c for c in range(1, d) if c == 1 or d * 2**c * (d - c) <= _SLOW_FAMILIES)
+        reason = f"one family of this score takes milliseconds, and {d} variables have too many"
+        return PartitionMCMC(candidates=count), reason
     most = _EXACT_POSTERIOR_DISCRETE if schema.of_kind(Kind.DISCRETE) else _EXACT_POSTERIOR
     if d <= most:
         return ExactPosterior(), f"{d} variables are few enough to sum over all graphs"

@@ -35,6 +35,10 @@ _MOST_DRAWS, _MOST_CHAINS = 10**8, 10**4
 """More would not fit into memory."""
 
 
+_MUCH_LEFT_OUT = 0.05
+"""A larger share of weight outside of the tables is said to the user."""
+
+
 def sample(
     data: object,
     *,
@@ -106,7 +110,7 @@ def sample(
     )
     objective = problem.objective
     if sampler is None:
-        sampler, reason = choose_sampler(problem.schema, objective)
+        sampler, reason = choose_sampler(problem.schema, objective, problem.score)
     else:
         reason = "as requested"
     if time_limit is not None:
@@ -179,4 +183,11 @@ def with_notes(posterior: Posterior) -> Posterior:
         notes.append("The chains are too short to compare them; draw more.")
     else:
         notes.append(str(posterior.agreement()))
+    left_out = getattr(posterior.details, "left_out", None)
+    if left_out is not None and left_out > _MUCH_LEFT_OUT:
+        notes.append(
+            "Parent sets outside of the tables matter: graphs with one such set have about "
+            f"{left_out:.0%} of the weight of those that can be drawn. Raise the number of "
+            "candidates, limit max_parents, or take edge probabilities with caution."
+        )
     return replace(posterior, notes=(*posterior.notes, *notes))

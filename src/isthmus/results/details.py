@@ -41,6 +41,10 @@ class ChainDetails(SamplerDetails):
         Number of rounds of moves before the first draw.
     thin
         Number of rounds of moves per draw.
+    left_out
+        Estimate of what the limit on candidates leaves out: the posterior weight of graphs in which
+        one node has two parents that are no candidates, relative to that of all graphs that can be
+        drawn. 0 if all variables are candidates, None if the chains were stopped.
     """
 
     candidates: int
@@ -48,6 +52,7 @@ class ChainDetails(SamplerDetails):
     families: int
     warm_up: int
     thin: int
+    left_out: float | None = None
 
 
 @final

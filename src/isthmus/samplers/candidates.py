@@ -103,6 +103,17 @@ class Candidates:
         np.put_along_axis(chosen, best, values=True, axis=0)
         return chosen & self._possible
 
+    def outside(self, child: int) -> Flags:
+        """Return the possible parents of a node that are no candidates."""
+        best = np.argsort(-self._rank[:, child], kind="stable")[: self.count]
+        others: Flags = self._possible[:, child].copy()
+        others[best] = False
+        return others
+
+    def gains(self, child: int, parents: Flags, others: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return how much the score of a family rises by each of some further parents."""
+        return self._gains(child, np.flatnonzero(parents).tolist(), others)
+
     def exchange(self, frequencies: NDArray[np.float64], least: float) -> int:
         """Exchange rare candidates for more frequent parents from outside.
 

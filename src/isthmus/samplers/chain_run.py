@@ -13,6 +13,8 @@ from isthmus.kernels.mcmc import FamilyTables, SamplingRun, Space
 from isthmus.kernels.orders import BossRun
 from isthmus.objectives import LocalScore
 from isthmus.results.details import ChainDetails
+from isthmus.results.ensemble import unpack
+from isthmus.results.features import descendants
 from isthmus.samplers.base import Draws, Run
 from isthmus.samplers.candidates import Candidates
 
@@ -22,6 +24,11 @@ _PILOTS = 2
 """Candidates are exchanged at most this many times."""
 _LEAST_GAIN = 0.05
 """A parent becomes a candidate if the pilot draws it this much more often than a candidate."""
+
+
+_HIGHEST_GAIN = 50.0
+_LEFT_OUT_DRAWS = 100
+"""Draws from which the weight of left-out parent sets is estimated."""
 
 
 class ChainOptions(Protocol):
@@ -100,6 +107,8 @@ class ChainRun(Run[Draws]):
         self._warm_up = warm_up if options.warm_up is None else options.warm_up
         self._candidates = Candidates(self._kernel, knowledge, options.candidates)
         self._exchanged = 0
+        self._left_out: float | None = 0.0 if self._candidates.complete else None
+        self._most_parents = d if options.max_parents is None else options.max_parents
         self._starts: list[tuple[tuple[int, ...], ...]] = []
         self._best = -np.inf
         self._tables: FamilyTables | None = None
@@ -129,6 +138,31 @@ class ChainRun(Run[Draws]):
         self._run = self._sampling(self._warm_up, self._thin, self._draws)
         while not self._run.step(_SLICE, self._jobs):
             yield True
+        if not self._candidates.complete:
+            yield from self._estimate_left_out(self._run)
+
+    def _estimate_left_out(self, run: SamplingRun) -> Iterator[bool]:
+        """Estimate the weight of graphs in which one node has two parents that are no candidates.
+
+        Each arises by adding either of them to a graph that can be drawn, so the weight relative to
+        that of all these graphs is the expectation of half the ratios of weights.
+        """
+        self._text = "weight of left-out parent sets"
+        graphs, _ = run.draws()
+        rows = graphs.reshape(-1, *graphs.shape[2:])
+        rows = rows[:: max(1, len(rows) // _LEFT_OUT_DRAWS)]
+        total = 0.0
+        for adjacency in unpack(rows):
+            below = descendants(adjacency[None])[0]
+            for child, own in enumerate(adjacency.T):
+                extra = self._candidates.outside(child)
+                if not (own & extra).any() or own.sum() >= self._most_parents:
+                    continue
+                others = np.flatnonzero(extra & ~own & ~below[child])
+                gains = self._candidates.gains(child, own, others)
+                total += 0.5 * np.exp(np.minimum(gains, _HIGHEST_GAIN)).sum()
+            yield True
+        self._left_out = total / len(rows)
 
     def _find_starts(self) -> Iterator[bool]:
         """Find a good graph for each chain, from a random order of its own."""
@@ -186,6 +220,7 @@ class ChainRun(Run[Draws]):
             families=0 if self._tables is None else self._tables.families,
             warm_up=self._warm_up,
             thin=self._thin,
+            left_out=self._left_out,
         )
         if self._run is None:
             d = self._kernel.size
@@ -208,9 +243,5 @@ class ChainRun(Run[Draws]):
 def _edge_frequencies(run: SamplingRun) -> NDArray[np.float64]:
     """Return how often each edge was drawn, as a matrix [from, to]."""
     graphs, _ = run.draws()
-    d = graphs.shape[2]
-    rows = np.ascontiguousarray(graphs).reshape(-1, d, graphs.shape[3])
-    total = np.zeros((d, d))
-    for graph in rows:
-        total += np.unpackbits(graph.view(np.uint8), axis=1, bitorder="little")[:, :d].T
-    return total / len(rows)
+    frequencies: NDArray[np.float64] = unpack(graphs.reshape(-1, *graphs.shape[2:])).mean(axis=0)
+    return frequencies

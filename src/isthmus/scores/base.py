@@ -30,12 +30,15 @@ class Score(ABC, Generic[StatisticsT, ObjectiveT_co]):
         Capabilities of its objectives; local scores by default.
     basis
         Basis functions of the columns that the score needs; None for most scores.
+    slow
+        Whether one family takes milliseconds, so that few of them should be scored.
     """
 
     needs: ClassVar[type[Statistic]]
     kind: ClassVar[Kind | None]
     gives: ClassVar[Capabilities] = frozenset({LOCAL_SCORES})
     basis: Basis | None = None
+    slow: ClassVar[bool] = False
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)

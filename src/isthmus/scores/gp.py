@@ -75,6 +75,7 @@ class GP(Score[Moments, LocalScore]):
     draws: int = 300
     needs: ClassVar[type[Moments]] = Moments
     kind: ClassVar[Kind] = Kind.CONTINUOUS
+    slow: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not isinstance(self.basis, Chebyshev):
@@ -121,6 +122,7 @@ class ExactGP(Score[Rows, LocalScore]):
     draws: int = 300
     needs: ClassVar[type[Rows]] = Rows
     kind: ClassVar[Kind] = Kind.CONTINUOUS
+    slow: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         _check(self)
