@@ -280,6 +280,7 @@ def test_the_ledger_is_shown_and_checked(
 ) -> None:
     home = drafted() / "east"
     ledger = FileLedger(home / "ledger.jsonl")
+    ledger.bind(Identity.load(home / "identity.pem"))
     for event in ("opened", "sent"):
         ledger.append(event, what="something")
     first = ledger.entries()[0]["hash"]

@@ -47,6 +47,17 @@ def new_passphrase() -> str:
     return given
 
 
+def own_keys(home: Path) -> list[bytes] | None:
+    """Return the keys of a site, also the earlier ones; ``None`` if the folder has no card."""
+    from isthmus.parties.agreement.cards import Card
+    from isthmus.parties.agreement.succession import Succession
+
+    if not (home / "card.toml").exists():
+        return None
+    earlier = [Succession.read(file).old for file in home.glob("succession*.toml")]
+    return [Card.read(home / "card.toml").member.key, *earlier]
+
+
 def rotate(options: argparse.Namespace) -> ExitCode:
     """Replace the key of a site; the old key signs that the new one follows it."""
     from dataclasses import replace
@@ -62,7 +73,10 @@ def rotate(options: argparse.Namespace) -> ExitCode:
     succession = Succession.sign(old, new)
     path.rename(home / f"identity-{old.public.hex()[:16]}.pem")
     new.save(path, new_passphrase() if options.passphrase else None)
-    succession.write(home / "succession.toml")
+    written = home / "succession.toml"
+    if written.exists():
+        written.rename(home / f"succession-{old.public.hex()[:16]}.toml")
+    succession.write(written)
     replace(card, member=replace(card.member, key=new.public)).write(home / "card.toml")
     policy = home / "policy.toml"
     if policy.exists():

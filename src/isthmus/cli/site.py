@@ -13,7 +13,7 @@ from typing import Any
 
 from isthmus.cli.actions import add_action
 from isthmus.cli.exit_codes import ExitCode
-from isthmus.cli.keys import accept, load_identity, new_passphrase, pin, rotate, say
+from isthmus.cli.keys import accept, load_identity, new_passphrase, own_keys, pin, rotate, say
 from isthmus.errors import FormatError, StudyError
 from isthmus.sources.tables.read_table import read_table
 
@@ -78,6 +78,14 @@ def add(commands: Any) -> None:
         help="serve only the socket in HOME, without starting Flower",
     )
     ledger = action("ledger", "verify the ledger and print it", show_ledger, study=False)
+    ledger.add_argument(
+        "--repair",
+        action="store_true",
+        help="put an incomplete last line aside, after a power failure",
+    )
+    ledger.add_argument(
+        "--rotate", action="store_true", help="begin a new file that continues the chain"
+    )
     ledger.add_argument(
         "--head", metavar="HASH", help="hash of an entry that the ledger must contain"
     )
@@ -308,15 +316,22 @@ def _join(options: argparse.Namespace) -> ExitCode:
 
 def show_ledger(options: argparse.Namespace) -> ExitCode:
     """Verify and print the ledger."""
+    from isthmus.parties.records import ledger
     from isthmus.parties.records.ledger import readable, summary, verify
 
     path = options.home / "ledger.jsonl"
-    entries = verify(path, head=options.head)
+    if getattr(options, "repair", False):
+        torn = ledger.repair(path, load_identity(options.home / "identity.pem"))
+        say(f"Put an incomplete line of {torn} bytes aside." if torn else "No line is incomplete.")
+    if getattr(options, "rotate", False):
+        aside = ledger.rotate(path)
+        say(f"The entries so far are in {aside}. Keep it: the ledger needs all its parts.")
+    entries = verify(path, head=options.head, keys=own_keys(options.home))
     say(readable(entries))
     if released := summary(entries):
         say(f"Data released:\n{released}")
     say(f"The ledger has {len(entries)} entries and is intact.")
     if entries:
-        say("Note this hash elsewhere, to detect later whether the end was removed: ")
+        say("The other sites keep the hash of its last entry at every round. It is now:")
         say(str(entries[-1]["hash"]))
     return ExitCode.DONE

@@ -31,7 +31,15 @@ from isthmus.parties.records.journal import (
     MemorySlot,
     Slot,
 )
-from isthmus.parties.records.ledger import FileLedger, Ledger, MemoryLedger, readable, verify
+from isthmus.parties.records.ledger import (
+    FileLedger,
+    Ledger,
+    MemoryLedger,
+    readable,
+    repair,
+    rotate,
+    verify,
+)
 from isthmus.parties.records.ledger_writer import LedgerWriter, Sent
 from isthmus.parties.requests import Request, register_request
 from isthmus.parties.transport.base import InProcess, SiteState, Timeouts, Transport
@@ -76,7 +84,9 @@ __all__ = [
     "readable",
     "register_protocol",
     "register_request",
+    "repair",
     "request_names",
+    "rotate",
     "verify",
     "write_signatures",
 ]

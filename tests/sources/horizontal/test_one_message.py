@@ -515,4 +515,5 @@ rounds_per_study = 1000
 rounds_per_year = 1000
 queries_per_year = 1000
 stop_file = "/dev/null/stop"
+peers = "*"
 """

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from functools import lru_cache
+from importlib.metadata import PackageNotFoundError, distribution
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -20,6 +22,29 @@ def code_hash() -> str:
     the compiler.
     """
     return hash_of_package(package_folder(), source_hash())
+
+
+DEPENDENCIES = (
+    *("cryptography", "duckdb", "flwr", "ibis-framework", "jax", "jaxlib", "narwhals", "numpy"),
+    *("pandas", "polars", "pyarrow", "pyspark", "scipy"),
+)
+"""Distributions that compute or carry what leaves a site."""
+
+
+@lru_cache(maxsize=1)
+def dependency_hash() -> str:
+    """Return the SHA-256 of the installed versions of dependencies and of their lists of files.
+
+    The lists contain a hash of every file as it was installed.
+    """
+    parts = [sys.version.encode()]
+    for name in DEPENDENCIES:
+        try:
+            found = distribution(name)
+        except PackageNotFoundError:
+            continue
+        parts += [name.encode(), found.version.encode(), (found.read_text("RECORD") or "").encode()]
+    return digest(*parts).hex()
 
 
 def package_folder() -> Path:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +23,9 @@ ANY = "*"
 
 COLUMNS_PER_ROW = 0.33
 """The ratio of DataSHIELD: at most this many parameters of a model per row."""
+
+UNLIMITED = 1e300
+"""Columns per row of a policy that does not limit them."""
 
 LARGEST_SHARE = 0.5
 """The largest share of one person in a sum of squares."""
@@ -123,7 +125,7 @@ class Policy:
             self.minimum_cohort > 1
             or self.minimum_cell > 1
             or self.largest_share < 1
-            or self.columns_per_row < math.inf
+            or self.columns_per_row < UNLIMITED
         )
 
     @classmethod

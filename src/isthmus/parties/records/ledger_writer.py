@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, final
 
 from isthmus.errors import LedgerError
+from isthmus.parties.agreement.code import code_hash, dependency_hash
 from isthmus.parties.agreement.policy import Policy
 from isthmus.parties.agreement.protocol import known_event
 from isthmus.parties.agreement.study import Study
@@ -17,7 +19,7 @@ from isthmus.parties.disclosure.differencing import EarlierReleases
 from isthmus.parties.disclosure.trace import Trace
 from isthmus.parties.identity import digest
 from isthmus.parties.records.events import REFUSED, REPEATED, Event
-from isthmus.parties.records.ledger import Entry, Ledger
+from isthmus.parties.records.ledger import START, Entry, Ledger
 from isthmus.parties.requests import Request
 
 WRITTEN_IN_FULL = 100
@@ -77,6 +79,11 @@ class LedgerWriter:
         self._fixed_membership = fixed_membership or policy.fixed_membership
         self._repetitions: Counter[str] = Counter()
         self._earlier = EarlierReleases(ledger, policy)
+        self._running = {
+            "policy": hashlib.sha256(policy.to_toml().encode()).hexdigest(),
+            "code": code_hash(),
+            "dependencies": dependency_hash(),
+        }
 
     def past(self) -> list[Entry]:
         """Return all entries of this study."""
@@ -129,6 +136,7 @@ class LedgerWriter:
         description: str | None = None,
         sent: Sent | None = None,
         parties: frozenset[int] | None = None,
+        heads: Mapping[str, str] | None = None,
     ) -> None:
         """Write an entry, or raise `DeniedError` if it cannot be written or is not allowed.
 
@@ -144,6 +152,8 @@ class LedgerWriter:
             The statistic that is about to leave.
         parties
             Positions of the parties that the result of the round is over.
+        heads
+            The last entries of the other parties' ledgers, by key: this ledger is their witness.
         """
         details: dict[str, Any] = {}
         if request is not None:
@@ -164,7 +174,24 @@ class LedgerWriter:
             details["sites"] = self._allowed_names(parties)
             members = self._study.members
             details["organisations"] = [members[i].organisation for i in sorted(parties)]
+        if heads:
+            details["heads"] = dict(heads)
         self._append(event, number, details)
+
+    def head(self) -> bytes:
+        """Return the hash of the last entry, for the witnesses."""
+        return bytes.fromhex(self._ledger.head())
+
+    def remembered(self) -> dict[str, str]:
+        """Return the last head of each other party's ledger that this one has seen, by key."""
+        heads: dict[str, str] = {}
+        for entry in self._ledger.entries():
+            heads |= entry.get("heads", {})
+        return heads
+
+    def contains(self, head: bytes) -> bool:
+        """Return whether an entry has this hash; that of an empty ledger always counts."""
+        return head.hex() == START or any(e["hash"] == head.hex() for e in self._ledger.entries())
 
     def record_repetition(self, number: int) -> None:
         """Write that the same bytes are about to leave once more."""
@@ -199,7 +226,7 @@ class LedgerWriter:
     def _append(self, event: Event, number: int, details: dict[str, Any]) -> None:
         study = self._study.identity.hex()
         try:
-            self._ledger.append(event.name, study=study, round=number, **details)
+            self._ledger.append(event.name, study=study, round=number, **details, **self._running)
         except LedgerError:
             raise DeniedError(Denial.LEDGER) from None
 

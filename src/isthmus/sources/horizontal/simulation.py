@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from isthmus.parties.agreement import policy
 from isthmus.parties.agreement.policy import ANY, Policy
 from isthmus.parties.agreement.protocol import request_names
 from isthmus.parties.agreement.roster import Member
@@ -94,7 +94,7 @@ def _lenient_policy() -> Policy:
         rounds_per_year=UNLIMITED,
         queries_per_year=UNLIMITED,
         stop_file=Path(os.devnull, "stop"),  # cannot exist
-        columns_per_row=math.inf,
+        columns_per_row=policy.UNLIMITED,
         largest_share=1.0,
         fixed_windows=False,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cached_property
@@ -72,6 +72,7 @@ COUNTED = frozenset(
 
 WITH_REQUEST = frozenset({FrameKind.ADVERT, FrameKind.SUMMAND})
 WITH_STATISTIC = frozenset({FrameKind.MASKED, FrameKind.SUMMAND})
+WITH_HEADS = frozenset({FrameKind.SHARES, FrameKind.REVEAL})
 WITH_PARTIES = frozenset({FrameKind.CONSENT, FrameKind.REVEAL, FrameKind.SUMMAND})
 
 
@@ -121,6 +122,7 @@ class SiteController(ReleaseGate):
         self._data = data
         self._policy = policy
         self._ledger = ledger
+        self._heads: dict[str, str] = {}
         fixed = protocol.secure_sums(study.protocol).fixed_membership
         self._writer = LedgerWriter(study, policy, ledger, fixed_membership=fixed)
         code = code_hash() if code is None else code
@@ -136,6 +138,7 @@ class SiteController(ReleaseGate):
         """
         everyone = [AUTHOR, *(m.name for m in self._study.members)]
         self._study.require(self._signatures, everyone)
+        self._ledger.bind(self._identity)
         _ = self._admission
         return Site(terms_of(self._study), self._identity, self, verifier=verifier, slot=slot)
 
@@ -308,7 +311,25 @@ class SiteController(ReleaseGate):
                 request=self._read(opening) if kind in WITH_REQUEST else None,
                 sent=sent,
                 parties=active if kind in WITH_PARTIES else None,
+                heads=self._heads if kind in WITH_HEADS else None,
             )
+
+    def head(self) -> bytes:
+        return self._writer.head() if self._policy.checks_rows else bytes(KEY)
+
+    def remembered(self, position: int) -> bytes:
+        if not self._policy.checks_rows:  # a simulation: nobody keeps anything
+            return bytes(KEY)
+        key = self._study.members[position].key.hex()
+        return bytes.fromhex(self._writer.remembered().get(key, "")) or bytes(KEY)
+
+    def witness(self, heads: Mapping[int, bytes]) -> None:
+        members = self._study.members
+        self._heads = {members[j].key.hex(): h.hex() for j, h in heads.items() if any(h)}
+
+    def require_head(self, head: bytes) -> None:
+        if not self._writer.contains(head):
+            raise BrokenFrameError(Refusal.WITNESS)
 
     def record_keys(self, number: int, sites: frozenset[int]) -> None:
         with _refusing():

@@ -80,6 +80,7 @@ class PartyController:
         self._study = study
         self._journal = journal
         self._request = request
+        ledger.bind(identity)
         self._writer = LedgerWriter(study, policy, ledger, fixed_membership=False)
         self._rules = SiteRules(
             study, policy, self._writer, clock, code_hash() if code is None else code

@@ -25,7 +25,7 @@ from isthmus.sources.horizontal.secure_sum.shamir import PIECES
 from isthmus.sources.horizontal.secure_sum.terms import Terms
 
 MAGIC = b"ISTH"
-VERSION = 1
+VERSION = 2
 HEADER = struct.Struct("<4sBB32sIHI")
 """Magic number, version, kind, study, round, sender, length of the body."""
 
@@ -38,7 +38,9 @@ REQUEST = 2**20
 """Longest request, in bytes."""
 
 SHARE = 4 * PIECES
-SEALED = 2 * SHARE + TAG
+SEALED = 2 * SHARE + KEY + TAG
+"""Two shares, and the last entry of the receiver's ledger that the sender knows."""
+
 _ENTRY = struct.Struct("<H")
 _OPENING = struct.Struct("<IB")
 _REFUSAL = struct.Struct("<HH")
@@ -91,6 +93,7 @@ class Refusal(IntEnum):
     TWO_OPENINGS = 20
     NO_KEYS = 21
     REFUSED = 22
+    WITNESS = 23
 
 
 HIDDEN = frozenset(
@@ -104,6 +107,7 @@ HIDDEN = frozenset(
         Refusal.OTHER_CODE,
         Refusal.MEMBERSHIP,
         Refusal.OTHER_DATA,
+        Refusal.WITNESS,
     }
 )
 """Reasons that only the site knows. From outside they all look like `Refusal.REFUSED`."""
@@ -242,18 +246,19 @@ class Opening:
 @final
 @dataclass(frozen=True)
 class Advert:
-    """The public keys of a site for one round."""
+    """The public keys of a site for one round, and the last entry of its ledger."""
 
     context: bytes
     channel: bytes
     mask: bytes
     commitment: bytes
+    head: bytes = bytes(KEY)
 
-    SIZE = 4 * KEY
+    SIZE = 5 * KEY
 
     def body(self) -> bytes:
         """Return the body of its frame."""
-        return self.context + self.channel + self.mask + self.commitment
+        return self.context + self.channel + self.mask + self.commitment + self.head
 
     @classmethod
     def read(cls, frame: Frame) -> Advert:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 
+from isthmus.parties.identity import KEY
 from isthmus.sources.horizontal.secure_sum.frames import FrameKind, Opening, Refusal
 from isthmus.sources.horizontal.secure_sum.limbs import LimbArray
 
@@ -34,6 +36,22 @@ class ReleaseGate(ABC):
     @abstractmethod
     def refused(self, why: Refusal, number: int, question: bytes = b"") -> None:
         """Record that a frame was not answered, with the whole question that it asked."""
+
+    def head(self) -> bytes:
+        """Return the hash of the last entry of the ledger, which other sites keep."""
+        return bytes(KEY)
+
+    def remembered(self, position: int) -> bytes:
+        """Return the last head of another site's ledger that this site has seen, or zeros."""
+        return bytes(KEY)
+
+    def witness(self, heads: Mapping[int, bytes]) -> None:
+        """Take the heads of other sites' ledgers, to be kept with the next record."""
+        _ = heads
+
+    def require_head(self, head: bytes) -> None:
+        """Raise `BrokenFrameError` unless the ledger contains an entry that others remember."""
+        _ = head
 
     def state(self) -> bytes:
         """Return what later answers depend on besides the data, to be kept over a restart."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from isthmus.errors import FederationError
 from isthmus.parties.identity import (
+    KEY,
     Agreement,
     Identity,
     Secret,
@@ -127,6 +128,8 @@ class Site:
             raise
         if kind is FrameKind.REVEAL:
             self._round = None
+        if kind is FrameKind.CONSENT:
+            body += self._gate.head()  # of the entry about this consent
         return self._pack(kind, frame.round, body)
 
     def _open(self, frame: Frame) -> bytes:
@@ -140,8 +143,8 @@ class Site:
         values = self._gate.answer(opening)
         if values.shape != (opening.size, opening.limbs):
             raise BrokenFrameError(Refusal.BAD_REQUEST)
-        started = _Round(self._terms, self.position, opening, values, self._verifier)
         self._gate.record(FrameKind.ADVERT, opening, None)
+        started = _Round(self._terms, self.position, opening, values, self._verifier, self._gate)
         self._round = started
         return self._pack(FrameKind.ADVERT, frame.round, started.advert.body())
 
@@ -156,12 +159,19 @@ class _Round:
     """The state of a site during one round."""
 
     def __init__(
-        self, terms: Terms, position: int, opening: Opening, values: LimbArray, verifier: Verifier
+        self,
+        terms: Terms,
+        position: int,
+        opening: Opening,
+        values: LimbArray,
+        verifier: Verifier,
+        gate: ReleaseGate,
     ) -> None:
         self._terms = terms
         self._me = position
         self._values = values
         self._verifier = verifier
+        self._gate = gate
         self.opening = opening
         self.active: frozenset[int] | None = None
         self.expected = FrameKind.KEYS
@@ -175,6 +185,7 @@ class _Round:
             self._channel.public,
             self._mask.public,
             commitment(self._seed, position, context),
+            gate.head(),
         )
         self._masks: dict[int, bytes] = {}
         self._inward: dict[int, Secret] = {}
@@ -221,8 +232,9 @@ class _Round:
         for j, advert in peers.items():
             if j != self._me:
                 outward, self._inward[j] = self._channels(j, advert)
-                blob = seal(outward, shares[j].tobytes(), self._keys.envelope(self._me, j))
-                sealed.append((j, blob))
+                told = shares[j].tobytes() + self._gate.remembered(j)
+                sealed.append((j, seal(outward, told, self._keys.envelope(self._me, j))))
+        self._gate.witness({j: a.head for j, a in peers.items() if j != self._me})
         self.expected = FrameKind.INBOX
         return FrameKind.SHARES, self._keys.keys + frames.write_entries(sealed)
 
@@ -244,7 +256,8 @@ class _Round:
             share = unseal(self._inward[j], sealed, self._keys.envelope(j, self._me))
             if share is None:
                 raise BrokenFrameError(Refusal.BAD_SHARES, j)
-            self._shares[j] = Secret(share)
+            self._gate.require_head(share[2 * frames.SHARE :])
+            self._shares[j] = Secret(share[: 2 * frames.SHARE])
         self._shares[self._me] = self._own
         self._inward.clear()
         total = Accumulator(self.opening.size, self.opening.limbs)
@@ -283,14 +296,16 @@ class _Round:
         """
         assert self.active is not None
         agreed = self._agreed(self.active)
-        signers = set()
-        for raw in frames.read_frames(frame.body, len(agreed), len(self._terms.members)):
+        heads: dict[int, bytes] = {}
+        size = len(agreed) + KEY
+        for raw in frames.read_frames(frame.body, size, len(self._terms.members)):
             sent = frames.opened(raw, self._terms, self._verifier)
             right = sent.kind is FrameKind.CONSENT and sent.round == self.opening.number
-            if not right or sent.body != agreed or sent.sender not in self.active:
+            if not right or sent.body[:-KEY] != agreed or sent.sender not in self.active:
                 raise BrokenFrameError(Refusal.NO_CONSENT, sent.sender)
-            signers.add(sent.sender)
-        if len(signers) < self._terms.threshold:
+            heads[sent.sender] = sent.body[-KEY:]
+        self._gate.witness({j: head for j, head in heads.items() if j != self._me})
+        if len(heads) < self._terms.threshold:
             raise BrokenFrameError(Refusal.NO_CONSENT)
         entries = []
         for j, share in self._shares.items():

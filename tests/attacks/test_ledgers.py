@@ -1,0 +1,170 @@
+"""Attacks on the ledger of a site: erased, cut, reset, forged and torn."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.attacks.malicious import Attacked
+
+from isthmus.errors import AbortedError, LedgerError
+from isthmus.parties import FileLedger, Identity, repair, rotate, verify
+from isthmus.parties.agreement.code import code_hash, dependency_hash
+from isthmus.statistics import Schema
+
+NAMES = ("a", "b")
+SITES = ("x", "y", "z")
+
+
+def world_in(folder: Path, earlier: Attacked | None = None) -> Attacked:
+    rng = np.random.default_rng(1)
+    tables = {n: {k: rng.normal(size=100) for k in NAMES} for n in SITES}
+    bounds = dict.fromkeys(NAMES, (-9, 9))
+    world = Attacked(tables, Schema.continuous(NAMES), bounds, earlier=earlier)
+    if earlier is not None:
+        world.study, world.signatures = earlier.study, earlier.signatures
+    world.ledgers = {n: FileLedger(folder / f"{n}.jsonl") for n in SITES}
+    world.join()
+    return world
+
+
+def rechained(lines: list[bytes], keep: Callable[[dict[str, Any]], bool]) -> bytes:
+    """A forged ledger without some entries, whose chain is right again."""
+    previous, out = "0" * 64, []
+    for number, entry in enumerate(filter(keep, map(json.loads, lines)), start=1):
+        entry |= {"number": number, "previous": previous}
+        rest = {k: v for k, v in entry.items() if k not in ("hash", "signature")}
+        text = json.dumps(rest, ensure_ascii=True, separators=(",", ":")).encode()
+        entry["hash"] = previous = hashlib.sha256(text).hexdigest()
+        out.append(json.dumps(entry, ensure_ascii=True, separators=(",", ":")).encode())
+    return b"".join(line + b"\n" for line in out)
+
+
+def test_a_round_that_was_erased_is_noticed(tmp_path: Path) -> None:
+    world = world_in(tmp_path)
+    world.federation(1).moments(("a",))
+    world.federation(2).moments(("b",))
+    path = tmp_path / "x.jsonl"
+    forged = rechained(path.read_bytes().splitlines(), lambda e: e["round"] != 1)
+    path.write_bytes(forged)
+    with pytest.raises(LedgerError, match="not signed by this site"):
+        verify(path, keys=[world.keys["x"].public])
+    with pytest.raises(LedgerError, match="not signed by this site"):
+        world_in(tmp_path, world)
+
+
+@pytest.mark.parametrize("left", [0, 3, 5, 6, 8])
+def test_a_ledger_that_was_cut_or_reset_shows_at_the_next_round(tmp_path: Path, left: int) -> None:
+    """Even with the site's own key nobody brings the budget back: the others remember."""
+    world = world_in(tmp_path)
+    world.federation(1).moments(("a",))
+    world.federation(2).moments(("b",))
+    path = tmp_path / "x.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:left]))
+    verify(path, keys=[world.keys["x"].public])  # alone it looks intact
+    again = world_in(tmp_path, world)
+    with pytest.raises(AbortedError):
+        again.federation(3).moments()
+    assert again.why("x")[-1] == "witness"
+    assert "sent" not in again.events("x")[left:]
+
+
+def test_a_ledger_that_was_written_anew_with_the_key_of_the_site_shows(tmp_path: Path) -> None:
+    world = world_in(tmp_path)
+    world.federation(1).moments(("a",))
+    kept = verify(tmp_path / "x.jsonl")
+    (tmp_path / "x.jsonl").unlink()
+    forged = FileLedger(tmp_path / "x.jsonl")
+    forged.bind(world.keys["x"])
+    for entry in kept:
+        forged.append("opened", study=entry["study"], round=0)
+    again = world_in(tmp_path, world)
+    with pytest.raises(AbortedError):
+        again.federation(3).moments()
+    assert again.why("x") == ["witness"]
+
+
+def test_what_the_others_remember_is_in_their_ledgers(tmp_path: Path) -> None:
+    world = world_in(tmp_path)
+    world.federation(1).moments()
+    mine = {e["hash"] for e in verify(tmp_path / "x.jsonl")}
+    for other in ("y", "z"):
+        (shares,) = [e for e in verify(tmp_path / f"{other}.jsonl") if e["event"] == "shares"]
+        assert shares["heads"][world.keys["x"].public.hex()] in mine
+    again = world_in(tmp_path, world)  # an honest restart goes on
+    assert again.federation(2).moments().n == 300
+
+
+def test_every_entry_says_which_policy_and_which_code_were_running(tmp_path: Path) -> None:
+    world = world_in(tmp_path)
+    world.federation(1).moments()
+    for entry in verify(tmp_path / "x.jsonl", keys=[world.keys["x"].public]):
+        assert entry["code"] == code_hash()
+        assert entry["dependencies"] == dependency_hash()
+        assert len(entry["policy"]) == 64
+
+
+def test_a_torn_last_line_is_put_aside(tmp_path: Path) -> None:
+    world = world_in(tmp_path)
+    world.federation(1).moments()
+    path, key = tmp_path / "x.jsonl", world.keys["x"]
+    whole = path.read_bytes()
+    assert repair(path, key) == 0
+    path.write_bytes(whole + b'{"format":"isthmus-led')
+    with pytest.raises(LedgerError, match="--repair"):
+        FileLedger(path)
+    assert repair(path, key) == 22
+    entries = verify(path, keys=[key.public])
+    assert [e["event"] for e in entries][-2:] == ["unmasked", "repaired"]
+    (torn,) = tmp_path.glob("x.jsonl.torn-*")
+    assert torn.read_bytes() == b'{"format":"isthmus-led'
+    assert world_in(tmp_path, world).federation(2).moments().n == 300
+
+
+def test_a_ledger_goes_on_in_a_new_file(tmp_path: Path) -> None:
+    world = world_in(tmp_path)
+    world.federation(1).moments()
+    path, key = tmp_path / "x.jsonl", world.keys["x"].public
+    before = len(verify(path, keys=[key]))
+    for _ in range(2):
+        aside = rotate(path)
+        assert path.read_bytes() == b""
+    again = world_in(tmp_path, world)
+    assert again.federation(2).moments().n == 300
+    assert len(verify(path, keys=[key])) == 2 * before
+    first = sorted(tmp_path.glob("x.jsonl.part-*"))[0]
+    assert aside.exists()
+    first.unlink()
+    with pytest.raises(LedgerError, match="line 1"):
+        verify(path)
+
+
+def test_an_entry_of_another_key_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "ledger"
+    ledger = FileLedger(path)
+    ledger.bind(Identity.generate())
+    ledger.append("sent", round=1)
+    with pytest.raises(LedgerError, match="not signed by this site"):
+        verify(path, keys=[Identity.generate().public])
+
+
+def test_ledgers_of_earlier_versions_go_on(tmp_path: Path) -> None:
+    entry: dict[str, Any] = {"format": "isthmus-ledger/1", "number": 1, "time": "2026-01-01"}
+    entry |= {"event": "sent", "study": "s", "round": 1, "previous": "0" * 64}
+    path, key = tmp_path / "ledger", Identity.generate()
+    path.write_bytes(rechained([json.dumps(entry).encode()], lambda _: True))
+    ledger = FileLedger(path)
+    ledger.bind(key)
+    ledger.append("sent", round=2)
+    assert len(verify(path, keys=[key.public])) == 2
+    lines = path.read_bytes().splitlines()
+    older = [lines[1].replace(b"isthmus-ledger/2", b"isthmus-ledger/1")]
+    path.write_bytes(rechained([lines[1], *older], lambda _: True))
+    with pytest.raises(LedgerError, match="line 2"):  # nobody goes back to unsigned entries
+        verify(path)
