@@ -156,6 +156,7 @@ def other(world: Hospitals) -> None:
         cards += ["--card", world.home(name) / "card.toml"]
     run(
         *("coordinator", "draft", world.folder / "board", world.study_folder, *cards),
+        *("--author", world.home("s0") / "identity.pem"),
         *("--title", "Another", "--purpose", "testing"),
         *("--variables", world.folder / "variables.toml", "--rounds", 9),
     )

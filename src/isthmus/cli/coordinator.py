@@ -331,6 +331,7 @@ def _learned(options: argparse.Namespace, state: Path, board: Board) -> Any:
     given = {n: getattr(options, n) for n in ("answer", "gather", "pause")}
     timeouts = replace(Timeouts(), **{n: v for n, v in given.items() if v is not None})
     identity = load_identity(home / "identity.pem")
+    journal = FileJournal(state / "journal")  # a second run of the same study ends here
     link = FlowerSuperLink(
         state,
         options.listen,
@@ -339,7 +340,6 @@ def _learned(options: argparse.Namespace, state: Path, board: Board) -> Any:
         {name: card.node for name, card in cards.items()},
     )
     transport = FlowerTransport(link, timeouts, board.watch)
-    journal = FileJournal(state / "journal")
     try:
         if options.restart:
             restart(journal, study)

@@ -201,7 +201,7 @@ def parties_of(study: Any) -> list[str]:
     if study.coordinator is not None:
         parties.append(("coordinator", study.coordinator, ""))
     parties += [("site", m.key, f", {m.name} ({m.organisation})") for m in study.members]
-    return [f"  {role:<11}{key_fingerprint(key)}{who}" for role, key, who in parties]
+    return [f"  {role:<12}{key_fingerprint(key)}{who}" for role, key, who in parties]
 
 
 def _dry_run(options: argparse.Namespace) -> ExitCode:
