@@ -1,7 +1,11 @@
-"""Time and memory of the exact posterior: python benchmarks/posterior/exact.py 14 16 18 20."""
+"""Time and memory of the exact posterior.
+
+python benchmarks/posterior/exact.py 14 16 18 20 >> benchmarks/results/posterior-exact.jsonl
+"""
 
 from __future__ import annotations
 
+import json
 import resource
 import sys
 import time
@@ -26,7 +30,7 @@ def table(d: int, *, degree: float = 4.0, rows: int = 200, seed: int = 0) -> dic
 
 
 def main() -> None:
-    print("variables  CPU s  with 1000 draws  MB  rounding error  sets")
+    ist.sample(table(4), draws=1)  # imports
     for d in map(int, sys.argv[1:]):
         data = table(d)
         seconds = []
@@ -35,12 +39,15 @@ def main() -> None:
             sampler = ist.ExactPosterior(max_memory=1e12)
             posterior = ist.sample(data, sampler=sampler, draws=draws, chains=1)
             seconds.append(time.process_time() - start)
-        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        details = posterior.details
-        print(
-            f"{d:9d} {seconds[0]:6.1f} {seconds[1]:16.1f} {memory:4.0f} {details.error:15.1e} "
-            f"{details.sets:8d}"
-        )
+        record = {
+            "variables": d,
+            "cpu": round(seconds[0], 2),
+            "cpu_of_1000_draws": round(seconds[1] - seconds[0], 2),
+            "gigabytes": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20, 2),
+            "error": posterior.details.error,
+            "sets": posterior.details.sets,
+        }
+        print(json.dumps(record), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 #include "mcmc/family_weights.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -18,9 +19,12 @@ constexpr double unit = 8.0 * std::numbers::ln2;
 constexpr double unit_high = static_cast<double>(static_cast<float>(unit));
 constexpr double unit_low = unit - unit_high;
 
-/// Adds the sums of the sets without one element to those with it.
-ISTHMUS_CLONES void add_pairs(double* sums, std::int32_t* exponents, std::size_t half) {
-    for (std::size_t i = 0; i < half; ++i) {
+constexpr std::size_t between_polls = std::size_t{1} << 12;
+
+/// Adds the sums of the sets without one element to those with it, which are `half` further on.
+ISTHMUS_CLONES void add_pairs(double* sums, std::int32_t* exponents, std::size_t half,
+                              std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) {
         const std::int32_t without = exponents[i];
         const std::int32_t with = exponents[i + half];
         const std::int32_t larger = std::max(without, with);
@@ -58,7 +62,9 @@ bool FamilyWeights::step(Watch& watch) {
         while (!done()) {
             if (stage_ == Stage::begin) begin_child();
             if (stage_ == Stage::score) score_child(watch);
-            add_up(watch);
+            if (stage_ == Stage::convert) convert(watch);
+            if (stage_ == Stage::add_up) add_up(watch);
+            normalise(watch);
             ++child_;
             stage_ = Stage::begin;
             watch.poll();
@@ -125,53 +131,61 @@ void FamilyWeights::score_child(Watch& watch) {
         ++base_;
         watch.poll();
     }
-    convert();
-    stage_ = Stage::add_up;
+    largest_[child_] = *std::ranges::max_element(logs_[child_].span());
+    enter(Stage::convert);
     watch.poll();
 }
 
-void FamilyWeights::convert() {
+void FamilyWeights::enter(Stage stage) {
+    stage_ = stage;
+    entry_ = 0;
+}
+
+void FamilyWeights::convert(Watch& watch) {
     const auto logs = logs_[child_].span();
-    const double largest = *std::ranges::max_element(logs);
-    largest_[child_] = largest;
+    const double largest = largest_[child_];
     double* const sums = sums_[child_].data();
     std::int32_t* const exponents = exponents_[child_].data();
-    for (std::size_t i = 0; i < logs.size(); ++i) {
+    while (entry_ < logs.size()) {
+        const std::size_t i = entry_;
         const double log = logs[i] - largest;
         const double exponent = std::floor(log / unit);
-        if (!(exponent > wide::zero)) {  // also if all weights are 0
+        if (exponent > wide::zero) {
+            exponents[i] = static_cast<std::int32_t>(exponent);
+            sums[i] = std::exp((log - exponent * unit_high) - exponent * unit_low);
+        } else {  // also if all weights are 0
             exponents[i] = wide::zero;
-            continue;
         }
-        exponents[i] = static_cast<std::int32_t>(exponent);
-        sums[i] = std::exp((log - exponent * unit_high) - exponent * unit_low);
+        if (++entry_ % between_polls == 0) watch.poll();
     }
+    enter(Stage::add_up);
 }
 
 void FamilyWeights::add_up(Watch& watch) {
     double* const sums = sums_[child_].data();
     std::int32_t* const exponents = exponents_[child_].data();
-    const std::size_t entries = sums_[child_].size();
-    while (bit_ + 1 < size_) {
+    const std::size_t pairs = sums_[child_].size() / 2;
+    for (; bit_ + 1 < size_; ++bit_, entry_ = 0) {
         const std::size_t half = std::size_t{1} << bit_;
-        for (std::size_t i = 0; i < entries; i += 2 * half) {
-            add_pairs(sums + i, exponents + i, half);
+        const std::size_t count = std::min(half, between_polls);
+        while (entry_ < pairs) {
+            const std::size_t first = entry_ / half * 2 * half + entry_ % half;
+            add_pairs(sums + first, exponents + first, half, count);
+            entry_ += count;
+            if (entry_ % between_polls == 0) watch.poll();
         }
-        ++bit_;
-        watch.poll();
     }
-    normalise();
+    enter(Stage::normalise);
 }
 
-void FamilyWeights::normalise() {
+void FamilyWeights::normalise(Watch& watch) {
     double* const sums = sums_[child_].data();
     std::int32_t* const exponents = exponents_[child_].data();
-    for (std::size_t i = 0; i < sums_[child_].size(); ++i) {
-        if (sums[i] == 0.0) {
-            exponents[i] = wide::zero;
-            continue;
-        }
+    while (entry_ < sums_[child_].size()) {
+        const std::size_t i = entry_;
+        if (sums[i] == 0.0) exponents[i] = wide::zero;
         for (; sums[i] >= 256.0; ++exponents[i]) sums[i] *= 1.0 / 256.0;
+        if (++entry_ % between_polls == 0) watch.poll();
     }
 }
 

@@ -75,11 +75,14 @@ public:
     [[nodiscard]] double largest(std::size_t v) const { return largest_[v]; }
 
 private:
+    enum class Stage { begin, score, convert, add_up, normalise };
+
+    void enter(Stage stage);
     void begin_child();
     void score_child(Watch& watch);
-    void convert();
+    void convert(Watch& watch);
     void add_up(Watch& watch);
-    void normalise();
+    void normalise(Watch& watch);
 
     std::shared_ptr<const LocalScore> score_;
     Rules rules_;
@@ -90,11 +93,11 @@ private:
     std::vector<double> largest_;
 
     // The child under way.
-    enum class Stage { begin, score, add_up };
     std::size_t child_ = 0;
     Stage stage_ = Stage::begin;
     Word base_ = 0;                   // the next subset of the optional parents to extend
     std::size_t bit_ = 0;             // the next bit to add over
+    std::size_t entry_ = 0;           // the next entry of the stage
     std::size_t room_ = 0;            // how many optional parents a set may have
     std::vector<Variable> optional_;  // parents that are neither required nor forbidden
     Word required_ = 0;
