@@ -13,7 +13,7 @@ from isthmus.sources.vertical.link import LinkOptions, connect
 
 
 def main(folder: Path, rank: int, own: str, other: str, ports: str, people: str) -> None:
-    link.TRIES, link.ANSWER = 1, 3.0
+    link.TRIES, link.ANSWER = 6, 2.0
     first, second = (f"127.0.0.1:{p}" for p in ports.split(","))
     options = LinkOptions(
         "test",

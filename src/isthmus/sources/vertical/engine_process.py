@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from isthmus.errors import AbortedError, IsthmusError
 from isthmus.parties.transport.sockets import ask
 from isthmus.sources.vertical.alignment import intersect
-from isthmus.sources.vertical.link import LinkOptions, connect
+from isthmus.sources.vertical.link import LinkOptions, connect, require_spu
 
 LARGEST = 2**32 - 1
 PATIENCE = 3600.0
@@ -119,7 +119,10 @@ def serve(parent: Parent, folder: Path) -> None:
     from isthmus.sources.vertical.computation import compute
 
     given = Inputs.from_bytes(parent.call({"inputs": None}))
+    require_spu()
+    parent.call({"ready": None})
     link = connect(given.link)
+    parent.call({"connected": None})
     positions = given.positions
     if given.hashes:
         positions = intersect(link, given.hashes, folder)

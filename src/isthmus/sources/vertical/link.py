@@ -11,7 +11,7 @@ from isthmus.errors import AbortedError, MissingExtraError
 if TYPE_CHECKING:
     from spu.libspu.link import Context
 
-TRIES = 3
+TRIES = 30
 RETRIES = 2
 """How often a message is sent again that was not confirmed."""
 

@@ -91,7 +91,7 @@ class TwoParty(Source):
         watch: Callable[[str], None] = lambda _: None,
         engine: Sequence[str] = ENGINE,
     ) -> None:
-        self._home = Path(home)
+        self._home = Path(home).absolute()
         self._folder = Folder(study)
         self._study = self._folder.study()
         self._terms = two_parties(self._study.protocol)

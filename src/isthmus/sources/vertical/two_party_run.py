@@ -29,6 +29,9 @@ from isthmus.sources.vertical.run_journal import NextRun
 
 ENGINE = (sys.executable, "-m", "isthmus.sources.vertical.engine_process")
 GREETING = 30.0
+CONNECTING = 40.0
+"""Seconds for the two engines to connect, once both have started."""
+
 FIND_CAUSE = 3.0
 """Seconds to find out whether an engine failed because the other party is gone."""
 
@@ -128,6 +131,7 @@ class TwoPartyRun:
         self._outcome: dict[str, Any] | None = None
         self._failure: IsthmusError | None = None
         self._rows = 0
+        self._connect_by: float | None = None
 
     @property
     def rows(self) -> int:
@@ -212,6 +216,7 @@ class TwoPartyRun:
                     if self._failure is not None:
                         raise self._failure
                     channel.check()
+                    self._check_connection()
                     if not process.running and self._outcome is None and self._failure is None:
                         self._failure = self._cause(f"it ended with code {process.code}", "engine")
                     time.sleep(0.05)
@@ -236,6 +241,8 @@ class TwoPartyRun:
     def _answers(self) -> dict[str, Callable[[Any], bytes]]:
         return {
             "inputs": lambda _: self._inputs,
+            "ready": self._ready,
+            "connected": self._connected,
             "aligned": self._aligned,
             "sharing": self._sharing,
             "revealing": self._revealing,
@@ -243,6 +250,27 @@ class TwoPartyRun:
             "result": self._finished,
             "failed": self._failed,
         }
+
+    def _ready(self, _: None) -> bytes:
+        """Let both engines connect at the same time."""
+        channel, run = self._parts()
+        channel.send({"ready": run.number})
+        channel.take("ready", self._connection.patience)
+        self._connect_by = time.monotonic() + CONNECTING
+        return b"ok"
+
+    def _connected(self, _: None) -> bytes:
+        self._connect_by = None
+        return b"ok"
+
+    def _check_connection(self) -> None:
+        if self._connect_by is not None and time.monotonic() > self._connect_by:
+            raise AbortedError(
+                f"The engine of {self._controller.other!r} could not be reached within "
+                f"{CONNECTING:g} seconds, or its certificate is not the one that the study names. "
+                "Check address, firewall and certificate.",
+                reason="no engine",
+            )
 
     def _aligned(self, value: list[int]) -> bytes:
         positions: NDArray[np.intp] = np.array(value, dtype=np.intp)

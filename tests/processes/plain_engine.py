@@ -1,0 +1,43 @@
+"""An engine without encryption whose traffic can be read, as a process that obeys its stdin.
+
+Each line of stdin names a file with this party's codes; the network is printed after it.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from spu.libspu import link
+
+from isthmus.sources.vertical.columns import Column, Columns
+from isthmus.sources.vertical.engine import Engine
+from isthmus.sources.vertical.private_k2 import private_k2
+from isthmus.sources.vertical.secret_scores import CountScore
+
+
+def main(rank: int, own: str, other: str, described: str) -> None:
+    description: Any = link.Desc()
+    ports = [own, other] if rank == 0 else [other, own]
+    for i, port in enumerate(ports):
+        description.add_party(f"party {i}", f"127.0.0.1:{port}")
+    description.recv_timeout_ms = 60000
+    engine = Engine(link.create_brpc(description, rank))
+    shapes = [Column(*each) for each in json.loads(described)]
+    mine = [c.name for c in shapes if c.owner == rank]
+    sys.stdout.write("ready\n")
+    sys.stdout.flush()
+    for line in sys.stdin:
+        codes = np.fromfile(Path(line.strip()), dtype=np.uint8).reshape(-1, len(mine))
+        values = {name: codes[:, i].astype(np.int64) for i, name in enumerate(mine)}
+        columns = Columns(shapes, values, rank, len(codes))
+        found = private_k2(engine, columns, columns.names, 1, CountScore())
+        sys.stdout.write(json.dumps(sorted(map(list, found.dag.edges))) + "\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), *sys.argv[2:])
