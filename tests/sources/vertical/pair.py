@@ -27,7 +27,7 @@ def free_ports() -> tuple[int, int]:
 class Pair:
     """Two processes, each with one end of a link."""
 
-    def __init__(self, log: Path | None = None, hosts: tuple[str, str] | None = None) -> None:
+    def __init__(self, log: Path | None = None) -> None:
         context = multiprocessing.get_context("spawn")
         ports = free_ports()
         self._ends: list[Connection] = []

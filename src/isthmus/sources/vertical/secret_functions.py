@@ -28,7 +28,7 @@ DEGREE = 8
 TOLERANCE = 1e-6
 """Largest error of a function of one count, in nats."""
 
-CHUNKS = (64, 512, 4096)
+CHUNKS = (64, 256, 1024, 4096)
 """Numbers of values that programs are compiled for."""
 
 POINTS = 400
@@ -211,6 +211,13 @@ def piecewise(
     return table[:, CONSTANT] + linear + jnp.sum(powers * table[:, POWERS:], axis=1)
 
 
+def _chunk(left: int) -> int:
+    """Return how many values to compute next: with padding only where it is less than half."""
+    larger = [size for size in CHUNKS if size >= left]
+    smaller = [size for size in CHUNKS if size <= left]
+    return larger[0] if larger and (2 * left > larger[0] or not smaller) else smaller[-1]
+
+
 def evaluate(
     engine: Engine, values: Secret, intervals: Intervals, tables: Sequence[Floats]
 ) -> list[int]:
@@ -237,9 +244,8 @@ def evaluate(
     results: list[int] = []
     done = 0
     while done < total:
-        left = total - done
-        size = next((s for s in CHUNKS if s >= left), CHUNKS[-1])
-        take = min(size, left)
+        size = _chunk(total - done)
+        take = min(size, total - done)
         words = np.zeros((size, 2), dtype=np.uint64)
         words[:take] = values.words[done : done + take]
         table = np.stack(tables[done : done + take] or [tables[0]])

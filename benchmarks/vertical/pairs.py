@@ -1,0 +1,121 @@
+"""Starts two parties as processes on this machine, if wanted with a delay between them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+HERE = Path(__file__).parent
+
+
+def free_ports(count: int) -> list[int]:
+    sockets = [socket.socket() for _ in range(count)]
+    for s in sockets:
+        s.bind(("127.0.0.1", 0))
+    ports = [s.getsockname()[1] for s in sockets]
+    for s in sockets:
+        s.close()
+    return ports
+
+
+def written(
+    job: dict[str, Any],
+    names: list[str],
+    data: Any,
+    levels: list[int],
+    owners: list[int],
+    folder: Path,
+) -> dict[str, Any]:
+    """Write each party's columns to a file of its own, and return the job that names them."""
+    files = []
+    for rank in (0, 1):
+        path = folder / f"{job['name']}.{rank}.npz".replace(" ", "-")
+        np.savez(path, **{n: data[:, i] for i, n in enumerate(names) if owners[i] == rank})
+        files.append(str(path))
+    columns = [[n, o, k] for n, o, k in zip(names, owners, levels, strict=True)]
+    return {**job, "columns": columns, "files": files, "rows": len(data)}
+
+
+async def _pump(reader: Any, writer: Any, delay: float) -> None:
+    """Hand on what arrives, each piece after the delay, without holding up the next."""
+    loop = asyncio.get_running_loop()
+    pieces: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue()
+
+    async def deliver() -> None:
+        while True:
+            due, piece = await pieces.get()
+            await asyncio.sleep(max(0.0, due - loop.time()))
+            if not piece:
+                writer.close()
+                return
+            writer.write(piece)
+            await writer.drain()
+
+    task = asyncio.create_task(deliver())
+    while piece := await reader.read(1 << 18):
+        pieces.put_nowait((loop.time() + delay, piece))
+    pieces.put_nowait((loop.time() + delay, b""))
+    await task
+
+
+def relay(routes: list[tuple[int, int]], delay: float) -> None:
+    """Listen at ports and connect to others, with a delay in each direction; in a thread."""
+
+    async def serve() -> None:
+        def handler(target: int) -> Any:
+            async def handle(reader: Any, writer: Any) -> None:
+                try:
+                    there, back = await asyncio.open_connection("127.0.0.1", target)
+                except OSError:
+                    writer.close()
+                    return
+                await asyncio.gather(
+                    _pump(reader, back, delay), _pump(there, writer, delay), return_exceptions=True
+                )
+
+            return handle
+
+        for port, target in routes:
+            await asyncio.start_server(handler(target), "127.0.0.1", port)
+        await asyncio.Event().wait()
+
+    threading.Thread(target=lambda: asyncio.run(serve()), daemon=True).start()
+
+
+def run_jobs(jobs: list[dict[str, Any]], round_trip: float = 0.0) -> Iterator[list[dict[str, Any]]]:
+    """Run jobs at both parties; yield both reports of each job as they come."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "jobs.json"
+        path.write_text(json.dumps(jobs))
+        first, second, to_first, to_second = free_ports(4)
+        seen = [(first, second), (first, second)]
+        if round_trip:
+            relay([(to_first, first), (to_second, second)], round_trip / 2)
+            seen = [(first, to_second), (to_first, second)]
+        environment = os.environ | {"OMP_NUM_THREADS": "1"}
+        parties = []
+        for rank in (0, 1):
+            command = [sys.executable, str(HERE / "party.py"), str(path), str(rank)]
+            command += [*map(str, seen[rank]), str(Path(folder) / f"log.{rank}")]
+            parties.append(
+                subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+            )
+        try:
+            for _ in jobs:
+                lines = [p.stdout.readline() for p in parties if p.stdout]
+                yield [json.loads(line) for line in lines]
+        finally:
+            for p in parties:
+                p.terminate()
+                p.wait()

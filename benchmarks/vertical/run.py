@@ -1,0 +1,219 @@
+"""Private K2 of two processes: cost, growth, latency, and equality with K2 on the joined table.
+
+    python benchmarks/vertical/run.py costs        # n = 1,000 to 100,000 and 8, 20, 37 variables
+    python benchmarks/vertical/run.py latency      # with 20 and 100 ms per round trip
+    python benchmarks/vertical/run.py problems     # 100 random problems
+    python benchmarks/vertical/run.py networks     # asia, sachs, child, alarm
+    python benchmarks/vertical/run.py paillier     # the paper's scalar product beside ours
+
+Needs the extra vertical (Python 3.11) and, for the last, gmpy2. Results are appended to
+benchmarks/results/vertical.jsonl; what is there already is not run again. Networks are read from
+../shared/data/networks, or under ISTHMUS_DATA.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pairs import run_jobs, written
+from plain import greedy, random_network
+
+RESULTS = Path(__file__).parents[1] / "results" / "vertical.jsonl"
+DATA = Path(os.environ.get("ISTHMUS_DATA", Path(__file__).parents[3] / "shared" / "data"))
+PARENTS = 2
+
+
+def done() -> set[str]:
+    lines = RESULTS.read_text().splitlines() if RESULTS.exists() else []
+    return {json.loads(line)["name"] for line in lines}
+
+
+def keep(record: dict[str, Any]) -> None:
+    print(json.dumps(record), flush=True)
+    with RESULTS.open("a") as file:
+        file.write(json.dumps(record) + "\n")
+
+
+def cost(reports: list[dict[str, Any]]) -> dict[str, Any]:
+    """Costs of both parties together, except the time that passed."""
+    return {
+        "seconds": round(max(r["seconds"] for r in reports), 2),
+        "cpu": round(sum(r["cpu"] for r in reports), 2),
+        "megabytes": round(sum(r["sent"] for r in reports) / 1e6, 2),
+        "messages": sum(r["messages"] for r in reports),
+        "programs": reports[0]["programs"],
+    }
+
+
+def setup_job(folder: Path) -> dict[str, Any]:
+    data = np.random.default_rng(0).integers(0, 2, (100, 2))
+    job = {"name": "setup", "task": "setup"}
+    return written(job, ["a", "b"], data, [2, 2], [0, 1], folder)
+
+
+def k2_job(
+    name: str, data: Any, levels: list[int], order: list[int], limit: int, folder: Path
+) -> Any:
+    names = [f"x{i}" for i in range(len(levels))]
+    job = {"name": name, "task": "k2", "score": "k2", "parents": limit}
+    job["order"] = [names[i] for i in order]
+    return written(job, names, data, levels, [i % 2 for i in range(len(levels))], folder)
+
+
+def simulated(rows: int, m: int) -> tuple[Any, list[int]]:
+    rng = np.random.default_rng([rows, m])
+    levels = [int(k) for k in rng.integers(2, 4, m)]
+    return random_network(rng, rows, levels), levels
+
+
+def costs(sizes: list[tuple[int, int]], round_trip: float = 0.0) -> None:
+    label = f", {round(1000 * round_trip)} ms" if round_trip else ""
+    wanted = [(n, m) for n, m in sizes if f"k2 n={n} m={m}{label}" not in done()]
+    if not wanted:
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        jobs = [setup_job(Path(folder))]
+        for n, m in wanted:
+            data, levels = simulated(n, m)
+            jobs.append(
+                k2_job(
+                    f"k2 n={n} m={m}{label}", data, levels, list(range(m)), PARENTS, Path(folder)
+                )
+            )
+        for job, reports in zip(jobs, run_jobs(jobs, round_trip), strict=True):
+            name = job["name"] if job["task"] == "k2" else f"setup{label} {int(time.time())}"
+            keep({"name": name, "kind": "cost", **cost(reports)})
+
+
+def verdict(
+    data: Any, levels: list[int], order: list[int], limit: int, reports: list[dict[str, Any]]
+) -> dict[str, Any]:
+    """Compare every decision that was revealed with exact scores."""
+    steps = {}
+    for child, parent in reports[0]["steps"]:
+        steps.setdefault(child, []).append(parent)
+    equal, margins, differences = 0, [], []
+    decisions = greedy(data, levels, order, limit)
+    for d in decisions:
+        taken = steps.get(f"x{d['child']}", [])
+        place = len(d["parents"])
+        found = taken[place] if place < len(taken) else "missing"
+        best = None if d["best"] is None else f"x{d['best']}"
+        ranked = sorted(d["options"].values())
+        margins.append(ranked[-1] - ranked[-2])
+        if found == best:
+            equal += 1
+        else:
+            score = d["options"].get(None if found is None else int(str(found)[1:]), -np.inf)
+            differences.append(ranked[-1] - score)
+    return {
+        "decisions": len(decisions),
+        "equal": equal,
+        "differences": differences,
+        "closest": min(margins, default=None),
+        "same network": reports[0]["edges"] == reports[1]["edges"] and not differences,
+    }
+
+
+def problems() -> Iterator[tuple[str, Any, list[int], list[int], int]]:
+    for k in range(100):
+        rng = np.random.default_rng([14, k])
+        m = int(rng.integers(4, 7))
+        rows = [200, 500, 2_000, 5_000, 20_000][k % 5]
+        levels = [int(x) for x in rng.integers(2, 5, m)]
+        yield (
+            f"problem {k}",
+            random_network(rng, rows, levels),
+            levels,
+            list(rng.permutation(m)),
+            2 + k % 2,
+        )
+
+
+def networks() -> Iterator[tuple[str, Any, list[int], list[int], int]]:
+    from isthmus.io.bif import read_bif
+
+    for name, limit in (("asia", 3), ("sachs", 3), ("child", 2), ("alarm", 2)):
+        network = read_bif(DATA / "networks" / f"{name}.bif.gz")
+        sample = network.sample(5_000, seed=14)
+        names = list(network.dag.nodes)
+        levels = [len(network.levels[n]) for n in names] if hasattr(network, "levels") else []
+        data = np.column_stack([sample[n] for n in names])
+        if not levels:
+            levels = [int(x) for x in data.max(0) + 1]
+        order = [names.index(n) for n in network.dag.topological_order()]
+        yield name, data.astype(np.int64), levels, order, limit
+
+
+def compare(cases: Iterator[tuple[str, Any, list[int], list[int], int]], kind: str) -> None:
+    finished = done()
+    todo = [case for case in cases if case[0] not in finished]
+    if not todo:
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        jobs = [setup_job(Path(folder))]
+        jobs += [k2_job(*case, Path(folder)) for case in todo]
+        for case, reports in zip([None, *todo], run_jobs(jobs), strict=True):
+            if case is not None:
+                name, data, levels, order, limit = case
+                found = verdict(data, levels, order, limit, reports)
+                size = {"rows": len(data), "variables": len(levels), "parents": limit}
+                keep({"name": name, "kind": kind, **size, **found, **cost(reports)})
+
+
+def paillier() -> None:
+    from paillier import scalar_products
+
+    n, width = 10_000, 20
+    rng = np.random.default_rng(14)
+    codes = rng.integers(0, 2, (n, width))
+    if "paillier product" not in done():
+        started = time.process_time()
+        others = codes[:, width // 2 :]
+        found = scalar_products(codes[:, 0], others)
+        assert found == (codes[:, 0] @ others).tolist()
+        cpu = time.process_time() - started
+        keep({"name": "paillier product", "kind": "product", "cpu": cpu, "tables": width // 2})
+    if "secret product" not in done():
+        with tempfile.TemporaryDirectory() as folder:
+            names = [f"x{i}" for i in range(width)]
+            owners = [int(i >= width // 2) for i in range(width)]
+            jobs = [
+                written(
+                    {"name": f"p{k}", "task": "product"},
+                    names,
+                    codes,
+                    [2] * width,
+                    owners,
+                    Path(folder),
+                )
+                for k in range(2)
+            ]
+            *_, last = run_jobs(jobs)  # the first one makes keys
+            keep({"name": "secret product", "kind": "product", "tables": 100, **cost(last)})
+
+
+def main(what: str) -> None:
+    if what == "costs":
+        costs([(n, m) for m in (8, 20, 37) for n in (1_000, 10_000, 100_000)])
+    elif what == "latency":
+        for trip in (0.02, 0.1):
+            costs([(1_000, 8), (1_000, 20)], trip)
+    elif what == "problems":
+        compare(problems(), "problem")
+    elif what == "networks":
+        compare(networks(), "network")
+    else:
+        paillier()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
