@@ -54,7 +54,8 @@ def require_spu() -> None:
     try:
         import spu  # noqa: F401
     except ImportError as error:
-        raise MissingExtraError("spu", "vertical", "A study of two parties (on Python 3.11)") from error
+        purpose = "A study of two parties (on Python 3.11)"
+        raise MissingExtraError("spu", "vertical", purpose) from error
 
 
 def connect(options: LinkOptions) -> Context:
