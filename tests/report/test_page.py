@@ -132,3 +132,24 @@ def test_svg_places_every_node_inside(nodes: int) -> None:
         assert x + w <= width
         assert y + h <= height
     assert text.count('marker-end="url(#arrow)"') == len(dag.edges)
+
+
+def test_shows_the_curves_of_a_gaussian_process_network(tmp_path: Path) -> None:
+    rng = np.random.default_rng(2)
+    x = rng.normal(size=150)
+    table = {"<x>": x, "y & z": np.sin(2 * x) + 0.3 * rng.normal(size=150)}
+    ist.learn(table, score=ist.GP()).report(tmp_path / "report.html")
+    page = read(tmp_path / "report.html")
+    curves = [dict(attrs) for tag, attrs in page.tags if attrs.get("class") == "curve"]
+    assert len(curves) == 1
+    words = " ".join(page.words)
+    assert "Effect of" in words
+    assert "linear" not in words  # no warning that the parameters are those of another model
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "y &amp; z" in text
+    mean = re.search(r'class="mean" d="M([^"]*)"', text)
+    assert mean is not None
+    down = [float(pair.split(",")[1]) for pair in mean[1].split(" L")]
+    assert len(down) == 101
+    rises = np.sign(np.diff(down))
+    assert (rises[1:] != rises[:-1]).sum() >= 2  # a sine, drawn as one

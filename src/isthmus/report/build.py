@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Protocol, TypeAlias
 
 from isthmus.errors import IsthmusError, ModelWarning
 from isthmus.graphs import CPDAG, DAG, PDAG
-from isthmus.models import Network
+from isthmus.models import GPNetwork, Network
 from isthmus.report.page import EdgeRow, Page
 
 Graph: TypeAlias = DAG | CPDAG | PDAG
@@ -19,6 +20,9 @@ Strengths: TypeAlias = Mapping[tuple[str, str], float]
 
 Draw: TypeAlias = Callable[[Graph, Strengths], str]
 """A function that draws a graph as an ``svg`` element, with line widths by strength."""
+
+_CURVES = 200
+"""With more edges, curves are not fitted: it would take long, and nobody could look at them."""
 
 
 class Released(Protocol):
@@ -98,6 +102,9 @@ class Reportable(Protocol):
     def fit(self) -> Network:
         """Return the network with estimated parameters."""
 
+    def fit_gp(self) -> GPNetwork:
+        """Return the network with smooth curves, or raise if the statistics do not give them."""
+
 
 def build_page(result: Reportable, draw: Draw, title: str) -> Page:
     """Return the content of the report of a result."""
@@ -131,8 +138,11 @@ def _strengths(result: Reportable) -> dict[tuple[str, str], float]:
 
 def _network(
     result: Reportable,
-) -> tuple[Network | str, tuple[str, ...]]:
+) -> tuple[Network | GPNetwork | str, tuple[str, ...]]:
     """Return the fitted network, or the reason why there is none, and warnings of the fit."""
+    if len(result.dag.edges) <= _CURVES:
+        with suppress(IsthmusError):
+            return result.fit_gp(), ()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ModelWarning)
         try:

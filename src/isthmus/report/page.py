@@ -8,7 +8,7 @@ from html import escape
 from importlib.metadata import version
 from importlib.resources import files
 
-from isthmus.models import Network
+from isthmus.models import GPNetwork, Network
 from isthmus.report.html_table import table
 from isthmus.report.parameters import parameters
 
@@ -67,7 +67,7 @@ class Page:
     summary: tuple[str, ...]
     notes: tuple[str, ...]
     edges: tuple[EdgeRow, ...]
-    network: Network | str
+    network: Network | GPNetwork | str
     releases: tuple[tuple[str, str, str, int], ...]
     columns: tuple[tuple[str, str, str], ...] = ()
 

@@ -14,11 +14,13 @@ from isthmus.models import (
     ConditionalGaussian,
     DiscreteNetwork,
     GaussianNetwork,
+    GPNetwork,
     Level,
     MultinomialLogit,
     Network,
     ProbabilityTable,
 )
+from isthmus.report.curves import gp_parameters
 from isthmus.report.html_table import table
 from isthmus.types import Floats
 
@@ -28,8 +30,10 @@ _CELLS = 400
 """Tables with more cells are not shown."""
 
 
-def parameters(network: Network, name: str) -> str:
-    """Return the conditional probabilities or the regression equations of a variable as HTML."""
+def parameters(network: Network | GPNetwork, name: str) -> str:
+    """Return the probabilities, the regression equations or the curves of a variable as HTML."""
+    if isinstance(network, GPNetwork):
+        return gp_parameters(network, name)
     if isinstance(network, GaussianNetwork):
         own = network.coefficients[name]
         return _equation(name, network.intercepts[name], own, network.variances[name])
