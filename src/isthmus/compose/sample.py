@@ -187,7 +187,11 @@ def with_notes(posterior: Posterior) -> Posterior:
     if left_out is not None and left_out > _MUCH_LEFT_OUT:
         notes.append(
             "Parent sets outside of the tables matter: graphs with one such set have about "
-            f"{left_out:.0%} of the weight of those that can be drawn. Raise the number of "
+            f"{_share(left_out)} the weight of those that can be drawn. Raise the number of "
             "candidates, limit max_parents, or take edge probabilities with caution."
         )
     return replace(posterior, notes=(*posterior.notes, *notes))
+
+
+def _share(ratio: float) -> str:
+    return f"{ratio:.0%} of" if ratio < 2 else f"{ratio:,.0f} times"
