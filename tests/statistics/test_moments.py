@@ -145,7 +145,7 @@ def test_integers_do_not_overflow() -> None:
 def test_missing_and_infinite_are_named_with_counts() -> None:
     x = RNG(7).normal(size=(40_000, 3))
     x[[3, 30_000], 1] = np.nan
-    with pytest.raises(MissingValuesError, match=r"'bé' \(2\).*Drop the rows"):
+    with pytest.raises(MissingValuesError, match=r"'bé' \(2\).*DropRows"):
         Moments.from_array(Schema.continuous(["a", "bé", "c"]), x)
     x[:, 1] = 0
     x[5, 2] = -np.inf
