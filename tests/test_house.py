@@ -18,7 +18,7 @@ import pytest
 import isthmus
 
 ROOT = Path(__file__).parent.parent
-IMPORT_SECONDS = 0.7  # of an editable installation; 0.25 from a wheel
+IMPORT_SECONDS = 1.0  # of an editable installation beside other work; a wheel takes a third
 HEAVY = {
     "arviz_stats",
     "cryptography",

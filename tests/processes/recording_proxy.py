@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
 from typing import final
 
 from isthmus.parties.transport.supervised_process import free_port
@@ -29,9 +30,8 @@ class Recording:
                 client, _ = self._listener.accept()
             except OSError:
                 return
-            try:
-                server = socket.create_connection(("127.0.0.1", self._target))
-            except OSError:
+            server = self._connected()
+            if server is None:
                 client.close()
                 continue
             forth, back = bytearray(), bytearray()
@@ -41,6 +41,15 @@ class Recording:
                 self.back.append(back)
             for ends in ((client, server, forth), (server, client, back)):
                 threading.Thread(target=self._copy, args=ends, daemon=True).start()
+
+    def _connected(self) -> socket.socket | None:
+        """Connect to the target, which may not listen yet."""
+        for _ in range(100):
+            try:
+                return socket.create_connection(("127.0.0.1", self._target))
+            except OSError:
+                time.sleep(0.1)
+        return None
 
     def _copy(self, source: socket.socket, to: socket.socket, record: bytearray) -> None:
         try:

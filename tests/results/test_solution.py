@@ -41,16 +41,31 @@ def curves() -> dict[str, np.ndarray]:
     return {"a": a, "b": b}
 
 
-def test_fitting_a_graph_of_curves_warns_that_the_network_is_linear(tmp_path: Path) -> None:
+def test_fitting_a_graph_of_curves_warns_that_the_network_is_linear() -> None:
     learned = ist.learn(curves(), search=ist.NotearsAdditive(), progress=False)
     with pytest.warns(ModelWarning, match="linear Gaussian network"):
         assert isinstance(learned.fit(), GaussianNetwork)
+
+
+def test_the_report_of_a_graph_of_curves_shows_them_or_warns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pytest.importorskip("fast_sugiyama")
-    path = tmp_path / "report.html"
+    learned = ist.learn(curves(), search=ist.NotearsAdditive(), progress=False)
+    assert 'class="curve"' in report(learned, tmp_path)
+
+    def no_curves(_: Solution) -> None:
+        raise MismatchError("There are no curves.")
+
+    monkeypatch.setattr(Solution, "fit_gp", no_curves)
+    assert "does not include nonlinear effects" in report(learned, tmp_path)
+
+
+def report(learned: Solution, folder: Path) -> str:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        learned.report(path)
-    assert "does not include nonlinear effects" in path.read_text(encoding="utf-8")
+        learned.report(folder / "report.html")
+    return (folder / "report.html").read_text(encoding="utf-8")
 
 
 def test_fitting_a_graph_of_neural_networks_warns() -> None:

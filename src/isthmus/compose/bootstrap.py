@@ -110,7 +110,7 @@ def bootstrap(
     >>> a = rng.normal(size=200)
     >>> table = {"a": a, "b": a + rng.normal(size=200), "c": rng.normal(size=200)}
     >>> ensemble = ist.bootstrap(table, replicates=50)
-    >>> ensemble.adjacency_probabilities()[0, 1]
+    >>> float(ensemble.adjacency_probabilities()[0, 1])
     1.0
     """
     seed, time_limit = check_seed(seed), check_time_limit(time_limit)

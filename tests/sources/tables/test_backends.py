@@ -110,7 +110,7 @@ def test_missing_cells_are_named(constructor: Constructor) -> None:
         "ok": ["a", "b", "a", "a", "b"],
     }
     source = as_source(constructor(data), kinds={"whole": Kind.CONTINUOUS})
-    with pytest.raises(MissingValuesError, match=r"'x' \(2\).*Drop the rows") as caught:
+    with pytest.raises(MissingValuesError, match=r"'x' \(2\).*DropRows") as caught:
         source.moments()
     assert "'ok'" not in str(caught.value)
     data = {"c": ["a", None, "b", None, None], "k": [1, 2, 1, None, 2], "ok": [1, 2, 1, 1, 2]}

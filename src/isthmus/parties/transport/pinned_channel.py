@@ -316,6 +316,7 @@ def _wrapped(
     """Do the handshake, including a first byte each way: TLS 1.3 checks clients only then."""
     raw.settimeout(HANDSHAKE)
     try:
+        raw.getpeername()  # wrap_socket would not close a connection that is gone already
         connection = context.wrap_socket(raw, server_side=server)
     except OSError:
         raw.close()
@@ -327,6 +328,9 @@ def _wrapped(
         if connection.recv(1) != b"\x01":
             raise ssl.SSLError("the other end does not greet")
         connection.settimeout(None)
+    except ValueError as error:  # the other end left before the handshake
+        connection.close()
+        raise ConnectionResetError("the other end left during the handshake") from error
     except OSError:
         connection.close()
         raise
