@@ -237,6 +237,10 @@ def test_the_distinguisher_can_tell_things_apart() -> None:
     assert correct_guesses(features, labels) == 16
 
 
+@pytest.mark.skipif(
+    "ISTHMUS_LONG" not in os.environ,
+    reason="behind a proxy the engines sometimes stall after they have connected; by hand",
+)
 def test_a_real_run_shows_only_tls(companies: Callable[..., Companies]) -> None:
     """Both parties over proxies, as a listener on the network sees them."""
     world = companies()
