@@ -84,7 +84,7 @@ class Trace:
     def persons_apart(self, other: Trace) -> int | None:
         """Return how many persons differ on the common variables; ``None`` if there are none.
 
-        Persons are compared by their rows alone, because identifiers may be given anew. It is at
+        Persons are compared by their rows alone, because identifiers may be reassigned. It is at
         most the number of rows that differ.
         """
         common = [name for name in self.names if name in other.names]
