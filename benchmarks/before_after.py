@@ -7,6 +7,8 @@ their ratio, and whether both returned the same graph.
     python benchmarks/before_after.py --before ../old/src --after src
     python benchmarks/before_after.py --before ../old/src --before-python ../old/.venv/bin/python \
         --tasks house --repeats 5 --output benchmarks/results/before-after.md
+
+With ``--fail-below 0.8`` it ends with an error if a task became slower than that ratio.
 """
 
 from __future__ import annotations
@@ -156,7 +158,8 @@ def ask(process: subprocess.Popen[str], name: str) -> dict[str, Any]:
     return answer
 
 
-def compare(before: Any, after: Any, name: str, repeats: int) -> str:
+def compare(before: Any, after: Any, name: str, repeats: int) -> tuple[str, float]:
+    """Return the row of a task, and the ratio of its times."""
     first, second = [], []
     for _ in range(repeats):
         first.append(ask(before, name))
@@ -168,7 +171,7 @@ def compare(before: Any, after: Any, name: str, repeats: int) -> str:
         same = "same graph"
     else:
         same = f"score {second[0]['score'] - first[0]['score']:+.6g}"
-    return f"| {name} | {old:.4f} | {new:.4f} | {old / new:.2f} | {same} |"
+    return f"| {name} | {old:.4f} | {new:.4f} | {old / new:.2f} | {same} |", old / new
 
 
 def main() -> None:
@@ -183,6 +186,7 @@ def main() -> None:
     parser.add_argument("--tasks", nargs="*", default=["house"], help="house, core, or names")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--output", type=Path)
+    parser.add_argument("--fail-below", type=float, default=0.0, metavar="RATIO")
     options = parser.parse_args()
     if options.serve:
         serve()
@@ -196,15 +200,21 @@ def main() -> None:
         "| task | before, CPU s | after, CPU s | before / after | result |",
         "| --- | --- | --- | --- | --- |",
     ]
+    slower = []
     for name in names:
-        lines.append(compare(before, after, name, options.repeats))
-        print(lines[-1], flush=True)
+        line, ratio = compare(before, after, name, options.repeats)
+        lines.append(line)
+        print(line, flush=True)
+        if ratio < options.fail_below:
+            slower.append(name)
     for process in (before, after):
         assert process.stdin is not None
         process.stdin.close()
         process.wait()
     if options.output is not None:
         options.output.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    if slower:
+        sys.exit(f"Slower than before: {', '.join(slower)}.")
 
 
 if __name__ == "__main__":
