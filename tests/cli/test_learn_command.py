@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -79,6 +80,51 @@ def test_options_reach_score_search_and_knowledge(
     assert "rain → wet" not in told
 
 
+def test_an_output_that_fails_does_not_stop_the_others(
+    rain: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (rain.parent / "folder.dot").mkdir()
+    names = ["folder.dot", "edges.csv", "n.bif"]
+    flags = [flag for name in names for flag in ("-o", str(rain.parent / name))]
+    assert main(["learn", str(rain), "--continuous", "id", "--json", *flags]) == ExitCode.FILE
+    out, err = capsys.readouterr()
+    assert "folder.dot was not written" in err
+    assert "n.bif was not written: BIF holds discrete networks only" in err
+    told = json.loads(out)
+    assert (rain.parent / "edges.csv").exists()
+    assert told["exit_code"] == ExitCode.FILE
+    assert told["written"] == [str(rain.parent / "edges.csv")]
+    assert len(told["not_written"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["lern", "x.csv"], "Did you mean learn?"),
+        (["learn", "x.csv", "--scor", "BIC"], "Did you mean --score?"),
+        (["learn", "x.csv", "--score", "bdue"], "Did you mean BDeu?"),
+        (["learn", "x.csv", "--score", "bdeu(esss=3)"], "Did you mean ess?"),
+        (["learn", "x.csv", "--seed", "a"], "not a whole number"),
+        (["learn"], "For instance: isthmus learn patients.csv"),
+        (["learn", "x.csv", "y.csv"], "one argument too many"),
+    ],
+)
+def test_what_cannot_be_read_is_named_with_a_suggestion(
+    arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == ExitCode.USAGE
+    told = capsys.readouterr().err
+    assert says in told
+    assert told.count("\n") == 1
+
+
+def test_names_match_without_regard_to_case(rain: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["learn", str(rain), "--drop", "id", "--score", "bic", "--search", "xges"]) == 0
+    told = capsys.readouterr().out
+    assert "BIC" in told
+    assert "XGES" in told
+
+
 def test_kinds_are_read_as_told(rain: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["learn", str(rain), "--continuous", "id"]) == 0
     assert "DegenerateGaussian" in capsys.readouterr().out
@@ -143,9 +189,7 @@ def test_missing_values_are_treated_as_told(rain: Path, capsys: pytest.CaptureFi
 def test_only_known_strategies_with_constants_are_read(
     text: str, rain: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(["learn", str(rain), "--score", text])
-    assert ended.value.code == ExitCode.USAGE
+    assert main(["learn", str(rain), "--score", text]) == ExitCode.USAGE
     assert "--score" in capsys.readouterr().err
 
 

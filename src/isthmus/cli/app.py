@@ -1,7 +1,4 @@
-"""The command `isthmus`. Each subcommand is a module with a function `add`.
-
-It uses `argparse`, so that it works without extra packages.
-"""
+"""The command `isthmus`. Each subcommand is a module of this package with a function `add`."""
 
 from __future__ import annotations
 
@@ -9,57 +6,104 @@ import argparse
 import os
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from importlib import import_module
 from importlib.metadata import version
-from typing import Any
 
-from isthmus.cli import coordinator, learn, party, site
+from isthmus.cli.examples import EXAMPLES
 from isthmus.cli.exit_codes import ExitCode, code_of
+from isthmus.cli.output import Output, begin
+from isthmus.cli.parsing import Parser
 from isthmus.errors import IsthmusError, IsthmusWarning
 
-COMMANDS: tuple[Callable[[Any], None], ...] = (learn.add, site.add, coordinator.add, party.add)
-"""Functions that add a subcommand, and set ``run``: a function from options to an exit code."""
+COMMANDS = {
+    "learn": "learn a network from a table",
+    "site": "take part in a federation",
+    "coordinator": "coordinate a federation",
+    "party": "learn with another party that holds other columns of the same people",
+}
+"""Modules of the subcommands, and their lines in the help.
+
+A module has a function `add` that describes the command to a `Parser`, and sets ``run`` of each
+leaf: a function from options to an exit code. Only the module of the given command is imported.
+"""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
-    options = parser().parse_args(arguments)
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    output = begin(as_json="--json" in given)
+    name, error = " ".join(given[:1]), None
     try:
+        options = parser(given).parse_args(given)
+        name = options.leaf.prog.removeprefix("isthmus ")
         with warnings.catch_warnings():
             warnings.simplefilter("always", IsthmusWarning)
-            warnings.showwarning = _show
+            warnings.showwarning = lambda message, *_, **__: output.note(str(message))
             code: ExitCode = options.run(options)
-            sys.stdout.flush()
+        sys.stdout.flush()
     except KeyboardInterrupt:
-        return _fail(ExitCode.INTERRUPTED, "interrupted before there was a result")
+        code, error = ExitCode.INTERRUPTED, "Interrupted before there was a result."
     except BrokenPipeError:
         # The reader closed the pipe; Python must not flush to it at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return int(ExitCode.DONE)
-    except (IsthmusError, OSError) as error:
-        return _fail(code_of(error), str(error))
-    return int(code)
+    except (IsthmusError, OSError) as failure:
+        code, error = code_of(failure), str(failure)
+    return _finish(output, name, code, error)
 
 
-def parser() -> argparse.ArgumentParser:
-    """Return the parser of the whole command line."""
-    root = argparse.ArgumentParser(
+def parser(arguments: Sequence[str] | None = None) -> Parser:
+    """Return the parser of the command line.
+
+    Parameters
+    ----------
+    arguments
+        If given, only the options of the subcommand that they name are described.
+    """
+    root = Parser(
         prog="isthmus",
         description="Learn Bayesian networks from data that cannot be brought together.",
+        epilog="Every command has its own help with an example: isthmus learn --help",
     )
     root.add_argument("--version", action="version", version=f"isthmus {version('isthmus')}")
     commands = root.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for add in COMMANDS:
-        add(commands)
+    named = next((a for a in arguments or () if not a.startswith("-")), None)
+    for name, meaning in COMMANDS.items():
+        command: Parser = commands.add_parser(name, help=meaning)
+        if arguments is None or name == named:
+            import_module(f"isthmus.cli.{name}").add(command)
+            for leaf in leaves(command):
+                _complete(leaf)
     return root
 
 
-def _fail(code: ExitCode, message: str) -> int:
-    name = code.name.lower().replace("_", " ")
-    sys.stderr.write(f"isthmus: error {int(code)} ({name}): {message}\n")
+def leaves(command: Parser) -> Iterator[Parser]:
+    """Yield the parsers of a command that have no subcommands."""
+    below = [a for a in command._actions if isinstance(a, argparse._SubParsersAction)]  # noqa: SLF001
+    if not below:
+        yield command
+    for actions in below:
+        for each in actions.choices.values():
+            yield from leaves(each)
+
+
+def _complete(leaf: Parser) -> None:
+    """Add what all commands have: an example in the help, and JSON."""
+    leaf.add_argument(
+        "--json", action="store_true", help="print one JSON document to standard output"
+    )
+    leaf.set_defaults(leaf=leaf)
+    example = EXAMPLES.get(leaf.prog.removeprefix("isthmus "), "")
+    leaf.example = example
+    if leaf.epilog:
+        leaf.description = f"{leaf.description} {leaf.epilog}"
+    leaf.epilog = f"example:\n  {example}"
+
+
+def _finish(output: Output, command: str, code: ExitCode, error: str | None) -> int:
+    if error is not None:
+        kind = code.name.lower().replace("_", " ")
+        sys.stderr.write(f"isthmus: error {int(code)} ({kind}): {error}\n")
+    output.finish(command, int(code), error)
     return int(code)
-
-
-def _show(message: Warning | str, *_: object, **__: object) -> None:
-    """Print a warning without its location in the code."""
-    sys.stderr.write(f"note: {message}\n")

@@ -14,7 +14,7 @@ from isthmus.cli.actions import add_action
 from isthmus.cli.board import Board, RunState
 from isthmus.cli.exit_codes import ExitCode
 from isthmus.cli.keys import load_identity, say
-from isthmus.cli.learn import writer
+from isthmus.cli.outputs import check_outputs, write_outputs, write_result
 from isthmus.cli.site import described
 from isthmus.cli.strategies import admm_from, score_from, search_from
 from isthmus.errors import AbortedError, FormatError, IsthmusError, MismatchError
@@ -25,13 +25,11 @@ ROUNDS = 10
 ADMM_ROUNDS = 300
 
 
-def add(commands: Any) -> None:
+def add(command: argparse.ArgumentParser) -> None:
     """Describe the command."""
-    command: argparse.ArgumentParser = commands.add_parser(
-        "coordinator",
-        help="coordinate a federation",
-        description="What a coordinator does. HOME is its private folder: it holds private keys "
-        "and the journal. STUDY is the folder that all parties share.",
+    command.description = (
+        "What a coordinator does. HOME is its private folder: it holds private keys "
+        "and the journal. STUDY is the folder that all parties share."
     )
     actions = command.add_subparsers(title="actions", metavar="ACTION", required=True)
     action = partial(add_action, actions, "coordinator")
@@ -280,16 +278,13 @@ def _run(options: argparse.Namespace) -> ExitCode:
     for a, b in solution.dag.edges:
         say(f"{a} → {b}")
     say(f"Data released by the sites:\n{solution.disclosure}")
-    for path in options.output:
-        _write(solution, path)
-        say(f"Wrote {path}")
-    return ExitCode.DONE
+    return write_outputs(solution, options.output, write=_write)
 
 
 def _require_fitting(options: argparse.Namespace, *, by_admm: bool) -> None:
     """Reject options that have no effect for this study, before any site is asked."""
+    check_outputs(options.output)
     for path in options.output:
-        writer(path)
         if by_admm and path.suffix == ".bif":
             raise FormatError(
                 "ADMM learns weights, and BIF files hold tables. Write a .json or .html file."
@@ -308,7 +303,7 @@ def _write(solution: Any, path: Path) -> None:
     if isinstance(solution, ADMMResult) and path.suffix == ".json":
         path.write_text(json.dumps(solution.to_dict(), indent=1) + "\n", encoding="utf-8")
     else:
-        writer(path)(solution, path)
+        write_result(solution, path)
 
 
 def _interrupted(*_: object) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
+from isthmus.cli.parsing import UsageError
 from isthmus.errors import (
     AbortedError,
     ArgumentError,
@@ -52,6 +53,7 @@ class ExitCode(IntEnum):
 
 _CODES: tuple[tuple[type[Exception], ExitCode], ...] = (
     # Subclasses come before their base classes.
+    (UsageError, ExitCode.USAGE),
     (ArgumentError, ExitCode.ARGUMENT),
     (MissingValuesError, ExitCode.MISSING_VALUES),
     (SchemaError, ExitCode.SCHEMA),

@@ -10,16 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from isthmus.cli.exit_codes import ExitCode
+from isthmus.cli.output import say as say
 from isthmus.errors import FormatError
 
 PASSPHRASE = "ISTHMUS_PASSPHRASE"
 """Environment variable with the passphrase of keys, for services that nobody types to."""
-
-
-def say(text: str) -> None:
-    """Print a line immediately."""
-    sys.stdout.write(text + "\n")
-    sys.stdout.flush()
 
 
 def load_identity(path: Path) -> Any:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from isthmus.cli.exit_codes import ExitCode
+from isthmus.cli.output import say
+from isthmus.cli.outputs import WRITERS, check_outputs, write_outputs
 from isthmus.cli.strategies import (
     missing_from,
     names_of_missing,
@@ -18,33 +17,19 @@ from isthmus.cli.strategies import (
     search_from,
 )
 from isthmus.compose.learn import learn
-from isthmus.errors import FormatError, MismatchError, SchemaError
+from isthmus.errors import SchemaError
 from isthmus.graphs import Knowledge
-from isthmus.io import (
-    write_dot,
-    write_edge_list,
-    write_gml,
-    write_graphml,
-    write_hugin,
-    write_json,
-    write_xdsl,
-    write_xmlbif,
-)
-from isthmus.models import DiscreteNetwork
-from isthmus.results import Solution
 from isthmus.sources.tables.read_table import read_table
 from isthmus.statistics import Kind
 
 
-def add(commands: Any) -> None:
-    """Add the subcommand."""
-    command: argparse.ArgumentParser = commands.add_parser(
-        "learn",
-        help="learn a network from a table",
-        description="Learn a network from a table in a CSV, TSV or Parquet file.",
-        epilog=f"Scores: {', '.join(names_of_scores())}. "
+def add(command: argparse.ArgumentParser) -> None:
+    """Describe the command."""
+    command.description = "Learn a network from a table in a CSV, TSV or Parquet file."
+    command.epilog = (
+        f"Scores: {', '.join(names_of_scores())}. "
         f"Searches: {', '.join(names_of_searches())}. "
-        "Give their options as in Python: --score 'BDeu(ess=10)'.",
+        "Give their options as in Python: --score 'BDeu(ess=10)'."
     )
     command.add_argument("file", type=Path, help="file with the table")
     command.add_argument(
@@ -55,7 +40,7 @@ def add(commands: Any) -> None:
         type=Path,
         metavar="FILE",
         help="write the result to this file; may be repeated. The extension tells the format: "
-        + ", ".join(_WRITERS),
+        + ", ".join(WRITERS),
     )
     command.add_argument(
         "--score",
@@ -114,8 +99,7 @@ def add(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> ExitCode:
     """Learn, write the requested files and print a summary."""
-    for path in options.output:
-        writer(path)
+    check_outputs(options.output)
     table = read_table(options.file, drop=options.drop)
     kinds = _kinds(options)
     constrained = options.required or options.forbidden
@@ -131,13 +115,11 @@ def run(options: argparse.Namespace) -> ExitCode:
         time_limit=options.time_limit,
         progress=False if options.quiet else None,
     )
-    for path in options.output:
-        writer(path)(solution, path)
     if not options.quiet:
-        sys.stdout.write(f"{solution}\n")
+        say(f"{solution}")
         for a, b in solution.dag.edges:
-            sys.stdout.write(f"{a} → {b}\n")
-    return ExitCode.DONE
+            say(f"{a} → {b}")
+    return write_outputs(solution, options.output, quiet=options.quiet)
 
 
 def _kinds(options: argparse.Namespace) -> dict[str, Kind]:
@@ -149,46 +131,3 @@ def _kinds(options: argparse.Namespace) -> dict[str, Kind]:
 
 def _pairs(given: list[list[str]]) -> list[tuple[str, str]]:
     return [(a, b) for a, b in given]
-
-
-def writer(path: Path) -> Callable[[Solution, Path], None]:
-    """Return the function that writes a result in the format of this file."""
-    if path.suffix.lower() not in _WRITERS:
-        raise FormatError(
-            f"The format of {path.name!r} is unknown. Give a name that ends in one of "
-            f"{', '.join(_WRITERS)}."
-        )
-    return _WRITERS[path.suffix.lower()]
-
-
-def _picture(solution: Solution, path: Path) -> None:
-    # The new axes belong to a figure, not to a subfigure.
-    figure: Any = solution.plot().figure
-    figure.savefig(path)
-
-
-def _discrete(solution: Solution) -> DiscreteNetwork:
-    network = solution.fit()
-    if not isinstance(network, DiscreteNetwork):
-        raise MismatchError(
-            "This format holds discrete networks only, and this one has continuous variables. "
-            "Write .json, or the graph as .gml, .graphml or .dot."
-        )
-    return network
-
-
-_WRITERS: dict[str, Callable[[Solution, Path], None]] = {
-    ".html": lambda s, path: s.report(path),
-    ".bif": lambda s, path: s.save_bif(path),
-    ".xmlbif": lambda s, path: write_xmlbif(_discrete(s), path),
-    ".net": lambda s, path: write_hugin(_discrete(s), path),
-    ".xdsl": lambda s, path: write_xdsl(_discrete(s), path),
-    ".json": lambda s, path: write_json(s.fit(), path),
-    ".dot": lambda s, path: write_dot(s.dag, path),
-    ".gml": lambda s, path: write_gml(s.dag, path),
-    ".graphml": lambda s, path: write_graphml(s.dag, path),
-    ".csv": lambda s, path: write_edge_list(s.dag, path),
-    ".png": _picture,
-    ".svg": _picture,
-    ".pdf": _picture,
-}

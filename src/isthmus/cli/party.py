@@ -13,7 +13,7 @@ from isthmus.cli.actions import add_action
 from isthmus.cli.board import Board, RunState
 from isthmus.cli.exit_codes import ExitCode
 from isthmus.cli.keys import load_identity, new_passphrase, pin, say
-from isthmus.cli.learn import writer
+from isthmus.cli.outputs import check_outputs, write_outputs
 from isthmus.cli.site import NAME, described, draft_policy, show_ledger, sign
 from isthmus.errors import AbortedError, FormatError, IsthmusError, MismatchError
 from isthmus.sources.tables.read_table import read_table
@@ -22,13 +22,11 @@ PORT = 9300
 RUNS = 3
 
 
-def add(commands: Any) -> None:
+def add(command: argparse.ArgumentParser) -> None:
     """Describe the command."""
-    command: argparse.ArgumentParser = commands.add_parser(
-        "party",
-        help="learn with another party that holds other columns of the same people",
-        description="What each of two parties does. HOME is the party's private folder: it holds "
-        "private keys and the ledger. STUDY is the folder that both parties share.",
+    command.description = (
+        "What each of two parties does. HOME is the party's private folder: it holds "
+        "private keys and the ledger. STUDY is the folder that both parties share."
     )
     actions = command.add_subparsers(title="actions", metavar="ACTION", required=True)
     action = partial(add_action, actions, "party")
@@ -234,8 +232,7 @@ def _run(options: argparse.Namespace) -> ExitCode:
     from isthmus.parties.agreement.cards import Folder
     from isthmus.sources.vertical.two_party import state_folder
 
-    for path in options.output:
-        writer(path)
+    check_outputs(options.output)
     study = Folder(options.study).study()
     state = state_folder(options.home, study)
     state.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -262,10 +259,7 @@ def _run(options: argparse.Namespace) -> ExitCode:
     for a, b in solution.dag.edges:
         say(f"{a} → {b}")
     say(f"What the parties learned:\n{solution.disclosure}")
-    for path in options.output:
-        writer(path)(solution, path)
-        say(f"Wrote {path}")
-    return ExitCode.DONE
+    return write_outputs(solution, options.output)
 
 
 def _learned(options: argparse.Namespace, board: Board) -> Any:

@@ -27,13 +27,11 @@ STUDIES_PER_YEAR = 10
 """A drafted policy allows as many rounds per year as this many studies like the first one."""
 
 
-def add(commands: Any) -> None:
+def add(command: argparse.ArgumentParser) -> None:
     """Describe the command."""
-    command: argparse.ArgumentParser = commands.add_parser(
-        "site",
-        help="take part in a federation",
-        description="What a site of a federation does. HOME is the site's private folder: it "
-        "holds private keys and the ledger. STUDY is the folder that all parties share.",
+    command.description = (
+        "What a site of a federation does. HOME is the site's private folder: it "
+        "holds private keys and the ledger. STUDY is the folder that all parties share."
     )
     actions = command.add_subparsers(title="actions", metavar="ACTION", required=True)
     action = partial(add_action, actions, "site")

@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 import ast
 import dataclasses
-import difflib
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 import isthmus.scores
 import isthmus.searches
 import isthmus.sources
+from isthmus.cli.parsing import match_name, suggestion
 from isthmus.scores.base import Score
 from isthmus.searches import Search
 from isthmus.sources import Missing
@@ -75,15 +75,13 @@ def _strategies(package: Any, base: type) -> dict[str, type]:
 
 def _build(text: str, classes: dict[str, type]) -> Any:
     """Build the described object; only names, keywords and constants are parsed, never executed."""
-    name, options = _parts(text)
-    if name not in classes:
-        close = difflib.get_close_matches(name, classes, 1, 0.4) or sorted(classes)
-        raise argparse.ArgumentTypeError(f"{name!r} is unknown. Did you mean {close[0]}?")
+    given, options = _parts(text)
+    name = match_name(given, sorted(classes))
     allowed = [f.name for f in dataclasses.fields(classes[name]) if f.init]
     unknown = sorted(set(options).difference(allowed))
     if unknown:
         raise argparse.ArgumentTypeError(
-            f"{name} has no option {unknown[0]!r}. Its options: {', '.join(allowed) or 'none'}."
+            f"{name} has no option {unknown[0]!r}{suggestion(unknown[0], allowed)}"
         )
     try:
         for field in dataclasses.fields(classes[name]):

@@ -1,0 +1,34 @@
+"""The example in the help of each command. They are run in the tests, from top to bottom."""
+
+from __future__ import annotations
+
+EXAMPLES = {
+    "learn": "isthmus learn patients.csv -o network.html -o network.bif",
+    "coordinator new": "isthmus coordinator new lead --host coordinator.example.org",
+    "coordinator draft": "isthmus coordinator draft lead study --author north/identity.pem "
+    "--title 'Blood pressure' --purpose 'Causes of high blood pressure' "
+    "--variables variables.toml --card north/card.toml --card east/card.toml "
+    "--card south/card.toml",
+    "coordinator run": "isthmus coordinator run lead study -o network.html",
+    "coordinator status": "isthmus coordinator status lead study",
+    "site new": "isthmus site new north --name north --organisation 'North Hospital'",
+    "site pin": "isthmus site pin north east/card.toml south/card.toml",
+    "site rotate": "isthmus site rotate north",
+    "site accept": "isthmus site accept east north/succession.toml",
+    "site policy": "isthmus site policy north study",
+    "site sign": "isthmus site sign north study",
+    "site dry-run": "isthmus site dry-run north study --data patients.csv",
+    "site join": "isthmus site join north study --data patients.csv",
+    "site ledger": "isthmus site ledger north",
+    "party new": "isthmus party new bank --name bank --organisation 'Bank plc' "
+    "--address bank.example.org:9300",
+    "party pin": "isthmus party pin bank shop/card.toml",
+    "party draft": "isthmus party draft bank joint --title 'Customers' --purpose 'Churn' "
+    "--identifier customer --party bank/card.toml bank.toml --party shop/card.toml shop.toml",
+    "party policy": "isthmus party policy bank joint",
+    "party sign": "isthmus party sign bank joint",
+    "party dry-run": "isthmus party dry-run bank joint --data accounts.csv",
+    "party run": "isthmus party run bank joint --data accounts.csv -o network.html",
+    "party status": "isthmus party status bank joint",
+    "party ledger": "isthmus party ledger bank",
+}

@@ -1,0 +1,64 @@
+"""What a command prints: lines for people, or with ``--json`` one JSON document for programs."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+
+class Output:
+    """Collects what a command says.
+
+    Parameters
+    ----------
+    as_json
+        Print one JSON document to standard output at the end. Lines for people then go to
+        standard error.
+    """
+
+    def __init__(self, *, as_json: bool = False) -> None:
+        self.as_json = as_json
+        self.facts: dict[str, Any] = {}
+        self.notes: list[str] = []
+
+    def say(self, text: str) -> None:
+        """Print a line for people immediately."""
+        stream = sys.stderr if self.as_json else sys.stdout
+        stream.write(text + "\n")
+        stream.flush()
+
+    def note(self, text: str) -> None:
+        """Print a warning."""
+        self.notes.append(text)
+        sys.stderr.write(f"note: {text}\n")
+
+    def finish(self, command: str, code: int, error: str | None) -> None:
+        """Print the document, if one was requested."""
+        if not self.as_json:
+            return
+        document = {"command": command, "exit_code": code, "error": error, **self.facts}
+        document["notes"] = self.notes
+        text = json.dumps(document, ensure_ascii=False, indent=1, default=str)
+        sys.stdout.write(text + "\n")
+        sys.stdout.flush()
+
+
+_current = Output()
+
+
+def begin(*, as_json: bool) -> Output:
+    """Begin the output of a command."""
+    global _current  # noqa: PLW0603 - there is one standard output
+    _current = Output(as_json=as_json)
+    return _current
+
+
+def say(text: str) -> None:
+    """Print a line for people immediately."""
+    _current.say(text)
+
+
+def give(**facts: Any) -> None:
+    """Add facts to the JSON document of the command."""
+    _current.facts.update(facts)

@@ -1,0 +1,132 @@
+"""Files that results are written to. The extension determines the format."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from isthmus.cli.exit_codes import ExitCode, code_of
+from isthmus.cli.output import give, say
+from isthmus.errors import FormatError, IsthmusError, MismatchError
+from isthmus.io import (
+    write_dot,
+    write_edge_list,
+    write_gml,
+    write_graphml,
+    write_hugin,
+    write_json,
+    write_xdsl,
+    write_xmlbif,
+)
+from isthmus.models import DiscreteNetwork
+from isthmus.results import Solution
+
+Writer = Callable[[Solution, Path], None]
+
+
+def check_outputs(paths: Sequence[Path]) -> None:
+    """Raise an error if a file has an unknown format or no folder, before anything is computed."""
+    for path in paths:
+        writer(path)
+        if not path.parent.is_dir():
+            raise FileNotFoundError(
+                f"There is no folder {str(path.parent)!r} for {path.name!r}. Create it first."
+            )
+
+
+def writer(path: Path) -> Writer:
+    """Return the function that writes a result in the format of this file."""
+    if path.suffix.lower() not in WRITERS:
+        raise FormatError(
+            f"The format of {path.name!r} is unknown. Give a name that ends in one of "
+            f"{', '.join(WRITERS)}."
+        )
+    return WRITERS[path.suffix.lower()]
+
+
+def write_result(solution: Solution, path: Path) -> None:
+    """Write a result in the format of the file."""
+    writer(path)(solution, path)
+
+
+def write_outputs(
+    result: Any,
+    paths: Sequence[Path],
+    *,
+    write: Callable[[Any, Path], None] = write_result,
+    quiet: bool = False,
+) -> ExitCode:
+    """Write a result to all files. One that fails does not stop the others.
+
+    Parameters
+    ----------
+    result
+        What to write.
+    paths
+        The files.
+    write
+        Writes the result to one file.
+    quiet
+        Do not name the files that were written.
+
+    Returns
+    -------
+    ExitCode
+        That of the first failure, or `ExitCode.DONE`.
+    """
+    code, written, failed = ExitCode.DONE, [], {}
+    for path in paths:
+        try:
+            write(result, path)
+        except (IsthmusError, OSError) as error:
+            code = code or code_of(error)
+            failed[str(path)] = str(error)
+        else:
+            written.append(str(path))
+            if not quiet:
+                say(f"Wrote {path}")
+    for name, message in failed.items():
+        sys.stderr.write(
+            f"isthmus: error {int(code)} ({code.name.lower().replace('_', ' ')}): "
+            f"{name} was not written: {message}\n"
+        )
+    if paths:
+        give(written=written, not_written=failed)
+    return code
+
+
+def _picture(solution: Solution, path: Path) -> None:
+    # The new axes belong to a figure, not to a subfigure.
+    figure: Any = solution.plot().figure
+    figure.savefig(path)
+
+
+def _discrete(solution: Solution) -> DiscreteNetwork:
+    network = solution.fit()
+    if not isinstance(network, DiscreteNetwork):
+        raise MismatchError(
+            "This format holds discrete networks only, and this one has continuous variables. "
+            "Write .json, or the graph as .gml, .graphml or .dot."
+        )
+    return network
+
+
+WRITERS: dict[str, Writer] = {
+    ".html": lambda s, path: s.report(path),
+    ".isthmus": lambda s, path: s.save(path),
+    ".bif": lambda s, path: s.save_bif(path),
+    ".xmlbif": lambda s, path: write_xmlbif(_discrete(s), path),
+    ".net": lambda s, path: write_hugin(_discrete(s), path),
+    ".xdsl": lambda s, path: write_xdsl(_discrete(s), path),
+    ".json": lambda s, path: write_json(s.fit(), path),
+    ".dot": lambda s, path: write_dot(s.dag, path),
+    ".gml": lambda s, path: write_gml(s.dag, path),
+    ".graphml": lambda s, path: write_graphml(s.dag, path),
+    ".csv": lambda s, path: write_edge_list(s.dag, path),
+    ".png": _picture,
+    ".svg": _picture,
+    ".pdf": _picture,
+}
+"""How a result is written to a file with this extension."""

@@ -1,0 +1,138 @@
+"""The parser of the command line: `argparse`, with errors that say what to do.
+
+`argparse` is part of Python, so that the command line works in the environments of sites and
+parties, which have few packages on purpose. It also reads options with several values, which
+Typer does not (``--forbidden FROM TO``, several times), and starts in a fraction of the time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NoReturn, TypeVar, final
+
+from isthmus.errors import IsthmusError
+
+T = TypeVar("T")
+
+
+class UsageError(IsthmusError):
+    """The command line cannot be read."""
+
+
+class _Formatter(argparse.HelpFormatter):
+    """Wraps descriptions, and leaves examples as they are."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        if text.startswith("example:"):
+            return text
+        return super()._fill_text(text, width, indent)
+
+
+@final
+class Parser(argparse.ArgumentParser):
+    """A parser that raises `UsageError` with a suggestion, and has an example in its help."""
+
+    def __init__(self, **options: Any) -> None:
+        options.setdefault("formatter_class", _Formatter)
+        # Abbreviated options would break scripts when an option is added.
+        super().__init__(allow_abbrev=False, **options)
+        self.example = ""
+
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        options, unknown = self.parse_known_args(args, namespace)
+        if unknown:
+            leaf: Parser = getattr(options, "leaf", self)
+            leaf.refuse_unknown(unknown)
+        return options
+
+    def refuse_unknown(self, unknown: Sequence[str]) -> NoReturn:
+        """Raise an error about arguments that no option takes."""
+        name = unknown[0].partition("=")[0]
+        if name.startswith("-"):
+            known = [option for option in self._option_string_actions if option.startswith("--")]
+            self.error(f"there is no option {name}{suggestion(name, known)}")
+        self.error(f"{name!r} is one argument too many; quote a name that has spaces")
+
+    def error(self, message: str) -> NoReturn:
+        """Raise a `UsageError` instead of printing the usage and exiting."""
+        sentence = message[:1].upper() + message[1:]
+        if sentence[-1] not in ".?":
+            sentence += "."
+        example = f" For instance: {self.example}" if "required" in message else ""
+        raise UsageError(f"{sentence}{example or f' See {self.prog} --help.'}")
+
+    def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
+        try:
+            return super()._get_value(action, arg_string)
+        except argparse.ArgumentError:
+            wanted = {int: "a whole number, such as 7", float: "a number, such as 2.5"}
+            if action.type not in wanted:
+                raise
+            what = wanted[action.type]
+            raise argparse.ArgumentError(action, f"{arg_string!r} is not {what}") from None
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            raise argparse.ArgumentError(
+                action, f"{value!r} is unknown{suggestion(str(value), map(str, action.choices))}"
+            )
+
+
+def suggestion(given: str, known: Iterable[str]) -> str:
+    """Return ``". Did you mean ...?"``, or the names that are known if none is similar."""
+    names = list(known)
+    by_lower = {name.lower(): name for name in names}
+    close = difflib.get_close_matches(given.lower(), by_lower, 1, 0.6)
+    if close:
+        return f". Did you mean {by_lower[close[0]]}?"
+    return f". Known are: {', '.join(names)}"
+
+
+def match_name(given: str, known: Iterable[str]) -> str:
+    """Return the known name that equals the given one without regard to case, ``-`` and ``_``."""
+    names = list(known)
+    if given in names:
+        return given
+    folded = {_folded(name): name for name in names}
+    if _folded(given) not in folded:
+        raise argparse.ArgumentTypeError(f"{given!r} is unknown{suggestion(given, names)}")
+    return folded[_folded(given)]
+
+
+def _folded(name: str) -> str:
+    return name.lower().replace("-", "").replace("_", "").replace(" ", "")
+
+
+def one_of(known: Sequence[str]) -> Callable[[str], str]:
+    """Return a type of options with these values, in upper or lower case."""
+    return lambda given: match_name(given, known)
+
+
+def at_least(low: int) -> Callable[[str], int]:
+    """Return a type of options that are whole numbers from ``low``."""
+
+    def read(given: str) -> int:
+        try:
+            number = int(given)
+        except ValueError:
+            number = low - 1
+        if number < low:
+            raise argparse.ArgumentTypeError(
+                f"{given!r} is not a whole number of at least {low}"
+            ) from None
+        return number
+
+    return read
+
+
+def seconds(given: str) -> float:
+    """Read a positive number of seconds."""
+    try:
+        number = float(given)
+    except ValueError:
+        number = 0.0
+    if not 0 < number < float("inf"):
+        raise argparse.ArgumentTypeError(f"{given!r} is not a positive number of seconds")
+    return number
