@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
@@ -41,13 +40,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             warnings.simplefilter("always", IsthmusWarning)
             warnings.showwarning = lambda message, *_, **__: output.note(str(message))
             code: ExitCode = options.run(options)
-        sys.stdout.flush()
     except KeyboardInterrupt:
         code, error = ExitCode.INTERRUPTED, "Interrupted before there was a result."
-    except BrokenPipeError:
-        # The reader closed the pipe; Python must not flush to it at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return int(ExitCode.DONE)
     except (IsthmusError, OSError) as failure:
         code, error = code_of(failure), str(failure)
     return _finish(output, name, code, error)

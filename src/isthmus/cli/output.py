@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from typing import Any
 
@@ -24,9 +25,10 @@ class Output:
 
     def say(self, text: str) -> None:
         """Print a line for people immediately."""
-        stream = sys.stderr if self.as_json else sys.stdout
-        stream.write(text + "\n")
-        stream.flush()
+        if self.as_json:
+            sys.stderr.write(text + "\n")
+        else:
+            _print(text)
 
     def note(self, text: str) -> None:
         """Print a warning."""
@@ -39,9 +41,17 @@ class Output:
             return
         document = {"command": command, "exit_code": code, "error": error, **self.facts}
         document["notes"] = self.notes
-        text = json.dumps(document, ensure_ascii=False, indent=1, default=str)
+        _print(json.dumps(document, ensure_ascii=False, indent=1, default=str))
+
+
+def _print(text: str) -> None:
+    try:
         sys.stdout.write(text + "\n")
         sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader has seen enough. The rest of the command is done, and Python must not flush
+        # to the closed pipe at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 _current = Output()
