@@ -190,7 +190,7 @@ class Companies:
 
     def ledger(self, name: str) -> list[tuple[str, str]]:
         entries = verify(self.home(name) / "ledger.jsonl")
-        return [(e["event"], e["what"]) for e in entries]
+        return [(e["event"], e.get("what", e.get("why"))) for e in entries]
 
     def revealed(self, name: str) -> list[str]:
         return [what for event, what in self.ledger(name) if event == "revealing"]

@@ -225,6 +225,13 @@ class Study:
         """Return the public key of the author or of a site."""
         return self.author if role == AUTHOR else self.members[self.roster.position(role)].key
 
+    def name_of(self, identity: Identity) -> str:
+        """Return the name under which an identity takes part, or raise `StudyError`."""
+        for member in self.members:
+            if member.key == identity.public:
+                return member.name
+        raise StudyError("This identity is not in the roster of the study.")
+
     def require(self, signatures: Iterable[Signature], roles: Iterable[str]) -> None:
         """Raise `StudyError` unless all of these roles have signed."""
         verifier = Verifier()

@@ -20,11 +20,11 @@ def cohort(material: Material, policy: Policy) -> Iterator[str]:
 
 def columns(material: Material, policy: Policy) -> Iterator[str]:
     """Require enough rows for the number of released columns."""
-    number = material.columns.shape[1]
+    number = material.columns.shape[1] + material.more_columns
     if number > policy.columns_per_row * material.rows:
         yield (
-            f"{number} columns would be released, which is more than {policy.columns_per_row} per "
-            "row"
+            f"{number} columns or cells would be released, which is more than "
+            f"{policy.columns_per_row} per row"
         )
 
 

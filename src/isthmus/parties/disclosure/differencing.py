@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import final
 
 from isthmus.parties.agreement.policy import Policy
@@ -29,9 +29,9 @@ class EarlierReleases:
         self._policy = policy
         self._apart: dict[tuple[str, str], int | None] = {}
 
-    def data_violations(self, trace: Trace, variables: Iterable[str]) -> list[str]:
+    def data_violations(self, trace: Trace) -> list[str]:
         """Return a phrase if the data differ by few persons from those of an earlier release."""
-        asked, mine = frozenset(variables), trace.fingerprint(self._ledger.secret())
+        asked, mine = frozenset(trace.names), trace.fingerprint(self._ledger.secret())
         for entry in self._ledger.entries():
             kept = entry.get("trace")
             if kept is None or entry.get("data") == mine or asked.isdisjoint(entry["variables"]):

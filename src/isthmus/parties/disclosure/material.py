@@ -37,6 +37,9 @@ class Material:
         The tables that may be released, as numbers of persons.
     windows
         Lowest and highest value between which the basis functions of a variable vary.
+    more_columns
+        Number of released columns that are not in `columns`: those of another party, whose products
+        with these are released, and cells of tables over columns of both.
     persons
         The person that each row describes, as codes from zero; ``None`` if every row is a person
         of its own.
@@ -48,6 +51,7 @@ class Material:
     functions: int = 1
     tables: Sequence[Integers] = ()
     windows: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    more_columns: int = 0
     persons: Integers | None = None
 
     @property

@@ -18,6 +18,9 @@ from isthmus.types import Floats, Integers
 
 Words = NDArray[np.uint64]
 
+IDENTIFIER = "\0identifier "
+"""What the names of columns of identifiers begin with; no variable has such a name."""
+
 
 @final
 @dataclass(frozen=True, eq=False)
@@ -37,7 +40,7 @@ class Trace:
     cells
         A hash of each value, shape (rows, variables).
     owners
-        The person of each row, as codes from zero. Identifiers of persons are not part of a trace.
+        The person of each row, as codes from zero.
     """
 
     key: str
@@ -52,6 +55,7 @@ class Trace:
         schema: Schema,
         values: Floats,
         owners: Integers | None,
+        identifiers: tuple[str, Sequence[str]] | None = None,
     ) -> Trace:
         """Compute the trace of rows.
 
@@ -63,6 +67,10 @@ class Trace:
             The variables, and the rows with levels as codes.
         owners
             The person of each row; ``None`` if every row is a person of its own.
+        identifiers
+            Name and values of a column that identifies persons. It becomes one more column of the
+            trace, so that an exchange of two persons with the same values is a difference. Without
+            it, persons are compared by their values alone.
         """
         cells = np.zeros(values.shape, dtype=np.uint32)
         for i, variable in enumerate(schema.variables):
@@ -74,7 +82,13 @@ class Trace:
                 cells[:, i] = _mixed(_bits(column) ^ _word(secret, b"value")) >> np.uint64(32)
         if owners is None:
             owners = np.arange(len(values), dtype=np.int64)
-        return cls(_name_of(secret), schema.names, cells, owners)
+        names = schema.names
+        if identifiers is not None:
+            name, people = identifiers
+            hashes = np.array([_word(secret, b"person", p.encode()) for p in people], np.uint64)
+            cells = np.column_stack([cells, (hashes >> np.uint64(32)).astype(np.uint32)])
+            names = (*names, IDENTIFIER + name)
+        return cls(_name_of(secret), names, cells, owners)
 
     def fingerprint(self, secret: bytes) -> str:
         """Identify the rows as a multiset: their order does not matter, everything else does."""
@@ -84,12 +98,18 @@ class Trace:
     def persons_apart(self, other: Trace) -> int | None:
         """Return how many persons differ on the common variables; ``None`` if there are none.
 
-        Persons are compared by their rows alone, because identifiers may be reassigned. It is at
-        most the number of rows that differ.
+        Persons are compared by their values, because identifiers may be reassigned. If both traces
+        have the same column of identifiers, they are compared by both as well, and the smaller
+        difference counts that is not zero. It is at most the number of rows that differ.
         """
         common = [name for name in self.names if name in other.names]
-        if not common:
+        values = [name for name in common if not name.startswith(IDENTIFIER)]
+        if not values:
             return None
+        apart = [self._apart_on(names, other) for names in (values, common)]
+        return min((number for number in apart if number), default=0)
+
+    def _apart_on(self, common: Sequence[str], other: Trace) -> int:
         ours, theirs = self.rows(common), other.rows(common)
         by_row = _apart(_mixed(ours), _mixed(theirs))
         return min(

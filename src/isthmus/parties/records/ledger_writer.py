@@ -46,6 +46,8 @@ class Sent:
         Keyed fingerprint of the data that the statistic was computed from.
     trace
         Hash of the kept trace of these data; empty if there is none.
+    variables
+        The variables of the site that it was computed from; by default all of the study.
     """
 
     numbers: int
@@ -53,6 +55,7 @@ class Sent:
     form: str
     fingerprint: str
     trace: str = ""
+    variables: tuple[str, ...] | None = None
 
 
 @final
@@ -112,13 +115,17 @@ class LedgerWriter:
         recent = [e for e in self._ledger.entries() if e["time"] >= since]
         return _questions(recent), sum(known_event(e["event"]).sends_statistic for e in recent)
 
-    def fingerprints(self) -> set[str]:
-        """Return the fingerprints of the data that earlier answers in this study were from."""
-        return {e["data"] for e in self.past() if "data" in e}
+    def fingerprints(self, event: Event | None = None) -> set[str]:
+        """Return the fingerprints of the data that earlier answers in this study were from.
+
+        With an event, only entries of this kind are read.
+        """
+        entries = [e for e in self.past() if event is None or e["event"] == event.name]
+        return {e["data"] for e in entries if "data" in e}
 
     def data_violations(self, trace: Trace) -> list[str]:
         """Return a phrase if earlier releases, in any study, are of nearly the same data."""
-        return self._earlier.data_violations(trace, self._study.schema.names)
+        return self._earlier.data_violations(trace)
 
     def keep(self, trace: Trace) -> str:
         """Keep the trace of data that are about to be released."""
@@ -169,7 +176,8 @@ class LedgerWriter:
             if sent.trace:
                 details["trace"] = sent.trace
         if sent is not None or parties is not None:
-            details["variables"] = list(self._study.schema.names)
+            own = None if sent is None else sent.variables
+            details["variables"] = list(self._study.schema.names if own is None else own)
         if parties is not None:
             details["sites"] = self._allowed_names(parties)
             members = self._study.members

@@ -16,7 +16,6 @@ from isthmus.errors import (
     IsthmusError,
     MissingExtraError,
     RefusedError,
-    StudyError,
 )
 from isthmus.parties.agreement.code import code_hash
 from isthmus.parties.agreement.policy import Policy
@@ -110,10 +109,7 @@ class SiteController(ReleaseGate):
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         code: str | None = None,
     ) -> None:
-        names = [m.name for m in study.members if m.key == identity.public]
-        if not names:
-            raise StudyError("This identity is not in the roster of the study.")
-        self.name = names[0]
+        self.name = study.name_of(identity)
         self._signatures = list(signatures)
         study.require(self._signatures, [AUTHOR])
         self._study = study

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, final
+from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isthmus.errors import DataError, MismatchError, SchemaError
 from isthmus.parties.agreement.persons import Persons
@@ -16,7 +14,7 @@ from isthmus.sources.base import Source
 from isthmus.sources.tables.engines.find import is_lazy
 from isthmus.sources.tables.frame import Frame
 from isthmus.sources.tables.lazy import Lazy
-from isthmus.sources.tables.names import as_narwhals
+from isthmus.sources.tables.persons import persons_in
 from isthmus.sources.tables.series import Series
 from isthmus.statistics import Schema
 from isthmus.types import Floats, Integers
@@ -73,7 +71,7 @@ class Snapshot:
                 "by=, and state persons = 'rows' in the policy."
             )
         if column:
-            self.persons = _codes(_column(data, column))
+            self.persons = persons_in(data, column)
         elif schema.lags and not persons.are_nobody:
             self.persons = _owners(source, len(self.values))
         self._checksum = self._digest()
@@ -102,24 +100,3 @@ def snapshot_of(data: object, schema: Schema, persons: Persons) -> Snapshot | No
 def _owners(source: Source, rows: int) -> Integers:
     """Return the realisation of each row of a time series; one for all if nothing is known."""
     return source.owners if isinstance(source, Series) else np.zeros(rows, dtype=np.int64)
-
-
-def _column(data: object, name: str) -> NDArray[Any]:
-    """Return a column of a table in memory."""
-    if isinstance(data, Mapping):
-        if name in data:
-            return np.asarray(data[name])
-    elif not isinstance(data, (Source, np.ndarray)):
-        frame: Any = as_narwhals(data)
-        if name in frame.columns:
-            return np.asarray(frame.get_column(name).to_numpy())
-    raise SchemaError(
-        f"The policy says that the column {name!r} identifies a person, but the data of this site "
-        "have no such column."
-    )
-
-
-def _codes(column: NDArray[Any]) -> Integers:
-    """Return a number for each different value."""
-    codes = np.unique(column.astype(str), return_inverse=True)[1]
-    return codes.reshape(-1).astype(np.int64)

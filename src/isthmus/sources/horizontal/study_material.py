@@ -40,7 +40,7 @@ def material_of(study: Study, snapshot: Snapshot) -> Material:
         functions,
         (),
         windows,
-        snapshot.persons,
+        persons=snapshot.persons,
     )
     tables = _tables(study, snapshot, material)
     if not columns.shape[1]:

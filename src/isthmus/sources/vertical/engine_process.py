@@ -17,7 +17,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from isthmus.errors import AbortedError, IsthmusError
+from isthmus.errors import AbortedError, DataError, IsthmusError
 from isthmus.parties.transport.sockets import ask
 from isthmus.sources.vertical.alignment import intersect
 from isthmus.sources.vertical.link import LinkOptions, connect, require_spu
@@ -27,6 +27,8 @@ PATIENCE = 3600.0
 """Seconds for an answer of the parent, which may itself wait for the other party."""
 
 HASH = 64
+REFUSED = "refused"
+"""Why a run ends if a party's rules or data forbid it. The other party learns nothing more."""
 
 
 @final
@@ -128,7 +130,7 @@ def serve(parent: Parent, folder: Path) -> None:
         positions = intersect(link, given.hashes, folder)
         parent.call({"aligned": positions.tolist()})
     columns = given.columns[positions]
-    parent.call({"sharing": list(columns.shape)})
+    parent.call({"sharing": None})
     result = compute(link, given.task, columns, parent)
     parent.call({"result": result})
     link.stop_link()
@@ -142,6 +144,8 @@ def main(path: str, folder: str) -> None:
         serve(parent, Path(folder))
     except AbortedError as error:
         parent.call({"failed": [error.reason, str(error)]})
+    except DataError as error:
+        parent.call({"failed": [REFUSED, str(error)]})
     except IsthmusError as error:
         parent.call({"failed": ["engine", str(error)]})
     except Exception as error:  # noqa: BLE001 - the engine raises exceptions of any type

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any, final
@@ -9,17 +10,20 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from isthmus.errors import AbortedError, RefusedError, StudyError
+from isthmus.errors import AbortedError, RefusedError
 from isthmus.parties.agreement.code import code_hash
 from isthmus.parties.agreement.policy import Policy
 from isthmus.parties.agreement.signatures import AUTHOR, Signature
 from isthmus.parties.agreement.study import Study
-from isthmus.parties.disclosure.denial import DeniedError
+from isthmus.parties.disclosure.denial import Denial, DeniedError
 from isthmus.parties.disclosure.rules import SiteRules
+from isthmus.parties.disclosure.trace import Trace
 from isthmus.parties.identity import Identity
 from isthmus.parties.records.events import Event
-from isthmus.parties.records.ledger import Ledger
+from isthmus.parties.records.ledger import START, Ledger
 from isthmus.parties.records.ledger_writer import LedgerWriter, Sent
+from isthmus.sources.vertical.party_material import constant_columns, material_of
+from isthmus.sources.vertical.party_table import PartyTable
 from isthmus.sources.vertical.protocol import (
     ALIGNED,
     ALIGNING,
@@ -31,9 +35,10 @@ from isthmus.sources.vertical.protocol import (
 from isthmus.sources.vertical.requests import TwoPartyRequest
 from isthmus.sources.vertical.run_journal import Decisions, NextRun, PastRun, RunJournal, next_run
 
-VERSION = 1
+VERSION = 2
 """Version of the messages between two parties."""
 
+HASH = re.compile("[0-9a-f]{64}")
 FORM_OF_IDENTIFIERS = "private set intersection"
 FORM_OF_COLUMNS = "secret shares"
 
@@ -74,12 +79,13 @@ class PartyController:
         code: str | None = None,
     ) -> None:
         self._terms = two_parties(study.protocol)
-        self.name = own_name(study, identity)
+        self.name = study.name_of(identity)
         self.other = self._terms.other(self.name).name
         study.require(signatures, [AUTHOR, *(m.name for m in study.members)])
         self._study = study
         self._journal = journal
         self._request = request
+        self._ledger = ledger
         ledger.bind(identity)
         self._writer = LedgerWriter(study, policy, ledger, fixed_membership=False)
         self._rules = SiteRules(
@@ -87,7 +93,8 @@ class PartyController:
         )
         self._rules.require_open()
         self._require_allowed(resumed=not journal.past().finished)
-        self._fingerprint = ""
+        self._table: PartyTable | None = None
+        self._heads: dict[str, str] = {}
 
     def _require_allowed(self, *, resumed: bool) -> None:
         broken = self._rules.violations(self._request)
@@ -96,14 +103,16 @@ class PartyController:
         if broken:
             raise RefusedError(f"This party does not take part: {'; '.join(broken)}.")
 
-    def require_same_data(self, fingerprint: str) -> None:
-        """Raise `RefusedError` if earlier runs of the study were over another table."""
-        if self._writer.fingerprints() - {fingerprint}:
-            raise RefusedError(
+    def bring(self, table: PartyTable) -> None:
+        """Take the party's table, or raise `RefusedError` if earlier runs were over another one."""
+        if self._writer.fingerprints(ALIGNING) - {table.fingerprint}:
+            raise self._refusal(
+                Denial.OTHER_DATA,
+                self._writer.last_round(),
                 "Earlier runs of this study were over another table. Two results of different "
-                "tables reveal more than one: use the same table, or draft a new study."
+                "tables reveal more than one: use the same table, or draft a new study.",
             )
-        self._fingerprint = fingerprint
+        self._table = table
 
     # --- agreement with the other party --------------------------------------------------------
 
@@ -121,6 +130,8 @@ class PartyController:
             "finished": past.finished,
             "rows": aligned,
             "decisions": past.decisions,
+            "head": self._writer.head().hex(),
+            "witnessed": self._writer.remembered().get(self._other_key, START),
         }
 
     def agree(self, theirs: object) -> NextRun:
@@ -142,18 +153,41 @@ class PartyController:
                 )
         own_greeting = self.hello("")
         run = next_run(_past(own_greeting), _past(given), self.other)
+        self.witness(given.get("head"))
+        if not self._writer.contains(read_head(given.get("witnessed"))):
+            raise self._refusal(
+                Denial.LEDGER,
+                run.number,
+                f"{self.other!r} has seen an entry of this party's ledger that the ledger does not "
+                "contain any more. It was replaced or truncated: restore it from a backup.",
+            )
         for decision, value in run.known.items():
             self._journal.decide(run.number, decision, value)
         return run
 
+    def head(self) -> str:
+        """Return the hash of the last entry of the ledger, for the other party to remember."""
+        return self._writer.head().hex()
+
+    def witness(self, head: object) -> None:
+        """Remember the last entry of the other party's ledger; it is written with the next one."""
+        self._heads = {self._other_key: read_head(head).hex()}
+
+    @property
+    def _other_key(self) -> str:
+        return self._study.key_of(self.other).hex()
+
     # --- what leaves ---------------------------------------------------------------------------
 
-    def record_aligning(self, run: NextRun, rows: int) -> None:
+    def record_aligning(self, run: NextRun) -> None:
         """Write that identifiers are about to be compared. This is what a run costs."""
         broken = self._rules.limits()
         if broken:
-            raise RefusedError(f"This party does not take part: {'; '.join(broken)}.")
-        sent = Sent(rows, None, FORM_OF_IDENTIFIERS, self._fingerprint)
+            text = f"This party does not take part: {'; '.join(broken)}."
+            raise self._refusal(Denial.POLICY, run.number, text)
+        table = self._brought
+        rows = len(table.hashes)
+        sent = Sent(rows, None, FORM_OF_IDENTIFIERS, table.fingerprint, variables=self._own_columns)
         what = f"{self._request}; identifiers of {rows} people: {self._knowing()}"
         self._write(ALIGNING, run.number, request=self._request, sent=sent, what=what)
         self._journal.open(run.number)
@@ -168,18 +202,84 @@ class PartyController:
         broken += self._rules.row_violations(count)
         if broken:
             self.end(run, "too few people")
-            raise RefusedError(
+            raise self._refusal(
+                Denial.POLICY,
+                run.number,
                 f"This party and {self.other!r} have {count} people in common, which is "
                 f"{' and '.join(broken)}. No column was used. If there should be more, compare how "
                 f"both parties write {self._terms.identifier!r}: spaces, capitals, leading zeros, "
-                "hyphens."
+                "hyphens.",
             )
 
-    def record_sharing(self, run: NextRun, rows: int, columns: int) -> None:
-        """Write that columns are about to leave as secret shares."""
-        sent = Sent(rows * columns, None, FORM_OF_COLUMNS, self._fingerprint)
-        what = f"{columns} columns of {rows} people as secret shares"
+    def record_sharing(self, run: NextRun, positions: NDArray[np.intp]) -> None:
+        """Check the rules on the rows of common people, and write that columns leave as shares.
+
+        The rules are applied to everything that the study allows, whatever is requested now.
+        """
+        table = self._brought
+        constant = constant_columns(self._study, table, positions)
+        if constant:
+            raise self._refusal(
+                Denial.DATA,
+                run.number,
+                f"{constant[:10]} are constant among the people in common; leave them out.",
+            )
+        material = material_of(self._study, self.name, table, positions)
+        trace = self._trace(positions)
+        broken = self._rules.material_violations(material)
+        if broken:
+            text = f"This party does not take part: {'; '.join(broken)}."
+            raise self._refusal(Denial.POLICY, run.number, text)
+        fingerprint = trace.fingerprint(self._ledger.secret())
+        broken = self._writer.data_violations(trace)
+        if self._writer.fingerprints(SHARING) - {fingerprint}:
+            broken = ["the people in common are not those of earlier runs of this study"]
+        if broken:
+            raise self._refusal(
+                Denial.OTHER_DATA,
+                run.number,
+                f"This party does not take part: {'; '.join(broken)}. The difference of two "
+                "results would describe few people.",
+            )
+        columns = len(table.names)
+        kept = self._keep(trace, run.number)
+        sent = Sent(
+            len(positions) * columns,
+            None,
+            FORM_OF_COLUMNS,
+            fingerprint,
+            kept,
+            self._own_columns,
+        )
+        what = f"{columns} columns of {len(positions)} people as secret shares"
         self._write(SHARING, run.number, sent=sent, what=what)
+
+    def _trace(self, positions: NDArray[np.intp]) -> Trace:
+        """Return keyed hashes of the rows of common people, to compare them with other releases."""
+        table = self._brought
+        return Trace.of(
+            self._ledger.secret(),
+            self._study.schema.subset(table.names),
+            table.columns[positions],
+            None if table.persons is None else table.persons[positions],
+            (self._terms.identifier, [table.identifiers[i] for i in positions]),
+        )
+
+    def _keep(self, trace: Trace, number: int) -> str:
+        try:
+            return self._writer.keep(trace)
+        except DeniedError as error:
+            text = f"This party ends the run: {error}."
+            raise self._refusal(error.reason, number, text) from None
+
+    @property
+    def _brought(self) -> PartyTable:
+        assert self._table is not None
+        return self._table
+
+    @property
+    def _own_columns(self) -> tuple[str, ...]:
+        return self._terms.holding(self.name).columns
 
     def record_revealing(self, run: NextRun, decision: str) -> None:
         """Write that a value is about to be opened to both parties."""
@@ -223,17 +323,33 @@ class PartyController:
                 description=what,
                 sent=sent,
                 parties=self._study.roster.everyone if event.reveals_result else None,
+                heads=self._heads,
             )
         except DeniedError as error:
-            raise RefusedError(f"This party ends the run: {error}.") from None
+            text = f"This party ends the run: {error}."
+            raise self._refusal(error.reason, number, text) from None
+        self._heads = {}
+
+    def _refusal(self, why: Denial, number: int, text: str) -> RefusedError:
+        """Write why this party refuses; the other party learns only that it does."""
+        self._writer.record_refusal(why.value, number, authentic=True)
+        return RefusedError(text)
+
+    def refused_by_engine(self, run: NextRun, text: str) -> RefusedError:
+        """Return the error for data that the engine cannot use."""
+        return self._refusal(Denial.DATA, run.number, text)
 
 
-def own_name(study: Study, identity: Identity) -> str:
-    """Return the name under which an identity takes part in a study."""
-    for member in study.members:
-        if member.key == identity.public:
-            return member.name
-    raise StudyError("This identity is not in the roster of the study.")
+def read_head(head: object) -> bytes:
+    """Return the hash of a ledger's entry from a message; anything else is an error."""
+    text = head if isinstance(head, str) else ""
+    if not HASH.fullmatch(text):
+        raise AbortedError(
+            "The other party sent a hash of its ledger that is not one. Check that both parties "
+            "have the same version.",
+            reason="broken message",
+        )
+    return bytes.fromhex(text)
 
 
 def _past(greeting: Mapping[str, Any]) -> PastRun:

@@ -12,13 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.errors import DataError, SchemaError
+from isthmus.parties.agreement.persons import Persons
 from isthmus.parties.agreement.study import Study
 from isthmus.parties.identity import Identity
 from isthmus.sources.tables.frame import Frame
 from isthmus.sources.tables.names import as_narwhals
+from isthmus.sources.tables.persons import persons_in
 from isthmus.sources.vertical.identifiers import canonical, hashed
 from isthmus.sources.vertical.protocol import two_parties
 from isthmus.statistics import Kind
+from isthmus.types import Integers
 
 
 @final
@@ -36,16 +39,39 @@ class PartyTable:
         Their values, shape (rows, variables); levels as codes.
     fingerprint
         Identifies the table without revealing it: only this party has the key.
+    identifiers
+        The identifier of each row, in the form in which it is compared.
+    persons
+        The person of each row, as codes from zero; ``None`` if every row is a person of its own.
     """
 
     hashes: list[str] = field(repr=False)
     names: tuple[str, ...]
     columns: NDArray[np.float64] = field(repr=False)
     fingerprint: str
+    identifiers: list[str] = field(repr=False)
+    persons: Integers | None = field(default=None, repr=False)
 
     @classmethod
-    def read(cls, data: object, study: Study, name: str, identity: Identity) -> PartyTable:
-        """Read a table in memory; errors name columns and rows, and never an identifier."""
+    def read(
+        cls,
+        data: object,
+        study: Study,
+        name: str,
+        identity: Identity,
+        persons: Persons = Persons(),
+    ) -> PartyTable:
+        """Read a table in memory; errors name columns and rows, and never an identifier.
+
+        Parameters
+        ----------
+        data
+            The table.
+        study, name, identity
+            The study, and the party's name and key.
+        persons
+            Who the rows describe, as the policy of the party states it.
+        """
         terms = two_parties(study.protocol)
         names = terms.holding(name).columns
         identifiers = canonical(
@@ -58,7 +84,15 @@ class PartyTable:
             )
         _require_bounds(columns, names, study)
         hashes = hashed(identifiers, study.identity)
-        return cls(hashes, names, columns, _fingerprint(hashes, columns, study, identity))
+        counted = persons.column and persons.column != terms.identifier
+        return cls(
+            hashes,
+            names,
+            columns,
+            _fingerprint(hashes, columns, study, identity),
+            identifiers,
+            persons_in(data, persons.column) if counted else None,
+        )
 
 
 def _identifiers(data: object, column: str) -> list[Any]:

@@ -17,6 +17,7 @@ from isthmus.parties.agreement.cards import Card, Folder
 from isthmus.parties.agreement.policy import Policy
 from isthmus.parties.agreement.study import Study
 from isthmus.parties.certificates import fingerprint
+from isthmus.parties.disclosure.checks import broken_rules
 from isthmus.parties.identity import Identity
 from isthmus.parties.records.journal import FileJournal, FileSlot
 from isthmus.parties.records.ledger import FileLedger
@@ -29,8 +30,8 @@ from isthmus.sources.vertical.party_controller import (
     FORM_OF_COLUMNS,
     FORM_OF_IDENTIFIERS,
     PartyController,
-    own_name,
 )
+from isthmus.sources.vertical.party_material import material_of
 from isthmus.sources.vertical.party_table import PartyTable
 from isthmus.sources.vertical.protocol import Holding, two_parties
 from isthmus.sources.vertical.requests import (
@@ -96,12 +97,14 @@ class TwoParty(Source):
         self._study = self._folder.study()
         self._terms = two_parties(self._study.protocol)
         self._identity = identity or Identity.load(self._home / "identity.pem")
-        self.name = own_name(self._study, self._identity)
+        self.name = self._study.name_of(self._identity)
         self._own = self._terms.holding(self.name)
         self._other = self._terms.other(self.name)
         self._cards = self._checked_cards()
         self._policy = Policy.read(self._home / "policy.toml")
-        self._table = PartyTable.read(data, self._study, self.name, self._identity)
+        self._table = PartyTable.read(
+            data, self._study, self.name, self._identity, self._policy.persons
+        )
         self._state = state_folder(self._home, self._study)
         self._addresses = [
             address_of(listen or self._cards[self.name].address),
@@ -196,6 +199,12 @@ class TwoParty(Source):
         ]
         lines = [f"{self.name} has {people} people, and the columns {columns}."]
         lines += [f"It would refuse: {why}." for why in self._policy.violations(self._study)]
+        everyone = np.arange(people, dtype=np.intp)
+        material = material_of(self._study, self.name, self._table, everyone)
+        lines += [
+            f"It would refuse if all its people were common: {why}."
+            for why in broken_rules(material, self._policy)
+        ]
         lines.append(
             f"A run compares {people} identifiers by private set intersection. Both parties learn "
             "which of their people the other party has, and how many people the other party has."

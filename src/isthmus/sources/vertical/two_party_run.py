@@ -21,7 +21,7 @@ from isthmus.errors import AbortedError, FederationError, IsthmusError, RefusedE
 from isthmus.parties.transport.pinned_channel import Credentials, PinnedChannel
 from isthmus.parties.transport.sockets import Service
 from isthmus.parties.transport.supervised_process import SupervisedProcess
-from isthmus.sources.vertical.engine_process import LARGEST, Inputs
+from isthmus.sources.vertical.engine_process import LARGEST, REFUSED, Inputs
 from isthmus.sources.vertical.link import LinkOptions
 from isthmus.sources.vertical.party_controller import PartyController
 from isthmus.sources.vertical.party_table import PartyTable
@@ -130,13 +130,13 @@ class TwoPartyRun:
         self._inputs = b""
         self._outcome: dict[str, Any] | None = None
         self._failure: IsthmusError | None = None
-        self._rows = 0
+        self._positions: NDArray[np.intp] = np.zeros(0, np.intp)
         self._connect_by: float | None = None
 
     @property
     def rows(self) -> int:
         """How many people both parties have."""
-        return self._rows
+        return len(self._positions)
 
     @property
     def number(self) -> int:
@@ -155,7 +155,7 @@ class TwoPartyRun:
             This party's rules end the run.
         """
         controller = self._controller
-        controller.require_same_data(self._table.fingerprint)
+        controller.bring(self._table)
         self._watch(f"waiting for {controller.other}")
         channel = self._channel = self._connection.open(controller.other)
         reason: str | None = "failed"
@@ -168,7 +168,7 @@ class TwoPartyRun:
             reason = error.reason or "aborted"
             raise
         except RefusedError:
-            reason = "refused"
+            reason = REFUSED
             raise
         except KeyboardInterrupt:
             reason = "interrupted"
@@ -187,10 +187,10 @@ class TwoPartyRun:
         if run.known:
             self._watch(f"resumed: {len(run.known)} decisions are not made again")
         if positions is None:
-            self._controller.record_aligning(run, len(self._table.hashes))
+            self._controller.record_aligning(run)
             self._watch("comparing identifiers")
         else:
-            self._rows = len(positions)
+            self._positions = positions
         self._inputs = Inputs(
             self._connection.link(session),
             self._task | {"known": run.known},
@@ -273,24 +273,22 @@ class TwoPartyRun:
             )
 
     def _aligned(self, value: list[int]) -> bytes:
-        positions: NDArray[np.intp] = np.array(value, dtype=np.intp)
-        self._rows = len(positions)
-        self._watch(f"{self._rows} people in common")
+        positions = self._positions = np.array(value, dtype=np.intp)
+        self._watch(f"{self.rows} people in common")
         channel, run = self._parts()
-        channel.send({"rows": self._rows})
+        channel.send({"rows": self.rows})
         theirs = channel.take("rows", self._connection.patience)
-        if theirs != self._rows:
+        if theirs != self.rows:
             raise AbortedError(
                 f"{self._controller.other!r} states {theirs!r} people in common; here they are "
-                f"{self._rows}. Nothing was computed.",
+                f"{self.rows}. Nothing was computed.",
                 reason="other number of rows",
             )
         self._controller.record_aligned(run, positions)
         return b"ok"
 
-    def _sharing(self, value: list[int]) -> bytes:
-        rows, columns = value
-        self._controller.record_sharing(self._parts()[1], rows, columns)
+    def _sharing(self, _: None) -> bytes:
+        self._controller.record_sharing(self._parts()[1], self._positions)
         self._watch("computing on secret shares")
         return b"ok"
 
@@ -310,7 +308,10 @@ class TwoPartyRun:
 
     def _failed(self, value: list[str]) -> bytes:
         reason, text = value
-        self._failure = self._cause(text, reason)
+        if reason == REFUSED:
+            self._failure = self._controller.refused_by_engine(self._parts()[1], text)
+        else:
+            self._failure = self._cause(text, reason)
         return b"ok"
 
     def _cause(self, text: str, reason: str) -> IsthmusError:
@@ -334,13 +335,14 @@ class TwoPartyRun:
         """End the run at both parties, if they have the same result."""
         text = json.dumps(outcome, sort_keys=True)
         own = hashlib.sha256(text.encode()).hexdigest()
-        channel.send({"done": own})
+        channel.send({"done": {"result": own, "head": self._controller.head()}})
         theirs = channel.take("done", self._connection.patience)
-        if theirs != own:
+        if not isinstance(theirs, dict) or theirs.get("result") != own:
             raise FederationError(
                 f"{self._controller.other!r} has another result. One of the parties changed its "
                 "program or its journal. Do not use this result."
             )
+        self._controller.witness(theirs.get("head"))
         self._controller.end(self._parts()[1], "done")
 
     def _parts(self) -> tuple[PinnedChannel, NextRun]:

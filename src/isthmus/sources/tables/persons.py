@@ -1,0 +1,43 @@
+"""The persons that the rows of a table describe."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isthmus.errors import SchemaError
+from isthmus.sources.base import Source
+from isthmus.sources.tables.names import as_narwhals
+from isthmus.types import Integers
+
+
+def persons_in(data: object, column: str) -> Integers:
+    """Return a number for the person of each row of a table in memory.
+
+    Parameters
+    ----------
+    data
+        The table.
+    column
+        The column that identifies a person.
+    """
+    values = _column(data, column)
+    codes = np.unique(values.astype(str), return_inverse=True)[1]
+    return codes.reshape(-1).astype(np.int64)
+
+
+def _column(data: object, name: str) -> NDArray[Any]:
+    if isinstance(data, Mapping):
+        if name in data:
+            return np.asarray(data[name])
+    elif not isinstance(data, (Source, np.ndarray)):
+        frame: Any = as_narwhals(data)
+        if name in frame.columns:
+            return np.asarray(frame.get_column(name).to_numpy())
+    raise SchemaError(
+        f"The policy says that the column {name!r} identifies a person, but the data of this site "
+        "have no such column."
+    )

@@ -1,0 +1,51 @@
+"""Everything that a study of two parties could let leave a party, for the rules of the party."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isthmus.parties.agreement.study import Study
+from isthmus.parties.disclosure.material import Material
+from isthmus.sources.vertical.party_table import PartyTable
+from isthmus.sources.vertical.protocol import two_parties
+from isthmus.sources.vertical.requests import CrossMoments
+from isthmus.statistics import Kind
+
+
+def material_of(study: Study, name: str, table: PartyTable, rows: NDArray[np.intp]) -> Material:
+    """Return the most that the requests of a study could release about some rows of a party.
+
+    A network is neither a sum nor a table, so that of its rows only the number of persons matters.
+
+    Parameters
+    ----------
+    study
+        The study.
+    name
+        Name of the party.
+    table
+        Its table.
+    rows
+        The positions of the rows that the results are over.
+    """
+    persons = None if table.persons is None else table.persons[rows]
+    if persons is not None:
+        persons = np.unique(persons, return_inverse=True)[1].reshape(-1)
+    values = table.columns[rows]
+    if CrossMoments.name not in study.requests:
+        return Material({}, values[:, :0], persons=persons)
+    columns = {column: values[:, i] for i, column in enumerate(table.names)}
+    others = len(two_parties(study.protocol).other(name).columns)
+    return Material(columns, values, more_columns=others, persons=persons)
+
+
+def constant_columns(study: Study, table: PartyTable, rows: NDArray[np.intp]) -> list[str]:
+    """Return the names of continuous columns that are constant in these rows."""
+    kinds = [study.schema[name].kind for name in table.names]
+    spread = np.ptp(table.columns[rows], axis=0) if len(rows) else np.zeros(len(kinds))
+    return [
+        name
+        for name, kind, width in zip(table.names, kinds, spread, strict=True)
+        if kind is Kind.CONTINUOUS and width == 0
+    ]
