@@ -22,6 +22,8 @@ from isthmus.errors import (
 from isthmus.parties import Identity, InProcess
 from isthmus.sources import Federation, Frame, Lazy
 from isthmus.sources.horizontal import Grid
+from isthmus.sources.horizontal.requests.grid import LIMBS
+from isthmus.sources.horizontal.requests.row_sums import encode_rows
 from isthmus.sources.horizontal.requests.statistics import AskMoments
 from isthmus.sources.horizontal.secure_sum.limbs import Accumulator, to_ints
 from isthmus.statistics import Kind, Moments, Plan, Schema
@@ -78,7 +80,8 @@ def test_sums_are_exact_on_the_grid() -> None:
     request = AskMoments(grid.schema.names)
     total = Accumulator(request.size(grid), request.limbs)
     for part in parts.values():
-        total.add(request.encode(Frame(part).moments(), grid))
+        source = Frame(part)
+        total.add(request.integers(source.moments(), source, grid))
     expected = request.decode(total.total(), grid)
     assert federation.moments() == expected
 
@@ -273,11 +276,13 @@ def test_the_grid_loses_nothing(draw: st.DataObject) -> None:
     schema = Schema.continuous(["x", "y"])
     grid = Grid(schema, dict.fromkeys("xy", (-high, high)), 2**24, sites)
     parts = [mean + spread * rng.normal(size=(int(rng.integers(1, 30)), 2)) for _ in range(sites)]
-    total = Accumulator(grid.size, 4)
-    for part in parts:
-        total.add(grid.encode(Moments.from_array(schema, part)))
-    found = grid.decode(total.total())
-    check_moments(found, Moments.from_array(schema, np.concatenate(parts)), 1e-9)
+    pooled = Moments.from_array(schema, np.concatenate(parts))
+    for by_rows in (True, False):
+        total = Accumulator(grid.size, LIMBS)
+        for part in parts:
+            moments = Moments.from_array(schema, part)
+            total.add(encode_rows(grid, part) if by_rows else grid.encode(moments))
+        check_moments(grid.decode(total.total()), pooled, 1e-9)
 
 
 def test_the_grid_agrees_with_rational_numbers() -> None:
@@ -316,7 +321,7 @@ def test_no_sum_can_overflow() -> None:
     rows, sites = 2**20, 64
     grid = Grid(Schema.continuous(["x"]), {"x": (-1.0, 1.0)}, rows, sites)
     edge = Moments(grid.schema, rows, np.zeros(1), np.array([rows * 1.0]), np.array([[rows * 1.0]]))
-    total = Accumulator(grid.size, 4)
+    total = Accumulator(grid.size, LIMBS)
     for _ in range(sites):
         total.add(grid.encode(edge))
     found = grid.decode(total.total())

@@ -20,7 +20,7 @@ from isthmus.parties.agreement.study import Study
 from isthmus.parties.requests import register_request
 from isthmus.sources.base import Source
 from isthmus.sources.horizontal.requests.base import Contribution, MethodState, SumRequest
-from isthmus.sources.horizontal.requests.grid import LIMBS, Grid
+from isthmus.sources.horizontal.requests.grid import Grid
 from isthmus.sources.horizontal.requests.statistics import show_array
 from isthmus.sources.horizontal.secure_sum.limbs import LimbArray, from_ints, to_ints
 from isthmus.sources.horizontal.secure_sum.protocol import secure_sums
@@ -29,6 +29,9 @@ from isthmus.statistics import Kind, Moments
 Matrix: TypeAlias = NDArray[np.float64]
 
 METHOD = "admm"
+LIMBS = 4
+"""Parameters are sent as integers of 128 bits."""
+
 PARAMETER_BITS = 20
 """Parameters of a model are smaller than two to this power."""
 

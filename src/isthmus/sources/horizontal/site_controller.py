@@ -193,7 +193,7 @@ class SiteController(ReleaseGate):
             if dry_run and state is not None:
                 state = state.copy()
             contribution = request.contribute(self._source, state)
-            return contribution, request.encode(contribution.value, self._grid)
+            return contribution, request.integers(contribution.value, self._source, self._grid)
         except MissingExtraError as error:
             raise RefusedError(str(error)) from None
         except Exception as error:  # noqa: BLE001 - engines raise exceptions of any type

@@ -91,6 +91,15 @@ class SumRequest(Request, Generic[T]):
     def encode(self, value: T, grid: Grid) -> LimbArray:
         """Return a site's contribution as integers."""
 
+    def integers(self, value: T, source: Source, grid: Grid) -> LimbArray:
+        """Return a site's contribution as integers that do not depend on the split over sites.
+
+        This default encodes the contribution, and suits requests whose numbers are integers
+        anyway, or are functions of the site's own data.
+        """
+        _ = source
+        return self.encode(value, grid)
+
     @abstractmethod
     def decode(self, total: LimbArray, grid: Grid) -> T:
         """Read the sum over all sites."""

@@ -32,8 +32,8 @@ from isthmus.sources.horizontal.secure_sum.protocol import secure_sums
 from isthmus.statistics import CodedRows, Counts, Kind, Moments, Plan, Schema
 from isthmus.statistics.blocks import DENSE, planned_sets
 
-LIMBS = 4
-"""Moments are sent as integers of 128 bits."""
+LIMBS = 6
+"""Moments are sent as integers of 192 bits."""
 
 GUARD = 32
 """Additional bits in which the shifts are stored."""
@@ -131,8 +131,7 @@ class Grid:
         """
         if moments.schema != self.schema:
             raise DataError("The moments do not have the variables of the study.")
-        if moments.n > self.rows:
-            raise DataError("The site has more rows than the study allows.")
+        self.require_rows(moments.n)
         self._check(moments)
         n, wide = moments.n, self.fraction + GUARD
         units = [Fraction(2) ** (wide - int(e)) for e in self.exponents]
@@ -192,6 +191,16 @@ class Grid:
             for a, b, e in zip(shift.tolist(), self.shift, self.exponents, strict=True)
         )
 
+    def require_rows(self, number: int) -> None:
+        """Raise `DataError` if a site has more rows than the study allows."""
+        if number > self.rows:
+            raise DataError("The site has more rows than the study allows.")
+
+    def require_inside(self, inside: NDArray[np.bool_]) -> None:
+        """Raise `DataError` for columns whose values are not all inside of the bounds."""
+        if not inside.all():
+            raise self._error(~inside)
+
     def _check(self, moments: Moments) -> None:
         """Raise `DataError` for values too large to be converted to integers."""
         room = np.ldexp(4.0 * moments.n, 2 * self.exponents) * (1 + 2**-20)
@@ -201,13 +210,11 @@ class Grid:
     def _outside(self, moments: Moments) -> DataError:
         away = np.abs(moments.mean() - np.array(self.shift)) > np.ldexp(1.0, self.exponents)
         wide = moments.covariance().diagonal() > np.ldexp(1.0, 2 * self.exponents)
-        named = sorted(
-            {
-                v.name
-                for v, (start, stop) in zip(self.schema.variables, self.schema.blocks, strict=True)
-                if (away | wide)[start:stop].any()
-            }
-        )
+        return self._error(away | wide)
+
+    def _error(self, outside: NDArray[np.bool_]) -> DataError:
+        blocks = zip(self.schema.variables, self.schema.blocks, strict=True)
+        named = sorted({v.name for v, (start, stop) in blocks if outside[start:stop].any()})
         return DataError(
             f"Values lie outside of the bounds of the study, in {named[:10] or 'some variables'}. "
             "Correct them at the site, or ask the author of the study for wider bounds."

@@ -21,7 +21,10 @@ from isthmus.sources.horizontal.requests.grid import (
     decode_counts,
     encode_counts,
 )
+from isthmus.sources.horizontal.requests.row_sums import encode_rows
 from isthmus.sources.horizontal.secure_sum.limbs import LimbArray
+from isthmus.sources.tables.frame import Frame
+from isthmus.sources.tables.series import Series
 from isthmus.statistics import Counts, Expansion, Moments, Plan, Schema
 
 
@@ -56,6 +59,9 @@ class AskMoments(StatisticRequest[Moments]):
 
     def encode(self, value: Moments, grid: Grid) -> LimbArray:
         return self._grid(grid).encode(value)
+
+    def integers(self, value: Moments, source: Source, grid: Grid) -> LimbArray:
+        return _integers(self._grid(grid), value, source)
 
     def decode(self, total: LimbArray, grid: Grid) -> Moments:
         return self._grid(grid).decode(total)
@@ -174,6 +180,9 @@ class AskFeatures(StatisticRequest[Moments]):
     def encode(self, value: Moments, grid: Grid) -> LimbArray:
         return self._grid(grid).encode(value)
 
+    def integers(self, value: Moments, source: Source, grid: Grid) -> LimbArray:
+        return _integers(self._grid(grid), value, source)
+
     def decode(self, total: LimbArray, grid: Grid) -> Moments:
         return self._grid(grid).decode(total)
 
@@ -225,6 +234,9 @@ class AskTotals(StatisticRequest[Moments]):
         # The products are used to check the bounds, and then dropped.
         return AskMoments(self.asked).encode(value, grid)[: self.size(grid)]
 
+    def integers(self, value: Moments, source: Source, grid: Grid) -> LimbArray:
+        return AskMoments(self.asked).integers(value, source, grid)[: self.size(grid)]
+
     def decode(self, total: LimbArray, grid: Grid) -> Moments:
         whole = AskMoments(self.asked)
         padded = np.zeros((whole.size(grid), LIMBS), dtype=total.dtype)
@@ -245,6 +257,14 @@ class AskTotals(StatisticRequest[Moments]):
 
     def __str__(self) -> str:
         return f"number of rows and sums of {len(self.asked)} variables"
+
+
+def _integers(grid: Grid, moments: Moments, source: Source) -> LimbArray:
+    """Return moments as integers: from the rows where they are at hand, else from the moments."""
+    if isinstance(source, Series) or (isinstance(source, Frame) and not source.has_missing):
+        indices = list(source.schema().indices(grid.schema.names))
+        return encode_rows(grid, source.rows()[:, indices])
+    return grid.encode(moments)
 
 
 def show_moments(moments: Moments) -> list[str]:
