@@ -98,6 +98,17 @@ def _draft_options(draft: argparse.ArgumentParser) -> None:
     draft.add_argument(
         "--minimum-cohort", type=int, default=50, help="smallest number of common people"
     )
+    draft.add_argument(
+        "--tables",
+        action="store_true",
+        help="give each party the tables of its own variables and their parents, too",
+    )
+    draft.add_argument(
+        "--minimum-cell",
+        type=int,
+        default=5,
+        help="smallest number of people in a non-empty cell of such a table",
+    )
     draft.add_argument("--runs", type=int, default=RUNS, help="maximum number of runs")
 
 
@@ -175,6 +186,7 @@ def _draft(options: argparse.Namespace) -> ExitCode:
     held = [read_variables(path) for _, path in options.party]
     schema = Schema(tuple(v for each, _ in held for v in each.variables))
     author = load_identity(options.home / "identity.pem")
+    requests = [options.request, *(["own tables"] if options.tables else [])]
     study = Study.draft(
         options.title,
         purpose=options.purpose,
@@ -194,13 +206,16 @@ def _draft(options: argparse.Namespace) -> ExitCode:
             max_parents=options.parents,
             score=options.score,
             ess=options.ess,
+            minimum_cell=options.minimum_cell,
         ),
-        requests=[options.request],
+        requests=requests,
         rounds=options.runs,
     )
-    kind = registered_request(options.request)
-    assert issubclass(kind, TwoPartyRequest)
-    broken = kind.of(study).violations(study)
+    broken = []
+    for name in requests:
+        kind = registered_request(name)
+        assert issubclass(kind, TwoPartyRequest)
+        broken += kind.of(study).violations(study)
     if broken:
         raise MismatchError("; ".join(broken) + ".")
     folder = Folder(options.study)

@@ -11,6 +11,7 @@ from isthmus.graphs import DAG
 from isthmus.sources.vertical.columns import Column, Columns
 from isthmus.sources.vertical.engine import Engine
 from isthmus.sources.vertical.private_k2 import private_k2
+from isthmus.sources.vertical.private_tables import private_tables
 from isthmus.sources.vertical.secret_functions import (
     count_coefficients,
     count_intervals,
@@ -20,7 +21,7 @@ from isthmus.sources.vertical.secret_moments import opened_moments, secret_gauss
 from isthmus.sources.vertical.secret_scores import CountScore, SecretScores
 from isthmus.sources.vertical.secret_tables import SecretTables
 from isthmus.sources.vertical.shares import Secret
-from isthmus.sources.vertical.structure_only import private_tables, structure_only
+from isthmus.sources.vertical.structure_only import structure_only
 
 Values = dict[str, NDArray[Any]]
 
@@ -117,7 +118,7 @@ def tables(
     engine.transcript.clear()
     columns = _columns(engine, owners, levels, rows, own)
     found = private_tables(engine, columns, DAG(columns.names, edges), least)
-    return found, [(o.to, o.value) for o in engine.transcript]
+    return {n: t.counts for n, t in found.items()}, [(o.to, o.value) for o in engine.transcript]
 
 
 def moments(engine: Engine, owners: list[int], rows: int, own: Values) -> Any:

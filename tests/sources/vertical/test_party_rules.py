@@ -8,14 +8,19 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tests.sources.vertical.companies import LEVELS, Companies
+from tests.sources.vertical.companies import LEVELS, Companies, protocol
 
 from isthmus.errors import AbortedError, RefusedError
 from isthmus.parties import Ledger, MemoryJournal, MemoryLedger, MemorySlot
 from isthmus.parties.agreement.persons import Persons
 from isthmus.sources.vertical.party_controller import PartyController
 from isthmus.sources.vertical.party_table import PartyTable
-from isthmus.sources.vertical.requests import CrossMoments, PrivateK2, TwoPartyRequest
+from isthmus.sources.vertical.requests import (
+    CrossMoments,
+    OwnTables,
+    PrivateK2,
+    TwoPartyRequest,
+)
 from isthmus.sources.vertical.run_journal import NextRun, RunJournal
 from isthmus.statistics import Schema
 
@@ -44,7 +49,7 @@ def controller(
     if CrossMoments.name in companies.study.requests:
         kind = CrossMoments
     lenient = {"largest_share": 1.0, "columns_per_row": 1e300, "minimum_cohort": 1}
-    policy = companies.policy(folder, requests=(kind.name,), **(lenient | rules))
+    policy = companies.policy(folder, **(lenient | {"requests": (kind.name,)} | rules))
     study, keys = companies.study, companies.keys
     signatures = [study.sign(keys["bank"]), *(study.sign(k, n) for n, k in keys.items())]
     made = PartyController(
@@ -125,6 +130,34 @@ def test_a_network_needs_a_cohort_and_no_more(tmp_path: Path) -> None:
     rules: dict[str, Any] = {"minimum_cell": 5, "largest_share": 0.1, "columns_per_row": 0.01}
     table = {"person": [f"p{i}" for i in range(30)], **codes}
     assert is_allowed(controller(Companies(), tmp_path, table, **rules), range(30))
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_rows_per_cell_of_all_tables_that_could_be_opened(step: int, tmp_path: Path) -> None:
+    """The shop could learn the table of visits (2) given debt and income: 8 cells."""
+    companies = Companies(requests=[PrivateK2.name, OwnTables.name])
+    table = {"person": [f"p{i}" for i in range(60)], "income": ["low"] * 60, "debt": ["no"] * 60}
+    rules: dict[str, Any] = {"columns_per_row": 0.25, "requests": tuple(companies.study.requests)}
+    made = controller(companies, tmp_path, table, **rules)
+    assert is_allowed(made, range(32 + step)) == (step >= 0)
+    # The variables of the bank come first in the order: it learns nothing about the shop.
+    visits = {"person": table["person"], "visits": ["few"] * 60}
+    made = controller(companies, tmp_path, visits, name="shop", **rules)
+    assert is_allowed(made, range(2))
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_the_study_may_not_release_smaller_cells(step: int, tmp_path: Path) -> None:
+    companies = Companies(
+        requests=[PrivateK2.name, OwnTables.name], protocol=protocol(minimum_cell=5 + step)
+    )
+    table = {"person": ["x"], "income": ["low"], "debt": ["no"]}
+    rules: dict[str, Any] = {"minimum_cell": 5, "requests": tuple(companies.study.requests)}
+    if step >= 0:
+        controller(companies, tmp_path, table, **rules)
+        return
+    with pytest.raises(RefusedError, match="tables with cells of 4 people"):
+        controller(companies, tmp_path, table, **rules)
 
 
 @pytest.mark.parametrize("step", STEPS)

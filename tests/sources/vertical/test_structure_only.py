@@ -34,25 +34,44 @@ def test_structure_only_finds_the_best_sets_and_opens_one_position_each(pair: Pa
 
 
 def test_tables_go_to_the_owner_of_the_variable_unless_a_cell_is_small(pair: Pair) -> None:
-    levels, owners = [2, 2, 2, 3], [0, 1, 0, 1]
+    levels, owners = [2, 2, 2, 3, 2], [0, 1, 0, 1, 1]
     rng = np.random.default_rng(7)
-    data = rng.integers(0, levels, size=(300, 4))
+    data = rng.integers(0, levels, size=(300, 5))
+    # All 20 people with this level of x4 have the same level of x0: its owner knows who they are.
+    data[:, 4] = np.where(np.cumsum(data[:, 0]) <= 20, data[:, 0], 0)
     data[:, 3] = np.where(np.arange(300) < 2, 2, data[:, 1])  # two people have a rare level
-    edges = [("x0", "x1"), ("x1", "x2"), ("x0", "x3")]
+    edges = [("x0", "x1"), ("x1", "x2"), ("x0", "x3"), ("x0", "x4")]
     first, second = pair(f"{TASKS}:tables", owners, levels, 300, edges, 5, own=halves(data, owners))
     assert set(first[0]) == {"x0", "x2"}
-    assert set(second[0]) == {"x1", "x3"}
+    assert set(second[0]) == {"x1", "x3", "x4"}
     np.testing.assert_array_equal(first[0]["x0"], np.bincount(data[:, 0]))
     np.testing.assert_array_equal(
         second[0]["x1"], np.histogram2d(data[:, 0], data[:, 1], bins=2)[0].astype(int)
     )
     assert second[0]["x3"] is None
+    assert second[0]["x4"] is None
+    np.testing.assert_array_equal(
+        first[0]["x2"], np.histogram2d(data[:, 1], data[:, 2], bins=2)[0].astype(int)
+    )
     for rank, (_, transcript) in enumerate((first, second)):
         for to, value in transcript:
             assert len(to) == 1
             assert (value is not None) == (rank in to)
-    withheld = second[1][-1][1]
-    assert not withheld.any()  # nothing about the table, only that it is withheld
+    for withheld in (second[1][-1][1], second[1][-2][1]):
+        assert not withheld.any()  # nothing about the table, only that it is withheld
+
+
+@pytest.mark.parametrize("step", [-1, 0, 1])
+def test_the_smallest_cell_of_a_table(pair: Pair, step: int) -> None:
+    cells = np.array([[40, 5 + step], [30, 25]])
+    data = np.array([(a, b) for a in (0, 1) for b in (0, 1) for _ in range(cells[a, b])])
+    found = pair(
+        f"{TASKS}:tables", [0, 1], [2, 2], len(data), [("x0", "x1")], 5, own=halves(data, [0, 1])
+    )
+    opened = found[1][0]["x1"]
+    assert (opened is not None) == (step >= 0)
+    if step >= 0:
+        np.testing.assert_array_equal(opened, cells)
 
 
 def linear(rows: int, d: int, seed: int) -> tuple[np.ndarray, set[tuple[int, int]]]:

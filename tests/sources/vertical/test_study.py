@@ -19,7 +19,13 @@ from isthmus.statistics import Schema
 
 
 def test_a_study_keeps_its_section() -> None:
-    given = protocol(score="BDeu", ess=10.0, identifier_kind=IdentifierKind.INTEGER, max_parents=3)
+    given = protocol(
+        score="BDeu",
+        ess=10.0,
+        identifier_kind=IdentifierKind.INTEGER,
+        max_parents=3,
+        minimum_cell=7,
+    )
     study = Companies(protocol=given).study
     assert Study.parse(study.text).protocol == given
     assert study.coordinator is None
@@ -98,7 +104,8 @@ def test_policies_allow_requests_by_name(tmp_path: Path) -> None:
 
 def test_requests() -> None:
     study = Companies().study
-    assert set(request_names(TwoParties.name)) == {"private k2", "structure only", "cross moments"}
+    names = {"private k2", "structure only", "cross moments", "own tables"}
+    assert set(request_names(TwoParties.name)) == names
     request = PrivateK2.of(study)
     assert read_request(request.to_bytes(), study) == request
     assert request.violations(study) == []

@@ -12,6 +12,7 @@ from isthmus.graphs import DAG
 from isthmus.sources.vertical.columns import Column, Columns
 from isthmus.sources.vertical.engine import Engine, Witness
 from isthmus.sources.vertical.private_k2 import private_k2
+from isthmus.sources.vertical.private_tables import OWN, private_tables
 from isthmus.sources.vertical.requests import CrossMoments, PrivateK2, StructureOnly
 from isthmus.sources.vertical.secret_moments import opened_moments, secret_gaussian_structure
 from isthmus.sources.vertical.secret_scores import CountScore
@@ -43,7 +44,7 @@ def compute(
     Returns
     -------
     dict
-        The result, the same at both parties, in plain data.
+        The result in plain data, the same at both parties except for `OWN`.
     """
     levels, holders = task["levels"], task["holders"]
     columns = Columns(
@@ -58,13 +59,14 @@ def compute(
 
 def _private_k2(engine: Engine, columns: Columns, task: Task) -> dict[str, Any]:
     found = private_k2(engine, columns, task["order"], task["max_parents"], _score(task))
-    return _network(found.dag) | {"steps": [[s.child, s.parent] for s in found.steps]}
+    result = _network(found.dag) | {"steps": [[s.child, s.parent] for s in found.steps]}
+    return result | _tables(engine, columns, found.dag, task)
 
 
 def _structure_only(engine: Engine, columns: Columns, task: Task) -> dict[str, Any]:
     if any(task["levels"].values()):
-        score = _score(task)
-        return _network(structure_only(engine, columns, task["order"], task["max_parents"], score))
+        dag = structure_only(engine, columns, task["order"], task["max_parents"], _score(task))
+        return _network(dag) | _tables(engine, columns, dag, task)
     dag = secret_gaussian_structure(engine, columns, task["order"], task["max_parents"])
     return _network(dag)
 
@@ -77,6 +79,14 @@ def _cross_moments(engine: Engine, columns: Columns, _task: Task) -> dict[str, A
         "sums": found.sums.tolist(),
         "gram": found.gram.tolist(),
     }
+
+
+def _tables(engine: Engine, columns: Columns, dag: DAG, task: Task) -> dict[str, Any]:
+    """Return the tables of this party's own variables, if the study says so."""
+    if not task["tables"]:
+        return {}
+    found = private_tables(engine, columns, dag, task["minimum_cell"], task["parties"])
+    return {OWN: [table.to_dict() for table in found.values()]}
 
 
 _COMPUTATIONS: dict[str, Callable[[Engine, Columns, Task], dict[str, Any]]] = {

@@ -36,7 +36,11 @@ class Witness(Protocol):
         """Return if the value may be opened; raise otherwise."""
 
     def after(self, label: str, value: Any) -> None:
-        """Hear of the opened value. Called only where the value is known."""
+        """Hear of a value that both parties know now.
+
+        Values that were opened to one party are not told, so that they are in no journal, whose
+        content is exchanged when a run is resumed.
+        """
 
 
 @final
@@ -208,7 +212,7 @@ class Engine:
         except (RuntimeError, ValueError) as error:
             raise _stopped(error) from error
         self.transcript.append(Opening(what, tuple(to), value))
-        if self._witness is not None and value is not None:
+        if self._witness is not None and value is not None and len(to) == len(BOTH):
             self._witness.after(what, value)
         return value
 

@@ -32,7 +32,7 @@ from isthmus.sources.vertical.protocol import (
     SHARING,
     two_parties,
 )
-from isthmus.sources.vertical.requests import TwoPartyRequest
+from isthmus.sources.vertical.requests import OwnTables, TwoPartyRequest
 from isthmus.sources.vertical.run_journal import Decisions, NextRun, PastRun, RunJournal, next_run
 
 VERSION = 2
@@ -83,6 +83,7 @@ class PartyController:
         self.other = self._terms.other(self.name).name
         study.require(signatures, [AUTHOR, *(m.name for m in study.members)])
         self._study = study
+        self._policy = policy
         self._journal = journal
         self._request = request
         self._ledger = ledger
@@ -98,6 +99,14 @@ class PartyController:
 
     def _require_allowed(self, *, resumed: bool) -> None:
         broken = self._rules.violations(self._request)
+        if OwnTables.name in self._study.requests:
+            broken += OwnTables.of(self._study).violations(self._study)
+            least = self._policy.minimum_cell
+            if self._terms.minimum_cell < least:
+                broken.append(
+                    f"the study releases tables with cells of {self._terms.minimum_cell} people; "
+                    f"the policy needs at least {least}"
+                )
         if resumed:  # it was counted when it was opened
             broken = [b for b in broken if b not in self._rules.limits()]
         if broken:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,7 +11,7 @@ from isthmus.parties.agreement.study import Study
 from isthmus.parties.disclosure.material import Material
 from isthmus.sources.vertical.party_table import PartyTable
 from isthmus.sources.vertical.protocol import two_parties
-from isthmus.sources.vertical.requests import CrossMoments
+from isthmus.sources.vertical.requests import CrossMoments, OwnTables
 from isthmus.statistics import Kind
 
 
@@ -29,15 +31,31 @@ def material_of(study: Study, name: str, table: PartyTable, rows: NDArray[np.int
     rows
         The positions of the rows that the results are over.
     """
+    terms = two_parties(study.protocol)
     persons = None if table.persons is None else table.persons[rows]
     if persons is not None:
         persons = np.unique(persons, return_inverse=True)[1].reshape(-1)
     values = table.columns[rows]
+    more = _cells(study, name) if OwnTables.name in study.requests else 0
     if CrossMoments.name not in study.requests:
-        return Material({}, values[:, :0], persons=persons)
+        return Material({}, values[:, :0], more_columns=more, persons=persons)
     columns = {column: values[:, i] for i, column in enumerate(table.names)}
-    others = len(two_parties(study.protocol).other(name).columns)
-    return Material(columns, values, more_columns=others, persons=persons)
+    more += len(terms.other(name).columns)
+    return Material(columns, values, more_columns=more, persons=persons)
+
+
+def _cells(study: Study, name: str) -> int:
+    """Return the largest number of cells that the other party can learn, whatever the network."""
+    terms, schema = two_parties(study.protocol), study.schema
+    own = terms.holding(name).columns
+    total = 0
+    for i, variable in enumerate(terms.order):
+        before = terms.order[:i]
+        if variable in own or not set(own).intersection(before) or terms.max_parents < 1:
+            continue
+        sizes = sorted((len(schema[v].levels) for v in before), reverse=True)
+        total += len(schema[variable].levels) * math.prod(sizes[: terms.max_parents])
+    return total
 
 
 def constant_columns(study: Study, table: PartyTable, rows: NDArray[np.intp]) -> list[str]:

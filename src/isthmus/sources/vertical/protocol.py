@@ -87,6 +87,8 @@ class TwoParties(Protocol):
         The score of a variable and its parents: ``"K2"``, ``"BDeu"`` or ``"BIC"``.
     ess
         Equivalent sample size of `BDeu`.
+    minimum_cell
+        Smallest number of people in a cell that is not empty of a table that a party learns.
     """
 
     parties: tuple[Holding, ...]
@@ -98,6 +100,7 @@ class TwoParties(Protocol):
     max_parents: int = 2
     score: str = "K2"
     ess: float = 1.0
+    minimum_cell: int = 5
 
     name: ClassVar[str] = NAME
     minimum_parties: ClassVar[int] = 2
@@ -124,6 +127,7 @@ class TwoParties(Protocol):
             section.integer("max_parents", 0),
             score,
             section.take("ess", float, 1.0),
+            section.integer("minimum_cell", 1, 5),
         )
 
     def to_dict(self, parties: int) -> dict[str, object]:
@@ -132,6 +136,7 @@ class TwoParties(Protocol):
             "identifier_kind": self.identifier_kind.value,
             "intersection": self.intersection.value,
             "minimum_cohort": self.minimum_cohort,
+            "minimum_cell": self.minimum_cell,
             "order": list(self.order),
             "max_parents": self.max_parents,
             "score": self.score,

@@ -92,6 +92,26 @@ class StructureOnly(TwoPartyRequest):
 @final
 @register_request
 @dataclass(frozen=True)
+class OwnTables(TwoPartyRequest):
+    """After a network was learned: the tables of each party's own variables and their parents.
+
+    It is computed in the same run as the network.
+    """
+
+    name: ClassVar[str] = "own tables"
+    kinds: ClassVar[tuple[Kind, ...]] = (Kind.DISCRETE,)
+    caution: ClassVar[str] = (
+        "own tables tell each party how many of the people with a certain value of its own "
+        "variable have which values of the other party's variables"
+    )
+
+    def __str__(self) -> str:
+        return "tables of the variables and their parents, each to the owner of the variable alone"
+
+
+@final
+@register_request
+@dataclass(frozen=True)
 class CrossMoments(TwoPartyRequest):
     """Number of rows, means and covariances over the columns of both parties."""
 

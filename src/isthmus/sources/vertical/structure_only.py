@@ -1,17 +1,14 @@
 """The best parents of each variable among all allowed sets, and nothing else revealed.
 
 Greedy search reveals in which order parents were added. Here all sets are scored in secret and one
-comparison per variable opens the winner: the network alone. Parameters can follow, if both parties
-want that: each party gets the tables of its own variables, unless a cell is too small.
+comparison per variable opens the winner: the network alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from isthmus.errors import ArgumentError
 from isthmus.graphs import DAG
@@ -19,9 +16,7 @@ from isthmus.sources.vertical.columns import Columns
 from isthmus.sources.vertical.private_k2 import Allowed, checked_order, earlier
 from isthmus.sources.vertical.secret_choice import choose
 from isthmus.sources.vertical.secret_scores import CountScore, SecretScores
-from isthmus.sources.vertical.secret_tables import Members, SecretTables
-from isthmus.sources.vertical.shares import Secret
-from isthmus.types import Integers
+from isthmus.sources.vertical.secret_tables import Members
 
 if TYPE_CHECKING:
     from isthmus.sources.vertical.engine import Engine
@@ -87,75 +82,3 @@ def parent_sets(
                 "private K2, which is greedy."
             )
     return sets
-
-
-def release(counts: Any, smallest: Any) -> Any:
-    """Hide a table unless all its cells are empty or large enough (a program of JAX)."""
-    import jax.numpy as jnp
-
-    small = (counts < smallest[0]) & (counts > 0)
-    allowed = jnp.where(jnp.sum(small.astype(jnp.int64)) > 0, 0, 1)
-    return jnp.concatenate([counts * allowed, allowed[None]])
-
-
-def private_tables(
-    engine: Engine, columns: Columns, dag: DAG, minimum_cell: int
-) -> dict[str, Integers | None]:
-    """Give each party the tables of its own variables and their parents.
-
-    Parameters
-    ----------
-    engine
-        The engine.
-    columns
-        The variables.
-    dag
-        The network, the same at both parties.
-    minimum_cell
-        A table with a cell of 1 to ``minimum_cell - 1`` people is not opened, only that it has one.
-
-    Returns
-    -------
-    dict
-        For each of this party's variables the counts, with one axis per parent in the order of
-        `dag.parents` and a last one for the variable; None where the table was withheld.
-    """
-    engine.agree("network", [columns.described(), sorted(map(list, dag.edges)), minimum_cell])
-    position = {name: i for i, name in enumerate(columns.names)}
-    families = {name: tuple(dag.parents(name)) for name in dag.nodes}
-    members = {
-        name: tuple(sorted(position[v] for v in (name, *parents)))
-        for name, parents in families.items()
-    }
-    tables = SecretTables(engine, columns)
-    tables.prepare(members.values())
-    results: dict[str, Integers | None] = {}
-    for name, parents in families.items():
-        owner = columns.columns[position[name]].owner
-        if len(columns.owners(members[name])) == 2:
-            found = _released(engine, tables, members[name], name, owner, minimum_cell)
-        else:
-            found = _own(columns, members[name], minimum_cell)
-        if owner == engine.rank:
-            axes = [members[name].index(position[v]) for v in (*parents, name)]
-            shape = columns.shape(members[name])
-            results[name] = None if found is None else found.reshape(shape).transpose(axes)
-    return results
-
-
-def _released(
-    engine: Engine, tables: SecretTables, members: Members, name: str, owner: int, smallest: int
-) -> Integers | None:
-    counts = Secret(tables.share(members).ravel(), 64).widened()
-    (shown,) = engine.run(release, counts, np.array([smallest]), bits=128)
-    what = f"the table of {name} and its parents, if no cell has fewer than {smallest} people"
-    opened = engine.open(shown, what, to=(owner,))
-    return None if opened is None or not opened[-1] else np.asarray(opened[:-1], dtype=np.int64)
-
-
-def _own(columns: Columns, members: Members, smallest: int) -> Integers | None:
-    """Return a table of one party, by the same rule."""
-    if columns.owners(members) != {columns.rank}:
-        return None
-    counts = columns.table(members)
-    return None if ((counts > 0) & (counts < smallest)).any() else counts

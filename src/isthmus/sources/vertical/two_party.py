@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -16,7 +17,7 @@ from isthmus.graphs import DAG
 from isthmus.parties.agreement.cards import Card, Folder
 from isthmus.parties.agreement.policy import Policy
 from isthmus.parties.agreement.study import Study
-from isthmus.parties.certificates import fingerprint
+from isthmus.parties.certificates import fingerprint, write_private
 from isthmus.parties.disclosure.checks import broken_rules
 from isthmus.parties.identity import Identity
 from isthmus.parties.records.journal import FileJournal, FileSlot
@@ -27,19 +28,20 @@ from isthmus.results.solution import Solution
 from isthmus.results.status import Ending, Status
 from isthmus.sources.base import Source
 from isthmus.sources.vertical.party_controller import (
-    FORM_OF_COLUMNS,
-    FORM_OF_IDENTIFIERS,
     PartyController,
 )
 from isthmus.sources.vertical.party_material import material_of
 from isthmus.sources.vertical.party_table import PartyTable
+from isthmus.sources.vertical.private_tables import OWN, OwnTable
 from isthmus.sources.vertical.protocol import Holding, two_parties
 from isthmus.sources.vertical.requests import (
     CrossMoments,
+    OwnTables,
     PrivateK2,
     StructureOnly,
     TwoPartyRequest,
 )
+from isthmus.sources.vertical.run_disclosure import releases, table_releases
 from isthmus.sources.vertical.run_journal import RunJournal
 from isthmus.sources.vertical.two_party_run import ENGINE, Connection, TwoPartyRun
 from isthmus.statistics import Counts, Expansion, Moments, Plan, Schema
@@ -116,6 +118,7 @@ class TwoParty(Source):
         self._engine = engine
         self._releases: list[Release] = []
         self._moments: Moments | None = None
+        self._tables: dict[str, OwnTable] = {}
 
     def _checked_cards(self) -> dict[str, Card]:
         cards = self._folder.cards()
@@ -172,6 +175,7 @@ class TwoParty(Source):
         chosen = self._chosen(request).of(self._study)
         start = time.monotonic()
         found = self._computed(chosen)
+        self._keep_tables(found.get(OWN, []))
         parents: dict[str, list[str]] = found["parents"]
         edges = [(a, b) for b, given in parents.items() for a in given]
         terms = self._terms
@@ -188,14 +192,41 @@ class TwoParty(Source):
             f"Score {terms.score} and {chosen.name} with at most {terms.max_parents} parents, in "
             "the order of the study.",
             equivalent=terms.score != "K2",
-            notes=(SECRET,),
+            notes=(SECRET, *self._table_notes()),
         )
+
+    @property
+    def tables(self) -> dict[str, OwnTable]:
+        """Tables of this party's own variables and their parents, after `learn`.
+
+        They are computed if the study has the request ``"own tables"``.
+        """
+        return dict(self._tables)
+
+    def _keep_tables(self, found: list[dict[str, Any]]) -> None:
+        tables = [OwnTable.from_dict(plain) for plain in found]
+        self._tables = {table.variable: table for table in tables}
+        if found:
+            levels = {v.name: list(v.levels) for v in self._study.schema.variables}
+            text = json.dumps({"levels": levels, OWN: found}, indent=1)
+            path = self._state / "tables.json"
+            path.unlink(missing_ok=True)
+            write_private(path, text.encode())
+
+    def _table_notes(self) -> list[str]:
+        if not self._tables:
+            return []
+        withheld = [t.variable for t in self._tables.values() if t.counts is None]
+        note = f"Tables of {self.name}'s own variables are in {self._state / 'tables.json'}"
+        return [f"{note}; withheld: {', '.join(withheld)}." if withheld else f"{note}."]
 
     def preview(self) -> str:
         """Return what would happen in a run, for people. Opens no connection."""
         people, columns = len(self._table.hashes), ", ".join(self._own.columns)
         kinds = [
-            k for k in (PrivateK2, StructureOnly, CrossMoments) if k.name in self._study.requests
+            kind
+            for kind in (PrivateK2, StructureOnly, CrossMoments)
+            if kind.name in self._study.requests
         ]
         lines = [f"{self.name} has {people} people, and the columns {columns}."]
         lines += [f"It would refuse: {why}." for why in self._policy.violations(self._study)]
@@ -214,6 +245,12 @@ class TwoParty(Source):
             f"secret shares, from which {self._other.name} learns nothing."
         )
         lines += [f"Both parties learn: {kind.of(self._study)}." for kind in kinds]
+        if OwnTables.name in self._study.requests:
+            lines.append(
+                f"Each party learns {OwnTables.of(self._study)}, unless a cell has fewer than "
+                f"{self._terms.minimum_cell} people or people with equal values of the owner's "
+                "columns are all in one cell."
+            )
         return "\n".join(lines)
 
     def disclosure(self) -> Disclosure:
@@ -266,6 +303,7 @@ class TwoParty(Source):
             )
             found = run.result()
             self._releases += releases(self._study, request, run.rows, controller.decisions())
+            self._releases += table_releases(self._study, found.get("parents", {}))
         finally:
             journal.close()
         return found
@@ -288,33 +326,10 @@ def task_of(study: Study, request: TwoPartyRequest, own: Holding) -> dict[str, A
         "bounds": {name: list(bounds) for name, bounds in study.bounds.items()},
         "holders": holders,
         "own": list(own.columns),
+        "parties": [party.name for party in terms.parties],
+        "tables": OwnTables.name in study.requests,
+        "minimum_cell": terms.minimum_cell,
     }
-
-
-def releases(
-    study: Study, request: TwoPartyRequest, rows: int, decisions: dict[str, Any]
-) -> list[Release]:
-    """Return what each party released to the other for one run, and learned from it."""
-    first, second = two_parties(study.protocol).parties
-    entries = []
-    for party, other in ((first, second), (second, first)):
-        entries += [
-            Release(
-                party.name,
-                f"which of the people of {other.name} it has, too; {other.name} learned that",
-                FORM_OF_IDENTIFIERS,
-                rows,
-            ),
-            Release(
-                party.name,
-                f"{len(party.columns)} columns, of which nobody learned anything but the results",
-                FORM_OF_COLUMNS,
-                rows * len(party.columns),
-            ),
-        ]
-    sizes = sum(np.size(value) for value in decisions.values())
-    entries.append(Release(f"{first.name} and {second.name}", str(request), "to both", int(sizes)))
-    return entries
 
 
 def moments_of(found: dict[str, Any], study: Study) -> Moments:

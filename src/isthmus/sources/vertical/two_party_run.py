@@ -25,6 +25,7 @@ from isthmus.sources.vertical.engine_process import LARGEST, REFUSED, Inputs
 from isthmus.sources.vertical.link import LinkOptions
 from isthmus.sources.vertical.party_controller import PartyController
 from isthmus.sources.vertical.party_table import PartyTable
+from isthmus.sources.vertical.private_tables import OWN
 from isthmus.sources.vertical.run_journal import NextRun
 
 ENGINE = (sys.executable, "-m", "isthmus.sources.vertical.engine_process")
@@ -333,7 +334,8 @@ class TwoPartyRun:
 
     def _compare(self, channel: PinnedChannel, outcome: dict[str, Any]) -> None:
         """End the run at both parties, if they have the same result."""
-        text = json.dumps(outcome, sort_keys=True)
+        common = {key: value for key, value in outcome.items() if key != OWN}
+        text = json.dumps(common, sort_keys=True)
         own = hashlib.sha256(text.encode()).hexdigest()
         channel.send({"done": {"result": own, "head": self._controller.head()}})
         theirs = channel.take("done", self._connection.patience)
