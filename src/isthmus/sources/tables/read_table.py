@@ -1,151 +1,190 @@
-"""Tables in files, for programs that have no table library at hand."""
+"""Tables in files and databases, for programs that have no table library at hand."""
 
 from __future__ import annotations
 
-import csv
-import re
+import zipfile
 from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib.util import find_spec
-from itertools import islice
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, final
 
-from isthmus.errors import DataError, MissingExtraError, SchemaError
+from isthmus.errors import DataError, IsthmusError, MissingExtraError, SchemaError
+from isthmus.sources.tables.databases import duckdb_table, is_url, url_table, without_secret
 from isthmus.sources.tables.names import check_unique, repeated_names_refused
+from isthmus.sources.tables.text_files import TextFormat, TextTable
 
-_ENDINGS = (".csv", ".tsv", ".parquet")
+_TEXT = (".csv", ".tsv", ".txt")
+_ARROW = (".arrow", ".feather", ".ipc")
+_EXCEL = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
+_DUCKDB = (".duckdb", ".ddb")
+ENDINGS = (*_TEXT, ".csv.gz", ".parquet", *_ARROW, *_EXCEL, *_DUCKDB)
+"""Extensions of the files that can be read."""
 _LIBRARIES = ("polars", "pandas", "pyarrow")
 
-_SEPARATORS = (",", ";", "\t", "|")
-_DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
-_DECIMAL_POINT = re.compile(r"[+-]?\d+\.\d+")
-_SAMPLE = 100
-"""Number of lines that tell how a text file is written."""
 
-MISSING_WORDS = ("", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "None", "?")
-"""Cells of text files that are read as missing."""
+@final
+@dataclass(frozen=True)
+class TableFile:
+    """A table that was opened, and how its file was read.
+
+    Attributes
+    ----------
+    table
+        A table of Polars, pandas, PyArrow, DuckDB or Ibis.
+    description
+        How the file was read, one line each.
+    """
+
+    table: Any
+    description: tuple[str, ...]
 
 
 def read_table(
     path: str | PathLike[str],
     *,
     drop: Sequence[str] = (),
-    missing: Sequence[str] = MISSING_WORDS,
+    missing: Sequence[str] | None = None,
     text: Sequence[str] = (),
 ) -> Any:
-    """Read a CSV, TSV or Parquet file with whichever table library is installed.
+    """Return the table in a file; see `open_table`."""
+    given = TextFormat(missing=None if missing is None else tuple(missing))
+    return open_table(path, drop=drop, text=text, text_format=given).table
 
-    The separator (comma, semicolon, tab or bar) and decimal commas are recognised.
+
+def open_table(
+    path: str | PathLike[str],
+    *,
+    drop: Sequence[str] = (),
+    text: Sequence[str] = (),
+    text_format: TextFormat = TextFormat(),
+    table: str | None = None,
+) -> TableFile:
+    """Open a table in a file or a database with whichever table library is installed.
+
+    Text files may be compressed (``.gz``). Their separator, decimal mark, encoding and marks of
+    missing values are recognised.
 
     Parameters
     ----------
     path
-        The file; its extension tells the format.
+        A file, whose extension tells the format, or the URL of a database.
     drop
         Columns to leave out.
-    missing
-        Cells of text files that are read as missing.
     text
-        Columns of a CSV or TSV file that are text even if they look like numbers, such as
-        identifiers with leading zeros.
-
-    Returns
-    -------
-    object
-        A table of Polars, pandas or PyArrow.
+        Columns of a text file that are text even if they look like numbers, such as identifiers
+        with leading zeros.
+    text_format
+        How a text file is written, where it should not be recognised.
+    table
+        Name of the table in a database, or of the sheet in a workbook.
     """
-    path = Path(path)
-    ending = path.suffix.lower()
-    if ending not in _ENDINGS:
-        raise DataError(
-            f"{path.name!r} does not end in {', '.join(_ENDINGS)}. Convert it, or read it in "
-            "Python with a library for its format and give the table to isthmus.learn."
-        )
-    if not path.is_file():
-        raise FileNotFoundError(f"There is no file {str(path)!r}.")
-    library: Any = next((name for name in _LIBRARIES if find_spec(name) is not None), None)
-    if library is None:
-        raise MissingExtraError("polars", "cli", f"Reading {path.name!r}")
     import narwhals as nw
 
-    try:
-        with repeated_names_refused():
-            if ending == ".parquet":
-                table: Any = nw.read_parquet(str(path), backend=library)
-            else:
-                table = nw.from_native(_read_text(path, library, ending, list(missing), text))
-    except SchemaError:
-        raise
-    except Exception as error:
-        kind = type(error).__name__
-        raise DataError(f"{path.name!r} cannot be read as a table ({kind}: {error}).") from error
-    unknown = sorted(set(drop).difference(table.columns))
+    shown = str(path)
+    if is_url(shown):
+        native, name = url_table(shown, table)
+        shown = without_secret(shown)
+        said: tuple[str, ...] = (f"table: {name} of {shown}",)
+    else:
+        file = Path(path)
+        shown, ending = file.name, _ending(file)
+        _refuse_table(shown, ending, table)
+        try:
+            with repeated_names_refused():
+                native, said = _read(file, ending, table, text_format, text)
+        except (IsthmusError, FileNotFoundError, PermissionError, IsADirectoryError):
+            raise
+        except Exception as error:
+            kind, first = type(error).__name__, str(error).strip().partition("\n")[0]
+            raise DataError(f"{shown!r} cannot be read as a table ({kind}: {first}).") from error
+    frame: Any = nw.from_native(native)
+    names = frame.collect_schema().names()
+    unknown = sorted(set(drop).difference(names))
     if unknown:
-        raise SchemaError(f"{path.name!r} has no columns {unknown}; it has {table.columns}.")
-    return table.drop(drop).to_native()
+        raise SchemaError(f"{shown!r} has no columns {unknown}; it has {names}.")
+    return TableFile(frame.drop(drop).to_native() if drop else native, said)
 
 
-def _read_text(
-    path: Path, library: str, ending: str, missing: list[str], text: Sequence[str]
-) -> Any:
-    with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
-        lines = list(islice(file, _SAMPLE))
-    separator = "\t" if ending == ".tsv" else _separator(lines)
-    cells = list(csv.reader(lines, delimiter=separator))
-    # The libraries rename repeated columns (a_duplicated_0, a.1) without saying so.
-    check_unique(cells[0] if cells else [])
-    comma = separator != "," and _has_decimal_commas(cells[1:])
+def _ending(path: Path) -> str:
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if suffixes[-1:] == [".gz"] and suffixes[-2:-1] and suffixes[-2] in _TEXT:
+        ending = suffixes[-2]
+    else:
+        ending = suffixes[-1] if suffixes else ""
+    if ending not in ENDINGS:
+        raise DataError(
+            f"{path.name!r} does not end in {', '.join(ENDINGS)}. Convert it, or read it in "
+            "Python with a library for its format and give the table to isthmus.learn."
+        )
+    if path.is_dir():
+        raise IsADirectoryError(f"{str(path)!r} is a folder. Name a file in it.")
+    if not path.is_file():
+        raise FileNotFoundError(f"There is no file {str(path)!r}. Check the name and the folder.")
+    return ending
+
+
+def _refuse_table(shown: str, ending: str, table: str | None) -> None:
+    if table is not None and ending not in (*_EXCEL, *_DUCKDB):
+        raise SchemaError(
+            f"{shown!r} holds one table, so that no name of a table is needed: leave {table!r} out."
+        )
+
+
+def _read(
+    path: Path, ending: str, table: str | None, given: TextFormat, text: Sequence[str]
+) -> tuple[Any, tuple[str, ...]]:
+    """Return the table in a file, and how the file was read."""
+    if ending in _DUCKDB:
+        native, name = duckdb_table(path, table)
+        return native, (f"table: {name}",)
+    library = _library(path)
+    if ending in _EXCEL:
+        return _excel(path, library, table)
+    if ending in _TEXT:
+        file = TextTable(path, given)
+        return file.read(library, text), file.description
+    import narwhals as nw
+
+    if ending == ".parquet":
+        return nw.read_parquet(str(path), backend=library).to_native(), ()
+    return _arrow(path, library), ()
+
+
+def _library(path: Path) -> Any:
+    library = next((name for name in _LIBRARIES if find_spec(name) is not None), None)
+    if library is None:
+        raise MissingExtraError("polars", "cli", f"Reading {path.name!r}")
+    return library
+
+
+def _arrow(path: Path, library: str) -> Any:
     if library == "polars":
         import polars as pl
 
-        return pl.read_csv(
-            path,
-            separator=separator,
-            decimal_comma=comma,
-            null_values=missing,
-            infer_schema_length=None,
-            schema_overrides=dict.fromkeys(text, pl.String),
-        )
-    decimal = "," if comma else "."
-    if library == "pandas":
-        import pandas as pd
-
-        return pd.read_csv(
-            path,
-            sep=separator,
-            decimal=decimal,
-            na_values=missing,
-            keep_default_na=False,
-            dtype=dict.fromkeys(text, str),
-        )
-    import pyarrow as pa
-    from pyarrow import csv as arrow
-
-    return arrow.read_csv(
-        path,
-        parse_options=arrow.ParseOptions(delimiter=separator),
-        convert_options=arrow.ConvertOptions(
-            null_values=missing,
-            strings_can_be_null=True,
-            decimal_point=decimal,
-            column_types=dict.fromkeys(text, pa.string()),
-        ),
-    )
+        return pl.read_ipc(path)
+    try:
+        from pyarrow import feather
+    except ImportError:
+        raise MissingExtraError("polars", "cli", f"Reading {path.name!r}") from None
+    return feather.read_table(path)
 
 
-def _separator(lines: list[str]) -> str:
-    """The character that cuts the lines into the same and the largest number of cells."""
-    widths = {}
-    for mark in _SEPARATORS:
-        counts = {len(row) for row in csv.reader(lines, delimiter=mark) if row}
-        widths[mark] = counts.pop() if len(counts) == 1 else 0
-    best = max(_SEPARATORS, key=lambda mark: widths[mark])
-    return best if widths[best] > 1 else ","
+def _excel(path: Path, library: str, sheet: str | None) -> tuple[Any, tuple[str, ...]]:
+    if library != "polars" or find_spec("fastexcel") is None:
+        raise MissingExtraError("fastexcel", "cli", f"Reading {path.name!r}")
+    if path.suffix.lower() != ".xls" and not zipfile.is_zipfile(path):
+        raise DataError(f"{path.name!r} is not a workbook, or it is damaged. Save it again.")
+    import fastexcel
 
-
-def _has_decimal_commas(rows: list[list[str]]) -> bool:
-    cells = [cell.strip() for row in rows for cell in row]
-    return any(map(_DECIMAL_COMMA.fullmatch, cells)) and not any(
-        map(_DECIMAL_POINT.fullmatch, cells)
-    )
+    book = fastexcel.read_excel(path)
+    names = book.sheet_names
+    if sheet is not None and sheet not in names:
+        raise SchemaError(f"{path.name!r} has no sheet {sheet!r}. Its sheets: {', '.join(names)}.")
+    chosen = sheet or names[0]
+    first = book.load_sheet(chosen, header_row=None, n_rows=1).to_polars()
+    # Repeated names would get numbers without a word.
+    check_unique(first.row(0) if first.height else ())
+    more = "" if len(names) == 1 or sheet else f", the first of {len(names)}"
+    return book.load_sheet(chosen).to_polars(), (f"sheet: {chosen}{more}",)

@@ -1,0 +1,273 @@
+"""Tables in text files: how they are written is recognised, said, and can be overridden."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import gzip
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from io import BytesIO
+from itertools import islice
+from pathlib import Path
+from typing import IO, Any, final
+
+from isthmus.errors import ArgumentError, DataError
+from isthmus.sources.tables.names import check_unique
+
+SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
+_DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
+_DECIMAL_POINT = re.compile(r"[+-]?\d+\.\d+")
+_NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?")
+_SAMPLE = 1000
+"""Number of lines that tell how a text file is written."""
+_CHUNK = 1 << 20
+
+MISSING_WORDS = ("", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "None", "?")
+"""Cells of text files that are read as missing."""
+_MARKS_AMONG_NUMBERS = (".", "-", "--", "*", "missing", "Missing", "MISSING", "\\N", "#NULL!")
+"""Cells that are read as missing if they stand among numbers, and in no column of text."""
+
+
+@final
+@dataclass(frozen=True)
+class TextFormat:
+    """How a table is written as text. What is None is recognised from the file.
+
+    Attributes
+    ----------
+    separator
+        Character between cells.
+    decimal
+        ``"."`` or ``","``.
+    encoding
+        Name of the encoding, such as ``"utf-8"`` or ``"cp1252"``.
+    missing
+        Cells that are read as missing.
+    header
+        Whether the first line has the names of the columns.
+    """
+
+    separator: str | None = None
+    decimal: str | None = None
+    encoding: str | None = None
+    missing: tuple[str, ...] | None = None
+    header: bool = True
+
+    def __post_init__(self) -> None:
+        if self.separator is not None and len(self.separator) != 1:
+            raise ArgumentError(
+                f"The separator must be one character, such as ';'; got {self.separator!r}."
+            )
+        if self.decimal not in (None, ".", ","):
+            raise ArgumentError(f"The decimal mark must be '.' or ','; got {self.decimal!r}.")
+        if self.decimal == "," == self.separator:
+            raise ArgumentError(
+                "The comma cannot both separate cells and mark decimals. Give another separator."
+            )
+        if self.encoding is not None:
+            try:
+                codecs.lookup(self.encoding)
+            except LookupError:
+                raise ArgumentError(
+                    f"The encoding {self.encoding!r} is unknown. Give utf-8, cp1252 or utf-16, "
+                    "for instance."
+                ) from None
+
+
+@final
+class TextTable:
+    """A text file whose format is known.
+
+    Parameters
+    ----------
+    path
+        The file; ``.gz`` is decompressed.
+    given
+        What the user says about the format.
+    """
+
+    def __init__(self, path: Path, given: TextFormat) -> None:
+        self._path, self._given = path, given
+        self.encoding = given.encoding or _encoding(path)
+        lines = list(self._lines(_SAMPLE))
+        tab = ".tsv" in path.suffixes
+        self.separator = given.separator or ("\t" if tab else _separator(lines))
+        cells = [row for row in csv.reader(lines, delimiter=self.separator) if row]
+        if not cells:
+            raise DataError(f"{path.name!r} is empty. Give a file with a line per row.")
+        self._width = len(cells[0])
+        self._refuse_ragged(cells)
+        self.names = cells[0] if given.header else _numbered(self._width)
+        # The libraries rename repeated columns (a_duplicated_0, a.1) without saying so.
+        check_unique(self.names)
+        rows = cells[1:] if given.header else cells
+        commas = self.separator != "," and _has_decimal_commas(rows)
+        self.decimal = given.decimal or ("," if commas else ".")
+        self.missing = (
+            (*MISSING_WORDS, *_marks(rows, self._width)) if given.missing is None else given.missing
+        )
+        used = {cell for row in rows for cell in row}
+        self._marks = [mark for mark in self.missing if mark in used]
+
+    @property
+    def description(self) -> tuple[str, ...]:
+        """How the file is read, one line each."""
+        given = self._given
+
+        def origin(value: object) -> str:
+            return "recognised" if value is None else "as requested"
+
+        name = SEPARATORS.get(self.separator, repr(self.separator))
+        mark = {",": "comma", ".": "point"}[self.decimal]
+        marks = ", ".join(repr(mark) for mark in self._marks) or "none in the first lines"
+        return (
+            f"separator: {name} ({origin(given.separator)})",
+            f"decimal mark: {mark} ({origin(given.decimal)})",
+            f"encoding: {self.encoding} ({origin(given.encoding)})",
+            f"missing values: {marks} ({origin(given.missing)})",
+            f"first line: {'names of the columns' if given.header else 'data'}",
+        )
+
+    def read(self, library: str, text: Sequence[str]) -> Any:
+        """Return the table in a library; the columns in ``text`` are not numbers."""
+        if library == "polars":
+            return self._polars(text)
+        if library == "pandas":
+            return self._pandas(text)
+        return self._arrow(text)
+
+    def _polars(self, text: Sequence[str]) -> Any:
+        import polars as pl
+
+        return pl.read_csv(
+            self._content(),
+            separator=self.separator,
+            decimal_comma=self.decimal == ",",
+            null_values=list(self.missing),
+            infer_schema_length=None,
+            schema_overrides=dict.fromkeys(text, pl.String),
+            has_header=self._given.header,
+            new_columns=None if self._given.header else list(self.names),
+        )
+
+    def _pandas(self, text: Sequence[str]) -> Any:
+        import pandas as pd
+
+        return pd.read_csv(
+            self._content(),
+            sep=self.separator,
+            decimal=self.decimal,
+            na_values=list(self.missing),
+            keep_default_na=False,
+            dtype=dict.fromkeys(text, str),
+            header=0 if self._given.header else None,
+            names=None if self._given.header else list(self.names),
+        )
+
+    def _arrow(self, text: Sequence[str]) -> Any:
+        import pyarrow as pa
+        from pyarrow import csv as arrow
+
+        return arrow.read_csv(
+            self._content(),
+            read_options=arrow.ReadOptions(
+                column_names=None if self._given.header else list(self.names)
+            ),
+            parse_options=arrow.ParseOptions(delimiter=self.separator),
+            convert_options=arrow.ConvertOptions(
+                null_values=list(self.missing),
+                strings_can_be_null=True,
+                decimal_point=self.decimal,
+                column_types=dict.fromkeys(text, pa.string()),
+            ),
+        )
+
+    def _content(self) -> Path | BytesIO:
+        """The file itself if it is UTF-8, else its text in UTF-8."""
+        plain = codecs.lookup(self.encoding).name in ("utf-8", "utf-8-sig", "ascii")
+        if plain and self._path.suffix.lower() != ".gz":
+            return self._path
+        with _opened(self._path) as file:
+            content = file.read()
+        return BytesIO(content if plain else content.decode(self.encoding).encode("utf-8"))
+
+    def _lines(self, count: int) -> Iterator[str]:
+        with _opened(self._path) as file:
+            encoding = "utf-8-sig" if self.encoding == "utf-8" else self.encoding
+            reader = codecs.getreader(encoding)(file)
+            try:
+                yield from islice(reader, count)
+            except UnicodeError as error:
+                raise DataError(
+                    f"{self._path.name!r} is not text in {self.encoding} ({error.reason}). Give "
+                    "another encoding, such as utf-8 or cp1252."
+                    if isinstance(error, UnicodeDecodeError)
+                    else f"{self._path.name!r} is not text in {self.encoding}."
+                ) from None
+
+    def _refuse_ragged(self, cells: Sequence[Sequence[str]]) -> None:
+        for number, row in enumerate(cells, start=1):
+            if len(row) != self._width:
+                raise DataError(
+                    f"Row {number} of {self._path.name!r} has {len(row)} cells, and the first has "
+                    f"{self._width}. Mend the row, or say which character separates cells."
+                )
+
+
+def _opened(path: Path) -> IO[bytes]:
+    if path.suffix.lower() == ".gz":
+        return gzip.open(path, "rb")  # type: ignore[return-value]
+    return path.open("rb")
+
+
+def _encoding(path: Path) -> str:
+    """UTF-16 by its first bytes, UTF-8 if the whole file is, else that of Windows."""
+    with _opened(path) as file:
+        first = file.read(_CHUNK)
+        if first.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            return "utf-16"
+        decoder = codecs.getincrementaldecoder("utf-8")()
+        try:
+            while first:
+                decoder.decode(first)
+                first = file.read(_CHUNK)
+            decoder.decode(b"", final=True)
+        except UnicodeDecodeError:
+            return "cp1252"
+    return "utf-8"
+
+
+def _separator(lines: list[str]) -> str:
+    """The character that cuts the lines into the same and the largest number of cells."""
+    widths = {}
+    for mark in SEPARATORS:
+        counts = {len(row) for row in csv.reader(lines, delimiter=mark) if row}
+        widths[mark] = counts.pop() if len(counts) == 1 else 0
+    best = max(SEPARATORS, key=lambda mark: widths[mark])
+    return best if widths[best] > 1 else ","
+
+
+def _has_decimal_commas(rows: Sequence[Sequence[str]]) -> bool:
+    cells = [cell.strip() for row in rows for cell in row]
+    return any(map(_DECIMAL_COMMA.fullmatch, cells)) and not any(
+        map(_DECIMAL_POINT.fullmatch, cells)
+    )
+
+
+def _marks(rows: Sequence[Sequence[str]], width: int) -> tuple[str, ...]:
+    """Marks of missing values among numbers, which are in no column of text."""
+    among_numbers: set[str] = set()
+    among_text: set[str] = set()
+    for place in range(width):
+        cells = {row[place].strip() for row in rows} - set(MISSING_WORDS)
+        words = {cell for cell in cells if not _NUMBER.fullmatch(cell)}
+        marks = words.intersection(_MARKS_AMONG_NUMBERS)
+        only_numbers = words == marks and len(cells) > len(marks)
+        (among_numbers if only_numbers else among_text).update(marks)
+    return tuple(m for m in _MARKS_AMONG_NUMBERS if m in among_numbers and m not in among_text)
+
+
+def _numbered(width: int) -> list[str]:
+    return [f"column_{i}" for i in range(1, width + 1)]
