@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -20,6 +21,7 @@ from isthmus.cli import ExitCode
 from isthmus.errors import AbortedError
 from isthmus.federated import AskConsensus, LinearADMM, learn_admm
 from isthmus.parties import Transport, verify
+from isthmus.parties.records.journal import FileJournal
 from isthmus.parties.transport.base import drive
 from isthmus.parties.transport.sockets import PING, ask, receive, send
 from isthmus.sources import Federation
@@ -186,6 +188,38 @@ def test_two_weights_for_one_round(hospitals: Callable[..., Hospitals]) -> None:
     assert said(world, "s0", question(0.5)["s0"]) is Refusal.TWO_OPENINGS
     assert ask(world.socket("s0"), first, 10**6, 20.0) == answer
     assert [r["why"] for r in refusals(world, "s0")] == ["two_openings"] * 2
+
+
+def test_a_number_of_four_hundred_digits_does_not_raise_in_a_site_that_serves(
+    hospitals: Callable[..., Hospitals],
+) -> None:
+    """Five signed questions. Each is answered, is in the ledger, and leaves no traceback."""
+    world = hospitals(60, 80, 70, method="admm")
+    world.serve("s0")
+    question = {"consensus": ["a"], "step": 1, "rows": 100, "weights": [[0.0]], "centre": None}
+    data = json.dumps(question | {"rho": 10**400}, separators=(",", ":")).encode()
+    terms = terms_of(world.study)
+    for number in range(1, 6):
+        body = Opening(number, data, 1, 4).body()
+        frame = pack(FrameKind.OPEN, terms, number, COORDINATOR, body, world.boss)
+        assert said(world, "s0", frame) is Refusal.REFUSED
+    assert ask(world.socket("s0"), PING, 0, 5.0) == PING
+    assert [r["why"] for r in refusals(world, "s0")] == ["bad_request"] * 5
+    assert "Error" not in world.log("s0")
+    assert "Traceback" not in world.log("s0")
+
+
+def test_a_second_coordinator_does_not_replace_the_first(
+    hospitals: Callable[..., Hospitals],
+) -> None:
+    world = hospitals(30, 40, 20)
+    state = world.folder / "board" / f"study-{world.study.identity.hex()[:16]}"
+    state.mkdir()
+    first = FileJournal(state / "journal")
+    assert world.coordinate().wait(PATIENCE) == ExitCode.LEDGER
+    assert "Another process uses the journal" in world.log("coordinator")
+    assert not [p for p in state.iterdir() if p.is_socket()]  # it opened nothing
+    first.close()
 
 
 def test_a_flipped_byte_in_the_study(hospitals: Callable[..., Hospitals]) -> None:
