@@ -52,7 +52,7 @@ def admm(parts, _):
 
 def admm_pooled(parts, _):
     """Sites that centre at the pooled means."""
-    return {"admm pooled": _linear(parts, LinearADMM())}
+    return {"admm pooled": _linear(parts, LinearADMM(centring=Centring.POOLED))}
 
 
 def admm_together(parts, _):
@@ -62,7 +62,7 @@ def admm_together(parts, _):
 
 
 def dynamic_admm(parts, _):
-    options = DynamicADMM()
+    options = DynamicADMM(centring=Centring.POOLED)
     d, n = parts[0].shape[1] // 2, sum(map(len, parts))
     names = _names(d) + [f"x{i}@1" for i in range(d)]
     clients = [LinearClient(p.T @ p / n, d) for p in _centred(parts, options.centring)]
@@ -196,8 +196,8 @@ def _networks(parts, options):
 
 
 def mlp_admm(parts, _):
-    """As the library has it."""
-    return {"mlp admm": _networks(parts, PerceptronADMM())}
+    """The schedule of the library, with pooled means."""
+    return {"mlp admm": _networks(parts, PerceptronADMM(centring=Centring.POOLED))}
 
 
 def mlp_admm_paper(parts, _):

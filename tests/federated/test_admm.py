@@ -93,7 +93,7 @@ def test_secure_sums_change_nothing() -> None:
     """Bit by bit what integer sums on the same grid give, without any protocol."""
     _, rows = linear(4, 60, 4)
     data = tables(rows, 3)
-    options = LinearADMM(rounds=12, rho2=0.05)
+    options = LinearADMM(rounds=12, rho2=0.05, centring=Centring.POOLED)
     federation = Federation.simulate(data)
     found = learn_admm(federation, options)
     assert found.rounds == 12

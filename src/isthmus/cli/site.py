@@ -247,7 +247,7 @@ def _first_step(study: Any, totals: Any) -> Any:
 
     model, names = model_of(study), study.schema.names
     start = model.start(study.schema)
-    centre = tuple(totals.mean().tolist())
+    centre = tuple(totals.mean().tolist()) if model.centring == "pooled" else None
     return model.request(Turn(names, totals.n, centre, 1, model.rho2, start))
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.errors import DataError, SchemaError
-from isthmus.federated.admm.requests import AskConsensus, AskNetworks
+from isthmus.federated.admm.requests import AskConsensus, AskNetworks, fixed_centre
 from isthmus.federated.admm.result import ADMMResult
 from isthmus.federated.admm.steps import (
     ADMM,
@@ -45,7 +45,7 @@ from isthmus.types import Floats
 @final
 @dataclass(frozen=True)
 class LinearADMM(ADMM):
-    """ADMM for linear models. The defaults are those of the paper, except for the centring.
+    """ADMM for linear models. The defaults are those of the paper.
 
     For the parameters see `ADMM`.
     """
@@ -234,7 +234,11 @@ def learn_admm(
     schema.require(Kind.CONTINUOUS, "ADMM")
     start = options.start(schema)
     totals = federation.ask(AskTotals(schema.names))
-    centre = tuple(totals.mean().tolist()) if options.centring is Centring.POOLED else None
+    centre = None
+    if options.centring is Centring.POOLED:
+        name = AskNetworks.name if isinstance(options, PerceptronADMM) else AskConsensus.name
+        fixed = fixed_centre(federation.study, name, schema.names)
+        centre = tuple(totals.mean().tolist()) if fixed is None else fixed
 
     def ask(step: int, common: Floats, rho: float) -> Floats:
         watch(step)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self, TypeAlias, final
 
@@ -84,6 +84,12 @@ class StepOfADMM(SumRequest[Matrix]):
                 broken.append("the centre is outside of the bounds")
                 break
         return broken
+
+    def window_violations(self, study: Study) -> list[str]:
+        # Second moments about several centres show the means of sites, see the threat model.
+        if self.centre is None or self.centre == fixed_centre(study, self.name, self.asked):
+            return []
+        return ["the study does not fix this centre of the variables"]
 
     def new_state(self) -> ADMMState:
         return ADMMState()
@@ -277,6 +283,13 @@ class AskNetworks(StepOfADMM):
             f"parameters of ADMM for neural networks of {len(self.asked)} variables; sums of many "
             "rounds can reveal single sites, see 'What ADMM reveals' in the documentation"
         )
+
+
+def fixed_centre(study: Study, request: str, names: Sequence[str]) -> tuple[float, ...] | None:
+    """Return the centre of these variables that a study fixes in its limits, if it does."""
+    limits = study.limits.get(request, {})
+    keys = [f"centre of {name}" for name in names]
+    return tuple(limits[key] for key in keys) if all(key in limits for key in keys) else None
 
 
 def _fraction(grid: Grid) -> int:

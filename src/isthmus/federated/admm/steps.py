@@ -105,8 +105,9 @@ class ADMM(ABC):
     threshold
         Smaller weights are dropped; then the weakest edges until there is no cycle.
     centring
-        Subtract the pooled means, or the means of each site as in the paper, which costs one degree
-        of freedom per site.
+        Subtract the means of each site, as in the paper, which costs one degree of freedom per
+        site; or the pooled means. Sites accept pooled means only if the study fixes them, because
+        second moments about a centre that the coordinator chooses show the means of sites.
     stiffness
         Whether ``rho2`` is the penalty of each site, as in the paper, or of all sites together.
         Then the size of a step does not depend on the number of sites.
@@ -120,7 +121,7 @@ class ADMM(ABC):
     rounds: int = 200
     tolerance: float = 1e-6
     threshold: float = 0.3
-    centring: Centring = Centring.POOLED
+    centring: Centring = Centring.LOCAL
     stiffness: Stiffness = Stiffness.EACH
 
     @abstractmethod
