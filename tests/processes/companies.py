@@ -10,9 +10,10 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 from tests.processes.hospitals import COMMAND, environment, run
@@ -23,6 +24,7 @@ from isthmus.parties.transport.supervised_process import free_port
 
 ROOT = Path(__file__).parents[2]
 COLUMNS = {"bank": ("a", "b"), "shop": ("c", "d")}
+LEVELS = {"a": 2, "b": 2, "c": 3, "d": 2}
 STAND_IN = """
 import os, sys
 from isthmus.parties.transport import pinned_channel
@@ -75,8 +77,40 @@ def table(people: Sequence[int], seed: int = 0) -> dict[str, list[Any]]:
     return {name: [values[i] for i in people] for name, values in columns.items()}
 
 
+@final
+@dataclass(frozen=True)
+class World:
+    """What the companies hold.
+
+    Attributes
+    ----------
+    columns
+        The variables of each company.
+    levels
+        The number of levels of each variable; none of continuous ones.
+    table
+        The rows of people, in the columns of both companies.
+    """
+
+    columns: Mapping[str, Sequence[str]]
+    levels: Mapping[str, int]
+    table: Callable[[Sequence[int]], Mapping[str, Sequence[Any]]]
+
+    def variables(self, name: str) -> str:
+        """The file that describes the variables of a company."""
+        entries = []
+        for column in self.columns[name]:
+            kind = (
+                f'"discrete"\nlevels = {list(range(self.levels[column]))}'
+                if column in self.levels
+                else '"continuous"\nlow = -1000.0\nhigh = 1000.0'
+            )
+            entries.append(f'[[variables]]\nname = "{column}"\nkind = {kind}\n')
+        return "\n".join(entries)
+
+
 class Companies:
-    """A bank with a and b, and a shop with c and d."""
+    """A bank with a and b, and a shop with c and d, unless another world is given."""
 
     def __init__(
         self,
@@ -85,28 +119,22 @@ class Companies:
         bank: Sequence[int] = range(300),
         shop: Sequence[int] = range(100, 400),
         draft: Sequence[str] = (),
-        seed: int = 0,
+        world: World | None = None,
     ) -> None:
         self.folder = folder
+        self.world = world or World(COLUMNS, LEVELS, table)
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         self.people = {"bank": list(bank), "shop": list(shop)}
-        levels = {"a": 2, "b": 2, "c": 3, "d": 2}
         parties: list[str | Path] = []
-        for name, columns in COLUMNS.items():
+        for name in COLUMNS:
             run(
                 *("party", "new", self.home(name), "--name", name, "--organisation", name.title()),
                 *("--address", f"127.0.0.1:{two_ports()}"),
             )
             variables = folder / f"{name}.toml"
-            variables.write_text(
-                "\n".join(
-                    f'[[variables]]\nname = "{c}"\nkind = "discrete"\n'
-                    f"levels = {list(range(levels[c]))}\n"
-                    for c in columns
-                )
-            )
+            variables.write_text(self.world.variables(name))
             parties += ["--party", self.home(name) / "card.toml", variables]
-            self.write(name, table(self.people[name], seed))
+            self.write(name, self.world.table(self.people[name]))
         run(
             *("party", "draft", self.home("bank"), self.study, "--title", "Test"),
             *("--purpose", "testing", *parties, "--identifier", "person", *draft),
@@ -126,7 +154,7 @@ class Companies:
         return self.folder / f"{name}.csv"
 
     def write(self, name: str, columns: Mapping[str, Sequence[Any]]) -> None:
-        kept = ["person", *COLUMNS[name]]
+        kept = ["person", *self.world.columns[name]]
         with self.data(name).open("w", newline="") as file:
             rows = csv.writer(file)
             rows.writerow(kept)
@@ -139,8 +167,9 @@ class Companies:
         extra: Mapping[str, str] = {},
         stand_in: bool = True,
         data: Path | None = None,
+        command: Sequence[str] | None = None,
     ) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-c", STAND_IN] if stand_in else COMMAND
+        command = command or ([sys.executable, "-c", STAND_IN] if stand_in else COMMAND)
         path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
         arguments = ["party", "run", str(self.home(name)), str(self.study)]
         arguments += ["--data", str(data or self.data(name)), "--gather", "60", *more]

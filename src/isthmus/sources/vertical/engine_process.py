@@ -143,7 +143,7 @@ def main(path: str, folder: str) -> None:
     try:
         serve(parent, Path(folder))
     except AbortedError as error:
-        parent.call({"failed": [error.reason, str(error)]})
+        parent.call({"failed": [error.reason or "engine", str(error)]})
     except DataError as error:
         parent.call({"failed": [REFUSED, str(error)]})
     except IsthmusError as error:
