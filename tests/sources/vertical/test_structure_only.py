@@ -96,7 +96,7 @@ def test_opened_moments_are_those_of_the_joined_table(pair: Pair) -> None:
     np.testing.assert_allclose(
         first.scatter() / np.outer(units, units), expected / np.outer(units, units), atol=1e-7
     )
-    np.testing.assert_allclose(first.mean(), data.mean(0), rtol=1e-6)
+    np.testing.assert_allclose(first.mean(), data.mean(0), rtol=1e-14)
     np.linalg.cholesky(first.scatter())
 
 

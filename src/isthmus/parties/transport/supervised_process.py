@@ -102,15 +102,21 @@ class SupervisedProcess:
         self._since, self._due = time.monotonic(), 0.0
         self.starts += 1
 
-    def stop(self) -> None:
-        """Stop the process and everything that it started."""
+    def stop(self, patience: float = PATIENCE) -> None:
+        """Stop the process and everything that it started.
+
+        Parameters
+        ----------
+        patience
+            Seconds that it has to terminate before it is killed.
+        """
         process, self._process = self._process, None
         if process is None:
             return
         for how in (signal.SIGTERM, signal.SIGKILL):
             _signal(process.pid, how)
             try:
-                process.wait(PATIENCE)
+                process.wait(patience)
             except subprocess.TimeoutExpired:
                 continue
             break

@@ -53,6 +53,7 @@ class Scaled:
     positions: list[int]
     units: Floats
     means: Floats
+    sums: Floats
     whole: Any
 
 
@@ -60,13 +61,14 @@ def opened_moments(engine: Engine, columns: Columns) -> Moments:
     """Open the moments of all variables to both parties.
 
     Revealed are means, variances and covariances of all numeric columns, and nothing about single
-    rows. They are the moments of values that are rounded to a millionth of a standard deviation.
+    rows. Means are exact. Variances and covariances are those of values that are rounded to a
+    millionth of a standard deviation; all of them, so that the matrix is positive semi-definite.
     """
     own = _scaled(columns)
     engine.agree("moments", columns.described())
     cross = engine.open(Secret(_cross(engine, columns, own), 64), "covariances across the parties")
     assert cross is not None
-    mine = np.vstack([_within(own), own.whole.sum(axis=0) / 2.0**RESOLUTION, own.units, own.means])
+    mine = np.vstack([_within(own), own.sums, own.units, own.means])
     d = len(columns.columns)
     gram, (sums, units, means) = np.zeros((d, d)), np.zeros((3, d))
     places = [[i for i, c in enumerate(columns.columns) if c.owner == r] for r in (0, 1)]
@@ -271,7 +273,7 @@ def _scaled(columns: Columns) -> Scaled:
     if columns.rows >= 1 << 22:
         raise DataError(f"At most {(1 << 22) - 1:,} rows, got {columns.rows:,}.")
     whole = np.rint(centred / units * 2.0**RESOLUTION).astype(np.int64)
-    return Scaled(positions, units, means, whole)
+    return Scaled(positions, units, means, centred.sum(axis=0) / units, whole)
 
 
 def _cross(engine: Engine, columns: Columns, own: Scaled, bits: int = 64) -> Words:

@@ -33,6 +33,9 @@ GREETING = 30.0
 CONNECTING = 40.0
 """Seconds for the two engines to connect, once both have started."""
 
+TERMINATION = 0.5
+"""Seconds for the engine to terminate. It has nothing to save: the journal is not its own."""
+
 FIND_CAUSE = 3.0
 """Seconds to find out whether an engine failed because the other party is gone."""
 
@@ -225,7 +228,7 @@ class TwoPartyRun:
                 self._compare(channel, self._outcome)
                 return self._outcome
             finally:
-                process.stop()
+                process.stop(TERMINATION)
                 service.close()
 
     def _handle(self, data: bytes) -> bytes:
