@@ -61,7 +61,9 @@ def calibration(truths: int) -> None:
     print("| rows | edges by | " + " | ".join(heads) + " |")
     print("| --- " * 12 + "|")
     off = ~np.eye(8, dtype=bool)
-    score = ist.BGe(alpha_mu=posterior.ALPHA_MU, prior_mean=ist.PriorMean.ZERO)
+    score = ist.BGe(
+        alpha_mu=posterior.ALPHA_MU, prior_mean=ist.PriorMean.ZERO, prior_scale=ist.PriorScale.UNIT
+    )
     for rows in (50, 500):
         rng = np.random.default_rng(0)
         found: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {"bootstrap": [], "posterior": []}

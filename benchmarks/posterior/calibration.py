@@ -80,7 +80,9 @@ def pairs(
 ) -> tuple[Array, Array]:
     """Probabilities and whether the edge is there, each of shape (truths, edges)."""
     rng = np.random.default_rng(seed)
-    score = ist.BGe(alpha_mu=ALPHA_MU, prior_mean=ist.PriorMean.ZERO)
+    score = ist.BGe(
+        alpha_mu=ALPHA_MU, prior_mean=ist.PriorMean.ZERO, prior_scale=ist.PriorScale.UNIT
+    )
     off = ~np.eye(d, dtype=bool)
     probabilities, present = [], []
     for dag in graphs(d, truths, seed):

@@ -43,6 +43,7 @@ from isthmus.scores import (
     Perceptrons,
     Poisson,
     PriorMean,
+    PriorScale,
 )
 from isthmus.searches import (
     ASOBS,
@@ -134,6 +135,7 @@ __all__ = [
     "Poisson",
     "Posterior",
     "PriorMean",
+    "PriorScale",
     "RBNets",
     "Schema",
     "Series",

@@ -57,7 +57,10 @@ def levels(dag: ist.DAG, rng: np.random.Generator, rows: int = 30, ess: float = 
 
 
 SCORES: dict[str, tuple[Any, Any]] = {
-    "BGe": (ist.BGe(alpha_mu=ALPHA_MU, prior_mean=ist.PriorMean.ZERO), numbers),
+    "BGe": (
+        ist.BGe(alpha_mu=ALPHA_MU, prior_mean=ist.PriorMean.ZERO, prior_scale=ist.PriorScale.UNIT),
+        numbers,
+    ),
     "BDeu": (ist.BDeu(ess=4.0), levels),
 }
 

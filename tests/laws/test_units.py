@@ -83,3 +83,17 @@ def test_linear_likelihood_does_not_depend_on_the_unit_of_any_column(powers: lis
     plain = ist.learn(linear(), score=score, search=search)
     scaled = ist.learn(times(linear(), [10.0**p for p in powers]), score=score, search=search)
     assert scaled.cpdag == plain.cpdag
+
+
+@given(st.lists(st.floats(-6.0, 6.0), min_size=5, max_size=5))
+@settings(max_examples=20, deadline=None)
+def test_default_posterior_does_not_depend_on_the_unit_of_any_column(powers: list[float]) -> None:
+    rng = np.random.default_rng(3)
+    a = rng.normal(size=60)
+    b = 0.4 * a + rng.normal(size=60)
+    c = 0.5 * a - 0.3 * b + rng.normal(size=60)
+    table = {"a": a, "b": b, "c": c, "d": rng.normal(size=60), "e": 0.3 * c + rng.normal(size=60)}
+    plain = ist.sample(table, draws=10)
+    scaled = ist.sample(times(table, [10.0**p for p in powers]), draws=10)
+    assert scaled.edge_probabilities() == pytest.approx(plain.edge_probabilities(), abs=1e-6)
+    assert 0.05 < plain.edge_probabilities().max() < 0.99

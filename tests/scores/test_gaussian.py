@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 import isthmus as ist
 from isthmus.errors import DataWarning, MismatchError
 from isthmus.objectives import LocalScore
-from isthmus.scores import BGe, DegenerateGaussian, GaussianBIC, GaussianEBIC, PriorMean
+from isthmus.scores import BGe, DegenerateGaussian, GaussianBIC, GaussianEBIC, PriorMean, PriorScale
 from isthmus.scores.base import Score
 from isthmus.statistics import Kind, Moments, Schema, Variable
 from isthmus.testing import enumerate_dags
@@ -73,12 +73,15 @@ def test_ebic_is_bic_with_a_price_for_each_edge(gamma: float) -> None:
 
 @pytest.mark.parametrize("n", [1, 3, 30, 10_000])
 @pytest.mark.parametrize("mean", list(PriorMean))
+@pytest.mark.parametrize("scale", list(PriorScale))
 @pytest.mark.parametrize(("alpha_mu", "alpha_w"), [(1.0, None), (0.3, 9.5)])
 def test_bge_equals_slow_version(
-    n: int, mean: PriorMean, alpha_mu: float, alpha_w: float | None
+    n: int, mean: PriorMean, scale: PriorScale, alpha_mu: float, alpha_w: float | None
 ) -> None:
     x = table(n, n)
-    local = BGe(alpha_mu, alpha_w, mean).bind(moments(x))
+    local = BGe(alpha_mu, alpha_w, mean, scale).bind(moments(x))
+    if scale is PriorScale.SAMPLE and n > 1:
+        x = x / x.std(axis=0)
     at = x.mean(axis=0) if mean is PriorMean.SAMPLE else np.zeros(5)
     for child, parents in every_family(5):
         expected = slow.bge(x, child, parents, alpha_mu, alpha_w or 7.0, at)

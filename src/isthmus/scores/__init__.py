@@ -4,7 +4,7 @@ from isthmus.scores.additive_least_squares import AdditiveLeastSquares
 from isthmus.scores.aic import AIC
 from isthmus.scores.base import Score
 from isthmus.scores.bdeu import BDeu
-from isthmus.scores.bge import BGe, PriorMean
+from isthmus.scores.bge import BGe, PriorMean, PriorScale
 from isthmus.scores.bic import BIC
 from isthmus.scores.degenerate_gaussian import DegenerateGaussian
 from isthmus.scores.ebic import EBIC
@@ -40,5 +40,6 @@ __all__ = [
     "Perceptrons",
     "Poisson",
     "PriorMean",
+    "PriorScale",
     "Score",
 ]

@@ -24,14 +24,22 @@ class PriorMean(StrEnum):
     SAMPLE = "sample"
 
 
+class PriorScale(StrEnum):
+    """Unit of the prior distribution of the variances."""
+
+    UNIT = "unit"
+    SAMPLE = "sample"
+
+
 @final
 @dataclass(frozen=True)
 class BGe(Score[Moments, LocalScore]):
     """Bayesian Gaussian equivalent score: a log marginal likelihood under a normal-Wishart prior.
 
     For continuous variables; higher is better. Geiger and Heckerman 1994, with the corrections of
-    Kuipers, Moffa and Heckerman (Annals of Statistics 2014). The prior precision matrix is
-    ``t I`` with ``t = alpha_mu (alpha_w - d - 1) / (alpha_mu + 1)``.
+    Kuipers, Moffa and Heckerman (Annals of Statistics 2014). The scale matrix of the prior is
+    ``t I`` with ``t = alpha_mu (alpha_w - d - 1) / (alpha_mu + 1)``, for columns in units of their
+    standard deviations.
 
     Parameters
     ----------
@@ -42,11 +50,16 @@ class BGe(Score[Moments, LocalScore]):
     prior_mean
         Prior mean: zero or the sample mean. With zero the score depends on the location of the
         data; centre them first, or use the sample mean.
+    prior_scale
+        Units in which the prior is stated, and of which the score is the density: those of the
+        columns, as published, or the standard deviation of each column. With the former, a change
+        of a column's unit changes the result; do this only if the columns have comparable scales.
     """
 
     alpha_mu: float = 1.0
     alpha_w: float | None = None
     prior_mean: PriorMean = PriorMean.SAMPLE
+    prior_scale: PriorScale = PriorScale.SAMPLE
     needs: ClassVar[type[Moments]] = Moments
     kind: ClassVar[Kind] = Kind.CONTINUOUS
 
@@ -60,7 +73,8 @@ class BGe(Score[Moments, LocalScore]):
 
         statistics = statistics.numeric(self)
         n, d = statistics.n, len(statistics.schema)
-        posterior, _ = self.posterior(statistics)
+        units = self._units(statistics)
+        posterior = self.posterior(statistics)[0] / np.outer(units, units)
         alpha_w, t = self._prior_degrees(d), self._prior_scale(d)
         # Without this correction the score of a constant column would depend on its unit, and edges
         # would be added. With a large variance, a constant column gets no edges.
@@ -87,11 +101,21 @@ class BGe(Score[Moments, LocalScore]):
         this matrix as its scale.
         """
         n, d = moments.n, len(moments.schema)
-        matrix = moments.scatter() + self._prior_scale(d) * np.eye(d)
+        units = self._units(moments)
+        matrix = moments.scatter() + self._prior_scale(d) * np.diag(units * units)
         if self.prior_mean is PriorMean.ZERO:
             mean = moments.mean()
             matrix = matrix + n * self.alpha_mu / (n + self.alpha_mu) * np.outer(mean, mean)
         return matrix, self._prior_degrees(d) + n
+
+    def _units(self, moments: Moments) -> NDArray[np.float64]:
+        units = np.ones(len(moments.schema))
+        if self.prior_scale is PriorScale.SAMPLE:
+            deviations = np.sqrt(np.diagonal(moments.covariance()))
+            constants = list(moments.schema.indices(moments.constants()))
+            units = np.where(deviations > 0.0, deviations, 1.0)
+            units[constants] = 1.0
+        return units
 
     def _prior_degrees(self, d: int) -> float:
         alpha_w = d + 2.0 if self.alpha_w is None else self.alpha_w
