@@ -20,8 +20,10 @@ extensions = [
     "sphinx.ext.napoleon",
     "sphinx.ext.viewcode",
     "sphinx_copybutton",
+    "sphinx_design",
     "mathml",
-    "networks",
+    "executed",
+    "benchmark_charts",
 ]
 exclude_patterns = ["_build"]
 suppress_warnings: list[str] = []

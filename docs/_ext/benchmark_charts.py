@@ -1,0 +1,107 @@
+"""Draw the files of benchmarks/results: errors against time, one point per method.
+
+```{benchmark} gaussian
+:where: scale=raw, d=50
+:alt: …
+```
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+from collections import defaultdict
+from html import escape
+from pathlib import Path
+from statistics import fmean, median
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from docutils import nodes
+from docutils.parsers.rst import directives
+from sphinx.util.docutils import SphinxDirective
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+
+RESULTS = Path(__file__).resolve().parents[2] / "benchmarks" / "results"
+OURS, OTHERS = "#0072b2", "#8a8a8a"
+
+
+class Benchmark(SphinxDirective):
+    """Errors against CPU time of the methods in a file, on logarithmic time."""
+
+    required_arguments = 1
+    option_spec: ClassVar[dict[str, Any]] = {
+        "where": directives.unchanged_required,
+        "alt": directives.unchanged_required,
+    }
+
+    def run(self) -> list[nodes.Node]:
+        """Draw the points."""
+        path = RESULTS / f"{self.arguments[0]}.json"
+        self.env.note_dependency(str(path))
+        pairs = (pair.split("=") for pair in self.options["where"].split(","))
+        wanted = {key.strip(): value.strip() for key, value in pairs}
+        runs: dict[str, list[dict[str, Any]]] = defaultdict(list)
+        for run in json.loads(path.read_text(encoding="utf-8"))["runs"]:
+            if "cpu" in run and all(str(run[k]) == v for k, v in wanted.items()):
+                runs[run["method"]].append(run)
+        if not runs:
+            raise self.error(f"No runs of {path.name} have {self.options['where']}.")
+        svg = _draw({m: (_cpu(r), fmean(x["shd"] for x in r)) for m, r in runs.items()})
+        code = base64.b64encode(svg.encode()).decode()
+        image = (
+            f'<div class="plot"><img alt="{escape(self.options["alt"])}" '
+            f'src="data:image/svg+xml;base64,{code}"></div>'
+        )
+        return [nodes.raw("", image, format="html")]
+
+
+def _cpu(runs: list[dict[str, Any]]) -> float:
+    return median(float(run["cpu"]) for run in runs)
+
+
+def _draw(points: dict[str, tuple[float, float]]) -> str:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7.5, 4.5))
+    ax = figure.subplots()
+    ax.set_xscale("log")
+    ax.set_yscale("symlog", linthresh=2)
+    for method, (seconds, errors) in points.items():
+        ours = method.startswith("isthmus")
+        ax.plot(seconds, errors, "o" if ours else "s", color=OURS if ours else OTHERS, markersize=7)
+    low, high = ax.get_xlim()
+    ax.set_xlim(low, high * 20)
+    ax.set_ylim(bottom=-0.3)
+    ax.set_yticks([0, 1, 2, 5, 10, 20, 50, 100, 200], [*"0125", "10", "20", "50", "100", "200"])
+    ax.set_xlabel("CPU seconds")
+    ax.set_ylabel("errors (SHD)")
+    ax.spines[["top", "right"]].set_visible(False)
+    _label(ax, points)
+    file = io.StringIO()
+    figure.savefig(file, format="svg", bbox_inches="tight", metadata={"Date": None})
+    return file.getvalue()
+
+
+def _label(ax: Any, points: dict[str, tuple[float, float]]) -> None:
+    """Write the names beside the points, moved up where they would cover each other."""
+    placed: list[tuple[float, float]] = []
+    for method, point in sorted(points.items(), key=lambda item: item[1][1]):
+        x, y = ax.transData.transform(point)
+        lift = 0.0
+        while any(abs(y + lift - b) < 12 and abs(x - a) < 190 for a, b in placed):
+            lift += 2.0
+        placed.append((x, y + lift))
+        offset = (9, (lift - 4) * 72 / ax.figure.dpi)
+        line = {"arrowstyle": "-", "color": OTHERS, "lw": 0.5} if lift else None
+        ax.annotate(
+            method, point, xytext=offset, textcoords="offset points", fontsize=8, arrowprops=line
+        )
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Register the directive."""
+    app.add_directive("benchmark", Benchmark)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
