@@ -211,6 +211,30 @@ def test_the_moments_are_a_fixed_point() -> None:
     np.testing.assert_allclose(covariance, found.covariance(), atol=1e-6)
 
 
+def test_moments_that_still_change_are_named() -> None:
+    rows = rng(5).normal(size=(300, 12)) @ rng(6).normal(size=(12, 12))
+    rows[rng(7).random(rows.shape) < 0.4] = np.nan
+    table = {f"x{i}": column for i, column in enumerate(rows.T)}
+    few = ist.learn(table, missing=ist.ExpectationMaximisation(max_iterations=1))
+    assert any("after 1 iterations" in note for note in few.notes)
+    # One iteration is always done; then the limit counts.
+    em = ist.ExpectationMaximisation(max_iterations=100_000, tolerance=1e-300)
+    limited = ist.learn(table, missing=em, time_limit=0.05)
+    assert any("still changing after" in note for note in limited.notes)
+
+
+def test_exact_combinations_have_moments() -> None:
+    x = rng(1).normal(size=(500, 2))
+    rows = np.column_stack([x, x.sum(axis=1)])
+    holes = rows.copy()
+    holes[rng(2).random(rows.shape) < 0.2] = np.nan
+    schema = ist.Schema.continuous("xyz")
+    found = estimate_moments(
+        schema, holes, np.isnan(holes), max_iterations=500, tolerance=1e-7
+    ).moments.covariance()
+    np.testing.assert_allclose(found[2], found[0] + found[1], atol=1e-3)
+
+
 def test_expectation_maximisation_learns_and_samples() -> None:
     table = punched(gaussian(), 0.2)
     em = ist.ExpectationMaximisation()

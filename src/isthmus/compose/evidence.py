@@ -22,6 +22,7 @@ from isthmus.sources import Frame, Precomputed, as_source
 from isthmus.sources.base import Source
 from isthmus.statistics import (
     Counts,
+    ExpectedCounts,
     IncompleteCounts,
     Kind,
     Moments,
@@ -31,6 +32,9 @@ from isthmus.statistics import (
     Schema,
     Statistic,
 )
+
+_TABLES = (Counts, ExpectedCounts, IncompleteCounts, Regimes)
+"""Statistics from which the tables of discrete variables are fitted."""
 
 
 @final
@@ -128,7 +132,7 @@ class LearnedFrom:
                 "The coefficients of several regimes are not fitted yet. Fit them on the rows of "
                 "one regime: solution.fit(data)."
             )
-        if data is None and isinstance(statistics, (Counts, IncompleteCounts, Regimes)):
+        if data is None and isinstance(statistics, _TABLES):
             return fit_tables(statistics, dag, pseudo_count=pseudo_count)
         if data is None and not schema.of_kind(Kind.DISCRETE):
             if isinstance(statistics, Moments):

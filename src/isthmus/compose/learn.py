@@ -22,6 +22,7 @@ from isthmus.compose.diagnostics import diagnose
 from isthmus.compose.evidence import LearnedFrom
 from isthmus.compose.prepare import prepare, require_capability, with_targets
 from isthmus.compose.progress import reporter_for
+from isthmus.compose.structural_em import StructuralEMSearch
 from isthmus.errors import ArgumentError
 from isthmus.graphs import DAG, BoundKnowledge, Knowledge
 from isthmus.objectives import PARENT_SETS, Objective, ScoreTable
@@ -62,7 +63,7 @@ def learn(
         How to read some columns, where the default is not what you mean: ``"continuous"`` and
         ``"discrete"`` (or `Kind`), or a unit for dates such as ``"days"`` (or `TimeUnit`).
     missing
-        What to do about missing values: `DropRows`, `OwnLevel`, `NodeAverage` or
+        What to do about missing values: `DropRows`, `OwnLevel`, `NodeAverage`, `StructuralEM` or
         `ExpectationMaximisation`. By default they are refused.
     seed
         Random seed. The same seed gives the same graph.
@@ -83,18 +84,34 @@ def learn(
     check_progress(progress)
     begin = time.monotonic()
     problem = prepare(
-        data, score=score, search=search, knowledge=knowledge, kinds=kinds, missing=missing
+        data,
+        score=score,
+        search=search,
+        knowledge=knowledge,
+        kinds=kinds,
+        missing=missing,
+        structural_em=True,
+        time_limit=time_limit,
     )
-    objective = problem.objective
     if search is None:
-        search, reason = choose_search(problem.schema, problem.score, objective)
+        search, reason = choose_search(problem.schema, problem.score, problem.objective)
     else:
         reason = "as requested"
     if time_limit is not None:
         time_limit -= time.monotonic() - begin - problem.waited
+    completing = StructuralEMSearch.of(problem, search)
     result, status = _search(
-        search, objective, problem.constraints, seed, time_limit, progress, problem.score
+        search if completing is None else completing,
+        problem.objective,
+        problem.constraints,
+        seed,
+        time_limit,
+        progress,
+        problem.score,
     )
+    if completing is not None:
+        problem = completing.completed(problem)
+    objective = problem.objective
     dag = DAG.from_parents(objective.nodes, result.parents)
     statistics = problem.statistics
     again = partial(

@@ -38,6 +38,7 @@ from isthmus.sources import (
     NodeAverage,
     Precomputed,
     Source,
+    StructuralEM,
     TimeUnit,
     WithFeatures,
     as_source,
@@ -98,6 +99,8 @@ def prepare(
     missing: Missing | None = None,
     dag: DAG | None = None,
     choose: Callable[[Schema], tuple[AnyScore, str]] | None = None,
+    structural_em: bool = False,
+    time_limit: float | None = None,
 ) -> Problem:
     """Read data and bind a score to their statistics.
 
@@ -122,6 +125,12 @@ def prepare(
         If given, only the statistics of its families are gathered.
     choose
         Chooses the score if none is given, and says why; by default as for `learn`.
+    structural_em
+        Whether the caller completes missing values for `StructuralEM`. The objective is then that
+        of `NodeAverage`, to start with.
+    time_limit
+        Seconds that the caller has. Moments of incomplete rows are estimated for at most half of
+        them.
     """
     check_kinds(kinds)
     known = check_knowledge(knowledge)
@@ -131,6 +140,11 @@ def prepare(
         accepts = check_search(search).accepts
     if dag is not None:
         dag = check_dag(dag)
+    if isinstance(missing, StructuralEM) and not structural_em:
+        raise MismatchError(
+            f"{missing!r} learns one graph, so it is for learn. Use NodeAverage(), DropRows() or "
+            "OwnLevel() here."
+        )
     begin = time.monotonic()
     integers = None if score is None else score.kind
     keep = () if dag is None else dag.nodes
@@ -138,6 +152,8 @@ def prepare(
         data, kinds=kinds, integers=integers, keep=keep, missing=check_missing(missing)
     )
     in_memory = isinstance(source, Frame)
+    if isinstance(source, Frame) and time_limit is not None:
+        source.limit_estimation(begin + 0.5 * time_limit)
     schema, reading = source.schema(), reading_of(source)
     known = known.without(reading.left_out)
     _warn(reading)
@@ -153,6 +169,9 @@ def prepare(
     statistics = _gather(source, chosen, dag)
     waited = 0.0 if in_memory else time.monotonic() - begin
     reading = reading.with_constants(statistics.constants())
+    remark = source.estimation_remark() if isinstance(source, Frame) else None
+    if remark is not None:
+        reading = replace(reading, remarks=(*reading.remarks, remark))
     objective: Objective = chosen.bind(statistics)
     require_capability(chosen, objective.capabilities, accepts, search)
     known = known.with_time({n: lag for n, lag in schema.lag_of.items() if n in objective.nodes})
@@ -201,15 +220,17 @@ def _require_kind(score: AnyScore, schema: Schema) -> None:
 
 def _averaged(score: AnyScore, source: Source) -> AnyScore:
     """The version of a score for incomplete rows, if the source has some to be scored."""
-    if not isinstance(source, Frame) or not isinstance(source.missing, NodeAverage):
+    if not isinstance(source, Frame) or not source.has_missing:
         return score
-    if not source.has_missing:
+    if not isinstance(source.missing, NodeAverage | StructuralEM):
         return score
     if not isinstance(score, (BIC, AIC, EBIC)):
         raise MismatchError(
             f"{source.missing!r} works with BIC(), AIC() and EBIC(), and the score is {score!r}. "
             "Name one of these scores, or use DropRows() or OwnLevel()."
         )
+    if isinstance(source.missing, StructuralEM):
+        return NodeAverageScore(score)
     return NodeAverageScore(score, source.missing.caution)
 
 

@@ -107,6 +107,7 @@ def sample(
         kinds=kinds,
         missing=missing,
         choose=choose_marginal_likelihood,
+        time_limit=time_limit,
     )
     objective = problem.objective
     if sampler is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import isfinite
 
 import numpy as np
@@ -9,12 +10,15 @@ import numpy as np
 from isthmus.errors import ArgumentError
 from isthmus.graphs import DAG
 from isthmus.models import DiscreteNetwork
-from isthmus.statistics import Counts, IncompleteCounts, Regimes
+from isthmus.statistics import Counts, ExpectedCounts, IncompleteCounts, Regimes
 from isthmus.types import Floats, Integers
 
 
 def fit_tables(
-    counts: Counts | IncompleteCounts | Regimes, dag: DAG, *, pseudo_count: float = 1.0
+    counts: Counts | ExpectedCounts | IncompleteCounts | Regimes,
+    dag: DAG,
+    *,
+    pseudo_count: float = 1.0,
 ) -> DiscreteNetwork:
     """Estimate the conditional probability tables of ``dag``.
 
@@ -23,6 +27,7 @@ def fit_tables(
     counts
         Counts that cover every family of the graph. Of incomplete rows, those are counted that are
         complete for the family; of several regimes, those in which the child was not a target.
+        From expected counts, probabilities are estimated by the expectations.
     dag
         The graph; its nodes are variables of ``counts``.
     pseudo_count
@@ -30,13 +35,17 @@ def fit_tables(
         under the prior of ``BDeu(ess=pseudo_count)``. With 0 it is the maximum likelihood estimate,
         and parent configurations that do not occur get the uniform distribution.
     """
-    observed = {node: counts.table((*dag.parents(node), node)) for node in dag.nodes}
-    tables = {node: probabilities(table, pseudo_count) for node, table in observed.items()}
+    families = {node: (*dag.parents(node), node) for node in dag.nodes}
+    observed = {node: counts.table(family) for node, family in families.items()}
+    expected: Mapping[str, Integers | Floats] = observed
+    if isinstance(counts, ExpectedCounts):
+        expected = {node: counts.expected(family) for node, family in families.items()}
+    tables = {node: probabilities(table, pseudo_count) for node, table in expected.items()}
     levels = {name: counts.schema[name].levels for name in dag.nodes}
     return DiscreteNetwork(dag, levels, tables, observed)
 
 
-def probabilities(table: Integers, pseudo_count: float) -> Floats:
+def probabilities(table: Integers | Floats, pseudo_count: float) -> Floats:
     """Return probabilities over the last axis of a table of counts."""
     if not (isfinite(pseudo_count) and pseudo_count >= 0):
         raise ArgumentError(f"pseudo_count must be a number of at least 0; got {pseudo_count!r}.")

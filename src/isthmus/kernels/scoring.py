@@ -169,9 +169,9 @@ def child_scores(scores: Sequence[LocalScore]) -> LocalScore:
     return ChildScores(tuple(scores))
 
 
-def penalised_score(score: LocalScore, prices: Floats) -> LocalScore:
-    """Subtract ``prices[k]`` from the score of each set of k parents, for k from 0 to d."""
-    return PenalisedScore(score, np.ascontiguousarray(prices, np.float64))
+def penalised_score(score: LocalScore, prices: Floats, factor: float = 1.0) -> LocalScore:
+    """Subtract ``prices[k]`` from ``factor`` times the score of each set of k parents."""
+    return PenalisedScore(score, np.ascontiguousarray(prices, np.float64), factor)
 
 
 def python_score(

@@ -11,6 +11,7 @@ from isthmus.results.details import (
     RBNetsDetails,
     SamplerDetails,
     SearchDetails,
+    StructuralEMDetails,
     WeightDetails,
 )
 from isthmus.results.disclosure import Disclosure, Release
@@ -52,6 +53,7 @@ __all__ = [
     "SearchDetails",
     "Solution",
     "Status",
+    "StructuralEMDetails",
     "WeightDetails",
     "WeightDiagnostics",
     "edge",

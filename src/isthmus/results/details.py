@@ -80,6 +80,24 @@ class ExactPosteriorDetails(SamplerDetails):
 
 @final
 @dataclass(frozen=True)
+class StructuralEMDetails(SearchDetails):
+    """What structural expectation-maximisation reports.
+
+    Attributes
+    ----------
+    scores
+        Score of the observed values of each graph, in the order of the iterations.
+    log_likelihood
+        Log-likelihood of the observed values in the network that was chosen; None if the search
+        was stopped before it was known.
+    """
+
+    scores: tuple[float, ...]
+    log_likelihood: float | None
+
+
+@final
+@dataclass(frozen=True)
 class OrderDetails(SearchDetails):
     """What a search over orders reports.
 

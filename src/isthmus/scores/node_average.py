@@ -14,7 +14,8 @@ from isthmus.scores.aic import AIC
 from isthmus.scores.base import Score
 from isthmus.scores.bic import BIC
 from isthmus.scores.ebic import EBIC
-from isthmus.scores.extended import edge_prices, extended
+from isthmus.scores.expected import penalties
+from isthmus.scores.extended import extended
 from isthmus.statistics import Kind
 from isthmus.statistics.incomplete import IncompleteCounts
 from isthmus.types import Floats
@@ -54,12 +55,7 @@ class NodeAverageScore(Score[IncompleteCounts, LocalScore]):
         """Bind the score to incomplete rows."""
         if not statistics.has_missing:
             return self.base.bind(statistics.complete())
-        d, log_n = len(statistics.schema), float(np.log(statistics.n))
-        each, prices = 1.0, np.zeros(d + 1)
-        if isinstance(self.base, BIC):
-            each = 0.5 * self.base.penalty * log_n
-        elif isinstance(self.base, EBIC):
-            each, prices = 0.5 * log_n, edge_prices(d, self.base.gamma)
+        each, prices = penalties(self.base, statistics.n, len(statistics.schema))
         kernel = incomplete_score(
             statistics.codes, statistics.schema.cardinalities, each, self._errors(statistics)
         )

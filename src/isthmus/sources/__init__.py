@@ -15,6 +15,7 @@ from isthmus.sources.tables.missing import (
     Missing,
     NodeAverage,
     OwnLevel,
+    StructuralEM,
 )
 from isthmus.sources.tables.precomputed import Precomputed
 from isthmus.sources.tables.series import Series
@@ -34,6 +35,7 @@ __all__ = [
     "Precomputed",
     "Series",
     "Source",
+    "StructuralEM",
     "TimeUnit",
     "TwoParty",
     "WithFeatures",

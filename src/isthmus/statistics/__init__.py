@@ -8,6 +8,7 @@ from isthmus.statistics.builder import MomentsBuilder
 from isthmus.statistics.coded import CodedRows
 from isthmus.statistics.counts import Counts
 from isthmus.statistics.expansion import Expansion
+from isthmus.statistics.expected import ExpectedCounts
 from isthmus.statistics.features import Basis, Chebyshev, Features, register_basis
 from isthmus.statistics.incomplete import IncompleteCounts
 from isthmus.statistics.moments import Moments
@@ -23,6 +24,7 @@ __all__ = [
     "Column",
     "Counts",
     "Expansion",
+    "ExpectedCounts",
     "Features",
     "IncompleteCounts",
     "Kind",

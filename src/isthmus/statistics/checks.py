@@ -30,8 +30,8 @@ def refuse_missing(missing: Mapping[str, int], n: int) -> None:
         raise MissingValuesError(
             f"Values are missing (null or NaN) in {len(found)} of {len(missing)} columns, "
             f"{n:,} rows: {_listed(found)}. Say what to do: learn(data, missing=...) with "
-            "DropRows(), OwnLevel() or NodeAverage() for categories, or ExpectationMaximisation() "
-            "for numbers; or leave the columns out."
+            "DropRows(), OwnLevel(), NodeAverage() or StructuralEM() for categories, or "
+            "ExpectationMaximisation() for numbers; or leave the columns out."
         )
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import time
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +28,15 @@ class Estimated(NamedTuple):
     iterations: int
     converged: bool
 
+    def remark(self) -> str | None:
+        """What the user should know if the moments have not converged."""
+        if self.converged:
+            return None
+        return (
+            f"The moments of the incomplete columns were still changing after {self.iterations} "
+            "iterations of expectation-maximisation. Allow more iterations or time."
+        )
+
 
 def estimate_moments(
     schema: Schema,
@@ -33,6 +45,7 @@ def estimate_moments(
     *,
     max_iterations: int,
     tolerance: float,
+    until: float = math.inf,
 ) -> Estimated:
     """Maximise the likelihood of means and covariances by expectation-maximisation.
 
@@ -49,20 +62,22 @@ def estimate_moments(
         Which cells are missing.
     max_iterations, tolerance
         When to stop; the tolerance concerns standardised columns.
+    until
+        Stop at this time of ``time.monotonic()``, with the moments of the last whole iteration.
     """
     observed = ~absent
     filled, centre, scale = _standardised(schema, values, observed)
+    groups = _groups(absent)
     d = filled.shape[1]
-    patterns, which = np.unique(observed, axis=0, return_inverse=True)
-    order = np.argsort(which.ravel(), kind="stable")
-    filled, which = filled[order], which.ravel()[order]
     mean, covariance = np.zeros(d), np.eye(d)
     iterations, converged = 0, False
     while not converged and iterations < max_iterations:
+        expected = _expected(filled, groups, mean, covariance, until if iterations else math.inf)
+        if expected is None:
+            break
         iterations += 1
-        sums, products = _expected(filled, patterns, which, mean, covariance)
-        new_mean = sums / len(filled)
-        new_covariance = products / len(filled) - np.outer(new_mean, new_mean)
+        new_mean = expected[0] / len(filled)
+        new_covariance = expected[1] / len(filled) - np.outer(new_mean, new_mean)
         change = max(
             float(np.abs(new_mean - mean).max()), float(np.abs(new_covariance - covariance).max())
         )
@@ -72,6 +87,44 @@ def estimate_moments(
     gram = n * covariance * scale[:, None] * scale[None, :]
     moments = Moments(schema, n, centre + scale * mean, np.zeros(d), gram)
     return Estimated(moments, iterations, converged)
+
+
+class _Group(NamedTuple):
+    """Rows with the same number of missing values.
+
+    Attributes
+    ----------
+    rows
+        Positions of the rows.
+    pattern_of
+        The pattern of each of these rows.
+    hidden
+        Positions of the missing values of each pattern, of shape (patterns, missing).
+    """
+
+    rows: NDArray[np.intp]
+    pattern_of: NDArray[np.intp]
+    hidden: NDArray[np.intp]
+
+
+def _groups(absent: NDArray[np.bool_]) -> list[_Group]:
+    """Group the rows by patterns of at most so many numbers at once."""
+    patterns, which = np.unique(absent, axis=0, return_inverse=True)
+    which = which.ravel()
+    order = np.argsort(which, kind="stable")
+    starts = np.searchsorted(which[order], np.arange(len(patterns) + 1))
+    sizes = patterns.sum(axis=1)
+    groups = []
+    for missing in np.unique(sizes[sizes > 0]).tolist():
+        own = np.flatnonzero(sizes == missing)
+        step = max(1, _NUMBERS // (missing * patterns.shape[1]))
+        for start in range(0, len(own), step):
+            part = own[start : start + step]
+            rows = np.concatenate([order[starts[k] : starts[k + 1]] for k in part])
+            pattern_of = np.repeat(np.arange(len(part)), starts[part + 1] - starts[part])
+            hidden = np.nonzero(patterns[part])[1].reshape(len(part), missing)
+            groups.append(_Group(rows, pattern_of, hidden))
+    return groups
 
 
 def _standardised(
@@ -100,30 +153,31 @@ def _effective_rows(observed: NDArray[np.bool_]) -> int:
 
 
 def _expected(
-    filled: Floats, patterns: NDArray[np.bool_], which: NDArray[np.int64], mean: Floats, cov: Floats
-) -> tuple[Floats, Floats]:
-    """Expected sums and products, given the values that are there."""
+    filled: Floats, groups: Sequence[_Group], mean: Floats, covariance: Floats, until: float
+) -> tuple[Floats, Floats] | None:
+    """Expected sums and products given the values that are there; None if the time is over.
+
+    Given the others, the missing values of a row have the inverse of their block of the precision
+    matrix as covariance. Blocks of m missing values take O(m^3) instead of O(d^3).
+    """
     d = len(mean)
-    sums, products = np.zeros(d), np.zeros((d, d))
-    step = max(1, _NUMBERS // (d * d))
-    for start in range(0, len(patterns), step):
-        there = patterns[start : start + step].astype(np.float64)
-        rows = slice(*np.searchsorted(which, [start, start + step]))
-        number = which[rows] - start
-        # The inverse of the observed block, and zero elsewhere.
-        block = there[:, :, None] * cov * there[:, None, :]
-        at = np.arange(d)
-        block[:, at, at] += 1.0 - there + _RIDGE
-        inverse = np.linalg.inv(block)
-        inverse[:, at, at] -= (1.0 - there) / (1.0 + _RIDGE)
-        regression = inverse @ cov
-        own = there[number]
-        guess = mean + ((filled[rows] - mean) * own)[:, None, :] @ regression[number]
-        complete = np.where(own > 0.0, filled[rows], guess[:, 0, :])
-        sums += complete.sum(axis=0)
-        products += complete.T @ complete
-        weights = np.bincount(number, minlength=len(there)).astype(np.float64)
-        hidden = 1.0 - there
-        spread = (cov - cov @ regression) * hidden[:, :, None] * hidden[:, None, :]
-        products += np.tensordot(weights, spread, axes=1)
-    return sums, products
+    precision = np.linalg.inv(covariance + _RIDGE * np.eye(d))
+    complete = filled.copy()
+    spread = np.zeros(d * d)
+    for rows, pattern_of, hidden in groups:
+        if time.monotonic() >= until:
+            return None
+        own = np.linalg.inv(precision[hidden[:, :, None], hidden[:, None, :]])
+        weights = np.bincount(pattern_of, minlength=len(hidden)).astype(np.float64)
+        cells = d * hidden[:, :, None] + hidden[:, None, :]
+        spread += np.bincount(
+            cells.ravel(), (weights[:, None, None] * own).ravel(), minlength=d * d
+        )
+        at = (np.arange(len(rows))[:, None], hidden[pattern_of])
+        deviation = filled[rows] - mean
+        deviation[at] = 0.0
+        pull = (deviation @ precision)[at]
+        guess = mean[at[1]] - np.einsum("rij,rj->ri", own[pattern_of], pull)
+        complete[rows[:, None], at[1]] = guess
+    products = complete.T @ complete + spread.reshape(d, d)
+    return complete.sum(axis=0), products

@@ -121,10 +121,9 @@ void bind_scoring(nb::module_& m) {
     nb::class_<PenalisedScore, LocalScore>(m, "PenalisedScore")
         .def(
             "__init__",
-            [](PenalisedScore* self, const LocalScore& inner, const Array<double, 1>& prices) {
-                std::construct_at(self, inner, to_vector(prices));
-            },
-            "inner"_a, "prices"_a, nb::keep_alive<1, 2>());
+            [](PenalisedScore* self, const LocalScore& inner, const Array<double, 1>& prices,
+               double factor) { std::construct_at(self, inner, to_vector(prices), factor); },
+            "inner"_a, "prices"_a, "factor"_a = 1.0, nb::keep_alive<1, 2>());
 
     nb::class_<ChildScores, LocalScore>(m, "ChildScores")
         .def(

@@ -32,7 +32,7 @@ from isthmus.sources.tables.names import as_narwhals, check_names
 from isthmus.statistics import CodedRows, Counts, Expansion, Kind, Moments, Plan, Schema, Variable
 from isthmus.statistics.checks import refuse_empty, refuse_missing
 from isthmus.statistics.coded import as_codes
-from isthmus.statistics.expectation import estimate_moments
+from isthmus.statistics.expectation import Estimated, estimate_moments
 from isthmus.statistics.incomplete import IncompleteCounts
 
 
@@ -104,6 +104,7 @@ class Frame(Source):
         self.missing = missing
         self._wanted = schema
         self._moments: Moments | None = None
+        self._until = math.inf
         if schema is not None:
             lacking = [n for n in schema.names if n not in self._data]
             if lacking:
@@ -183,7 +184,8 @@ class Frame(Source):
         """Moments of these variables, in the order asked; of all if not given."""
         schema, columns, _, absent = self._prepared
         if absent is not None:
-            return self._estimated if names is None else self._estimated.select(names)
+            moments = self._estimated.moments
+            return moments if names is None else moments.select(names)
         if self._moments is None:
             if names is not None:
                 asked = schema.indices(names)
@@ -191,8 +193,16 @@ class Frame(Source):
             self._moments = Moments.from_columns(schema, columns)
         return self._moments if names is None else self._moments.select(names)
 
+    def limit_estimation(self, until: float) -> None:
+        """Estimate moments of incomplete rows until this time of ``time.monotonic()`` at most."""
+        self._until = until
+
+    def estimation_remark(self) -> str | None:
+        """What the user should know about estimated moments; None if all is well or none were."""
+        return self._estimated.remark() if "_estimated" in self.__dict__ else None
+
     @cached_property
-    def _estimated(self) -> Moments:
+    def _estimated(self) -> Estimated:
         """Moments estimated from incomplete rows."""
         schema, columns, _, absent = self._prepared
         if absent is None or not isinstance(self.missing, ExpectationMaximisation):
@@ -210,7 +220,8 @@ class Frame(Source):
             absent.T,
             max_iterations=self.missing.max_iterations,
             tolerance=self.missing.tolerance,
-        ).moments
+            until=self._until,
+        )
 
     @property
     def has_missing(self) -> bool:

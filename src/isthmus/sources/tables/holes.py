@@ -17,6 +17,7 @@ from isthmus.sources.tables.missing import (
     Missing,
     NodeAverage,
     OwnLevel,
+    StructuralEM,
 )
 from isthmus.statistics.checks import refuse_missing
 
@@ -34,7 +35,7 @@ def treat(
     Returns
     -------
     columns
-        The columns; those of `NodeAverage` and `ExpectationMaximisation` still have holes.
+        The columns. Unless rows are dropped or missing is a level, they still have holes.
     remarks
         What the user should know.
     """
@@ -50,6 +51,10 @@ def treat(
     if isinstance(missing, NodeAverage):
         _require(columns, holes, missing, discrete=True, all_columns=True)
         remark = f"{counted}; each family is scored on the rows that are complete for it."
+        return list(columns), (remark,)
+    if isinstance(missing, StructuralEM):
+        _require(columns, holes, missing, discrete=True, all_columns=True)
+        remark = f"{counted}; rows were completed by their distribution given the observed values."
         return list(columns), (remark,)
     if isinstance(missing, ExpectationMaximisation):
         _require(columns, holes, missing, discrete=False, all_columns=True)

@@ -1,0 +1,243 @@
+"""Structural expectation-maximisation: graphs of discrete variables with missing values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, final
+
+import numpy as np
+
+from isthmus.compose.arguments import AnySearch
+from isthmus.compose.prepare import Problem
+from isthmus.errors import DataError
+from isthmus.fitting.tables import probabilities
+from isthmus.graphs import DAG, BoundKnowledge
+from isthmus.models.completion import Completion
+from isthmus.objectives import LOCAL_SCORES, LocalScore
+from isthmus.results import StructuralEMDetails
+from isthmus.runs import Run
+from isthmus.scores.expected import ExpectedScore, penalties
+from isthmus.scores.node_average import NodeAverageScore
+from isthmus.searches.base import Accepts, Search, SearchResult
+from isthmus.sources import Frame, StructuralEM
+from isthmus.statistics import ExpectedCounts, IncompleteCounts
+from isthmus.statistics.coded import CodedRows, as_codes, histogram
+from isthmus.types import Floats, Work
+
+_FIRST_PSEUDO_COUNT = 1.0
+_PSEUDO_COUNT = 1e-3
+"""Per table: rows that are complete for a family need not have all cells that others have."""
+_PASSES = 5
+"""Most iterations for the parameters of a graph."""
+_GAIN = 0.5
+"""The parameters are good enough to learn the next graph when the log-likelihood rises by less."""
+_PATIENCE = 2
+"""Stop after this many graphs without a better score: the next differ by the noise of draws."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _Network:
+    """A graph with parameters, and the expectations that follow from them."""
+
+    dag: DAG
+    score: float
+    log_likelihood: float
+    expected: ExpectedCounts
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class StructuralEMSearch(Search[LocalScore]):
+    """Runs a search again and again, on expected counts given the graph before.
+
+    Attributes
+    ----------
+    options
+        The strategy as the user gave it.
+    statistics
+        The incomplete rows.
+    base
+        The criterion.
+    inner
+        The search for each graph.
+    """
+
+    options: StructuralEM
+    statistics: IncompleteCounts
+    base: Any
+    inner: AnySearch
+    _runs: list[_StructuralEMRun] = field(default_factory=list)
+    accepts: ClassVar[Accepts] = (LOCAL_SCORES,)
+
+    @classmethod
+    def of(cls, problem: Problem, search: AnySearch) -> StructuralEMSearch | None:
+        """Return the search if missing values are to be completed, otherwise None."""
+        source, statistics, score = problem.source, problem.statistics, problem.score
+        if not isinstance(source, Frame) or not isinstance(source.missing, StructuralEM):
+            return None
+        if not isinstance(statistics, IncompleteCounts) or not isinstance(score, NodeAverageScore):
+            return None  # no value is missing
+        return cls(source.missing, statistics, score.base, search)
+
+    def begin(
+        self, objective: LocalScore, knowledge: BoundKnowledge, rng: np.random.Generator
+    ) -> Run[SearchResult]:
+        """Start a run with the graph that is best for an objective of incomplete rows."""
+        self._runs.append(_StructuralEMRun(self, objective, knowledge, rng))
+        return self._runs[-1]
+
+    def completed(self, problem: Problem) -> Problem:
+        """Return the problem with the expected counts of the best graph."""
+        best = self._runs[-1].network
+        if best is None:
+            remark = "Stopped before rows were completed: the graph is that of NodeAverage()."
+            reading = replace(problem.reading, remarks=(*problem.reading.remarks, remark))
+            return replace(problem, reading=reading)
+        score = ExpectedScore(self.base)
+        objective = score.bind(best.expected)
+        return replace(problem, score=score, statistics=best.expected, objective=objective)
+
+
+@final
+class _StructuralEMRun(Run[SearchResult]):
+    def __init__(
+        self,
+        search: StructuralEMSearch,
+        objective: LocalScore,
+        knowledge: BoundKnowledge,
+        rng: np.random.Generator,
+    ) -> None:
+        self._search = search
+        self._knowledge = knowledge
+        self._rng = rng
+        self._nodes = objective.nodes
+        self._inner: Run[SearchResult] = search.inner.begin(objective, knowledge, rng)
+        self._text = "a graph to start with"
+        self._end = ""
+        self._converged = True
+        self._scores: list[float] = []
+        self.network: _Network | None = None
+        statistics = search.statistics
+        self._sizes = statistics.schema.cardinalities
+        missing = ~statistics.observed.all(axis=0)
+        rows, weights = np.unique(statistics.codes[:, missing], axis=1, return_counts=True)
+        self._incomplete, self._weights = rows, weights.astype(np.int64)
+        whole = CodedRows(as_codes(statistics.codes[:, ~missing], self._sizes))
+        self._whole = whole.distinct(self._sizes)
+        self._work = self._iterate(objective)
+
+    def step(self) -> bool:
+        """Search for a few milliseconds, or complete some hundred rows."""
+        return next(self._work, self) is self
+
+    def best(self) -> SearchResult:
+        """Return the graph with the highest score of the observed values."""
+        if self.network is None:
+            result = self._inner.best()
+            return replace(result, details=StructuralEMDetails((), None), gap=None)
+        details = StructuralEMDetails(tuple(self._scores), self.network.log_likelihood)
+        parents = self.network.dag.parent_indices()
+        return SearchResult(parents, self.network.score, details, converged=self._converged)
+
+    def describe(self) -> tuple[str, float, float | None]:
+        """Report what is being done and the best score so far."""
+        score = float("nan") if self.network is None else self.network.score
+        return self._text, score, None
+
+    def conclusion(self) -> str:
+        """Explain why the run stopped."""
+        return self._end
+
+    def _iterate(self, objective: LocalScore) -> Work[None]:
+        yield from self._learn()
+        dag = DAG.from_parents(self._nodes, self._inner.best().parents)
+        tables = self._tables(dag, None)
+        without = 0
+        for iteration in range(1, self._search.options.max_iterations + 1):
+            self._text = f"completing rows, iteration {iteration}"
+            try:
+                completion = Completion(dag, self._sizes.tolist(), self._incomplete, self._weights)
+            except DataError as too_large:
+                self._end, self._converged = str(too_large), False
+                return
+            network = yield from self._expect(dag, tables, completion)
+            self._scores.append(network.score)
+            if self.network is None or network.score > self.network.score:
+                self.network, without = network, 0
+            else:
+                without += 1
+            if without == _PATIENCE:
+                self._end = f"the last {_PATIENCE} graphs of {iteration} have a lower score."
+                return
+            self._text = f"learning a graph, iteration {iteration}"
+            objective = ExpectedScore(self._search.base).bind(network.expected)
+            self._inner = self._search.inner.begin(objective, self._knowledge, self._rng)
+            yield from self._learn()
+            learned = DAG.from_parents(self._nodes, self._inner.best().parents)
+            if learned.cpdag() == dag.cpdag():
+                self._end = f"completing the rows leads to the same graph, iteration {iteration}."
+                return
+            dag, tables = learned, self._tables(learned, network.expected)
+        self._end, self._converged = f"stopped after max_iterations={iteration} graphs.", False
+
+    def _learn(self) -> Work[None]:
+        while not self._inner.step():
+            yield
+
+    def _tables(self, dag: DAG, expected: ExpectedCounts | None) -> list[Floats]:
+        """First parameters of a graph."""
+        families = _families(dag)
+        if expected is None:
+            counts = map(self._search.statistics.table, families)
+            return [probabilities(table, _FIRST_PSEUDO_COUNT) for table in counts]
+        return [probabilities(expected.expected(f), _PSEUDO_COUNT) for f in families]
+
+    def _expect(self, dag: DAG, tables: Sequence[Floats], completion: Completion) -> Work[_Network]:
+        """Estimate the parameters of a graph, then complete the rows."""
+        log_likelihood = -np.inf
+        for _ in range(_PASSES):
+            before = log_likelihood
+            log_likelihood, counts, _ = yield from self._pass(dag, tables, completion, 0)
+            tables = [probabilities(table, _PSEUDO_COUNT) for table in counts]
+            if log_likelihood - before < _GAIN:
+                break
+        draws = self._search.options.draws
+        log_likelihood, counts, rows = yield from self._pass(dag, tables, completion, draws)
+        families = dict(zip(_families(dag), counts, strict=True))
+        expected = ExpectedCounts(self._search.statistics, rows, draws, families)
+        each, prices = penalties(self._search.base, expected.n, len(self._nodes))
+        penalty = sum(
+            each * (table.size - table.size // table.shape[-1]) + prices[table.ndim - 1]
+            for table in tables
+        )
+        return _Network(dag, log_likelihood - float(penalty), log_likelihood, expected)
+
+    def _pass(
+        self, dag: DAG, tables: Sequence[Floats], completion: Completion, draws: int
+    ) -> Work[tuple[float, list[Floats], CodedRows]]:
+        """Log-likelihood of the observed values, expected counts, and completed rows."""
+        log_likelihood = 0.0
+        counts = []
+        for family, table in zip(_families(dag), tables, strict=True):
+            positions = self._search.statistics.schema.indices(family)
+            sizes = self._sizes[list(positions)]
+            own = histogram(self._whole.take(positions), sizes).reshape(sizes).astype(np.float64)
+            log_likelihood += float(np.sum(own * np.log(table)))
+            counts.append(own)
+        codes, weights = [self._whole.codes], [self._whole.filled() * draws]
+        for number in range(len(completion)):
+            batch = completion.batch(number, tables, draws, int(self._rng.integers(2**63)))
+            log_likelihood += batch.log_likelihood
+            for total, part in zip(counts, batch.counts, strict=True):
+                total += part.reshape(total.shape)
+            codes.append(as_codes(batch.draws, self._sizes))
+            weights.append(np.ones(batch.draws.shape[1], dtype=np.int64))
+            yield
+        rows = CodedRows(np.concatenate(codes, axis=1), np.concatenate(weights))
+        return log_likelihood, counts, rows
+
+
+def _families(dag: DAG) -> list[tuple[str, ...]]:
+    return [(*dag.parents(node), node) for node in dag.nodes]
