@@ -63,7 +63,7 @@ pytest_collect_file = SybilCollection(
 settings.register_profile("house", deadline=None, print_blob=True)
 settings.load_profile("house")
 
-ENGINE_MARKERS = {"1": ("spark", "postgres"), "spu": ("spu",)}
+ENGINE_MARKERS = {"1": ("spark", "postgres", "browser"), "spu": ("spu",)}
 
 
 @pytest.hookimpl(wrapper=True)

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 import isthmus as ist
+from isthmus.errors import GraphError
 from isthmus.plots import svg_graph
 
 
@@ -18,12 +23,14 @@ class Reader(HTMLParser):
     """Collects tags, and checks that they are closed in order."""
 
     VOID = frozenset({"meta", "input", "br"})
+    NAMES = ("<script>alert(1)</script>", "</script><img src=x onerror=alert(1)>", 'a" onload="x')
 
     def __init__(self) -> None:
         super().__init__()
         self.open: list[str] = []
         self.tags: list[tuple[str, dict[str, str | None]]] = []
         self.words: list[str] = []
+        self.scripts: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append((tag, dict(attrs)))
@@ -37,7 +44,10 @@ class Reader(HTMLParser):
         assert self.open.pop() == tag
 
     def handle_data(self, data: str) -> None:
-        self.words.append(data)
+        if self.open[-1:] == ["script"]:
+            self.scripts.append(data)
+        elif self.open[-1:] != ["style"]:
+            self.words.append(data)
 
 
 def read(path: Path) -> Reader:
@@ -58,26 +68,45 @@ def numbers(names: list[str]) -> dict[str, NDArray[np.float64]]:
     return held
 
 
+def data_of(page: Reader) -> dict[str, Any]:
+    """Return the data that the scripts of a page read."""
+    data: dict[str, Any] = json.loads(page.scripts[0])
+    return data
+
+
 def test_names_from_the_data_cannot_become_markup(tmp_path: Path) -> None:
-    evil = ["<script>alert(1)</script>", 'a" onload="x', "b&amp;<b>", "変数"]
+    evil = [*Reader.NAMES, "b&amp;<b>", "変数", "{{ 7 * 7 }}", "]]>--><!--"]
     ist.learn(numbers(evil)).report(tmp_path / "r.html", title="<i>x</i>")
     page = read(tmp_path / "r.html")
-    assert [tag for tag, _ in page.tags if tag == "script"] == ["script"]
-    assert not any("onload" in attributes for _, attributes in page.tags)
-    text = "".join(page.words)
-    assert all(name in text for name in evil)
-    assert "<i>x</i>" in text
+    text = (tmp_path / "r.html").read_text(encoding="utf-8")
+    scripts = len([tag for tag, _ in page.tags if tag == "script"])
+    assert scripts == text.lower().count("</script>")
+    assert not [tag for tag, _ in page.tags if tag in ("img", "b", "i")]
+    assert not any(name.startswith("on") for _, attributes in page.tags for name in attributes)
+    words = "".join(page.words)
+    assert all(name in words for name in evil)
+    assert "<i>x</i>" in words
+    assert data_of(page)["nodes"] == list(evil)
 
 
 def test_loads_nothing_from_elsewhere(tmp_path: Path) -> None:
     ist.learn(numbers(["a", "b", "c"])).report(tmp_path / "r.html")
     page = read(tmp_path / "r.html")
-    assert not [a for _, attributes in page.tags for a in attributes if a in ("src", "href")]
-    links = re.findall(r"https?://[^\s\"'<]+", (tmp_path / "r.html").read_text(encoding="utf-8"))
-    assert set(links) <= {"http://www.w3.org/2000/svg"}
+    addresses = [v for _, a in page.tags for k, v in a.items() if k in ("src", "href", "action")]
+    assert all(address is not None and address.startswith("#") for address in addresses)
     policy = next(a["content"] for _, a in page.tags if a.get("http-equiv"))
     assert policy is not None
     assert policy.startswith("default-src 'none'")
+    assert "unsafe" not in policy.split("script-src")[1]
+
+
+def test_the_policy_allows_exactly_the_scripts_of_the_page(tmp_path: Path) -> None:
+    ist.learn(numbers(["a", "b", "c"])).report(tmp_path / "r.html")
+    text = (tmp_path / "r.html").read_text(encoding="utf-8")
+    scripts = re.findall(r"<script>(.*?)</script>", text, flags=re.DOTALL)
+    digests = [base64.b64encode(hashlib.sha256(s.encode()).digest()).decode() for s in scripts]
+    assert len(digests) >= 10
+    assert re.findall(r"sha256-([^&]+)&#39;", text) == digests
 
 
 def test_shows_edges_with_strengths_parameters_and_disclosure(tmp_path: Path) -> None:
@@ -85,17 +114,63 @@ def test_shows_edges_with_strengths_parameters_and_disclosure(tmp_path: Path) ->
     solution = ist.learn(ist.Federation.simulate(tables))
     solution.report(tmp_path / "r.html")
     page = read(tmp_path / "r.html")
-    drawn = [a for tag, a in page.tags if tag == "path" and "data-from" in a]
-    assert len(drawn) == len(solution.dag.edges)
-    assert all(a["data-strength"] for a in drawn)
+    edges = data_of(page)["edges"]
+    strengths = {
+        (solution.dag.nodes[e["from"]], solution.dag.nodes[e["to"]]): e["values"][0] for e in edges
+    }
+    assert strengths == pytest.approx(solution.strengths())
     text = "".join(page.words)
     assert "Strength is the decrease" in text
-    assert "and parameters" in text
     assert all(site in text for site in tables)
     assert "secure sum" in text
     coefficient = solution.fit().coefficients  # type: ignore[union-attr]
     child, parent = next((v, p) for v, own in coefficient.items() for p in own)
     assert f"{abs(coefficient[child][parent]):.4g}" in text
+
+
+def test_says_how_to_run_again(tmp_path: Path) -> None:
+    solution = ist.learn(numbers(["a", "b"]), seed=11, kinds={"a": "continuous"})
+    solution.save(tmp_path / "s.zip")
+    ist.Solution.load(tmp_path / "s.zip").report(tmp_path / "r.html", command="isthmus learn x.csv")
+    words = "".join(read(tmp_path / "r.html").words)
+    assert "isthmus learn x.csv" in words
+    code = solution.provenance.code
+    assert code in words
+    assert "seed=11" in code
+    again: dict[str, Any] = {"data": numbers(["a", "b"])}
+    exec(code, again)
+    assert again["result"].dag == solution.dag
+    assert solution.provenance.versions["isthmus"] == ist.__version__
+
+
+def test_the_same_page_without_the_drawing_libraries(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("fast_sugiyama")
+    monkeypatch.setattr("isthmus.report.rendering._libraries", list)
+    solution = ist.learn(numbers(["a", "b", "c"]))
+    solution.report(tmp_path / "r.html")
+    page = read(tmp_path / "r.html")
+    drawn = [a for tag, a in page.tags if tag == "path" and "data-from" in a]
+    assert len(drawn) == len(solution.dag.edges)
+    assert not [a for _, a in page.tags if a.get("data-mode")]
+
+
+def test_marks_what_differs_from_a_reference(tmp_path: Path) -> None:
+    solution = ist.learn(numbers(["a", "b", "c", "d"]))  # a chain without learned directions
+    names = solution.dag.nodes
+    reference = ist.DAG(names[::-1], [("a", "b"), ("a", "d")])
+    solution.report(tmp_path / "r.html", reference=reference)
+    data = data_of(read(tmp_path / "r.html"))
+    states = {
+        frozenset((data["nodes"][e["from"]], data["nodes"][e["to"]])): e["state"]
+        for e in data["edges"]
+    }
+    assert states[frozenset("ab")] == "same"  # undirected in both classes
+    assert states[frozenset("bc")] == "added"
+    assert states[frozenset("ad")] == "missing"
+    with pytest.raises(GraphError, match="nodes"):
+        solution.report(tmp_path / "r.html", reference=ist.DAG(["a", "b"]))
 
 
 def test_tables_of_probabilities(tmp_path: Path) -> None:
@@ -104,10 +179,16 @@ def test_tables_of_probabilities(tmp_path: Path) -> None:
     b = np.where(rng.random(3_000) < 0.8, a, rng.integers(0, 3, 3_000))
     solution = ist.learn({"a": a, "b": b})
     solution.report(tmp_path / "r.html")
-    cells = {w for w in read(tmp_path / "r.html").words if re.fullmatch(r"[01]\.\d{4}", w)}
+    text = (tmp_path / "r.html").read_text(encoding="utf-8")
+    section = text.split('id="parameters"')[1].split("</section>")[0]
+    cells = set(re.findall(r">([01]\.\d{4})<", section))
     network = solution.fit()
     wanted = {f"{p:.4f}" for t in network.tables.values() for p in t.ravel()}  # type: ignore[union-attr]
     assert cells == wanted
+    words = read(tmp_path / "r.html").words
+    rows = [f"{c.sum():,}" for t in network.counts.values() for c in t.reshape(-1, 3)]  # type: ignore[union-attr]
+    assert set(rows) <= set(words)
+    assert data_of(read(tmp_path / "r.html"))["exports"].keys() == {"bif", "json"}
 
 
 def test_a_graph_without_edges_or_evidence(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from isthmus.compose.structural_em import StructuralEMSearch
 from isthmus.errors import ArgumentError
 from isthmus.graphs import DAG, BoundKnowledge, Knowledge
 from isthmus.objectives import PARENT_SETS, Objective, ScoreTable
-from isthmus.results import Disclosure, Solution, Status
+from isthmus.results import Disclosure, Provenance, Solution, Status
 from isthmus.runs import Progress, drive
 from isthmus.searches import AStar, SearchResult
 from isthmus.sources import Missing, TimeUnit
@@ -135,6 +135,15 @@ def learn(
         reading=problem.reading,
         details=result.details,
         evidence=LearnedFrom.of(problem, again),
+        provenance=Provenance.of_call(
+            "learn",
+            seed,
+            score=problem.score,
+            search=search,
+            knowledge=knowledge,
+            kinds=kinds,
+            missing=missing,
+        ),
     )
 
 
@@ -184,6 +193,7 @@ def solve(
         sense=table.sense,
         knowledge=knowledge,
         details=result.details,
+        provenance=Provenance.of_call("solve", seed, search=search, knowledge=knowledge),
     )
 
 

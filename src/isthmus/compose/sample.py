@@ -24,7 +24,7 @@ from isthmus.errors import NoDrawsError
 from isthmus.fitting import LinearEffects
 from isthmus.graphs import Knowledge
 from isthmus.objectives import LOCAL_SCORES
-from isthmus.results import Ending, Ensemble, Posterior
+from isthmus.results import Ending, Ensemble, Posterior, Provenance
 from isthmus.runs import Progress, drive
 from isthmus.samplers import Draws
 from isthmus.scores import BGe
@@ -148,6 +148,17 @@ def sample(
         details=result.details,
         effect_model=_effect_model(problem),
         notes=problem.reading.notes,
+        provenance=Provenance.of_call(
+            "sample",
+            seed,
+            score=problem.score,
+            sampler=sampler,
+            draws=draws,
+            chains=chains,
+            knowledge=knowledge,
+            kinds=kinds,
+            missing=missing,
+        ),
     )
     return with_notes(posterior)
 

@@ -1,16 +1,18 @@
 """Reports of results as single HTML files that work offline."""
 
 from isthmus.report.build import Reportable, build_page
-from isthmus.report.page import EdgeRow, Page, render
-from isthmus.report.posterior_page import PosteriorPage, ProbabilityRow, render_posterior
+from isthmus.report.comparison import Comparison, compare
+from isthmus.report.page import EdgeRow, Measure, Page, RunAgain
+from isthmus.report.rendering import render
 
 __all__ = [
+    "Comparison",
     "EdgeRow",
+    "Measure",
     "Page",
-    "PosteriorPage",
-    "ProbabilityRow",
     "Reportable",
+    "RunAgain",
     "build_page",
+    "compare",
     "render",
-    "render_posterior",
 ]

@@ -8,18 +8,25 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from isthmus.errors import IsthmusError, ModelWarning
 from isthmus.graphs import CPDAG, DAG, PDAG
 from isthmus.models import GPNetwork, Network
-from isthmus.report.page import EdgeRow, Page
+from isthmus.report.comparison import compare
+from isthmus.report.diagnostics import Status, search_diagnostics
+from isthmus.report.page import EdgeRow, Measure, Page, RunAgain
 
 Graph: TypeAlias = DAG | CPDAG | PDAG
 Strengths: TypeAlias = Mapping[tuple[str, str], float]
 
 Draw: TypeAlias = Callable[[Graph, Strengths], str]
 """A function that draws a graph as an ``svg`` element, with line widths by strength."""
+
+Export: TypeAlias = Callable[[Graph | Network], Mapping[str, str]]
+"""A function that writes a graph or a network as texts, by file name extension."""
+
+STRENGTH = Measure("strength", "Strength is the decrease of the score without the edge.")
 
 _CURVES = 200
 """With more edges, curves are not fitted: it would take long, and nobody could look at them."""
@@ -85,6 +92,18 @@ class Reportable(Protocol):
         """Whether all members of the equivalence class have the same score."""
 
     @property
+    def score(self) -> float:
+        """Value of the objective."""
+
+    @property
+    def status(self) -> Status:
+        """How the search ended."""
+
+    @property
+    def details(self) -> Any:
+        """A record of what else the search reports."""
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """Warnings for the reader; the last lines of ``str(result)``."""
 
@@ -106,26 +125,61 @@ class Reportable(Protocol):
         """Return the network with smooth curves, or raise if the statistics do not give them."""
 
 
-def build_page(result: Reportable, draw: Draw, title: str) -> Page:
-    """Return the content of the report of a result."""
+def build_page(
+    result: Reportable,
+    *,
+    title: str,
+    draw: Draw,
+    export: Export,
+    reference: Graph | None = None,
+    run_again: RunAgain = RunAgain(),
+) -> Page:
+    """Return the content of the report of a result.
+
+    Parameters
+    ----------
+    result
+        The result.
+    title
+        Title of the page.
+    draw
+        Draws the graph where the libraries for an interactive drawing are missing.
+    export
+        Writes the network, or the graph if there are no parameters, as texts to download.
+    reference
+        A graph to compare with.
+    run_again
+        How to compute the result again.
+    """
     strengths = _strengths(result)
     network, caveats = _network(result)
     graph: Graph = result.cpdag if result.equivalent else result.dag
     undirected = {frozenset(e) for e in result.cpdag.undirected} if result.equivalent else set()
     summary = str(result).splitlines()
+    written = graph if isinstance(network, str | GPNetwork) else network
     return Page(
         title=title,
-        picture=draw(graph, strengths),
         nodes=graph.nodes,
         summary=tuple(summary[: len(summary) - len(result.notes)]),
         notes=(*result.notes, *caveats),
+        measures=(STRENGTH,) if strengths else (),
         edges=tuple(
-            EdgeRow(a, b, frozenset((a, b)) not in undirected, strengths.get((a, b)))
+            EdgeRow(
+                a,
+                b,
+                frozenset((a, b)) not in undirected,
+                (strengths.get((a, b)),) if strengths else (),
+            )
             for a, b in result.dag.edges
         ),
         network=network,
         columns=tuple((c.name, str(c.read_as), c.reason) for c in result.reading),
         releases=tuple((r.site, r.what, r.form, r.size) for r in result.disclosure.entries),
+        diagnostics=search_diagnostics(result.score, result.status, result.details),
+        comparison=None if reference is None else compare(graph, reference),
+        run_again=run_again,
+        exports=export(written),
+        draw=lambda: draw(graph, strengths),
     )
 
 

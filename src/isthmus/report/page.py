@@ -1,23 +1,33 @@
-"""HTML pages with a drawing, the edges, the parameters and the data that were released."""
+"""Content of a report: one record per page, whatever kind of result it shows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from html import escape
-from importlib.metadata import version
-from importlib.resources import files
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from isthmus.models import GPNetwork, Network
-from isthmus.report.html_table import table
-from isthmus.report.parameters import parameters
+from isthmus.report.comparison import Comparison
 
-_HINT = "Click a variable to see its neighbours{}. Scroll to zoom, drag to move the drawing."
+
+@dataclass(frozen=True)
+class Measure:
+    """A number that edges have, such as a strength or a probability.
+
+    Attributes
+    ----------
+    name
+        Heading of the column.
+    meaning
+        A sentence that explains it.
+    """
+
+    name: str
+    meaning: str
 
 
 @dataclass(frozen=True)
 class EdgeRow:
-    """A row of the table of edges.
+    """An edge of the report.
 
     Attributes
     ----------
@@ -25,14 +35,42 @@ class EdgeRow:
         Names of the two nodes.
     directed
         Whether the data determine the direction.
-    strength
-        Decrease of the score without the edge; None if unknown.
+    values
+        One number per measure of the page; None if unknown.
+    in_graph
+        Whether the edge is part of the graph, and not only listed with its probability.
     """
 
     parent: str
     child: str
     directed: bool
-    strength: float | None = None
+    values: tuple[float | None, ...] = ()
+    in_graph: bool = True
+
+
+@dataclass(frozen=True)
+class RunAgain:
+    """What it takes to compute the result again.
+
+    Attributes
+    ----------
+    code
+        Python code.
+    command
+        Command line; None if it was not used.
+    seed
+        Random seed; None if there is none.
+    seconds
+        Seconds that the computation took.
+    versions
+        Versions of the libraries.
+    """
+
+    code: str | None = None
+    command: str | None = None
+    seed: int | None = None
+    seconds: float | None = None
+    versions: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,128 +81,49 @@ class Page:
     ----------
     title
         Title of the page.
-    picture
-        The graph as an ``svg`` element.
     nodes
-        Names of the variables, in the order of the drawing.
+        Names of the variables.
     summary
         Sentences about the result and how it was computed.
     notes
         Warnings for the reader.
+    measures
+        The numbers that edges have. Line widths and the slider show the first.
     edges
         All edges.
     network
         The fitted network, or the reason why there is none.
-    columns
-        How each column was read: name, kind and reason.
     releases
         Released data: site, description, form and number of values.
+    columns
+        How each column was read: name, kind and reason.
+    diagnostics
+        Names and values of what the search or the sampler reports about itself.
+    threshold
+        Value of the first measure below which edges are hidden at first; None to show all.
+    comparison
+        Comparison with a reference graph.
+    run_again
+        How to compute the result again.
+    exports
+        Texts to download by file name extension, such as ``bif``.
+    draw
+        Function that returns the graph as an ``svg`` element, for pages without the libraries that
+        draw an interactive one.
     """
 
     title: str
-    picture: str
     nodes: tuple[str, ...]
     summary: tuple[str, ...]
     notes: tuple[str, ...]
     edges: tuple[EdgeRow, ...]
     network: Network | GPNetwork | str
-    releases: tuple[tuple[str, str, str, int], ...]
-    columns: tuple[tuple[str, str, str], ...] = ()
-
-
-def render(page: Page) -> str:
-    """Return the page as HTML. All names are escaped, and nothing is loaded from other servers."""
-    strengths = [e.strength for e in page.edges if e.strength is not None]
-    hint = _HINT.format("" if isinstance(page.network, str) else " and parameters")
-    body = [
-        f"<h1>{escape(page.title)}</h1>",
-        *(f'<p class="note">{escape(note)}</p>' for note in page.notes),
-        _controls(strengths),
-        f'<figure id="picture">{page.picture}</figure>',
-        f'<p class="hint">{hint}</p>',
-        "<h2>Summary</h2>",
-        *(f"<p>{escape(line)}</p>" for line in page.summary),
-        "<h2>Edges</h2>",
-        _edges(page.edges),
-        "<h2>Parameters</h2>",
-        *_parameters(page),
-        *_columns(page.columns),
-        "<h2>Data released</h2>",
-        releases_table(page.releases),
-    ]
-    return document(page.title, body)
-
-
-def document(title: str, body: Iterable[str]) -> str:
-    """Return a whole HTML page with the style and the script of a report."""
-    here = files("isthmus.report")
-    style = (here / "page.css").read_text(encoding="utf-8")
-    script = (here / "page.js").read_text(encoding="utf-8")
-    footer = f"<footer>Isthmus {escape(version('isthmus'))}</footer>"
-    policy = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
-    return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(title)}</title><style>{style}</style></head>\n<body>\n"
-        + "\n".join((*body, footer))
-        + f"\n<script>{script}</script></body></html>\n"
-    )
-
-
-def _controls(strengths: Sequence[float]) -> str:
-    if len(strengths) < 2:
-        return ""
-    return (
-        '<label class="controls">Hide weak edges: <input id="least" type="range" min="0" '
-        f'max="{len(strengths) - 1}" value="0" data-steps="'
-        + " ".join(f"{s:.6g}" for s in sorted(strengths))
-        + '"> <output id="shown"></output></label>'
-    )
-
-
-def _edges(edges: Sequence[EdgeRow]) -> str:
-    if not edges:
-        return "<p>None: the variables appear to be independent.</p>"
-    ordered = sorted(edges, key=lambda e: (-(e.strength or 0.0), e.parent, e.child))
-    rows = [
-        (
-            escape(e.parent),
-            "→" if e.directed else "—",
-            escape(e.child),
-            "learned" if e.directed else "not determined",
-            "" if e.strength is None else f"{e.strength:.4g}",
-        )
-        for e in ordered
-    ]
-    heads = ("from", "", "to", "direction", "strength")
-    if all(e.strength is None for e in edges):
-        return table(heads[:-1], (row[:-1] for row in rows))
-    return table(heads, rows) + (
-        '<p class="hint">Strength is the decrease of the score without the edge.</p>'
-    )
-
-
-def _parameters(page: Page) -> Iterable[str]:
-    if isinstance(page.network, str):
-        return [f"<p>{escape(page.network)}</p>"]
-    return [
-        f'<details data-panel="{i}"><summary>{escape(name)}</summary>'
-        f"{parameters(page.network, name)}</details>"
-        for i, name in enumerate(page.nodes)
-    ]
-
-
-def _columns(columns: Sequence[tuple[str, str, str]]) -> Iterable[str]:
-    if not columns:
-        return []
-    rows = ((escape(name), escape(kind), escape(reason)) for name, kind, reason in columns)
-    return ["<h2>Columns</h2>", table(("column", "read as", "reason"), rows)]
-
-
-def releases_table(releases: Sequence[tuple[str, str, str, int]]) -> str:
-    """Return the table of the data that were released."""
-    if not releases:
-        return "<p>None: no data left their site.</p>"
-    rows = ((escape(s), escape(w), escape(f), f"{n:,}") for s, w, f, n in releases)
-    return table(("site", "data", "form", "values"), rows)
+    releases: Sequence[tuple[str, str, str, int]]
+    measures: tuple[Measure, ...] = ()
+    columns: Sequence[tuple[str, str, str]] = ()
+    diagnostics: Sequence[tuple[str, str]] = ()
+    threshold: float | None = None
+    comparison: Comparison | None = None
+    run_again: RunAgain = RunAgain()
+    exports: Mapping[str, str] = field(default_factory=dict)
+    draw: Callable[[], str] | None = None

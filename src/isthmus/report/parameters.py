@@ -1,10 +1,10 @@
-"""Parameters of a variable as HTML."""
+"""Parameters of a variable as plain records, which the template turns into HTML."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from html import escape
+from dataclasses import dataclass
 from math import sqrt
 from typing import TypeAlias
 
@@ -20,9 +20,8 @@ from isthmus.models import (
     Network,
     ProbabilityTable,
 )
-from isthmus.report.curves import gp_parameters
-from isthmus.report.html_table import table
-from isthmus.types import Floats
+from isthmus.report.curves import CurveDrawing, draw_curve
+from isthmus.types import Floats, Integers
 
 Levels: TypeAlias = Mapping[str, Sequence[Level]]
 
@@ -30,80 +29,112 @@ _CELLS = 400
 """Tables with more cells are not shown."""
 
 
-def parameters(network: Network | GPNetwork, name: str) -> str:
-    """Return the probabilities, the regression equations or the curves of a variable as HTML."""
+@dataclass(frozen=True)
+class Sentence:
+    """A line of text, such as a regression equation."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of texts; the first ``given`` columns are headings of the rows."""
+
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    given: int = 0
+
+
+Block: TypeAlias = Sentence | Table | CurveDrawing
+
+
+def parameters(network: Network | GPNetwork, name: str) -> list[Block]:
+    """Return the probabilities, the regression equations or the curves of a variable."""
     if isinstance(network, GPNetwork):
-        return gp_parameters(network, name)
+        return _curves(network, name)
     if isinstance(network, GaussianNetwork):
         own = network.coefficients[name]
-        return _equation(name, network.intercepts[name], own, network.variances[name])
+        return [_equation(name, network.intercepts[name], own, network.variances[name])]
     if isinstance(network, DiscreteNetwork):
-        return _probabilities(network.tables[name], network.dag.parents(name), network.levels, name)
+        counts = None if network.counts is None else network.counts[name]
+        table = ProbabilityTable(
+            tuple(network.levels[name]), network.dag.parents(name), network.tables[name], counts
+        )
+        return [_probabilities(table, network.levels)]
     conditional = network.conditionals[name]
     if isinstance(conditional, ProbabilityTable):
-        given = conditional.parents
-        return _probabilities(conditional.probabilities, given, network.levels, name)
+        return [_probabilities(conditional, network.levels)]
     if isinstance(conditional, ConditionalGaussian):
         return _equations(conditional, network.levels, name)
     assert isinstance(conditional, MultinomialLogit)
     return _log_odds(conditional, network.levels)
 
 
+def _curves(network: GPNetwork, name: str) -> list[Block]:
+    parents = network.dag.parents(name)
+    terms = "".join(f" + effect of {parent}" for parent in parents)
+    equation = Sentence(
+        f"{name} = {network.means[name]:.4g}{terms}, standard deviation of the noise "
+        f"{network.noises[name]:.4g}"
+    )
+    return [equation, *(draw_curve(network.curve(p, name), p, name) for p in parents)]
+
+
 def _equation(
     name: str, intercept: float, coefficients: Mapping[str, float], variance: float
-) -> str:
+) -> Sentence:
     terms = [f"{intercept:.4g}"]
     terms += [
-        f"{'−' if weight < 0 else '+'} {abs(weight):.4g} · {escape(parent)}"
+        f"{'−' if weight < 0 else '+'} {abs(weight):.4g} · {parent}"
         for parent, weight in coefficients.items()
     ]
-    deviation = sqrt(variance)
-    return f"<p>{escape(name)} = {' '.join(terms)}, standard deviation {deviation:.4g}</p>"
+    return Sentence(f"{name} = {' '.join(terms)}, standard deviation {sqrt(variance):.4g}")
 
 
-def _equations(own: ConditionalGaussian, levels: Levels, name: str) -> str:
-    """Return one equation for each configuration of the discrete parents."""
+def _equations(own: ConditionalGaussian, levels: Levels, name: str) -> list[Block]:
+    """Return one equation, or a table with a row per configuration of the discrete parents."""
     if own.intercepts.size * (2 + len(own.continuous)) > _CELLS:
-        return f"<p>{own.parameters:,} parameters: too many to show.</p>"
-    lines = []
+        return [Sentence(f"{own.parameters:,} parameters: too many to show.")]
+    if not own.discrete:
+        slopes = dict(zip(own.continuous, own.coefficients.tolist(), strict=True))
+        return [_equation(name, float(own.intercepts), slopes, float(own.variances))]
+    rows = []
     for codes in np.ndindex(own.intercepts.shape):
-        slopes = dict(zip(own.continuous, own.coefficients[codes].tolist(), strict=True))
-        intercept, variance = float(own.intercepts[codes]), float(own.variances[codes])
-        case = ", ".join(
-            f"{escape(p)} = {escape(str(levels[p][i]))}"
-            for p, i in zip(own.discrete, codes, strict=True)
-        )
-        lines.append(
-            (f"<p>{case}:</p>" if case else "") + _equation(name, intercept, slopes, variance)
-        )
-    return "".join(lines)
+        row = [str(levels[p][i]) for p, i in zip(own.discrete, codes, strict=True)]
+        row += [f"{v:.4g}" for v in (own.intercepts[codes], *own.coefficients[codes])]
+        row.append(f"{sqrt(own.variances[codes]):.4g}")
+        rows.append(row if own.counts is None else [*row, f"{own.counts[codes]:,}"])
+    head = [*own.discrete, "intercept", *(f"· {p}" for p in own.continuous), "standard deviation"]
+    head += [] if own.counts is None else ["rows"]
+    return [Sentence(f"{name}: one regression per row"), Table(head, rows, len(own.discrete))]
 
 
-def _log_odds(own: MultinomialLogit, levels: Levels) -> str:
+def _log_odds(own: MultinomialLogit, levels: Levels) -> list[Block]:
     """Return the coefficients of a logistic regression, one column per level but the first."""
-    head = ["log-odds", *(escape(str(level)) for level in own.levels[1:])]
-    rows = [["intercept", *own.intercepts[1:].tolist()]]
+    head = ["log-odds", *(str(level) for level in own.levels[1:])]
+    rows: list[list[object]] = [["intercept", *own.intercepts[1:].tolist()]]
     for parent, effect in zip(own.discrete, own.effects, strict=True):
         pairs = zip(levels[parent][1:], effect[1:], strict=True)
         rows += [[f"{parent} = {level}", *row[1:].tolist()] for level, row in pairs]
     rows += [[p, *row[1:].tolist()] for p, row in zip(own.continuous, own.slopes, strict=True)]
-    cells = ([escape(str(name)), *(f"{v:.4g}" for v in values)] for name, *values in rows)
-    return f"<p>against {escape(str(own.levels[0]))}:</p>{table(head, cells)}"
+    cells = [[str(name), *(f"{v:.4g}" for v in values)] for name, *values in rows]
+    return [Sentence(f"against {own.levels[0]}:"), Table(head, cells, 1)]
 
 
-def _probabilities(probabilities: Floats, parents: Sequence[str], known: Levels, name: str) -> str:
+def _probabilities(own: ProbabilityTable, levels: Levels) -> Block:
+    probabilities: Floats = own.probabilities
+    counts: Integers | None = own.counts
     if probabilities.size > _CELLS:
-        return (
-            f"<p>{probabilities.size:,} probabilities given {escape(', '.join(parents))}: too many "
-            "to show. Write the network to a BIF or JSON file to get them.</p>"
+        given = ", ".join(own.given)
+        return Sentence(
+            f"{probabilities.size:,} probabilities given {given}: too many to show. Write the "
+            "network to a BIF or JSON file to get them."
         )
-    levels = [[escape(str(v)) for v in known[p]] for p in parents]
-    head = [*(escape(p) for p in parents), *(escape(str(v)) for v in known[name])]
-    rows = (
-        [
-            *(names[i] for names, i in zip(levels, codes, strict=True)),
-            *(f"{p:.4f}" for p in probabilities[codes]),
-        ]
-        for codes in itertools.product(*(range(len(names)) for names in levels))
-    )
-    return table(head, rows)
+    values = [[str(v) for v in levels[p]] for p in own.given]
+    rows = []
+    for codes in itertools.product(*(range(len(names)) for names in values)):
+        row = [names[i] for names, i in zip(values, codes, strict=True)]
+        row += [f"{p:.4f}" for p in probabilities[codes]]
+        rows.append(row if counts is None else [*row, f"{counts[codes].sum():,}"])
+    head = [*own.given, *(str(v) for v in own.levels)] + ([] if counts is None else ["rows"])
+    return Table(head, rows, len(own.given))

@@ -20,6 +20,7 @@ from isthmus.results.effects import EffectEstimate
 from isthmus.results.ensemble import Ensemble
 from isthmus.results.features import Feature, edge, in_markov_blanket, path
 from isthmus.results.posterior import EffectModel, Posterior
+from isthmus.results.provenance import Provenance
 from isthmus.results.reading import ColumnReading, ReadAs, Reading
 from isthmus.results.solution import Evidence, Refit, Solution
 from isthmus.results.status import Ending, Status
@@ -44,6 +45,7 @@ __all__ = [
     "ModelDetails",
     "OrderDetails",
     "Posterior",
+    "Provenance",
     "RBNetsDetails",
     "ReadAs",
     "Reading",

@@ -31,13 +31,11 @@ from isthmus.results.draws import (
 )
 from isthmus.results.ensemble import AnyFeature, Ensemble, dag_above
 from isthmus.results.features import edge, path, positions
+from isthmus.results.provenance import Provenance
 from isthmus.results.status import Status
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-_SHOWN = 0.05
-"""Edges with a lower probability are not listed in a report."""
 
 
 class EffectModel(Protocol):
@@ -89,6 +87,8 @@ class Posterior:
     effect_model
         Coefficients of linear networks, for `effects`; None if the columns are not continuous, or
         if the posterior was loaded from a file.
+    provenance
+        The call, the random seed and the versions that the posterior was computed with.
     """
 
     ensemble: Ensemble
@@ -105,6 +105,7 @@ class Posterior:
     notes: tuple[str, ...] = ()
     details: Any = field(default_factory=SamplerDetails, repr=False)
     effect_model: EffectModel | None = field(default=None, repr=False)
+    provenance: Provenance = field(default=Provenance(), repr=False)
 
     def __post_init__(self) -> None:
         graphs, d = len(self.ensemble), len(self.nodes)
@@ -332,8 +333,10 @@ class Posterior:
         *,
         title: str = "Posterior over networks",
         threshold: float = 0.5,
+        reference: DAG | None = None,
+        command: str | None = None,
     ) -> None:
-        """Write one HTML page: picture, probabilities, and the data that were released.
+        """Write one HTML page: the network to explore, probabilities, and the data released.
 
         Parameters
         ----------
@@ -342,28 +345,17 @@ class Posterior:
         title
             Title of the page.
         threshold
-            Edges with a probability above this are drawn.
+            Edges with a probability above this are drawn at first.
+        reference
+            A graph to compare the drawn edges with.
+        command
+            The command line that computed the posterior, to be shown in the page.
         """
-        from isthmus.plots.svg import svg_graph
-        from isthmus.report import PosteriorPage, ProbabilityRow, render_posterior
+        from isthmus.report import render
+        from isthmus.results.posterior_report import posterior_page
 
-        edges, paths, names = self._edges, self.path_probabilities(), self.nodes
-        graph = self.median_graph(threshold)
-        strengths = {(a, b): edges[graph.index(a), graph.index(b)] for a, b in graph.edges}
-        summary = str(self).splitlines()
-        page = PosteriorPage(
-            title=title,
-            picture=svg_graph(graph, strengths=strengths or None),
-            threshold=threshold,
-            summary=tuple(summary[: len(summary) - len(self.notes)]),
-            notes=self.notes,
-            rows=tuple(
-                ProbabilityRow(names[a], names[b], edges[a, b], edges[b, a], paths[a, b])
-                for a, b in np.argwhere(edges >= _SHOWN).tolist()
-            ),
-            releases=tuple((r.site, r.what, r.form, r.size) for r in self.disclosure.entries),
-        )
-        Path(path).write_text(render_posterior(page), encoding="utf-8")
+        page = posterior_page(self, title, threshold, reference, command)
+        Path(path).write_text(render(page), encoding="utf-8")
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the posterior to a file in NumPy's ``.npz`` format.

@@ -17,6 +17,7 @@ from isthmus.models import DiscreteNetwork, GPNetwork, Network
 from isthmus.results.details import SearchDetails
 from isthmus.results.disclosure import Disclosure
 from isthmus.results.effects import EffectEstimate, distinct_values
+from isthmus.results.provenance import Provenance
 from isthmus.results.reading import Reading
 from isthmus.results.status import Sense, Status
 
@@ -86,6 +87,8 @@ class Solution:
     details
         What else the search reports: a record such as `~isthmus.results.WeightDetails` or
         `~isthmus.results.ExactDetails`, depending on the search.
+    provenance
+        The call, the random seed and the versions that the solution was computed with.
     """
 
     dag: DAG
@@ -100,6 +103,7 @@ class Solution:
     reading: Reading = field(default_factory=Reading, repr=False)
     details: Any = field(default_factory=SearchDetails, repr=False)
     evidence: Evidence | None = field(default=None, repr=False, compare=False)
+    provenance: Provenance = field(default=Provenance(), repr=False, compare=False)
 
     @cached_property
     def cpdag(self) -> CPDAG | PDAG:
@@ -229,15 +233,39 @@ class Solution:
 
         return plot_graph(self.cpdag if self.equivalent else self.dag, ax=ax, **options)
 
-    def report(self, path: str | PathLike[str], *, title: str = "Learned network") -> None:
-        """Write one HTML page: picture, edges, parameters, and the data that were released.
+    def report(
+        self,
+        path: str | PathLike[str],
+        *,
+        title: str = "Learned network",
+        reference: DAG | CPDAG | PDAG | None = None,
+        command: str | None = None,
+    ) -> None:
+        """Write one HTML page: the network to explore, edges, parameters, and the data released.
 
-        The page is self-contained: it opens offline and loads nothing.
+        Parameters
+        ----------
+        path
+            File to write. The page is self-contained: it opens offline and loads nothing.
+        title
+            Title of the page.
+        reference
+            A graph to compare with: edges that are added, missing or reversed are marked.
+        command
+            The command line that computed the solution, to be shown in the page.
         """
         from isthmus.plots.svg import svg_graph
         from isthmus.report import build_page, render
+        from isthmus.results.report_files import run_again, write_exports
 
-        page = build_page(self, lambda graph, s: svg_graph(graph, strengths=s or None), title)
+        page = build_page(
+            self,
+            title=title,
+            draw=lambda graph, strengths: svg_graph(graph, strengths=strengths or None),
+            export=write_exports,
+            reference=reference,
+            run_again=run_again(self.provenance, self.status, command),
+        )
         Path(path).write_text(render(page), encoding="utf-8")
 
     def _evidence(self) -> Evidence:

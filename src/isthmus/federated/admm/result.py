@@ -89,21 +89,43 @@ class ADMMResult:
 
         return plot_graph(self.dag, **options)
 
-    def report(self, path: str | PathLike[str], *, title: str = "Network learned by ADMM") -> None:
-        """Write an HTML page with the graph, its edges and weights, and the data released."""
-        from isthmus.plots.svg import svg_graph
-        from isthmus.report import EdgeRow, Page, render
+    def report(
+        self,
+        path: str | PathLike[str],
+        *,
+        title: str = "Network learned by ADMM",
+        reference: DAG | None = None,
+    ) -> None:
+        """Write an HTML page with the graph, its edges and weights, and the data released.
 
-        weights = "; ".join(f"{a} → {b}: {w:.4g}" for (a, b), w in self.edge_weights.items())
+        Parameters
+        ----------
+        path
+            File to write. The page is self-contained: it opens offline and loads nothing.
+        title
+            Title of the page.
+        reference
+            A graph to compare with.
+        """
+        from isthmus.plots.svg import svg_graph
+        from isthmus.report import EdgeRow, Measure, Page, compare, render
+        from isthmus.results.report_files import write_exports
+
         page = Page(
             title=title,
-            picture=svg_graph(self.dag),
             nodes=self.dag.nodes,
             summary=(self._summary(),),
             notes=self.notes,
-            edges=tuple(EdgeRow(a, b, directed=True) for a, b in self.dag.edges),
-            network=f"Common weights of the edges. {weights or 'There are no edges'}.",
+            measures=(Measure("weight", "Weight: the common weight of all sites."),),
+            edges=tuple(
+                EdgeRow(a, b, directed=True, values=(w,)) for (a, b), w in self.edge_weights.items()
+            ),
+            network="The parameters are the common weights in the table of edges.",
             releases=tuple((r.site, r.what, r.form, r.size) for r in self.disclosure.entries),
+            diagnostics=(("rounds", str(self.rounds)), ("acyclicity", f"{self.cycles:.3g}")),
+            comparison=None if reference is None else compare(self.dag, reference),
+            exports=write_exports(self.dag),
+            draw=lambda: svg_graph(self.dag),
         )
         Path(path).write_text(render(page), encoding="utf-8")
 

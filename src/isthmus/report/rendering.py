@@ -1,0 +1,195 @@
+"""Turn the content of a report into one HTML file that opens offline."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from functools import cache
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from isthmus.errors import IsthmusError
+from isthmus.models import GPNetwork
+from isthmus.report.communities import communities
+from isthmus.report.comparison import STATES
+from isthmus.report.page import Page
+from isthmus.report.parameters import Sentence, Table, parameters
+
+_HERE = Path(__file__).parent
+_LIBRARIES = ("dagre.min.js", "cytoscape.min.js")
+_SCRIPTS = (
+    "data.js",
+    "groups.js",
+    "layout.js",
+    "network.js",
+    "labels.js",
+    "matrix.js",
+    "panel.js",
+    "table.js",
+    "export.js",
+    "main.js",
+)
+_EXPORT = 3_000_000
+"""Longer texts are left out of the page: characters."""
+
+
+def render(page: Page) -> str:
+    """Return the page as HTML. All names are escaped, and nothing is loaded from other servers.
+
+    Parameters
+    ----------
+    page
+        The content. Without the libraries of ``build_assets.sh`` the graph is drawn by
+        ``page.draw``, and cannot be zoomed or moved.
+    """
+    libraries = _libraries()
+    picture = None if libraries else _picture(page)
+    scripts = [*libraries, *(_read(f"scripts/{name}") for name in _SCRIPTS)]
+    exports = {kind: text for kind, text in page.exports.items() if len(text) <= _EXPORT}
+    template = _environment().get_template("page.html")
+    html: str = template.render(
+        page=page,
+        data=_data(page, exports),
+        exports=exports,
+        picture=picture,
+        interactive=bool(libraries),
+        rows=_rows(page),
+        states=STATES,
+        blocks=_blocks(page),
+        style=_read("templates/page.css"),
+        scripts=scripts,
+        policy=_policy(scripts),
+        licences=_read("assets/licences.txt") if libraries else "",
+        version=_version(),
+    )
+    return html
+
+
+def _environment() -> Any:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup
+
+    environment = Environment(
+        loader=FileSystemLoader(_HERE / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.policies["json.dumps_kwargs"] = {"allow_nan": False, "separators": (",", ":")}
+    environment.filters["ours"] = Markup  # for our own scripts, style sheet and drawings only
+    environment.filters["number"] = _number
+    environment.tests["sentence"] = lambda block: isinstance(block, Sentence)
+    environment.tests["table"] = lambda block: isinstance(block, Table)
+    return environment
+
+
+def _version() -> str:
+    from importlib.metadata import version  # slow, so not with the package
+
+    return version("isthmus")
+
+
+@cache
+def _read(name: str) -> str:
+    text = (_HERE / name).read_text(encoding="utf-8").replace("\r\n", "\n")
+    if name.endswith(".js") and "</script" in text.lower():
+        raise ValueError(f"{name} cannot be written into a page: it contains the end of a script.")
+    return text
+
+
+def _libraries() -> list[str]:
+    """Return the drawing libraries; none in a source checkout without them."""
+    if not all((_HERE / "assets" / name).is_file() for name in (*_LIBRARIES, "licences.txt")):
+        return []
+    return [_read(f"assets/{name}") for name in _LIBRARIES]
+
+
+def _picture(page: Page) -> str | None:
+    if page.draw is None:
+        return None
+    try:
+        return page.draw()
+    except IsthmusError:  # the layout library is missing
+        return None
+
+
+def _policy(scripts: list[str]) -> str:
+    """Return a policy that allows our own scripts, by their hashes, and no loads at all."""
+    digests = (hashlib.sha256(text.encode()).digest() for text in scripts)
+    hashes = " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)
+    return (
+        f"default-src 'none'; style-src 'unsafe-inline'; script-src {hashes}; img-src data: blob:"
+    )
+
+
+def _data(page: Page, exports: dict[str, str]) -> dict[str, Any]:
+    """Return what the scripts of the page need, as plain data for JSON."""
+    index = {name: i for i, name in enumerate(page.nodes)}
+    edges = [
+        {
+            "from": index[row["parent"]],
+            "to": index[row["child"]],
+            "directed": row["directed"],
+            "values": [v if v is not None and isfinite(v) else None for v in row["values"]],
+            "inGraph": row["in_graph"],
+            "state": row["state"],
+        }
+        for row in _rows(page)
+    ]
+    drawn = [(e["from"], e["to"]) for e in edges if e["inGraph"]]
+    return {
+        "title": page.title,
+        "nodes": list(page.nodes),
+        "kinds": {name: kind for name, kind, _ in page.columns},
+        "groups": communities(len(page.nodes), drawn),
+        "edges": edges,
+        "measures": [measure.name for measure in page.measures],
+        "threshold": page.threshold,
+        "compared": page.comparison is not None,
+        "states": STATES,
+        "exports": exports,
+    }
+
+
+def _rows(page: Page) -> list[dict[str, Any]]:
+    """Return all edges, also those of the reference only, from the strongest to the weakest."""
+    states = {} if page.comparison is None else page.comparison.states
+    rows: list[dict[str, Any]] = [
+        {
+            "parent": e.parent,
+            "child": e.child,
+            "directed": e.directed,
+            "values": e.values,
+            "in_graph": e.in_graph,
+            "state": states.get((e.parent, e.child)) or states.get((e.child, e.parent)),
+        }
+        for e in page.edges
+    ]
+    rows.sort(key=lambda r: (-(r["values"][0] or 0.0) if r["values"] else 0, r["parent"]))
+    if page.comparison is not None:
+        none = (None,) * len(page.measures)
+        rows += [
+            {
+                "parent": a,
+                "child": b,
+                "directed": directed,
+                "values": none,
+                "in_graph": False,
+                "state": "missing",
+            }
+            for (a, b), directed in page.comparison.missing.items()
+        ]
+    return rows
+
+
+def _blocks(page: Page) -> dict[str, Any]:
+    if isinstance(page.network, str):
+        return {}
+    names = page.network.dag.nodes if isinstance(page.network, GPNetwork) else page.nodes
+    return {name: parameters(page.network, name) for name in names}
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.4g}"

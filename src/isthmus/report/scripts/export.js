@@ -1,0 +1,94 @@
+"use strict";
+// Downloads, all of them made in the page.
+(() => {
+  const { data, color } = Report;
+  const name = data.title.replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-|-$/g, "").toLowerCase() || "network";
+
+  function save(content, type, extension) {
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob([content], { type }));
+    link.download = `${name}.${extension}`;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+  }
+
+  function csv() {
+    const quoted = (text) => (/[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+    // A cell that starts like a formula would be computed by a spreadsheet.
+    const safe = (text) => quoted(/^[=+\-@\t]/.test(text) && Number.isNaN(Number(text)) ? `'${text}` : text);
+    const lines = [["from", "to", "directed", ...data.measures, ...(data.compared ? ["comparison"] : [])]];
+    const body = document.querySelector("#edge-table")?.tBodies[0];
+    for (const row of body?.rows ?? []) {
+      if (row.hidden) continue;
+      const edge = Report.edges[Number(row.dataset.edge)];
+      const values = edge.values.map((value) => (value === null ? "" : String(value)));
+      lines.push([Report.nodes[edge.from], Report.nodes[edge.to], String(edge.directed), ...values, ...(data.compared ? [edge.state ?? ""] : [])]);
+    }
+    return lines.map((line) => line.map(safe).join(",")).join("\r\n");
+  }
+
+  function svg() {
+    const { cy } = Report.network;
+    const space = "http://www.w3.org/2000/svg";
+    const box = cy.elements().boundingBox();
+    const make = (tag, attributes, parent) => {
+      const made = document.createElementNS(space, tag);
+      for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, String(value));
+      parent?.append(made);
+      return made;
+    };
+    const root = make("svg", { viewBox: `${box.x1 - 12} ${box.y1 - 12} ${box.w + 24} ${box.h + 24}`, width: box.w + 24, height: box.h + 24, "font-family": "system-ui, sans-serif", "font-size": 13 });
+    make("rect", { x: box.x1 - 12, y: box.y1 - 12, width: box.w + 24, height: box.h + 24, fill: color("back") }, root);
+    for (const node of cy.nodes(".group").toArray()) outline(node, "group");
+    for (const edge of cy.edges().toArray()) line(edge);
+    for (const node of cy.nodes().not(".group").toArray()) {
+      outline(node, "box");
+      const lines = node.data("label").split("\n");
+      const { x, y } = node.position();
+      lines.forEach((text, i) => {
+        make("text", { x, y: y + (i - (lines.length - 1) / 2) * 16 + 4.5, "text-anchor": "middle", fill: color("text") }, root).textContent = text;
+      });
+    }
+    return new XMLSerializer().serializeToString(root);
+
+    function outline(node, fill) {
+      const own = node.boundingBox({ includeLabels: false, includeOverlays: false });
+      make("rect", { x: own.x1, y: own.y1, width: own.w, height: own.h, rx: 6, fill: color(fill), stroke: node.style("border-color") }, root);
+    }
+
+    function line(edge) {
+      const start = edge.sourceEndpoint();
+      const end = edge.targetEndpoint();
+      const inner = edge.segmentPoints() ?? edge.controlPoints() ?? [];
+      const points = [start, ...inner, end];
+      const dashes = { dashed: "7 4", dotted: "2 3" }[edge.style("line-style")];
+      const stroke = edge.style("line-color");
+      const width = Number.parseFloat(edge.style("width"));
+      make("path", { d: `M${points.map(({ x, y }) => `${x.toFixed(1)} ${y.toFixed(1)}`).join("L")}`, fill: "none", stroke, "stroke-width": width, "stroke-opacity": edge.style("opacity"), ...(dashes && { "stroke-dasharray": dashes }) }, root);
+      if (edge.style("target-arrow-shape") === "triangle") arrow(points.at(-1), points.at(-2), stroke, width);
+      if (edge.style("source-arrow-shape") === "triangle") arrow(points[0], points[1], stroke, width);
+    }
+
+    function arrow(tip, before, fill, width) {
+      const angle = Math.atan2(tip.y - before.y, tip.x - before.x);
+      const size = 6 + 1.6 * width;
+      const corner = (turn) => `${(tip.x - size * Math.cos(angle + turn)).toFixed(1)} ${(tip.y - size * Math.sin(angle + turn)).toFixed(1)}`;
+      make("path", { d: `M${tip.x.toFixed(1)} ${tip.y.toFixed(1)}L${corner(0.42)}L${corner(-0.42)}Z`, fill }, root);
+    }
+  }
+
+  const makers = {
+    csv: () => save(csv(), "text/csv", "csv"),
+    svg: () => save(svg(), "image/svg+xml", "svg"),
+    png: () => {
+      const { cy } = Report.network;
+      const { w, h } = cy.elements().boundingBox();
+      // Browsers refuse canvases beyond about 16,000 pixels a side.
+      cy.png({ output: "blob-promise", full: true, scale: Math.min(2, 12_000 / Math.max(w, h, 1)), bg: color("back") }).then((blob) => save(blob, "image/png", "png"));
+    },
+  };
+  for (const button of document.querySelectorAll("[data-export]")) {
+    const kind = button.dataset.export;
+    button.addEventListener("click", makers[kind] ?? (() => save(data.exports[kind], "text/plain", kind)));
+  }
+})();

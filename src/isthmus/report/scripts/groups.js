@@ -1,0 +1,39 @@
+"use strict";
+// Communities of nodes, and which of them are expanded.
+Report.groups = (() => {
+  const { data, nodes, edges, touching } = Report;
+  const count = Math.max(-1, ...data.groups) + 1;
+  const members = Array.from({ length: count }, () => []);
+  data.groups.forEach((group, node) => members[group].push(node));
+  // Nodes without edges come last.
+  const linked = (own) => own.some((node) => touching[node].length > 0);
+  members.sort((a, b) => Number(linked(b)) - Number(linked(a)) || b.length - a.length);
+  members.forEach((own, group) => own.forEach((node) => { data.groups[node] = group; }));
+  for (const own of members) own.sort((a, b) => touching[b].length - touching[a].length || a - b);
+  const expanded = new Set();
+
+  function label(group) {
+    const own = members[group];
+    const shown = own.slice(0, 3).map((node) => nodes[node]);
+    if (own.length > 3) shown.push(`and ${own.length - 3} more`);
+    return shown.join("\n");
+  }
+
+  // Edges between what stands for nodes, with how many edges each replaces.
+  function joined(place, visible) {
+    const between = new Map();
+    for (const edge of edges.filter(visible)) {
+      const [a, b] = [place(edge.from), place(edge.to)];
+      if (a === b) continue;
+      const [first, second] = between.has(`${b} ${a}`) ? [b, a] : [a, b];
+      const key = `${first} ${second}`;
+      const own = between.get(key) ?? { from: first, to: second, edges: [], both: false };
+      own.edges.push(edge);
+      own.both ||= first !== a;
+      between.set(key, own);
+    }
+    return [...between.values()];
+  }
+
+  return { of: data.groups, members, expanded, label, joined };
+})();

@@ -1,0 +1,255 @@
+"use strict";
+// The drawing of the network: by cytoscape.js, or the drawing that is already in the page.
+Report.network = (() => {
+  const { nodes, edges, state, groups, layout, color } = Report;
+  const FONT = 13;
+  const pen = document.createElement("canvas").getContext("2d");
+  pen.font = `${FONT}px system-ui, sans-serif`;
+
+  // Long names are broken after separators.
+  function broken(name) {
+    const lines = [""];
+    for (const piece of name.replaceAll("\n", " ").match(/[^\s_.\-/:]{1,20}[\s_.\-/:]*|[\s_.\-/:]+/g) ?? [name]) {
+      if (lines.at(-1) && (lines.at(-1) + piece).length > 20) lines.push("");
+      lines[lines.length - 1] += piece;
+    }
+    return lines.map((line) => line.trim()).slice(0, 4).join("\n") || " ";
+  }
+
+  function sizeOf(label) {
+    const lines = label.split("\n");
+    const width = Math.max(...lines.map((line) => pen.measureText(line).width));
+    return { width: Math.max(width + 18, 34), height: lines.length * FONT * 1.25 + 10 };
+  }
+
+  const labels = nodes.map(broken);
+  const sizes = labels.map(sizeOf);
+  const container = document.querySelector("#drawing");
+  if (!container || typeof cytoscape === "undefined") return fixedDrawing();
+
+  const cy = cytoscape({ container, style: style(), minZoom: 0.02, maxZoom: 4, autounselectify: true, boxSelectionEnabled: false });
+
+  function style() {
+    const [text, box, line, mark, back, group, soft] = ["text", "box", "line", "mark", "back", "group", "rule"].map(color);
+    const states = [["added", "solid"], ["missing", "dashed"], ["reversed", "dotted"], ["undecided", "solid"]];
+    return [
+      { selector: "node", style: { shape: "round-rectangle", width: "data(width)", height: "data(height)", label: "data(label)", "text-wrap": "wrap", "text-valign": "center", "font-size": FONT, "font-family": "system-ui, sans-serif", color: text, "background-color": box, "border-color": line, "border-width": 1 } },
+      { selector: "node.group", style: { "background-color": group, "border-color": soft, label: "", padding: 12, "compound-sizing-wrt-labels": "exclude", "border-width": 1 } },
+      { selector: "node.closed", style: { "background-color": box, "border-width": 3, "border-style": "double", "border-color": line } },
+      { selector: "edge", style: { width: "data(width)", "line-color": line, "target-arrow-color": line, "source-arrow-color": line, "target-arrow-shape": "data(head)", "source-arrow-shape": "data(tail)", "arrow-scale": 0.9, "curve-style": "bezier", opacity: 0.85 } },
+      { selector: "edge.bent", style: { "curve-style": "round-segments", "segment-weights": "data(weights)", "segment-distances": "data(distances)", "segment-radii": 14, "edge-distances": "node-position" } },
+      { selector: "edge.across", style: { "curve-style": "straight", opacity: 0.4 } },
+      { selector: "edge.counted", style: { label: "data(count)", "font-size": 11, color: text, "text-background-color": back, "text-background-opacity": 0.85, "text-background-padding": 2 } },
+      ...states.map(([name, line_]) => ({ selector: `edge.${name}`, style: { "line-color": color(name), "target-arrow-color": color(name), "source-arrow-color": color(name), "line-style": line_, width: name === "undecided" ? 2 : 3, opacity: 1 } })),
+      { selector: "edge.across[state]", style: { width: 1.5, opacity: 0.7 } },
+      { selector: ".far", style: { opacity: 0.12 } },
+      { selector: "node.near", style: { "border-color": mark, "border-width": 2 } },
+      { selector: "edge.near", style: { opacity: 1, "z-index": 9 } },
+      { selector: "edge.near[!state]", style: { "line-color": mark, "target-arrow-color": mark, "source-arrow-color": mark } },
+      { selector: "node.chosen", style: { "border-color": mark, "border-width": 4 } },
+      { selector: "node.mute", style: { label: "" } },
+      { selector: "node.over", style: { "text-background-color": back, "text-background-opacity": 0.88, "text-background-padding": 2, "text-background-shape": "round-rectangle", "text-wrap": "none", "z-index": 20 } },
+      { selector: ":active", style: { "overlay-opacity": 0.08 } },
+    ];
+  }
+
+  // Bends in the coordinates of cytoscape: along the line between the ends, and beside it.
+  function segments(points, [ax, ay], [bx, by]) {
+    const [dx, dy] = [bx - ax, by - ay];
+    const length = Math.hypot(dx, dy) || 1;
+    return {
+      weights: points.map(([x, y]) => ((x - ax) * dx + (y - ay) * dy) / length ** 2),
+      distances: points.map(([x, y]) => ((y - ay) * dx - (x - ax) * dy) / length),
+    };
+  }
+
+  function nodeElement(node, place, parent) {
+    return { group: "nodes", data: { id: `n${node}`, node, label: labels[node], parent, ...sizes[node] }, position: { x: place[0], y: place[1] } };
+  }
+
+  function edgeElement(edge, places, bends, across) {
+    const own = edge.state && state.compared && edge.state !== "same" ? edge.state : "";
+    const strength = Report.size(edge);
+    const data = {
+      id: `e${edge.number}`, edge: edge.number, source: `n${edge.from}`, target: `n${edge.to}`, head: edge.directed ? "triangle" : "none", tail: "none",
+      width: strength === null ? 1.4 : 0.8 + (3.2 * strength) / Report.largest, ...(own && { state: own }),
+    };
+    const classes = [own, across ? "across" : ""];
+    const points = bends ?? [];
+    if (points.length > 1) {
+      Object.assign(data, segments(points, places.get(edge.from), places.get(edge.to)));
+      classes.push("bent");
+    }
+    return { group: "edges", data, classes: classes.filter(Boolean).join(" ") };
+  }
+
+  const aspect = () => Math.max(0.4, Math.min(2.5, container.clientWidth / Math.max(container.clientHeight, 1)));
+  const links = (own) => own.map((edge) => ({ from: edge.from, to: edge.to, weight: edge.state === "missing" ? 0 : 1 }));
+
+  function flatElements(ids) {
+    const shown = new Set(ids);
+    const own = edges.filter((edge) => Report.visible(edge) && shown.has(edge.from) && shown.has(edge.to));
+    const box = layout.flat(ids, links(own), (id) => sizes[id], aspect());
+    return [
+      ...ids.map((id) => nodeElement(id, box.places.get(id))),
+      ...own.map((edge) => edgeElement(edge, box.places, box.bends.get(`${edge.from} ${edge.to}`), false)),
+    ];
+  }
+
+  // Open groups show their nodes in a box, closed ones are a node of their own.
+  function groupElements(open) {
+    const place = (node) => (open.has(groups.of[node]) ? node : `g${groups.of[node]}`);
+    const visible = edges.filter(Report.visible);
+    const boxes = new Map();
+    groups.members.forEach((members, group) => {
+      const inner = visible.filter((e) => groups.of[e.from] === group && groups.of[e.to] === group);
+      boxes.set(group, open.has(group) ? layout.flat(members, links(inner), (id) => sizes[id], 1.4) : layout.single(`g${group}`, () => sizeOf(groups.label(group))));
+    });
+    const between = groups.joined((node) => groups.of[node], Report.visible);
+    const whole = layout.grouped(boxes, between.map(({ from, to, edges: own }) => ({ from, to, weight: own.length })), aspect());
+    const elements = [];
+    groups.members.forEach((members, group) => {
+      const id = `g${group}`;
+      if (open.has(group)) {
+        elements.push({ group: "nodes", data: { id, groupNumber: group, width: 1, height: 1, label: "" }, classes: "group" });
+        elements.push(...members.map((node) => nodeElement(node, whole.places.get(node), id)));
+      } else {
+        const [x, y] = whole.places.get(id);
+        const label = groups.label(group);
+        elements.push({ group: "nodes", data: { id, groupNumber: group, label, ...sizeOf(label) }, position: { x, y }, classes: "closed" });
+      }
+    });
+    const single = visible.filter((e) => typeof place(e.from) === "number" && typeof place(e.to) === "number");
+    elements.push(...single.map((e) => edgeElement(e, whole.places, whole.bends.get(`${e.from} ${e.to}`), groups.of[e.from] !== groups.of[e.to])));
+    const id = (end) => (typeof end === "number" ? `n${end}` : end);
+    const merged = groups.joined(place, (e) => Report.visible(e) && !single.includes(e));
+    elements.push(...merged.map(({ from, to, edges: own, both }) => ({
+      group: "edges",
+      data: { id: `m${from} ${to}`, source: id(from), target: id(to), head: "triangle", tail: both ? "triangle" : "none", width: 1 + Math.log2(own.length), count: own.length > 1 ? String(own.length) : "" },
+      classes: "counted",
+    })));
+    return elements;
+  }
+
+  function draw() {
+    if (state.view !== "network") return;
+    let elements;
+    if (state.mode === "near" && state.chosen !== null) elements = flatElements([...Report.near(state.chosen, state.radius)].sort((a, b) => a - b));
+    else if (state.mode === "groups") elements = groupElements(groups.expanded);
+    else if (Report.large) elements = groupElements(new Set(groups.members.keys()));
+    else elements = flatElements([...nodes.keys()]);
+    cy.batch(() => {
+      cy.elements().remove();
+      cy.add(elements);
+    });
+    highlight();
+    fit();
+  }
+
+  function fit(some) {
+    cy.resize();
+    cy.fit(some ?? cy.elements(), 24);
+    if (cy.zoom() > 1.3) {
+      cy.zoom(1.3);
+      cy.center(some ?? cy.elements());
+    }
+  }
+
+  function highlight() {
+    cy.batch(() => {
+      cy.elements().removeClass("near far chosen");
+      if (state.chosen === null) return;
+      const own = cy.$id(`n${state.chosen}`);
+      if (own.empty()) return;
+      own.addClass("chosen");
+      const close = own.closedNeighborhood();
+      close.difference(own).addClass("near");
+      if (state.mode !== "near") cy.elements().difference(close).not(".group").addClass("far");
+    });
+  }
+
+  cy.on("tap", (event) => {
+    if (event.target === cy) return Report.change({ chosen: null });
+    const { node, groupNumber } = event.target.data();
+    if (node !== undefined) return Report.change({ chosen: node === state.chosen ? null : node });
+    if (groupNumber === undefined) return undefined;
+    const { expanded } = groups;
+    if (state.mode !== "groups") return Report.change({ chosen: null });
+    if (!expanded.delete(groupNumber)) expanded.add(groupNumber);
+    return draw();
+  });
+
+  const tip = document.querySelector("#tip");
+  cy.on("mouseover", "node, edge", (event) => {
+    const { node, edge, groupNumber, count } = event.target.data();
+    let text = "";
+    if (node !== undefined) text = `${nodes[node]}: ${Report.touching[node].filter((e) => e.inGraph).length} edges`;
+    else if (edge !== undefined) text = Report.describe(edges[edge]);
+    else if (groupNumber !== undefined) text = `${groups.members[groupNumber].length} variables around ${nodes[groups.members[groupNumber][0]]}`;
+    else if (count) text = `${count} edges`;
+    tip.textContent = text;
+    tip.hidden = !text;
+    if (node !== undefined && state.chosen === null) {
+      event.target.addClass("near");
+      event.target.connectedEdges().addClass("near");
+    }
+  });
+  cy.on("mousemove", (event) => {
+    const { x, y } = event.renderedPosition;
+    tip.style.left = `${Math.min(x + 14, container.clientWidth - tip.offsetWidth - 4)}px`;
+    tip.style.top = `${Math.min(y + 14, container.clientHeight - tip.offsetHeight - 4)}px`;
+  });
+  cy.on("mouseout", "node, edge", () => {
+    tip.hidden = true;
+    if (state.chosen === null) cy.elements(".near").removeClass("near");
+  });
+
+  function zoom(factor) {
+    if (!factor) return fit();
+    return cy.zoom({ level: cy.zoom() * factor, renderedPosition: { x: container.clientWidth / 2, y: container.clientHeight / 2 } });
+  }
+
+  function restyle() {
+    cy.style().fromJson(style()).update();
+    draw();
+  }
+
+  Report.listen((what) => {
+    if ("mode" in what || "radius" in what || "least" in what || "compared" in what || ("view" in what && what.view === "network")) draw();
+    else if ("chosen" in what && state.mode === "near" && state.chosen !== null) draw();
+    else if ("chosen" in what) highlight();
+  });
+  return { cy, draw, fit, zoom, restyle, labels, pen, font: FONT };
+
+  // Without cytoscape.js: mark nodes and edges in the drawing that the page has.
+  function fixedDrawing() {
+    const svg = document.querySelector("#picture > svg");
+    const boxes = svg ? [...svg.querySelectorAll(".node")] : [];
+    const lines = svg ? [...svg.querySelectorAll(".edge")] : [];
+    for (const box of boxes) {
+      const choose = () => Report.change({ chosen: Number(box.dataset.node) });
+      box.addEventListener("click", choose);
+      box.addEventListener("keydown", (event) => event.key === "Enter" && choose());
+    }
+    Report.listen(() => {
+      const { chosen } = state;
+      const close = chosen === null ? new Set() : Report.near(chosen, 1);
+      for (const box of boxes) {
+        const node = Number(box.dataset.node);
+        box.classList.toggle("chosen", node === chosen);
+        box.classList.toggle("near", close.has(node));
+        box.classList.toggle("far", chosen !== null && !close.has(node));
+      }
+      for (const line of lines) {
+        const [a, b] = [Number(line.dataset.from), Number(line.dataset.to)];
+        const edge = edges.find((e) => (e.from === a && e.to === b) || (e.from === b && e.to === a));
+        const own = a === chosen || b === chosen;
+        line.classList.toggle("off", Boolean(edge) && !Report.visible(edge));
+        line.classList.toggle("near", own);
+        line.classList.toggle("far", chosen !== null && !own);
+      }
+      if (svg) svg.style.display = state.view === "network" ? "" : "none";
+    });
+    return { cy: null, draw() {}, fit() {}, zoom() {}, restyle() {} };
+  }
+})();

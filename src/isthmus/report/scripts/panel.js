@@ -1,0 +1,77 @@
+"use strict";
+// The panel beside the drawing: what is known about the selected variable.
+(() => {
+  const { nodes, data, state, touching } = Report;
+  const panel = document.querySelector("#panel");
+  const hint = panel.innerHTML;
+
+  function element(tag, text, attributes = {}) {
+    const made = document.createElement(tag);
+    if (text !== undefined) made.textContent = text;
+    for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+    return made;
+  }
+
+  function button(node) {
+    const made = element("button", nodes[node], { type: "button", class: "name" });
+    made.addEventListener("click", () => Report.change({ chosen: node }));
+    return made;
+  }
+
+  function edgeList(title, own) {
+    if (!own.length) return [];
+    const list = element("ul");
+    for (const edge of own) {
+      const item = element("li");
+      const values = data.measures.map((name, i) => (edge.values[i] === null || edge.values[i] === undefined ? "" : `${name} ${Report.number(edge.values[i])}`));
+      item.append(button(Report.other(edge, state.chosen)), element("span", [...values, edge.state === "same" ? "" : edge.state].filter(Boolean).join(", ")));
+      list.append(item);
+    }
+    return [element("h3", `${title} (${own.length})`), list];
+  }
+
+  function tags(title, members) {
+    const list = element("ul", undefined, { class: "tags" });
+    for (const node of members) {
+      const item = element("li");
+      item.append(button(node));
+      list.append(item);
+    }
+    return [element("h3", `${title} (${members.length})`), members.length ? list : element("p", "None.", { class: "hint" })];
+  }
+
+  function focusButton() {
+    if (!Report.network.cy || state.mode === "near") return [];
+    const made = element("button", "Show its neighbourhood", { type: "button", id: "focus" });
+    made.addEventListener("click", () => Report.change({ mode: "near", view: "network" }));
+    return [made];
+  }
+
+  function show() {
+    const { chosen } = state;
+    if (chosen === null) {
+      panel.innerHTML = hint; // our own words, as they were in the page
+      return;
+    }
+    const own = touching[chosen].filter((edge) => edge.inGraph || edge.state === "missing" || data.threshold !== null);
+    const close = element("button", "×", { type: "button", class: "close", "aria-label": "Close" });
+    close.addEventListener("click", () => Report.change({ chosen: null }));
+    const about = [data.kinds[nodes[chosen]], `${own.filter((e) => e.inGraph).length} edges`].filter(Boolean).join(", ");
+    const inner = [
+      close,
+      element("h2", nodes[chosen]),
+      element("p", about, { class: "hint" }),
+      ...focusButton(),
+      ...edgeList("Parents", own.filter((e) => e.directed && e.to === chosen && e.state !== "missing")),
+      ...edgeList("Children", own.filter((e) => e.directed && e.from === chosen && e.state !== "missing")),
+      ...edgeList("Neighbours, direction not determined", own.filter((e) => !e.directed && e.state !== "missing")),
+      ...edgeList("Only in the reference", own.filter((e) => e.state === "missing")),
+      ...tags("Markov blanket", Report.blanket(chosen)),
+    ];
+    const details = document.querySelector(`details[data-panel="${chosen}"] > div`);
+    if (details) inner.push(element("h3", "Parameters"), details.cloneNode(true));
+    panel.replaceChildren(...inner);
+    panel.scrollTop = 0;
+  }
+  Report.listen((what) => { if ("chosen" in what || "mode" in what) show(); });
+})();
