@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -91,6 +92,39 @@ def relay(routes: list[tuple[int, int]], delay: float) -> None:
         await asyncio.Event().wait()
 
     threading.Thread(target=lambda: asyncio.run(serve()), daemon=True).start()
+
+
+def measured_round_trip(round_trip: float, count: int = 20) -> float:
+    """Return the median seconds in which an echo comes back through the relay."""
+    (port,) = free_ports(1)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        relay([(port, server.getsockname()[1])], round_trip / 2)
+
+        def echo() -> None:
+            connection, _ = server.accept()
+            with connection:
+                while data := connection.recv(64):
+                    connection.sendall(data)
+
+        threading.Thread(target=echo, daemon=True).start()
+        times = []
+        with connected(port) as client:
+            for _ in range(count):
+                started = time.perf_counter()
+                client.sendall(b"ping")
+                client.recv(64)
+                times.append(time.perf_counter() - started)
+    return float(np.median(times))
+
+
+def connected(port: int) -> socket.socket:
+    """Connect to a port on which someone is about to listen."""
+    for _ in range(100):
+        try:
+            return socket.create_connection(("127.0.0.1", port))
+        except OSError:
+            time.sleep(0.05)
+    raise TimeoutError(f"Nobody listens on port {port}.")
 
 
 def run_jobs(jobs: list[dict[str, Any]], round_trip: float = 0.0) -> Iterator[list[dict[str, Any]]]:

@@ -18,8 +18,10 @@ import numpy as np
 from isthmus.sources.vertical.columns import Column, Columns
 from isthmus.sources.vertical.engine import Engine, connect_local
 from isthmus.sources.vertical.private_k2 import private_k2
+from isthmus.sources.vertical.secret_functions import piecewise
+from isthmus.sources.vertical.secret_moments import secret_gaussian_structure
 from isthmus.sources.vertical.secret_scores import CountScore
-from isthmus.sources.vertical.secret_tables import SecretTables
+from isthmus.sources.vertical.secret_tables import SecretTables, product
 from isthmus.sources.vertical.structure_only import structure_only
 
 
@@ -31,14 +33,14 @@ def load(job: dict[str, Any], rank: int) -> Columns:
 
 
 def compute(engine: Engine, columns: Columns, job: dict[str, Any]) -> dict[str, Any]:
-    if job["task"] == "setup":  # the oblivious transfers that all later comparisons extend
-        private_k2(engine, columns, columns.names, 1, CountScore())
-        return {}
     if job["task"] == "product":
         first = [(i,) for i, c in enumerate(columns.columns) if c.owner == 0]
         second = [(i,) for i, c in enumerate(columns.columns) if c.owner == 1]
         SecretTables(engine, columns).prepare([tuple(sorted(a + b)) for a in first for b in second])
         return {}
+    if job["task"] == "gaussian":
+        dag = secret_gaussian_structure(engine, columns, job["order"], job["parents"])
+        return {"edges": sorted(map(list, dag.edges))}
     score = CountScore(job["score"])
     if job["task"] == "structure only":
         dag = structure_only(engine, columns, job["order"], job["parents"], score)
@@ -48,16 +50,33 @@ def compute(engine: Engine, columns: Columns, job: dict[str, Any]) -> dict[str, 
     return {"edges": edges, "steps": [[s.child, s.parent] for s in found.steps]}
 
 
+def count_work(engine: Engine) -> dict[str, int]:
+    """Count the secret cells whose scores are computed, and the numbers in matrix products."""
+    work = {"cells": 0, "factors": 0}
+    run = engine.run
+
+    def counted(program: Any, *inputs: Any, bits: int = 64) -> Any:
+        if program is piecewise:
+            work["cells"] += inputs[0].shape[0]
+        elif program is product:
+            work["factors"] += sum(int(np.prod(x.shape)) for x in inputs)
+        return run(program, *inputs, bits=bits)
+
+    engine.run = counted  # type: ignore[method-assign]
+    return work
+
+
 def main() -> None:
     path, rank, first, second, log = sys.argv[1:]
     link = connect_local(int(rank), (int(first), int(second)), patience=600)
     engine = Engine(link, log=Path(log))
+    work = count_work(engine)
     for job in json.loads(Path(path).read_text()):
         columns = load(job, engine.rank)
-        before = dict(vars(engine.costs))
+        before = vars(engine.costs) | work
         wall, cpu = time.perf_counter(), time.process_time()
         result = compute(engine, columns, job)
-        costs = {k: v - before[k] for k, v in vars(engine.costs).items()}
+        costs = {k: v - before[k] for k, v in (vars(engine.costs) | work).items()}
         costs["seconds"] = time.perf_counter() - wall
         costs["cpu"] = time.process_time() - cpu
         print(json.dumps({"job": job["name"], **result, **costs}), flush=True)

@@ -1,8 +1,11 @@
-"""Private K2 of two processes: cost, growth, latency, and equality with K2 on the joined table.
+"""Computations of two processes: cost, growth, latency, and equality with the joined table.
 
     python benchmarks/vertical/run.py costs        # n = 1,000 to 100,000 and 8, 20, 37 variables
+    python benchmarks/vertical/run.py parents      # at most 1, 2, 3 parents
     python benchmarks/vertical/run.py latency      # with 20 and 100 ms per round trip
-    python benchmarks/vertical/run.py problems     # 100 random problems
+    python benchmarks/vertical/run.py problems     # private K2: 100 random problems
+    python benchmarks/vertical/run.py best-sets    # structure only: 50 random problems
+    python benchmarks/vertical/run.py gaussian     # secret moments: 50 random problems
     python benchmarks/vertical/run.py networks     # asia, sachs, child, alarm
     python benchmarks/vertical/run.py paillier     # the paper's scalar product beside ours
 
@@ -22,8 +25,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import best_sets
 import numpy as np
-from pairs import run_jobs, written
+from pairs import measured_round_trip, run_jobs, written
 from plain import greedy, random_network
 
 RESULTS = Path(__file__).parents[1] / "results" / "vertical.jsonl"
@@ -50,22 +54,34 @@ def cost(reports: list[dict[str, Any]]) -> dict[str, Any]:
         "megabytes": round(sum(r["sent"] for r in reports) / 1e6, 2),
         "messages": sum(r["messages"] for r in reports),
         "programs": reports[0]["programs"],
+        "cells": reports[0]["cells"],
+        "factors": reports[0]["factors"],
     }
 
 
 def setup_job(folder: Path) -> dict[str, Any]:
-    data = np.random.default_rng(0).integers(0, 2, (100, 2))
-    job = {"name": "setup", "task": "setup"}
-    return written(job, ["a", "b"], data, [2, 2], [0, 1], folder)
+    """Private K2 of 20 variables: keys and all oblivious transfers that later jobs extend."""
+    data, levels = simulated(1_000, 20)
+    return search_job("setup", data, levels, list(range(20)), PARENTS, folder)
 
 
-def k2_job(
-    name: str, data: Any, levels: list[int], order: list[int], limit: int, folder: Path
+def owners_of(levels: list[int]) -> list[int]:
+    return [i % 2 for i in range(len(levels))]
+
+
+def search_job(
+    name: str,
+    data: Any,
+    levels: list[int],
+    order: list[int],
+    limit: int,
+    folder: Path,
+    task: str = "k2",
 ) -> Any:
     names = [f"x{i}" for i in range(len(levels))]
-    job = {"name": name, "task": "k2", "score": "k2", "parents": limit}
+    job = {"name": name, "task": task, "score": "k2", "parents": limit}
     job["order"] = [names[i] for i in order]
-    return written(job, names, data, levels, [i % 2 for i in range(len(levels))], folder)
+    return written(job, names, data, levels, owners_of(levels), folder)
 
 
 def simulated(rows: int, m: int) -> tuple[Any, list[int]]:
@@ -74,23 +90,23 @@ def simulated(rows: int, m: int) -> tuple[Any, list[int]]:
     return random_network(rng, rows, levels), levels
 
 
-def costs(sizes: list[tuple[int, int]], round_trip: float = 0.0) -> None:
+def costs(
+    sizes: list[tuple[int, int]], limits: tuple[int, ...] = (PARENTS,), round_trip: float = 0.0
+) -> None:
     label = f", {round(1000 * round_trip)} ms" if round_trip else ""
-    wanted = [(n, m) for n, m in sizes if f"k2 n={n} m={m}{label}" not in done()]
+    wanted = {f"k2 n={n} m={m} u={u}{label}": (n, m, u) for n, m in sizes for u in limits}
+    wanted = {name: size for name, size in wanted.items() if name not in done()}
     if not wanted:
         return
     with tempfile.TemporaryDirectory() as folder:
         jobs = [setup_job(Path(folder))]
-        for n, m in wanted:
+        for name, (n, m, u) in wanted.items():
             data, levels = simulated(n, m)
-            jobs.append(
-                k2_job(
-                    f"k2 n={n} m={m}{label}", data, levels, list(range(m)), PARENTS, Path(folder)
-                )
-            )
+            jobs.append(search_job(name, data, levels, list(range(m)), u, Path(folder)))
+        measured = {"round trip": measured_round_trip(round_trip)} if round_trip else {}
         for job, reports in zip(jobs, run_jobs(jobs, round_trip), strict=True):
-            name = job["name"] if job["task"] == "k2" else f"setup{label} {int(time.time())}"
-            keep({"name": name, "kind": "cost", **cost(reports)})
+            name = job["name"] if job["name"] != "setup" else f"setup{label} {int(time.time())}"
+            keep({"name": name, "kind": "cost", **cost(reports), **measured})
 
 
 def verdict(
@@ -160,7 +176,7 @@ def compare(cases: Iterator[tuple[str, Any, list[int], list[int], int]], kind: s
         return
     with tempfile.TemporaryDirectory() as folder:
         jobs = [setup_job(Path(folder))]
-        jobs += [k2_job(*case, Path(folder)) for case in todo]
+        jobs += [search_job(*case, Path(folder)) for case in todo]
         for case, reports in zip([None, *todo], run_jobs(jobs), strict=True):
             if case is not None:
                 name, data, levels, order, limit = case
@@ -169,44 +185,59 @@ def compare(cases: Iterator[tuple[str, Any, list[int], list[int], int]], kind: s
                 keep({"name": name, "kind": kind, **size, **found, **cost(reports)})
 
 
+def compare_best_sets(problems: Iterator[best_sets.Problem], task: str) -> None:
+    """Compare the best parents in secret with those on the joined table."""
+    finished = done()
+    todo = [problem for problem in problems if problem[0] not in finished]
+    if not todo:
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        jobs = [search_job(*problem, Path(folder), task) for problem in todo]
+        for problem, reports in zip(todo, run_jobs(jobs), strict=True):
+            name, data, levels, _, limit = problem
+            found = best_sets.verdict(problem, owners_of(levels), reports)
+            size = {"rows": len(data), "variables": len(levels), "parents": limit}
+            keep({"name": name, "kind": task, **size, **found, **cost(reports)})
+
+
 def paillier() -> None:
+    """One column of Alice with ten of Bob, and beside it all tables of ten variables with ten."""
     from paillier import scalar_products
 
-    n, width = 10_000, 20
-    rng = np.random.default_rng(14)
-    codes = rng.integers(0, 2, (n, width))
-    if "paillier product" not in done():
-        started = time.process_time()
-        others = codes[:, width // 2 :]
-        found = scalar_products(codes[:, 0], others)
-        assert found == (codes[:, 0] @ others).tolist()
-        cpu = time.process_time() - started
-        keep({"name": "paillier product", "kind": "product", "cpu": cpu, "tables": width // 2})
-    if "secret product" not in done():
-        with tempfile.TemporaryDirectory() as folder:
-            names = [f"x{i}" for i in range(width)]
-            owners = [int(i >= width // 2) for i in range(width)]
-            jobs = [
-                written(
-                    {"name": f"p{k}", "task": "product"},
-                    names,
-                    codes,
-                    [2] * width,
-                    owners,
-                    Path(folder),
-                )
-                for k in range(2)
-            ]
-            *_, last = run_jobs(jobs)  # the first one makes keys
-            keep({"name": "secret product", "kind": "product", "tables": 100, **cost(last)})
+    n, width, name = 10_000, 20, "products side by side"
+    if name in done():
+        return
+    codes = np.random.default_rng(14).integers(0, 2, (n, width))
+    others = codes[:, width // 2 :]
+    names = [f"x{i}" for i in range(width)]
+    owners = [int(i >= width // 2) for i in range(width)]
+    with tempfile.TemporaryDirectory() as folder:
+        jobs = [
+            written({"name": k, "task": "product"}, names, codes, [2] * width, owners, Path(folder))
+            for k in ("keys", "again")
+        ]
+        *_, ours = run_jobs(jobs)  # the first one makes keys
+    started = time.process_time()
+    assert scalar_products(codes[:, 0], others) == (codes[:, 0] @ others).tolist()
+    theirs = time.process_time() - started
+    # Alice encrypts each of her ten columns once, and Bob answers with each of his.
+    record = {"paillier cpu, one column": round(theirs, 1), **cost(ours)}
+    ratio = theirs * (width // 2) / record["cpu"]
+    keep({"name": name, "kind": "product", **record, "ratio for ten columns": round(ratio)})
 
 
 def main(what: str) -> None:
     if what == "costs":
         costs([(n, m) for m in (8, 20, 37) for n in (1_000, 10_000, 100_000)])
+    elif what == "parents":
+        costs([(1_000, 8)], (1, 2, 3))
     elif what == "latency":
         for trip in (0.02, 0.1):
-            costs([(1_000, 8), (1_000, 20)], trip)
+            costs([(1_000, 8), (1_000, 20)], round_trip=trip)
+    elif what == "best-sets":
+        compare_best_sets(best_sets.discrete_problems(), "structure only")
+    elif what == "gaussian":
+        compare_best_sets(best_sets.gaussian_problems(), "gaussian")
     elif what == "problems":
         compare(problems(), "problem")
     elif what == "networks":

@@ -17,7 +17,11 @@ from isthmus.sources.vertical.secret_functions import (
     count_intervals,
     evaluate,
 )
-from isthmus.sources.vertical.secret_moments import opened_moments, secret_gaussian_structure
+from isthmus.sources.vertical.secret_moments import (
+    log_of_units,
+    opened_moments,
+    secret_gaussian_structure,
+)
 from isthmus.sources.vertical.secret_scores import CountScore, SecretScores
 from isthmus.sources.vertical.secret_tables import SecretTables
 from isthmus.sources.vertical.shares import Secret
@@ -53,6 +57,11 @@ def opened_functions(engine: Engine, functions: Any, n: int, share: NDArray[Any]
     tables = [count_coefficients(f, n) for f in functions]
     results = evaluate(engine, counts, count_intervals(n), tables)
     return engine.open(Secret.from_numbers(results, counts.shape), "values")
+
+
+def opened_logarithms(engine: Engine, share: NDArray[Any]) -> Any:
+    values = log_of_units(engine, Secret(share, 64).widened())
+    return engine.open(Secret.from_numbers(values, share.shape), "logarithms")
 
 
 def opened_scores(

@@ -100,6 +100,16 @@ def test_opened_moments_are_those_of_the_joined_table(pair: Pair) -> None:
     np.linalg.cholesky(first.scatter())
 
 
+def test_logarithms_of_determinants(pair: Pair) -> None:
+    """At every place of an interval: an error of one bit in its scale was once magnified."""
+    values = np.concatenate([np.linspace(0.01, 1.0, 240), 2.0 ** -np.linspace(7, 17, 16)])
+    whole = np.rint(values * 2.0**40).astype(np.uint64)
+    mask = np.random.default_rng(3).integers(0, 2**64, 256, dtype=np.uint64)
+    first, second = pair(f"{TASKS}:opened_logarithms", own=((whole - mask,), (mask,)))
+    np.testing.assert_array_equal(first, second)
+    np.testing.assert_allclose(first, np.log(values), rtol=0, atol=1e-7)
+
+
 def test_gaussian_structure_from_secret_moments(pair: Pair) -> None:
     data, _ = linear(2000, 5, 9)
     owners, limit = [0, 1, 1, 0, 1], 2

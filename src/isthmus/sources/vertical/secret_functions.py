@@ -18,7 +18,7 @@ import numpy as np
 from scipy.special import gammaln, xlogy
 
 from isthmus.errors import DataError
-from isthmus.sources.vertical.shares import Secret
+from isthmus.sources.vertical.shares import FRACTION, Secret
 from isthmus.types import Floats, Integers
 
 if TYPE_CHECKING:
@@ -185,9 +185,9 @@ def piecewise(
     Parameters
     ----------
     value
-        Secret integers, shape (m,).
+        Secret integers, or fractions, shape (m,).
     bounds
-        First integers of all intervals but the first, shape (k,).
+        Starts of all intervals but the first, shape (k,).
     identity
         The unit matrix of k rows. Multiplying by it turns shared bits into shared numbers, once.
     jumps, middle
@@ -219,7 +219,12 @@ def _chunk(left: int) -> int:
 
 
 def evaluate(
-    engine: Engine, values: Secret, intervals: Intervals, tables: Sequence[Floats]
+    engine: Engine,
+    values: Secret,
+    intervals: Intervals,
+    tables: Sequence[Floats],
+    *,
+    fractions: bool = False,
 ) -> list[int]:
     """Evaluate one function per secret integer.
 
@@ -233,6 +238,9 @@ def evaluate(
         Where the functions are polynomials.
     tables
         Coefficients of the function of each value, as `coefficients` gives them.
+    fractions
+        Whether the integers, of up to 40 bits, are computed with as multiples of 2^-40. The scale
+        of an interval is then no tiny number, of which the last bit matters.
 
     Returns
     -------
@@ -241,6 +249,9 @@ def evaluate(
     """
     total = values.shape[0]
     k = len(intervals.starts) - 1
+    unit = 2.0 ** -FRACTION[128] if fractions else 1
+    bounds, jumps = intervals.starts[1:] * unit, np.diff(intervals.middles) * unit
+    middle = intervals.middles[:1] * unit
     results: list[int] = []
     done = 0
     while done < total:
@@ -250,13 +261,14 @@ def evaluate(
         words[:take] = values.words[done : done + take]
         table = np.stack(tables[done : done + take] or [tables[0]])
         table = np.concatenate([table, np.repeat(table[:1], size - take, axis=0)])
+        table[:, :, SCALE] /= unit
         (result,) = engine.run(
             piecewise,
-            Secret(words, 128),
-            intervals.starts[1:],
+            Secret(words, 128, real=fractions),
+            bounds,
             np.eye(k, dtype=np.int64),
-            np.diff(intervals.middles),
-            intervals.middles[:1],
+            jumps,
+            middle,
             np.ascontiguousarray(table[:, 0]),
             np.diff(table, axis=1),
             bits=128,

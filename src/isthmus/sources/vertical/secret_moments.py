@@ -208,10 +208,15 @@ def _log_determinants(
         [shares.get(pair, 0) for m in secret for pair in _six(m)], (len(secret), 6)
     )
     (found,) = engine.run(determinants, stacked, bits=128)
+    values = log_of_units(engine, Secret(found.words, 128))
+    return logs | dict(zip(secret, values, strict=True))
+
+
+def log_of_units(engine: Engine, values: Secret) -> list[int]:
+    """Return this party's shares of logarithms of numbers up to one, given in units of 2^-40."""
     intervals = _unit_intervals()
     table = coefficients(_log_of_unit, intervals, exact_slope=False)
-    values = evaluate(engine, Secret(found.words, 128), intervals, [table] * len(secret))
-    return logs | dict(zip(secret, values, strict=True))
+    return evaluate(engine, values, intervals, [table] * values.shape[0], fractions=True)
 
 
 def _six(members: Members) -> list[tuple[int, int]]:
