@@ -19,7 +19,22 @@ from isthmus.sources.vertical.private_k2 import private_k2
 from isthmus.sources.vertical.secret_scores import CountScore
 
 
-def main(rank: int, own: str, other: str, described: str) -> None:
+def leak_to_first(engine: Engine, columns: Columns, how: str) -> None:
+    """Tell the first party what it must not learn: for tests that such a leak is found."""
+    if engine.rank == 0:
+        engine._link.recv(1)
+        return
+    own = np.concatenate([columns.values[c.name] for c in columns.columns if c.owner == 1])
+    message = own.astype("<i8").tobytes()
+    if how == "masked":  # always with the same mask
+        mask = np.random.default_rng(0).bytes(len(message))
+        message = bytes(a ^ b for a, b in zip(message, mask, strict=True))
+    if how == "length":
+        message = bytes(20 * int(own.sum()))
+    engine._link.send(0, message)
+
+
+def main(rank: int, own: str, other: str, described: str, leak: str) -> None:
     description: Any = link.Desc()
     ports = [own, other] if rank == 0 else [other, own]
     for i, port in enumerate(ports):
@@ -34,6 +49,8 @@ def main(rank: int, own: str, other: str, described: str) -> None:
         codes = np.fromfile(Path(line.strip()), dtype=np.uint8).reshape(-1, len(mine))
         values = {name: codes[:, i].astype(np.int64) for i, name in enumerate(mine)}
         columns = Columns(shapes, values, rank, len(codes))
+        if leak:
+            leak_to_first(engine, columns, leak)
         found = private_k2(engine, columns, columns.names, 1, CountScore())
         sys.stdout.write(json.dumps(sorted(map(list, found.dag.edges))) + "\n")
         sys.stdout.flush()
