@@ -121,6 +121,13 @@ def test_requests() -> None:
     assert CrossMoments.of(numbers).violations(numbers) == []
     assert StructureOnly.of(numbers).violations(numbers) == []
     assert "all discrete" in PrivateK2.of(numbers).violations(numbers)[0]
+    many = Companies(
+        schema=Schema.continuous(LEVELS),
+        bounds=dict.fromkeys(LEVELS, (0.0, 1.0)),
+        protocol=protocol(max_parents=4),
+        requests=[StructureOnly.name],
+    ).study
+    assert "at most 3 parents" in StructureOnly.of(many).violations(many)[0]
 
 
 def test_a_federation_and_two_parties_do_not_mix() -> None:

@@ -11,7 +11,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from isthmus.errors import DataError, SchemaError
+from isthmus.errors import DataError, MissingValuesError, SchemaError
 from isthmus.parties.agreement.persons import Persons
 from isthmus.parties.agreement.study import Study
 from isthmus.parties.identity import Identity
@@ -77,7 +77,13 @@ class PartyTable:
         identifiers = canonical(
             _identifiers(data, terms.identifier), terms.identifier_kind, terms.identifier
         )
-        columns = Frame(data, schema=study.schema.subset(names)).rows()
+        try:
+            columns = Frame(data, schema=study.schema.subset(names)).rows()
+        except MissingValuesError as error:
+            raise MissingValuesError(
+                f"{str(error).split('. ')[0]}. Two parties cannot compute with missing values: "
+                "remove these rows, or draft the study with a level of their own for them."
+            ) from None
         if len(columns) != len(identifiers):
             raise SchemaError(
                 f"There are {len(identifiers)} identifiers and {len(columns)} rows of variables."

@@ -12,6 +12,9 @@ from isthmus.parties.requests import Request, register_request
 from isthmus.sources.vertical.protocol import NAME, two_parties
 from isthmus.statistics import Kind
 
+MOST_GAUSSIAN_PARENTS = 3
+"""Secret determinants are computed for a variable and up to this many parents."""
+
 
 @dataclass(frozen=True)
 class TwoPartyRequest(Request):
@@ -81,6 +84,16 @@ class StructureOnly(TwoPartyRequest):
 
     name: ClassVar[str] = "structure only"
     kinds: ClassVar[tuple[Kind, ...]] = (Kind.DISCRETE, Kind.CONTINUOUS)
+
+    def violations(self, study: Study) -> list[str]:
+        broken = super().violations(study)
+        parents = two_parties(study.protocol).max_parents
+        if parents > MOST_GAUSSIAN_PARENTS and study.schema.of_kind(Kind.CONTINUOUS):
+            broken.append(
+                f"max_parents is {parents}; with continuous variables, structure only allows at "
+                f"most {MOST_GAUSSIAN_PARENTS} parents"
+            )
+        return broken
 
     def __str__(self) -> str:
         return (

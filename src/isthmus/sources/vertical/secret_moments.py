@@ -17,6 +17,7 @@ from isthmus.errors import ArgumentError, DataError
 from isthmus.graphs import DAG
 from isthmus.sources.vertical.columns import Columns
 from isthmus.sources.vertical.private_k2 import Allowed
+from isthmus.sources.vertical.requests import MOST_GAUSSIAN_PARENTS
 from isthmus.sources.vertical.secret_choice import choose
 from isthmus.sources.vertical.secret_functions import Intervals, coefficients, evaluate
 from isthmus.sources.vertical.secret_tables import ELEMENTS, Members, product
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 RESOLUTION = 20
 """Bits of the fraction to which scaled values are rounded."""
 
-LARGEST_SET = 4
+LARGEST_SET = MOST_GAUSSIAN_PARENTS + 1
 """Most variables of a determinant: a child and three parents."""
 
 SMALLEST = 2.0**-24
