@@ -202,6 +202,7 @@ def test_svg_places_every_node_inside(nodes: int) -> None:
     names = [f"v{i}" for i in range(nodes)]
     dag = ist.DAG(names, [(names[i], names[j]) for j in range(nodes) for i in range(j)])
     text = svg_graph(dag)
+    assert f'aria-label="Network; variables: {len(dag.nodes)}, edges: {len(dag.edges)}"' in text
     width, height = map(float, re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', text).groups())  # type: ignore[union-attr]
     boxes = re.findall(
         r'<rect x="([-\d.]+)" y="([-\d.]+)" width="([\d.]+)" height="([\d.]+)"', text

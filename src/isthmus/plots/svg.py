@@ -62,7 +62,8 @@ def svg_graph(
     width, height = layout.width + 2 * _MARGIN, layout.height + 2 * _MARGIN
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" viewBox="0 0 {width:.1f} {height:.1f}"'
-        f' width="{width:.1f}" height="{height:.1f}" font-size="{_FONT}">'
+        f' width="{width:.1f}" height="{height:.1f}" font-size="{_FONT}"'
+        f' aria-label="Network; variables: {len(graph.nodes)}, edges: {len(edges_of(graph))}">'
         '<defs><marker id="arrow" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="8"'
         ' markerHeight="8" markerUnits="userSpaceOnUse" orient="auto">'
         '<path d="M0 0 10 5 0 10z"/></marker></defs>' + "".join(elements) + "</svg>"
