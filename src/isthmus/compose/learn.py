@@ -79,6 +79,17 @@ def learn(
     Solution
         The graph, its score, and what can be done with them. Ctrl-C during the search also
         returns a solution: the best graph so far.
+
+    Examples
+    --------
+    >>> import isthmus as ist
+    >>> data = ist.datasets.asia(rows=1000, seed=1)
+    >>> solution = ist.learn(data)
+    >>> solution.dag.parents("either")
+    ('tub', 'lung')
+    >>> knowledge = ist.Knowledge(roots=["smoke"])
+    >>> ist.learn(data, score=ist.BDeu(), knowledge=knowledge).dag.parents("smoke")
+    ()
     """
     seed, time_limit = check_seed(seed), check_time_limit(time_limit)
     check_progress(progress)
@@ -172,6 +183,14 @@ def solve(
         Stop after this many seconds and return the best graph so far.
     progress
         As for :func:`~isthmus.learn`.
+
+    Examples
+    --------
+    >>> import isthmus as ist
+    >>> data = ist.datasets.asia(rows=1000, seed=1)
+    >>> table = ist.parent_sets(data, score=ist.BIC())
+    >>> ist.solve(table).dag.parents("either")
+    ('tub', 'lung')
     """
     seed, time_limit = check_seed(seed), check_time_limit(time_limit)
     check_progress(progress)

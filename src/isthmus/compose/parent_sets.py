@@ -56,6 +56,14 @@ def parent_sets(
         How to read some columns.
     missing
         What to do about missing values, as for :func:`~isthmus.learn`.
+
+    Examples
+    --------
+    >>> import isthmus as ist
+    >>> data = ist.datasets.asia(rows=1000, seed=1)
+    >>> table = ist.parent_sets(data, score=ist.BIC(), max_parents=2)
+    >>> len(table.nodes)
+    8
     """
     check_count(max_parents, "max_parents")
     time_limit = check_time_limit(time_limit)

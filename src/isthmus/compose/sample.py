@@ -92,6 +92,14 @@ def sample(
     ------
     NoDrawsError
         If the sampler is stopped before its first draw.
+
+    Examples
+    --------
+    >>> import isthmus as ist
+    >>> data = ist.datasets.asia(rows=1000, seed=1)
+    >>> posterior = ist.sample(data, draws=100, seed=1)
+    >>> posterior.edge_probabilities().shape
+    (8, 8)
     """
     seed, time_limit = check_seed(seed), check_time_limit(time_limit)
     check_count(draws, "draws", least=1, most=_MOST_DRAWS, optional=False)

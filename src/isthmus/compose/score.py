@@ -37,6 +37,14 @@ def score(
         How to read some columns.
     missing
         What to do about missing values, as for :func:`~isthmus.learn`.
+
+    Examples
+    --------
+    >>> import isthmus as ist
+    >>> data = ist.datasets.asia(rows=1000, seed=1)
+    >>> empty = ist.DAG(data.dag.nodes)
+    >>> ist.score(data, data.dag, ist.BIC()) > ist.score(data, empty, ist.BIC())
+    True
     """
     problem = prepare(
         data,
@@ -68,6 +76,15 @@ def summarise(
         How to read some columns.
     missing
         What to do about missing values, as for :func:`~isthmus.learn`.
+
+    Examples
+    --------
+    >>> import isthmus as ist
+    >>> from isthmus import simulate
+    >>> dag = simulate.erdos_renyi(5, 6, seed=1)
+    >>> numbers = simulate.linear(dag, 300, seed=1).data
+    >>> ist.summarise(numbers).mean().shape
+    (5,)
     """
     check_kinds(kinds)
     if plan is not None and not isinstance(plan, Plan):

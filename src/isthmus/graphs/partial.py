@@ -252,6 +252,14 @@ class CPDAG(PartialGraph):
     ------
     GraphError
         If the edges do not represent an equivalence class. Use `PDAG` for such a graph.
+
+    Examples
+    --------
+    >>> import isthmus as ist
+    >>> dag = ist.DAG(["rain", "wet", "slippery"], [("rain", "wet"), ("wet", "slippery")])
+    >>> cpdag = dag.cpdag()
+    >>> cpdag.directed, cpdag.undirected
+    ((), (('rain', 'wet'), ('wet', 'slippery')))
     """
 
     __slots__ = ()

@@ -24,6 +24,14 @@ def shd(a: DAG | CPDAG | PDAG, b: DAG | CPDAG | PDAG) -> int:
     GraphError
         If the nodes differ, or only one of the two is a DAG. Use `shd_cpdag` to compare a DAG with
         a CPDAG.
+
+    Examples
+    --------
+    >>> import isthmus as ist
+    >>> a = ist.DAG(["x", "y", "z"], [("x", "y"), ("y", "z")])
+    >>> b = ist.DAG(["x", "y", "z"], [("y", "x")])
+    >>> ist.shd(a, b)
+    2
     """
     for graph in (a, b):
         if not isinstance(graph, DAG | CPDAG | PDAG):

@@ -29,7 +29,19 @@ class Release:
 
 @dataclass(frozen=True)
 class Disclosure:
-    """All releases for one result, in chronological order."""
+    """All releases for one result, in chronological order.
+
+    Examples
+    --------
+    >>> import isthmus as ist
+    >>> from isthmus import simulate
+    >>> dag = simulate.erdos_renyi(5, 6, seed=1)
+    >>> numbers = simulate.linear(dag, 300, seed=1).data
+    >>> sites = {f"site {i}": {k: v[i::3] for k, v in numbers.items()} for i in range(3)}
+    >>> federation = ist.Federation.simulate(sites)
+    >>> print(ist.learn(federation).disclosure.entries[0].form)
+    secure sum
+    """
 
     entries: tuple[Release, ...] = ()
 

@@ -31,7 +31,20 @@ class Feature(ABC):
 @final
 @dataclass(frozen=True)
 class edge(Feature):  # noqa: N801 - read like a function: probability(edge("a", "b"))
-    """The edge ``start -> end``."""
+    """The edge ``start -> end``.
+
+    Examples
+    --------
+    >>> import isthmus as ist
+    >>> from isthmus import simulate
+    >>> dag = simulate.erdos_renyi(5, 6, seed=1)
+    >>> numbers = simulate.linear(dag, 300, seed=1).data
+    >>> posterior = ist.sample(numbers, draws=200, seed=1)
+    >>> a, b = dag.edges[0]
+    >>> total = posterior.probability(ist.edge(a, b)) + posterior.probability(ist.edge(b, a))
+    >>> round(float(total), 2)
+    1.0
+    """
 
     start: str
     end: str
@@ -44,7 +57,18 @@ class edge(Feature):  # noqa: N801 - read like a function: probability(edge("a",
 @final
 @dataclass(frozen=True)
 class path(Feature):  # noqa: N801 - as above
-    """A directed path from ``start`` to ``end``: ``start`` is an ancestor of ``end``."""
+    """A directed path from ``start`` to ``end``: ``start`` is an ancestor of ``end``.
+
+    Examples
+    --------
+    >>> import isthmus as ist
+    >>> from isthmus import simulate
+    >>> dag = simulate.erdos_renyi(5, 6, seed=1)
+    >>> numbers = simulate.linear(dag, 300, seed=1).data
+    >>> posterior = ist.sample(numbers, draws=200, seed=1)
+    >>> 0 <= posterior.probability(ist.path("x0", "x1")) <= 1
+    True
+    """
 
     start: str
     end: str
@@ -64,7 +88,18 @@ class path(Feature):  # noqa: N801 - as above
 @final
 @dataclass(frozen=True)
 class in_markov_blanket(Feature):  # noqa: N801 - as above
-    """``node`` is in the Markov blanket of ``of``: its parent, child or parent of a child."""
+    """``node`` is in the Markov blanket of ``of``: its parent, child or parent of a child.
+
+    Examples
+    --------
+    >>> import isthmus as ist
+    >>> from isthmus import simulate
+    >>> dag = simulate.erdos_renyi(5, 6, seed=1)
+    >>> numbers = simulate.linear(dag, 300, seed=1).data
+    >>> posterior = ist.sample(numbers, draws=200, seed=1)
+    >>> 0 <= posterior.probability(ist.in_markov_blanket("x0", of="x1")) <= 1
+    True
+    """
 
     node: str
     of: str

@@ -89,6 +89,16 @@ class Posterior:
         if the posterior was loaded from a file.
     provenance
         The call, the random seed and the versions that the posterior was computed with.
+
+    Examples
+    --------
+    >>> import isthmus as ist
+    >>> from isthmus import simulate
+    >>> dag = simulate.erdos_renyi(5, 6, seed=1)
+    >>> numbers = simulate.linear(dag, 300, seed=1).data
+    >>> posterior = ist.sample(numbers, draws=200, seed=1)
+    >>> posterior.probability(ist.path(*dag.edges[0])) > 0.4
+    True
     """
 
     ensemble: Ensemble

@@ -89,6 +89,16 @@ class Solution:
         `~isthmus.results.ExactDetails`, depending on the search.
     provenance
         The call, the random seed and the versions that the solution was computed with.
+
+    Examples
+    --------
+    >>> import isthmus as ist
+    >>> data = ist.datasets.asia(rows=1000, seed=1)
+    >>> solution = ist.learn(data)
+    >>> solution.dag.parents("either")
+    ('tub', 'lung')
+    >>> solution.fit().parameters
+    17
     """
 
     dag: DAG

@@ -34,6 +34,16 @@ class ExactPosterior(Sampler[LocalScore]):
         Maximum number of parents; None for no limit.
     max_memory
         Refuse problems that need more bytes of memory than this.
+
+    Examples
+    --------
+    >>> import isthmus as ist
+    >>> from isthmus import simulate
+    >>> dag = simulate.erdos_renyi(5, 6, seed=1)
+    >>> numbers = simulate.linear(dag, 300, seed=1).data
+    >>> posterior = ist.sample(numbers, sampler=ist.ExactPosterior(max_parents=3), draws=100)
+    >>> posterior.edge_probabilities().shape
+    (5, 5)
     """
 
     max_parents: int | None = None

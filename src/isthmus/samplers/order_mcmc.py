@@ -20,6 +20,16 @@ class OrderMCMC(ChainSampler):
     To correct the bias, weight each graph by one over the number of its orders.
 
     The options are those of `ChainSampler`.
+
+    Examples
+    --------
+    >>> import isthmus as ist
+    >>> from isthmus import simulate
+    >>> dag = simulate.erdos_renyi(5, 6, seed=1)
+    >>> numbers = simulate.linear(dag, 300, seed=1).data
+    >>> posterior = ist.sample(numbers, sampler=ist.OrderMCMC(), draws=100, chains=2, seed=1)
+    >>> posterior.edge_probabilities().shape
+    (5, 5)
     """
 
     space: ClassVar[Space] = Space.ORDERS

@@ -21,6 +21,16 @@ class PartitionMCMC(ChainSampler):
     six nodes at once from their exact distribution given the rest of the graph.
 
     The options are those of `ChainSampler`.
+
+    Examples
+    --------
+    >>> import isthmus as ist
+    >>> from isthmus import simulate
+    >>> dag = simulate.erdos_renyi(5, 6, seed=1)
+    >>> numbers = simulate.linear(dag, 300, seed=1).data
+    >>> posterior = ist.sample(numbers, sampler=ist.PartitionMCMC(), draws=100, chains=2, seed=1)
+    >>> posterior.edge_probabilities().shape
+    (5, 5)
     """
 
     space: ClassVar[Space] = Space.PARTITIONS

@@ -36,6 +36,16 @@ class StructureMCMC(Sampler[LocalScore]):
         Number of moves before the first draw; by default a fifth of the whole chain.
     max_parents
         Maximum number of parents; None for no limit.
+
+    Examples
+    --------
+    >>> import isthmus as ist
+    >>> from isthmus import simulate
+    >>> dag = simulate.erdos_renyi(5, 6, seed=1)
+    >>> numbers = simulate.linear(dag, 300, seed=1).data
+    >>> posterior = ist.sample(numbers, sampler=ist.StructureMCMC(), draws=100, chains=2, seed=1)
+    >>> posterior.edge_probabilities().shape
+    (5, 5)
     """
 
     thin: int | None = None

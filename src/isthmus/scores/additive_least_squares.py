@@ -35,6 +35,17 @@ class AdditiveLeastSquares(Score[Moments, AdditiveLoss]):
         Whether to sum the squared errors of the variables, which assumes noise of equal variance.
         If False, their logarithms are summed: the likelihood with a free noise variance for each
         variable, which does not depend on units.
+
+    Examples
+    --------
+    >>> import isthmus as ist
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=500)
+    >>> table = {"x": x, "y": np.sin(2 * x) + 0.3 * rng.normal(size=500)}
+    >>> score = ist.AdditiveLeastSquares()
+    >>> ist.learn(table, score=score, search=ist.NotearsAdditive()).dag.edges
+    (('x', 'y'),)
     """
 
     basis: Basis = Chebyshev()

@@ -54,6 +54,16 @@ class BGe(Score[Moments, LocalScore]):
         Units in which the prior is stated, and of which the score is the density: those of the
         columns, as published, or the standard deviation of each column. With the former, a change
         of a column's unit changes the result; do this only if the columns have comparable scales.
+
+    Examples
+    --------
+    >>> import isthmus as ist
+    >>> from isthmus import simulate
+    >>> dag = simulate.erdos_renyi(5, 6, seed=1)
+    >>> numbers = simulate.linear(dag, 300, seed=1).data
+    >>> posterior = ist.sample(numbers, score=ist.BGe(alpha_mu=0.1), draws=100)
+    >>> posterior.median_graph() == posterior.most_probable()
+    True
     """
 
     alpha_mu: float = 1.0

@@ -29,6 +29,13 @@ class BIC(Score[Counts, LocalScore]):
     ----------
     penalty
         Factor of the penalty. 1 is the standard criterion; larger values give sparser graphs.
+
+    Examples
+    --------
+    >>> import isthmus as ist
+    >>> data = ist.datasets.asia(rows=1000, seed=1)
+    >>> round(ist.score(data, data.dag, ist.BIC()), 1)
+    -2258.4
     """
 
     penalty: float = 1.0

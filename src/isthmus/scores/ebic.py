@@ -27,6 +27,13 @@ class EBIC(Score[Counts, LocalScore]):
     ----------
     gamma
         Weight of the extra penalty. 0 is BIC; 0.5 and 1 are common values.
+
+    Examples
+    --------
+    >>> import isthmus as ist
+    >>> data = ist.datasets.asia(rows=1000, seed=1)
+    >>> ist.learn(data, score=ist.EBIC(gamma=1.0)).dag.parents("either")
+    ('tub', 'lung')
     """
 
     gamma: float = 0.5

@@ -27,6 +27,15 @@ class GaussianBIC(Score[Moments, LocalScore]):
     penalty
         Factor of the penalty. 1 is the standard criterion; larger values give sparser graphs. Other
         implementations of order search use 2 by default.
+
+    Examples
+    --------
+    >>> import isthmus as ist
+    >>> from isthmus import simulate
+    >>> dag = simulate.erdos_renyi(5, 6, seed=1)
+    >>> numbers = simulate.linear(dag, 300, seed=1).data
+    >>> round(ist.score(numbers, dag, ist.GaussianBIC()), 1)
+    -2177.2
     """
 
     penalty: float = 1.0

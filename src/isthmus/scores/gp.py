@@ -68,6 +68,16 @@ class GP(Score[Moments, LocalScore]):
         How the hyperparameters are integrated out.
     draws
         Number of draws for importance sampling, or of the posterior for bridge sampling.
+
+    Examples
+    --------
+    >>> import isthmus as ist
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=200)
+    >>> table = {"x": x, "y": np.sin(2 * x) + 0.3 * rng.normal(size=200)}
+    >>> ist.learn(table, score=ist.GP()).dag.edges
+    (('x', 'y'),)
     """
 
     basis: Chebyshev = Chebyshev(48, 5.0)
@@ -115,6 +125,16 @@ class ExactGP(Score[Rows, LocalScore]):
         How the hyperparameters are integrated out.
     draws
         Number of draws for importance sampling, or of the posterior for bridge sampling.
+
+    Examples
+    --------
+    >>> import isthmus as ist
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=60)
+    >>> table = {"x": x, "y": np.sin(2 * x) + 0.3 * rng.normal(size=60)}
+    >>> ist.learn(table, score=ist.ExactGP()).dag.edges
+    (('x', 'y'),)
     """
 
     interactions: bool = False

@@ -22,6 +22,14 @@ class K2(Score[Counts, LocalScore]):
     For discrete variables; higher is better (Cooper and Herskovits 1992). It is not
     score-equivalent: it can prefer one direction of an edge without evidence. Configurations of the
     parents that do not occur contribute exactly 0.
+
+    Examples
+    --------
+    >>> import isthmus as ist
+    >>> data = ist.datasets.asia(rows=1000, seed=1)
+    >>> order = ist.KnownOrder(data.dag.nodes, max_parents=2)
+    >>> ist.learn(data, score=ist.K2(), search=order).dag.parents("lung")
+    ('smoke',)
     """
 
     needs: ClassVar[type[Counts]] = Counts

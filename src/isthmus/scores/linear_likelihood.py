@@ -20,6 +20,16 @@ class LinearLikelihood(Score[Moments, SmoothLoss]):
     depend on the scale of the columns, and Markov-equivalent graphs have the same value, so the
     result is an equivalence class. With a quasi-MCP penalty its minimum is a sparsest graph that
     fits the data (Deng, Bello, Ravikumar and Aragam 2024, arXiv 2410.06163).
+
+    Examples
+    --------
+    >>> import isthmus as ist
+    >>> from isthmus import simulate
+    >>> dag = simulate.erdos_renyi(5, 6, seed=1)
+    >>> numbers = simulate.linear(dag, 300, seed=1).data
+    >>> solution = ist.learn(numbers, score=ist.LinearLikelihood(), search=ist.Notears())
+    >>> len(solution.dag.edges)
+    6
     """
 
     needs: ClassVar[type[Moments]] = Moments

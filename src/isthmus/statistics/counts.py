@@ -59,6 +59,16 @@ class Counts(Statistic):
     regime
         Label of the conditions under which the rows were observed. Counts of different regimes
         cannot be added.
+
+    Examples
+    --------
+    >>> import isthmus as ist
+    >>> data = ist.datasets.asia(rows=1000, seed=1)
+    >>> counts = ist.summarise(data, plan=ist.Plan.everything())
+    >>> counts.n
+    1000
+    >>> ist.learn(counts).dag == ist.learn(data).dag
+    True
     """
 
     schema: Schema

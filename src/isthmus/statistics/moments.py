@@ -59,6 +59,18 @@ class Moments(Statistic):
         As above.
     regime
         Label of the conditions under which the rows were seen; different ones cannot be added.
+
+    Examples
+    --------
+    >>> import isthmus as ist
+    >>> from isthmus import simulate
+    >>> dag = simulate.erdos_renyi(5, 6, seed=1)
+    >>> numbers = simulate.linear(dag, 300, seed=1).data
+    >>> moments = ist.summarise(numbers)
+    >>> moments.n
+    300
+    >>> ist.learn(moments).dag == ist.learn(numbers).dag
+    True
     """
 
     schema: Schema

@@ -28,6 +28,14 @@ class Plan:
         Every set of at most this many variables, or ``None``.
     groups
         These sets and all their subsets, or ``None``. With neither, every set.
+
+    Examples
+    --------
+    >>> import isthmus as ist
+    >>> data = ist.datasets.asia(rows=1000, seed=1)
+    >>> counts = ist.summarise(data, plan=ist.Plan.sets([["smoke", "lung"], ["smoke", "bronc"]]))
+    >>> counts.n
+    1000
     """
 
     limit: int | None = None

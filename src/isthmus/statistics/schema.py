@@ -30,7 +30,16 @@ MAX_LEVELS = 2**16
 
 
 class Kind(StrEnum):
-    """How a variable is read."""
+    """How a variable is read.
+
+    Examples
+    --------
+    >>> import isthmus as ist
+    >>> table = {"ward": [1, 2, 3, 1] * 50, "dose": [0.5, 1.5, 2.5, 3.5, 4.5] * 40}
+    >>> print(ist.learn(table, kinds={"ward": ist.Kind.DISCRETE}).reading)
+    ward  discrete    as requested
+    dose  continuous  floating-point numbers
+    """
 
     CONTINUOUS = "continuous"
     DISCRETE = "discrete"

@@ -94,6 +94,16 @@ class Notears(Search[SmoothLoss]):
         Number of starts of the moves under a likelihood, which has many more local minima than
         least squares: first from the order of the relaxed solution, then from the best order so far
         with a tenth of the variables moved at random, every fourth time with all of them.
+
+    Examples
+    --------
+    >>> import isthmus as ist
+    >>> from isthmus import simulate
+    >>> dag = simulate.erdos_renyi(5, 6, seed=1)
+    >>> numbers = simulate.linear(dag, 300, seed=1).data
+    >>> solution = ist.learn(numbers, score=ist.LinearLikelihood(), search=ist.Notears())
+    >>> ist.shd(solution.cpdag, dag.cpdag())
+    0
     """
 
     penalty: float | Penalty | None = None

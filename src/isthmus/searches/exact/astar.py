@@ -42,6 +42,13 @@ class AStar(Search[LocalScore]):
     max_states
         Maximum number of states in memory (about 60 bytes each). If it is reached, the best graph
         so far is returned with a gap.
+
+    Examples
+    --------
+    >>> import isthmus as ist
+    >>> data = ist.datasets.asia(rows=1000, seed=1)
+    >>> print(ist.learn(data, score=ist.BIC(), search=ist.AStar()).status)
+    optimal: no graph scores higher.
     """
 
     max_parents: int | None = None

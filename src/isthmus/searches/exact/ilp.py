@@ -37,6 +37,13 @@ class ILP(Search[LocalScore]):
     bayes_factor
         List only graphs that are at most this many times less probable than the best one. This is
         the Bayes factor if the score is a marginal likelihood.
+
+    Examples
+    --------
+    >>> import isthmus as ist
+    >>> data = ist.datasets.asia(rows=1000, seed=1)
+    >>> print(ist.learn(data, score=ist.BIC(), search=ist.ILP()).status)
+    optimal: no graph scores higher.
     """
 
     max_parents: int | None = None

@@ -34,6 +34,15 @@ class SubsetDP(Search[LocalScore]):
     ----------
     max_parents
         Maximum number of parents of a node; None for no limit.
+
+    Examples
+    --------
+    >>> import isthmus as ist
+    >>> from isthmus import simulate
+    >>> dag = simulate.erdos_renyi(5, 6, seed=1)
+    >>> numbers = simulate.linear(dag, 300, seed=1).data
+    >>> print(ist.learn(numbers, search=ist.SubsetDP()).status)
+    optimal: no graph scores higher: every subset was solved.
     """
 
     max_parents: int | None = None

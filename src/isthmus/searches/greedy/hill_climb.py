@@ -34,6 +34,13 @@ class HillClimb(Search[LocalScore]):
         Stop after this many climbs in a row without a better graph; 0 for a single climb.
     max_parents
         Maximum number of parents of a node; None for no limit.
+
+    Examples
+    --------
+    >>> import isthmus as ist
+    >>> data = ist.datasets.asia(rows=1000, seed=1)
+    >>> ist.learn(data, search=ist.HillClimb(max_parents=3, restarts=5)).dag.parents("lung")
+    ('smoke',)
     """
 
     tabu: int = 10

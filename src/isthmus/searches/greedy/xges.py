@@ -35,6 +35,13 @@ class XGES(Search[LocalScore]):
         there, and keep the result if it is better.
     max_parents
         Maximum number of parents of a node; None for no limit.
+
+    Examples
+    --------
+    >>> import isthmus as ist
+    >>> data = ist.datasets.asia(rows=1000, seed=1)
+    >>> ist.learn(data, search=ist.XGES(max_parents=3)).dag.parents("either")
+    ('tub', 'lung')
     """
 
     extended: bool = True

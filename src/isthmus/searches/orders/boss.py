@@ -41,6 +41,15 @@ class Boss(Search[LocalScore]):
         has trees and random numbers of its own: the graph does not depend on the number of threads,
         but it may differ from the graph that is found with None, one start after another. Not used
         with a score table.
+
+    Examples
+    --------
+    >>> import isthmus as ist
+    >>> from isthmus import simulate
+    >>> dag = simulate.erdos_renyi(5, 6, seed=1)
+    >>> numbers = simulate.linear(dag, 300, seed=1).data
+    >>> ist.learn(numbers, search=ist.Boss(starts=10), seed=3).cpdag == ist.learn(numbers).cpdag
+    True
     """
 
     starts: int = 4

@@ -40,6 +40,14 @@ class KnownOrder(Search[LocalScore]):
         Maximum number of parents of a node; None for no limit.
     exact
         Whether to find the best parent sets instead of adding parents one by one.
+
+    Examples
+    --------
+    >>> import isthmus as ist
+    >>> data = ist.datasets.asia(rows=1000, seed=1)
+    >>> order = ist.KnownOrder(data.dag.nodes, max_parents=2, exact=True)
+    >>> ist.learn(data, score=ist.BIC(), search=order).dag.parents("either")
+    ('tub', 'lung')
     """
 
     order: Sequence[str]

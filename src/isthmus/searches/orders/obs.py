@@ -39,6 +39,13 @@ class OBS(Search[LocalScore]):
     sets
         Maximum number of parent sets per node to score if the search is given a score instead of
         a score table; None for all that can be part of an optimal graph.
+
+    Examples
+    --------
+    >>> import isthmus as ist
+    >>> data = ist.datasets.asia(rows=1000, seed=1)
+    >>> ist.learn(data, score=ist.BIC(), search=ist.OBS(), seed=1).dag.parents("lung")
+    ('smoke',)
     """
 
     starts: int = 20

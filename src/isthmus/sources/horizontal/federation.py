@@ -55,6 +55,17 @@ class Federation(Source):
     journal
         Records rounds and sums. A federation with the journal of one that was killed resumes its
         run and comes to the same result.
+
+    Examples
+    --------
+    >>> import isthmus as ist
+    >>> from isthmus import simulate
+    >>> dag = simulate.erdos_renyi(5, 6, seed=1)
+    >>> numbers = simulate.linear(dag, 300, seed=1).data
+    >>> sites = {f"site {i}": {k: v[i::3] for k, v in numbers.items()} for i in range(3)}
+    >>> federation = ist.Federation.simulate(sites)
+    >>> ist.learn(federation).dag == ist.learn(numbers).dag
+    True
     """
 
     def __init__(

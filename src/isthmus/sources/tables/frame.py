@@ -83,6 +83,13 @@ class Frame(Source):
         also chooses the columns and their order. By default levels are those that occur, sorted.
     names
         Names for the columns of a NumPy array; ``x0``, ``x1`` … if not given.
+
+    Examples
+    --------
+    >>> import isthmus as ist
+    >>> frame = ist.Frame({"ward": [1, 2, 3, 1] * 10}, kinds={"ward": ist.Kind.DISCRETE})
+    >>> frame.schema().names
+    ('ward',)
     """
 
     def __init__(

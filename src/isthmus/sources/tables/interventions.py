@@ -40,6 +40,19 @@ class Interventions(Source):
         Name of the column that tells the regime of each row of a single table.
     kinds
         How to read some columns, as for `Frame`.
+
+    Examples
+    --------
+    >>> import isthmus as ist
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> seen = {"x": rng.normal(size=300)}
+    >>> seen["y"] = seen["x"] + 0.5 * rng.normal(size=300)
+    >>> done = {"x": rng.normal(3, 1, 300)}
+    >>> done["y"] = done["x"] + 0.5 * rng.normal(size=300)
+    >>> data = ist.Interventions([seen, done], targets=[[], ["x"]])
+    >>> ist.learn(data, score=ist.GaussianBIC()).cpdag.directed
+    (('x', 'y'),)
     """
 
     def __init__(

@@ -19,6 +19,16 @@ class DropRows(Missing):
 
     Harmless if few rows are concerned and values are missing completely at random. With p columns
     of which each lacks 10 % of its values, only ``0.9 ** p`` of the rows remain.
+
+    Examples
+    --------
+    >>> import isthmus as ist
+    >>> data = ist.datasets.asia(rows=1000, seed=1)
+    >>> table = {name: list(column) for name, column in data.items()}
+    >>> table["lung"][:50] = [None] * 50
+    >>> solution = ist.learn(table, missing=ist.DropRows())
+    >>> solution.notes[0]
+    '50 of 1,000 rows (5.0%) lack a value and were dropped.'
     """
 
 
@@ -34,6 +44,15 @@ class OwnLevel(Missing):
     ----------
     level
         Name of the level.
+
+    Examples
+    --------
+    >>> import isthmus as ist
+    >>> data = ist.datasets.asia(rows=1000, seed=1)
+    >>> table = {name: list(column) for name, column in data.items()}
+    >>> table["lung"][:50] = [None] * 50
+    >>> ist.learn(table, missing=ist.OwnLevel()).dag.parents("either")
+    ('tub', 'lung')
     """
 
     level: str = "missing"
@@ -54,6 +73,15 @@ class NodeAverage(Missing):
         Families of different rows are compared, so the gain has a standard error that grows with
         the number of missing values. This many of them are subtracted for each parent. Above 0
         the score is consistent if values are missing completely at random; 0 gives denser graphs.
+
+    Examples
+    --------
+    >>> import isthmus as ist
+    >>> data = ist.datasets.asia(rows=1000, seed=1)
+    >>> table = {name: list(column) for name, column in data.items()}
+    >>> table["lung"][:50] = [None] * 50
+    >>> ist.learn(table, missing=ist.NodeAverage()).dag.parents("either")
+    ('tub', 'lung')
     """
 
     caution: float = 1.0
@@ -77,6 +105,18 @@ class ExpectationMaximisation(Missing):
         Stop after this many iterations.
     tolerance
         Stop when no mean and no covariance of the standardised columns changes by more.
+
+    Examples
+    --------
+    >>> import isthmus as ist
+    >>> from isthmus import simulate
+    >>> dag = simulate.erdos_renyi(5, 6, seed=1)
+    >>> numbers = simulate.linear(dag, 300, seed=1).data
+    >>> numbers = {name: column.copy() for name, column in numbers.items()}
+    >>> numbers["x0"][:30] = float("nan")
+    >>> solution = ist.learn(numbers, missing=ist.ExpectationMaximisation())
+    >>> ist.shd(solution.cpdag, dag.cpdag())
+    0
     """
 
     max_iterations: int = 200

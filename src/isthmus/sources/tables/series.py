@@ -41,6 +41,16 @@ class Series(Source):
         longer one is a gap. Without it rows are in order and without gaps.
     centre
         Whether to take the mean of each realisation off it, where levels differ between them.
+
+    Examples
+    --------
+    >>> import isthmus as ist
+    >>> from isthmus import simulate
+    >>> now, before = simulate.erdos_renyi(4, 4, seed=0), simulate.lagged_graph(4, lags=1, seed=0)
+    >>> series = simulate.autoregressive(now, before, 300, seed=0).arrays()
+    >>> solution = ist.learn(ist.Series(series, lags=1), search=ist.Dynotears())
+    >>> len(solution.dag.edges) > 0
+    True
     """
 
     def __init__(
