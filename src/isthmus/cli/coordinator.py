@@ -12,6 +12,12 @@ from typing import Any
 
 from isthmus.cli.actions import add_action
 from isthmus.cli.board import Board, RunState
+from isthmus.cli.carriers import (
+    LOOPBACK,
+    add_carrier,
+    certificates,
+    coordinator_transport,
+)
 from isthmus.cli.exit_codes import ExitCode
 from isthmus.cli.keys import load_identity, say
 from isthmus.cli.outputs import check_outputs, write_outputs, write_result
@@ -44,10 +50,12 @@ def add(command: argparse.ArgumentParser) -> None:
     run = action("run", "wait for the sites, learn, and write the result", _run)
     run.add_argument(
         "--listen",
-        default="0.0.0.0",
+        default=LOOPBACK,
         metavar="ADDRESS",
-        help="network address to listen on; by default all addresses of this machine",
+        help="network address to listen on, for instance 0.0.0.0 for all addresses of this "
+        "machine; by default 127.0.0.1, which only this machine reaches",
     )
+    add_carrier(run)
     run.add_argument(
         "-o",
         "--output",
@@ -193,6 +201,7 @@ def _draft(options: argparse.Namespace) -> ExitCode:
         requests, plan = [AskCounts.name], Plan.up_to(options.parents + 1)
     author = load_identity(_author(options))
     cards = [Card.read(path) for path in options.card]
+    authority = (options.home / "ca.crt").read_bytes()
     study = Study.draft(
         options.title,
         purpose=options.purpose,
@@ -201,7 +210,7 @@ def _draft(options: argparse.Namespace) -> ExitCode:
         members=[card.member for card in cards],
         schema=schema,
         bounds=bounds,
-        protocol=SecureSums(),
+        protocol=SecureSums(**certificates({c.member.name: c for c in cards}, authority)),
         requests=requests,
         plan=plan,
         rounds=options.rounds or (ADMM_ROUNDS if by_admm else ROUNDS),
@@ -212,7 +221,7 @@ def _draft(options: argparse.Namespace) -> ExitCode:
     folder = Folder(options.study)
     address = options.address or f"{host}:{PORT}"
     folder.write(study, cards)
-    folder.write_coordinator((options.home / "ca.crt").read_bytes(), address)
+    folder.write_coordinator(authority, address)
     folder.sign(study.sign(author))
     say(described(study))
     say(f"Send the folder {options.study} to the sites, which read study.toml and sign it.")
@@ -316,38 +325,46 @@ def _learned(options: argparse.Namespace, state: Path, board: Board) -> Any:
     from isthmus.parties.agreement.cards import Folder
     from isthmus.parties.records.journal import FileJournal
     from isthmus.parties.transport.base import Timeouts
-    from isthmus.parties.transport.flower.flower_transport import FlowerTransport
-    from isthmus.parties.transport.flower.superlink import FlowerSuperLink
     from isthmus.sources.horizontal.federation import Federation
     from isthmus.sources.horizontal.round_scheduler import restart
 
     folder, home = Folder(options.study), options.home
-    study, cards = folder.study(), folder.cards()
+    study = folder.study()
     given = {n: getattr(options, n) for n in ("answer", "gather", "pause")}
     timeouts = replace(Timeouts(), **{n: v for n, v in given.items() if v is not None})
     identity = load_identity(home / "identity.pem")
     journal = FileJournal(state / "journal")  # a second run of the same study ends here
-    link = FlowerSuperLink(
-        state,
-        options.listen,
-        _port(folder.address()),
-        (home / "ca.crt", home / "server.crt", home / "server.pem"),
-        {name: card.node for name, card in cards.items()},
-    )
-    transport = FlowerTransport(link, timeouts, board.watch)
     try:
-        if options.restart:
-            restart(journal, study)
-        federation = Federation(study, folder.signatures(), identity, transport, journal=journal)
-        model = model_of(study, options.admm) if uses_admm(study) else None
-        if federation.kept:
-            board.say(f"resumed: {federation.kept} sums of the last run are not requested again")
-        transport.gather(m.name for m in study.members)
-        board.state(RunState.RUNNING)
-        return _solved(federation, model, options, board)
+        with coordinator_transport(
+            options.carrier, home, state, folder, options.listen, timeouts, board.watch
+        ) as transport:
+            if options.restart:
+                restart(journal, study)
+            federation = Federation(
+                study, folder.signatures(), identity, transport, journal=journal
+            )
+            model = model_of(study, options.admm) if uses_admm(study) else None
+            if federation.kept:
+                board.say(
+                    f"resumed: {federation.kept} sums of the last run are not requested again"
+                )
+            transport.gather(m.name for m in study.members)
+            board.state(RunState.RUNNING)
+            solution = _solved(federation, model, options, board)
+            _share(federation, solution, board)
+            return solution
     finally:
-        link.stop()
         journal.close()
+
+
+def _share(federation: Any, solution: Any, board: Board) -> None:
+    """Send the result to the sites that took part."""
+    from isthmus.federated.shared_result import shared_result
+
+    received = federation.send_result(shared_result(solution, federation.study, federation.active))
+    missing = [name for name in federation.active or () if name not in received]
+    if missing:
+        board.say(f"not confirmed the result: {missing}; run the same command to send it again")
 
 
 def _solved(federation: Any, model: Any, options: argparse.Namespace, board: Board) -> Any:
@@ -363,10 +380,3 @@ def _solved(federation: Any, model: Any, options: argparse.Namespace, board: Boa
         seed=options.seed,
         progress=False,
     )
-
-
-def _port(address: str) -> int:
-    _, _, port = address.rpartition(":")
-    if not port.isdigit():
-        raise FormatError(f"The address {address!r} must have the form HOST:PORT.")
-    return int(port)

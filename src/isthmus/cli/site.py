@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from isthmus.cli.actions import add_action
+from isthmus.cli.carriers import add_carrier, serve
 from isthmus.cli.exit_codes import ExitCode
 from isthmus.cli.keys import accept, load_identity, new_passphrase, own_keys, pin, rotate, say
 from isthmus.errors import FormatError, StudyError
@@ -51,6 +52,9 @@ def add(command: argparse.ArgumentParser) -> None:
     accepted.add_argument(
         "succession", type=Path, metavar="FILE", help="the peer's succession.toml"
     )
+    action(
+        "certify", "create a certificate for a site of an earlier version", _certify, study=False
+    )
     action("policy", "draft the policy of the site, or check a study against it", draft_policy)
     action("sign", "countersign a study", sign)
     dry = action("dry-run", "print what would leave the site; opens no connection", _dry_run)
@@ -73,8 +77,9 @@ def add(command: argparse.ArgumentParser) -> None:
     join.add_argument(
         "--socket-only",
         action="store_true",
-        help="serve only the socket in HOME, without starting Flower",
+        help="serve only the socket in HOME, without any connection",
     )
+    add_carrier(join)
     ledger = action("ledger", "verify the ledger and print it", show_ledger, study=False)
     ledger.add_argument(
         "--repair",
@@ -92,7 +97,7 @@ def add(command: argparse.ArgumentParser) -> None:
 def _new(options: argparse.Namespace) -> ExitCode:
     from isthmus.parties.agreement.cards import Card
     from isthmus.parties.agreement.roster import Member
-    from isthmus.parties.certificates import node_key, write_private
+    from isthmus.parties.certificates import node_certificate, node_key, write_private
     from isthmus.parties.identity import Identity, key_fingerprint, key_text
 
     if not NAME.fullmatch(options.name):
@@ -106,11 +111,27 @@ def _new(options: argparse.Namespace) -> ExitCode:
     private, public = node_key()
     write_private(home / "node.pem", private)
     member = Member(options.name, options.organisation, identity.public)
-    Card(member, public.decode()).write(home / "card.toml")
+    certificate = node_certificate(options.name, private)
+    Card(member, public.decode(), certificate.decode()).write(home / "card.toml")
     say(f"Created the site {options.name!r} in {home}. Its private keys never leave this folder.")
     say(f"Public key: {key_text(identity.public)}")
     say(f"Fingerprint: {key_fingerprint(identity.public)}")
     say(f"Send {home / 'card.toml'} to the coordinator, and confirm the key by another channel.")
+    return ExitCode.DONE
+
+
+def _certify(options: argparse.Namespace) -> ExitCode:
+    from dataclasses import replace
+
+    from isthmus.parties.agreement.cards import Card
+    from isthmus.parties.certificates import node_certificate
+
+    path: Path = options.home / "card.toml"
+    card = Card.read(path)
+    private = (options.home / "node.pem").read_bytes()
+    certificate = node_certificate(card.member.name, private).decode()
+    replace(card, certificate=certificate).write(path)
+    say(f"Wrote a new certificate to {path}. Studies that are drafted with it name it.")
     return ExitCode.DONE
 
 
@@ -271,7 +292,6 @@ def _join(options: argparse.Namespace) -> ExitCode:
     from isthmus.parties.agreement.cards import Folder
     from isthmus.parties.agreement.policy import Policy
     from isthmus.parties.records.ledger import readable
-    from isthmus.parties.transport.flower.supernode import FlowerSuperNode
     from isthmus.sources.horizontal.site_service import SiteService
 
     folder, home = Folder(options.study), options.home
@@ -292,21 +312,16 @@ def _join(options: argparse.Namespace) -> ExitCode:
     def is_over() -> bool:
         return bool(signals) or datetime.now(UTC) >= study.expires
 
-    site.service.start()
     say(f"{site.controller.name} is ready for {study.title!r}. Ctrl-C or the stop file ends it.")
     say(f"Everything that leaves is first written to {site.state / 'ledger.jsonl'}:")
     try:
         if options.socket_only:
-            say(f"socket {site.path}")
+            say(f"socket {site.open_socket()}")
             while not is_over():
                 time.sleep(0.2)
         else:
             address = options.coordinator or folder.address()
-            node = FlowerSuperNode(home, site.path, address, folder.authority, home / "node.pem")
-            try:
-                node.run(is_over)
-            finally:
-                node.stop()
+            serve(options.carrier, site, folder, address, is_over, say)
     finally:
         site.close()
     return ExitCode.DONE

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import ipaddress
 import os
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -125,12 +126,40 @@ def own_certificate(name: str, *, days: int = 825) -> tuple[bytes, bytes]:
 
     Another party trusts this certificate alone, because a study names its fingerprint.
     """
+    require()
+    key = _new_key()
+    return _signed_by_itself(name, key, days), _pem(key)
+
+
+def node_certificate(name: str, private: bytes, *, days: int = 825) -> bytes:
+    """Return a certificate that signs itself, for a private key that `node_key` returned."""
+    return _signed_by_itself(name, _read_node_key(private), days)
+
+
+def node_key_pem(private: bytes) -> bytes:
+    """Return a private key that `node_key` returned in the format that TLS needs."""
+    return _pem(_read_node_key(private))
+
+
+def _read_node_key(private: bytes) -> EllipticCurvePrivateKey:
+    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+    from cryptography.hazmat.primitives.serialization import load_ssh_private_key
+
+    require()
+    try:
+        key = load_ssh_private_key(private, password=None)
+    except ValueError as error:
+        raise FormatError("This is not a private key in OpenSSH format.") from error
+    if not isinstance(key, EllipticCurvePrivateKey):
+        raise FormatError("The key of the transport must be on an elliptic curve.")
+    return key
+
+
+def _signed_by_itself(name: str, key: EllipticCurvePrivateKey, days: int) -> bytes:
     from cryptography import x509
     from cryptography.hazmat.primitives.hashes import SHA384
     from cryptography.hazmat.primitives.serialization import Encoding
 
-    require()
-    key = _new_key()
     now = datetime.now(UTC)
     made = (
         x509.CertificateBuilder()
@@ -143,7 +172,11 @@ def own_certificate(name: str, *, days: int = 825) -> tuple[bytes, bytes]:
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .sign(key, SHA384())
     )
-    return made.public_bytes(Encoding.PEM), _pem(key)
+    return made.public_bytes(Encoding.PEM)
+
+
+FINGERPRINT = re.compile(r"sha256:[0-9a-f]{64}")
+"""The form of what `fingerprint` returns."""
 
 
 def fingerprint(certificate: bytes | str) -> str:

@@ -75,10 +75,13 @@ class Reader:
         return max(value, minimum)
 
     def strings(
-        self, key: str, allowed: Mapping[str, Any] | tuple[str, ...] | None = None
+        self,
+        key: str,
+        allowed: Mapping[str, Any] | tuple[str, ...] | None = None,
+        default: list[str] | None = None,
     ) -> tuple[str, ...]:
         """Return a list of strings, each of which must be allowed."""
-        value: list[Any] = self.take(key, list)
+        value: list[Any] = self.take(key, list, default)
         if not all(isinstance(v, str) for v in value):
             self.problems.append(f"{self._path}{key} must hold only strings")
             return ()

@@ -144,6 +144,7 @@ class LedgerWriter:
         sent: Sent | None = None,
         parties: frozenset[int] | None = None,
         heads: Mapping[str, str] | None = None,
+        result: str | None = None,
     ) -> None:
         """Write an entry, or raise `DeniedError` if it cannot be written or is not allowed.
 
@@ -161,6 +162,8 @@ class LedgerWriter:
             Positions of the parties that the result of the round is over.
         heads
             The last entries of the other parties' ledgers, by key: this ledger is their witness.
+        result
+            SHA-256 of a result that the site received.
         """
         details: dict[str, Any] = {}
         if request is not None:
@@ -184,6 +187,8 @@ class LedgerWriter:
             details["organisations"] = [members[i].organisation for i in sorted(parties)]
         if heads:
             details["heads"] = dict(heads)
+        if result is not None:
+            details["result"] = result
         self._append(event, number, details)
 
     def head(self) -> bytes:

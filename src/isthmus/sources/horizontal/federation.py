@@ -221,6 +221,23 @@ class Federation(Source):
         self._releases += [Release(s, what, "secure sum", len(total)) for s in active]
         return request.decode(total, self._grid)
 
+    def send_result(self, result: bytes) -> tuple[str, ...]:
+        """Send the result to every site whose numbers are in it, signed by the coordinator.
+
+        The result should follow from the sums alone, and so reveal no more than they do.
+
+        Parameters
+        ----------
+        result
+            A JSON object, as bytes. `isthmus.federated.shared_result` writes one.
+
+        Returns
+        -------
+        tuple
+            Names of the sites that have confirmed it. The others are silent or refuse it.
+        """
+        return self._scheduler.send_result(result)
+
     def rows(self) -> NDArray[np.float64]:
         """Raise `MismatchError`: rows never leave the sites."""
         raise MismatchError(

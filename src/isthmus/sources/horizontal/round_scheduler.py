@@ -10,6 +10,7 @@ from isthmus.errors import AbortedError, FederationError
 from isthmus.parties.agreement.study import Study
 from isthmus.parties.identity import Identity, Verifier, digest
 from isthmus.parties.records.journal import Journal, MemoryJournal, Record
+from isthmus.parties.records.results import sign_result
 from isthmus.parties.transport.base import Transport, drive
 from isthmus.sources.horizontal.requests.base import SumRequest
 from isthmus.sources.horizontal.requests.grid import Grid
@@ -18,6 +19,7 @@ from isthmus.sources.horizontal.secure_sum.frames import Opening
 from isthmus.sources.horizontal.secure_sum.limbs import LimbArray, from_bytes, to_bytes
 from isthmus.sources.horizontal.secure_sum.one_message_coordinator import KeyRound, OneMessageRound
 from isthmus.sources.horizontal.secure_sum.protocol import secure_sums
+from isthmus.sources.horizontal.secure_sum.result_round import ResultRound
 from isthmus.sources.horizontal.secure_sum.running import run_round
 from isthmus.sources.horizontal.study_terms import terms_of
 
@@ -144,6 +146,22 @@ class RoundScheduler:
             total, active, number = self._with_waiting(lambda: self._fault_tolerant(request))
         data = base64.b64encode(to_bytes(total)).decode()
         self._write("sum", number, request=asked, sites=list(active), sum=data)
+
+    def send_result(self, result: bytes) -> tuple[str, ...]:
+        """Send a result to the sites whose numbers are in it; return those that confirm it."""
+        sites = self._before or self._names()
+        signature = sign_result(self._identity, self._study.identity, result)
+        round_ = ResultRound(
+            self._terms,
+            self._identity,
+            max(self._next - 1, 1),
+            self._positions(sites),
+            result,
+            signature,
+            self._verifier,
+        )
+        drive(round_, self._transport)
+        return round_.received
 
     def _with_waiting(self, attempt: Callable[[], T]) -> T:
         """Start a new round when silent sites are back."""

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cached_property
+from pathlib import Path
 from typing import Any, final
 
 from isthmus.errors import (
@@ -31,6 +32,7 @@ from isthmus.parties.records.journal import Slot
 from isthmus.parties.records.ledger import Ledger
 from isthmus.parties.records.ledger_writer import LedgerWriter, Sent
 from isthmus.sources.base import Source
+from isthmus.sources.horizontal.received_results import ReceivedResults
 from isthmus.sources.horizontal.requests.base import Contribution, MethodState, SumRequest
 from isthmus.sources.horizontal.requests.grid import Grid
 from isthmus.sources.horizontal.requests.reading import read_sum_request
@@ -95,6 +97,8 @@ class SiteController(ReleaseGate):
         Returns the current time.
     code
         Hash of the installed package.
+    results
+        A folder for the result of the study, which the coordinator sends at the end.
     """
 
     def __init__(
@@ -108,6 +112,7 @@ class SiteController(ReleaseGate):
         *,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         code: str | None = None,
+        results: Path | None = None,
     ) -> None:
         self.name = study.name_of(identity)
         self._signatures = list(signatures)
@@ -123,6 +128,7 @@ class SiteController(ReleaseGate):
         self._writer = LedgerWriter(study, policy, ledger, fixed_membership=fixed)
         code = code_hash() if code is None else code
         self._rules = SiteRules(study, policy, self._writer, clock, code)
+        self._results = ReceivedResults(study, self._writer, results)
         self._states: dict[str, MethodState] = {}
         self._saved_states: dict[str, bytes] = {}
         self._rules.require_open()
@@ -346,6 +352,11 @@ class SiteController(ReleaseGate):
             self._writer.record_refused_question(why.name.lower(), number, question)
             return
         self._writer.record_refusal(why.name.lower(), number, authentic=authentic)
+
+    def receive_result(self, number: int, signed: bytes) -> bytes:
+        with _refusing():
+            self._rules.require_running()
+            return self._results.receive(number, signed)
 
     def state(self) -> bytes:
         states = self._saved_states | {name: s.to_bytes() for name, s in self._states.items()}

@@ -1,8 +1,9 @@
-"""The process of a site: it serves the site's controller on a socket."""
+"""The process of a site: it answers messages, which a transport brings."""
 
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import final
@@ -22,16 +23,17 @@ from isthmus.sources.horizontal.study_terms import terms_of
 
 @final
 class SiteService:
-    """Serves one site on a Unix domain socket.
+    """Answers the messages of a coordinator for one site.
 
-    Only the process that runs this service sees the data and the keys. Whatever relays frames to
-    the socket (a Flower client, a test) sees no more than the coordinator.
+    Only the process that runs this service sees the data and the keys. Messages come through
+    `handle`, for instance by gRPC, or through a Unix domain socket. Whatever relays frames to the
+    socket (Flower, a test) sees no more than the coordinator.
 
     Parameters
     ----------
     state
-        A folder for the ledger, for the state that must survive a crash, and for the socket. Only
-        one process may use it at a time.
+        A folder for the ledger, for the state that must survive a crash, for the result, and for
+        the socket. Only one process may use it at a time.
     study, signatures, identity, data, policy
         As for `SiteController`.
     watch
@@ -54,15 +56,24 @@ class SiteService:
         self.state.chmod(0o700)
         self._lock = self._locked()
         self.ledger = FileLedger(self.state / "ledger.jsonl")
-        self.controller = SiteController(study, signatures, identity, data, policy, self.ledger)
+        self.controller = SiteController(
+            study, signatures, identity, data, policy, self.ledger, results=self.state
+        )
         self.controller.require_admission()
         slot = FileSlot(self.state / f"study-{study.identity.hex()[:16]}")
         self._site = self.controller.site(slot=slot)
-        self.path = socket_path(self.state)
-        limit = longest_request_frame(terms_of(study))
+        self.longest = longest_request_frame(terms_of(study))
         self._watch = watch
         self._seen = len(self.ledger.entries())
-        self.service = Service(self.path, self._handle, limit, self._reject)
+        self._one = threading.Lock()
+        self._socket: Service | None = None
+
+    def open_socket(self) -> Path:
+        """Answer messages on a socket, too, and return its path."""
+        path = socket_path(self.state)
+        self._socket = Service(path, self.handle, self.longest, self.reject)
+        self._socket.start()
+        return path
 
     def _locked(self) -> int:
         import fcntl  # not available on every system
@@ -78,14 +89,18 @@ class SiteService:
             ) from error
         return handle
 
-    def _handle(self, data: bytes) -> bytes:
-        answer = self._site.handle(data)
-        self._notify()
-        return answer
+    def handle(self, data: bytes) -> bytes:
+        """Answer a message of the coordinator; one at a time."""
+        with self._one:
+            answer = self._site.handle(data)
+            self._notify()
+            return answer
 
-    def _reject(self) -> None:
-        self.controller.refused(Refusal.MALFORMED, 0)
-        self._notify()
+    def reject(self) -> None:
+        """Write into the ledger that something arrived that is not a message."""
+        with self._one:
+            self.controller.refused(Refusal.MALFORMED, 0)
+            self._notify()
 
     def _notify(self) -> None:
         entries = self.ledger.entries()
@@ -98,5 +113,6 @@ class SiteService:
 
     def close(self) -> None:
         """Stop answering."""
-        self.service.close()
+        if self._socket is not None:
+            self._socket.close()
         os.close(self._lock)

@@ -27,5 +27,5 @@ def flower_program(name: str) -> str:
     beside = Path(sys.executable).parent / name
     path = str(beside) if beside.exists() else shutil.which(name)
     if path is None:
-        raise MissingExtraError("flwr", "horizontal", "A federation over a network")
+        raise MissingExtraError("flwr", "flower", "A federation over Flower")
     return path

@@ -37,6 +37,9 @@ LARGEST = 2**28
 REQUEST = 2**20
 """Longest request, in bytes."""
 
+LARGEST_RESULT = 2**24
+"""Longest result, in bytes, that a coordinator sends to the sites."""
+
 SHARE = 4 * PIECES
 SEALED = 2 * SHARE + KEY + TAG
 """Two shares, and the last entry of the receiver's ledger that the sender knows."""
@@ -66,6 +69,8 @@ class FrameKind(IntEnum):
     SETTLED = 16
     SINGLE = 17
     SUMMAND = 18
+    RESULT = 19
+    RECEIVED = 20
 
 
 class Refusal(IntEnum):
@@ -362,7 +367,8 @@ def longest_request_frame(terms: Terms) -> int:
     """Return the length of the longest frame that a coordinator sends."""
     sites = len(terms.members)
     lists = sites * (size_of(Advert.SIZE) + _ENTRY.size + SEALED)
-    return size_of(KEY + _OPENING.size + REQUEST + lists)
+    question = KEY + _OPENING.size + REQUEST + lists
+    return size_of(max(question, SIGNATURE + LARGEST_RESULT))
 
 
 def agreed(

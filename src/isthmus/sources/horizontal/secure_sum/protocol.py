@@ -10,6 +10,7 @@ from isthmus.errors import StudyError
 from isthmus.parties.agreement.protocol import Protocol, register_protocol
 from isthmus.parties.agreement.roster import Member, Roster
 from isthmus.parties.agreement.toml import Reader
+from isthmus.parties.certificates import FINGERPRINT
 from isthmus.parties.records.events import Event
 from isthmus.sources.horizontal.secure_sum.terms import (
     FEWEST,
@@ -29,6 +30,8 @@ AGREED = Event("agreed")
 UNMASKED = Event("unmasked", reveals_result=True)
 KEYS = Event("keys", opens_round=True)
 SINGLE = Event("single", opens_round=True, sends_statistic=True, reveals_result=True)
+RESULT = Event("result")
+"""The coordinator has sent the result of the study."""
 
 
 @final
@@ -49,17 +52,26 @@ class SecureSums(Protocol):
         from another.
     rows
         The largest number of rows that a site may have.
+    certificates
+        SHA-256 of the certificate of each site, in the order of the study, for connections over a
+        network: ``"sha256:"`` and 64 digits. Empty if the sites are reached in another way.
+    coordinator_certificate
+        The same for the authority of the coordinator's certificate.
     """
 
     threshold: int = 0
     organisations: int = FEWEST
     fixed_membership: bool = True
     rows: int = 2**24
+    certificates: tuple[str, ...] = ()
+    coordinator_certificate: str = ""
 
     name: ClassVar[str] = NAME
     minimum_parties: ClassVar[int] = FEWEST
     results_add_up: ClassVar[bool] = True
-    events: ClassVar[tuple[Event, ...]] = (OPENED, SHARES, SENT, AGREED, UNMASKED, KEYS, SINGLE)
+    events: ClassVar[tuple[Event, ...]] = (
+        *(OPENED, SHARES, SENT, AGREED, UNMASKED, KEYS, SINGLE, RESULT),
+    )
 
     @classmethod
     def read(cls, section: Reader) -> Self:
@@ -68,6 +80,8 @@ class SecureSums(Protocol):
             organisations=section.integer("organisations", FEWEST),
             fixed_membership=section.take("fixed_membership", bool, default=True),
             rows=section.integer("rows", 1),
+            certificates=section.strings("certificates", default=[]),
+            coordinator_certificate=section.take("coordinator_certificate", str, ""),
         )
 
     def to_dict(self, parties: int) -> dict[str, object]:
@@ -76,6 +90,15 @@ class SecureSums(Protocol):
             "threshold": self.threshold,
             "organisations": self.organisations,
             "fixed_membership": self.fixed_membership,
+            **self._pins(),
+        }
+
+    def _pins(self) -> dict[str, object]:
+        if not self.certificates:
+            return {}
+        return {
+            "coordinator_certificate": self.coordinator_certificate,
+            "certificates": list(self.certificates),
         }
 
     def fitted(self, members: Sequence[Member]) -> Self:
@@ -93,6 +116,20 @@ class SecureSums(Protocol):
                 f"rows is {self.rows} with {len(roster)} sites, which is too many to be summed; "
                 "state the largest number of rows that a site can have"
             )
+        return broken + self._broken_pins(len(roster))
+
+    def _broken_pins(self, sites: int) -> list[str]:
+        pins = [self.coordinator_certificate, *self.certificates]
+        if pins == [""]:
+            return []
+        broken = []
+        if len(self.certificates) != sites or len(set(pins)) != len(pins):
+            broken.append(
+                f"protocol.certificates must hold one certificate for each of the {sites} sites, "
+                "all different, and coordinator_certificate another one"
+            )
+        if not all(FINGERPRINT.fullmatch(pin) for pin in pins):
+            broken.append("every certificate in protocol must be 'sha256:' and 64 digits")
         return broken
 
     def describe(self, roster: Roster) -> str:

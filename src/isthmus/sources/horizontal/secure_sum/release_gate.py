@@ -6,7 +6,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 
 from isthmus.parties.identity import KEY
-from isthmus.sources.horizontal.secure_sum.frames import FrameKind, Opening, Refusal
+from isthmus.sources.horizontal.secure_sum.frames import (
+    BrokenFrameError,
+    FrameKind,
+    Opening,
+    Refusal,
+)
 from isthmus.sources.horizontal.secure_sum.limbs import LimbArray
 
 
@@ -52,6 +57,18 @@ class ReleaseGate(ABC):
     def require_head(self, head: bytes) -> None:
         """Raise `BrokenFrameError` unless the ledger contains an entry that others remember."""
         _ = head
+
+    def receive_result(self, number: int, signed: bytes) -> bytes:
+        """Keep the result of the study, and return its hash; or raise to refuse it.
+
+        Parameters
+        ----------
+        number
+            Number of the last round.
+        signed
+            The coordinator's signature, then the result.
+        """
+        raise BrokenFrameError(Refusal.OUT_OF_ORDER)
 
     def state(self) -> bytes:
         """Return what later answers depend on besides the data, to be kept over a restart."""

@@ -115,6 +115,9 @@ class Site:
             return self._open(frame)
         if frame.kind in ONE_MESSAGE_FRAMES:
             return self._one_message.answer(frame)
+        if frame.kind is FrameKind.RESULT:
+            received = self._gate.receive_result(frame.round, frame.body)
+            return self._pack(FrameKind.RECEIVED, frame.round, received)
         active = self._round
         if active is None or frame.round != active.opening.number:
             raise BrokenFrameError(Refusal.REPLAY)

@@ -1,0 +1,293 @@
+"""gRPC between a coordinator and sites in this process: who gets in, what survives, what is cut."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+from tests.parties.transport.flapping_proxy import FlappingProxy
+
+from isthmus.errors import AbortedError, FederationError, StudyError
+from isthmus.parties.certificates import (
+    Authority,
+    fingerprint,
+    node_certificate,
+    node_key,
+    node_key_pem,
+)
+from isthmus.parties.transport.base import SiteState, Timeouts
+from isthmus.parties.transport.grpc.credentials import (
+    CoordinatorCredentials,
+    SiteCredentials,
+    require_pinned,
+)
+from isthmus.parties.transport.grpc.grpc_site import GrpcSite
+from isthmus.parties.transport.grpc.grpc_transport import GrpcTransport
+from isthmus.parties.transport.grpc.pieces import HEAD, PIECE, Assembler, BrokenPieceError, pieces
+
+if find_spec("grpc") is None:
+    pytest.skip("needs the extra horizontal", allow_module_level=True)
+STUDY = bytes(range(32))
+LONGEST = 3 * PIECE
+TIMES = Timeouts(30.0, 30.0, 30.0)
+
+
+class World:
+    """A coordinator that listens, and the credentials of its sites."""
+
+    def __init__(self, names: tuple[str, ...] = ("a", "b"), timeouts: Timeouts = TIMES) -> None:
+        self.authority = Authority("test")
+        self.sites = {name: self.credentials(name) for name in names}
+        self.states: list[tuple[str, SiteState]] = []
+        certificate, key = self.authority.server(["localhost", "127.0.0.1"])
+        pinned = {name: c.certificate for name, c in self.sites.items()}
+        self.own = CoordinatorCredentials(certificate, key, pinned)
+        self.transport = GrpcTransport(
+            "127.0.0.1",
+            0,
+            self.own,
+            STUDY,
+            LONGEST,
+            timeouts,
+            lambda site, state: self.states.append((site, state)),
+        )
+        self.said: dict[str, list[str]] = {}
+        self._stack = ExitStack()
+        self._stack.enter_context(self.transport)
+
+    def credentials(self, name: str, authority: Authority | None = None) -> SiteCredentials:
+        private, _ = node_key()
+        text = (authority or self.authority).text
+        return SiteCredentials(node_certificate(name, private), node_key_pem(private), text)
+
+    def join(
+        self,
+        name: str,
+        handle: Callable[[bytes], bytes] = lambda data: data[::-1],
+        *,
+        credentials: SiteCredentials | None = None,
+        study: bytes = STUDY,
+        port: int | None = None,
+        longest: int = LONGEST,
+        reject: Callable[[], None] = lambda: None,
+    ) -> GrpcSite:
+        said = self.said.setdefault(name, [])
+        site = GrpcSite(
+            f"127.0.0.1:{port or self.transport.port}",
+            credentials or self.sites[name],
+            study,
+            handle,
+            longest,
+            reject=reject,
+            watch=said.append,
+        )
+        return self._stack.enter_context(site)
+
+    def await_said(self, name: str, text: str) -> None:
+        end = time.monotonic() + 30
+        while not any(text in line for line in self.said[name]):
+            assert time.monotonic() < end, self.said[name]
+            time.sleep(0.02)
+
+    def close(self) -> None:
+        self._stack.close()
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    made = World()
+    yield made
+    made.close()
+
+
+def test_messages_of_all_sizes(world: World) -> None:
+    world.join("a")
+    world.join("b")
+    world.transport.gather(["a", "b"])
+    for size in (0, 1, PIECE - 1, PIECE, PIECE + 1, LONGEST):
+        message = (b"0123456789" * (size // 10 + 1))[:size]
+        answers = list(world.transport.exchange({"a": message, "b": message}))
+        assert answers == [message[::-1]] * 2
+    assert world.states[:2] == [("a", SiteState.AWAITED), ("b", SiteState.AWAITED)]
+    assert ("b", SiteState.ANSWERED) in world.states
+
+
+def test_certificates_that_the_study_does_not_name(world: World) -> None:
+    """Another key, another authority, no study of ours: nobody gets in, and the site says why."""
+    world.join("stranger", credentials=world.credentials("a"))
+    misled = world.credentials("a", Authority("another"))
+    world.join("misled", credentials=misled)
+    world.join("astray", credentials=world.sites["b"], study=bytes(32))
+    world.await_said("stranger", "not connected")
+    world.await_said("misled", "is not the one that the study names")
+    world.await_said("astray", "runs another study")
+    assert world.transport._online() == set()
+    world.join("a")
+    world.transport.gather(["a"])
+
+
+def test_a_certificate_speaks_for_its_own_site_only(world: World) -> None:
+    """Site b cannot answer for site a: the certificate decides whose stream it is."""
+    asked: list[bytes] = []
+    world.join("b", lambda data: asked.append(data) or b"of b")  # type: ignore[func-returns-value]
+    world.transport.gather(["b"])
+    transport = GrpcTransport("127.0.0.1", 0, world.own, STUDY, LONGEST, Timeouts(0.3, 0.3, 0.0))
+    with transport:
+        world.join("other", credentials=world.sites["b"], port=transport.port)
+        transport.gather(["b"])
+        assert list(transport.exchange({"a": b"?"})) == []
+        with pytest.raises(AbortedError, match=r"\['a'\] did not connect"):
+            transport.gather(["a"])
+        with pytest.raises(FederationError, match="no certificates"):
+            list(transport.exchange({"nobody": b"?"}))
+    assert asked == []
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_tls_1_3_only(world: World, tmp_path: Path, version: ssl.TLSVersion) -> None:
+    """A client with the right certificate gets no connection over TLS 1.2."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = context.maximum_version = version
+    context.set_alpn_protocols(["h2"])
+    context.load_verify_locations(cadata=world.authority.text.decode())
+    pair = tmp_path / "crt", tmp_path / "pem"
+    pair[0].write_bytes(world.sites["a"].certificate)
+    pair[1].write_bytes(world.sites["a"].key)
+    context.load_cert_chain(*pair)
+    address = ("127.0.0.1", world.transport.port)
+    with socket.create_connection(address, 10.0) as raw:
+        if version is ssl.TLSVersion.TLSv1_2:
+            with pytest.raises((ssl.SSLError, ConnectionError)):
+                context.wrap_socket(raw, server_hostname="localhost")
+        else:
+            with context.wrap_socket(raw, server_hostname="localhost") as shaken:
+                assert shaken.version() == "TLSv1.3"
+
+
+def test_a_second_coordinator_does_not_share_the_port(world: World) -> None:
+    with pytest.raises(FederationError, match="cannot listen"):
+        GrpcTransport("127.0.0.1", world.transport.port, world.own, STUDY, LONGEST)
+
+
+def test_a_broken_connection_loses_no_answer(world: World) -> None:
+    """The answer is given once, however often the connection breaks before it arrives."""
+    proxy = FlappingProxy(world.transport.port)
+    handled: list[bytes] = []
+
+    def handle(data: bytes) -> bytes:
+        handled.append(data)
+        if len(handled) % 2:
+            proxy.cut()  # while the site is working
+        return b"answer to " + data
+
+    with proxy:
+        world.join("a", handle, port=proxy.port)
+        world.transport.gather(["a"])
+        for i in range(6):
+            question = f"question {i}".encode()
+            assert list(world.transport.exchange({"a": question})) == [b"answer to " + question]
+            assert handled[-1] == question
+    assert len(handled) == 6
+    assert proxy.cuts >= 3
+
+
+def test_a_flapping_network_loses_nothing(world: World) -> None:
+    """Cut every few hundred milliseconds for some seconds; a run of minutes is in benchmarks."""
+    proxy = FlappingProxy(world.transport.port, every=0.3, down=0.2)
+    handled: list[bytes] = []
+
+    def handle(data: bytes) -> bytes:
+        handled.append(data)
+        return data * 500
+
+    with proxy:
+        world.join("a", handle, port=proxy.port)
+        world.join("b")
+        world.transport.gather(["a", "b"])
+        end, i = time.monotonic() + 6.0, 0
+        while time.monotonic() < end:
+            question = f"{i:08}".encode() * 500
+            answers = list(world.transport.exchange({"a": question, "b": question}))
+            assert sorted(answers) == sorted([question * 500, question[::-1]])
+            i += 1
+    assert len(handled) == i
+    assert proxy.cuts >= 5
+
+
+def test_a_newer_stream_of_a_site_replaces_the_older(world: World) -> None:
+    world.join("a", lambda _: b"old")
+    world.transport.gather(["a"])
+    assert list(world.transport.exchange({"a": b"?"})) == [b"old"]
+    world.join("again", lambda _: b"new", credentials=world.sites["a"])
+    world.await_said("again", "connected")
+    answers = {next(iter(world.transport.exchange({"a": b"?"}))) for _ in range(3)}
+    assert answers <= {b"old", b"new"}  # one of them, and never both or none
+
+
+def test_silent_sites_are_waited_for() -> None:
+    world = World(timeouts=Timeouts(0.3, 5.0, 30.0))
+    try:
+        release = threading.Event()
+
+        def slow(data: bytes) -> bytes:
+            release.wait(20)
+            return data
+
+        world.join("a", slow)
+        world.transport.gather(["a"])
+        assert list(world.transport.exchange({"a": b"?"})) == []
+        assert world.states[-1] == ("a", SiteState.SILENT)
+        threading.Timer(0.5, release.set).start()
+        assert world.transport.wait(("a",))
+        assert list(world.transport.exchange({"a": b"!"})) == [b"!"]
+    finally:
+        release.set()
+        world.close()
+
+
+def test_messages_that_are_too_long(world: World) -> None:
+    rejected: list[int] = []
+    world.join("a", lambda _: bytes(LONGEST + 1))
+    world.join("b", longest=100, reject=lambda: rejected.append(1))
+    world.transport.gather(["a", "b"])
+    start = time.monotonic()
+    assert list(world.transport.exchange({"a": b"?"})) == []  # at once, not after the time limit
+    assert time.monotonic() - start < TIMES.answer
+    short = threading.Timer(1.0, lambda: world.transport._break("b"))
+    short.start()
+    assert list(world.transport.exchange({"b": bytes(101)})) == []
+    assert rejected
+    assert list(world.transport.exchange({"b": b"12"})) == [b"21"]
+
+
+def test_pieces_that_are_none() -> None:
+    number = bytes(16)
+    (first, second) = pieces(number, bytes(PIECE + 1))
+    assert Assembler(2 * PIECE).add(first) is None
+    wrong = [b"", first[:10], second, HEAD.pack(number, 2**32 - 1, 0), HEAD.pack(number, 5, 0)]
+    wrong += [HEAD.pack(number, 1, 0) + b"12"]
+    for piece in wrong:
+        with pytest.raises(BrokenPieceError):
+            Assembler(2 * PIECE).add(piece)
+    unwanted = Assembler(2 * PIECE, lambda _: False)
+    assert [unwanted.add(first), unwanted.add(second)] == [None, None]
+    assert unwanted._parts == []
+    again = Assembler(2 * PIECE)  # cut, and sent from its start
+    assert [again.add(first), again.add(first)] == [None, None]
+    assert again.add(second) == (number, bytes(PIECE + 1))
+
+
+def test_pins_are_checked_before_a_connection(world: World) -> None:
+    text = world.authority.text
+    require_pinned(text, fingerprint(text), "the coordinator")
+    with pytest.raises(StudyError, match="not the one that the study names"):
+        require_pinned(Authority("other").text, fingerprint(text), "the coordinator")
+    with pytest.raises(StudyError, match="--carrier flower"):
+        require_pinned(text, "", "the coordinator")
