@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import csv
 import json
 import os
@@ -16,17 +17,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+import isthmus as ist
 from isthmus.cli import main
+from isthmus.io import read_edge_list
 from isthmus.parties import Identity, InProcess, MemoryLedger, Policy, Signature, Study
 from isthmus.parties.agreement.cards import Folder
 from isthmus.parties.transport.base import Timeouts
 from isthmus.parties.transport.sockets import PING, Sockets, ask
 from isthmus.parties.transport.supervised_process import free_port
-from isthmus.sources import Federation
-from isthmus.sources.horizontal import SiteController
+from isthmus.sources import Federation, Frame
+from isthmus.sources.horizontal import AskMoments, Grid, SiteController
 from isthmus.sources.horizontal.secure_sum.frames import LARGEST, size_of
+from isthmus.sources.horizontal.secure_sum.limbs import from_bytes
 from isthmus.sources.horizontal.series import as_studied
 from isthmus.sources.tables.read_table import read_table
+from isthmus.testing.source import check_moments
 
 COMMAND = [sys.executable, "-c", "from isthmus.cli import main; raise SystemExit(main())"]
 PATIENCE = 60.0
@@ -119,9 +124,15 @@ class Hospitals:
         path.write_text(
             path.read_text().replace("fixed_membership = true", "fixed_membership = false")
         )
-        study = Study.read(path)
+        self.resign()
+
+    def resign(self) -> None:
+        """Sign a changed study as its author and, where policies exist, as all sites."""
         author = Identity.load(self.home("s0") / "identity.pem")
-        Folder(self.study_folder).sign(study.sign(author))
+        Folder(self.study_folder).sign(self.study.sign(author))
+        for name in self.names:
+            if (self.home(name) / "policy.toml").exists():
+                run("site", "sign", self.home(name), self.study_folder)
 
     def home(self, name: str) -> Path:
         return self.folder / name
@@ -268,3 +279,16 @@ def write_csv(path: Path, values: NDArray[np.float64]) -> None:
         writer = csv.writer(file)
         writer.writerow(NAMES)
         writer.writerows([[repr(float(v)) for v in row] for row in values])
+
+
+def require_pooled(world: Hospitals) -> None:
+    """The sum that arrived is that of the pooled rows to the last bit; the graph is pooled."""
+    request, grid = AskMoments(NAMES), Grid.of(world.study)
+    (record,) = [r for r in world.records() if r["event"] == "sum"]
+    words = from_bytes(base64.b64decode(record["sum"]), request.limbs)
+    pooled = Frame(world.pooled(), names=NAMES)
+    assert (words == request.integers(pooled.moments(), pooled, grid)).all()
+    check_moments(request.decode(words, grid), pooled.moments(), 1e-9)
+    found = read_edge_list(world.folder / "network.csv", nodes=NAMES)
+    assert isinstance(found, ist.DAG)
+    assert found.cpdag() == ist.learn(pooled).cpdag

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import signal
-import time
 from collections.abc import Callable
-from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -22,9 +18,7 @@ from isthmus.federated import learn_admm
 from isthmus.federated.admm.model_choice import model_of
 from isthmus.io import read_edge_list
 from isthmus.parties import verify
-from isthmus.parties.transport.flower import supernode
 
-pytest.importorskip("flwr")
 LONG = pytest.mark.skipif(
     "ISTHMUS_LONG" not in os.environ, reason="takes minutes; set ISTHMUS_LONG to run it"
 )
@@ -73,66 +67,6 @@ def test_admm_over_tls_with_a_killed_coordinator(
         assert steps[0]["sites"] == world.names
         run("site", "ledger", world.home(name))
         assert "3 × parameters of ADMM for 3 variables; sums of" in capsys.readouterr().out
-
-
-def relayed(name: str, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A module of the programs that stand beside Flower's."""
-    monkeypatch.syspath_prepend(str(Path(supernode.__file__).parent / "relay"))
-    return importlib.import_module(f"isthmus_relay.{name}")
-
-
-def test_a_reply_does_not_wait_for_the_next_message(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The reply to a killed coordinator's message is in the way of none that follows."""
-    sent: list[str] = []
-    replies = ["to the killed one"]
-
-    class State:
-        def get_messages_legacy(self, *, is_reply: bool) -> list[str]:
-            assert is_reply
-            found = replies.copy()
-            replies.clear()
-            return found
-
-    def push(*, state: Any, send: Callable[[str], None]) -> None:
-        while not (found := state.get_messages_legacy(is_reply=True)):
-            replies.append("late")
-        for reply in found:
-            send(reply)
-
-    def pull(*, state: Any) -> int | None:
-        assert not replies  # nothing is left over
-        return None
-
-    loop, state = relayed("node", monkeypatch).Loop(pull, push), State()
-    loop.push(state=state, send=sent.append)
-    replies.append("to the next one")
-    loop.pull(state=state)
-    loop.pull(state=state)
-    assert sent == ["to the killed one", "to the next one"]
-    loop.push(state=state, send=sent.append)
-    assert sent[2:] == ["late"]
-
-
-def test_half_a_message_does_not_block_a_site(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a killed coordinator did not send in full is given up, and other tasks are taken."""
-    runner = relayed("site_runner", monkeypatch)
-    asked: list[bool] = []
-
-    class Flaky:
-        def PullObject(self, available: bool) -> Any:  # noqa: N802 - Flower's
-            asked.append(available)
-            return SimpleNamespace(object_available=available)
-
-    client = runner.Impatient(Flaky(), seconds=0.2)
-    client.PullObject(False)
-    time.sleep(0.15)
-    client.PullObject(True)
-    time.sleep(0.15)
-    client.PullObject(False)  # another part came meanwhile
-    time.sleep(0.1)
-    with pytest.raises(TimeoutError, match="completely"):
-        client.PullObject(False)
-    assert asked == [False, True, False, False]
 
 
 def test_series_of_real_processes(hospitals: Callable[..., Hospitals]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import os
 import signal
 import subprocess
@@ -13,43 +12,21 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from tests.processes.hospitals import NAMES, Hospitals
+from tests.processes.hospitals import Hospitals, require_pooled
 
-import isthmus as ist
 from isthmus.errors import FederationError
-from isthmus.io import read_edge_list
 from isthmus.parties.certificates import Authority, node_key, write_private
 from isthmus.parties.transport.flower.programs import flower_environment, flower_program
 from isthmus.parties.transport.flower.superlink import FlowerSuperLink
 from isthmus.parties.transport.flower.supernode import FlowerSuperNode
 from isthmus.parties.transport.supervised_process import free_port
-from isthmus.sources import Frame
-from isthmus.sources.horizontal import AskMoments, Grid
-from isthmus.sources.horizontal.secure_sum.limbs import Accumulator, from_bytes
-from isthmus.testing.source import check_moments
 
 pytest.importorskip("flwr")
 LONG = pytest.mark.skipif(
     "ISTHMUS_LONG" not in os.environ, reason="takes minutes; set ISTHMUS_LONG to run it"
 )
+FLOWER = ("--carrier", "flower")
 TIMES = ("--gather", "240", "--answer", "120", "--pause", "300")
-
-
-def require_pooled(world: Hospitals) -> None:
-    """The sum that arrived is that of the sites' numbers to the last bit; the graph is pooled."""
-    request, grid = AskMoments(NAMES), Grid.of(world.study)
-    (record,) = [r for r in world.records() if r["event"] == "sum"]
-    words = from_bytes(base64.b64decode(record["sum"]), request.limbs)
-    total = Accumulator(*words.shape)
-    for name in world.names:
-        moments = Frame(world.tables[name], names=NAMES).moments()
-        total.add(request.encode(moments, grid))
-    assert (words == total.total()).all()
-    pooled = Frame(world.pooled(), names=NAMES)
-    check_moments(request.decode(words, grid), pooled.moments(), 1e-9)
-    found = read_edge_list(world.folder / "network.csv", nodes=NAMES)
-    assert isinstance(found, ist.DAG)
-    assert found.cpdag() == ist.learn(pooled).cpdag
 
 
 @contextmanager
@@ -118,8 +95,8 @@ def test_three_sites_over_tls_and_strangers(hospitals: Callable[..., Hospitals])
     other.write_bytes(Authority("another").text)
     authority = world.study_folder / "ca.crt"
     for name in world.names:
-        world.start(name)
-    running = world.coordinate(*TIMES, "-o", str(world.folder / "network.csv"))
+        world.start(name, *FLOWER)
+    running = world.coordinate(*FLOWER, *TIMES, "-o", str(world.folder / "network.csv"))
     with (
         stranger(world, "stranger", unknown, authority) as first,
         stranger(world, "misled", world.home("s0") / "node.pem", other) as second,
@@ -168,9 +145,9 @@ def test_ten_sites_over_tls(hospitals: Callable[..., Hospitals]) -> None:
     """Took 205 and 248 seconds on two busy cores."""
     world = hospitals(60, 80, 2, 50, 90, 30, 40, 70, 20, 100)
     for name in world.names:
-        world.start(name)
+        world.start(name, *FLOWER)
     long = ("--gather", "600", "--answer", "300", "--pause", "300")
-    running = world.coordinate(*long, "-o", str(world.folder / "network.csv"))
+    running = world.coordinate(*FLOWER, *long, "-o", str(world.folder / "network.csv"))
     assert running.wait(1100) == 0, world.log("coordinator")
     require_pooled(world)
 
@@ -185,20 +162,20 @@ def test_kills_over_flower(hospitals: Callable[..., Hospitals]) -> None:
     """
     world = hospitals(60, 80, 70)
     for name in world.names:
-        world.start(name)
+        world.start(name, *FLOWER)
     out = ("-o", str(world.folder / "network.csv"))
-    running = world.coordinate(*TIMES, *out)
+    running = world.coordinate(*FLOWER, *TIMES, *out)
     world.await_text("s1", "shares")
     world.kill("s1")
     world.await_text("coordinator", "s1: silent")
-    world.start("s1")
+    world.start("s1", *FLOWER)
     end = time.monotonic() + 60
     while world.status()["state"] != "waiting for silent sites":
         assert time.monotonic() < end
         time.sleep(0.1)
     os.killpg(running.pid, signal.SIGKILL)
     running.wait(60)
-    again = world.coordinate(*TIMES, *out)
+    again = world.coordinate(*FLOWER, *TIMES, *out)
     assert again.wait(600) == 0, world.log("coordinator")
     require_pooled(world)
 
@@ -241,12 +218,12 @@ def test_a_cut_cable(hospitals: Callable[..., Hospitals], far: tuple[str, str, s
     """
     name, cable, address = far
     world = hospitals(60, 80, 70, host=address)
-    world.start("s0")
-    world.start("s1")
-    world.start("s2", before=["ip", "netns", "exec", name])
+    world.start("s0", *FLOWER)
+    world.start("s1", *FLOWER)
+    world.start("s2", *FLOWER, before=["ip", "netns", "exec", name])
     out = ("-o", str(world.folder / "network.csv"))
     short = ("--gather", "240", "--answer", "30", "--pause", "400")
-    running = world.coordinate("--listen", "0.0.0.0", *short, *out)
+    running = world.coordinate(*FLOWER, "--listen", "0.0.0.0", *short, *out)
     world.await_text("s2", "shares")
     ip("link", "set", cable, "down")
     world.await_text("coordinator", "s2: silent")

@@ -1,0 +1,160 @@
+"""A federation over gRPC: real processes, mutual TLS, strangers, kills, results for the sites."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.parties.transport.flapping_proxy import FlappingProxy
+from tests.processes.hospitals import Hospitals, require_pooled, run
+
+from isthmus.cli import ExitCode
+from isthmus.errors import StudyError
+from isthmus.parties import Study, verify
+from isthmus.parties.records.results import read_result, result_path
+
+TIMES = ("--gather", "240", "--answer", "120", "--pause", "300")
+
+
+def listening(pid: int) -> set[tuple[str, int]]:
+    """The addresses on which a process listens for TCP connections."""
+    inodes = set()
+    for handle in Path(f"/proc/{pid}/fd").iterdir():
+        target = str(handle.readlink()) if handle.is_symlink() else ""
+        if target.startswith("socket:["):
+            inodes.add(target[8:-1])
+    found = set()
+    for table in ("tcp", "tcp6"):
+        for line in Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]:
+            fields = line.split()
+            if fields[3] == "0A" and fields[9] in inodes:
+                host, port = fields[1].split(":")
+                found.add((host[-8:], int(port, 16)))  # an IPv4 address within IPv6, too
+    return found
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_three_sites_get_a_signed_result(hospitals: Callable[..., Hospitals]) -> None:
+    """Only the coordinator listens, on loopback and one port; every site gets the result."""
+    world = hospitals(60, 80, 2)
+    for name in world.names:
+        world.start(name)
+    out = world.folder / "network.csv"
+    running = world.coordinate(*TIMES, "-o", str(out))
+    world.await_text("s0", "connected")
+    assert listening(running.pid) == {("0100007F", world.port)}
+    for name in world.names:
+        assert listening(world.processes[name].pid) == set()
+        assert not (world.home(name) / "socket").exists()
+    assert running.wait(300) == 0, world.log("coordinator")
+    require_pooled(world)
+    for name in world.names:
+        path = result_path(world.home(name), world.study)
+        text = read_result(path, world.study)
+        content = json.loads(text)
+        assert (content["sites"], content["nodes"]) == (world.names, ["a", "b", "c"])
+        edges = {tuple(e) for e in content["edges"]}
+        lines = out.read_text().split()
+        assert len(edges) == sum("," in line for line in lines) - 1  # the header
+        last = verify(world.home(name) / "ledger.jsonl")[-1]
+        assert (last["event"], last["result"]) == ("result", hashlib.sha256(text).hexdigest())
+    path.write_bytes(text.replace(b"Test", b"Best"))
+    with pytest.raises(StudyError, match="has not signed"):
+        read_result(path, world.study)
+    before = verify(world.home("s0") / "ledger.jsonl")
+    assert world.coordinate(*TIMES).wait(300) == 0  # sent again, and written down once
+    assert verify(world.home("s0") / "ledger.jsonl") == before
+
+
+def test_kills_and_a_flapping_network(hospitals: Callable[..., Hospitals]) -> None:
+    """A site and the coordinator are killed and the network breaks; the sum is the same."""
+    world = hospitals(60, 80, 70)
+    out = ("-o", str(world.folder / "network.csv"))
+    with FlappingProxy(world.port, every=0.5, down=0.1) as proxy:
+        for name in world.names:
+            world.start(name, "--coordinator", f"127.0.0.1:{proxy.port}")
+        first = world.coordinate(*TIMES, *out)
+        world.await_text("s1", "opened")
+        world.kill("s1")
+        os.killpg(first.pid, signal.SIGKILL)
+        first.wait(60)
+        world.start("s1", "--coordinator", f"127.0.0.1:{proxy.port}")
+        again = world.coordinate(*TIMES, *out)
+        assert again.wait(300) == 0, world.log("coordinator")
+        assert proxy.cuts > 0
+    require_pooled(world)
+    for name in world.names:
+        verify(world.home(name) / "ledger.jsonl")
+
+
+def test_strangers_and_changed_pins(hospitals: Callable[..., Hospitals]) -> None:
+    """A site whose certificate the study does not name stays outside; so does a false server."""
+    world = hospitals(60, 80, 70)
+    cards = world.study_folder / "cards"
+    (card,) = [p for p in cards.iterdir() if 'name = "s1"' in p.read_text()]
+    text = card.read_text()
+    run("site", "certify", world.home("s1"))
+    card.write_text((world.home("s1") / "card.toml").read_text())
+    assert world.start("s1").wait(60) == ExitCode.STUDY
+    assert "not the one that the study names" in world.log("s1")
+    assert world.coordinate().wait(60) == ExitCode.STUDY
+    card.write_text(text)
+    (world.study_folder / "ca.crt").write_bytes(
+        (world.folder / "board" / "server.crt").read_bytes()
+    )
+    assert world.start("s2").wait(60) == ExitCode.STUDY
+
+
+def test_a_port_that_is_taken(hospitals: Callable[..., Hospitals]) -> None:
+    world = hospitals(60, 80, 70)
+    with socket.create_server(("127.0.0.1", world.port)):
+        assert world.coordinate().wait(60) not in (0, None)
+    assert "cannot listen" in world.log("coordinator")
+
+
+def test_a_study_without_pins_needs_another_carrier(hospitals: Callable[..., Hospitals]) -> None:
+    """Studies of earlier versions name no certificates: gRPC refuses them and says what to do."""
+    world = hospitals(60, 80, 70)
+    path = world.study_folder / "study.toml"
+    lines = [
+        line
+        for line in path.read_text().splitlines()
+        if not line.startswith(("certificates", "coordinator_certificate"))
+    ]
+    path.write_text("\n".join(lines) + "\n")
+    Study.read(path)
+    world.resign()
+    assert world.start("s0").wait(60) == ExitCode.STUDY
+    assert "--carrier flower" in world.log("s0")
+
+
+def test_openssl_finds_tls_1_3_only(hospitals: Callable[..., Hospitals]) -> None:
+    """The coordinator as a process: TLS 1.2 gets no handshake, whoever asks."""
+    world = hospitals(60, 80, 70)
+    world.coordinate("--gather", "60")
+    world.await_text("coordinator", "awaited")
+
+    def tried(version: str) -> str:
+        done = subprocess.run(
+            ["openssl", "s_client", "-connect", f"127.0.0.1:{world.port}", version, "-alpn", "h2"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=30,
+            check=False,
+        )
+        return done.stdout.decode(errors="replace")
+
+    try:
+        new, old = tried("-tls1_3"), tried("-tls1_2")
+    except FileNotFoundError:
+        pytest.skip("needs the program openssl")
+    assert "BEGIN CERTIFICATE" in new
+    assert "BEGIN CERTIFICATE" not in old
