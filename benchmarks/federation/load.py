@@ -32,7 +32,7 @@ def main(sites: int, d: int, rows: int = 20) -> None:
     bare_cpu = time.process_time() - bare_cpu
     pooled = np.concatenate(list(parts.values()))
     check_moments(found, Frame(pooled, names=names).moments(), 1e-9)
-    transport = federation._transport  # noqa: SLF001
+    transport = federation._scheduler._transport  # noqa: SLF001
     numbers = 1 + d + d * (d + 1) // 2
     print(f"sites {sites}, d {d}, numbers {numbers}")
     print(f"cpu {cpu:.1f} s ({cpu / sites * 1e3:.0f} ms a site), wall {wall:.1f} s")
