@@ -10,7 +10,9 @@ from isthmus.compose.reweight import reweight
 from isthmus.compose.sample import sample
 from isthmus.compose.score import score, summarise
 from isthmus.graphs import CPDAG, DAG, PDAG, Knowledge
+from isthmus.graphs.display import draw_in_notebooks_with as _draw_in_notebooks_with
 from isthmus.metrics import shd
+from isthmus.plots.notebook import notebook_drawing as _notebook_drawing
 from isthmus.results import (
     Disclosure,
     Ensemble,
@@ -164,6 +166,9 @@ __all__ = [
     "solve",
     "summarise",
 ]
+
+
+_draw_in_notebooks_with(_notebook_drawing)
 
 
 def __getattr__(name: str) -> str:

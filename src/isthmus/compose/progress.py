@@ -20,7 +20,7 @@ def reporter_for(
     if callable(progress):
         yield progress
         return
-    if progress is False or (progress is None and not sys.stderr.isatty()):
+    if progress is False or (progress is None and not _shows_lines()):
         yield None
         return
     width = 0
@@ -47,3 +47,8 @@ def reporter_for(
         if width:
             sys.stderr.write("\r" + " " * width + "\r")
             sys.stderr.flush()
+
+
+def _shows_lines() -> bool:
+    """Whether standard error is a terminal, or a notebook, which overwrites lines like one."""
+    return sys.stderr.isatty() or type(sys.stderr).__module__.startswith("ipykernel")

@@ -10,6 +10,7 @@ import numpy as np
 from isthmus.errors import GraphError
 from isthmus.graphs.adjustment import is_valid_adjustment, optimal_adjustment
 from isthmus.graphs.bits import bits, check_masks, index_of, mask_of, transpose
+from isthmus.graphs.display import notebook_html
 from isthmus.graphs.names import check_nodes, edges_of, listed, position
 from isthmus.graphs.order import checked_order, reach
 from isthmus.graphs.orientation import compelled_parents
@@ -357,6 +358,9 @@ class DAG:
             object.__setattr__(self, "_hash", value)
             return value
         return self._hash
+
+    def _repr_html_(self) -> str | None:
+        return notebook_html(self, repr(self))
 
     def __repr__(self) -> str:
         edges = self.edges

@@ -10,6 +10,7 @@ import numpy as np
 from isthmus.errors import GraphError
 from isthmus.graphs.bits import bits, transpose
 from isthmus.graphs.dag import DAG
+from isthmus.graphs.display import notebook_html
 from isthmus.graphs.names import check_nodes, edges_of, listed, position
 from isthmus.graphs.order import checked_order
 from isthmus.graphs.orientation import (
@@ -207,6 +208,9 @@ class PartialGraph(ABC):
     ) -> tuple[frozenset[str], frozenset[tuple[str, str]], frozenset[frozenset[str]]]:
         undirected = frozenset(frozenset(edge) for edge in self.undirected)
         return frozenset(self._nodes), frozenset(self.directed), undirected
+
+    def _repr_html_(self) -> str | None:
+        return notebook_html(self, repr(self))
 
     def __repr__(self) -> str:
         return (

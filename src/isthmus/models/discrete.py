@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from isthmus.errors import DataError, MismatchError, SchemaError
 from isthmus.graphs import DAG
+from isthmus.graphs.display import notebook_html
 from isthmus.graphs.names import listed
 from isthmus.models.columns import (
     Codes,
@@ -281,6 +282,9 @@ class DiscreteNetwork:
         return self.close_to(other, tolerance=0.0)
 
     __hash__ = None  # type: ignore[assignment]
+
+    def _repr_html_(self) -> str | None:
+        return notebook_html(self.dag, repr(self))
 
     def __repr__(self) -> str:
         return (

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from isthmus.errors import DataError, SchemaError
 from isthmus.graphs import DAG
+from isthmus.graphs.display import notebook_html
 from isthmus.graphs.names import listed
 from isthmus.models.columns import check_keys
 from isthmus.models.distributions import Normal
@@ -248,6 +249,9 @@ class GaussianNetwork:
         return self.close_to(other, tolerance=0.0)
 
     __hash__ = None  # type: ignore[assignment]
+
+    def _repr_html_(self) -> str | None:
+        return notebook_html(self.dag, repr(self))
 
     def __repr__(self) -> str:
         return (

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from isthmus.errors import GraphError, SchemaError
 from isthmus.graphs import DAG
+from isthmus.graphs.display import notebook_html
 from isthmus.types import Floats
 
 
@@ -140,6 +141,9 @@ class GPNetwork:
                 total += self.effects[parent, child].at(columns[parent]).mean
             predicted[child] = total
         return predicted
+
+    def _repr_html_(self) -> str | None:
+        return notebook_html(self.dag, repr(self))
 
     def __repr__(self) -> str:
         return f"GPNetwork({len(self.dag.nodes)} nodes, {len(self.dag.edges)} edges)"

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from isthmus.errors import DataError, MismatchError, SchemaError
 from isthmus.graphs import DAG
+from isthmus.graphs.display import notebook_html
 from isthmus.graphs.names import listed
 from isthmus.models.columns import Level, check_keys, common_length, encode_column, label_array
 from isthmus.models.conditionals import Conditional, ConditionalGaussian
@@ -175,6 +176,9 @@ class MixedNetwork:
     def reorder(self, nodes: Sequence[str]) -> MixedNetwork:
         """Return the same network with its nodes in another order."""
         return MixedNetwork(self.dag.reorder(nodes), self.conditionals)
+
+    def _repr_html_(self) -> str | None:
+        return notebook_html(self.dag, repr(self))
 
     def __repr__(self) -> str:
         continuous = sum(isinstance(c, ConditionalGaussian) for c in self.conditionals.values())

@@ -3,10 +3,12 @@
 from isthmus.plots.curves import plot_curves
 from isthmus.plots.dynamic import plot_dynamic
 from isthmus.plots.graph import plot_graph
+from isthmus.plots.notebook import notebook_drawing
 from isthmus.plots.posterior import plot_edge_probabilities, plot_trace
 from isthmus.plots.svg import svg_graph
 
 __all__ = [
+    "notebook_drawing",
     "plot_curves",
     "plot_dynamic",
     "plot_edge_probabilities",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from isthmus.errors import GraphError, MissingExtraError
 from isthmus.graphs import CPDAG, DAG, PDAG
+from isthmus.graphs.comparison import Comparison, compare
 from isthmus.plots.drawing import broken, edges_of, line_widths, routes_of
 from isthmus.plots.layout import Point, lay_out
 
@@ -20,6 +21,13 @@ if TYPE_CHECKING:
 
 _LARGEST = 32.0  # inches; larger figures are scaled down
 _MARGIN = 8.0  # points
+_STYLES = {
+    "added": ("#0072b2", "-"),
+    "missing": ("#c44e00", "--"),
+    "reversed": ("#a02c78", ":"),
+    "undecided": ("#5a7d1c", "-"),
+}
+"""Colours that colour-blind readers can tell apart, and line styles, of a comparison."""
 
 
 def plot_graph(
@@ -27,6 +35,7 @@ def plot_graph(
     *,
     ax: Axes | None = None,
     strengths: Mapping[tuple[str, str], float] | None = None,
+    reference: DAG | CPDAG | PDAG | None = None,
     font_size: float = 10.0,
     node_color: str = "#e8f0f7",
     edge_color: str = "#3b4a59",
@@ -42,6 +51,9 @@ def plot_graph(
     strengths
         Strengths of some or all edges, for example their confidence. The width of a line shows the
         absolute strength; edges without a strength are drawn thin.
+    reference
+        A graph to compare with. Edges that are added are drawn blue and wide, missing ones orange
+        and dashed, reversed ones purple and dotted, and those directed in one graph only green.
     font_size
         Font size in points; it is reduced if there is not enough room.
     node_color, edge_color
@@ -60,18 +72,34 @@ def plot_graph(
     except ImportError:
         raise MissingExtraError("matplotlib", "plots", "plot_graph()") from None
     del mpl
+    heads = edges_of(graph)
+    states: dict[tuple[int, int], str] = {}
+    if reference is not None:
+        comparison = compare(graph, reference)
+        place = graph.index
+        states = {(place(a), place(b)): state for (a, b), state in comparison.states.items()}
+        heads |= {(place(a), place(b)): head for (a, b), head in comparison.missing.items()}
+        graph = _with_missing(graph, comparison)
     labels = [broken(name) for name in graph.nodes]
     sizes = [_size(label, font_size) for label in labels]
     layout = lay_out(graph, sizes, gap=1.2 * font_size, layer_gap=2.8 * font_size)
     ax, scale = _prepared(ax, layout)
     canvas = _Canvas(ax, scale, edge_color, font_size)
     routes = routes_of(layout, sizes, font_size)
-    for (a, b), head in edges_of(graph).items():
+    for (a, b), head in heads.items():
         route = routes[a, b] if (a, b) in routes else routes[b, a][::-1]
-        canvas.edge(route, widths.get((a, b), 1.0), head=head)
+        color, line = _STYLES.get(states.get((a, b), "same"), (edge_color, "-"))
+        canvas.edge(route, widths.get((a, b), 1.0), head=head, color=color, line_style=line)
     for node, label in enumerate(labels):
         canvas.node(layout.nodes[node], sizes[node], label, node_color)
     return ax
+
+
+def _with_missing(graph: DAG | CPDAG | PDAG, comparison: Comparison) -> PDAG:
+    """Return the graph with the missing edges, undirected so that there is no cycle."""
+    directed = graph.edges if isinstance(graph, DAG) else graph.directed
+    undirected = () if isinstance(graph, DAG) else graph.undirected
+    return PDAG(graph.nodes, directed, [*undirected, *comparison.missing])
 
 
 def _size(label: str, font_size: float) -> Point:
@@ -139,7 +167,9 @@ class _Canvas:
             zorder=3,
         )
 
-    def edge(self, route: Sequence[Point], width: float, *, head: bool) -> None:
+    def edge(
+        self, route: Sequence[Point], width: float, *, head: bool, color: str, line_style: str
+    ) -> None:
         from matplotlib.patches import FancyArrowPatch
 
         line = FancyArrowPatch(
@@ -147,7 +177,8 @@ class _Canvas:
             arrowstyle="-|>" if head else "-",
             mutation_scale=max((0.9 + 0.12 * width) * self.font_size * self.scale, 4.0),
             linewidth=max(width * self.scale, 0.3),
-            color=self.color,
+            color=color,
+            linestyle=line_style,
             fill=head,
             joinstyle="miter",
             zorder=1,

@@ -12,8 +12,8 @@ from typing import Any, Protocol, TypeAlias
 
 from isthmus.errors import IsthmusError, ModelWarning
 from isthmus.graphs import CPDAG, DAG, PDAG
+from isthmus.graphs.comparison import compare
 from isthmus.models import GPNetwork, Network
-from isthmus.report.comparison import compare
 from isthmus.report.diagnostics import Status, search_diagnostics
 from isthmus.report.page import EdgeRow, Measure, Page, RunAgain
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from isthmus.graphs.comparison import Comparison
 from isthmus.models import GPNetwork, Network
-from isthmus.report.comparison import Comparison
 
 
 @dataclass(frozen=True)

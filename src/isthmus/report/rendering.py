@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from isthmus.errors import IsthmusError
+from isthmus.graphs.comparison import STATES
 from isthmus.models import GPNetwork
 from isthmus.report.communities import communities
-from isthmus.report.comparison import STATES
 from isthmus.report.page import Page
 from isthmus.report.parameters import Sentence, Table, parameters
 

@@ -312,6 +312,14 @@ class Ensemble:
             part = slice(first, first + step)
             yield part, unpack(self.parents[part])
 
+    def _repr_html_(self) -> str | None:
+        from isthmus.plots import notebook_drawing
+
+        graph, edges = self.median_graph(), self.edge_probabilities()
+        strengths = {(a, b): float(edges[graph.index(a), graph.index(b)]) for a, b in graph.edges}
+        caption = f"{self}\nDrawn: edges with a probability above 0.5."
+        return notebook_drawing(graph, caption, strengths=strengths or None)
+
     def __repr__(self) -> str:
         return f"Ensemble({len(self)} distinct graphs of {len(self.nodes)} nodes)"
 

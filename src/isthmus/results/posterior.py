@@ -383,6 +383,14 @@ class Posterior:
 
         return read_posterior(path, cls)
 
+    def _repr_html_(self) -> str | None:
+        from isthmus.plots import notebook_drawing
+
+        graph, edges = self.median_graph(), self.edge_probabilities()
+        strengths = {(a, b): float(edges[graph.index(a), graph.index(b)]) for a, b in graph.edges}
+        caption = f"{self}\nDrawn: edges with a probability above 0.5."
+        return notebook_drawing(graph, caption, strengths=strengths or None)
+
     @cached_property
     def _edges(self) -> NDArray[np.float64]:
         if self.exact_edges is not None:

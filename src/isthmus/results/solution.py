@@ -11,7 +11,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, final
 
-from isthmus.errors import MismatchError, ModelWarning
+from isthmus.errors import IsthmusError, MismatchError, ModelWarning
 from isthmus.graphs import CPDAG, DAG, PDAG, Knowledge
 from isthmus.models import DiscreteNetwork, GPNetwork, Network
 from isthmus.results.details import SearchDetails
@@ -277,6 +277,16 @@ class Solution:
             run_again=run_again(self.provenance, self.status, command),
         )
         Path(path).write_text(render(page), encoding="utf-8")
+
+    def _repr_html_(self) -> str | None:
+        from isthmus.plots import notebook_drawing
+
+        try:
+            strengths = self.strengths()
+        except IsthmusError:
+            strengths = {}
+        graph = self.cpdag if self.equivalent else self.dag
+        return notebook_drawing(graph, str(self), strengths=strengths or None)
 
     def _evidence(self) -> Evidence:
         if self.evidence is None:

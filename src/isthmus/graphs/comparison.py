@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from isthmus.errors import GraphError
-from isthmus.graphs import CPDAG, DAG, PDAG
+from isthmus.graphs.dag import DAG
 from isthmus.graphs.names import same_nodes
+from isthmus.graphs.partial import CPDAG, PDAG
 
 Graph: TypeAlias = DAG | CPDAG | PDAG
 Pair: TypeAlias = tuple[str, str]
