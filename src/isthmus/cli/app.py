@@ -17,8 +17,15 @@ from isthmus.errors import IsthmusError, IsthmusWarning
 
 COMMANDS = {
     "learn": "learn a network from a table",
-    "site": "take part in a federation",
+    "sample": "draw networks from their posterior distribution",
+    "bootstrap": "learn from resampled rows: how stable each edge is",
+    "compare": "compare a graph with another one",
+    "fit": "estimate the parameters of a given graph",
+    "query": "ask a network: what follows from what was seen or done",
+    "simulate": "draw a table from a network, or from a random one",
+    "datasets": "list the built-in datasets, or write one to a file",
     "coordinator": "coordinate a federation",
+    "site": "take part in a federation",
     "party": "learn with another party that holds other columns of the same people",
 }
 """Modules of the subcommands, and their lines in the help.

@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 EXAMPLES = {
+    "datasets list": "isthmus datasets list",
+    "datasets write": "isthmus datasets write asia -o patients.csv",
     "learn": "isthmus learn patients.csv -o network.html -o network.bif",
+    "sample": "isthmus sample patients.csv --draws 100 -o edges.csv",
+    "bootstrap": "isthmus bootstrap patients.csv --replicates 20 -o stability.csv",
+    "compare": "isthmus compare network.bif dataset:asia",
+    "fit": "isthmus fit network.bif patients.csv -o fitted.json",
+    "query": "isthmus query fitted.json --target lung --given xray=yes --do smoke=no",
+    "simulate": "isthmus simulate fitted.json --rows 500 -o simulated.csv",
     "coordinator new": "isthmus coordinator new lead --host coordinator.example.org",
     "coordinator draft": "isthmus coordinator draft lead study --author north/identity.pem "
     "--title 'Blood pressure' --purpose 'Causes of high blood pressure' "

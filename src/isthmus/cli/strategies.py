@@ -8,10 +8,12 @@ import dataclasses
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+import isthmus.samplers
 import isthmus.scores
 import isthmus.searches
 import isthmus.sources
 from isthmus.cli.parsing import match_name, suggestion
+from isthmus.samplers import Sampler
 from isthmus.scores.base import Score
 from isthmus.searches import Search
 from isthmus.sources import Missing
@@ -31,6 +33,12 @@ def search_from(text: str) -> Search[Any]:
     """Return the search algorithm that a text describes."""
     search: Search[Any] = _build(text, _strategies(isthmus.searches, Search))
     return search
+
+
+def sampler_from(text: str) -> Sampler[Any]:
+    """Return the sampler that a text describes."""
+    sampler: Sampler[Any] = _build(text, _strategies(isthmus.samplers, Sampler))
+    return sampler
 
 
 def missing_from(text: str) -> Missing:
@@ -57,6 +65,11 @@ def names_of_scores() -> list[str]:
 def names_of_searches() -> list[str]:
     """Return the names of searches that `search_from` accepts."""
     return sorted(_strategies(isthmus.searches, Search))
+
+
+def names_of_samplers() -> list[str]:
+    """Return the names of samplers that `sampler_from` accepts."""
+    return sorted(_strategies(isthmus.samplers, Sampler))
 
 
 def names_of_missing() -> list[str]:

@@ -147,7 +147,7 @@ class LearnedFrom:
                 "The parameters of discrete variables cannot be computed from moments, and this "
                 "solution was copied or loaded without its data. Give them: solution.fit(data)."
             )
-        return _fit(source, dag, pseudo_count)
+        return fit_network(source, dag, pseudo_count)
 
     def fit_gp(self, dag: DAG) -> GPNetwork:
         """Fit the curves of a Gaussian-process network with this graph."""
@@ -206,7 +206,8 @@ def _read(data: object, schema: Schema) -> Source:
     return Frame(data, schema=schema.without_features())
 
 
-def _fit(source: Source, dag: DAG, pseudo_count: float) -> Network:
+def fit_network(source: Source, dag: DAG, pseudo_count: float) -> Network:
+    """Estimate the parameters of a graph: tables, linear regressions, or both."""
     kinds = {source.schema()[v].kind for v in dag.nodes}
     if kinds == {Kind.DISCRETE}:
         return fit_tables(source.counts(Plan.families(dag)), dag, pseudo_count=pseudo_count)

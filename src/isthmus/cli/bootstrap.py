@@ -1,0 +1,73 @@
+"""The subcommand `isthmus bootstrap FILE`: how much edges depend on the rows that were seen."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from isthmus.cli.exit_codes import ExitCode
+from isthmus.cli.learn import search_sentence
+from isthmus.cli.output import give, say
+from isthmus.cli.outputs import write_outputs
+from isthmus.cli.parsing import at_least
+from isthmus.cli.probabilities import GRAPHS, check_formats, say_edges, write_edges, write_graph
+from isthmus.cli.runs import add_run_options, arguments_of, explain
+from isthmus.cli.strategies import search_from
+from isthmus.cli.tables import opened
+from isthmus.compose.bootstrap import bootstrap
+from isthmus.results import Ensemble
+
+FORMATS = (".csv", *GRAPHS)
+
+
+def add(command: argparse.ArgumentParser) -> None:
+    """Describe the command."""
+    command.description = (
+        "Learn a network from each of many tables whose rows are drawn with replacement, and "
+        "print the share of them that have an edge. Graph files hold the averaged graph."
+    )
+    add_run_options(command, FORMATS)
+    command.add_argument("--search", type=search_from, help="search algorithm, as for learn")
+    command.add_argument(
+        "--replicates", type=at_least(1), default=200, help="number of tables; by default 200"
+    )
+    command.add_argument(
+        "--jobs", type=int, default=-1, help="number of threads; by default one per core"
+    )
+    command.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> ExitCode:
+    """Learn the networks, write the requested files and print the shares."""
+    check_formats(options.output, FORMATS)
+    arguments = arguments_of(options)
+    file = opened(options)
+    if options.explain:
+        return explain(
+            options,
+            file,
+            lambda problem: [
+                *search_sentence(options, problem),
+                f"It would be run on {options.replicates} tables of drawn rows.",
+            ],
+            search=options.search,
+        )
+    ensemble = bootstrap(
+        file.table,
+        search=options.search,
+        replicates=options.replicates,
+        jobs=options.jobs,
+        **arguments,
+    )
+    if not options.quiet:
+        say(f"{ensemble}")
+    give(warnings=ensemble.notes, threshold=ensemble.threshold())
+    say_edges(ensemble.nodes, ensemble.edge_probabilities(), quiet=options.quiet)
+    return write_outputs(ensemble, options.output, write=_write, quiet=options.quiet)
+
+
+def _write(ensemble: Ensemble, path: Path) -> None:
+    if path.suffix.lower() == ".csv":
+        write_edges(ensemble.nodes, ensemble.edge_probabilities(), path)
+    else:
+        write_graph(ensemble.averaged_graph(), path)

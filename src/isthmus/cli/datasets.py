@@ -1,0 +1,64 @@
+"""The subcommand `isthmus datasets`: list the built-in datasets, and write one to a file."""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+from pathlib import Path
+
+from isthmus.cli.exit_codes import ExitCode
+from isthmus.cli.graph_files import datasets
+from isthmus.cli.output import give, say
+from isthmus.cli.outputs import write_outputs
+from isthmus.cli.parsing import at_least, match_name
+from isthmus.sources.tables.write_table import WRITTEN, check_written, write_table
+
+
+def add(command: argparse.ArgumentParser) -> None:
+    """Describe the command."""
+    command.description = "Built-in datasets, for examples and first steps."
+    actions = command.add_subparsers(title="actions", metavar="ACTION", required=True)
+    meaning = "list the datasets"
+    actions.add_parser("list", help=meaning, description=meaning).set_defaults(run=_list)
+    meaning = "write a dataset to a file"
+    write = actions.add_parser("write", help=meaning, description=meaning)
+    write.add_argument(
+        "name",
+        metavar="NAME",
+        type=lambda given: match_name(given, datasets()),
+        help=f"one of {', '.join(datasets())}",
+    )
+    write.add_argument(
+        "-o",
+        "--output",
+        action="append",
+        required=True,
+        type=Path,
+        metavar="FILE",
+        help=f"file to write; may be repeated: {', '.join(WRITTEN)}",
+    )
+    write.add_argument("--rows", type=at_least(1), help="number of rows, if they are simulated")
+    write.add_argument("--seed", type=at_least(0), help="random seed, if they are simulated")
+    write.set_defaults(run=_write)
+
+
+def _list(_: argparse.Namespace) -> ExitCode:
+    lines = {n: (inspect.getdoc(make) or "").partition("\n")[0] for n, make in datasets().items()}
+    give(datasets=lines)
+    wide = max(map(len, lines))
+    for name, line in lines.items():
+        say(f"{name:<{wide}}  {line}")
+    return ExitCode.DONE
+
+
+def _write(options: argparse.Namespace) -> ExitCode:
+    for path in options.output:
+        check_written(path)
+    given = {n: getattr(options, n) for n in ("rows", "seed") if getattr(options, n) is not None}
+    make = datasets()[options.name]
+    known = inspect.signature(make).parameters
+    data = make(**{name: value for name, value in given.items() if name in known})
+    columns = {name: data[name] for name in data}
+    give(name=options.name, columns=list(columns), description=data.description)
+    say(f"{data!r}")
+    return write_outputs(columns, options.output, write=write_table)

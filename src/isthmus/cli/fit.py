@@ -1,0 +1,73 @@
+"""The subcommand `isthmus fit GRAPH FILE`: estimate the parameters of a given graph."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from isthmus.cli.exit_codes import ExitCode
+from isthmus.cli.graph_files import GRAPHS, read_graph_file
+from isthmus.cli.output import give, say
+from isthmus.cli.outputs import write_outputs
+from isthmus.cli.probabilities import check_formats
+from isthmus.cli.tables import add_table_options, kinds_of, opened
+from isthmus.compose.fit import fit
+from isthmus.errors import MismatchError
+from isthmus.io import write_bif, write_hugin, write_json, write_xdsl, write_xmlbif
+from isthmus.models import DiscreteNetwork, Network
+
+_DISCRETE = {".bif": write_bif, ".xmlbif": write_xmlbif, ".net": write_hugin, ".xdsl": write_xdsl}
+FORMATS = (".json", *_DISCRETE)
+
+
+def add(command: argparse.ArgumentParser) -> None:
+    """Describe the command."""
+    command.description = "Estimate the parameters of a given graph from a table."
+    command.add_argument("graph", metavar="GRAPH", help=GRAPHS)
+    add_table_options(command)
+    command.add_argument(
+        "-o",
+        "--output",
+        action="append",
+        required=True,
+        type=Path,
+        metavar="FILE",
+        help=f"write the network to this file; may be repeated: {', '.join(FORMATS)}",
+    )
+    command.add_argument(
+        "--pseudo-count",
+        type=float,
+        default=1.0,
+        metavar="ROWS",
+        help="weight of the prior of discrete variables in rows; 0 for maximum likelihood",
+    )
+    command.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> ExitCode:
+    """Estimate the parameters and write the network."""
+    check_formats(options.output, FORMATS)
+    dag = read_graph_file(options.graph).dag
+    network = fit(
+        opened(options).table,
+        dag,
+        kinds=kinds_of(options),
+        missing=options.missing,
+        pseudo_count=options.pseudo_count,
+    )
+    give(nodes=dag.nodes, edges=dag.edges, parameters=network.parameters)
+    say(f"{network!r}")
+    return write_outputs(network, options.output, write=_write)
+
+
+def _write(network: Network, path: Path) -> None:
+    ending = path.suffix.lower()
+    if ending == ".json":
+        write_json(network, path)
+    elif isinstance(network, DiscreteNetwork):
+        _DISCRETE[ending](network, path)
+    else:
+        raise MismatchError(
+            f"{ending} files hold discrete networks only, and this one has continuous variables. "
+            "Write .json."
+        )

@@ -1,0 +1,66 @@
+"""Probabilities of edges, printed and written by `sample` and `bootstrap`."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from isthmus.cli.output import give, say
+from isthmus.errors import FormatError
+from isthmus.graphs import DAG
+from isthmus.io import write_dot, write_gml, write_graphml
+from isthmus.types import Floats
+
+_SHOWN = 0.05
+"""Edges with a smaller probability are not printed; files have them all."""
+
+GraphWriter = Callable[[DAG, Path], None]
+GRAPHS: dict[str, GraphWriter] = {".dot": write_dot, ".gml": write_gml, ".graphml": write_graphml}
+"""How the averaged graph is written to a file with this extension."""
+
+
+def rows_of(nodes: Sequence[str], edges: Floats, least: float) -> list[tuple[str, str, float]]:
+    """Return edges with their probabilities, the most probable first."""
+    places = np.argwhere(edges >= least).tolist()
+    rows = [(nodes[a], nodes[b], float(edges[a, b])) for a, b in places if a != b]
+    return sorted(rows, key=lambda row: -row[2])
+
+
+def say_edges(nodes: Sequence[str], edges: Floats, *, quiet: bool) -> None:
+    """Print the probable edges, and add them to the JSON document."""
+    rows = rows_of(nodes, edges, _SHOWN)
+    give(nodes=list(nodes), edges=[{"from": a, "to": b, "probability": p} for a, b, p in rows])
+    if not quiet:
+        for a, b, p in rows:
+            say(f"{p:.3f}  {a} → {b}")
+
+
+def write_edges(nodes: Sequence[str], edges: Floats, path: Path) -> None:
+    """Write the probabilities of all edges that occurred."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(("from", "to", "probability"))
+        writer.writerows(rows_of(nodes, edges, np.nextafter(0.0, 1.0)))
+
+
+def check_formats(paths: Sequence[Path], known: Sequence[str]) -> None:
+    """Raise an error if a file has an unknown format or no folder."""
+    for path in paths:
+        if path.suffix.lower() not in known:
+            raise FormatError(
+                f"The format of {path.name!r} is unknown here. Give a name that ends in one of "
+                f"{', '.join(known)}."
+            )
+        if not path.parent.is_dir():
+            raise FileNotFoundError(
+                f"There is no folder {str(path.parent)!r} for {path.name!r}. Create it first."
+            )
+
+
+def write_graph(graph: DAG, path: Path) -> Any:
+    """Write a graph in the format of the file."""
+    return GRAPHS[path.suffix.lower()](graph, path)

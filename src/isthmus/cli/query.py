@@ -1,0 +1,93 @@
+"""The subcommand `isthmus query NETWORK`: ask a network with parameters."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from isthmus.cli.exit_codes import ExitCode
+from isthmus.cli.graph_files import NETWORKS, read_graph_file
+from isthmus.cli.output import give, say
+from isthmus.cli.parsing import suggestion
+from isthmus.errors import GraphError, MismatchError, SchemaError
+from isthmus.models import DiscreteNetwork, MixedNetwork, Network, Normal
+
+
+def add(command: argparse.ArgumentParser) -> None:
+    """Describe the command."""
+    command.description = (
+        "Print the distribution of variables, given what was seen (--given) or done (--do)."
+    )
+    command.add_argument("network", metavar="NETWORK", help=NETWORKS)
+    command.add_argument(
+        "--target",
+        action="append",
+        required=True,
+        metavar="VARIABLE",
+        help="variable to ask for; repeat for a joint distribution",
+    )
+    for name, meaning in (("given", "was seen to be"), ("do", "is set from outside to")):
+        command.add_argument(
+            f"--{name}",
+            action="append",
+            default=[],
+            type=_assignment,
+            metavar="VARIABLE=VALUE",
+            help=f"the variable {meaning} this value; may be repeated",
+        )
+    command.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> ExitCode:
+    """Print the answer."""
+    network = read_graph_file(options.network).network
+    if isinstance(network, MixedNetwork):
+        raise MismatchError(
+            "Networks with both discrete and continuous variables cannot be queried yet. Sample "
+            "rows from it with isthmus simulate and count."
+        )
+    given, do = (_values(network, pairs) for pairs in (options.given, options.do))
+    for name in options.target:
+        _check_name(network, name)
+    answer = network.query(options.target, evidence=given, do=do)
+    say(str(answer))
+    if isinstance(answer, Normal):
+        give(
+            variables=answer.names, mean=answer.mean.tolist(), covariance=answer.covariance.tolist()
+        )
+    else:
+        give(levels=dict(answer.levels), probabilities=answer.values.tolist())
+    return ExitCode.DONE
+
+
+def _assignment(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not (name and equals and value):
+        raise argparse.ArgumentTypeError(f"{text!r} must have the form VARIABLE=VALUE")
+    return name.strip(), value.strip()
+
+
+def _check_name(network: Network, name: str) -> None:
+    nodes = network.dag.nodes
+    if name not in nodes:
+        raise GraphError(f"There is no variable {name!r}{suggestion(name, nodes)}")
+
+
+def _values(network: Network, pairs: list[tuple[str, str]]) -> dict[str, Any]:
+    """Return the values as the network has them: levels or numbers."""
+    values: dict[str, Any] = {}
+    for name, text in pairs:
+        _check_name(network, name)
+        if name in values:
+            raise SchemaError(f"{name!r} was given two values. Give one.")
+        if isinstance(network, DiscreteNetwork):
+            levels = {str(level).lower(): level for level in network.levels[name]}
+            if text.lower() not in levels:
+                raise SchemaError(f"{name!r} is never {text!r}{suggestion(text, levels)}")
+            values[name] = levels[text.lower()]
+        else:
+            try:
+                values[name] = float(text)
+            except ValueError:
+                raise SchemaError(f"{name!r} is a number; got {text!r}.") from None
+    return values

@@ -1,0 +1,156 @@
+"""What `learn`, `sample` and `bootstrap` have in common: options, progress, and `--explain`."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from isthmus.cli.exit_codes import ExitCode
+from isthmus.cli.output import give, say
+from isthmus.cli.parsing import at_least, seconds
+from isthmus.cli.strategies import names_of_scores, score_from
+from isthmus.cli.tables import add_knowledge_options, add_table_options, kinds_of, knowledge_of
+from isthmus.compose.prepare import Problem, prepare
+from isthmus.results import Reading
+from isthmus.runs import Progress
+from isthmus.sources import as_source, reading_of
+from isthmus.sources.tables.read_table import TableFile
+
+_FIRST, _INTERVAL = 2.0, 10.0
+"""Seconds until the first line of progress where there is no terminal, and between lines."""
+
+
+def add_run_options(command: argparse.ArgumentParser, formats: Sequence[str]) -> None:
+    """Add the options of all commands that learn from a table."""
+    add_table_options(command)
+    command.add_argument(
+        "-o",
+        "--output",
+        action="append",
+        default=[],
+        type=Path,
+        metavar="FILE",
+        help="write the result to this file; may be repeated. The extension tells the format: "
+        + ", ".join(formats),
+    )
+    command.add_argument(
+        "--score",
+        type=score_from,
+        help="score to optimise; by default chosen from the column types: "
+        + ", ".join(names_of_scores()),
+    )
+    command.add_argument(
+        "--seed", type=at_least(0), default=0, help="random seed; the same seed, the same result"
+    )
+    command.add_argument(
+        "--time-limit",
+        type=seconds,
+        metavar="SECONDS",
+        help="stop after this many seconds and return the best result so far",
+    )
+    command.add_argument(
+        "--explain",
+        action="store_true",
+        help="print how the file and each column will be read and what will be done, and stop",
+    )
+    command.add_argument(
+        "-q", "--quiet", action="store_true", help="print no progress and no summary"
+    )
+    add_knowledge_options(command)
+
+
+def arguments_of(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the arguments that the functions of all these commands take."""
+    return {
+        "score": options.score,
+        "knowledge": knowledge_of(options),
+        "kinds": kinds_of(options),
+        "missing": options.missing,
+        "seed": options.seed,
+        "time_limit": options.time_limit,
+        "progress": progress_of(options),
+    }
+
+
+def progress_of(options: argparse.Namespace) -> bool | Callable[[Progress], None] | None:
+    """Return how progress is shown: a line that changes on a terminal, else one line at times."""
+    if options.quiet:
+        return False
+    return None if sys.stderr.isatty() else _Lines()
+
+
+class _Lines:
+    """Writes a line of progress at times."""
+
+    def __init__(self) -> None:
+        self._next = _FIRST
+
+    def __call__(self, state: Progress) -> None:
+        """Write a line if the last one was long ago."""
+        if state.seconds < self._next:
+            return
+        self._next = state.seconds + _INTERVAL
+        done = "" if state.done is None else f", {state.done:.0%}"
+        best = "" if math.isnan(state.score) else f", best {state.score:.8g}"
+        line = f"{state.name}: {state.text}{best}{done}, {state.seconds:.0f} s"
+        sys.stderr.write(f"{datetime.now():%H:%M:%S} {line}\n")
+        sys.stderr.flush()
+
+
+def explain(
+    options: argparse.Namespace,
+    file: TableFile,
+    chosen: Callable[[Problem], Sequence[str]],
+    **given: Any,
+) -> ExitCode:
+    """Print how the table is read and what would be done with it, without doing it.
+
+    Parameters
+    ----------
+    options
+        The options of the command.
+    file
+        The table.
+    chosen
+        Returns sentences about what would be done.
+    **given
+        Further arguments of `prepare`, such as the search.
+    """
+    arguments = arguments_of(options)
+    kinds, missing = arguments["kinds"], arguments["missing"]
+    say(f"{options.file}")
+    for line in file.description:
+        say(f"  {line}")
+    integers = None if options.score is None else options.score.kind
+    reading = reading_of(as_source(file.table, kinds=kinds, integers=integers, missing=missing))
+    give(file=list(file.description), reading=[asdict(column) for column in reading])
+    say_reading(reading)
+    problem = prepare(
+        file.table,
+        score=options.score,
+        knowledge=arguments["knowledge"],
+        kinds=kinds,
+        missing=missing,
+        **given,
+    )
+    sentences = [
+        f"Score {problem.score!r} ({problem.score_reason}).",
+        *chosen(problem),
+        *(f"Would write {path}." for path in options.output),
+        "Nothing was learned: --explain was given.",
+    ]
+    for line in sentences:
+        say(line)
+    give(plan=sentences)
+    return ExitCode.DONE
+
+
+def say_reading(reading: Reading) -> None:
+    """Print how each column is read."""
+    say(str(reading))

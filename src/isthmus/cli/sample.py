@@ -1,0 +1,90 @@
+"""The subcommand `isthmus sample FILE`: draw networks from their posterior distribution."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict
+from pathlib import Path
+
+from isthmus.cli.exit_codes import ExitCode
+from isthmus.cli.output import give, say
+from isthmus.cli.outputs import write_outputs
+from isthmus.cli.parsing import at_least
+from isthmus.cli.probabilities import GRAPHS, check_formats, say_edges, write_edges, write_graph
+from isthmus.cli.runs import add_run_options, arguments_of, explain
+from isthmus.cli.strategies import names_of_samplers, sampler_from
+from isthmus.cli.tables import opened
+from isthmus.compose.defaults import choose_marginal_likelihood, choose_sampler
+from isthmus.compose.prepare import Problem
+from isthmus.compose.sample import sample
+from isthmus.objectives import LOCAL_SCORES
+from isthmus.results import Posterior
+
+FORMATS = (".html", ".npz", ".csv", *GRAPHS)
+
+
+def add(command: argparse.ArgumentParser) -> None:
+    """Describe the command."""
+    command.description = (
+        "Draw networks from their posterior distribution, and print the probability of each edge. "
+        "Graph files hold the edges with a probability above one half."
+    )
+    add_run_options(command, FORMATS)
+    command.add_argument(
+        "--sampler",
+        type=sampler_from,
+        help="by default chosen by the number of columns: " + ", ".join(names_of_samplers()),
+    )
+    command.add_argument(
+        "--draws", type=at_least(1), default=1000, help="networks per chain; by default 1000"
+    )
+    command.add_argument(
+        "--chains", type=at_least(1), default=4, help="independent chains; by default 4"
+    )
+    command.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> ExitCode:
+    """Draw, write the requested files and print the probabilities of edges."""
+    check_formats(options.output, FORMATS)
+    arguments = arguments_of(options)
+    file = opened(options)
+
+    def planned(problem: Problem) -> list[str]:
+        sampler, reason = options.sampler, "as requested"
+        if sampler is None:
+            sampler, reason = choose_sampler(problem.schema, problem.objective, problem.score)
+        return [f"Sampler {sampler!r} ({reason}), {options.chains} × {options.draws} draws."]
+
+    if options.explain:
+        return explain(
+            options,
+            file,
+            planned,
+            accepts=(LOCAL_SCORES,) if options.sampler is None else options.sampler.accepts,
+            choose=choose_marginal_likelihood,
+        )
+    posterior = sample(
+        file.table,
+        sampler=options.sampler,
+        draws=options.draws,
+        chains=options.chains,
+        **arguments,
+    )
+    if not options.quiet:
+        say(f"{posterior}")
+    give(choice=posterior.choice, status=asdict(posterior.status), warnings=posterior.notes)
+    say_edges(posterior.nodes, posterior.edge_probabilities(), quiet=options.quiet)
+    return write_outputs(posterior, options.output, write=_write, quiet=options.quiet)
+
+
+def _write(posterior: Posterior, path: Path) -> None:
+    ending = path.suffix.lower()
+    if ending == ".html":
+        posterior.report(path)
+    elif ending == ".npz":
+        posterior.save(path)
+    elif ending == ".csv":
+        write_edges(posterior.nodes, posterior.edge_probabilities(), path)
+    else:
+        write_graph(posterior.median_graph(), path)

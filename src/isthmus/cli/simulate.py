@@ -1,0 +1,141 @@
+"""The subcommand `isthmus simulate`: draw a table from a network, or from a random one."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from isthmus.cli.exit_codes import ExitCode
+from isthmus.cli.graph_files import NETWORKS, read_graph_file
+from isthmus.cli.output import give, say
+from isthmus.cli.outputs import write_outputs
+from isthmus.cli.parsing import UsageError, at_least, one_of
+from isthmus.cli.probabilities import GRAPHS, check_formats, write_graph
+from isthmus.graphs import DAG
+from isthmus.io import write_bif
+from isthmus.models import DiscreteNetwork
+from isthmus.sources.tables.write_table import WRITTEN, check_written, write_table, write_text
+
+SHAPES = ("erdos-renyi", "scale-free")
+MODELS = ("discrete", "linear", "mlp", "additive")
+TRUTHS = (".bif", *GRAPHS)
+
+
+def add(command: argparse.ArgumentParser) -> None:
+    """Describe the command."""
+    command.description = (
+        "Draw rows from a network in a file, or from a random network (--nodes). Without -o, the "
+        "table is printed as CSV."
+    )
+    command.add_argument("network", nargs="?", metavar="NETWORK", help=NETWORKS)
+    command.add_argument(
+        "--rows", type=at_least(1), default=1000, help="number of rows; by default 1000"
+    )
+    command.add_argument("--seed", type=at_least(0), default=0, help="random seed")
+    command.add_argument(
+        "-o",
+        "--output",
+        action="append",
+        default=[],
+        type=Path,
+        metavar="FILE",
+        help=f"write the table to this file; may be repeated: {', '.join(WRITTEN)}",
+    )
+    command.add_argument(
+        "--truth",
+        action="append",
+        default=[],
+        type=Path,
+        metavar="FILE",
+        help=f"write the graph, or the network as .bif, to this file: {', '.join(TRUTHS)}",
+    )
+    group = command.add_argument_group("random network")
+    group.add_argument("--nodes", type=at_least(2), help="number of variables")
+    group.add_argument(
+        "--degree",
+        type=float,
+        default=2.0,
+        help="expected number of neighbours of a variable; by default 2",
+    )
+    group.add_argument(
+        "--shape",
+        type=one_of(SHAPES),
+        choices=SHAPES,
+        default=SHAPES[0],
+        help="kind of the graph; by default erdos-renyi",
+    )
+    group.add_argument(
+        "--model",
+        type=one_of(MODELS),
+        choices=MODELS,
+        default="linear",
+        help="how a variable depends on its parents; by default linear with Gaussian noise",
+    )
+    group.add_argument(
+        "--levels", type=at_least(2), default=2, help="discrete: levels of a variable"
+    )
+    command.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> ExitCode:
+    """Draw the table and write it."""
+    if (options.network is None) == (options.nodes is None):
+        raise UsageError(
+            "Give either a network or --nodes for a random one, for instance: "
+            "isthmus simulate --nodes 10 --rows 1000 -o data.csv"
+        )
+    if options.json and not options.output:
+        raise UsageError("With --json, name a file for the table: -o data.csv")
+    for path in options.output:
+        check_written(path)
+    check_formats(options.truth, TRUTHS)
+    network, dag, columns = _drawn(options)
+    give(rows=options.rows, nodes=dag.nodes, edges=dag.edges)
+    if not options.output:
+        write_text(columns, sys.stdout)
+    code = write_outputs(columns, options.output, write=write_table)
+
+    def write_truth(_: Any, path: Path) -> None:
+        if path.suffix.lower() != ".bif":
+            write_graph(dag, path)
+        elif isinstance(network, DiscreteNetwork):
+            write_bif(network, path)
+        else:
+            raise UsageError("A .bif file holds discrete networks. Write the graph as .dot.")
+
+    truth = write_outputs(dag, options.truth, write=write_truth, quiet=not options.output)
+    if options.output:
+        say(f"{options.rows} rows of {len(dag.nodes)} variables, {len(dag.edges)} edges")
+    return code or truth
+
+
+def _drawn(options: argparse.Namespace) -> tuple[Any, DAG, dict[str, Any]]:
+    """Return the network, or None if it has no file format, its graph and the columns."""
+    rows, seed = options.rows, options.seed
+    if options.network is not None:
+        network: Any = read_graph_file(options.network).network
+    else:
+        from isthmus import simulate
+
+        graph = _graph(options)
+        if options.model in ("mlp", "additive"):
+            way = simulate.MLP() if options.model == "mlp" else simulate.FourierAdditive()
+            return None, graph, dict(simulate.nonlinear(graph, rows, mechanism=way, seed=seed).data)
+        if options.model == "linear":
+            return None, graph, dict(simulate.linear(graph, rows, seed=seed).data)
+        network = simulate.discrete_network(graph, cardinalities=options.levels, seed=seed)
+    draw = network.sample_labels if isinstance(network, DiscreteNetwork) else network.sample
+    columns = draw(rows, seed=seed)
+    return network, network.dag, {name: columns[name] for name in network.dag.nodes}
+
+
+def _graph(options: argparse.Namespace) -> DAG:
+    from isthmus import simulate
+
+    if options.shape == "scale-free":
+        attachments = max(1, round(options.degree / 2))
+        return simulate.scale_free(options.nodes, attachments, seed=options.seed)
+    degree = min(options.degree, options.nodes - 1)
+    return simulate.erdos_renyi(options.nodes, degree=degree, seed=options.seed)

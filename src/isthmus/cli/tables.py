@@ -1,0 +1,128 @@
+"""Options of commands that read a table, and the table that they describe."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from isthmus.cli.parsing import one_of
+from isthmus.cli.strategies import missing_from, names_of_missing
+from isthmus.errors import SchemaError
+from isthmus.graphs import Knowledge
+from isthmus.sources import TimeUnit
+from isthmus.sources.tables.read_table import ENDINGS, TableFile, open_table
+from isthmus.sources.tables.text_files import TextFormat
+from isthmus.statistics import Kind
+
+
+def add_table_options(command: argparse.ArgumentParser) -> None:
+    """Add the table, and options that say how to read it."""
+    command.add_argument(
+        "file",
+        metavar="FILE",
+        help=f"file with the table ({', '.join(ENDINGS)}), or the URL of a database",
+    )
+    reading = command.add_argument_group("how to read the table")
+    reading.add_argument(
+        "--table", metavar="NAME", help="table of a database, or sheet of a workbook"
+    )
+    reading.add_argument("--separator", help="character between cells; by default recognised")
+    reading.add_argument("--decimal", help="decimal mark, '.' or ','; by default recognised")
+    reading.add_argument("--encoding", help="such as utf-8 or cp1252; by default recognised")
+    reading.add_argument(
+        "--na",
+        action="append",
+        metavar="MARK",
+        help="cells with this text are missing; may be repeated; by default empty cells, NA, ? "
+        "and the like",
+    )
+    reading.add_argument(
+        "--no-header", action="store_true", help="the first line is data and not names"
+    )
+    for kind in Kind:
+        reading.add_argument(
+            f"--{kind}",
+            action="append",
+            default=[],
+            metavar="COLUMN",
+            help=f"read this column as {kind}; may be repeated",
+        )
+    reading.add_argument(
+        "--dates",
+        action="append",
+        nargs=2,
+        default=[],
+        metavar=("COLUMN", "UNIT"),
+        help=f"read dates as a number of {', '.join(TimeUnit)}; may be repeated",
+    )
+    reading.add_argument(
+        "--drop",
+        action="append",
+        default=[],
+        metavar="COLUMN",
+        help="ignore this column; may be repeated",
+    )
+    reading.add_argument(
+        "--missing",
+        type=missing_from,
+        metavar="METHOD",
+        help="what to do about missing values, which are refused by default: "
+        + ", ".join(names_of_missing()),
+    )
+
+
+def add_knowledge_options(command: argparse.ArgumentParser) -> None:
+    """Add options for background knowledge."""
+    group = command.add_argument_group("background knowledge")
+    for name, meaning in (("required", "must"), ("forbidden", "must not")):
+        group.add_argument(
+            f"--{name}",
+            action="append",
+            nargs=2,
+            default=[],
+            metavar=("FROM", "TO"),
+            help=f"an edge that {meaning} be in the graph; may be repeated",
+        )
+    group.add_argument(
+        "--tier",
+        action="append",
+        nargs="+",
+        default=[],
+        metavar="COLUMN",
+        help="columns of one tier; repeat for later tiers, which do not affect earlier ones",
+    )
+
+
+def opened(options: argparse.Namespace) -> TableFile:
+    """Open the table that the options describe."""
+    given = TextFormat(
+        separator={"tab": "\t", "\\t": "\t"}.get(options.separator, options.separator),
+        decimal=options.decimal,
+        encoding=options.encoding,
+        missing=None if options.na is None else tuple(options.na),
+        header=not options.no_header,
+    )
+    return open_table(options.file, drop=options.drop, text_format=given, table=options.table)
+
+
+def kinds_of(options: argparse.Namespace) -> dict[str, Any] | None:
+    """Return how the user wants some columns to be read."""
+    both = sorted(set(options.continuous) & set(options.discrete))
+    if both:
+        raise SchemaError(f"The columns {both} were given as both continuous and discrete.")
+    kinds: dict[str, Any] = {n: kind for kind in Kind for n in getattr(options, kind.value)}
+    unit = one_of([str(unit) for unit in TimeUnit])
+    try:
+        return (kinds | {name: TimeUnit(unit(given)) for name, given in options.dates}) or None
+    except argparse.ArgumentTypeError as error:
+        raise SchemaError(f"--dates: {error}") from None
+
+
+def knowledge_of(options: argparse.Namespace) -> Knowledge | None:
+    """Return the background knowledge of the options, or None."""
+    knowledge = Knowledge(
+        required=[(a, b) for a, b in options.required],
+        forbidden=[(a, b) for a, b in options.forbidden],
+        tiers=options.tier,
+    )
+    return None if knowledge == Knowledge() else knowledge
