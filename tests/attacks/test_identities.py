@@ -94,7 +94,7 @@ def test_signing_shows_every_key_and_how_many_must_collude(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     world = Attacked(hospitals("north", "east", "south"), SCHEMA, BOUNDS)
-    from isthmus.cli.site import described
+    from isthmus.cli.described import described
 
     text = described(world.study)
     for member in world.study.members:
@@ -247,11 +247,11 @@ def test_keys_are_pinned_rotated_and_accepted_by_commands(
     assert b"ENCRYPTED" in (tmp_path / "east" / "identity.pem").read_bytes()
     again = ["coordinator", "draft", tmp_path / "lead", tmp_path / "next", *draft[4:]]
     assert run(*again, "--author", tmp_path / "north" / "identity.pem") == 0
-    assert run("site", "sign", home, tmp_path / "next") == ExitCode.REFUSED  # a stranger
+    assert run("study", "sign", home, tmp_path / "next") == ExitCode.REFUSED  # a stranger
     assert run("site", "pin", home, tmp_path / "east" / "card.toml") == ExitCode.STUDY
     assert run("site", "accept", home, tmp_path / "east" / "succession.toml") == 0
-    assert run("site", "sign", home, tmp_path / "next") == 0
-    assert run("site", "sign", home, study) == ExitCode.REFUSED  # it names the old key
-    assert run("site", "sign", tmp_path / "east", tmp_path / "next") == 0
+    assert run("study", "sign", home, tmp_path / "next") == 0
+    assert run("study", "sign", home, study) == ExitCode.REFUSED  # it names the old key
+    assert run("study", "sign", tmp_path / "east", tmp_path / "next") == 0
     monkeypatch.setenv("ISTHMUS_PASSPHRASE", "wrong")
-    assert run("site", "sign", tmp_path / "east", tmp_path / "next") == ExitCode.FORMAT
+    assert run("study", "sign", tmp_path / "east", tmp_path / "next") == ExitCode.FORMAT

@@ -60,7 +60,7 @@ def test_from_keys_to_signatures(
     for name in CARDS:
         assert run("party", "policy", folder / name, folder / "study") == 0
         assert run("party", "policy", folder / name, folder / "study") == 0
-        assert run("party", "sign", folder / name, folder / "study") == 0
+        assert run("study", "sign", folder / name, folder / "study") == 0
     study.require(Folder(folder / "study").signatures(), ["author", "bank", "shop"])
     capsys.readouterr()
     assert run("party", "status", folder / "bank", folder / "study") == 0
@@ -137,7 +137,7 @@ def test_nobody_answers(drafted: Callable[..., Path], capsys: pytest.CaptureFixt
     folder = drafted()
     for name in CARDS:
         run("party", "policy", folder / name, folder / "study")
-        run("party", "sign", folder / name, folder / "study")
+        run("study", "sign", folder / name, folder / "study")
     start = ("party", "run", folder / "bank", folder / "study", "--data", folder / "table.csv")
     assert run(*start, "--gather", "0.5") == ExitCode.PAUSED
     capsys.readouterr()

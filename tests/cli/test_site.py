@@ -154,7 +154,7 @@ def test_a_dry_run_shows_a_step_of_admm(
     home, study = folder / "east", folder / "study"
     data = table(folder / "east.csv")
     assert run("site", "policy", home, study) == 0
-    assert run("site", "sign", home, study) == 0
+    assert run("study", "sign", home, study) == 0
     assert "reveal the statistics of single sites" in capsys.readouterr().out  # before one signs
     assert run("site", "dry-run", home, study, "--data", data) == 0
     said = capsys.readouterr().out
@@ -242,7 +242,7 @@ def test_from_policy_to_dry_run(
     assert "The site would send 6 numbers" in capsys.readouterr().out
     assert not (study / "east.signature").exists()  # one looks before one signs
     assert not (home / "ledger.jsonl").exists()
-    assert run("site", "sign", home, study) == 0
+    assert run("study", "sign", home, study) == 0
     Folder(study).study().require(Folder(study).signatures(), ["author", "east"])
     few = table(folder / "few.csv", rows=10)
     assert run("site", "dry-run", home, study, "--data", few) == ExitCode.REFUSED
@@ -266,11 +266,11 @@ def test_a_policy_stands_against_a_study(
 def test_who_is_not_in_the_study_does_not_sign(drafted: Callable[..., Path]) -> None:
     folder = drafted()
     assert run("site", "new", folder / "west", "--name", "west", "--organisation", "W") == 0
-    assert run("site", "sign", folder / "west", folder / "study") == ExitCode.STUDY
+    assert run("study", "sign", folder / "west", folder / "study") == ExitCode.STUDY
     Folder(folder / "study").study()
     text = (folder / "study" / "study.toml").read_bytes()
     (folder / "study" / "study.toml").write_bytes(text.replace(b"rows = 1", b"rows = 2"))
-    assert run("site", "sign", folder / "east", folder / "study") == ExitCode.STUDY
+    assert run("study", "sign", folder / "east", folder / "study") == ExitCode.STUDY
 
 
 def test_the_ledger_is_shown_and_checked(
@@ -283,14 +283,14 @@ def test_the_ledger_is_shown_and_checked(
         ledger.append(event, what="something")
     first = ledger.entries()[0]["hash"]
     capsys.readouterr()
-    assert run("site", "ledger", home, "--head", first) == 0
+    assert run("ledger", "show", home, "--head", first) == 0
     said = capsys.readouterr().out
     assert "2 entries" in said
     assert ledger.entries()[-1]["hash"] in said
-    assert run("site", "ledger", home, "--head", "0" * 63 + "1") == ExitCode.LEDGER
+    assert run("ledger", "show", home, "--head", "0" * 63 + "1") == ExitCode.LEDGER
     path = home / "ledger.jsonl"
     path.write_text(path.read_text().replace("something", "something else"))
-    assert run("site", "ledger", home) == ExitCode.LEDGER
+    assert run("ledger", "show", home) == ExitCode.LEDGER
 
 
 def test_a_coordinator_needs_all_signatures(

@@ -24,9 +24,12 @@ COMMANDS = {
     "query": "ask a network: what follows from what was seen or done",
     "simulate": "draw a table from a network, or from a random one",
     "datasets": "list the built-in datasets, or write one to a file",
+    "study": "read, check and sign a study of several parties",
     "coordinator": "coordinate a federation",
     "site": "take part in a federation",
     "party": "learn with another party that holds other columns of the same people",
+    "ledger": "verify and print what has left a site or a party",
+    "completion": "print a script that completes commands and options in your shell",
 }
 """Modules of the subcommands, and their lines in the help.
 
@@ -35,10 +38,20 @@ leaf: a function from options to an exit code. Only the module of the given comm
 """
 
 
+MOVED = {
+    ("site", "sign"): ("study", "sign"),
+    ("party", "sign"): ("study", "sign"),
+    ("site", "ledger"): ("ledger", "show"),
+    ("party", "ledger"): ("ledger", "show"),
+}
+"""Earlier names of actions. They work until version 1.0, with a note."""
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     output = begin(as_json="--json" in given)
+    given = _moved(given, output)
     name, error = " ".join(given[:1]), None
     try:
         options = parser(given).parse_args(given)
@@ -100,6 +113,18 @@ def _complete(leaf: Parser) -> None:
     if leaf.epilog:
         leaf.description = f"{leaf.description} {leaf.epilog}"
     leaf.epilog = f"example:\n  {example}"
+
+
+def _moved(given: list[str], output: Output) -> list[str]:
+    """Translate an earlier name of an action into its name of today."""
+    now = MOVED.get((given[0], given[1])) if len(given) > 1 else None
+    if now is None:
+        return given
+    for flag in ("repair", "rotate"):
+        if now[0] == "ledger" and f"--{flag}" in given:
+            now, given = ("ledger", flag), [a for a in given if a != f"--{flag}"]
+    output.note(f"'isthmus {' '.join(given[:2])}' is now 'isthmus {' '.join(now)}'.")
+    return [*now, *given[2:]]
 
 
 def _finish(output: Output, command: str, code: ExitCode, error: str | None) -> int:

@@ -18,10 +18,10 @@ from isthmus.cli.carriers import (
     certificates,
     coordinator_transport,
 )
+from isthmus.cli.described import described
 from isthmus.cli.exit_codes import ExitCode
 from isthmus.cli.keys import load_identity, say
 from isthmus.cli.outputs import check_outputs, write_outputs, write_result
-from isthmus.cli.site import described
 from isthmus.cli.strategies import admm_from, score_from, search_from
 from isthmus.errors import AbortedError, FormatError, IsthmusError, MismatchError
 

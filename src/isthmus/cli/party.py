@@ -11,10 +11,11 @@ from typing import Any
 
 from isthmus.cli.actions import add_action
 from isthmus.cli.board import Board, RunState
+from isthmus.cli.described import described
 from isthmus.cli.exit_codes import ExitCode
 from isthmus.cli.keys import load_identity, new_passphrase, pin, say
 from isthmus.cli.outputs import check_outputs, write_outputs
-from isthmus.cli.site import NAME, described, draft_policy, show_ledger, sign
+from isthmus.cli.site import NAME, draft_policy
 from isthmus.errors import AbortedError, FormatError, IsthmusError, MismatchError
 from isthmus.sources.tables.read_table import read_table
 
@@ -46,7 +47,6 @@ def add(command: argparse.ArgumentParser) -> None:
     pinned.add_argument("card", nargs="+", type=Path, metavar="CARD", help="card of a party")
     _draft_options(action("draft", "write a study and sign it as its author", _draft))
     action("policy", "draft the policy of the party, or check a study against it", draft_policy)
-    action("sign", "sign a study", sign)
     dry = action("dry-run", "check the table and print what would leave; no connection", _dry_run)
     run = action("run", "learn together with the other party, which runs the same command", _run)
     for each in (dry, run):
@@ -55,10 +55,6 @@ def add(command: argparse.ArgumentParser) -> None:
         )
     _run_options(run)
     action("status", "print the state of a run", _status)
-    ledger = action("ledger", "verify the ledger and print it", show_ledger, study=False)
-    ledger.add_argument(
-        "--head", metavar="HASH", help="hash of an entry that the ledger must contain"
-    )
 
 
 def _draft_options(draft: argparse.ArgumentParser) -> None:

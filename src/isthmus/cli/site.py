@@ -13,13 +13,13 @@ from typing import Any
 
 from isthmus.cli.actions import add_action
 from isthmus.cli.carriers import add_carrier, serve
+from isthmus.cli.described import parties_of
 from isthmus.cli.exit_codes import ExitCode
-from isthmus.cli.keys import accept, load_identity, new_passphrase, own_keys, pin, rotate, say
-from isthmus.errors import FormatError, StudyError
+from isthmus.cli.keys import accept, load_identity, new_passphrase, pin, rotate, say
+from isthmus.errors import FormatError
 from isthmus.sources.tables.read_table import read_table
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-SHOWN_VARIABLES = 12
 MINIMUM_COHORT = 50
 MINIMUM_CELL = 5
 """Limits of a drafted policy, which the site is expected to edit."""
@@ -56,7 +56,6 @@ def add(command: argparse.ArgumentParser) -> None:
         "certify", "create a certificate for a site of an earlier version", _certify, study=False
     )
     action("policy", "draft the policy of the site, or check a study against it", draft_policy)
-    action("sign", "countersign a study", sign)
     dry = action("dry-run", "print what would leave the site; opens no connection", _dry_run)
     join = action("join", "answer the coordinator until stopped", _join)
     for each in (dry, join):
@@ -80,18 +79,6 @@ def add(command: argparse.ArgumentParser) -> None:
         help="serve only the socket in HOME, without any connection",
     )
     add_carrier(join)
-    ledger = action("ledger", "verify the ledger and print it", show_ledger, study=False)
-    ledger.add_argument(
-        "--repair",
-        action="store_true",
-        help="put an incomplete last line aside, after a power failure",
-    )
-    ledger.add_argument(
-        "--rotate", action="store_true", help="begin a new file that continues the chain"
-    )
-    ledger.add_argument(
-        "--head", metavar="HASH", help="hash of an entry that the ledger must contain"
-    )
 
 
 def _new(options: argparse.Namespace) -> ExitCode:
@@ -166,61 +153,6 @@ def draft_policy(options: argparse.Namespace) -> ExitCode:
     Policy.read(path).require(study)
     say(f"The policy {path} allows the study {study.title!r}.")
     return ExitCode.DONE
-
-
-def sign(options: argparse.Namespace) -> ExitCode:
-    """Countersign a study."""
-    from isthmus.parties.agreement.cards import Folder
-    from isthmus.parties.agreement.policy import Policy
-    from isthmus.parties.agreement.signatures import AUTHOR
-
-    folder = Folder(options.study)
-    study = folder.study()
-    study.require(folder.signatures(), [AUTHOR])
-    identity = load_identity(options.home / "identity.pem")
-    names = [m.name for m in study.members if m.key == identity.public]
-    if not names:
-        raise StudyError(
-            "This site is not in the roster of the study. Send its card to the author of the study."
-        )
-    say(described(study))
-    if (options.home / "policy.toml").exists():
-        Policy.read(options.home / "policy.toml").require(study)
-    say(f"Signed as {names[0]!r}: {folder.sign(study.sign(identity, names[0]))}")
-    return ExitCode.DONE
-
-
-def described(study: Any) -> str:
-    """Return a short description of a study, for people."""
-    from isthmus.parties.requests import registered_request
-
-    names = study.schema.names
-    shown = ", ".join(names[:SHOWN_VARIABLES]) + (" …" if len(names) > SHOWN_VARIABLES else "")
-    requests = sorted(study.requests)
-    cautions = dict.fromkeys(registered_request(name).caution for name in requests)
-    lines = [
-        f"Study {study.title!r}: {study.purpose}",
-        f"  SHA-256    {study.identity.hex()}",
-        f"  variables  {len(names)}: {shown}",
-        f"  protocol   {study.protocol.describe(study.roster)}",
-        f"  requests   {', '.join(requests)}",
-        *(f"  caution    {caution}" for caution in cautions if caution),
-        f"  rounds     at most {study.rounds}, until {study.expires:%Y-%m-%d %H:%M} UTC",
-        *parties_of(study),
-    ]
-    return "\n".join(lines)
-
-
-def parties_of(study: Any) -> list[str]:
-    """Return a line for the author, the coordinator and each site, with the key of each."""
-    from isthmus.parties.identity import key_fingerprint
-
-    names = {m.key: f", who is the site {m.name}" for m in study.members}
-    parties = [("author", study.author, names.get(study.author, ""))]
-    if study.coordinator is not None:
-        parties.append(("coordinator", study.coordinator, ""))
-    parties += [("site", m.key, f", {m.name} ({m.organisation})") for m in study.members]
-    return [f"  {role:<12}{key_fingerprint(key)}{who}" for role, key, who in parties]
 
 
 def _dry_run(options: argparse.Namespace) -> ExitCode:
@@ -324,27 +256,4 @@ def _join(options: argparse.Namespace) -> ExitCode:
             serve(options.carrier, site, folder, address, is_over, say)
     finally:
         site.close()
-    return ExitCode.DONE
-
-
-def show_ledger(options: argparse.Namespace) -> ExitCode:
-    """Verify and print the ledger."""
-    from isthmus.parties.records import ledger
-    from isthmus.parties.records.ledger import readable, summary, verify
-
-    path = options.home / "ledger.jsonl"
-    if getattr(options, "repair", False):
-        torn = ledger.repair(path, load_identity(options.home / "identity.pem"))
-        say(f"Put an incomplete line of {torn} bytes aside." if torn else "No line is incomplete.")
-    if getattr(options, "rotate", False):
-        aside = ledger.rotate(path)
-        say(f"The entries so far are in {aside}. Keep it: the ledger needs all its parts.")
-    entries = verify(path, head=options.head, keys=own_keys(options.home))
-    say(readable(entries))
-    if released := summary(entries):
-        say(f"Data released:\n{released}")
-    say(f"The ledger has {len(entries)} entries and is intact.")
-    if entries:
-        say("The other sites keep the hash of its last entry at every round. It is now:")
-        say(str(entries[-1]["hash"]))
     return ExitCode.DONE

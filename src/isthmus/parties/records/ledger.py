@@ -257,7 +257,7 @@ def verify(
     if lines.pop() != b"":
         raise LedgerError(
             f"The ledger {path} ends in the middle of line {len(lines) + 1}: it was cut off. "
-            "After a power failure, isthmus site ledger --repair puts the incomplete line aside. "
+            "After a power failure, 'isthmus ledger repair' puts the incomplete line aside. "
             "Otherwise keep the file as it is, and find out who had access to it."
         )
     entries: list[Entry] = []

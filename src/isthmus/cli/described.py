@@ -1,0 +1,40 @@
+"""A study in a few lines, for people."""
+
+from __future__ import annotations
+
+from typing import Any
+
+SHOWN_VARIABLES = 12
+
+
+def described(study: Any) -> str:
+    """Return a short description of a study, for people."""
+    from isthmus.parties.requests import registered_request
+
+    names = study.schema.names
+    shown = ", ".join(names[:SHOWN_VARIABLES]) + (" …" if len(names) > SHOWN_VARIABLES else "")
+    requests = sorted(study.requests)
+    cautions = dict.fromkeys(registered_request(name).caution for name in requests)
+    lines = [
+        f"Study {study.title!r}: {study.purpose}",
+        f"  SHA-256    {study.identity.hex()}",
+        f"  variables  {len(names)}: {shown}",
+        f"  protocol   {study.protocol.describe(study.roster)}",
+        f"  requests   {', '.join(requests)}",
+        *(f"  caution    {caution}" for caution in cautions if caution),
+        f"  rounds     at most {study.rounds}, until {study.expires:%Y-%m-%d %H:%M} UTC",
+        *parties_of(study),
+    ]
+    return "\n".join(lines)
+
+
+def parties_of(study: Any) -> list[str]:
+    """Return a line for the author, the coordinator and each site, with the key of each."""
+    from isthmus.parties.identity import key_fingerprint
+
+    names = {m.key: f", who is the site {m.name}" for m in study.members}
+    parties = [("author", study.author, names.get(study.author, ""))]
+    if study.coordinator is not None:
+        parties.append(("coordinator", study.coordinator, ""))
+    parties += [("site", m.key, f", {m.name} ({m.organisation})") for m in study.members]
+    return [f"  {role:<12}{key_fingerprint(key)}{who}" for role, key, who in parties]

@@ -1,0 +1,99 @@
+"""Every command has an example in its help, and every example works."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterator
+from contextlib import chdir
+from pathlib import Path
+
+import pytest
+
+from isthmus.cli import main
+from isthmus.cli.app import COMMANDS, leaves, parser
+from isthmus.cli.examples import EXAMPLES
+from isthmus.parties import FileLedger, Identity
+
+LEAVES = [leaf.prog.removeprefix("isthmus ") for leaf in leaves(parser())]
+WITH_OTHERS = {"coordinator run", "site join", "party run"}
+"""They wait for other parties: here they are only parsed; tests/processes runs them."""
+
+SITES = """
+[[variables]]
+name = "age"
+kind = "continuous"
+low = 0.0
+high = 120.0
+
+[[variables]]
+name = "pressure"
+kind = "continuous"
+low = 0.0
+high = 300.0
+"""
+PARTY = """
+[[variables]]
+name = "{name}"
+kind = "discrete"
+levels = ["no", "yes"]
+"""
+
+
+def test_every_command_has_an_example() -> None:
+    assert sorted(EXAMPLES) == sorted(LEAVES)
+    for leaf in leaves(parser()):
+        assert EXAMPLES[leaf.prog.removeprefix("isthmus ")] in leaf.format_help()
+        assert "--json" in leaf.format_help()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """An empty folder, in which the examples find what other people would give them."""
+    path = tmp_path_factory.mktemp("examples")
+    with chdir(path):
+        Path("variables.toml").write_text(SITES)
+        rows = "\n".join(f"{20 + i},{100 + i * i % 61}" for i in range(60))
+        Path("pressure.csv").write_text(f"age,pressure\n{rows}\n")
+        Path("bank.toml").write_text(PARTY.format(name="loan"))
+        Path("shop.toml").write_text(PARTY.format(name="returns"))
+        people = "\n".join(f"c{i},{('no', 'yes')[i % 2]}" for i in range(60))
+        Path("accounts.csv").write_text(f"customer,loan\n{people}\n")
+        for name in ("east", "south"):
+            assert main(["site", "new", name, "--name", name, "--organisation", name]) == 0
+        shop = ["--name", "shop", "--organisation", "Shop", "--address", "shop.example.org:9300"]
+        assert main(["party", "new", "shop", *shop]) == 0
+        yield path
+
+
+def prepare(name: str) -> None:
+    """Do what the others do between the examples."""
+    if name == "ledger show":
+        ledger = FileLedger(Path("north/ledger.jsonl"))
+        ledger.bind(Identity.load(Path("north/identity.pem")))
+        ledger.append("opened", what="something")
+    if name == "site accept":
+        assert main(["site", "policy", "east", "study"]) == 0
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_the_example_works(name: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = shlex.split(EXAMPLES[name])
+    assert words[0] == "isthmus"
+    if name in WITH_OTHERS:
+        assert parser(words[1:]).parse_args(words[1:]).leaf.prog == f"isthmus {name}"
+        return
+    prepare(name)
+    capsys.readouterr()
+    assert main([*words[1:], "--json"]) == 0, capsys.readouterr().err
+    told = json.loads(capsys.readouterr().out)
+    assert told["command"] == name
+    assert told["exit_code"] == 0
+
+
+def test_the_help_lists_all_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--help"])
+    assert ended.value.code == 0
+    told = capsys.readouterr().out
+    assert all(f"\n    {name}" in told for name in COMMANDS)
