@@ -24,6 +24,7 @@ extensions = [
     "mathml",
     "executed",
     "benchmark_charts",
+    "commands",
 ]
 exclude_patterns = ["_build"]
 suppress_warnings: list[str] = []

@@ -27,6 +27,7 @@ EXAMPLES = {
     "study sign": "isthmus study sign north study",
     "site dry-run": "isthmus site dry-run north study --data pressure.csv",
     "site join": "isthmus site join north study --data pressure.csv",
+    "site certify": "isthmus site certify north",
     "ledger show": "isthmus ledger show north",
     "ledger verify": "isthmus ledger verify north",
     "ledger repair": "isthmus ledger repair north",

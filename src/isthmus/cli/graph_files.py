@@ -95,7 +95,10 @@ def read_graph_file(given: str) -> GraphFile:
         raise FormatError(f"{given!r} is unknown. Give {GRAPHS}.")
     if not path.is_file():
         raise FileNotFoundError(f"There is no file {given!r}. Check the name and the folder.")
-    content = _READERS[endings[-1]](path)
+    try:
+        content = _READERS[endings[-1]](path)
+    except FormatError as error:
+        raise FormatError(f"{given} cannot be read: {error}") from None
     graph = content if isinstance(content, (DAG, CPDAG, PDAG)) else content.dag
     return GraphFile(given, graph, content)
 

@@ -1,0 +1,134 @@
+"""Forty ways of bad input: each ends in one sentence that says what to do, and its own code."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shlex
+from collections.abc import Iterator
+from contextlib import chdir
+from pathlib import Path
+
+import pytest
+
+from isthmus.cli import ExitCode, main
+
+USAGE, FILE, DATA = ExitCode.USAGE, ExitCode.FILE, ExitCode.DATA
+SCHEMA, GRAPH, FORMAT = ExitCode.SCHEMA, ExitCode.GRAPH, ExitCode.FORMAT
+MISMATCH, ARGUMENT = ExitCode.MISMATCH, ExitCode.ARGUMENT
+
+CASES: list[tuple[str, ExitCode, str]] = [
+    # What is typed
+    ("lern good.csv", USAGE, "Did you mean learn?"),
+    ("", USAGE, "required: COMMAND"),
+    ("learn", USAGE, "For instance: isthmus learn"),
+    ("learn good.csv other.csv", USAGE, "one argument too many"),
+    ("learn good.csv --sore BIC", USAGE, "Did you mean --score?"),
+    ("learn good.csv --score bdue", USAGE, "Did you mean BDeu?"),
+    ("learn good.csv --score 'BDeu(es=1)'", USAGE, "Did you mean ess?"),
+    ("learn good.csv --score 'BDeu('", USAGE, "must have the form NAME"),
+    ("learn good.csv --score 'BDeu(ess=-1)'", USAGE, "ess"),
+    ("learn good.csv --search xgess", USAGE, "Did you mean XGES?"),
+    ("learn good.csv --seed x", USAGE, "whole number"),
+    ("learn good.csv --time-limit -3", USAGE, "positive number of seconds"),
+    ("learn good.csv --missing Drop", USAGE, "DropRows"),
+    ("learn good.csv --forbidden a", USAGE, "expected 2 arguments"),
+    ("sample good.csv --draws 0", USAGE, "at least 1"),
+    ("query net.bif --target a --given b", USAGE, "VARIABLE=VALUE"),
+    ("simulate", USAGE, "Give either a network or --nodes"),
+    ("simulate --nodes 5 --model liner -o x.csv", USAGE, "Did you mean linear?"),
+    ("datasets write aisa -o x.csv", USAGE, "Did you mean asia?"),
+    ("completion powershel", USAGE, "Known are: bash"),
+    # Files
+    ("learn nowhere.csv", FILE, "Check the name"),
+    ("learn folder.csv", FILE, "is a folder"),
+    ("learn good.csv -o nowhere/net.bif", FILE, "Create it first"),
+    ("compare net.bif nowhere.bif", FILE, "Check the name"),
+    ("ledger show folder.csv", FILE, "Name the private folder"),
+    # Content of tables
+    ("learn letter.docx", DATA, "Convert it"),
+    ("learn empty.csv", DATA, "is empty"),
+    ("learn header.csv", DATA, "row"),
+    ("learn ragged.csv", DATA, "Mend the row"),
+    ("learn broken.csv.gz", DATA, "cannot be read"),
+    ("learn broken.parquet", DATA, "cannot be read"),
+    ("learn broken.xlsx", DATA, "Save it again"),
+    ("learn holes.csv", ExitCode.MISSING_VALUES, "'a'"),
+    ("learn good.csv --separator ';;'", ARGUMENT, "one character"),
+    ("learn good.csv --encoding utf-9", ARGUMENT, "Give utf-8"),
+    ("learn twice.csv", SCHEMA, "Rename the columns"),
+    ("learn good.csv --drop ag", SCHEMA, "it has ['a', 'b']"),
+    ("learn good.csv --continuous a --discrete a", SCHEMA, "both"),
+    ("learn good.csv --table t", SCHEMA, "leave 't' out"),
+    ("learn good.csv --dates a dayz", SCHEMA, "Did you mean days?"),
+    # Scores, graphs and networks
+    ("learn good.csv --score BGe --discrete a", MISMATCH, "continuous"),
+    ("learn good.csv --required a b --forbidden a b", GRAPH, "both required and forbidden"),
+    ("learn good.csv --tier a c", GRAPH, "'c'"),
+    ("compare net.bif dataset:sprinkler", GRAPH, "nodes"),
+    ("query net.bif --target c", GRAPH, "Known are: a, b"),
+    ("query net.bif --target a --given b=maybe", SCHEMA, "Known are"),
+    ("query graph.dot --target a", MISMATCH, "isthmus fit graph.dot"),
+    ("learn good.csv -o net.doc", FORMAT, "ends in one of"),
+    ("compare net.bif dataset:aisa", FORMAT, "Did you mean asia?"),
+    ("query broken.bif --target a", FORMAT, "broken.bif"),
+    ("query letter.docx --target a", FORMAT, "Give a network"),
+    ("study show folder.csv", FILE, "study.toml"),
+]
+BIF = """network n {}
+variable a { type discrete [ 2 ] { yes, no }; }
+variable b { type discrete [ 2 ] { yes, no }; }
+probability ( a ) { table 0.3, 0.7; }
+probability ( b | a ) { (yes) 0.9, 0.1; (no) 0.2, 0.8; }
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    path = tmp_path_factory.mktemp("bad")
+    with chdir(path):
+        good = "a,b\n" + "".join(f"{i * 0.37 % 1:.3f},{i * 0.61 % 1:.3f}\n" for i in range(40))
+        for name, text in {
+            "good.csv": good,
+            "empty.csv": "",
+            "header.csv": "a,b\n",
+            "ragged.csv": "a,b\n1,2\n1,2,3\n",
+            "holes.csv": "a,b\n1.5,2.5\n,3.5\n2.5,1.5\n",
+            "twice.csv": "a,a\n1,2\n2,1\n",
+            "broken.parquet": "no table",
+            "broken.xlsx": "no table",
+            "broken.csv.gz": "no gzip",
+            "letter.docx": "Dear all",
+            "net.bif": BIF,
+            "broken.bif": "network {",
+            "graph.dot": 'digraph dag {\n  "a";\n  "b";\n  "a" -> "b";\n}\n',
+        }.items():
+            Path(name).write_text(text)
+        Path("cut.csv.gz").write_bytes(gzip.compress(good.encode())[:20])
+        Path("folder.csv").mkdir()
+        yield path
+
+
+def test_there_are_forty() -> None:
+    assert len({line for line, _, _ in CASES}) >= 40
+
+
+@pytest.mark.parametrize(("line", "code", "says"), CASES)
+def test_bad_input_ends_in_one_sentence(
+    line: str, code: ExitCode, says: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(shlex.split(line)) == code, capsys.readouterr().err
+    out, err = capsys.readouterr()
+    told = [text for text in err.splitlines() if not text.startswith("note: ")]
+    assert len(told) == 1, err
+    assert told[0].startswith(f"isthmus: error {int(code)} (")
+    assert says in told[0]
+    assert out == ""
+
+
+def test_errors_are_in_the_json_document(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for line, code, says in (CASES[4], CASES[20]):
+        assert main([*shlex.split(line), "--json"]) == code
+        told = json.loads(capsys.readouterr().out)
+        assert told["exit_code"] == code
+        assert says in told["error"]
