@@ -71,9 +71,9 @@ def short_share(engine: Engine, _secret: object, what: str, _to: Sequence[int] =
 
 
 def fewer_rows(compute: Callable[..., Any]) -> Callable[..., Any]:
-    def compute_less(link: Any, task: Any, values: Any, witness: Any) -> Any:
+    def compute_less(link: Any, task: Any, values: Any, witness: Any, present: Any) -> Any:
         happened()
-        return compute(link, task, values[:-1], witness)
+        return compute(link, task, values[:-1], witness, present[:-1])
 
     return compute_less
 

@@ -23,7 +23,11 @@ STEPS = 6
 
 
 def compute(
-    channel: Any, task: dict[str, Any], columns: NDArray[np.float64], parent: Any
+    channel: Any,
+    task: dict[str, Any],
+    columns: NDArray[np.float64],
+    parent: Any,
+    present: NDArray[np.bool_],
 ) -> dict[str, Any]:
     rank: int = channel.rank
     pause = float(os.environ.get("STAND_IN_PAUSE", "0"))

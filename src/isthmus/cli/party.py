@@ -95,6 +95,15 @@ def _draft_options(draft: argparse.ArgumentParser) -> None:
         "--minimum-cohort", type=int, default=50, help="smallest number of common people"
     )
     draft.add_argument(
+        "--intersection",
+        default="both",
+        metavar="PARTY",
+        help="name of the one party that learns which people are common; by default both do",
+    )
+    draft.add_argument(
+        "--count", action="store_true", help="allow to count the common people beforehand"
+    )
+    draft.add_argument(
         "--tables",
         action="store_true",
         help="give each party the tables of its own variables and their parents, too",
@@ -120,6 +129,11 @@ def _run_options(run: argparse.ArgumentParser) -> None:
     )
     run.add_argument(
         "--listen", metavar="HOST:PORT", help="address to listen on, if not the card's"
+    )
+    run.add_argument(
+        "--count",
+        action="store_true",
+        help="only count the common people; the study must allow it",
     )
     run.add_argument("--connect", metavar="HOST:PORT", help="address of the other party")
     run.add_argument(
@@ -183,6 +197,7 @@ def _draft(options: argparse.Namespace) -> ExitCode:
     schema = Schema(tuple(v for each, _ in held for v in each.variables))
     author = load_identity(options.home / "identity.pem")
     requests = [options.request, *(["own tables"] if options.tables else [])]
+    requests += ["intersection size"] if options.count else []
     study = Study.draft(
         options.title,
         purpose=options.purpose,
@@ -198,6 +213,7 @@ def _draft(options: argparse.Namespace) -> ExitCode:
             options.identifier,
             tuple(options.order or schema.names),
             IdentifierKind(options.identifier_kind),
+            options.intersection,
             minimum_cohort=options.minimum_cohort,
             max_parents=options.parents,
             score=options.score,
@@ -266,6 +282,9 @@ def _run(options: argparse.Namespace) -> ExitCode:
             board.end(RunState.FAILED, str(error))
             raise
         board.end(RunState.DONE, "")
+    if options.count:
+        say(f"DONE: {solution} people in common. Nobody learned who they are.")
+        return ExitCode.DONE
     say(f"DONE: {solution}")
     for a, b in solution.dag.edges:
         say(f"{a} → {b}")
@@ -285,7 +304,9 @@ def _learned(options: argparse.Namespace, board: Board) -> Any:
         patience=options.patience,
         watch=board.say,
     )
-    if source.study.requests == {CrossMoments.name}:
+    if options.count:
+        return source.count_people()
+    if CrossMoments.name in source.study.requests:
         return learn(source, progress=False)
     return source.learn()
 

@@ -115,6 +115,27 @@ def best(
     return dag.edges, [(o.what, o.to, np.asarray(o.value)) for o in engine.transcript]
 
 
+def masked(
+    engine: Engine,
+    owners: list[int],
+    levels: list[int],
+    order: list[str],
+    knower: int,
+    people: int,
+    own: Values,
+    present: NDArray[np.bool_],
+) -> Any:
+    """The best network of people whom one party alone knows."""
+    engine.transcript.clear()
+    described = [Column(f"x{i}", o, k) for i, (o, k) in enumerate(zip(owners, levels, strict=True))]
+    rows = len(present)
+    columns = Columns(
+        described, own, engine.rank, rows, knower=knower, present=present, people=people
+    )
+    found = [structure_only(engine, columns, order, 2, CountScore(s)) for s in ("k2", "bic")]
+    return [dag.edges for dag in found], [len(o.value) for o in engine.transcript]
+
+
 def tables(
     engine: Engine,
     owners: list[int],

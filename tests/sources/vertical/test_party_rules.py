@@ -203,6 +203,34 @@ def test_a_study_has_one_set_of_common_people(tmp_path: Path) -> None:
         made.record_sharing(RUN, np.arange(50, 200))
 
 
+def test_a_party_that_does_not_know_who_is_common(tmp_path: Path) -> None:
+    """All its rows are compared with other releases, and it cannot count persons by a column."""
+    companies = Companies(protocol=protocol(intersection="shop"))
+    codes = {"income": ["low", "high"] * 30, "debt": ["no", "no", "yes"] * 20}
+    table = {"person": [f"p{i}" for i in range(60)], **codes}
+    order = np.random.default_rng(0).permutation(60)
+    ledger = MemoryLedger()
+    assert is_allowed(controller(companies, tmp_path, table, ledger), order)
+    assert ledger.entries()[-1]["numbers"] == 120
+    persons = {"owner": ["x"] * 60, "person": table["person"], **codes}
+    made = controller(companies, tmp_path, persons, persons=Persons("column:owner"))
+    with pytest.raises(RefusedError, match="cannot count the persons"):
+        made.record_sharing(RUN, order)
+
+
+def test_the_party_that_knows_who_is_common(tmp_path: Path) -> None:
+    companies = Companies(protocol=protocol(intersection="shop"))
+    table = {"person": [f"p{i}" for i in range(60)], "visits": ["few", "many"] * 30}
+    ledger = MemoryLedger()
+    made = controller(companies, tmp_path, table, ledger, "shop", minimum_cohort=20)
+    places = np.full(100, -1)
+    places[5:25] = np.arange(20)
+    assert is_allowed(made, places)
+    assert ledger.entries()[-1]["numbers"] == 20
+    places[5] = -1
+    assert not is_allowed(made, places)
+
+
 def test_refusals_are_written_and_tell_the_other_party_nothing(tmp_path: Path) -> None:
     ledger = MemoryLedger()
     made = controller(numbers(), tmp_path, columns(40), ledger, columns_per_row=0.01)

@@ -63,7 +63,7 @@ def test_a_journal_remembers(tmp_path: Path) -> None:
     assert journal.positions(1) is None
     journal.open(1)
     journal.open(1)
-    journal.align(1, np.array([3, 0, 2**40]))
+    journal.align(1, np.array([3, 0, 2**40]), 3)
     journal.decide(1, "x", [1, 2])
     journal.decide(1, "x", [3])  # what was decided stays
     file.close()

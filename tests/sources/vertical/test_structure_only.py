@@ -33,6 +33,26 @@ def test_structure_only_finds_the_best_sets_and_opens_one_position_each(pair: Pa
         assert value.shape == (4,)
 
 
+def test_structure_over_people_whom_one_party_knows(pair: Pair) -> None:
+    """The other party gives all its rows; those of other people do not change the network."""
+    levels, owners = [2, 3, 2, 2], [0, 1, 1, 0]
+    data = network(12, 500, levels)
+    order = [2, 0, 1, 3]
+    expected = [reference.best_sets(data, levels, order, 2, score) for score in ("k2", "bic")]
+    rng = np.random.default_rng(3)
+    present = np.zeros(900, dtype=bool)
+    present[rng.permutation(900)[:500]] = True
+    rows = rng.integers(0, levels, size=(900, 4))  # of people whom only one party has
+    rows[present] = data
+    both = halves(rows, owners)
+    own = ((*both[0], np.ones(900, dtype=bool)), (*both[1], present))
+    answers = pair(f"{TASKS}:masked", owners, levels, [f"x{i}" for i in order], 1, 500, own=own)
+    for found, opened in answers:
+        for edges, sets in zip(found, expected, strict=True):
+            assert set(edges) == {(f"x{p}", f"x{i}") for i, ps in sets.items() for p in ps}
+        assert opened == [3, 3]
+
+
 def test_tables_go_to_the_owner_of_the_variable_unless_a_cell_is_small(pair: Pair) -> None:
     levels, owners = [2, 2, 2, 3, 2], [0, 1, 0, 1, 1]
     rng = np.random.default_rng(7)

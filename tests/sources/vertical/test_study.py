@@ -14,7 +14,13 @@ from isthmus.parties.requests import read_request
 from isthmus.sources import Federation
 from isthmus.sources.horizontal.study_terms import terms_of
 from isthmus.sources.vertical.protocol import Holding, IdentifierKind, TwoParties, two_parties
-from isthmus.sources.vertical.requests import CrossMoments, PrivateK2, StructureOnly
+from isthmus.sources.vertical.requests import (
+    CrossMoments,
+    IntersectionSize,
+    OwnTables,
+    PrivateK2,
+    StructureOnly,
+)
 from isthmus.statistics import Schema
 
 
@@ -93,6 +99,25 @@ def test_unknown_values_and_keys_in_the_file() -> None:
             Study.parse(text.replace(old, new))
 
 
+def test_one_party_may_learn_who_the_people_are() -> None:
+    study = Companies(protocol=protocol(intersection="shop")).study
+    terms = two_parties(Study.parse(study.text).protocol)
+    assert (terms.intersection, terms.knower) == ("shop", 1)
+    assert (terms.knows("shop"), terms.knows("bank")) == (True, False)
+    assert "bank learns only how many" in terms.describe(study.roster)
+    assert PrivateK2.of(study).violations(study) == []
+    assert IntersectionSize.of(study).violations(study) == []
+    for request in (OwnTables, CrossMoments):
+        assert "needs intersection = 'both'" in request.of(study).violations(study)[-1]
+    numbers = Companies(
+        schema=Schema.continuous(LEVELS),
+        bounds=dict.fromkeys(LEVELS, (0.0, 1.0)),
+        requests=[StructureOnly.name],
+        protocol=protocol(intersection="bank"),
+    ).study
+    assert "needs intersection = 'both'" in StructureOnly.of(numbers).violations(numbers)[-1]
+
+
 def test_policies_allow_requests_by_name(tmp_path: Path) -> None:
     companies = Companies()
     companies.policy(tmp_path).require(companies.study)
@@ -104,8 +129,9 @@ def test_policies_allow_requests_by_name(tmp_path: Path) -> None:
 
 def test_requests() -> None:
     study = Companies().study
-    names = {"private k2", "structure only", "cross moments", "own tables"}
-    assert set(request_names(TwoParties.name)) == names
+    networks = {"private k2", "structure only", "own tables"}
+    others = {"cross moments", "intersection size"}
+    assert set(request_names(TwoParties.name)) == networks | others
     request = PrivateK2.of(study)
     assert read_request(request.to_bytes(), study) == request
     assert request.violations(study) == []

@@ -50,16 +50,33 @@ class Columns:
     rank
         Rank of this party.
     rows
-        Number of people, the same at both.
+        Number of rows, the same at both.
+    knower
+        Rank of the party that alone knows which rows are of people in common; ``None`` if all are.
+    present
+        At that party, whether a row is of a person in common.
+    people
+        Number of people in common, if not all rows are.
     """
 
     def __init__(
-        self, columns: Sequence[Column], values: Mapping[str, NDArray[Any]], rank: int, rows: int
+        self,
+        columns: Sequence[Column],
+        values: Mapping[str, NDArray[Any]],
+        rank: int,
+        rows: int,
+        *,
+        knower: int | None = None,
+        present: NDArray[np.bool_] | None = None,
+        people: int | None = None,
     ) -> None:
         self.columns = tuple(columns)
         self.names = tuple(c.name for c in columns)
         self.rank = rank
         self.rows = rows
+        self.knower = knower
+        self.people = rows if people is None else people
+        self.present = np.ones(rows, dtype=bool) if present is None else present
         mine = {c.name for c in columns if c.owner == rank}
         if len(set(self.names)) != len(self.names) or mine != set(values):
             raise ArgumentError(
@@ -72,11 +89,20 @@ class Columns:
 
     def described(self) -> list[Any]:
         """Return what both parties must agree on."""
-        return [self.rows, [[c.name, c.owner, c.levels] for c in self.columns]]
+        return [
+            self.rows,
+            self.people,
+            self.knower,
+            [[c.name, c.owner, c.levels] for c in self.columns],
+        ]
 
     def owners(self, members: Sequence[int]) -> set[int]:
-        """Return the ranks of the parties that have these variables."""
-        return {self.columns[i].owner for i in members}
+        """Return the ranks of the parties that must take part in counting these variables.
+
+        A party that does not know who the people in common are cannot count its own columns alone.
+        """
+        owners = {self.columns[i].owner for i in members}
+        return owners | {self.knower} if owners and self.knower is not None else owners
 
     def shape(self, members: Sequence[int]) -> tuple[int, ...]:
         """Return the shape of the table of these variables."""
@@ -100,7 +126,10 @@ class Columns:
     def table(self, members: Sequence[int]) -> Integers:
         """Count some of one's own variables."""
         shape = self.shape(members)
-        counted = np.bincount(self.configurations(members), minlength=math.prod(shape))
+        if not shape:
+            return np.array(self.people, dtype=np.int64)
+        codes = self.configurations(members)[self.present]
+        counted = np.bincount(codes, minlength=math.prod(shape))
         return counted.astype(np.int64).reshape(shape)
 
 

@@ -26,7 +26,11 @@ Task = Mapping[str, Any]
 
 
 def compute(
-    link: Context, task: Task, values: NDArray[np.float64], witness: Witness
+    link: Context,
+    task: Task,
+    values: NDArray[np.float64],
+    witness: Witness,
+    present: NDArray[np.bool_] | None = None,
 ) -> dict[str, Any]:
     """Compute a request together with the other party.
 
@@ -37,9 +41,12 @@ def compute(
     task
         What to compute, the same at both parties except for the names of the own columns.
     values
-        The values of the own columns, one row per common person.
+        The values of the own columns, one row per common person; if only one party knows who they
+        are, one row per person of the other party.
     witness
         Asked before each opening.
+    present
+        Which rows are of people in common, at the party that alone knows it; by default all.
 
     Returns
     -------
@@ -52,6 +59,9 @@ def compute(
         {name: values[:, i] for i, name in enumerate(task["own"])},
         link.rank,
         len(values),
+        knower=task["knower"],
+        present=present,
+        people=task["people"],
     )
     engine = Engine(link, witness, known=task["known"])
     return _COMPUTATIONS[task["request"]](engine, columns, task)

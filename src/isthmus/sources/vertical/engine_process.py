@@ -12,7 +12,7 @@ import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,12 @@ from numpy.typing import NDArray
 from isthmus.errors import AbortedError, DataError, IsthmusError
 from isthmus.parties.transport.sockets import ask
 from isthmus.sources.vertical.alignment import intersect
+from isthmus.sources.vertical.commutative_points import aligned_to_one, count_common
 from isthmus.sources.vertical.link import LinkOptions, connect, require_spu
+from isthmus.sources.vertical.requests import IntersectionSize
+
+if TYPE_CHECKING:
+    from spu.libspu.link import Context
 
 LARGEST = 2**32 - 1
 PATIENCE = 3600.0
@@ -66,9 +71,9 @@ class Inputs:
     task
         What to compute: request, order, parents, score, levels, columns of both parties.
     hashes
-        A hash of each person's identifier; empty if the common people are already known.
+        A hash of each person's identifier; empty if the rows are already aligned.
     positions
-        The rows of common people; empty if they are not known yet.
+        How the rows are aligned; empty if they are not yet.
     columns
         The values of this party's variables, one row per person.
     """
@@ -125,15 +130,34 @@ def serve(parent: Parent, folder: Path) -> None:
     parent.call({"ready": None})
     link = connect(given.link)
     parent.call({"connected": None})
-    positions = given.positions
+    if given.task["request"] == IntersectionSize.name:
+        people = count_common(link, given.hashes)
+        parent.call({"counted": people})
+        parent.call({"result": {"people": people}})
+        link.stop_link()
+        return
+    positions, task = given.positions, given.task
     if given.hashes:
-        positions = intersect(link, given.hashes, folder)
-        parent.call({"aligned": positions.tolist()})
-    columns = given.columns[positions]
+        positions, people = aligned(link, given.hashes, task["knower"], folder)
+        task["people"] = people
+        parent.call({"aligned": [positions.tolist(), people]})
     parent.call({"sharing": None})
-    result = compute(link, given.task, columns, parent)
+    result = compute(link, task, given.columns[positions], parent, positions >= 0)
     parent.call({"result": result})
     link.stop_link()
+
+
+def aligned(
+    link: Context, hashes: list[str], knower: int | None, folder: Path
+) -> tuple[NDArray[np.intp], int]:
+    """Return the own rows in an order that both parties use, and the number of common people.
+
+    A row of -1 means that this party does not have the person.
+    """
+    if knower is None:
+        rows = intersect(link, hashes, folder)
+        return rows, len(rows)
+    return aligned_to_one(link, hashes, knower)
 
 
 def main(path: str, folder: str) -> None:

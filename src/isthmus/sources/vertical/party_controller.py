@@ -32,7 +32,7 @@ from isthmus.sources.vertical.protocol import (
     SHARING,
     two_parties,
 )
-from isthmus.sources.vertical.requests import OwnTables, TwoPartyRequest
+from isthmus.sources.vertical.requests import IntersectionSize, OwnTables, TwoPartyRequest
 from isthmus.sources.vertical.run_journal import Decisions, NextRun, PastRun, RunJournal, next_run
 
 VERSION = 2
@@ -201,11 +201,10 @@ class PartyController:
         self._write(ALIGNING, run.number, request=self._request, sent=sent, what=what)
         self._journal.open(run.number)
 
-    def record_aligned(self, run: NextRun, positions: NDArray[np.intp]) -> None:
-        """Write that the common people are known, and check that there are enough."""
-        count = len(positions)
+    def record_aligned(self, run: NextRun, positions: NDArray[np.intp], count: int) -> None:
+        """Write how many people are common, and check that there are enough."""
         self._write(ALIGNED, run.number, what=f"{count} people in common; {self._knowing()}")
-        self._journal.align(run.number, positions)
+        self._journal.align(run.number, positions, count)
         least = self._terms.minimum_cohort
         broken = [f"fewer than {least} people"] if count < least else []
         broken += self._rules.row_violations(count)
@@ -220,12 +219,25 @@ class PartyController:
                 "hyphens.",
             )
 
+    def record_counted(self, run: NextRun, count: int) -> None:
+        """Write that the number of common people is known, and nothing else."""
+        self._write(ALIGNED, run.number, what=f"{count} people in common; {self._knowing()}")
+
     def record_sharing(self, run: NextRun, positions: NDArray[np.intp]) -> None:
         """Check the rules on the rows of common people, and write that columns leave as shares.
 
-        The rules are applied to everything that the study allows, whatever is requested now.
+        The rules are applied to everything that the study allows, whatever is requested now. A
+        party that does not know who the people in common are applies them to all its rows.
         """
         table = self._brought
+        positions = positions[positions >= 0]
+        if table.persons is not None and not self._terms.knows(self.name):
+            raise self._refusal(
+                Denial.POLICY,
+                run.number,
+                "The policy counts persons by a column. This party does not learn which of its "
+                "people are common, so that it cannot count the persons behind them.",
+            )
         constant = constant_columns(self._study, table, positions)
         if constant:
             raise self._refusal(
@@ -312,7 +324,9 @@ class PartyController:
         return self._journal.positions(run.number) if run.rows else None
 
     def _knowing(self) -> str:
-        return "both parties learn which of their people the other party has"
+        if self._request.name == IntersectionSize.name:
+            return "both learn this number, and nobody learns who they are"
+        return self._terms.knowing
 
     def _write(
         self,

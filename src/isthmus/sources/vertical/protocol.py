@@ -31,11 +31,8 @@ class IdentifierKind(StrEnum):
     INTEGER = "integer"
 
 
-class Knowing(StrEnum):
-    """What the parties learn about which people both of them have."""
-
-    BOTH = "both"
-    """Both parties learn which of their own people the other party has, too."""
+BOTH = "both"
+"""Both parties learn which of their own people the other party has, too."""
 
 
 @final
@@ -78,7 +75,8 @@ class TwoParties(Protocol):
     identifier_kind
         How identifiers are written.
     intersection
-        Who learns which people both parties have.
+        Who learns which people both parties have: ``"both"``, or the name of the one party that
+        does; the other party then learns only how many they are.
     minimum_cohort
         How many people both parties must have.
     max_parents
@@ -95,7 +93,7 @@ class TwoParties(Protocol):
     identifier: str
     order: tuple[str, ...]
     identifier_kind: IdentifierKind = IdentifierKind.TEXT
-    intersection: Knowing = Knowing.BOTH
+    intersection: str = BOTH
     minimum_cohort: int = 50
     max_parents: int = 2
     score: str = "K2"
@@ -122,7 +120,7 @@ class TwoParties(Protocol):
             section.take("identifier", str),
             section.strings("order"),
             _choice(section, "identifier_kind", IdentifierKind.TEXT),
-            _choice(section, "intersection", Knowing.BOTH),
+            section.take("intersection", str, BOTH),
             section.integer("minimum_cohort", FEWEST_PEOPLE),
             section.integer("max_parents", 0),
             score,
@@ -134,7 +132,7 @@ class TwoParties(Protocol):
         plain: dict[str, object] = {
             "identifier": self.identifier,
             "identifier_kind": self.identifier_kind.value,
-            "intersection": self.intersection.value,
+            "intersection": self.intersection,
             "minimum_cohort": self.minimum_cohort,
             "minimum_cell": self.minimum_cell,
             "order": list(self.order),
@@ -156,6 +154,11 @@ class TwoParties(Protocol):
         names = [m.name for m in roster.members]
         if [p.name for p in self.parties] != names:
             broken.append(f"protocol.parties must name the sites {names}, in this order")
+        if self.intersection not in (BOTH, *names) or BOTH in names:
+            broken.append(
+                f"protocol.intersection is {self.intersection!r}; it must be {BOTH!r} or one of "
+                f"{names}, none of which may be named {BOTH!r}"
+            )
         for party in self.parties:
             digits = party.certificate.removeprefix(FINGERPRINT)
             if digits == party.certificate or len(digits) != 64 or not _is_hexadecimal(digits):
@@ -191,8 +194,29 @@ class TwoParties(Protocol):
         first, second = (f"{p.name} ({len(p.columns)} columns)" for p in self.parties)
         return (
             f"secret computation of {first} and {second}, over at least {self.minimum_cohort} "
-            f"people; both learn which of their people the other party has"
+            f"people; {self.knowing}"
         )
+
+    @property
+    def knowing(self) -> str:
+        """Who learns which people both parties have, in words."""
+        if self.intersection == BOTH:
+            return "both learn which of their people the other party has"
+        other = self.other(self.intersection).name
+        return (
+            f"{self.intersection} learns which of its people {other} has, and {other} learns only "
+            "how many they are"
+        )
+
+    @property
+    def knower(self) -> int | None:
+        """Position of the party that alone learns which people are common; ``None`` if both do."""
+        names = [party.name for party in self.parties]
+        return None if self.intersection == BOTH else names.index(self.intersection)
+
+    def knows(self, name: str) -> bool:
+        """Return whether a party learns which of its people are common."""
+        return self.intersection in (BOTH, name)
 
     def holding(self, name: str) -> Holding:
         """Return what a party brings."""

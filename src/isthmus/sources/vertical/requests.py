@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self, final
 
 from isthmus.parties.agreement.study import Study
 from isthmus.parties.requests import Request, register_request
-from isthmus.sources.vertical.protocol import NAME, two_parties
+from isthmus.sources.vertical.protocol import BOTH, NAME, two_parties
 from isthmus.statistics import Kind
 
 MOST_GAUSSIAN_PARENTS = 3
@@ -23,6 +23,9 @@ class TwoPartyRequest(Request):
     names: tuple[str, ...]
 
     protocol: ClassVar[str] = NAME
+    needs_people: ClassVar[bool] = False
+    """Whether both parties must know who the people in common are."""
+
     kinds: ClassVar[tuple[Kind, ...]]
     """Of which kinds the variables may be; all of them are of the same kind."""
 
@@ -43,6 +46,13 @@ class TwoPartyRequest(Request):
         if len(found) != 1 or not found.issubset(self.kinds):
             allowed = " or all ".join(kind.value for kind in self.kinds)
             broken.append(f"{self.name} needs variables that are all {allowed}")
+        if two_parties(study.protocol).intersection != BOTH and (
+            self.needs_people or found != {Kind.DISCRETE}
+        ):
+            broken.append(
+                f"{self.name} of these variables needs intersection = {BOTH!r}: a party must know "
+                "over whom its own columns are summed"
+            )
         return broken
 
     @classmethod
@@ -112,6 +122,7 @@ class OwnTables(TwoPartyRequest):
     """
 
     name: ClassVar[str] = "own tables"
+    needs_people: ClassVar[bool] = True
     kinds: ClassVar[tuple[Kind, ...]] = (Kind.DISCRETE,)
     caution: ClassVar[str] = (
         "own tables tell each party how many of the people with a certain value of its own "
@@ -125,10 +136,27 @@ class OwnTables(TwoPartyRequest):
 @final
 @register_request
 @dataclass(frozen=True)
+class IntersectionSize(TwoPartyRequest):
+    """How many people both parties have; no column is used, and nobody learns who they are."""
+
+    name: ClassVar[str] = "intersection size"
+    kinds: ClassVar[tuple[Kind, ...]] = (Kind.DISCRETE, Kind.CONTINUOUS)
+
+    def violations(self, study: Study) -> list[str]:
+        return []
+
+    def __str__(self) -> str:
+        return "number of people whom both parties have; nobody learns who they are"
+
+
+@final
+@register_request
+@dataclass(frozen=True)
 class CrossMoments(TwoPartyRequest):
     """Number of rows, means and covariances over the columns of both parties."""
 
     name: ClassVar[str] = "cross moments"
+    needs_people: ClassVar[bool] = True
     kinds: ClassVar[tuple[Kind, ...]] = (Kind.CONTINUOUS,)
     caution: ClassVar[str] = (
         "cross moments reveal the means and all products of the columns of both parties, "

@@ -13,23 +13,25 @@ from isthmus.results.disclosure import Release
 from isthmus.sources.vertical.party_controller import FORM_OF_COLUMNS, FORM_OF_IDENTIFIERS
 from isthmus.sources.vertical.private_tables import table_label
 from isthmus.sources.vertical.protocol import two_parties
-from isthmus.sources.vertical.requests import OwnTables, TwoPartyRequest
+from isthmus.sources.vertical.requests import IntersectionSize, OwnTables, TwoPartyRequest
 
 
 def releases(
     study: Study, request: TwoPartyRequest, rows: int, decisions: dict[str, Any]
 ) -> list[Release]:
     """Return what each party released to the other for one run, and learned from it."""
-    first, second = two_parties(study.protocol).parties
+    terms = two_parties(study.protocol)
+    first, second = terms.parties
+    names = f"{first.name} and {second.name}"
+    if request.name == IntersectionSize.name:
+        return [Release(names, f"{request}; both learned it", FORM_OF_IDENTIFIERS, 1)]
     entries = []
     for party, other in ((first, second), (second, first)):
+        what, size = f"which of the people of {other.name} it has, too", rows
+        if not terms.knows(other.name):
+            what, size = f"how many of the people of {other.name} it has, too", 1
         entries += [
-            Release(
-                party.name,
-                f"which of the people of {other.name} it has, too; {other.name} learned that",
-                FORM_OF_IDENTIFIERS,
-                rows,
-            ),
+            Release(party.name, f"{what}; {other.name} learned that", FORM_OF_IDENTIFIERS, size),
             Release(
                 party.name,
                 f"{len(party.columns)} columns, of which nobody learned anything but the results",
@@ -38,7 +40,7 @@ def releases(
             ),
         ]
     sizes = sum(np.size(value) for value in decisions.values())
-    entries.append(Release(f"{first.name} and {second.name}", str(request), "to both", int(sizes)))
+    entries.append(Release(names, str(request), "to both", int(sizes)))
     return entries
 
 

@@ -68,7 +68,7 @@ class RunJournal:
     journal
         Keeps the runs and the decisions.
     slot
-        Keeps which of the party's rows are of common people.
+        Keeps how the party's rows are aligned with those of the other.
     """
 
     def __init__(self, journal: Journal, slot: Slot) -> None:
@@ -95,14 +95,14 @@ class RunJournal:
         if self.past().number != number:
             self._journal.append({"run": number})
 
-    def align(self, number: int, positions: NDArray[np.intp]) -> None:
-        """Write which rows are of common people."""
-        header = json.dumps({"run": number, "rows": len(positions)}).encode()
+    def align(self, number: int, positions: NDArray[np.intp], people: int) -> None:
+        """Write how rows are aligned, and how many people are common."""
+        header = json.dumps({"run": number, "rows": people}).encode()
         self._slot.write(header + b"\n" + positions.astype("<i8").tobytes())
-        self._journal.append({"run": number, "rows": len(positions)})
+        self._journal.append({"run": number, "rows": people})
 
     def positions(self, number: int) -> NDArray[np.intp] | None:
-        """Return the rows of common people, if they are known for this run."""
+        """Return how rows are aligned, if that is known for this run."""
         data = self._slot.read()
         if data is None:
             return None

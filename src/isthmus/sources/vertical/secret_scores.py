@@ -112,7 +112,7 @@ class SecretScores:
         if self._engine.rank == 0:
             r = self._columns.columns[child].levels
             q = math.prod(self._columns.shape(parents))
-            total -= encoded(self._score.constant(r, q, self._columns.rows))
+            total -= encoded(self._score.constant(r, q, self._columns.people))
         return total % MODULUS
 
     def _parts(self, family: Family) -> tuple[Term, Term]:
@@ -142,7 +142,7 @@ class SecretScores:
         """Sum the functions of the cells of tables that belong to both parties."""
         if not terms:
             return
-        n = self._columns.rows
+        n = self._columns.people
         cells = [self._tables.share(members).ravel() for members, _ in terms]
         tables = [
             count_coefficients(function, n)

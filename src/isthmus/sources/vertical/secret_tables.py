@@ -102,8 +102,9 @@ class SecretTables:
         for start in range(0, rows, block):
             stop = min(start + block, rows)
             matrices = [np.zeros((block, w), dtype=np.int64) for w in widths]
+            counted = np.flatnonzero(self._columns.present[start:stop])
             for code, offset in zip(codes, offsets[:-1], strict=True):
-                matrices[mine][np.arange(stop - start), offset + code[start:stop]] = 1
+                matrices[mine][counted, offset + code[start:stop][counted]] = 1
             left = Private(0, np.ascontiguousarray(matrices[0].T))
             (result,) = self._engine.run(product, left, Private(1, matrices[1]))
             total += result.words

@@ -36,6 +36,7 @@ from isthmus.sources.vertical.private_tables import OWN, OwnTable
 from isthmus.sources.vertical.protocol import Holding, two_parties
 from isthmus.sources.vertical.requests import (
     CrossMoments,
+    IntersectionSize,
     OwnTables,
     PrivateK2,
     StructureOnly,
@@ -164,6 +165,18 @@ class TwoParty(Source):
             self._moments = moments_of(found, self._study)
         return self._moments if names is None else self._moments.select(names)
 
+    def count_people(self) -> int:
+        """Count the people whom both parties have, with the other party, which calls this, too.
+
+        Nobody learns who they are, and no column is used. The study must allow the request
+        ``"intersection size"``. Use it before a study commits to more.
+        """
+        if IntersectionSize.name not in self._study.requests:
+            raise MismatchError(
+                f"The study allows {sorted(self._study.requests)}, not {IntersectionSize.name!r}."
+            )
+        return int(self._computed(IntersectionSize.of(self._study))["people"])
+
     def learn(self, request: str | None = None) -> Solution:
         """Learn the network together with the other party, which calls this at the same time.
 
@@ -237,8 +250,8 @@ class TwoParty(Source):
             for why in broken_rules(material, self._policy)
         ]
         lines.append(
-            f"A run compares {people} identifiers by private set intersection. Both parties learn "
-            "which of their people the other party has, and how many people the other party has."
+            f"A run compares {people} identifiers by private set intersection: "
+            f"{self._terms.knowing}. Both learn how many people the other party has."
         )
         lines.append(
             f"With at least {self._terms.minimum_cohort} common people, the columns leave as "
@@ -329,6 +342,7 @@ def task_of(study: Study, request: TwoPartyRequest, own: Holding) -> dict[str, A
         "parties": [party.name for party in terms.parties],
         "tables": OwnTables.name in study.requests,
         "minimum_cell": terms.minimum_cell,
+        "knower": terms.knower,
     }
 
 

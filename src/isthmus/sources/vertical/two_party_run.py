@@ -135,12 +135,13 @@ class TwoPartyRun:
         self._outcome: dict[str, Any] | None = None
         self._failure: IsthmusError | None = None
         self._positions: NDArray[np.intp] = np.zeros(0, np.intp)
+        self._people = 0
         self._connect_by: float | None = None
 
     @property
     def rows(self) -> int:
         """How many people both parties have."""
-        return len(self._positions)
+        return self._people
 
     @property
     def number(self) -> int:
@@ -194,10 +195,10 @@ class TwoPartyRun:
             self._controller.record_aligning(run)
             self._watch("comparing identifiers")
         else:
-            self._positions = positions
+            self._positions, self._people = positions, run.rows
         self._inputs = Inputs(
             self._connection.link(session),
-            self._task | {"known": run.known},
+            self._task | {"known": run.known, "people": run.rows},
             self._table.hashes if positions is None else [],
             np.zeros(0, np.intp) if positions is None else positions,
             self._table.columns,
@@ -248,6 +249,7 @@ class TwoPartyRun:
             "ready": self._ready,
             "connected": self._connected,
             "aligned": self._aligned,
+            "counted": self._counted,
             "sharing": self._sharing,
             "revealing": self._revealing,
             "decided": self._decided,
@@ -276,10 +278,23 @@ class TwoPartyRun:
                 reason="no engine",
             )
 
-    def _aligned(self, value: list[int]) -> bytes:
-        positions = self._positions = np.array(value, dtype=np.intp)
+    def _aligned(self, value: list[Any]) -> bytes:
+        positions, self._people = value
+        self._positions = np.array(positions, dtype=np.intp)
+        self._compare_rows()
+        self._controller.record_aligned(self._parts()[1], self._positions, self.rows)
+        return b"ok"
+
+    def _counted(self, value: int) -> bytes:
+        self._people = value
+        self._compare_rows()
+        self._controller.record_counted(self._parts()[1], self.rows)
+        return b"ok"
+
+    def _compare_rows(self) -> None:
+        """Check that both parties have the same number of people in common."""
         self._watch(f"{self.rows} people in common")
-        channel, run = self._parts()
+        channel, _ = self._parts()
         channel.send({"rows": self.rows})
         theirs = channel.take("rows", self._connection.patience)
         if theirs != self.rows:
@@ -288,8 +303,6 @@ class TwoPartyRun:
                 f"{self.rows}. Nothing was computed.",
                 reason="other number of rows",
             )
-        self._controller.record_aligned(run, positions)
-        return b"ok"
 
     def _sharing(self, _: None) -> bytes:
         self._controller.record_sharing(self._parts()[1], self._positions)
