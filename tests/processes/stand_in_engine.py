@@ -53,7 +53,14 @@ def compute(
     return {"parents": parents}
 
 
+def connect_late(options: Any) -> Any:
+    """Connect some seconds after the other engine, as behind a slow network."""
+    time.sleep(float(os.environ.get("STAND_IN_LATE", "0")))
+    return link.connect(options)
+
+
 if __name__ == "__main__":
+    engine_process.__dict__["connect"] = connect_late
     link.ANSWER, link.RETRIES = 4.0, 0  # tests need not wait for messages that were lost
     module = types.ModuleType("isthmus.sources.vertical.computation")
     module.__dict__["compute"] = compute

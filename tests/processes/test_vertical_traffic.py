@@ -245,10 +245,6 @@ def insert(transcript: bytes, leak: bytes, place: int) -> bytes:
     return transcript[:place] + leak + transcript[place:]
 
 
-@pytest.mark.skipif(
-    "ISTHMUS_LONG" not in os.environ,
-    reason="behind a proxy the engines sometimes stall after they have connected; by hand",
-)
 def test_a_real_run_shows_only_tls(companies: Callable[..., Companies]) -> None:
     """Both parties over proxies, as a listener on the network sees them."""
     world = companies()

@@ -266,6 +266,15 @@ class TwoPartyRun:
         return b"ok"
 
     def _connected(self, _: None) -> bytes:
+        """Let the engines begin only when both have connected.
+
+        The private set intersection begins with the same message as the connection. If one engine
+        is there while the other one still connects, that message is taken for a repetition and
+        dropped, and both engines wait for it until their patience ends.
+        """
+        channel, run = self._parts()
+        channel.send({"connected": run.number})
+        channel.take("connected", CONNECTING)
         self._connect_by = None
         return b"ok"
 
