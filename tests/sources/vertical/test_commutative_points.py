@@ -11,16 +11,9 @@ import numpy as np
 import pytest
 
 from isthmus.errors import AbortedError
+from isthmus.parties.commutative import CURVE, MODULUS, Multiplier, is_square, point_of
 from isthmus.sources.vertical import commutative_points
-from isthmus.sources.vertical.commutative_points import (
-    CURVE,
-    MODULUS,
-    Multiplier,
-    aligned_to_one,
-    count_common,
-    is_square,
-    point_of,
-)
+from isthmus.sources.vertical.commutative_points import aligned_to_one, count_common
 
 
 class Link:
