@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from typing import Any
 
@@ -191,23 +190,12 @@ def steps(world: Attacked, number: int) -> list[bytes]:
     return frames
 
 
-@pytest.mark.parametrize(
-    "number",
-    [
-        150,
-        pytest.param(
-            100_000,
-            marks=pytest.mark.skipif(
-                os.environ.get("ISTHMUS_LONG") != "1", reason="takes ten minutes"
-            ),
-        ),
-    ],
-)
-def test_questions_about_one_site_are_answered_alike_whatever_its_data_are(number: int) -> None:
+def test_questions_about_one_site_are_answered_alike_whatever_its_data_are() -> None:
     """An attacker who sees only who refuses learns nothing: two data sets give the same bytes.
 
-    No optimiser can do better than on equal answers, however it chooses its questions.
+    An optimiser that chooses its questions itself is in test_budget.py.
     """
+    number = 150
     arguments = (Schema.continuous(NAMES), BOUNDS)
     requests = ("totals", "consensus", "moments", "features")
     one = Attacked(hospitals(), *arguments, requests=requests, rounds=300)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, final
@@ -20,6 +20,7 @@ from isthmus.parties.disclosure.trace import Trace
 from isthmus.parties.identity import digest
 from isthmus.parties.records.events import REFUSED, REPEATED, Event
 from isthmus.parties.records.ledger import START, Entry, Ledger
+from isthmus.parties.records.ledger_tally import LedgerTally
 from isthmus.parties.requests import Request
 
 WRITTEN_IN_FULL = 100
@@ -82,20 +83,34 @@ class LedgerWriter:
         self._fixed_membership = fixed_membership or policy.fixed_membership
         self._repetitions: Counter[str] = Counter()
         self._earlier = EarlierReleases(ledger, policy)
+        self._all, self._own = LedgerTally(), LedgerTally()
+        self._past: list[Entry] = []
+        self._counted = 0
         self._running = {
             "policy": hashlib.sha256(policy.to_toml().encode()).hexdigest(),
             "code": code_hash(),
             "dependencies": dependency_hash(),
         }
 
+    def _update(self) -> None:
+        """Count the entries that are new since the last time."""
+        entries, study = self._ledger.entries(), self._study.identity.hex()
+        for entry in entries[self._counted :]:
+            self._all.add(entry)
+            if entry.get("study") == study:
+                self._past.append(entry)
+                self._own.add(entry)
+        self._counted = len(entries)
+
     def past(self) -> list[Entry]:
         """Return all entries of this study."""
-        study = self._study.identity.hex()
-        return [e for e in self._ledger.entries() if e.get("study") == study]
+        self._update()
+        return self._past
 
     def last_round(self) -> int:
         """Return the highest round ever opened in this study, or zero."""
-        return max((e["round"] for e in self.past() if _opens(e)), default=0)
+        self._update()
+        return self._own.last_round
 
     def rounds_opened(self) -> int:
         """Return the number of questions that were asked in this study.
@@ -103,17 +118,21 @@ class LedgerWriter:
         A question that was refused counts. One that is asked again after a round in which nothing
         was sent does not count again.
         """
-        return _questions(self.past())
+        self._update()
+        return self._own.questions
 
     def openings(self) -> int:
         """Return how often a round was opened in this study, including repeated questions."""
-        return sum(_opens(e) for e in self.past())
+        self._update()
+        return self._own.openings
 
     def count_since(self, time: datetime) -> tuple[int, int]:
         """Return how many questions were asked and statistics sent since then, in all studies."""
-        since = time.isoformat()
-        recent = [e for e in self._ledger.entries() if e["time"] >= since]
-        return _questions(recent), sum(known_event(e["event"]).sends_statistic for e in recent)
+        self._update()
+        since, tally = time.isoformat(), self._all
+        if tally.earliest is not None and tally.earliest < since:
+            tally = LedgerTally.of(e for e in self._ledger.entries() if e["time"] >= since)
+        return tally.questions, tally.statistics
 
     def fingerprints(self, event: Event | None = None) -> set[str]:
         """Return the fingerprints of the data that earlier answers in this study were from.
@@ -266,24 +285,6 @@ class LedgerWriter:
             details["frames"] = count
             return not count & (count - 1)
         return True
-
-
-def _opens(entry: Entry) -> bool:
-    return known_event(entry["event"]).opens_round or entry.get("counted") is True
-
-
-def _questions(entries: Iterable[Entry]) -> int:
-    """Return the number of different questions; those that were answered twice count twice."""
-    asked: dict[tuple[Any, Any], tuple[Any, Any]] = {}
-    answers: Counter[tuple[Any, Any]] = Counter()
-    for e in entries:
-        study = e.get("study")
-        place = study, e.get("round")
-        if _opens(e):
-            asked[place] = study, e.get("asked", place)
-        if known_event(e["event"]).sends_statistic:
-            answers[asked.get(place, place)] += 1
-    return sum(max(answers[question], 1) for question in set(asked.values()))
 
 
 def _plain(request: Request) -> dict[str, Any]:
