@@ -204,18 +204,18 @@ def test_two_studies_whose_rosters_differ_by_one_hospital_do_not_show_it() -> No
     refuses(Attacked(tables, SCHEMA, BOUNDS, earlier=first), "north", "membership")
 
 
-@pytest.mark.parametrize("apart", [1, 2, 3])
+@pytest.mark.parametrize("apart", [1, 2, 3, 4])
 def test_results_may_differ_by_three_organisations(apart: int) -> None:
-    tables = hospitals(west=300, lake=300, hill=300)
+    tables = hospitals(west=300, lake=300, hill=300, dale=300)
     first = Attacked(tables, SCHEMA, BOUNDS)
     first.federation().moments()
-    for name in ("west", "lake", "hill")[:apart]:
+    for name in ("west", "lake", "hill", "dale")[:apart]:
         del tables[name]
     second = Attacked(tables, SCHEMA, BOUNDS, earlier=first)
     if apart < 3:
         refuses(second, "north", "membership")
     else:
-        assert second.federation().moments().n == 1350
+        assert second.federation().moments().n == 1350 + 300 * (4 - apart)
 
 
 def test_two_sites_of_one_organisation_are_one_organisation() -> None:

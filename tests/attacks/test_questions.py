@@ -185,7 +185,8 @@ def steps(world: Attacked, number: int) -> list[bytes]:
         centre = float(rng.uniform(0, 200))
         rho = float(np.exp(rng.uniform(-30, 30)))
         step = int(rng.integers(1, 3))
-        request = AskConsensus(("age",), step, 1000, rho, ((weight,),), (centre,))
+        centred = (centre,) if rng.random() < 0.3 else None
+        request = AskConsensus(("age",), step, 1000, rho, ((weight,),), centred)
         frames.append(world.frame(request))
     return frames
 
