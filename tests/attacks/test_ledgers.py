@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +74,23 @@ def test_a_ledger_that_was_cut_or_reset_shows_at_the_next_round(tmp_path: Path, 
         again.federation(3).moments()
     assert again.why("x")[-1] == "witness"
     assert "sent" not in again.events("x")[left:]
+
+
+def test_the_last_line_of_a_round_counts_towards_no_budget(tmp_path: Path) -> None:
+    """It is the only one that the others have not seen. Cutting it brings nothing back."""
+    world = world_in(tmp_path)
+    world.federation(1).moments(("a",))
+    world.federation(2).moments(("b",))
+    path = tmp_path / "x.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:-1]))
+    again = world_in(tmp_path, world)
+    writer = again.controllers["x"]._writer
+    assert (writer.rounds_opened(), writer.openings(), writer.last_round()) == (2, 2, 2)
+    assert writer.count_since(datetime(2000, 1, 1, tzinfo=UTC)) == (2, 2)
+    # The result is forgotten at this site only: the others still refuse other sites.
+    with pytest.raises(AbortedError):
+        again.federation(3, lost=[("z", 0)]).moments()
 
 
 def test_a_ledger_that_was_written_anew_with_the_key_of_the_site_shows(tmp_path: Path) -> None:

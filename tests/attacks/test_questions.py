@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import isthmus as ist
 from isthmus.errors import AbortedError
 from isthmus.federated.admm.requests import AskConsensus
 from isthmus.sources.horizontal import AskCounts, AskFeatures, AskMoments, FrameKind, Refusal
+from isthmus.sources.horizontal.secure_sum.frames import parse, write_refusal
 from isthmus.statistics import Chebyshev, Expansion, Plan, Schema
 
 NAMES = ("age", "weight", "pressure", "sugar")
@@ -227,6 +229,33 @@ def test_refused_questions_use_up_the_rounds_and_are_written_down() -> None:
     assert all(f'"age":[{i}.0,1.0]' in entries[i]["question"] for i in range(5))
     with pytest.raises(AbortedError):
         world.federation(100).moments()
+
+
+def test_all_refusals_of_a_site_are_the_same_bytes_but_for_number_and_signature(
+    tmp_path: Path,
+) -> None:
+    """Not allowed by the study, not a request, beyond the limits, small cells, or stopped."""
+    stop = tmp_path / "STOP"
+    tables = hospitals()
+    tables["south"] = patients(20, 5)  # no cohort
+    schema = Schema.continuous(NAMES)
+    world = Attacked(tables, schema, BOUNDS, rules={"stop_file": stop}, rounds=6)
+    windows = [AskFeatures(Expansion(Chebyshev(2), ("age",), (c,), (1.0,))) for c in range(50, 57)]
+    answers = [
+        world.sites["east"].handle(world.frame(windows[0])),
+        world.sites["east"].handle(world.frame(b"{}")),
+        world.sites["south"].handle(world.frame(AskMoments(NAMES))),
+    ]
+    stop.touch()
+    answers.append(world.sites["east"].handle(world.frame(AskMoments(NAMES))))
+    stop.unlink()
+    for window in windows[1:]:
+        world.sites["east"].handle(world.frame(window))
+    answers.append(world.sites["east"].handle(world.frame(AskMoments(NAMES))))
+    assert {parse(a).body for a in answers} == {write_refusal(Refusal.REFUSED)}
+    assert len({len(a) for a in answers}) == 1
+    assert set(world.why("east")) >= {"policy", "bad_request", "stopped"}
+    assert world.why("south") == ["policy"]
 
 
 # --- questions that are no questions -----------------------------------------------------------

@@ -95,6 +95,13 @@ def texts_of_tests() -> dict[str, str]:
     return found
 
 
+@pytest.mark.parametrize("page", ["reference/disclosure-rules.md", "explanation/threat-model.md"])
+def test_each_test_that_a_page_names_exists(page: str) -> None:
+    named = re.findall(r"`(test_\w+)`", (ROOT / "docs" / page).read_text())
+    assert len(named) > 15
+    assert not set(named) - texts_of_tests().keys()
+
+
 def test_each_rule_in_the_table_has_tests_at_its_threshold() -> None:
     rows, known = table(), texts_of_tests()
     assert len(rows) >= 14
