@@ -12,6 +12,7 @@ from isthmus.compose.score import score, summarise
 from isthmus.graphs import CPDAG, DAG, PDAG, Knowledge
 from isthmus.graphs.display import draw_in_notebooks_with as _draw_in_notebooks_with
 from isthmus.metrics import shd
+from isthmus.parties.privacy.section import Privacy
 from isthmus.plots.notebook import notebook_drawing as _notebook_drawing
 from isthmus.results import (
     Disclosure,
@@ -139,6 +140,7 @@ __all__ = [
     "Posterior",
     "PriorMean",
     "PriorScale",
+    "Privacy",
     "RBNets",
     "Schema",
     "Series",

@@ -142,7 +142,11 @@ def learn(
         equivalent=equivalent,
         sense=objective.sense,
         knowledge=known,
-        notes=(*problem.reading.notes, *diagnose(objective, statistics, dag)),
+        notes=(
+            *problem.reading.notes,
+            *problem.source.notes(),
+            *diagnose(objective, statistics, dag),
+        ),
         reading=problem.reading,
         details=result.details,
         evidence=LearnedFrom.of(problem, again),

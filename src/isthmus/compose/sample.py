@@ -155,7 +155,7 @@ def sample(
         equivalent=objective.equivalent,
         details=result.details,
         effect_model=_effect_model(problem),
-        notes=problem.reading.notes,
+        notes=(*problem.reading.notes, *problem.source.notes()),
         provenance=Provenance.of_call(
             "sample",
             seed,

@@ -22,6 +22,7 @@ from isthmus.parties.agreement.variables import read_variables
 from isthmus.parties.disclosure.dryrun import DryRun
 from isthmus.parties.disclosure.rules import SiteRules
 from isthmus.parties.identity import Identity, Verifier, key_bytes, key_text
+from isthmus.parties.privacy.section import Privacy
 from isthmus.parties.records.events import Event
 from isthmus.parties.records.journal import (
     FileJournal,
@@ -63,6 +64,7 @@ __all__ = [
     "MemorySlot",
     "Persons",
     "Policy",
+    "Privacy",
     "Protocol",
     "Request",
     "Roster",

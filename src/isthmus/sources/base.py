@@ -53,6 +53,10 @@ class Source(ABC):
     def disclosure(self) -> Disclosure:
         """What has left the place where the data live, so far."""
 
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of a result should know about the statistics; nothing by default."""
+        return ()
+
 
 @runtime_checkable
 class Reads(Protocol):

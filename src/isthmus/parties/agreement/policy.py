@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ from isthmus.parties.agreement.roster import Member
 from isthmus.parties.agreement.study import Study
 from isthmus.parties.agreement.toml import Reader, document, parse_toml
 from isthmus.parties.identity import key_bytes, key_text
+from isthmus.parties.privacy.accounting import epsilon_of
 
 FORMAT = "isthmus-policy/3"
 FORMAT_1 = "isthmus-policy/1"
@@ -29,6 +31,9 @@ UNLIMITED = 1e300
 
 LARGEST_SHARE = 0.5
 """The largest share of one person in a sum of squares."""
+
+MAXIMUM_DELTA = 1e-6
+"""The δ at which the budget of all studies with differential privacy is counted."""
 
 
 @final
@@ -79,6 +84,9 @@ class Policy:
         including this site. ``None`` accepts any, for simulations.
     revoked
         Keys that must not be used any more, by anybody.
+    maximum_epsilon, maximum_delta
+        The budget of all studies with differential privacy together, over the life of the ledger.
+        With an epsilon of 0, the site takes part in no such study.
     """
 
     minimum_cohort: int
@@ -98,6 +106,8 @@ class Policy:
     fixed_membership: bool = True
     peers: tuple[Member, ...] | None = None
     revoked: tuple[bytes, ...] = ()
+    maximum_epsilon: float = 0.0
+    maximum_delta: float = MAXIMUM_DELTA
 
     def __post_init__(self) -> None:
         if not (self.columns_per_row > 0 and 0 < self.largest_share <= 1):
@@ -110,6 +120,11 @@ class Policy:
                 f"minimum_cohort is {self.minimum_cohort} and minimum_cell is {self.minimum_cell}; "
                 "both must be at least 1."
             )
+        if not (0 <= self.maximum_epsilon < math.inf and 0 < self.maximum_delta < 1):
+            raise StudyError(
+                f"maximum_epsilon is {self.maximum_epsilon} and maximum_delta is "
+                f"{self.maximum_delta}; the first must not be negative, the second in (0, 1)."
+            )
         least = _least_organisations(self.protocols)
         if self.minimum_organisations < least:
             raise StudyError(
@@ -117,6 +132,11 @@ class Policy:
                 f"{least} for the protocols {list(self.protocols)}. With fewer, one organisation "
                 "learns the numbers of another."
             )
+
+    @property
+    def epsilon_limit(self) -> float:
+        """`maximum_epsilon`, and as much as rounding errors can add."""
+        return self.maximum_epsilon * (1 + 1e-9)
 
     @property
     def checks_rows(self) -> bool:
@@ -169,6 +189,8 @@ class Policy:
         persons = top.convert("persons", Persons.parse)
         fixed_windows = top.take("fixed_windows", bool)
         fixed_membership = top.take("fixed_membership", bool)
+        maximum_epsilon = top.take("maximum_epsilon", float, 0.0)
+        maximum_delta = top.take("maximum_delta", float, MAXIMUM_DELTA)
         revoked = _keys(top)
         peers = None if top.is_text("peers", ANY) else _peers(top)
         variables = top.strings("variables")
@@ -186,6 +208,8 @@ class Policy:
             fixed_membership=fixed_membership,
             peers=peers,
             revoked=revoked,
+            maximum_epsilon=maximum_epsilon,
+            maximum_delta=maximum_delta,
             variables=variables,
             protocols=protocols,
             requests=requests,
@@ -216,11 +240,21 @@ class Policy:
                 "rounds_per_year": self.rounds_per_year,
                 "queries_per_year": self.queries_per_year,
                 "stop_file": str(self.stop_file),
+                **self._budget(),
                 "revoked": [key_text(key) for key in self.revoked],
                 **({} if self.peers else {"peers": ANY if self.peers is None else []}),
             },
             {"peers": pinned},
         )
+
+    def _budget(self) -> dict[str, object]:
+        """Return the keys on differential privacy, which only sites that take part in it have."""
+        if self.maximum_epsilon == 0:
+            return {}
+        return {
+            "maximum_epsilon": float(self.maximum_epsilon),
+            "maximum_delta": float(self.maximum_delta),
+        }
 
     def violations(self, study: Study) -> list[str]:
         """Return a phrase for each rule of this policy that a study breaks."""
@@ -237,6 +271,12 @@ class Policy:
         if self.fixed_membership and not study.protocol.keeps_membership:
             broken.append("its results may be over different sites, and their difference shows one")
         broken += self._strangers(study)
+        privacy = study.privacy
+        if privacy is not None and epsilon_of(privacy.rho, self.maximum_delta) > self.epsilon_limit:
+            broken.append(
+                f"its budget of ε = {privacy.epsilon:g} at δ = {privacy.delta:g} is more than "
+                f"ε = {self.maximum_epsilon:g} at δ = {self.maximum_delta:g}"
+            )
         organisations = len({m.organisation for m in study.members})
         if organisations < self.minimum_organisations:
             broken.append(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import ClassVar, Self, TypeVar
 
 from isthmus.errors import StudyError
 from isthmus.parties.agreement.roster import Member, Roster
 from isthmus.parties.agreement.toml import Reader
+from isthmus.parties.privacy.section import Privacy
 from isthmus.parties.records.events import COMMON, Event
 
 
@@ -66,6 +67,14 @@ class Protocol(ABC):
     def variable_problems(self, names: tuple[str, ...]) -> list[str]:
         """Return a phrase for each reason why the protocol cannot use these variables."""
         return []
+
+    def fitted_privacy(self, privacy: Privacy, members: Sequence[Member]) -> Privacy:
+        """Return the section on privacy with what it leaves open chosen for these parties."""
+        return privacy
+
+    def privacy_problems(self, privacy: Privacy, requests: Collection[str]) -> list[str]:
+        """Return a phrase for each reason why the protocol cannot add such noise."""
+        return [f"the protocol {self.name!r} has no differential privacy; leave privacy out"]
 
     @abstractmethod
     def describe(self, roster: Roster) -> str:

@@ -21,7 +21,8 @@ from isthmus.parties.agreement.signatures import AUTHOR, Signature, signed_bytes
 from isthmus.parties.agreement.toml import Reader, document, parse_toml
 from isthmus.parties.agreement.variables import take_variables, variable_entries
 from isthmus.parties.identity import Identity, Verifier, key_bytes, key_text
-from isthmus.statistics import Expansion, Plan, Schema
+from isthmus.parties.privacy.section import Privacy
+from isthmus.statistics import Expansion, Kind, Plan, Schema
 
 FORMAT = "isthmus-study/3"
 FORMAT_1 = "isthmus-study/1"
@@ -70,6 +71,8 @@ class Study:
         from what a coordinator asks.
     limits
         Bounds on the parameters of requests, where they differ from the default ones.
+    privacy
+        Differential privacy: the budget, and what the noise is computed from; ``None`` for none.
     """
 
     text: bytes = field(repr=False)
@@ -88,6 +91,7 @@ class Study:
     code: tuple[str, ...]
     features: Expansion | None = None
     limits: Limits = field(default_factory=dict)
+    privacy: Privacy | None = None
 
     @cached_property
     def identity(self) -> bytes:
@@ -130,7 +134,7 @@ class Study:
         expires = top.take("expires", datetime)
         if expires.tzinfo is None:
             top.problems.append("expires needs a time zone, for instance 2027-01-31T00:00:00Z")
-        code = top.strings("code")
+        code, privacy = top.strings("code"), Privacy.take(top)
         schema, bounds = take_variables(top)
         members = _members(top)
         top.finish()
@@ -154,6 +158,7 @@ class Study:
             code,
             features,
             limits,
+            privacy,
         )
         _require_parties(study)
         return study
@@ -177,6 +182,7 @@ class Study:
         code: Sequence[str] | None = None,
         features: Expansion | None = None,
         limits: Limits | None = None,
+        privacy: Privacy | None = None,
     ) -> Study:
         """Write a study. The parameters are the attributes of the class.
 
@@ -206,10 +212,13 @@ class Study:
             {"name": m.name, "organisation": m.organisation, "key": key_text(m.key)}
             for m in members
         ]
+        tables: dict[str, Mapping[str, object]] = {
+            "protocol": {"name": protocol.name, **protocol.to_dict(len(members))}
+        }
+        if privacy is not None:
+            tables["privacy"] = protocol.fitted_privacy(privacy, members).to_dict()
         text = document(
-            keys,
-            {"variables": variable_entries(schema, bounds), "sites": sites},
-            {"protocol": {"name": protocol.name, **protocol.to_dict(len(members))}},
+            keys, {"variables": variable_entries(schema, bounds), "sites": sites}, tables
         )
         return cls.parse(text.encode())
 
@@ -266,6 +275,9 @@ def _require_parties(study: Study) -> None:
         problems.append("the author and the coordinator must have different keys")
     problems += study.protocol.problems(study.roster)
     problems += study.protocol.variable_problems(study.schema.names)
+    if study.privacy is not None:
+        problems += study.privacy.variable_problems(study.schema.of_kind(Kind.CONTINUOUS))
+        problems += study.protocol.privacy_problems(study.privacy, study.requests)
     if problems:
         raise StudyError("The study cannot be used: " + "; ".join(problems) + ".")
 

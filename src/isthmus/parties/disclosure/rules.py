@@ -13,6 +13,7 @@ from isthmus.parties.disclosure.cells import smallest_cell
 from isthmus.parties.disclosure.checks import broken_rules
 from isthmus.parties.disclosure.denial import Denial, DeniedError
 from isthmus.parties.disclosure.material import Material
+from isthmus.parties.privacy.accounting import epsilon_of
 from isthmus.parties.records.ledger_writer import LedgerWriter
 from isthmus.parties.requests import Request
 from isthmus.statistics import Statistic
@@ -111,6 +112,15 @@ class SiteRules:
             if number >= limit:
                 broken.append(f"the policy allows {limit} {name} per year")
         return broken
+
+    def budget_violations(self, rho: float) -> list[str]:
+        """Return a phrase if another answer of this cost exceeds the budget of all studies."""
+        policy = self._policy
+        total = self._writer.privacy_spent() + rho
+        if rho == 0.0 or epsilon_of(total, policy.maximum_delta) <= policy.epsilon_limit:
+            return []
+        limit = f"ε = {policy.maximum_epsilon:g} at δ = {policy.maximum_delta:g}"
+        return [f"the policy allows {limit} over all studies"]
 
     def row_violations(self, rows: int) -> list[str]:
         """Return a phrase if the policy does not allow results of so few rows."""

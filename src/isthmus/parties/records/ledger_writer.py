@@ -32,6 +32,26 @@ LONGEST_REQUEST = 4096
 
 @final
 @dataclass(frozen=True)
+class NoisyAnswer:
+    """An answer with noise for differential privacy.
+
+    Attributes
+    ----------
+    question
+        Hash of the request.
+    rho
+        What it costs, in zero-concentrated differential privacy.
+    kept
+        Hash of the kept answer.
+    """
+
+    question: str
+    rho: float
+    kept: str
+
+
+@final
+@dataclass(frozen=True)
 class Sent:
     """A statistic that is about to leave.
 
@@ -49,6 +69,8 @@ class Sent:
         Hash of the kept trace of these data; empty if there is none.
     variables
         The variables of the site that it was computed from; by default all of the study.
+    noise
+        The answer, if it has noise.
     """
 
     numbers: int
@@ -57,6 +79,7 @@ class Sent:
     fingerprint: str
     trace: str = ""
     variables: tuple[str, ...] | None = None
+    noise: NoisyAnswer | None = None
 
 
 @final
@@ -146,12 +169,37 @@ class LedgerWriter:
         """Return a phrase if earlier releases, in any study, are of nearly the same data."""
         return self._earlier.data_violations(trace)
 
-    def keep(self, trace: Trace) -> str:
-        """Keep the trace of data that are about to be released."""
+    def keep(self, data: bytes) -> str:
+        """Keep the trace of data, or an answer with noise, before it is released."""
         try:
-            return self._ledger.keep(trace.to_bytes())
+            return self._ledger.keep(data)
         except LedgerError:
             raise DeniedError(Denial.LEDGER) from None
+
+    def privacy_spent(self) -> float:
+        """Return the cost of all answers with noise, in all studies; repetitions cost nothing."""
+        costs = {
+            (e.get("study"), e["answer"]): float(e["rho"])
+            for e in self._ledger.entries()
+            if "rho" in e
+        }
+        return sum(costs.values())
+
+    def noisy_answer(self, question: str) -> bytes | None:
+        """Return the answer with noise that was sent to this question in this study, if any.
+
+        Raises
+        ------
+        DeniedError
+            The answer was sent but is lost. Another one would have other noise.
+        """
+        for entry in self.past():
+            if "answer" in entry and entry["asked"] == question:
+                kept = self._ledger.kept(entry["answer"])
+                if kept is None:
+                    raise DeniedError(Denial.LEDGER)
+                return kept
+        return None
 
     def record(
         self,
@@ -197,6 +245,9 @@ class LedgerWriter:
             details |= {"form": sent.form, "data": sent.fingerprint}
             if sent.trace:
                 details["trace"] = sent.trace
+            if sent.noise is not None:
+                details |= {"asked": sent.noise.question, "rho": sent.noise.rho}
+                details["answer"] = sent.noise.kept
         if sent is not None or parties is not None:
             own = None if sent is None else sent.variables
             details["variables"] = list(self._study.schema.names if own is None else own)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 from typing import TypeVar, final
@@ -13,16 +14,20 @@ from isthmus.errors import DataError, FederationError, MismatchError
 from isthmus.parties.agreement.signatures import AUTHOR, Signature
 from isthmus.parties.agreement.study import Study
 from isthmus.parties.identity import Identity, Verifier
+from isthmus.parties.privacy.section import Privacy
 from isthmus.parties.records.journal import Journal
 from isthmus.parties.records.ledger import Ledger
 from isthmus.parties.transport.base import Transport
 from isthmus.results.disclosure import Disclosure, Release
 from isthmus.sources.base import Source, countable
 from isthmus.sources.dispatch import as_source
+from isthmus.sources.horizontal.privacy.answers import noisy_release
+from isthmus.sources.horizontal.privacy.cost import NoiseCost
 from isthmus.sources.horizontal.requests.base import SumRequest
 from isthmus.sources.horizontal.requests.grid import Grid
 from isthmus.sources.horizontal.requests.statistics import AskCounts, AskFeatures, AskMoments
 from isthmus.sources.horizontal.round_scheduler import RoundScheduler
+from isthmus.sources.horizontal.secure_sum.limbs import to_ints
 from isthmus.statistics import Basis, Counts, Expansion, Kind, Moments, Plan, Schema
 from isthmus.statistics.schema import union_levels
 
@@ -90,6 +95,7 @@ class Federation(Source):
         self._moments: list[Moments] = []
         self._counts: list[Counts] = []
         self._releases: list[Release] = []
+        self._costs: dict[str, NoiseCost] = {}
 
     @classmethod
     def simulate(
@@ -103,6 +109,7 @@ class Federation(Source):
         requests: Iterable[str] | None = None,
         ledgers: Mapping[str, Ledger] | None = None,
         lost: Iterable[tuple[str, int]] = (),
+        privacy: Privacy | None = None,
     ) -> Federation:
         """Create a federation of tables in this process: the whole protocol, without a network.
 
@@ -126,13 +133,17 @@ class Federation(Source):
         lost
             Sites that fail: their names, with the number of the exchange, counted from zero. A
             round has five exchanges; one-message rounds have two for keys and then one each.
+        privacy
+            Differential privacy. Continuous variables then need bounds, here or in `bounds`, that
+            are not taken from the tables. By default the study then has counts of up to three
+            variables if all variables are discrete, and moments otherwise.
         """
         from isthmus.sources.horizontal.simulation import simulated
 
         if schema is None:
             schemas = [as_source(t, kinds=kinds, keep=None).schema() for t in tables.values()]
             schema = reduce(union_levels, schemas)
-        return cls(*simulated(tables, schema, bounds, plan, requests, ledgers, lost))
+        return cls(*simulated(tables, schema, bounds, plan, requests, ledgers, lost, privacy))
 
     @property
     def study(self) -> Study:
@@ -157,6 +168,9 @@ class Federation(Source):
         """Compute moments over all sites with one secure sum."""
         asked = self.schema().names if names is None else tuple(names)
         self.schema().indices(asked)
+        if self._study.privacy is not None and not self._moments:
+            # With privacy, one question is answered, from which all others follow.
+            self._moments.append(self.ask(AskMoments(self.schema().names)))
         for known in self._moments:
             if all(n in known.schema for n in asked):
                 return known if known.schema.names == asked else known.select(asked)
@@ -167,11 +181,11 @@ class Federation(Source):
     def counts(self, plan: Plan) -> Counts:
         """Compute counts over all sites with one secure sum.
 
-        `Plan.everything` returns all tables that the study plans. Access to any other table then
-        raises `UnplannedError`.
+        `Plan.everything` returns all tables that the study plans, and so does any plan in a study
+        with differential privacy. Access to any other table then raises `UnplannedError`.
         """
         study = self._study.plan
-        if plan.is_everything and study is not None:
+        if study is not None and (plan.is_everything or self._study.privacy is not None):
             plan = study
         schema = countable(self.schema(), plan)
         for known in self._counts:
@@ -200,6 +214,11 @@ class Federation(Source):
         DataError
             There are too few rows for so many columns: their products would reveal single rows.
         """
+        if self._study.privacy is not None:
+            raise MismatchError(
+                "The study has differential privacy, for which there are moments and counts only. "
+                "Use a score without basis functions."
+            )
         columns = expansion.widen(self.schema()).width
         needed, n = expansion.basis.rows_per_column * columns, self.moments(expansion.names).n
         if n < needed:
@@ -218,8 +237,22 @@ class Federation(Source):
         """Send a request to all sites and return the sum of their answers."""
         total, active = self._scheduler.ask(request)
         what = f"{request}, hidden in the sum over {len(active)} sites"
-        self._releases += [Release(s, what, "secure sum", len(total)) for s in active]
-        return request.decode(total, self._grid)
+        form, result = "secure sum", None
+        if self._study.privacy is not None:
+            release = noisy_release(request, self._study)
+            estimate = release.estimate(to_ints(total), release.scale * math.sqrt(len(active)))
+            cost = NoiseCost.of(request.name, release, estimate, len(active))
+            if request.name not in self._costs:
+                cost.warn()
+            self._costs[request.name] = cost
+            what, form = f"{what}, {cost.promise}", "secure sum with noise"
+            result = estimate.statistic
+        self._releases += [Release(s, what, form, len(total)) for s in active]
+        return request.decode(total, self._grid) if result is None else result
+
+    def notes(self) -> tuple[str, ...]:
+        """Return what the noise of differential privacy cost, for each statistic."""
+        return tuple(str(cost) for cost in self._costs.values())
 
     def send_result(self, result: bytes) -> tuple[str, ...]:
         """Send the result to every site whose numbers are in it, signed by the coordinator.

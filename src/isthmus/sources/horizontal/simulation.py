@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from isthmus.errors import StudyError
 from isthmus.parties.agreement import policy
 from isthmus.parties.agreement.policy import ANY, Policy
 from isthmus.parties.agreement.protocol import request_names
@@ -17,6 +18,7 @@ from isthmus.parties.agreement.roster import Member
 from isthmus.parties.agreement.signatures import Signature
 from isthmus.parties.agreement.study import Study
 from isthmus.parties.identity import Identity, Verifier
+from isthmus.parties.privacy.section import Privacy
 from isthmus.parties.records.ledger import Ledger, MemoryLedger
 from isthmus.parties.transport.base import InProcess
 from isthmus.sources.base import Source
@@ -36,9 +38,15 @@ def simulated(
     requests: Iterable[str] | None,
     ledgers: Mapping[str, Ledger] | None,
     lost: Iterable[tuple[str, int]],
+    privacy: Privacy | None = None,
 ) -> tuple[Study, list[Signature], Identity, InProcess, Verifier]:
     """Return the arguments of `Federation` for tables that are all in this process."""
     sources = {name: local_source(t, schema) for name, t in tables.items()}
+    if privacy is not None:
+        bounds = _public_bounds(schema, privacy, bounds)
+        all_discrete = len(schema.of_kind(Kind.DISCRETE)) == len(schema)
+        requests = (["counts"] if all_discrete else ["moments"]) if requests is None else requests
+        plan = Plan.up_to(min(3, len(schema))) if plan is None else plan
     if bounds is None:
         bounds = _bounds(sources.values(), schema)
     keys = {name: Identity.generate() for name in tables}
@@ -55,16 +63,32 @@ def simulated(
         requests=request_names(SecureSums.name) if requests is None else requests,
         plan=Plan.everything() if plan is None else plan,
         rounds=UNLIMITED,
+        privacy=privacy,
     )
     signatures = [study.sign(author), *(study.sign(key, n) for n, key in keys.items())]
     verifier = Verifier()
     handlers = {}
     for name, key in keys.items():
         ledger = MemoryLedger() if ledgers is None else ledgers[name]
-        site = SiteController(study, signatures, key, sources[name], _lenient_policy(), ledger)
+        own = _lenient_policy(privacy)
+        site = SiteController(study, signatures, key, sources[name], own, ledger)
         handlers[name] = site.site(verifier).handle
     transport = InProcess(handlers, lost=lost)
     return study, signatures, coordinator, transport, verifier
+
+
+def _public_bounds(
+    schema: Schema, privacy: Privacy, bounds: Mapping[str, tuple[float, float]] | None
+) -> dict[str, tuple[float, float]]:
+    """Return bounds that do not depend on data."""
+    known = dict(privacy.bounds) | dict(bounds or {})
+    missing = [n for n in schema.of_kind(Kind.CONTINUOUS) if n not in known]
+    if missing:
+        raise StudyError(
+            f"With differential privacy, the continuous variables {missing[:10]} need bounds that "
+            "are known without looking at the data: Privacy(..., bounds={name: (low, high)})."
+        )
+    return {n: known[n] for n in schema.of_kind(Kind.CONTINUOUS)}
 
 
 def _bounds(sources: Iterable[Source], schema: Schema) -> dict[str, tuple[float, float]]:
@@ -81,7 +105,7 @@ def _bounds(sources: Iterable[Source], schema: Schema) -> dict[str, tuple[float,
     return dict(zip(names, zip(low.tolist(), high.tolist(), strict=True), strict=True))
 
 
-def _lenient_policy() -> Policy:
+def _lenient_policy(privacy: Privacy | None) -> Policy:
     """Return a policy that allows whatever the protocol allows."""
     return Policy(
         minimum_cohort=1,
@@ -97,4 +121,6 @@ def _lenient_policy() -> Policy:
         columns_per_row=policy.UNLIMITED,
         largest_share=1.0,
         fixed_windows=False,
+        maximum_epsilon=0.0 if privacy is None else privacy.epsilon,
+        maximum_delta=policy.MAXIMUM_DELTA if privacy is None else privacy.delta,
     )

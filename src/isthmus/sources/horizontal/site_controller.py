@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from functools import cached_property
 from pathlib import Path
 from typing import Any, final
 
+import numpy as np
+
 from isthmus.errors import (
-    DataError,
     IsthmusError,
     MissingExtraError,
     RefusedError,
@@ -25,13 +23,12 @@ from isthmus.parties.agreement.study import Study
 from isthmus.parties.disclosure.denial import Denial, DeniedError
 from isthmus.parties.disclosure.dryrun import DryRun
 from isthmus.parties.disclosure.rules import SiteRules
-from isthmus.parties.disclosure.trace import Trace
 from isthmus.parties.identity import KEY, Identity, Verifier
 from isthmus.parties.records.events import Event
 from isthmus.parties.records.journal import Slot
 from isthmus.parties.records.ledger import Ledger
 from isthmus.parties.records.ledger_writer import LedgerWriter, Sent
-from isthmus.sources.base import Source
+from isthmus.sources.horizontal.privacy.answers import NoisyAnswers
 from isthmus.sources.horizontal.received_results import ReceivedResults
 from isthmus.sources.horizontal.requests.base import Contribution, MethodState, SumRequest
 from isthmus.sources.horizontal.requests.grid import Grid
@@ -48,15 +45,12 @@ from isthmus.sources.horizontal.secure_sum.frames import (
 from isthmus.sources.horizontal.secure_sum.limbs import LimbArray
 from isthmus.sources.horizontal.secure_sum.release_gate import ReleaseGate
 from isthmus.sources.horizontal.secure_sum.site import Site
-from isthmus.sources.horizontal.snapshot import Snapshot, local_source, snapshot_of
-from isthmus.sources.horizontal.study_material import material_of
+from isthmus.sources.horizontal.site_data import SiteData, unfit
 from isthmus.sources.horizontal.study_terms import terms_of
-from isthmus.sources.tables.frame import Frame
-from isthmus.sources.tables.series import Series
-from isthmus.statistics import Kind, Plan
 
 PROTECTION = "each hidden under a mask; the coordinator learns only the sum over all sites"
 FORM = "secure sum"
+NOISE = "with noise for differential privacy"
 
 EVENTS: dict[FrameKind, Event] = {
     FrameKind.ADVERT: protocol.OPENED,
@@ -120,15 +114,16 @@ class SiteController(ReleaseGate):
         self._study = study
         self._grid = Grid.of(study)
         self._identity = identity
-        self._data = data
         self._policy = policy
         self._ledger = ledger
         self._heads: dict[str, str] = {}
         fixed = protocol.secure_sums(study.protocol).fixed_membership
         self._writer = LedgerWriter(study, policy, ledger, fixed_membership=fixed)
         code = code_hash() if code is None else code
+        self._noisy = None if study.privacy is None else NoisyAnswers(study, self._writer)
         self._rules = SiteRules(study, policy, self._writer, clock, code)
         self._results = ReceivedResults(study, self._writer, results)
+        self._data = SiteData(study, identity, data, policy, ledger, self._rules, self._noisy)
         self._states: dict[str, MethodState] = {}
         self._saved_states: dict[str, bytes] = {}
         self._rules.require_open()
@@ -141,48 +136,15 @@ class SiteController(ReleaseGate):
         everyone = [AUTHOR, *(m.name for m in self._study.members)]
         self._study.require(self._signatures, everyone)
         self._ledger.bind(self._identity)
-        _ = self._admission
+        _ = self._data.admission
         return Site(terms_of(self._study), self._identity, self, verifier=verifier, slot=slot)
-
-    @cached_property
-    def _snapshot(self) -> Snapshot | None:
-        """A copy of the data; ``None`` if no rule needs rows, or if there are none."""
-        if not self._policy.checks_rows:
-            return None
-        return snapshot_of(self._data, self._study.schema, self._policy.persons)
-
-    @cached_property
-    def _source(self) -> Source:
-        """The data, read as the study says."""
-        if self._snapshot is not None:
-            return self._snapshot.source
-        return local_source(self._data, self._study.schema)
-
-    @cached_property
-    def _admission(self) -> tuple[Denial, list[str]] | None:
-        """Why nothing at all may leave, for programs and for people; ``None`` if something may.
-
-        The rules on data are applied to everything that the study allows. Nobody can find out by
-        clever questions which part of it they forbid.
-        """
-        try:
-            self._require_bounds()
-            if self._snapshot is not None:
-                material = material_of(self._study, self._snapshot)
-                broken = self._rules.material_violations(material)
-                return (Denial.POLICY, broken) if broken else None
-        except Exception as error:  # noqa: BLE001 - engines raise exceptions of any type
-            return Denial.DATA, [_unfit(error)]
-        if self._policy.checks_rows:
-            return Denial.POLICY, ["the rules of the policy need rows, and the source has none"]
-        return None
 
     def require_admission(self) -> None:
         """Raise `RefusedError` if the rules on data forbid something that the study allows."""
-        if self._admission is not None:
+        if self._data.admission is not None:
             raise RefusedError(
                 f"This site cannot take part in {self._study.title!r}: "
-                + "; ".join(self._admission[1])
+                + "; ".join(self._data.admission[1])
                 + ". A dry run shows more."
             )
 
@@ -192,18 +154,21 @@ class SiteController(ReleaseGate):
         self, request: SumRequest[Any], *, dry_run: bool = False
     ) -> tuple[Contribution[Any], LimbArray]:
         """Return what the site contributes; error messages contain no value of the data."""
-        if self._admission is not None and self._admission[0] is Denial.DATA:
-            raise RefusedError(_sentence(self._admission[1][0]))
+        if self._data.admission is not None and self._data.admission[0] is Denial.DATA:
+            raise RefusedError(_sentence(self._data.admission[1][0]))
         try:
             state = self._state_of(request)
             if dry_run and state is not None:
                 state = state.copy()
-            contribution = request.contribute(self._source, state)
-            return contribution, request.integers(contribution.value, self._source, self._grid)
+            source = self._data.source
+            contribution = request.contribute(source, state)
+            if self._noisy is not None:  # values outside of the bounds are clipped
+                return contribution, np.zeros((0, request.limbs), dtype=np.uint32)
+            return contribution, request.integers(contribution.value, source, self._grid)
         except MissingExtraError as error:
             raise RefusedError(str(error)) from None
         except Exception as error:  # noqa: BLE001 - engines raise exceptions of any type
-            reason = _unfit(error)
+            reason = unfit(error)
         # Not as the context of another error, which may quote data.
         raise RefusedError(_sentence(reason))
 
@@ -220,50 +185,6 @@ class SiteController(ReleaseGate):
             self._states[request.method] = state
         return self._states[request.method]
 
-    def _require_bounds(self) -> None:
-        """Compare every value with the bounds if rows are available; else the sums are checked."""
-        if not isinstance(self._source, (Frame, Series)):
-            return
-        schema, bounds = self._study.schema, self._study.bounds
-        names = [n for n in schema.names if n in bounds]
-        values = self._source.rows()[:, list(schema.indices(names))]
-        for name, column in zip(names, values.T, strict=True):
-            low, high = bounds[name]
-            if not ((column >= low) & (column <= high)).all():
-                raise DataError(f"Variable {name!r} has values outside of the study's bounds.")
-
-    @cached_property
-    def _trace(self) -> Trace | None:
-        """Keyed hashes of the data, to compare them with those of other releases."""
-        if self._snapshot is None:
-            return None
-        return Trace.of(
-            self._ledger.secret(),
-            self._study.schema,
-            self._snapshot.values,
-            self._snapshot.persons,
-        )
-
-    @cached_property
-    def _fingerprint(self) -> str:
-        """Identifies the data without revealing them: keyed, and only this site has the key."""
-        if self._trace is not None:
-            return self._trace.fingerprint(self._ledger.secret())
-        schema = self._study.schema
-        key = self._identity.fingerprint_key(b"data of " + self._study.identity)
-        fingerprint = hmac.new(key.reveal(), digestmod=hashlib.sha256)
-        continuous, discrete = schema.of_kind(Kind.CONTINUOUS), schema.of_kind(Kind.DISCRETE)
-        if continuous:
-            moments = self._source.moments(continuous)
-            values = [moments.n, *moments.mean().tolist()]
-            values += moments.covariance().diagonal().tolist()
-            # An engine may add in another order next time.
-            fingerprint.update(" ".join(f"{v:.7g}" for v in values).encode())
-        if discrete:
-            counts = self._source.counts(Plan.sets([n] for n in discrete))
-            fingerprint.update(repr([counts.table([n]).tolist() for n in discrete]).encode())
-        return fingerprint.hexdigest()
-
     # --- the gate of the protocol ------------------------------------------------------------
 
     def last_round(self) -> int:
@@ -277,21 +198,37 @@ class SiteController(ReleaseGate):
             raise BrokenFrameError(Refusal.POLICY)
         if (opening.size, opening.limbs) != (request.size(self._grid), request.limbs):
             raise BrokenFrameError(Refusal.BAD_REQUEST)
-        if self._admission is not None:
-            raise BrokenFrameError(Refusal[self._admission[0].name])
-        if self._snapshot is not None and not self._snapshot.is_unchanged():
+        if self._data.admission is not None:
+            raise BrokenFrameError(Refusal[self._data.admission[0].name])
+        if self._data.snapshot is not None and not self._data.snapshot.is_unchanged():
             raise BrokenFrameError(Refusal.OTHER_DATA)
+        if self._writer.fingerprints() - {self._data.fingerprint}:
+            raise BrokenFrameError(Refusal.OTHER_DATA)
+        return self._exact(request) if self._noisy is None else self._with_noise(request)
+
+    def _exact(self, request: SumRequest[Any]) -> LimbArray:
+        """Return the numbers of the site without noise."""
         try:
             contribution, numbers = self._contribution(request)
         except RefusedError:
             raise BrokenFrameError(Refusal.DATA) from None
         if self._rules.cohort_violations(contribution.statistic):
             raise BrokenFrameError(Refusal.POLICY)
-        if self._writer.fingerprints() - {self._fingerprint}:
-            raise BrokenFrameError(Refusal.OTHER_DATA)
-        if self._trace is not None and self._writer.data_violations(self._trace):
+        if self._data.trace is not None and self._writer.data_violations(self._data.trace):
             raise BrokenFrameError(Refusal.OTHER_DATA)
         return numbers
+
+    def _with_noise(self, request: SumRequest[Any]) -> LimbArray:
+        """Return the numbers of the site with noise, if the budget allows it."""
+        assert self._noisy is not None
+        assert self._data.snapshot is not None
+        with _refusing():
+            if self._rules.budget_violations(self._noisy.price(request)):
+                raise BrokenFrameError(Refusal.POLICY)
+            try:
+                return self._noisy.numbers(request, self._data.snapshot)
+            except IsthmusError:
+                raise BrokenFrameError(Refusal.DATA) from None
 
     def _read(self, opening: Opening) -> SumRequest[Any]:
         try:
@@ -304,9 +241,7 @@ class SiteController(ReleaseGate):
             self._rules.require_running()
             sent = None
             if kind in WITH_STATISTIC:
-                size = size_of(KEY + 4 * opening.size * opening.limbs)
-                kept = "" if self._trace is None else self._writer.keep(self._trace)
-                sent = Sent(opening.size, size, FORM, self._fingerprint, kept)
+                sent = self._sent(opening)
             self._writer.record(
                 EVENTS[kind],
                 opening.number,
@@ -315,6 +250,18 @@ class SiteController(ReleaseGate):
                 parties=active if kind in WITH_PARTIES else None,
                 heads=self._heads if kind in WITH_HEADS else None,
             )
+
+    def _sent(self, opening: Opening) -> Sent:
+        """Return what the ledger says about numbers that are about to leave."""
+        size = size_of(KEY + 4 * opening.size * opening.limbs)
+        if self._noisy is not None:
+            request = self._read(opening)
+            if self._rules.budget_violations(self._noisy.price(request)):
+                raise DeniedError(Denial.POLICY)
+            noise = self._noisy.record(request)
+            return Sent(opening.size, size, f"{FORM} {NOISE}", self._data.fingerprint, noise=noise)
+        kept = "" if self._data.trace is None else self._writer.keep(self._data.trace.to_bytes())
+        return Sent(opening.size, size, FORM, self._data.fingerprint, kept)
 
     def head(self) -> bytes:
         return self._writer.head() if self._policy.checks_rows else bytes(KEY)
@@ -374,17 +321,21 @@ class SiteController(ReleaseGate):
     def dry_run(self, request: SumRequest[Any]) -> DryRun:
         """Show what would leave. Opens no connection and writes nothing."""
         violations = self._rules.violations(request)
-        value, lines = None, list[str]()
+        value, lines, protection = None, list[str](), PROTECTION
         try:
             self._rules.require_open()
-            if self._admission is None and self._trace is not None:
-                violations += self._writer.data_violations(self._trace)
-            elif self._admission is not None and self._admission[0] is not Denial.DATA:
-                violations += self._admission[1]
+            if self._noisy is not None and not violations:
+                violations += self._rules.budget_violations(self._noisy.price(request))
+                protection = f"{self._noisy.describe(request)}, {PROTECTION}"
+            elif self._data.admission is None and self._data.trace is not None:
+                violations += self._writer.data_violations(self._data.trace)
+            if self._data.admission is not None and self._data.admission[0] is not Denial.DATA:
+                violations += self._data.admission[1]
             contribution, _ = self._contribution(request, dry_run=True)
             value = contribution.value
             lines = request.show(value)
-            violations += self._rules.cohort_violations(contribution.statistic)
+            if self._noisy is None:
+                violations += self._rules.cohort_violations(contribution.statistic)
         except RefusedError as error:
             violations.append(str(error))
         numbers = request.size(self._grid)
@@ -396,7 +347,7 @@ class SiteController(ReleaseGate):
             tuple(lines),
             numbers,
             size,
-            PROTECTION,
+            protection,
             tuple(violations),
         )
 
@@ -415,11 +366,3 @@ def _refusing() -> Iterator[None]:
 
 def _sentence(phrase: str) -> str:
     return f"{phrase[0].upper()}{phrase[1:]}."
-
-
-def _unfit(error: Exception) -> str:
-    """Return a phrase about data that cannot be used; messages about data may quote them."""
-    return (
-        f"the data of this site do not fit the study ({type(error).__name__}); read them at the "
-        "site with Frame(data, schema=study.schema) to see why"
-    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import hmac
 from functools import cached_property
 from typing import final
 
@@ -16,7 +17,7 @@ from isthmus.sources.tables.frame import Frame
 from isthmus.sources.tables.lazy import Lazy
 from isthmus.sources.tables.persons import persons_in
 from isthmus.sources.tables.series import Series
-from isthmus.statistics import Schema
+from isthmus.statistics import Kind, Plan, Schema
 from isthmus.types import Floats, Integers
 
 
@@ -95,6 +96,22 @@ def snapshot_of(data: object, schema: Schema, persons: Persons) -> Snapshot | No
         return Snapshot(data, schema, persons)
     except MismatchError:
         return None
+
+
+def fingerprint_of_sums(source: Source, schema: Schema, key: bytes) -> str:
+    """Identify data without rows by their sums, without revealing them: keyed."""
+    fingerprint = hmac.new(key, digestmod=hashlib.sha256)
+    continuous, discrete = schema.of_kind(Kind.CONTINUOUS), schema.of_kind(Kind.DISCRETE)
+    if continuous:
+        moments = source.moments(continuous)
+        values = [moments.n, *moments.mean().tolist()]
+        values += moments.covariance().diagonal().tolist()
+        # An engine may add in another order next time.
+        fingerprint.update(" ".join(f"{v:.7g}" for v in values).encode())
+    if discrete:
+        counts = source.counts(Plan.sets([n] for n in discrete))
+        fingerprint.update(repr([counts.table([n]).tolist() for n in discrete]).encode())
+    return fingerprint.hexdigest()
 
 
 def _owners(source: Source, rows: int) -> Integers:

@@ -288,7 +288,7 @@ class PartyController:
 
     def _keep(self, trace: Trace, number: int) -> str:
         try:
-            return self._writer.keep(trace)
+            return self._writer.keep(trace.to_bytes())
         except DeniedError as error:
             text = f"This party ends the run: {error}."
             raise self._refusal(error.reason, number, text) from None

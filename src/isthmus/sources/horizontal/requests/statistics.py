@@ -43,7 +43,8 @@ class AskMoments(StatisticRequest[Moments]):
         return self.asked
 
     def violations(self, study: Study) -> list[str]:
-        return []
+        once = study.privacy is None or self.asked == study.schema.names
+        return [] if once else ["with privacy, moments are released once, of all variables"]
 
     def _grid(self, common: Grid) -> Grid:
         schema = common.schema.subset(self.asked)
@@ -97,6 +98,8 @@ class AskCounts(StatisticRequest[Counts]):
         return self.asked
 
     def violations(self, study: Study) -> list[str]:
+        if study.privacy is not None and self.plan != study.plan:
+            return ["with privacy, tables are released once, all that the study plans"]
         covered = study.plan is not None and _covers(study.plan, self.plan)
         return [] if covered else ["the study does not plan these tables"]
 

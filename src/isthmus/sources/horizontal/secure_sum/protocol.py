@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self, final
 
@@ -11,6 +12,7 @@ from isthmus.parties.agreement.protocol import Protocol, register_protocol
 from isthmus.parties.agreement.roster import Member, Roster
 from isthmus.parties.agreement.toml import Reader
 from isthmus.parties.certificates import FINGERPRINT
+from isthmus.parties.privacy.section import Privacy
 from isthmus.parties.records.events import Event
 from isthmus.sources.horizontal.secure_sum.terms import (
     FEWEST,
@@ -22,6 +24,9 @@ from isthmus.sources.horizontal.secure_sum.terms import (
 NAME = "secure sums"
 LARGEST_TOTAL = 2**62
 """Rows of all sites together. Beyond this, sums of 128 bits leave too few digits for fractions."""
+
+WITH_NOISE = ("counts", "moments")
+"""Names of the requests whose answers can have noise."""
 
 OPENED = Event("opened", opens_round=True)
 SHARES = Event("shares")
@@ -130,6 +135,31 @@ class SecureSums(Protocol):
             )
         if not all(FINGERPRINT.fullmatch(pin) for pin in pins):
             broken.append("every certificate in protocol must be 'sha256:' and 64 digits")
+        return broken
+
+    def fitted_privacy(self, privacy: Privacy, members: Sequence[Member]) -> Privacy:
+        if privacy.honest:
+            return privacy
+        threshold = self.threshold or default_threshold(members)
+        largest = max(Counter(m.organisation for m in members).values(), default=0)
+        return replace(privacy, honest=max(threshold - largest, 1))
+
+    def privacy_problems(self, privacy: Privacy, requests: Collection[str]) -> list[str]:
+        broken = []
+        if not 1 <= privacy.honest <= self.threshold:
+            broken.append(
+                f"privacy.honest is {privacy.honest}; it must be between 1 and the threshold "
+                f"{self.threshold}"
+            )
+        others = sorted(set(requests).difference(WITH_NOISE))
+        if others:
+            broken.append(
+                f"with privacy, the requests {others} are not possible; use {list(WITH_NOISE)}"
+            )
+        if not self.fixed_membership:
+            broken.append(
+                "privacy needs fixed_membership: the difference of two sums has less noise"
+            )
         return broken
 
     def describe(self, roster: Roster) -> str:

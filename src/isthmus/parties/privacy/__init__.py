@@ -1,0 +1,1 @@
+"""Differential privacy: the budget of a study, its accounting, and noise."""

@@ -1,0 +1,116 @@
+"""Answers of a site to a study with differential privacy."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, final
+
+import numpy as np
+
+from isthmus.errors import DataError, RefusedError
+from isthmus.parties.agreement.study import Study
+from isthmus.parties.identity import digest
+from isthmus.parties.privacy.noise import confirmed_epsilon, discrete_gaussian
+from isthmus.parties.records.ledger_writer import LedgerWriter, NoisyAnswer
+from isthmus.sources.horizontal.privacy.counts import NoisyCounts
+from isthmus.sources.horizontal.privacy.moments import NoisyMoments
+from isthmus.sources.horizontal.privacy.release import NoisyRelease, first_rows, widened
+from isthmus.sources.horizontal.requests.base import SumRequest
+from isthmus.sources.horizontal.requests.statistics import AskCounts, AskMoments
+from isthmus.sources.horizontal.secure_sum.limbs import LimbArray
+from isthmus.sources.horizontal.secure_sum.protocol import secure_sums
+from isthmus.sources.horizontal.snapshot import Snapshot
+from isthmus.types import Integers
+
+TAIL = 64
+"""Noise is never farther from zero than this many standard deviations (probability e^-2048)."""
+
+
+def noisy_release(request: SumRequest[Any], study: Study) -> NoisyRelease[Any]:
+    """Return how a request is answered with noise.
+
+    Raises
+    ------
+    DataError
+        There is no noise for such requests.
+    """
+    if isinstance(request, AskMoments):
+        return NoisyMoments(study)
+    if isinstance(request, AskCounts) and study.plan is not None:
+        return NoisyCounts(study)
+    raise DataError(f"Requests for {request.name} cannot be answered with noise.")
+
+
+@final
+class NoisyAnswers:
+    """Draws the noise of a site, once per question.
+
+    A question that is repeated gets the same answer, even after a restart: nobody can average the
+    noise away. The answers are kept beside the ledger, whose entries refer to them.
+
+    Parameters
+    ----------
+    study
+        The study, with a section on privacy.
+    writer
+        The site's ledger.
+    """
+
+    def __init__(self, study: Study, writer: LedgerWriter) -> None:
+        self._study = study
+        self._writer = writer
+        self._drawn: dict[str, Integers] = {}
+
+    def require_noise(self) -> None:
+        """Raise an error unless OpenDP is installed and agrees with the budget of the study."""
+        privacy = self._study.privacy
+        assert privacy is not None
+        if confirmed_epsilon(privacy.rho, privacy.delta) > privacy.epsilon * (1 + 1e-9):
+            raise RefusedError("OpenDP counts another cost than this package; nothing is sent.")
+
+    def price(self, request: SumRequest[Any]) -> float:
+        """Return what the answer costs from now on: nothing if it was sent before."""
+        if self._writer.noisy_answer(_name(request)) is not None:
+            return 0.0
+        return noisy_release(request, self._study).rho
+
+    def describe(self, request: SumRequest[Any]) -> str:
+        """Describe the noise in a phrase."""
+        release = noisy_release(request, self._study)
+        return (
+            f"each with noise of standard deviation {release.scale / release.unit:.3g} in units of "
+            "one row"
+        )
+
+    def numbers(self, request: SumRequest[Any], snapshot: Snapshot) -> LimbArray:
+        """Return the site's integers with noise."""
+        name, release = _name(request), noisy_release(request, self._study)
+        if name not in self._drawn:
+            kept = self._writer.noisy_answer(name)
+            self._drawn[name] = (
+                self.exact(release, snapshot) + discrete_gaussian(release.scale, release.numbers)
+                if kept is None
+                else np.frombuffer(kept, "<i8").astype(np.int64)
+            )
+        return widened(self._drawn[name], request.limbs)
+
+    def record(self, request: SumRequest[Any]) -> NoisyAnswer:
+        """Keep the answer that is about to leave, and return what the ledger says about it."""
+        name = _name(request)
+        kept = self._writer.keep(self._drawn[name].astype("<i8").tobytes())
+        return NoisyAnswer(name, noisy_release(request, self._study).rho, kept)
+
+    def exact(self, release: NoisyRelease[Any], snapshot: Snapshot) -> Integers:
+        """Return the site's integers without noise, which never leave it."""
+        rows = secure_sums(self._study.protocol).rows
+        if snapshot.rows > rows:
+            raise DataError("The site has more rows than the study allows.")
+        largest = release.unit * rows + TAIL * math.ceil(release.scale)
+        if largest * len(self._study.members) >= 2**62:
+            raise DataError("The noise is too large for integers of 64 bits.")
+        used = first_rows(snapshot.persons, release.privacy.rows_per_person, snapshot.rows)
+        return release.integers(snapshot.values[used])
+
+
+def _name(request: SumRequest[Any]) -> str:
+    return digest(request.to_bytes()).hex()

@@ -1,0 +1,139 @@
+"""The data of a site in one study, and whether the rules on data let it take part."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import final
+
+from isthmus.errors import DataError, MissingExtraError
+from isthmus.parties.agreement.policy import Policy
+from isthmus.parties.agreement.study import Study
+from isthmus.parties.disclosure.denial import Denial
+from isthmus.parties.disclosure.rules import SiteRules
+from isthmus.parties.disclosure.trace import Trace
+from isthmus.parties.identity import Identity
+from isthmus.parties.records.ledger import Ledger
+from isthmus.sources.base import Source
+from isthmus.sources.horizontal.privacy.answers import NoisyAnswers
+from isthmus.sources.horizontal.snapshot import (
+    Snapshot,
+    fingerprint_of_sums,
+    local_source,
+    snapshot_of,
+)
+from isthmus.sources.horizontal.study_material import material_of
+from isthmus.sources.tables.frame import Frame
+from isthmus.sources.tables.series import Series
+
+
+@final
+class SiteData:
+    """The data of a site, read when they are first needed.
+
+    Parameters
+    ----------
+    study, identity, policy, ledger, rules
+        Of the site.
+    data
+        The site's table or source.
+    noisy
+        The answers with noise, if the study has differential privacy.
+    """
+
+    def __init__(
+        self,
+        study: Study,
+        identity: Identity,
+        data: object,
+        policy: Policy,
+        ledger: Ledger,
+        rules: SiteRules,
+        noisy: NoisyAnswers | None,
+    ) -> None:
+        self._study = study
+        self._identity = identity
+        self._data = data
+        self._policy = policy
+        self._ledger = ledger
+        self._rules = rules
+        self._noisy = noisy
+
+    @cached_property
+    def snapshot(self) -> Snapshot | None:
+        """A copy of the data; ``None`` if nothing needs rows, or if there are none."""
+        if not self._policy.checks_rows and self._noisy is None:
+            return None
+        return snapshot_of(self._data, self._study.schema, self._policy.persons)
+
+    @cached_property
+    def source(self) -> Source:
+        """The data, read as the study says."""
+        if self.snapshot is not None:
+            return self.snapshot.source
+        return local_source(self._data, self._study.schema)
+
+    @cached_property
+    def admission(self) -> tuple[Denial, list[str]] | None:
+        """Why nothing at all may leave, for programs and for people; ``None`` if something may.
+
+        The rules on data are applied to everything that the study allows. Nobody can find out by
+        clever questions which part of it they forbid.
+        """
+        try:
+            if self._noisy is not None and self.snapshot is not None:
+                # Values are clipped. A rule that refuses the data because of some persons would
+                # tell of them what the noise hides.
+                self._noisy.require_noise()
+                return None
+            self._require_bounds()
+            if self.snapshot is not None:
+                material = material_of(self._study, self.snapshot)
+                broken = self._rules.material_violations(material)
+                return (Denial.POLICY, broken) if broken else None
+        except MissingExtraError as error:
+            return Denial.DATA, [str(error).rstrip(".")]
+        except Exception as error:  # noqa: BLE001 - engines raise exceptions of any type
+            return Denial.DATA, [unfit(error)]
+        if self._policy.checks_rows or self._noisy is not None:
+            return Denial.POLICY, ["rules and noise need rows, and the source has none"]
+        return None
+
+    def _require_bounds(self) -> None:
+        """Compare every value with the bounds if rows are available; else the sums are checked."""
+        if not isinstance(self.source, (Frame, Series)):
+            return
+        schema, bounds = self._study.schema, self._study.bounds
+        names = [n for n in schema.names if n in bounds]
+        values = self.source.rows()[:, list(schema.indices(names))]
+        for name, column in zip(names, values.T, strict=True):
+            low, high = bounds[name]
+            if not ((column >= low) & (column <= high)).all():
+                raise DataError(f"Variable {name!r} has values outside of the study's bounds.")
+
+    @cached_property
+    def trace(self) -> Trace | None:
+        """Keyed hashes of the data, to compare them with those of other releases."""
+        if self.snapshot is None:
+            return None
+        return Trace.of(
+            self._ledger.secret(),
+            self._study.schema,
+            self.snapshot.values,
+            self.snapshot.persons,
+        )
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Identifies the data without revealing them: keyed, and only this site has the key."""
+        if self.trace is not None:
+            return self.trace.fingerprint(self._ledger.secret())
+        key = self._identity.fingerprint_key(b"data of " + self._study.identity)
+        return fingerprint_of_sums(self.source, self._study.schema, key.reveal())
+
+
+def unfit(error: Exception) -> str:
+    """Return a phrase about data that cannot be used; messages about data may quote them."""
+    return (
+        f"the data of this site do not fit the study ({type(error).__name__}); read them at the "
+        "site with Frame(data, schema=study.schema) to see why"
+    )

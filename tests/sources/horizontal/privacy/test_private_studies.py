@@ -1,0 +1,312 @@
+"""Studies with differential privacy: budgets, repeated questions, failures, and what users see."""
+
+from __future__ import annotations
+
+import math
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.parties.consortium import NAMES, SCHEMA, Consortium, table
+
+import isthmus as ist
+from isthmus.errors import AbortedError, DataWarning, MismatchError, RefusedError, StudyError
+from isthmus.parties import FileLedger, InProcess, Persons, Policy, Privacy, Study
+from isthmus.parties.privacy import noise
+from isthmus.parties.privacy.accounting import epsilon_of
+from isthmus.sources import Federation
+from isthmus.sources.horizontal import AskCounts, AskMoments, SecureSums
+from isthmus.sources.horizontal.privacy import answers
+from isthmus.sources.horizontal.privacy.moments import NoisyMoments
+from isthmus.sources.horizontal.site_controller import SiteController
+from isthmus.statistics import Plan
+
+pytest.importorskip("opendp")
+pytestmark = pytest.mark.filterwarnings("ignore:The noise drowns")
+
+PRIVACY = Privacy(2.0, 1e-6, {"age": (0.0, 100.0)})
+
+
+def consortium(folder: Path, limit: float = 2.0, **changes: Any) -> Consortium:
+    group = Consortium(folder, **({"privacy": PRIVACY} | changes))
+    for name in NAMES:
+        group.policies[name] = replace(group.policies[name], maximum_epsilon=limit)
+    return group
+
+
+def opened(group: Consortium) -> int:
+    return 1 + max((e.get("round", 0) for e in group.ledgers["north"].entries()), default=0)
+
+
+def again(group: Consortium) -> Federation:
+    """The same study after all sites were restarted, with a coordinator that forgot everything."""
+    group.ledgers = {n: FileLedger(group.folder / f"{n}.jsonl") for n in NAMES}
+    return group.federation(first_round=opened(group))
+
+
+def test_a_site_that_states_no_budget_takes_no_part(tmp_path: Path) -> None:
+    with pytest.raises(RefusedError, match=r"budget of ε = 2 at δ = 1e-06 is more than ε = 0"):
+        consortium(tmp_path, 0.0).controller("north")
+    with pytest.raises(RefusedError, match=r"more than ε = 1\.9"):
+        consortium(tmp_path, 1.9).controller("north")
+    consortium(tmp_path, 2.0).controller("north")
+
+
+def test_the_budget_is_used_up_once_over_all_studies(tmp_path: Path) -> None:
+    group = consortium(tmp_path, 2.5)
+    federation = group.federation()
+    federation.moments()
+    federation.counts(Plan.everything())
+    spent = group.controller("north")._writer.privacy_spent()
+    assert epsilon_of(spent, 1e-6) == pytest.approx(2.0)
+    later = _renewed(group, purpose="once more", requests=["moments"])
+    with pytest.raises(AbortedError):
+        later.federation().moments()
+    assert later.why("north") == ["policy"]
+    small = _renewed(group, requests=["moments"], privacy=Privacy(1.0, 1e-6))
+    small.federation().moments()
+    total = small.controller("north")._writer.privacy_spent()
+    assert 2.0 < epsilon_of(total, 1e-6) < 2.5
+    entry = [e for e in small.ledgers["north"].entries() if "rho" in e][-1]
+    assert entry["form"] == "secure sum with noise for differential privacy"
+
+
+def _renewed(group: Consortium, **changes: Any) -> Consortium:
+    """Another study of the same sites, with the same ledgers."""
+    new = consortium(group.folder, 2.5)
+    new.keys, new.ledgers, new.author, new.boss = (
+        group.keys,
+        group.ledgers,
+        group.author,
+        group.boss,
+    )
+    old = group.study
+    terms: dict[str, Any] = {
+        "purpose": old.purpose,
+        "author": old.author,
+        "coordinator": old.coordinator,
+        "members": old.members,
+        "schema": SCHEMA,
+        "bounds": old.bounds,
+        "protocol": SecureSums(),
+        "requests": sorted(old.requests),
+        "plan": old.plan,
+        "privacy": PRIVACY,
+    }
+    new.study = Study.draft("Another study", **(terms | changes))
+    new.signatures = [new.study.sign(new.author)]
+    new.signatures += [new.study.sign(k, n) for n, k in new.keys.items()]
+    return new
+
+
+def test_a_repeated_question_gets_the_same_answer(tmp_path: Path) -> None:
+    group = consortium(tmp_path)
+    first = group.federation().moments()
+    second = group.federation(first_round=opened(group)).moments()
+    third = again(group).moments()
+    assert first == second == third
+    counts = again(group).counts(Plan.everything())
+    assert counts == again(group).counts(Plan.everything())
+    spent = group.controller("north")._writer.privacy_spent()
+    assert epsilon_of(spent, 1e-6) <= 2.0 * (1 + 1e-9)
+
+
+def test_without_the_kept_answer_nothing_is_sent_again(tmp_path: Path) -> None:
+    group = consortium(tmp_path)
+    group.federation().moments()
+    entry = next(e for e in group.ledgers["north"].entries() if "answer" in e)
+    (tmp_path / "north.jsonl.kept" / entry["answer"]).unlink()
+    with pytest.raises(AbortedError):
+        again(group).moments()
+    assert group.why("north") == ["ledger"]
+
+
+def test_an_answer_that_was_masked_but_not_summed_is_not_drawn_again(tmp_path: Path) -> None:
+    """A round that fails after the sites have sent: the next round has the same noise."""
+    group = consortium(tmp_path)
+    sites = {name: group.controller(name).site() for name in NAMES}
+    lost = [(name, 3) for name in NAMES]
+    transport = InProcess({n: s.handle for n, s in sites.items()}, lost=lost)
+    failing = Federation(group.study, group.signatures, group.boss, transport)
+    with pytest.raises(AbortedError):
+        failing.moments()
+    sent = [e["answer"] for e in group.ledgers["north"].entries() if "answer" in e]
+    assert len(sent) == 1
+    federation = again(group)
+    federation.moments()
+    both = [e["answer"] for e in group.ledgers["north"].entries() if "answer" in e]
+    assert both == sent * 2
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [AskMoments(("age", "dose")), AskCounts(("ward", "ill"), Plan.sets([["ward"]]))],
+    ids=["moments", "counts"],
+)
+def test_only_one_question_of_each_kind_is_answered(tmp_path: Path, request_: Any) -> None:
+    federation = consortium(tmp_path).federation()
+    with pytest.raises(AbortedError):
+        federation.ask(request_)
+
+
+def test_parts_of_the_answer_are_free(tmp_path: Path) -> None:
+    group = consortium(tmp_path)
+    federation = group.federation()
+    part = federation.moments(["dose", "age"])
+    assert part == federation.moments().select(["dose", "age"])
+    table = federation.counts(Plan.sets([["ill"]])).table(["ill"])
+    assert table.sum() == federation.counts(Plan.everything()).n
+    assert group.events("north").count("sent") == 2
+
+
+def test_rules_on_data_make_way_for_noise(tmp_path: Path) -> None:
+    """A refusal because of one person's value would tell what the noise hides."""
+    group = consortium(tmp_path)
+    for name in NAMES:
+        group.data[name] = table(1, 25)
+        group.data[name]["age"][0] = 1e6  # outside of all bounds: clipped
+        group.data[name]["ward"][:] = "a"
+        group.data[name]["ward"][0] = "b"  # a cell with one person
+    moments = group.federation().moments()
+    assert moments.mean()[0] <= 100.0
+
+
+def test_rows_of_a_person_beyond_the_bound_are_left_out(tmp_path: Path) -> None:
+    group = consortium(tmp_path, privacy=Privacy(40.0, 1e-6), requests=["moments"])
+    persons = Persons("column:who")
+    for name in NAMES:
+        group.data[name] = table(1, 600) | {"who": np.repeat(np.arange(200), 3)}
+        group.policies[name] = replace(group.policies[name], maximum_epsilon=40, persons=persons)
+    federation = group.federation()
+    federation.moments()
+    rows = next(iter(federation._costs.values())).rows
+    assert abs(rows - 800) < 60
+
+
+def test_a_missing_site_is_covered_by_the_threshold(tmp_path: Path) -> None:
+    group = consortium(tmp_path)
+    release = NoisyMoments(group.study)
+    threshold = group.study.protocol.threshold  # type: ignore[attr-defined]
+    assert (threshold, release.privacy.honest) == (3, 2)
+    sites = {name: group.controller(name).site() for name in NAMES}
+    transport = InProcess({n: s.handle for n, s in sites.items()}, lost=[("west", 2)])
+    federation = Federation(group.study, group.signatures, group.boss, transport)
+    federation.moments()
+    assert federation.active == NAMES[:3]
+    found = federation._costs["moments"]
+    assert found.error == pytest.approx(release.scale / release.unit * math.sqrt(3))
+    assert found.alone < found.epsilon
+    assert release.cost(threshold - 1) <= release.rho
+
+
+def test_a_site_without_opendp_refuses_and_says_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "opendp.prelude", None)
+    with pytest.raises(RefusedError, match=r"pip install 'isthmus\[privacy\]'"):
+        consortium(tmp_path).controller("north").require_admission()
+    with pytest.raises(AbortedError):
+        consortium(tmp_path).federation().moments()
+
+
+def test_a_site_refuses_if_opendp_counts_a_higher_cost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(answers, "confirmed_epsilon", lambda rho, delta: 2.1)
+    with pytest.raises(RefusedError):
+        consortium(tmp_path).controller("north").require_admission()
+    assert noise.confirmed_epsilon(PRIVACY.rho, 1e-6) == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"privacy": Privacy(1.0, honest=4)}, "between 1 and the threshold 3"),
+        ({"requests": ["moments", "features"]}, r"\['features'\] are not possible"),
+        ({"protocol": SecureSums(fixed_membership=False)}, "needs fixed_membership"),
+        ({"privacy": Privacy(1.0, bounds={"ward": (0, 1)})}, "not continuous"),
+    ],
+)
+def test_studies_that_cannot_be_private_are_refused(
+    tmp_path: Path, changes: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(StudyError, match=message):
+        consortium(tmp_path, **changes)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("epsilon = 2.0", "epsilon = -1.0", "epsilon is -1"),
+        ("epsilon = 2.0\n", "", "privacy.epsilon is missing"),
+        ("delta = 1e-06", "delta = 0.5", "delta is 0.5"),
+        ("honest = 2", "honest = 2\nsigma = 1", "privacy.sigma is not a known key"),
+        ("[0.0, 100.0]", "[0.0]", "privacy.bounds must be"),
+    ],
+)
+def test_mistakes_in_the_section_are_named(
+    tmp_path: Path, old: str, new: str, message: str
+) -> None:
+    text = consortium(tmp_path).study.text.decode()
+    assert old in text
+    with pytest.raises(StudyError, match=message):
+        Study.parse(text.replace(old, new).encode())
+
+
+def test_the_policy_file_keeps_the_budget(tmp_path: Path) -> None:
+    policy = replace(consortium(tmp_path).policies["north"], maximum_delta=1e-5)
+    assert Policy.parse(policy.to_toml().encode()) == policy
+    with pytest.raises(StudyError, match="maximum_epsilon is -1"):
+        replace(policy, maximum_epsilon=-1.0)
+
+
+def test_a_dry_run_tells_of_the_noise_and_spends_nothing(tmp_path: Path) -> None:
+    group = consortium(tmp_path)
+    controller: SiteController = group.controller("north")
+    preview = str(controller.dry_run(AskMoments(SCHEMA.names)))
+    assert "each with noise of standard deviation" in preview
+    assert group.ledgers["north"].entries() == ()
+    assert "would refuse" in str(controller.dry_run(AskMoments(("age",))))
+
+
+def test_users_see_what_privacy_cost(tmp_path: Path) -> None:
+    group = consortium(tmp_path)
+    solution = ist.learn(group.federation())
+    released = str(solution.disclosure)
+    assert "with noise for ε = " in released
+    assert "secure sum with noise" in released
+    assert any(note.startswith("Differential privacy: the moments") for note in solution.notes)
+    assert "per person" in PRIVACY.describe()
+
+
+def test_drowned_signals_are_reported() -> None:
+    rng = np.random.default_rng(0)
+    tables = {s: {"a": rng.normal(size=50), "b": rng.normal(size=50)} for s in "xyz"}
+    bounds = {"a": (-4.0, 4.0), "b": (-4.0, 4.0)}
+    federation = Federation.simulate(tables, privacy=Privacy(0.5, bounds=bounds))
+    with pytest.warns(DataWarning, match="The noise drowns the moments"):
+        federation.moments()
+
+
+def test_simulations_need_public_bounds() -> None:
+    tables = {s: {"a": [0.0, 1.0], "b": [1.0, 0.0]} for s in "xyz"}
+    with pytest.raises(StudyError, match="without looking at the data"):
+        Federation.simulate(tables, privacy=Privacy(1.0, bounds={"a": (0.0, 1.0)}))
+    federation = Federation.simulate(
+        tables, bounds={"a": (0, 1), "b": (0, 1)}, privacy=Privacy(1.0)
+    )
+    with pytest.raises(MismatchError, match="moments and counts only"):
+        federation.with_features(federation.expansion_of(ist.Chebyshev(2)))
+
+
+def test_with_much_budget_the_network_is_that_of_the_pooled_table() -> None:
+    columns = dict(ist.datasets.asia(30_000))
+    parts = {s: {n: c[i::3] for n, c in columns.items()} for i, s in enumerate("xyz")}
+    federation = Federation.simulate(parts, privacy=Privacy(1000.0))
+    search = ist.XGES(max_parents=2)
+    private = ist.learn(federation, search=search)
+    pooled = ist.learn(columns, search=search)
+    assert ist.shd(private.dag.cpdag(), pooled.dag.cpdag()) <= 1
