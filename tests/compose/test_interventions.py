@@ -11,7 +11,7 @@ import pytest
 
 import isthmus as ist
 from isthmus.errors import DataError, MismatchError, SchemaError
-from isthmus.models import DiscreteNetwork
+from isthmus.models import DiscreteNetwork, GaussianNetwork
 from isthmus.scores.interventional import InterventionalScore
 from isthmus.sources import Frame
 from isthmus.statistics import Counts, Moments, Regimes
@@ -151,5 +151,21 @@ def test_refusals() -> None:
     numbers = ist.Interventions([chain(50, 1), chain(50, 2, "b")], [[], ["b"]])
     with pytest.raises(MismatchError, match="score of counts or moments"):
         ist.learn(numbers, score=ist.ExactGP())
-    with pytest.raises(MismatchError, match="one regime"):
-        ist.learn(numbers).fit()
+
+
+def test_coefficients_of_several_regimes() -> None:
+    draw = rng()
+    x = draw.normal(size=4000)
+    seen = {"x": x, "y": 2.0 * x + 1.0 + 0.5 * draw.normal(size=4000)}
+    forced = {"x": draw.normal(size=1000), "y": draw.normal(5.0, 3.0, size=1000)}
+    solution = ist.learn(ist.Interventions([seen, forced], [[], ["y"]]))
+    assert solution.dag.edges == (("x", "y"),)
+    network = solution.fit()
+    assert isinstance(network, GaussianNetwork)
+    # The rows in which y was set say nothing about what it depends on.
+    slope, intercept = np.polyfit(seen["x"], seen["y"], 1)
+    assert network.coefficients["y"]["x"] == pytest.approx(slope)
+    assert network.intercepts["y"] == pytest.approx(intercept)
+    assert network.variances["y"] == pytest.approx(0.25, rel=0.1)
+    both = np.concatenate([seen["x"], forced["x"]])
+    assert network.intercepts["x"] == pytest.approx(both.mean())

@@ -271,6 +271,26 @@ def test_rows_are_dropped_by_every_source(constructor: Constructor) -> None:
     assert source.reading().notes == ("40 of 80 rows (50.0%) lack a value and were dropped.",)
 
 
+@pytest.mark.parametrize("strategy", [ist.NodeAverage(), ist.StructuralEM(draws=2)])
+def test_incomplete_rows_of_every_engine(constructor: Constructor, strategy: Missing) -> None:
+    pa = pytest.importorskip("pyarrow")
+    data = punched(alarm_like(300), 0.2)
+    there = ist.learn(data, missing=strategy)
+    try:
+        made = constructor({k: pa.array(v, pa.string()) for k, v in data.items()})
+    except (TypeError, ValueError):
+        made = constructor(data)
+    solution = ist.learn(made, missing=strategy)
+    assert solution.notes[0] == there.notes[0]
+    if isinstance(strategy, ist.NodeAverage):
+        assert solution.score == pytest.approx(there.score, abs=1e-6)
+        assert solution.dag.cpdag() == there.dag.cpdag()
+        again = ist.bootstrap(made, missing=strategy, replicates=2)
+        assert again.nodes == solution.dag.nodes
+        with pytest.raises(MissingValuesError):
+            as_source(made, missing=strategy).counts(ist.Plan.everything())
+
+
 def test_a_level_of_its_own() -> None:
     table = {"c": np.array(["u", None, "missing", "u"] * 30, dtype=object), "k": np.arange(120) % 3}
     solution = ist.learn(table, missing=ist.OwnLevel())
@@ -315,3 +335,5 @@ def test_refusals() -> None:
     lazy = pytest.importorskip("polars").LazyFrame({"a": [1.5, None]})
     with pytest.raises(MismatchError, match="with an engine"):
         ist.learn(lazy, missing=ist.ExpectationMaximisation())
+    with pytest.raises(MissingValuesError, match=r"\['a'\] are not"):
+        ist.learn(lazy, missing=ist.NodeAverage())

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from isthmus.errors import ArgumentError, DataError, GraphError
+from isthmus.errors import ArgumentError, DataError, FormatError, GraphError
 from isthmus.graphs import DAG
-from isthmus.results import Ensemble, edge, in_markov_blanket, path
+from isthmus.results import Disclosure, Ensemble, Release, edge, in_markov_blanket, path
 from isthmus.testing import enumerate_dags
 
 NAMES = ("ä", "b", "c", "d")
@@ -208,3 +210,19 @@ def test_averaged_graph_keeps_every_edge_and_has_no_cycle() -> None:
 def test_plot() -> None:
     pytest.importorskip("matplotlib")
     ENSEMBLE.plot()
+
+
+def test_files(tmp_path: Path) -> None:
+    graphs = [DAG(["a", "b"], [("a", "b")]), DAG(["a", "b"])]
+    disclosure = Disclosure((Release("hospital", "counts", "plain", 4),))
+    ensemble = Ensemble.from_dags(graphs, [3, 1], notes=("by hand",), disclosure=disclosure)
+    ensemble.save(tmp_path / "ensemble")
+    again = Ensemble.load(tmp_path / "ensemble")
+    assert (again.nodes, again.notes, again.dags) == (("a", "b"), ("by hand",), ensemble.dags)
+    assert again.disclosure == disclosure
+    np.testing.assert_array_equal(again.weights, ensemble.weights)
+    content = (tmp_path / "ensemble").read_bytes()
+    for damaged in (b"", content[:-40], content.replace(b"header", b"hebder")):
+        (tmp_path / "damaged").write_bytes(damaged)
+        with pytest.raises(FormatError, match="is not an ensemble"):
+            Ensemble.load(tmp_path / "damaged")

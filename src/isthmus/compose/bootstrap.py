@@ -183,6 +183,10 @@ class _Drawing:
                 statistics.schema, _redrawn(self.rows, n, rng), regime=statistics.regime
             )
         if isinstance(statistics, IncompleteCounts):
+            if statistics.weights is not None:
+                often = rng.multinomial(n, statistics.weights / n)
+                codes = statistics.codes[:, often > 0]
+                return IncompleteCounts(statistics.schema, codes, often[often > 0])
             drawn = np.sort(rng.integers(n, size=n))
             return IncompleteCounts(statistics.schema, statistics.codes[:, drawn])
         if isinstance(statistics, Rows):

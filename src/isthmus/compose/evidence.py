@@ -127,11 +127,9 @@ class LearnedFrom:
         """Estimate the parameters of a network with this graph."""
         statistics = self.statistics
         schema = statistics.schema
-        if data is None and isinstance(statistics, Regimes) and schema.of_kind(Kind.CONTINUOUS):
-            raise MismatchError(
-                "The coefficients of several regimes are not fitted yet. Fit them on the rows of "
-                "one regime: solution.fit(data)."
-            )
+        continuous = len(schema.of_kind(Kind.CONTINUOUS)) == len(schema)
+        if data is None and isinstance(statistics, Regimes) and continuous:
+            return fit_gaussian(statistics, dag)
         if data is None and isinstance(statistics, _TABLES):
             return fit_tables(statistics, dag, pseudo_count=pseudo_count)
         if data is None and not schema.of_kind(Kind.DISCRETE):

@@ -34,6 +34,7 @@ from isthmus.searches.base import Accepts
 from isthmus.sources import (
     Frame,
     Interventions,
+    Lazy,
     Missing,
     NodeAverage,
     Precomputed,
@@ -220,7 +221,7 @@ def _require_kind(score: AnyScore, schema: Schema) -> None:
 
 def _averaged(score: AnyScore, source: Source) -> AnyScore:
     """The version of a score for incomplete rows, if the source has some to be scored."""
-    if not isinstance(source, Frame) or not source.has_missing:
+    if not isinstance(source, Frame | Lazy) or not source.has_missing:
         return score
     if not isinstance(source.missing, NodeAverage | StructuralEM):
         return score

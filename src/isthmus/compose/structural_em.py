@@ -20,7 +20,7 @@ from isthmus.runs import Run
 from isthmus.scores.expected import ExpectedScore, penalties
 from isthmus.scores.node_average import NodeAverageScore
 from isthmus.searches.base import Accepts, Search, SearchResult
-from isthmus.sources import Frame, StructuralEM
+from isthmus.sources import Frame, Lazy, StructuralEM
 from isthmus.statistics import ExpectedCounts, IncompleteCounts
 from isthmus.statistics.coded import CodedRows, as_codes, histogram
 from isthmus.types import Floats, Work
@@ -75,7 +75,7 @@ class StructuralEMSearch(Search[LocalScore]):
     def of(cls, problem: Problem, search: AnySearch) -> StructuralEMSearch | None:
         """Return the search if missing values are to be completed, otherwise None."""
         source, statistics, score = problem.source, problem.statistics, problem.score
-        if not isinstance(source, Frame) or not isinstance(source.missing, StructuralEM):
+        if not isinstance(source, Frame | Lazy) or not isinstance(source.missing, StructuralEM):
             return None
         if not isinstance(statistics, IncompleteCounts) or not isinstance(score, NodeAverageScore):
             return None  # no value is missing
@@ -122,9 +122,14 @@ class _StructuralEMRun(Run[SearchResult]):
         statistics = search.statistics
         self._sizes = statistics.schema.cardinalities
         missing = ~statistics.observed.all(axis=0)
-        rows, weights = np.unique(statistics.codes[:, missing], axis=1, return_counts=True)
-        self._incomplete, self._weights = rows, weights.astype(np.int64)
-        whole = CodedRows(as_codes(statistics.codes[:, ~missing], self._sizes))
+        often = (
+            np.ones(len(missing), np.int64) if statistics.weights is None else statistics.weights
+        )
+        self._incomplete, place = np.unique(
+            statistics.codes[:, missing], axis=1, return_inverse=True
+        )
+        self._weights = np.bincount(place.ravel(), often[missing]).astype(np.int64)
+        whole = CodedRows(as_codes(statistics.codes[:, ~missing], self._sizes), often[~missing])
         self._whole = whole.distinct(self._sizes)
         self._work = self._iterate(objective)
 

@@ -139,7 +139,11 @@ def discrete_score(
 
 
 def incomplete_score(
-    codes: NDArray[np.uint16], cardinalities: Integers, penalty: float, prices: Floats
+    codes: NDArray[np.uint16],
+    weights: Integers | None,
+    cardinalities: Integers,
+    penalty: float,
+    prices: Floats,
 ) -> LocalScore:
     """Score discrete variables by the rows that are complete for each family.
 
@@ -147,6 +151,8 @@ def incomplete_score(
     ----------
     codes, cardinalities
         One row of codes per variable, in which its cardinality stands for a missing value.
+    weights
+        How often each row occurs; None if every row counts once.
     penalty
         Price of a free parameter.
     prices
@@ -155,7 +161,7 @@ def incomplete_score(
     try:
         return IncompleteScore(
             np.ascontiguousarray(codes, np.uint16),
-            None,
+            None if weights is None else np.ascontiguousarray(weights, np.int64),
             np.ascontiguousarray(cardinalities, np.int64),
             penalty,
             np.ascontiguousarray(prices, np.float64),

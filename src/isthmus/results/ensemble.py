@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Real
+from os import PathLike
 from typing import TYPE_CHECKING, TypeAlias, final
 
 import numpy as np
@@ -16,6 +17,7 @@ from isthmus.graphs import CPDAG, DAG
 from isthmus.graphs.names import check_nodes
 from isthmus.results.disclosure import Disclosure
 from isthmus.results.draws import check_numbers
+from isthmus.results.ensemble_file import read_ensemble, write_ensemble
 from isthmus.results.features import Feature, Graphs, descendants, markov_blankets
 
 if TYPE_CHECKING:
@@ -296,6 +298,21 @@ class Ensemble:
         from isthmus.plots import plot_edge_probabilities
 
         return plot_edge_probabilities(self.nodes, self.edge_probabilities(), ax=ax)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the ensemble to a file (see the reference on the file format)."""
+        write_ensemble(self.__dict__, path)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Ensemble:
+        """Read an ensemble that `save` has written.
+
+        Raises
+        ------
+        FormatError
+            If the file is damaged or holds something else.
+        """
+        return read_ensemble(path, cls)
 
     def _average(self, of: Callable[[Graphs], Graphs]) -> NDArray[np.float64]:
         d = len(self.nodes)

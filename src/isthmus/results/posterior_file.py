@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import zipfile
-import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from os import PathLike
@@ -15,24 +13,16 @@ import numpy as np
 
 from isthmus.errors import FormatError
 from isthmus.graphs.names import check_strings
-from isthmus.results.disclosure import Disclosure, Release
+from isthmus.results.disclosure import Disclosure
 from isthmus.results.ensemble import Ensemble
+from isthmus.results.ensemble_file import release
+from isthmus.results.npz import DAMAGE
 from isthmus.results.status import Ending, Status
 
 T = TypeVar("T")
 
 _FORMAT = "isthmus posterior 1"
 _PLAIN = {"choice": str, "notes": list, "independent": bool, "equivalent": bool}
-_DAMAGE = (
-    zipfile.BadZipFile,
-    zlib.error,
-    OSError,
-    EOFError,
-    LookupError,
-    TypeError,
-    ValueError,
-    RuntimeError,  # also NotImplementedError: a method of compression that zipfile does not have
-)
 _OPTIONAL = ("log_weights", "exact_edges", "exact_paths", "chain_edges")
 
 
@@ -64,7 +54,7 @@ def read_posterior(path: str | PathLike[str], build: Callable[..., T]) -> T:
     with Path(path).open("rb") as stream:
         try:
             return build(**_read(stream))
-        except _DAMAGE as error:
+        except DAMAGE as error:
             raise FormatError(
                 f"{path} is not a posterior that isthmus has written, or it is damaged: {error}"
             ) from error
@@ -88,15 +78,10 @@ def _read(stream: BinaryIO) -> dict[str, Any]:
         "ensemble": Ensemble(tuple(header["nodes"]), arrays["parents"], arrays["weights"], scores),
         "chains": arrays["chains"],
         "status": Status(**status),
-        "disclosure": Disclosure(tuple(_release(**entry) for entry in header["disclosure"])),
+        "disclosure": Disclosure(tuple(release(**entry) for entry in header["disclosure"])),
         "choice": header["choice"],
         "notes": check_strings(header["notes"]),
         "independent": header["independent"],
         "equivalent": header["equivalent"],
         **{name: arrays.get(name) for name in _OPTIONAL},
     }
-
-
-def _release(site: str, what: str, form: str, size: int) -> Release:
-    check_strings((site, what, form))
-    return Release(site, what, form, int(size))

@@ -57,7 +57,11 @@ class NodeAverageScore(Score[IncompleteCounts, LocalScore]):
             return self.base.bind(statistics.complete())
         each, prices = penalties(self.base, statistics.n, len(statistics.schema))
         kernel = incomplete_score(
-            statistics.codes, statistics.schema.cardinalities, each, self._errors(statistics)
+            statistics.codes,
+            statistics.weights,
+            statistics.schema.cardinalities,
+            each,
+            self._errors(statistics),
         )
         # Markov-equivalent graphs have the same score on complete data, and nearly so here.
         local = LocalScore(statistics.schema.names, kernel, equivalent=True)

@@ -40,11 +40,14 @@ class IncompleteCounts(Statistic):
     schema
         The variables, all discrete.
     codes
-        Shape (d, n): positions among the levels; the number of levels stands for a missing value.
+        Shape (d, m): positions among the levels; the number of levels stands for a missing value.
+    weights
+        How often each of these rows occurs; None if every row counts once.
     """
 
     schema: Schema
     codes: NDArray[np.uint16]
+    weights: Integers | None = None
     described: ClassVar[str] = "counts of incomplete rows"
 
     def __post_init__(self) -> None:
@@ -53,20 +56,21 @@ class IncompleteCounts(Statistic):
         refuse_empty(codes.shape[1])
         codes.flags.writeable = False
         object.__setattr__(self, "codes", codes)
-        object.__setattr__(self, "n", codes.shape[1])
+        n = codes.shape[1] if self.weights is None else int(self.weights.sum())
+        object.__setattr__(self, "n", n)
 
     @classmethod
     def gather(cls, source: Gatherable, dag: DAG | None = None) -> IncompleteCounts:
-        """Ask a table in memory for its coded rows."""
+        """Ask a table for its coded rows."""
         if not isinstance(source, HasIncomplete):
-            raise MismatchError("Only tables in memory have incomplete rows.")
+            raise MismatchError("Only tables in memory or of an engine have incomplete rows.")
         incomplete = source.incomplete()
         return incomplete if dag is None else incomplete.select(dag.nodes)
 
     def select(self, names: Sequence[str]) -> IncompleteCounts:
         """The rows of some of the variables."""
         chosen = self.schema.indices(names)
-        return IncompleteCounts(self.schema.subset(names), self.codes[list(chosen)])
+        return IncompleteCounts(self.schema.subset(names), self.codes[list(chosen)], self.weights)
 
     @cached_property
     def observed(self) -> NDArray[np.bool_]:
@@ -82,21 +86,25 @@ class IncompleteCounts(Statistic):
     def pairs(self) -> Floats:
         """Return for each pair of variables the number of rows that have a value of both."""
         observed = self.observed.astype(np.float64)
-        pairs: Floats = observed @ observed.T
+        weighted = observed if self.weights is None else observed * self.weights
+        pairs: Floats = weighted @ observed.T
         return pairs
 
     def complete(self) -> Counts:
         """Counts of the rows without missing values."""
-        kept = self.codes[:, self.observed.all(axis=0)]
-        sizes = self.schema.cardinalities
-        return Counts.from_rows(self.schema, CodedRows(as_codes(kept, sizes)))
+        return Counts.from_rows(self.schema, self._rows(self.schema.names))
 
     def table(self, names: Sequence[str]) -> Integers:
         """Count the rows that are complete for these variables."""
+        sizes = self.schema.cardinalities[list(self.schema.indices(names))]
+        return histogram(self._rows(names), sizes).reshape(sizes)
+
+    def _rows(self, names: Sequence[str]) -> CodedRows:
+        """The rows that are complete for these variables."""
         chosen = list(self.schema.indices(names))
-        sizes = self.schema.cardinalities[chosen]
-        kept = self.codes[chosen][:, self.observed[chosen].all(axis=0)]
-        return histogram(CodedRows(as_codes(kept, sizes)), sizes).reshape(sizes)
+        kept = self.observed[chosen].all(axis=0)
+        codes = as_codes(self.codes[chosen][:, kept], self.schema.cardinalities[chosen])
+        return CodedRows(codes, None if self.weights is None else self.weights[kept])
 
     def constants(self) -> tuple[str, ...]:
         """Names of the variables of which no two different values occur."""

@@ -14,7 +14,7 @@ from isthmus.statistics import CodedRows, Level
 from isthmus.statistics.blocks import Positions
 from isthmus.statistics.checks import refuse_empty, refuse_missing
 from isthmus.statistics.coded import as_codes
-from isthmus.types import Integers
+from isthmus.types import Bools, Integers
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -42,11 +42,15 @@ class Grouped:
         Codes and weights.
     size
         How many numbers the engine sent.
+    absent
+        Which values are missing, of shape (variables, rows); their codes mean nothing. None if
+        none is.
     """
 
     levels: Mapping[str, tuple[Level, ...]]
     rows: CodedRows
     size: int
+    absent: Bools | None = None
 
     def take(self, names: Sequence[str]) -> CodedRows:
         """The rows of some of the variables."""
@@ -64,6 +68,7 @@ def group(
     *,
     levels: Mapping[str, Sequence[Level]],
     is_discrete: Callable[[Column, int], bool] | None = None,
+    allow_missing: bool = False,
 ) -> Grouped:
     """Count distinct rows in the engine, in one pass.
 
@@ -78,6 +83,8 @@ def group(
     is_discrete
         Tells from the distinct values and the number of rows whether a variable is discrete after
         all; by default all are.
+    allow_missing
+        Whether rows may have missing values.
     """
     import narwhals as nw
 
@@ -87,7 +94,12 @@ def group(
     read = [column_of_series(name, table.get_column(c)) for name, c in columns.items()]
     refuse_empty(n)
     kept = [c for c in read if is_discrete is None or is_discrete(c, n)]
-    refuse_missing({c.name: _missing(c, weights) for c in kept}, n)
+    absent = None
+    if allow_missing and any(c.absent is not None for c in kept):
+        none = np.zeros(len(weights), dtype=np.bool_)
+        absent = np.array([none if c.absent is None else c.absent for c in kept])
+    else:
+        refuse_missing({c.name: _missing(c, weights) for c in kept}, n)
     coded = {c.name: c.encode(levels.get(c.name)) for c in kept}
     sizes = np.array([len(own) for _, own in coded.values()], dtype=np.int64)
     codes = np.empty((len(coded), len(weights)), dtype=as_codes(np.empty(0), sizes).dtype)
@@ -97,6 +109,7 @@ def group(
         {name: own for name, (_, own) in coded.items()},
         CodedRows(codes, weights),
         weights.size * (len(columns) + 1),
+        absent,
     )
 
 

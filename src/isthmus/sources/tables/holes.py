@@ -24,6 +24,12 @@ from isthmus.statistics.checks import refuse_missing
 if TYPE_CHECKING:
     import narwhals as nw
 
+LEFT_TO_SCORES: dict[type[Missing], str] = {
+    NodeAverage: "each family is scored on the rows that are complete for it",
+    StructuralEM: "rows were completed by their distribution given the observed values",
+}
+"""Strategies for discrete columns that leave missing values to the score, and what they do."""
+
 Read: TypeAlias = tuple[Column, ColumnReading]
 
 
@@ -50,12 +56,10 @@ def treat(
         return list(columns), (f"{counted}; they are the level {missing.level!r}.",)
     if isinstance(missing, NodeAverage):
         _require(columns, holes, missing, discrete=True, all_columns=True)
-        remark = f"{counted}; each family is scored on the rows that are complete for it."
-        return list(columns), (remark,)
+        return list(columns), (f"{counted}; {LEFT_TO_SCORES[NodeAverage]}.",)
     if isinstance(missing, StructuralEM):
         _require(columns, holes, missing, discrete=True, all_columns=True)
-        remark = f"{counted}; rows were completed by their distribution given the observed values."
-        return list(columns), (remark,)
+        return list(columns), (f"{counted}; {LEFT_TO_SCORES[StructuralEM]}.",)
     if isinstance(missing, ExpectationMaximisation):
         _require(columns, holes, missing, discrete=False, all_columns=True)
         return list(columns), (f"{counted}; the moments are estimated from the others.",)

@@ -26,6 +26,11 @@ from isthmus.sources.tables.engines.base import plain_names
 from isthmus.sources.tables.engines.find import engine_of, names_of
 from isthmus.sources.tables.grouping import NUMBER, Grouped, group, pack
 from isthmus.sources.tables.holes import complete_rows
+from isthmus.sources.tables.incomplete_groups import (
+    incomplete_counts,
+    incomplete_remarks,
+    refuse_incomplete,
+)
 from isthmus.sources.tables.kinds import (
     AsGiven,
     CellType,
@@ -38,10 +43,11 @@ from isthmus.sources.tables.kinds import (
     refused_type,
 )
 from isthmus.sources.tables.lazy_features import LazyFeatures
-from isthmus.sources.tables.missing import DropRows, Missing
+from isthmus.sources.tables.missing import DropRows, Missing, NodeAverage, StructuralEM
 from isthmus.sources.tables.names import as_narwhals, check_names
 from isthmus.statistics import CodedRows, Counts, Expansion, Kind, Moments, Plan, Schema, Variable
 from isthmus.statistics.blocks import Block, Positions, count_set, planned_sets
+from isthmus.statistics.incomplete import IncompleteCounts
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -74,7 +80,8 @@ class Lazy(Source):
     keep
         Columns that are not left out whatever they look like; None for all.
     missing
-        What to do about missing values: `DropRows`; by default they are refused.
+        What to do about missing values: `DropRows`, or for discrete columns `NodeAverage` or
+        `StructuralEM`; by default they are refused.
     schema
         What the columns are, where that is known beforehand. It also selects the columns and
         their order, and saves the query for the levels.
@@ -93,10 +100,10 @@ class Lazy(Source):
         import narwhals as nw
 
         check_choice(kinds, schema)
-        if not isinstance(missing, DropRows | None):
+        if not isinstance(missing, DropRows | NodeAverage | StructuralEM | None):
             raise MismatchError(
-                f"{missing!r} needs the rows, and they are with an engine. Use DropRows(), or "
-                "collect the table first."
+                f"{missing!r} needs the rows, and they are with an engine. Use DropRows(), "
+                "NodeAverage() or StructuralEM(), or collect the table first."
             )
         frame = as_narwhals(table)
         if not isinstance(frame, nw.LazyFrame):
@@ -112,7 +119,8 @@ class Lazy(Source):
         self._kinds = check_kinds(kinds, names)
         self._integers = None if integers is None else as_kind(integers, "integers")
         self._keep = None if keep is None else frozenset(keep)
-        self._missing = missing
+        self.missing = missing
+        self._rows_dropped = False
         self._schema = schema
         self._reading: Reading | None = None
         self._times = self._convert_times()
@@ -166,7 +174,7 @@ class Lazy(Source):
         cells = self._cells
         if self._schema is None:
             self._schema = self._inferred()
-        elif self._missing is not None:
+        elif isinstance(self.missing, DropRows) and not self._rows_dropped:
             self._drop_rows(self._schema.names)
         for v in self._schema.variables:
             decide(v.name, Profile(cells[v.name], "", 0, 0), as_given(v.kind, v.time_unit))
@@ -181,10 +189,11 @@ class Lazy(Source):
         readings = {n: self._decide(n, profile) for n, profile in self._profiles.items()}
         discrete = [n for n, r in readings.items() if r.read_as is ReadAs.DISCRETE]
         remarks: tuple[str, ...] = ()
-        if self._missing is not None:
+        if isinstance(self.missing, DropRows):
             remarks = self._drop_rows([n for n, r in readings.items() if r.used])
         if discrete:
             self._find_levels(discrete, readings)
+        remarks += incomplete_remarks(self.missing, self._groups, readings)
         refuse_nothing_left(readings.values())
         levels = {n: own for g in self._groups for n, own in g.levels.items()}
         schema = Schema(
@@ -201,7 +210,7 @@ class Lazy(Source):
 
     def _drop_rows(self, names: Sequence[str]) -> tuple[str, ...]:
         """Let the engine leave out rows in which one of these columns lacks a value."""
-        self._missing = None  # once
+        self._rows_dropped = True
         cells = {self._columns[n]: self._cells[n] for n in names}
         self._frame, remarks = complete_rows(self._frame, cells)
         self._engine = self._engine.of_table(self._frame.to_native())
@@ -224,7 +233,7 @@ class Lazy(Source):
                 readings[column.name] = self._decide(column.name, column.profile(rows))
             return readings[column.name].read_as is ReadAs.DISCRETE
 
-        if self._is_small(names):
+        if isinstance(self.missing, NodeAverage | StructuralEM) or self._is_small(names):
             self._group(names, is_discrete)
             return
         sizes = np.array([max(self._profiles[n].distinct, 1) for n in names], dtype=np.int64)
@@ -306,14 +315,31 @@ class Lazy(Source):
     ) -> Grouped:
         levels = {} if self._schema is None else {n: self._schema[n].levels for n in names}
         columns = {n: self._columns[n] for n in names}
-        grouped = group(self._frame, columns, levels=levels, is_discrete=is_discrete)
+        grouped = group(
+            self._frame,
+            columns,
+            levels=levels,
+            is_discrete=is_discrete,
+            allow_missing=isinstance(self.missing, NodeAverage | StructuralEM),
+        )
         self._groups.append(grouped)
         rows = grouped.rows.codes.shape[1]
         self._release(f"counts of {rows} distinct rows of {len(names)} variables", grouped.size)
         return grouped
 
+    @property
+    def has_missing(self) -> bool:
+        """Whether values are missing that the strategy leaves to the score."""
+        self.schema()
+        return any(g.absent is not None for g in self._groups)
+
+    def incomplete(self) -> IncompleteCounts:
+        """The distinct rows of discrete variables and how often they occur, with missing values."""
+        return incomplete_counts(self.schema(), self._groups)
+
     def _joint(self, names: Sequence[str]) -> CodedRows:
         """Distinct rows of these variables, from earlier results if possible."""
+        refuse_incomplete(self.missing, self._groups)
         for grouped in self._groups:
             if set(names) <= grouped.levels.keys():
                 return grouped.take(names)
