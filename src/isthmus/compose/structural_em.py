@@ -121,7 +121,7 @@ class _StructuralEMRun(Run[SearchResult]):
         self.network: _Network | None = None
         statistics = search.statistics
         self._sizes = statistics.schema.cardinalities
-        missing = ~statistics.observed.all(axis=0)
+        missing = np.logical_not(statistics.observed.all(axis=0))
         often = (
             np.ones(len(missing), np.int64) if statistics.weights is None else statistics.weights
         )
