@@ -201,7 +201,7 @@ class TwoParties(Protocol):
     def knowing(self) -> str:
         """Who learns which people both parties have, in words."""
         if self.intersection == BOTH:
-            return "both learn which of their people the other party has"
+            return "both parties learn which of their people the other party has"
         other = self.other(self.intersection).name
         return (
             f"{self.intersection} learns which of its people {other} has, and {other} learns only "
