@@ -21,6 +21,7 @@ def described(study: Any) -> str:
         f"  variables  {len(names)}: {shown}",
         f"  protocol   {study.protocol.describe(study.roster)}",
         f"  requests   {', '.join(requests)}",
+        *([] if study.privacy is None else [f"  privacy    {study.privacy.describe()}"]),
         *(f"  caution    {caution}" for caution in cautions if caution),
         f"  rounds     at most {study.rounds}, until {study.expires:%Y-%m-%d %H:%M} UTC",
         *parties_of(study),

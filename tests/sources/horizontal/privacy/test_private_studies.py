@@ -13,6 +13,7 @@ import pytest
 from tests.parties.consortium import NAMES, SCHEMA, Consortium, table
 
 import isthmus as ist
+from isthmus.cli.described import described
 from isthmus.errors import AbortedError, DataWarning, MismatchError, RefusedError, StudyError
 from isthmus.parties import FileLedger, InProcess, Persons, Policy, Privacy, Study
 from isthmus.parties.privacy import noise
@@ -279,7 +280,12 @@ def test_users_see_what_privacy_cost(tmp_path: Path) -> None:
     assert "with noise for ε = " in released
     assert "secure sum with noise" in released
     assert any(note.startswith("Differential privacy: the moments") for note in solution.notes)
-    assert "per person" in PRIVACY.describe()
+
+
+def test_whoever_signs_sees_the_budget(tmp_path: Path) -> None:
+    shown = described(consortium(tmp_path).study)
+    assert "privacy    differential privacy with ε = 2, δ = 1e-06 per person" in shown
+    assert "as long as 2 of the sites in every sum keep their noise to themselves" in shown
 
 
 def test_drowned_signals_are_reported() -> None:
