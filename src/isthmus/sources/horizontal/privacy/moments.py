@@ -106,11 +106,12 @@ class NoisyMoments(NoisyRelease[Moments]):
         return Estimate(moments, round(n), error, worth)
 
     def _worth(self, covariance: Floats, n: float, error: float) -> int:
-        """Return the number of rows whose correlations would be as uncertain."""
+        """Return the number of rows whose partial correlations would be as uncertain."""
         owner = np.repeat(np.arange(len(self._schema)), [b - a for a, b in self._schema.blocks])
         i, j = np.triu_indices(self._width, 1)
         i, j = i[owner[i] != owner[j]], j[owner[i] != owner[j]]
-        variance = covariance.diagonal()
+        # Edges depend on what other variables leave unexplained, which noise hits hardest.
+        variance = 1.0 / np.linalg.inv(covariance).diagonal() if len(i) else np.ones(0)
         noise = (error / n) ** 2 / (variance[i] * variance[j]) if len(i) else np.zeros(1)
         return max(round(1.0 / (1.0 / n + float(noise.mean()))), 2)
 
