@@ -22,7 +22,9 @@ from isthmus.cli import main
 from isthmus.io import read_edge_list
 from isthmus.parties import Identity, InProcess, MemoryLedger, Policy, Signature, Study
 from isthmus.parties.agreement.cards import Folder
-from isthmus.parties.transport.base import Timeouts
+from isthmus.parties.transport.base import Timeouts, Transport
+from isthmus.parties.transport.grpc.credentials import CoordinatorCredentials
+from isthmus.parties.transport.grpc.grpc_transport import GrpcTransport
 from isthmus.parties.transport.sockets import PING, Sockets, ask
 from isthmus.parties.transport.supervised_process import free_port
 from isthmus.sources import Federation, Frame
@@ -74,6 +76,7 @@ class Hospitals:
         fixed: bool = True,
         host: str = "127.0.0.1",
         draft: Sequence[str] = (),
+        carrier: str = "sockets",
     ) -> None:
         self.folder = folder
         self.study_folder = folder / "study"
@@ -81,6 +84,8 @@ class Hospitals:
         self.names = list(self.tables)
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         self.port = free_port()
+        self.carrier = carrier
+        self._listening: GrpcTransport | None = None
         self.host = host
         self._draft(method, rounds, draft, fixed=fixed)
 
@@ -210,13 +215,17 @@ class Hospitals:
         return [json.loads(line[65:]) for line in lines]
 
     def serve(self, *names: str, extra: Mapping[str, str] = {}) -> None:
-        """Start sites without Flower, and wait until they answer."""
+        """Start sites that this process reaches by its carrier, and wait until they answer."""
+        more = ["--socket-only"] if self.carrier == "sockets" else []
         for name in names:
-            self.start(name, "--socket-only", extra=extra)
+            self.start(name, *more, extra=extra)
         for name in names:
             self.await_site(name)
 
     def await_site(self, name: str) -> None:
+        if self.carrier == "grpc":
+            self._listener().gather([name])
+            return
         end = time.monotonic() + PATIENCE
         while ask(self.socket(name), PING, 0, 2.0) != PING:
             assert self.processes[name].poll() is None, self.log(name)
@@ -253,12 +262,33 @@ class Hospitals:
         os.killpg(process.pid, how)
         if how in (signal.SIGKILL, signal.SIGTERM):
             process.wait(PATIENCE)
+            while self._listening is not None and name in self._listening._online():
+                time.sleep(0.02)  # its connection ends a moment later
 
-    def transport(self, timeouts: Timeouts = Timeouts(20.0, 20.0, 0.0)) -> Sockets:
+    def _listener(self) -> GrpcTransport:
+        """The coordinator's end of gRPC in this process."""
+        if self._listening is None:
+            board = self.folder / "board"
+            cards = Folder(self.study_folder).cards()
+            credentials = CoordinatorCredentials(
+                (board / "server.crt").read_bytes(),
+                (board / "server.pem").read_bytes(),
+                {name: card.certificate.encode() for name, card in cards.items()},
+            )
+            study, longest = self.study.identity, size_of(LARGEST)
+            self._listening = GrpcTransport("127.0.0.1", self.port, credentials, study, longest)
+        return self._listening
+
+    def transport(self, timeouts: Timeouts = Timeouts(20.0, 20.0, 0.0)) -> Transport:
+        if self.carrier == "grpc":
+            self._listener()._timeouts = timeouts
+            return self._listener()
         paths = {name: self.socket(name) for name in self.names}
         return Sockets(paths, size_of(LARGEST), timeouts)
 
     def close(self) -> None:
+        if self._listening is not None:
+            self._listening.stop()
         for process in self.processes.values():
             for how in (signal.SIGTERM, signal.SIGKILL):
                 try:

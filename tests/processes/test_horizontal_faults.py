@@ -29,6 +29,7 @@ from isthmus.sources.horizontal import AskMoments, Coordinator, Grid, Opening, r
 from isthmus.sources.horizontal.study_terms import terms_of
 from isthmus.testing.source import check_moments
 
+BOTH = pytest.mark.parametrize("carrier", ["sockets", "grpc"])
 STAGES = ("keys", "shares", "masked", "consent", "reveal")
 
 
@@ -75,8 +76,11 @@ def test_a_site_killed_at_any_stage(hospitals: Callable[..., Hospitals]) -> None
         verify(world.home(name) / "ledger.jsonl")
 
 
-def test_too_few_survivors_reveal_nothing(hospitals: Callable[..., Hospitals]) -> None:
-    world = hospitals(30, 40, 20)
+@BOTH
+def test_too_few_survivors_reveal_nothing(
+    hospitals: Callable[..., Hospitals], carrier: str
+) -> None:
+    world = hospitals(30, 40, 20, carrier=carrier)
     world.serve(*world.names)
     study = world.study
     request = AskMoments(NAMES)
