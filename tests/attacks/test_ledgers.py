@@ -135,7 +135,7 @@ def test_a_torn_last_line_is_put_aside(tmp_path: Path) -> None:
     whole = path.read_bytes()
     assert repair(path, key) == 0
     path.write_bytes(whole + b'{"format":"isthmus-led')
-    with pytest.raises(LedgerError, match="--repair"):
+    with pytest.raises(LedgerError, match="ledger repair"):
         FileLedger(path)
     assert repair(path, key) == 22
     entries = verify(path, keys=[key.public])
