@@ -199,7 +199,6 @@ def hosted(folder: Path) -> tuple[Study, list[Signature], Identity, dict[str, Si
     for name, key in keys.items():
         table = dict(zip(names, rng.normal(size=(200, D)).T, strict=True))
         hosts[name] = SiteService(folder / name, study, signatures, key, table, policy)
-        hosts[name].service.start()
     return study, signatures, boss, hosts
 
 
@@ -208,7 +207,7 @@ def ours(folder: Path, rounds: int, *, permanent: bool) -> tuple[float, float]:
     parties = Parties(folder)
     study, signatures, boss, hosts = hosted(folder)
     link = FlowerSuperLink(folder / "lead", "127.0.0.1", parties.port, parties.files, parties.nodes)
-    nodes = [parties.node(n, host.path, permanent=permanent) for n, host in hosts.items()]
+    nodes = [parties.node(n, host.open_socket(), permanent=permanent) for n, host in hosts.items()]
     try:
         link.ensure_running()
         for node in nodes:

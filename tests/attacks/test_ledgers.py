@@ -16,6 +16,7 @@ from tests.attacks.malicious import Attacked
 from isthmus.errors import AbortedError, LedgerError
 from isthmus.parties import FileLedger, Identity, repair, rotate, verify
 from isthmus.parties.agreement.code import code_hash, dependency_hash
+from isthmus.parties.agreement.protocol import known_event
 from isthmus.statistics import Schema
 
 NAMES = ("a", "b")
@@ -142,6 +143,7 @@ def test_a_torn_last_line_is_put_aside(tmp_path: Path) -> None:
     assert [e["event"] for e in entries][-2:] == ["unmasked", "repaired"]
     (torn,) = tmp_path.glob("x.jsonl.torn-*")
     assert torn.read_bytes() == b'{"format":"isthmus-led'
+    assert not known_event("repaired").opens_round  # repairs use up no budget
     assert world_in(tmp_path, world).federation(2).moments().n == 300
 
 

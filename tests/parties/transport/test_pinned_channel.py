@@ -131,6 +131,10 @@ def test_an_unexpected_message(connect: Callable[..., Pair]) -> None:
         bank.take("rows", 5.0)
 
 
+# If the other end resets the connection within `wrap_socket`, Python leaves the socket to the
+# garbage collector.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
 @pytest.mark.parametrize(
     ("first", "second"),
     [
@@ -204,3 +208,15 @@ def test_only_tls_13(certificates: Path) -> None:
     assert context.minimum_version == ssl.TLSVersion.TLSv1_3
     with pytest.raises(FormatError, match="not a certificate"):
         fingerprint("no certificate")
+
+
+@pytest.mark.parametrize("damaged", ["bank.crt", "bank.pem", "shop.crt"])
+def test_a_damaged_certificate_or_key_is_named(
+    certificates: Path, tmp_path: Path, damaged: str
+) -> None:
+    for name in ("bank.crt", "bank.pem", "shop.crt"):
+        (tmp_path / name).write_bytes((certificates / name).read_bytes())
+    broken = credentials(tmp_path, "bank", "shop")
+    (tmp_path / damaged).write_text("junk")
+    with pytest.raises(FormatError, match=f"{damaged}.* is damaged"):
+        broken.context(ssl.PROTOCOL_TLS_CLIENT)

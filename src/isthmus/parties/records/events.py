@@ -34,5 +34,8 @@ REFUSED = Event("refused")
 REPEATED = Event("again")
 """The same bytes were sent once more."""
 
-COMMON = (REFUSED, REPEATED)
+REPAIRED = Event("repaired")
+"""A torn last line was removed from the ledger."""
+
+COMMON = (REFUSED, REPEATED, REPAIRED)
 """Entries of every protocol."""

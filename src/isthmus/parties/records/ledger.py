@@ -14,6 +14,7 @@ from typing import Any, TypeAlias, final
 
 from isthmus.errors import LedgerError
 from isthmus.parties.identity import Identity, Verifier, digest
+from isthmus.parties.records.events import REPAIRED
 from isthmus.parties.records.journal import sync_folder
 
 FORMAT = "isthmus-ledger/2"
@@ -339,7 +340,7 @@ def repair(path: str | os.PathLike[str], identity: Identity) -> int:
         os.fsync(file.fileno())
     ledger = FileLedger(path)
     ledger.bind(identity)
-    ledger.append("repaired", bytes=len(torn), sha256=hashlib.sha256(torn).hexdigest())
+    ledger.append(REPAIRED.name, bytes=len(torn), sha256=hashlib.sha256(torn).hexdigest())
     return len(torn)
 
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias, final
 
-from isthmus.errors import AbortedError
+from isthmus.errors import AbortedError, FormatError
 from isthmus.parties.transport.sockets import LENGTH
 
 Message: TypeAlias = Mapping[str, Any]
@@ -72,8 +72,15 @@ class Credentials:
         made.minimum_version = ssl.TLSVersion.TLSv1_3
         made.check_hostname = False  # the certificate itself is pinned
         made.verify_mode = ssl.CERT_REQUIRED
-        made.load_cert_chain(self.certificate, self.key)
-        made.load_verify_locations(self.trusted)
+        try:
+            made.load_cert_chain(self.certificate, self.key)
+            made.load_verify_locations(self.trusted)
+        except ssl.SSLError:
+            raise FormatError(
+                f"The certificate {self.certificate}, its key {self.key} or the other party's "
+                f"certificate {self.trusted} is damaged, or the key does not belong to the "
+                "certificate. Copy them again from the folder in which they were created."
+            ) from None
         return made
 
     def accepts(self, connection: ssl.SSLSocket) -> bool:

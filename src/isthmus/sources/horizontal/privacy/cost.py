@@ -11,8 +11,8 @@ from isthmus.parties.privacy.accounting import epsilon_of
 from isthmus.sources.horizontal.privacy.release import Estimate, NoisyRelease
 
 DROWNED = 0.1
-"""If noise leaves less than this share of the rows' worth, missing and wrong edges are likely; see
-``benchmarks/results/privacy.md``."""
+"""If noise leaves less than this share of the rows' worth, missing and wrong edges are likely.
+Chosen by judgement, not by a measurement; ``benchmarks/results/privacy.md`` shows what it means."""
 
 
 @final

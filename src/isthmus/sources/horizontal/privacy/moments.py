@@ -29,7 +29,7 @@ CHUNK = 2**16
 
 FLOOR = 1.0
 """Eigenvalues of the covariance are at least this share of the typical largest eigenvalue of the
-noise, so that noise does not look like an exact relation; see ``benchmarks/privacy.py``."""
+noise, so that noise does not look like an exact relation. Not tuned: one is where noise ends."""
 
 
 @final
