@@ -8,9 +8,9 @@ from typing import Any
 from isthmus.cli.exit_codes import ExitCode
 from isthmus.cli.graph_files import NETWORKS, read_graph_file
 from isthmus.cli.output import give, say
-from isthmus.cli.parsing import suggestion
-from isthmus.errors import GraphError, MismatchError, SchemaError
-from isthmus.models import DiscreteNetwork, MixedNetwork, Network, Normal
+from isthmus.cli.parsing import at_least, suggestion
+from isthmus.errors import GraphError, SchemaError
+from isthmus.models import GaussianNetwork, MixedNetwork, Network, Probabilities
 
 
 def add(command: argparse.ArgumentParser) -> None:
@@ -35,28 +35,35 @@ def add(command: argparse.ArgumentParser) -> None:
             metavar="VARIABLE=VALUE",
             help=f"the variable {meaning} this value; may be repeated",
         )
+    command.add_argument(
+        "--draws",
+        type=at_least(1),
+        default=100_000,
+        help="number of draws if a mixed network has no exact answer",
+    )
+    command.add_argument("--seed", type=at_least(0), default=0, help="random seed of the draws")
     command.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> ExitCode:
     """Print the answer."""
     network = read_graph_file(options.network).network
-    if isinstance(network, MixedNetwork):
-        raise MismatchError(
-            "Networks with both discrete and continuous variables cannot be queried yet. Sample "
-            "rows from it with isthmus simulate and count."
-        )
     given, do = (_values(network, pairs) for pairs in (options.given, options.do))
     for name in options.target:
         _check_name(network, name)
-    answer = network.query(options.target, evidence=given, do=do)
-    say(str(answer))
-    if isinstance(answer, Normal):
-        give(
-            variables=answer.names, mean=answer.mean.tolist(), covariance=answer.covariance.tolist()
-        )
+    answer: Any
+    if isinstance(network, MixedNetwork):
+        answer = network.query(options.target, given, do, draws=options.draws, seed=options.seed)
     else:
-        give(levels=dict(answer.levels), probabilities=answer.values.tolist())
+        answer = network.query(options.target, given, do)
+    say(str(answer))
+    error = getattr(answer, "error", None)
+    simulated = {} if error is None else {"standard_error": error.tolist()}
+    if isinstance(answer, Probabilities):
+        give(levels=dict(answer.levels), probabilities=answer.values.tolist(), **simulated)
+    else:
+        moments = {"mean": answer.mean.tolist(), "covariance": answer.covariance.tolist()}
+        give(variables=answer.names, **moments, **simulated)
     return ExitCode.DONE
 
 
@@ -80,8 +87,9 @@ def _values(network: Network, pairs: list[tuple[str, str]]) -> dict[str, Any]:
         _check_name(network, name)
         if name in values:
             raise SchemaError(f"{name!r} was given two values. Give one.")
-        if isinstance(network, DiscreteNetwork):
-            levels = {str(level).lower(): level for level in network.levels[name]}
+        own = () if isinstance(network, GaussianNetwork) else network.levels.get(name, ())
+        if own:
+            levels = {str(level).lower(): level for level in own}
             if text.lower() not in levels:
                 raise SchemaError(f"{name!r} is never {text!r}{suggestion(text, levels)}")
             values[name] = levels[text.lower()]

@@ -10,7 +10,7 @@ from isthmus.models.conditionals import (
     ProbabilityTable,
 )
 from isthmus.models.discrete import DiscreteNetwork
-from isthmus.models.distributions import Normal, Probabilities
+from isthmus.models.distributions import Normal, NormalMixture, Probabilities
 from isthmus.models.gaussian import GaussianNetwork
 from isthmus.models.gp import Curve, Effect, GPNetwork
 from isthmus.models.mixed import MixedNetwork
@@ -31,6 +31,7 @@ __all__ = [
     "MultinomialLogit",
     "Network",
     "Normal",
+    "NormalMixture",
     "Probabilities",
     "ProbabilityTable",
 ]

@@ -24,15 +24,28 @@ class Probabilities:
         The values of each variable, by name, in the order of the axes.
     values
         The probabilities, one axis per variable.
+    squares
+        If the answer was simulated, the sum of the squared weights of the draws in each cell,
+        from which `error` is computed. None if the answer is exact.
     """
 
     levels: Mapping[str, tuple[Level, ...]]
     values: Floats
+    squares: Floats | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the variables."""
         return tuple(self.levels)
+
+    @property
+    def error(self) -> Floats | None:
+        """Standard error of each probability if the answer was simulated; None if it is exact."""
+        if self.squares is None:
+            return None
+        total, p = float(self.squares.sum()), self.values
+        error: Floats = np.sqrt(self.squares * (1 - p) ** 2 + (total - self.squares) * p**2)
+        return error
 
     def __getitem__(self, level: Level | tuple[Level, ...]) -> float:
         """Return the probability of a level, or of one level per variable."""
@@ -51,7 +64,8 @@ class Probabilities:
         if name not in self.levels:
             raise ArgumentError(f"{name!r} is not one of {list(self.names)}.")
         others = tuple(i for i, other in enumerate(self.names) if other != name)
-        return Probabilities({name: self.levels[name]}, self.values.sum(axis=others))
+        squares = None if self.squares is None else self.squares.sum(axis=others)
+        return Probabilities({name: self.levels[name]}, self.values.sum(axis=others), squares)
 
     def most_probable(self) -> dict[str, Level]:
         """Return the most probable level of each variable, jointly."""
@@ -62,11 +76,12 @@ class Probabilities:
         return np.array(self.values, dtype=dtype)
 
     def __str__(self) -> str:
-        lines = [", ".join(self.names)]
+        lines, error = [", ".join(self.names)], self.error
         for place in np.ndindex(self.values.shape):
             known = zip(self.levels.values(), place, strict=True)
             row = ", ".join(str(own[i]) for own, i in known)
-            lines.append(f"{row}: {self.values[place]:.4f}")
+            unsure = "" if error is None else f" (standard error {error[place]:.2g})"
+            lines.append(f"{row}: {self.values[place]:.4f}{unsure}")
         return "\n".join(lines)
 
 
@@ -96,3 +111,65 @@ class Normal:
     def __str__(self) -> str:
         pairs = zip(self.names, self.mean.tolist(), self.deviation.tolist(), strict=True)
         return "\n".join(f"{name}: {mean:.4g} ± {spread:.4g}" for name, mean, spread in pairs)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class NormalMixture:
+    """The joint distribution of continuous variables as a weighted mixture of normal ones.
+
+    Attributes
+    ----------
+    names
+        Names of the variables, in the order of the arrays.
+    weights
+        Weight of each component; they sum to one.
+    means, covariances
+        Parameters of the components, with one row or one matrix per component.
+    simulated
+        Whether the components are weighted draws, each with covariance zero. Otherwise the
+        mixture is exact.
+    """
+
+    names: tuple[str, ...]
+    weights: Floats
+    means: Floats
+    covariances: Floats
+    simulated: bool = False
+
+    @property
+    def mean(self) -> Floats:
+        """Mean of each variable."""
+        mean: Floats = self.weights @ self.means
+        return mean
+
+    @property
+    def covariance(self) -> Floats:
+        """Covariance matrix of the variables."""
+        away = self.means - self.mean
+        within = np.tensordot(self.weights, self.covariances, axes=1)
+        covariance: Floats = within + (self.weights[:, None] * away).T @ away
+        return covariance
+
+    @property
+    def deviation(self) -> Floats:
+        """Standard deviation of each variable."""
+        deviation: Floats = np.sqrt(self.covariance.diagonal())
+        return deviation
+
+    @property
+    def error(self) -> Floats | None:
+        """Standard error of each mean if the answer was simulated; None if it is exact."""
+        if not self.simulated:
+            return None
+        error: Floats = np.sqrt(self.weights**2 @ (self.means - self.mean) ** 2)
+        return error
+
+    def __str__(self) -> str:
+        lines, error = [], self.error
+        for i, (name, mean, spread) in enumerate(
+            zip(self.names, self.mean.tolist(), self.deviation.tolist(), strict=True)
+        ):
+            unsure = "" if error is None else f" (standard error of the mean {error[i]:.2g})"
+            lines.append(f"{name}: {mean:.4g} ± {spread:.4g}{unsure}")
+        return "\n".join(lines)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import isfinite, log, pi, sqrt
+from math import log, pi, sqrt
 from types import MappingProxyType
 from typing import Any, final
 
@@ -18,7 +18,7 @@ from isthmus.graphs.names import listed
 from isthmus.models.columns import check_keys
 from isthmus.models.distributions import Normal
 from isthmus.models.normal_queries import condition, gain
-from isthmus.models.questions import checked_question
+from isthmus.models.questions import checked_question, finite
 
 
 @final
@@ -55,8 +55,8 @@ class GaussianNetwork:
         check_keys(self.dag, self.intercepts, "intercepts")
         check_keys(self.dag, self.coefficients, "coefficients")
         check_keys(self.dag, self.variances, "variances")
-        intercepts = {v: _finite(self.intercepts[v], f"The intercept of {v!r}") for v in nodes}
-        variances = {v: _finite(self.variances[v], f"The variance of {v!r}") for v in nodes}
+        intercepts = {v: finite(self.intercepts[v], f"The intercept of {v!r}") for v in nodes}
+        variances = {v: finite(self.variances[v], f"The variance of {v!r}") for v in nodes}
         coefficients = {}
         for name in nodes:
             own, parents = self.coefficients[name], self.dag.parents(name)
@@ -66,7 +66,7 @@ class GaussianNetwork:
                     f"{listed(own)} were given."
                 )
             coefficients[name] = MappingProxyType(
-                {p: _finite(own[p], f"The coefficient of {p!r} for {name!r}") for p in parents}
+                {p: finite(own[p], f"The coefficient of {p!r} for {name!r}") for p in parents}
             )
             if variances[name] < 0:
                 raise DataError(f"The variance of {name!r} is negative: {variances[name]}.")
@@ -183,8 +183,8 @@ class GaussianNetwork:
             If the evidence is impossible because nodes without noise determine it otherwise.
         """
         asked, seen, forced = checked_question(self.dag, targets, evidence, do)
-        values = np.array([_finite(v, f"The value of {name!r}") for name, v in seen.items()])
-        network = self._after({v: _finite(x, f"The value of {v!r}") for v, x in forced.items()})
+        values = np.array([finite(v, f"The value of {name!r}") for name, v in seen.items()])
+        network = self._after({v: finite(x, f"The value of {v!r}") for v, x in forced.items()})
         mean, covariance = condition(
             network.mean(),
             network.covariance(),
@@ -258,10 +258,3 @@ class GaussianNetwork:
             f"GaussianNetwork({len(self.dag.nodes)} nodes, {len(self.dag.edges)} edges, "
             f"{self.parameters} parameters)"
         )
-
-
-def _finite(value: float, what: str) -> float:
-    number = float(value)
-    if not isfinite(number):
-        raise DataError(f"{what} is {number}; it must be a finite number.")
-    return number

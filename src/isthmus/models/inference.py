@@ -12,10 +12,8 @@ from numpy.typing import NDArray
 from isthmus import interrupts
 from isthmus.errors import DataError, MissingExtraError
 from isthmus.graphs import DAG
+from isthmus.models.questions import check_joint_size
 from isthmus.types import Floats
-
-_LARGEST = 10_000_000
-"""Most cells of a joint distribution."""
 
 
 @final
@@ -48,12 +46,7 @@ class JunctionTree:
 
     def joint(self, targets: Sequence[int], evidence: Mapping[int, int]) -> NDArray[np.float64]:
         """Return the distribution of some nodes given codes of others, one axis per target."""
-        cells = int(np.prod([float(self._sizes[t]) for t in targets]))
-        if cells > _LARGEST:
-            raise DataError(
-                f"The joint distribution of {len(targets)} targets would have {cells:,} cells; at "
-                f"most {_LARGEST:,} are allowed. Ask for fewer targets at a time."
-            )
+        check_joint_size([self._sizes[t] for t in targets])
         engine: Any = self._gum.LazyPropagation(self._network)
         engine.setEvidence({f"v{i}": code for i, code in evidence.items()})
         # pyAgrum repeats the axes of variables with one level, so they are added at the end.

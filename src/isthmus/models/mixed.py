@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, final
@@ -10,13 +10,17 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from isthmus.errors import DataError, MismatchError, SchemaError
+from isthmus.errors import ArgumentError, DataError, MismatchError, SchemaError
 from isthmus.graphs import DAG
 from isthmus.graphs.display import notebook_html
 from isthmus.graphs.names import listed
 from isthmus.models.columns import Level, check_keys, common_length, encode_column, label_array
 from isthmus.models.conditionals import Conditional, ConditionalGaussian
+from isthmus.models.discrete_queries import code_of
+from isthmus.models.distributions import NormalMixture, Probabilities
 from isthmus.models.mixed_prediction import conditional_mean, level_probabilities
+from isthmus.models.mixed_queries import MixedQuery
+from isthmus.models.questions import checked_question, finite
 from isthmus.types import Floats
 
 
@@ -104,6 +108,64 @@ class MixedNetwork:
             total += own.log_density(columns[name], columns)
         return total
 
+    def query(
+        self,
+        targets: str | Iterable[str],
+        evidence: Mapping[str, Level | float] | None = None,
+        do: Mapping[str, Level | float] | None = None,
+        *,
+        draws: int = 100_000,
+        seed: int = 0,
+    ) -> Probabilities | NormalMixture:
+        """Return the joint distribution of some nodes, given what is seen and what is done.
+
+        The answer is exact if the discrete variables on which it depends have at most 10,000
+        unknown configurations, and none of them has a continuous parent of unknown value.
+        Otherwise it is simulated by likelihood weighting, and the answer's `error` is its
+        standard error.
+
+        Parameters
+        ----------
+        targets
+            One or more nodes, all discrete or all continuous.
+        evidence
+            Levels and values of other nodes that are observed.
+        do
+            Levels and values to which nodes are set from outside: their usual causes have no
+            influence on them. This is an effect in the world only if the graph is causal.
+        draws
+            Number of draws if the answer is simulated.
+        seed
+            Random seed. The same seed gives the same answer.
+
+        Returns
+        -------
+        Probabilities or NormalMixture
+            For discrete or for continuous targets.
+
+        Raises
+        ------
+        DataError
+            If the evidence has probability zero, or is too improbable for the number of draws.
+        """
+        if isinstance(draws, bool) or not isinstance(draws, int | np.integer) or draws < 1:
+            raise ArgumentError(f"draws is {draws!r}; it must be an integer of at least 1.")
+        asked, seen, forced = checked_question(self.dag, targets, evidence, do)
+        values, settings = self._coded(seen), self._coded(forced)
+        question = MixedQuery(self.dag, self.conditionals, asked, values, settings)
+        answer = question.exact()
+        return question.simulated(draws, seed) if answer is None else answer
+
+    def _coded(self, given: Mapping[str, Any]) -> dict[str, float]:
+        """Return levels as codes, and checked numbers."""
+        levels = self.levels
+        return {
+            name: code_of(name, levels[name], value)
+            if name in levels
+            else finite(value, f"The value of {name!r}")
+            for name, value in given.items()
+        }
+
     def predict_probabilities(self, data: Mapping[str, ArrayLike], target: str) -> Floats:
         """Return the distribution of a discrete node for each row, given its Markov blanket.
 
@@ -152,7 +214,7 @@ class MixedNetwork:
         if missing:
             raise SchemaError(
                 f"To predict {target!r}, the columns of its Markov blanket are needed; the data "
-                f"lack {listed(missing)}. Leave rows with unknown values out, or sample()."
+                f"lack {listed(missing)}. Leave rows with unknown values out, or ask query()."
             )
         given = {v: data[v] for v in blanket}
         n = common_length({k: np.asarray(v) for k, v in (given or data).items()})

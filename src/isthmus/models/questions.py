@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from math import isfinite, prod
 from typing import Any
 
-from isthmus.errors import ArgumentError
+from isthmus.errors import ArgumentError, DataError
 from isthmus.graphs import DAG
+
+_LARGEST = 10_000_000
+"""Most cells of a joint distribution."""
 
 
 def checked_question(
@@ -31,6 +35,27 @@ def checked_question(
             if both:
                 raise ArgumentError(f"{both} are in {one} and in {other}; each can be in one only.")
     return asked, seen, forced
+
+
+def check_joint_size(sizes: Sequence[int]) -> None:
+    """Raise if the joint distribution of targets with these numbers of levels is too large."""
+    cells = prod(sizes)
+    if cells > _LARGEST:
+        raise DataError(
+            f"The joint distribution of {len(sizes)} targets would have {cells:,} cells; at "
+            f"most {_LARGEST:,} are allowed. Ask for fewer targets at a time."
+        )
+
+
+def finite(value: float, what: str) -> float:
+    """Return a number as a float; raise if it is none, or not finite."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise DataError(f"{what} is {value!r}; it must be a number.") from None
+    if not isfinite(number):
+        raise DataError(f"{what} is {number}; it must be a finite number.")
+    return number
 
 
 def _mapping(given: Mapping[str, Any] | None, word: str) -> dict[str, Any]:
