@@ -14,6 +14,7 @@ import pytest
 import isthmus as ist
 from isthmus.cli import ExitCode, main
 from isthmus.cli.exit_codes import code_of
+from isthmus.cli.output import begin
 from isthmus.errors import IsthmusError
 from isthmus.io import read_bif, read_dot, read_edge_list, read_graphml, read_json
 from isthmus.models import DiscreteNetwork
@@ -49,7 +50,9 @@ def test_writes_every_format(rain: Path, capsys: pytest.CaptureFixture[str]) -> 
         read_edge_list(outputs[5]),
     ]
     assert all(isinstance(g, ist.DAG) and set(g.edges) == EDGES for g in graphs)
-    assert outputs[0].read_text(encoding="utf-8").startswith("<!doctype html>")
+    page = outputs[0].read_text(encoding="utf-8")
+    assert page.startswith("<!doctype html>")
+    assert "isthmus learn" in page
     assert outputs[6].read_bytes().startswith(b"\x89PNG")
     assert "<svg" in outputs[7].read_text(encoding="utf-8")
 
@@ -245,3 +248,8 @@ def test_repeated_columns_are_refused_by_the_command(
     assert "Column names must be unique; these occur more than once: ['a']" in (
         capsys.readouterr().err
     )
+
+
+def test_a_report_shows_the_command_without_passwords() -> None:
+    output = begin(["learn", "postgresql://ann:secret@host/db", "-o", "my report.html"])
+    assert output.command_line == "isthmus learn postgresql://host/db -o 'my report.html'"

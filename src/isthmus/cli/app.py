@@ -50,7 +50,7 @@ MOVED = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    output = begin(as_json="--json" in given)
+    output = begin(given)
     given = _moved(given, output)
     name, error = " ".join(given[:1]), None
     try:

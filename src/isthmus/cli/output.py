@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import sys
+from collections.abc import Sequence
 from typing import Any
+
+from isthmus.sources.tables.databases import without_secret
 
 
 class Output:
@@ -16,10 +20,13 @@ class Output:
     as_json
         Print one JSON document to standard output at the end. Lines for people then go to
         standard error.
+    command_line
+        The command as it was typed, without the passwords of database URLs.
     """
 
-    def __init__(self, *, as_json: bool = False) -> None:
+    def __init__(self, *, as_json: bool = False, command_line: str = "") -> None:
         self.as_json = as_json
+        self.command_line = command_line
         self.facts: dict[str, Any] = {}
         self.notes: list[str] = []
 
@@ -57,11 +64,17 @@ def _print(text: str) -> None:
 _current = Output()
 
 
-def begin(*, as_json: bool) -> Output:
-    """Begin the output of a command."""
+def begin(arguments: Sequence[str]) -> Output:
+    """Begin the output of a command with these arguments."""
     global _current  # noqa: PLW0603 - there is one standard output
-    _current = Output(as_json=as_json)
+    words = [without_secret(word) for word in arguments]
+    _current = Output(as_json="--json" in words, command_line=shlex.join(["isthmus", *words]))
     return _current
+
+
+def command_line() -> str:
+    """Return the command as it was typed, for reports."""
+    return _current.command_line
 
 
 def say(text: str) -> None:

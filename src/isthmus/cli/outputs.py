@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from isthmus.cli.exit_codes import ExitCode, code_of
-from isthmus.cli.output import give, say
+from isthmus.cli.output import command_line, give, say
 from isthmus.errors import FormatError, IsthmusError, MismatchError
 from isthmus.io import (
     write_dot,
@@ -114,7 +114,7 @@ def _discrete(solution: Solution) -> DiscreteNetwork:
 
 
 WRITERS: dict[str, Writer] = {
-    ".html": lambda s, path: s.report(path),
+    ".html": lambda s, path: s.report(path, command=command_line()),
     ".isthmus": lambda s, path: s.save(path),
     ".bif": lambda s, path: s.save_bif(path),
     ".xmlbif": lambda s, path: write_xmlbif(_discrete(s), path),

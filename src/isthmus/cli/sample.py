@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from isthmus.cli.exit_codes import ExitCode
-from isthmus.cli.output import give, say
+from isthmus.cli.output import command_line, give, say
 from isthmus.cli.outputs import write_outputs
 from isthmus.cli.parsing import at_least
 from isthmus.cli.probabilities import GRAPHS, check_formats, say_edges, write_edges, write_graph
@@ -81,7 +81,7 @@ def run(options: argparse.Namespace) -> ExitCode:
 def _write(posterior: Posterior, path: Path) -> None:
     ending = path.suffix.lower()
     if ending == ".html":
-        posterior.report(path)
+        posterior.report(path, command=command_line())
     elif ending == ".npz":
         posterior.save(path)
     elif ending == ".csv":
