@@ -181,16 +181,32 @@ FINGERPRINT = re.compile(r"sha256:[0-9a-f]{64}")
 
 def fingerprint(certificate: bytes | str) -> str:
     """Return the SHA-256 of a certificate in PEM format, as a study names it."""
-    from cryptography import x509
     from cryptography.hazmat.primitives.serialization import Encoding
+
+    made = _first(certificate)
+    return "sha256:" + hashlib.sha256(made.public_bytes(Encoding.DER)).hexdigest()
+
+
+def alone(certificate: bytes | str) -> bytes:
+    """Return the certificate that `fingerprint` is of, without anything that follows it.
+
+    TLS trusts every certificate of a text, also those behind the one that a study names.
+    """
+    from cryptography.hazmat.primitives.serialization import Encoding
+
+    text: bytes = _first(certificate).public_bytes(Encoding.PEM)
+    return text
+
+
+def _first(certificate: bytes | str) -> Any:
+    from cryptography import x509
 
     require()
     text = certificate.encode() if isinstance(certificate, str) else certificate
     try:
-        made = x509.load_pem_x509_certificate(text)
+        return x509.load_pem_x509_certificate(text)
     except ValueError as error:
         raise FormatError("This is not a certificate in PEM format.") from error
-    return "sha256:" + hashlib.sha256(made.public_bytes(Encoding.DER)).hexdigest()
 
 
 def node_key() -> tuple[bytes, bytes]:

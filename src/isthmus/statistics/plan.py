@@ -156,7 +156,7 @@ class Plan:
         """Read what `to_dict` wrote."""
         if data.get("everything") is True:
             return cls.everything()
-        if isinstance(data.get("up_to"), int):
+        if type(data.get("up_to")) is int:  # and not True, which equals 1
             return cls.up_to(data["up_to"])
         if isinstance(data.get("sets"), list):
             return cls.sets(data["sets"]) if data["sets"] else cls(groups=())

@@ -133,6 +133,19 @@ def test_certificates_that_the_study_does_not_name(world: World) -> None:
     world.transport.gather(["a"])
 
 
+def test_a_second_certificate_behind_the_pinned_one_is_not_trusted(world: World) -> None:
+    """Whoever passes on the study's folder appends an authority to ca.crt, and listens."""
+    other = Authority("other")
+    credentials = CoordinatorCredentials(*other.server(["localhost"]), world.own.sites)
+    both, own = world.authority.text + other.text, world.sites["a"]
+    require_pinned(both, fingerprint(world.authority.text), "the coordinator")
+    with GrpcTransport("127.0.0.1", 0, credentials, STUDY, LONGEST, TIMES) as impostor:
+        misled = SiteCredentials(own.certificate, own.key, both)
+        world.join("a", credentials=misled, port=impostor.port)
+        world.await_said("a", "is not the one that the study names")
+        assert impostor._online() == set()
+
+
 def test_a_certificate_speaks_for_its_own_site_only(world: World) -> None:
     """Site b cannot answer for site a: the certificate decides whose stream it is."""
     asked: list[bytes] = []

@@ -114,13 +114,19 @@ class SiteRules:
         return broken
 
     def budget_violations(self, rho: float) -> list[str]:
-        """Return a phrase if another answer of this cost exceeds the budget of all studies."""
-        policy = self._policy
-        total = self._writer.privacy_spent() + rho
-        if rho == 0.0 or epsilon_of(total, policy.maximum_delta) <= policy.epsilon_limit:
+        """Return a phrase for each budget that another answer of this cost exceeds."""
+        policy, privacy = self._policy, self._study.privacy
+        if rho == 0.0:
             return []
-        limit = f"ε = {policy.maximum_epsilon:g} at δ = {policy.maximum_delta:g}"
-        return [f"the policy allows {limit} over all studies"]
+        broken = []
+        total = self._writer.privacy_spent() + rho
+        if epsilon_of(total, policy.maximum_delta) > policy.epsilon_limit:
+            limit = f"ε = {policy.maximum_epsilon:g} at δ = {policy.maximum_delta:g}"
+            broken.append(f"the policy allows {limit} over all studies")
+        own = self._writer.privacy_spent_here() + rho
+        if privacy is None or own > privacy.rho * (1 + 1e-9):
+            broken.append("the budget of the study is used up")
+        return broken
 
     def row_violations(self, rows: int) -> list[str]:
         """Return a phrase if the policy does not allow results of so few rows."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, final
@@ -178,12 +178,11 @@ class LedgerWriter:
 
     def privacy_spent(self) -> float:
         """Return the cost of all answers with noise, in all studies; repetitions cost nothing."""
-        costs = {
-            (e.get("study"), e["answer"]): float(e["rho"])
-            for e in self._ledger.entries()
-            if "rho" in e
-        }
-        return sum(costs.values())
+        return _spent(self._ledger.entries())
+
+    def privacy_spent_here(self) -> float:
+        """Return the cost of all answers with noise in this study."""
+        return _spent(self.past())
 
     def noisy_answer(self, question: str) -> bytes | None:
         """Return the answer with noise that was sent to this question in this study, if any.
@@ -336,6 +335,11 @@ class LedgerWriter:
             details["frames"] = count
             return not count & (count - 1)
         return True
+
+
+def _spent(entries: Iterable[Entry]) -> float:
+    costs = {(e.get("study"), e["answer"]): float(e["rho"]) for e in entries if "rho" in e}
+    return sum(costs.values())
 
 
 def _plain(request: Request) -> dict[str, Any]:

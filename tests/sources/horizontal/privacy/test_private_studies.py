@@ -153,6 +153,32 @@ def test_only_one_question_of_each_kind_is_answered(tmp_path: Path, request_: An
         federation.ask(request_)
 
 
+def test_a_study_spends_no_more_than_its_own_budget(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """True equals 1: a second way to write a question would get a second answer."""
+    group = consortium(
+        tmp_path,
+        10.0,
+        schema=SCHEMA.subset(["ward", "ill"]),
+        bounds={},
+        plan=Plan.up_to(1),
+        requests=["counts"],
+        privacy=Privacy(2.0),
+    )
+    federation = group.federation()
+    federation.ask(AskCounts(("ward", "ill"), Plan(limit=1)))
+    again = AskCounts(("ward", "ill"), Plan(limit=True))
+    with pytest.raises(AbortedError):
+        federation.ask(again)
+    assert group.why("north") == ["bad_request"]
+    monkeypatch.setattr(Plan, "from_dict", lambda _: again.plan)  # if it could be read
+    with pytest.raises(AbortedError):
+        federation.ask(again)
+    assert group.why("north") == ["bad_request", "policy"]
+    assert len([e for e in group.ledgers["north"].entries() if "rho" in e]) == 1
+
+
 def test_parts_of_the_answer_are_free(tmp_path: Path) -> None:
     group = consortium(tmp_path)
     federation = group.federation()

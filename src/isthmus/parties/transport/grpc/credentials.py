@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, final
 
 from isthmus.errors import MissingExtraError, StudyError
-from isthmus.parties.certificates import fingerprint
+from isthmus.parties.certificates import alone, fingerprint
 
 CIPHER_SUITES_OF_TLS_1_2 = "ECDHE-RSA-AES256-GCM-SHA384"
 """gRPC has no option for the lowest version of TLS. These suites of TLS 1.2 need an RSA key, and
@@ -52,7 +52,7 @@ class CoordinatorCredentials:
     def server(self) -> Any:
         """Return the credentials of the server."""
         grpc = grpc_library()
-        pinned = b"\n".join(self.sites.values())
+        pinned = b"".join(map(alone, self.sites.values()))
         pair = (self.key, self.certificate)
         return grpc.ssl_server_credentials([pair], pinned, require_client_auth=True)
 
@@ -97,7 +97,8 @@ class SiteCredentials:
 
     def channel(self) -> Any:
         """Return the credentials of a connection."""
-        return grpc_library().ssl_channel_credentials(self.authority, self.key, self.certificate)
+        pinned = alone(self.authority)
+        return grpc_library().ssl_channel_credentials(pinned, self.key, self.certificate)
 
 
 def require_pinned(certificate: bytes | str, pinned: str, whose: str) -> None:
