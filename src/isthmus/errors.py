@@ -46,6 +46,10 @@ class FormatError(IsthmusError, ValueError):
     """A file or a text does not have the expected format."""
 
 
+class DownloadError(IsthmusError, OSError):
+    """A file cannot be downloaded, or has another checksum than expected."""
+
+
 class NoDrawsError(IsthmusError, RuntimeError):
     """A sampler was stopped before its first draw, so there is no posterior to return."""
 

@@ -34,7 +34,7 @@ def test_asia_has_the_published_marginals() -> None:
         assert value == pytest.approx(expected[name], abs=0.003), name
 
 
-@pytest.mark.parametrize("name", ist.datasets.__all__[1:])
+@pytest.mark.parametrize("name", sorted({*ist.datasets.__all__} - {"Dataset", "fetch"}))
 def test_all(name: str) -> None:
     data: Dataset = getattr(ist.datasets, name)(rows=300, seed=3)
     again = getattr(ist.datasets, name)(rows=300, seed=3)

@@ -115,5 +115,5 @@ def datasets() -> dict[str, Callable[..., Any]]:
     """Return the functions that make the built-in datasets."""
     import isthmus.datasets as package
 
-    public = {name: getattr(package, name) for name in package.__all__}
-    return {name: item for name, item in public.items() if not isinstance(item, type)}
+    names = [name for name in package.__all__ if name not in {"Dataset", "fetch"}]
+    return {name: getattr(package, name) for name in names}

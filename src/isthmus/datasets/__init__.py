@@ -1,6 +1,7 @@
-"""Small classic networks with data simulated from them, for examples and tests."""
+"""Small classic networks with data simulated from them, and files from the internet."""
 
 from isthmus.datasets.base import Dataset
+from isthmus.datasets.download import fetch
 from isthmus.datasets.networks import asia, burglary, sprinkler, water_level
 
-__all__ = ["Dataset", "asia", "burglary", "sprinkler", "water_level"]
+__all__ = ["Dataset", "asia", "burglary", "fetch", "sprinkler", "water_level"]
