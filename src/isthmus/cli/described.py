@@ -9,6 +9,7 @@ SHOWN_VARIABLES = 12
 
 def described(study: Any) -> str:
     """Return a short description of a study, for people."""
+    from isthmus.parties.printable import printable
     from isthmus.parties.requests import registered_request
 
     names = study.schema.names
@@ -26,16 +27,18 @@ def described(study: Any) -> str:
         f"  rounds     at most {study.rounds}, until {study.expires:%Y-%m-%d %H:%M} UTC",
         *parties_of(study),
     ]
-    return "\n".join(lines)
+    return "\n".join(map(printable, lines))
 
 
 def parties_of(study: Any) -> list[str]:
     """Return a line for the author, the coordinator and each site, with the key of each."""
     from isthmus.parties.identity import key_fingerprint
+    from isthmus.parties.printable import printable
 
     names = {m.key: f", who is the site {m.name}" for m in study.members}
     parties = [("author", study.author, names.get(study.author, ""))]
     if study.coordinator is not None:
         parties.append(("coordinator", study.coordinator, ""))
     parties += [("site", m.key, f", {m.name} ({m.organisation})") for m in study.members]
-    return [f"  {role:<12}{key_fingerprint(key)}{who}" for role, key, who in parties]
+    lines = [f"  {role:<12}{key_fingerprint(key)}{who}" for role, key, who in parties]
+    return list(map(printable, lines))

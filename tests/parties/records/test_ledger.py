@@ -12,6 +12,7 @@ from isthmus.parties import (
     FileLedger,
     verify,
 )
+from isthmus.parties.records.ledger import readable
 
 
 def filled(path: Path, entries: int = 4) -> FileLedger:
@@ -61,3 +62,11 @@ def test_two_writers_notice_each_other(tmp_path: Path) -> None:
     with pytest.raises(LedgerError, match="Another process changed"):
         two.append("sent")
     assert len(verify(tmp_path / "ledger")) == 1
+
+
+def test_a_question_does_not_control_the_terminal(tmp_path: Path) -> None:
+    ledger = FileLedger(tmp_path / "ledger")
+    entry = ledger.append("refused", question="\x1b[2K\r  1  sent\n  2  sent \u202e")
+    shown = readable([entry])
+    assert shown.isprintable()
+    assert "�[2K   1  sent   2  sent �" in shown

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias, final
 
 from isthmus.errors import LedgerError
 from isthmus.parties.identity import Identity, Verifier, digest
+from isthmus.parties.printable import printable
 from isthmus.parties.records.events import REPAIRED
 from isthmus.parties.records.journal import sync_folder
 
@@ -387,7 +388,7 @@ def summary(entries: Iterable[Entry]) -> str:
 
 
 def _short(key: str, value: Any) -> str:
-    text, most = str(value), CUT.get(key, 2**31)
+    text, most = printable(str(value)), CUT.get(key, 2**31)
     return text if len(text) <= most else text[:most] + "…"
 
 

@@ -7,12 +7,17 @@ import json
 from pathlib import Path
 from typing import final
 
-from isthmus.errors import LedgerError
+from isthmus.errors import LedgerError, StudyError
 from isthmus.parties.agreement.study import Study
 from isthmus.parties.disclosure.denial import Denial, DeniedError
 from isthmus.parties.identity import SIGNATURE
 from isthmus.parties.records.ledger_writer import LedgerWriter
-from isthmus.parties.records.results import is_signed, result_path, write_result
+from isthmus.parties.records.results import (
+    is_signed,
+    read_result,
+    result_path,
+    write_result,
+)
 from isthmus.sources.horizontal.secure_sum.frames import (
     LARGEST_RESULT,
     BrokenFrameError,
@@ -53,13 +58,18 @@ class ReceivedResults:
         try:
             if is_new:
                 self._writer.record(RESULT, number, result=content.hexdigest())
-            if self._folder is not None and (
-                is_new or not result_path(self._folder, self._study).exists()
-            ):
+            if self._folder is not None and not self._is_kept(self._folder, result):
                 write_result(self._folder, self._study, result, signature)
         except (OSError, LedgerError):
             raise DeniedError(Denial.LEDGER) from None
         return content.digest()
+
+    def _is_kept(self, folder: Path, result: bytes) -> bool:
+        """Return whether the files hold this result; a crash may have left an earlier one."""
+        try:
+            return read_result(result_path(folder, self._study), self._study) == result
+        except (FileNotFoundError, StudyError):
+            return False
 
 
 def _is_plain(result: bytes) -> bool:

@@ -181,7 +181,7 @@ def column_of_array(name: str, given: object) -> Column:
         absent = np.ma.getmaskarray(given) | _nans(values, values.dtype)
         return _scattered(column_of_array(name, values[~absent]), absent)
     if values.dtype.kind == "O":
-        absent = np.fromiter(map(_is_missing, values), dtype=np.bool_, count=len(values))
+        absent = np.fromiter(map(is_missing, values), dtype=np.bool_, count=len(values))
         if absent.any():
             return _scattered(_column_of_objects(name, values[~absent]), absent)
         return _column_of_objects(name, values)
@@ -224,7 +224,8 @@ def _scattered(part: Column, absent: NDArray[np.bool_]) -> Column:
     return replace(part, values=values, absent=inner)
 
 
-def _is_missing(value: object) -> bool:
+def is_missing(value: object) -> bool:
+    """Return whether a cell of a column of objects is missing."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     return isinstance(value, (float, np.floating)) and math.isnan(value)

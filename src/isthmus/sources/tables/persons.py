@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isthmus.errors import SchemaError
+from isthmus.errors import MissingValuesError, SchemaError
 from isthmus.sources.base import Source
+from isthmus.sources.tables.columns import is_missing
 from isthmus.sources.tables.names import as_narwhals
 from isthmus.types import Integers
 
@@ -23,8 +24,19 @@ def persons_in(data: object, column: str) -> Integers:
         The table.
     column
         The column that identifies a person.
+
+    Raises
+    ------
+    MissingValuesError
+        Some rows name nobody. They would count as one person with all these rows.
     """
     values = _column(data, column)
+    nobody = sum(map(is_missing, values.tolist())) if values.dtype.kind in "fO" else 0
+    if nobody:
+        raise MissingValuesError(
+            f"The policy says that the column {column!r} identifies a person, but it is missing in "
+            f"{nobody} of {len(values)} rows. Leave these rows out, or give them an identifier."
+        )
     codes = np.unique(values.astype(str), return_inverse=True)[1]
     return codes.reshape(-1).astype(np.int64)
 

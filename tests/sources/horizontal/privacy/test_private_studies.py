@@ -14,7 +14,14 @@ from tests.parties.consortium import NAMES, SCHEMA, Consortium, table
 
 import isthmus as ist
 from isthmus.cli.described import described
-from isthmus.errors import AbortedError, DataWarning, MismatchError, RefusedError, StudyError
+from isthmus.errors import (
+    AbortedError,
+    DataWarning,
+    MismatchError,
+    MissingValuesError,
+    RefusedError,
+    StudyError,
+)
 from isthmus.parties import FileLedger, InProcess, Persons, Policy, Privacy, Study
 from isthmus.parties.privacy import noise
 from isthmus.parties.privacy.accounting import epsilon_of
@@ -23,6 +30,7 @@ from isthmus.sources.horizontal import AskCounts, AskMoments, SecureSums
 from isthmus.sources.horizontal.privacy import answers
 from isthmus.sources.horizontal.privacy.moments import NoisyMoments
 from isthmus.sources.horizontal.site_controller import SiteController
+from isthmus.sources.tables.persons import persons_in
 from isthmus.statistics import Plan
 
 pytest.importorskip("opendp")
@@ -211,6 +219,21 @@ def test_rows_of_a_person_beyond_the_bound_are_left_out(tmp_path: Path) -> None:
     federation.moments()
     rows = next(iter(federation._costs.values())).rows
     assert abs(rows - 800) < 60
+
+
+@pytest.mark.parametrize("nobody", [None, float("nan")])
+def test_rows_that_name_nobody_are_not_one_person(tmp_path: Path, nobody: object) -> None:
+    """Without one of these persons, the row of another would take the place of theirs."""
+    group = consortium(tmp_path)
+    who = np.arange(60).astype(object if nobody is None else np.float64)
+    who[[3, 5]] = nobody
+    group.data["north"] |= {"who": who}
+    persons = Persons("column:who")
+    group.policies["north"] = replace(group.policies["north"], persons=persons)
+    with pytest.raises(RefusedError, match="MissingValuesError"):
+        group.controller("north").require_admission()
+    with pytest.raises(MissingValuesError, match="missing in 2 of 60 rows"):
+        persons_in(group.data["north"], "who")
 
 
 def test_a_missing_site_is_covered_by_the_threshold(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any, Self, final
 
+from isthmus.parties.printable import printable
 from isthmus.parties.transport.grpc.credentials import SiteCredentials, grpc_library
 from isthmus.parties.transport.grpc.pieces import Assembler, BrokenPieceError, pieces
 from isthmus.parties.transport.grpc.service import CARRIER, CHANNEL_OPTIONS, PATH, STUDY, VERSION
@@ -169,4 +170,4 @@ def _reason(error: Any) -> str:
     details = str(error.details() or error.code())
     if "CERTIFICATE_VERIFY_FAILED" in details:
         return "the certificate at this address is not the one that the study names"
-    return details.splitlines()[0][:LONGEST_REASON]
+    return printable(details[:LONGEST_REASON])
