@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import os
 import pickle
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,15 +23,6 @@ Copier = Callable[[Any], Any]
 
 def by_pickle(value: Any) -> Any:
     return pickle.loads(pickle.dumps(value))  # noqa: S301
-
-
-def by_joblib(value: Any) -> Any:
-    joblib = pytest.importorskip("joblib")
-    return joblib.Parallel(n_jobs=2)(joblib.delayed(same)(value) for _ in range(2))[0]
-
-
-def same(value: Any) -> Any:
-    return value
 
 
 COPIERS = [copy.copy, copy.deepcopy, by_pickle]
@@ -157,6 +149,43 @@ def test_a_pickled_solution_of_a_neural_network_holds_no_rows() -> None:
         assert column[200:202].tobytes() not in stored
 
 
-def test_solutions_go_through_joblib() -> None:
-    solution = ist.learn(categories(), progress=False)
-    assert by_joblib(solution).strengths() == solution.strengths()
+def answers(score: Any, local: Any, solution: Any) -> tuple[int, Any]:
+    """Use a score, an objective and a solution; return the process, too."""
+    plan = Plan.everything() if score.kind is Kind.DISCRETE else None
+    data = {Kind.DISCRETE: categories, Kind.CONTINUOUS: numbers}.get(score.kind, mixed)()
+    bound = score.bind(ist.summarise(data, plan=plan))
+    gains = [own.extensions(1, [0], [2]).tolist() for own in (bound, local)]
+    return os.getpid(), (score, gains, solution.dag, solution.score, solution.strengths())
+
+
+def parcels() -> list[Any]:
+    parts = []
+    for score, data in CASES:
+        plan = Plan.everything() if score.kind is Kind.DISCRETE else None
+        local = score.bind(ist.summarise(data(), plan=plan))
+        parts.append((score, local, ist.learn(data(), score=score, progress=False)))
+    return parts
+
+
+def check_elsewhere(found: list[tuple[int, Any]]) -> None:
+    expected = [answers(*parcel)[1] for parcel in parcels()]
+    assert [answer for _, answer in found] == expected
+    assert os.getpid() not in {process for process, _ in found}
+
+
+def test_scores_objectives_and_solutions_go_through_loky() -> None:
+    joblib = pytest.importorskip("joblib")
+    work = (joblib.delayed(answers)(*parcel) for parcel in parcels())
+    check_elsewhere(joblib.Parallel(n_jobs=2, backend="loky")(work))
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_scores_objectives_and_solutions_go_through_ray() -> None:
+    ray: Any = pytest.importorskip("ray")
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, configure_logging=False)
+    try:
+        remote = ray.remote(answers)
+        check_elsewhere(ray.get([remote.remote(*parcel) for parcel in parcels()]))
+    finally:
+        ray.shutdown()
