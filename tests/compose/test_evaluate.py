@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 import isthmus as ist
 from isthmus.errors import ArgumentError, DataError, GraphError, MismatchError
@@ -121,22 +122,35 @@ def test_effects_and_their_standard_errors_against_least_squares() -> None:
     assert solution.effect("y", "x").value == 0.0
 
 
-def test_effects_against_simulated_interventions() -> None:
-    rng = np.random.default_rng(0)
-    dag = ist.DAG(list("abcd"), [("a", "b"), ("a", "c"), ("b", "d"), ("c", "d"), ("b", "c")])
-    network = gaussian(dag, rng)
-    table = network.sample(4000, seed=1)
-    known = ist.Knowledge(tiers=[[v] for v in "abcd"])
-    found = ist.learn(table, knowledge=known).effect("b", "d")
-    # Set b to 0 and to 1 in the simulation, with the same noise.
+def simulated_effect(network: GaussianNetwork, cause: str, effect: str) -> float:
+    """Set the cause to 0 and to 1 in a simulation, with the same noise."""
     means = []
     for value in (0.0, 1.0):
-        intercepts = dict(network.intercepts) | {"b": value}
-        coefficients = dict(network.coefficients) | {"b": {"a": 0.0}}
-        variances = dict(network.variances) | {"b": 0.0}
-        changed = GaussianNetwork(dag, intercepts, coefficients, variances)
-        means.append(changed.sample(2000, seed=2)["d"].mean())
-    assert abs(found.value - (means[1] - means[0])) < 4 * found.standard_error
+        intercepts = dict(network.intercepts) | {cause: value}
+        coefficients = dict(network.coefficients)
+        coefficients[cause] = dict.fromkeys(coefficients[cause], 0.0)
+        variances = dict(network.variances) | {cause: 0.0}
+        changed = GaussianNetwork(network.dag, intercepts, coefficients, variances)
+        means.append(changed.sample(100, seed=2)[effect].mean())
+    return float(means[1] - means[0])
+
+
+def test_intervals_of_effects_cover_simulated_interventions() -> None:
+    dag = ist.DAG(list("abcd"), [("a", "b"), ("a", "c"), ("b", "d"), ("c", "d"), ("b", "c")])
+    known = ist.Knowledge(tiers=[[v] for v in "abcd"])
+    trials, covered, naive = 200, 0, 0
+    for seed in range(trials):
+        network = gaussian(dag, np.random.default_rng(seed))
+        table = network.sample(300, seed=seed)
+        truth = simulated_effect(network, "b", "d")
+        low, high = ist.learn(table, knowledge=known).effect("b", "d").interval()
+        covered += low < truth < high
+        # Without the common cause a, the regression is wrong, and this test would notice.
+        slope = np.cov(table["b"], table["d"])[0, 1] / table["b"].var()
+        naive += low < slope < high
+    least, most = binom.ppf([0.0005, 0.9995], trials, 0.95)
+    assert least <= covered <= most
+    assert naive < trials / 2
 
 
 def test_an_effect_that_the_data_do_not_determine() -> None:
