@@ -7,9 +7,11 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.parties.transport.flapping_proxy import FlappingProxy
@@ -26,11 +28,13 @@ from isthmus.parties.transport.base import SiteState, Timeouts
 from isthmus.parties.transport.grpc.credentials import (
     CoordinatorCredentials,
     SiteCredentials,
+    grpc_library,
     require_pinned,
 )
 from isthmus.parties.transport.grpc.grpc_site import GrpcSite
 from isthmus.parties.transport.grpc.grpc_transport import GrpcTransport
 from isthmus.parties.transport.grpc.pieces import HEAD, PIECE, Assembler, BrokenPieceError, pieces
+from isthmus.parties.transport.grpc.service import METHOD, SERVER_OPTIONS, SERVICE
 
 if find_spec("grpc") is None:
     pytest.skip("needs the extra horizontal", allow_module_level=True)
@@ -278,6 +282,52 @@ def test_messages_that_are_too_long(world: World) -> None:
     assert list(world.transport.exchange({"b": bytes(101)})) == []
     assert rejected
     assert list(world.transport.exchange({"b": b"12"})) == [b"21"]
+
+
+def test_a_coordinator_that_reads_no_answers_does_not_fill_the_memory_of_a_site(
+    world: World,
+) -> None:
+    grpc = grpc_library()
+    asked, handled, read, reads = 60, [0], [0], threading.Event()
+
+    def connected(answers: Iterator[bytes], context: Any) -> Iterator[bytes]:
+        context.send_initial_metadata(())
+        for i in range(asked):
+            yield from pieces(i.to_bytes(16, "little"), b"?")
+        reads.wait(60)
+        for _ in range(asked):
+            next(answers)
+            read[0] += 1
+
+    def handle(_: bytes) -> bytes:
+        handled[0] += 1
+        return bytes(PIECE)
+
+    server = grpc.server(ThreadPoolExecutor(2), options=SERVER_OPTIONS)
+    method = grpc.stream_stream_rpc_method_handler(connected)
+    service = grpc.method_handlers_generic_handler(SERVICE, {METHOD: method})
+    server.add_generic_rpc_handlers((service,))
+    port = server.add_secure_port("127.0.0.1:0", world.own.server())
+    server.start()
+    try:
+        site = world.join("a", handle, port=port)
+        world.await_said("a", "connected")
+        end = time.monotonic() + 1.5
+        while time.monotonic() < end:
+            assert handled[0] < asked
+            time.sleep(0.05)
+        assert handled[0] > 0
+        reads.set()
+        end = time.monotonic() + 30
+        while read[0] < asked:
+            assert time.monotonic() < end, read
+            time.sleep(0.02)
+        assert handled[0] == asked
+        site.stop()
+        assert not site._thread.is_alive()
+    finally:
+        reads.set()
+        server.stop(0)
 
 
 def test_pieces_that_are_none() -> None:

@@ -7,7 +7,8 @@ import queue
 import random
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any, Self, final
+from contextlib import suppress
+from typing import Any, Self, TypeAlias, final
 
 from isthmus.parties.printable import printable
 from isthmus.parties.transport.grpc.credentials import SiteCredentials, grpc_library
@@ -22,6 +23,8 @@ CHECK = 0.2
 """Seconds between two checks of whether to stop."""
 
 LONGEST_REASON = 200
+
+_Outbox: TypeAlias = "queue.Queue[Iterator[bytes] | None]"
 
 
 @final
@@ -113,7 +116,7 @@ class GrpcSite:
 
         Each stream has a connection of its own: gRPC refuses clients that reset many streams.
         """
-        outbox: queue.SimpleQueue[Iterator[bytes] | None] = queue.SimpleQueue()
+        outbox: _Outbox = queue.Queue(1)
         connected = False
         with self._lock:
             if self._stopped.is_set():
@@ -131,7 +134,7 @@ class GrpcSite:
             for piece in call:
                 if (complete := assembler.add(piece)) is not None:
                     number, message = complete
-                    outbox.put(pieces(number, self._answer(number, message)))
+                    self._send(outbox, pieces(number, self._answer(number, message)), call)
             return connected, "the coordinator ended the connection"
         except self._grpc.RpcError as error:
             return connected, _reason(error)
@@ -141,8 +144,17 @@ class GrpcSite:
         except Exception as error:  # noqa: BLE001 - nothing may end the thread that dials again
             return connected, f"the site failed to answer ({type(error).__name__})"
         finally:
-            outbox.put(None)
             channel.close()
+            with suppress(queue.Empty):
+                outbox.get_nowait()
+            outbox.put_nowait(None)
+
+    def _send(self, outbox: _Outbox, answer: Iterator[bytes], call: Any) -> None:
+        """Wait until the answer before was taken: else answers that nobody reads fill memory."""
+        while call.is_active() and not self._stopped.is_set():
+            with suppress(queue.Full):
+                outbox.put(answer, timeout=CHECK)
+                return
 
     def _answer(self, number: bytes, message: bytes) -> bytes:
         if message == PING:
@@ -160,7 +172,7 @@ class GrpcSite:
             self._watch(text)
 
 
-def _sent(outbox: queue.SimpleQueue[Iterator[bytes] | None]) -> Iterator[bytes]:
+def _sent(outbox: _Outbox) -> Iterator[bytes]:
     while (message := outbox.get()) is not None:
         yield from message
 
