@@ -1,7 +1,8 @@
 """The bootstrap: cost beside single runs, and calibration of the shares of edges.
 
     OPENBLAS_NUM_THREADS=1 python benchmarks/bootstrap.py time   # needs alarm, see CONTRIBUTING.md
-    OPENBLAS_NUM_THREADS=1 python benchmarks/bootstrap.py calibration 30
+    OPENBLAS_NUM_THREADS=1 python benchmarks/bootstrap.py calibration 30 \\
+        docs/_static/bootstrap-calibration.svg
 
 Calibration uses the truths of ``posterior/calibration.py``: graphs and parameters from the prior of
 the BGe score, 8 variables. Each replicate is the best graph under BGe, by exact search.
@@ -27,34 +28,42 @@ def measured(action: Callable[[], object]) -> tuple[float, float]:
     return time.process_time() - cpu, time.perf_counter() - wall
 
 
-def cost() -> None:
+def cost(rounds: int = 7) -> None:
     import before_after
 
     rows = before_after.discrete_rows("alarm")
     kinds = dict.fromkeys(rows, ist.Kind.DISCRETE)
     ist.learn(rows, kinds=kinds)
-    best: dict[str, tuple[float, float]] = {}
-    for _ in range(3):  # interleaved; the least busy moment counts
-        actions: dict[str, Callable[[], object]] = {
-            "200 runs of learn": lambda: [ist.learn(rows, kinds=kinds) for _ in range(200)],
-            "bootstrap, 200 replicates, one thread": lambda: ist.bootstrap(
-                rows, kinds=kinds, jobs=1
-            ),
-            "bootstrap, 200 replicates, two threads": lambda: ist.bootstrap(
-                rows, kinds=kinds, jobs=2
-            ),
-        }
+    single, one, two = (
+        "200 runs of learn",
+        "bootstrap, 200 replicates, one thread",
+        "bootstrap, 200 replicates, two threads",
+    )
+    actions: dict[str, Callable[[], object]] = {
+        single: lambda: [ist.learn(rows, kinds=kinds) for _ in range(200)],
+        one: lambda: ist.bootstrap(rows, kinds=kinds, jobs=1),
+        two: lambda: ist.bootstrap(rows, kinds=kinds, jobs=2),
+    }
+    # In turn, so that other work on the machine meets all of them.
+    found = {name: np.empty((rounds, 2)) for name in actions}
+    for i in range(rounds):
         for name, action in actions.items():
-            found = measured(action)
-            old = best.get(name, found)
-            best[name] = (min(old[0], found[0]), min(old[1], found[1]))
-    print("| alarm, 5,000 rows | CPU s | wall s |")
-    print("| --- | --- | --- |")
-    for name, (cpu, wall) in best.items():
-        print(f"| {name} | {cpu:.2f} | {wall:.2f} |")
+            found[name][i] = measured(action)
+    print("| alarm, 5,000 rows; medians | CPU s | wall s | cores used |")
+    print("| --- | --- | --- | --- |")
+    for name, times in found.items():
+        cpu, wall = np.median(times, axis=0)
+        cores = np.median(times[:, 0] / times[:, 1])
+        print(f"| {name} | {cpu:.2f} | {wall:.2f} | {cores:.2f} |")
+    for what, column, below, above in (
+        ("CPU, bootstrap with two threads / 200 runs", 0, single, two),
+        ("wall, two threads / one thread", 1, one, two),
+    ):
+        ratios = np.sort(found[above][:, column] / found[below][:, column])
+        print(f"{what}: median {np.median(ratios):.2f} ({ratios[0]:.2f} to {ratios[-1]:.2f})")
 
 
-def calibration(truths: int) -> None:
+def calibration(truths: int, picture: Path | None) -> None:
     import calibration as posterior
 
     heads = [f"{k / 10:.1f}-{(k + 1) / 10:.1f}" for k in range(10)]
@@ -64,11 +73,12 @@ def calibration(truths: int) -> None:
     score = ist.BGe(
         alpha_mu=posterior.ALPHA_MU, prior_mean=ist.PriorMean.ZERO, prior_scale=ist.PriorScale.UNIT
     )
+    lines = []
     for rows in (50, 500):
         rng = np.random.default_rng(0)
         found: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {"bootstrap": [], "posterior": []}
         for dag in posterior.graphs(8, truths, 0):
-            x = posterior.simulate(dag, rows, rng, lambda r, n: r.normal(size=n), lambda z: z)
+            x, _ = posterior.simulate(dag, rows, rng, lambda r, n: r.normal(size=n), lambda z: z)
             table = {name: x[:, i] for i, name in enumerate(dag.nodes)}
             there = dag.adjacency()[off].astype(float)
             shares = ist.bootstrap(table, score=score, search=ist.SubsetDP(), replicates=200)
@@ -77,15 +87,20 @@ def calibration(truths: int) -> None:
             found["posterior"].append((exact.edge_probabilities()[off], there))
         for name, parts in found.items():
             p, y = (np.concatenate(column) for column in zip(*parts, strict=True))
-            place = np.minimum((p * 10).astype(int), 9)
-            by = [y[place == k].mean() if (place == k).any() else np.nan for k in range(10)]
+            line = posterior.bins(p, y)
+            lines.append({"label": f"{name}, {rows} rows", **line})
             loss = float(np.square(p - y).mean())
-            cells = " | ".join(f"{s:.2f}" for s in by)
+            cells = " | ".join("-" if s is None else f"{s:.2f}" for s in line["share"])
             print(f"| {rows} | {name} (Brier score {loss:.3f}) | {cells} |", flush=True)
+    if picture is not None:
+        posterior.draw(lines, picture)
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["calibration"]:
-        calibration(int(sys.argv[2]) if len(sys.argv) > 2 else 30)
+        calibration(
+            int(sys.argv[2]) if len(sys.argv) > 2 else 30,
+            Path(sys.argv[3]) if len(sys.argv) > 3 else None,
+        )
     else:
         cost()

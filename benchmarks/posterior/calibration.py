@@ -115,7 +115,7 @@ def bins(p: Array, y: Array) -> dict[str, list[Any]]:
 
 
 def draw(records: list[dict[str, Any]], path: Path) -> None:
-    """Draw the reliability diagram: one line per model, on data of 500 rows."""
+    """Draw the reliability diagram: one line per record."""
     import matplotlib as mpl
 
     mpl.use("svg")
@@ -125,8 +125,7 @@ def draw(records: list[dict[str, Any]], path: Path) -> None:
     figure, axes = plt.subplots(figsize=(4.5, 4.5), layout="constrained")
     axes.plot([0, 1], [0, 1], color="0.6", linestyle="--", linewidth=1)
     for record in records:
-        if record["rows"] == 500:
-            axes.plot(record["probability"], record["share"], marker=".", label=record["model"])
+        axes.plot(record["probability"], record["share"], marker=".", label=record["label"])
     axes.set(xlabel="probability of an edge", ylabel="share of these edges that are there")
     axes.legend(frameon=False)
     figure.savefig(path, metadata={"Date": None})
@@ -152,7 +151,8 @@ def main() -> None:
         lines = (json.dumps(record) + "\n" for record in records)
         given.results.write_text("".join(lines), encoding="utf-8")
     if given.figure is not None:
-        draw(records, given.figure)
+        many = [{"label": r["model"], **r} for r in records if r["rows"] == 500]
+        draw(many, given.figure)
 
 
 if __name__ == "__main__":

@@ -148,7 +148,7 @@ def test_intervals_of_effects_cover_simulated_interventions() -> None:
         # Without the common cause a, the regression is wrong, and this test would notice.
         slope = np.cov(table["b"], table["d"])[0, 1] / table["b"].var()
         naive += low < slope < high
-    least, most = binom.ppf([0.0005, 0.9995], trials, 0.95)
+    least, most = (binom.ppf(share, trials, 0.95) for share in (0.0005, 0.9995))
     assert least <= covered <= most
     assert naive < trials / 2
 
