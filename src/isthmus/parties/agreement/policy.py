@@ -87,6 +87,9 @@ class Policy:
     maximum_epsilon, maximum_delta
         The budget of all studies with differential privacy together, over the life of the ledger.
         With an epsilon of 0, the site takes part in no such study.
+    only_with_noise
+        Whether the site takes part in studies with differential privacy only, so that this budget
+        limits everything that leaves.
     """
 
     minimum_cohort: int
@@ -108,6 +111,7 @@ class Policy:
     revoked: tuple[bytes, ...] = ()
     maximum_epsilon: float = 0.0
     maximum_delta: float = MAXIMUM_DELTA
+    only_with_noise: bool = False
 
     def __post_init__(self) -> None:
         if not (self.columns_per_row > 0 and 0 < self.largest_share <= 1):
@@ -191,6 +195,7 @@ class Policy:
         fixed_membership = top.take("fixed_membership", bool)
         maximum_epsilon = top.take("maximum_epsilon", float, 0.0)
         maximum_delta = top.take("maximum_delta", float, MAXIMUM_DELTA)
+        only_with_noise = top.take("only_with_noise", bool, default=False)
         revoked = _keys(top)
         peers = None if top.is_text("peers", ANY) else _peers(top)
         variables = top.strings("variables")
@@ -210,6 +215,7 @@ class Policy:
             revoked=revoked,
             maximum_epsilon=maximum_epsilon,
             maximum_delta=maximum_delta,
+            only_with_noise=only_with_noise,
             variables=variables,
             protocols=protocols,
             requests=requests,
@@ -249,9 +255,10 @@ class Policy:
 
     def _budget(self) -> dict[str, object]:
         """Return the keys on differential privacy, which only sites that take part in it have."""
-        if self.maximum_epsilon == 0:
+        if self.maximum_epsilon == 0 and not self.only_with_noise:
             return {}
         return {
+            "only_with_noise": self.only_with_noise,
             "maximum_epsilon": float(self.maximum_epsilon),
             "maximum_delta": float(self.maximum_delta),
         }
@@ -272,6 +279,8 @@ class Policy:
             broken.append("its results may be over different sites, and their difference shows one")
         broken += self._strangers(study)
         privacy = study.privacy
+        if privacy is None and self.only_with_noise:
+            broken.append("it has no differential privacy, and only_with_noise is true")
         if privacy is not None and epsilon_of(privacy.rho, self.maximum_delta) > self.epsilon_limit:
             broken.append(
                 f"its budget of ε = {privacy.epsilon:g} at δ = {privacy.delta:g} is more than "

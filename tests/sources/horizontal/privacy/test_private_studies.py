@@ -313,6 +313,18 @@ def test_the_policy_file_keeps_the_budget(tmp_path: Path) -> None:
         replace(policy, maximum_epsilon=-1.0)
 
 
+def test_a_site_can_refuse_studies_without_noise(tmp_path: Path) -> None:
+    """An author leaves the section on privacy out: the budget would limit nothing."""
+    policy = replace(consortium(tmp_path).policies["north"], only_with_noise=True)
+    assert Policy.parse(policy.to_toml().encode()) == policy
+    policy.require(consortium(tmp_path).study)
+    group = consortium(tmp_path, privacy=None)
+    group.controller("north")
+    group.policies["north"] = policy
+    with pytest.raises(RefusedError, match="it has no differential privacy"):
+        group.controller("north")
+
+
 def test_a_dry_run_tells_of_the_noise_and_spends_nothing(tmp_path: Path) -> None:
     group = consortium(tmp_path)
     controller: SiteController = group.controller("north")
