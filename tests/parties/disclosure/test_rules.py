@@ -73,7 +73,7 @@ def test_rounds_of_a_study(step: int) -> None:
 
 # --- the table -----------------------------------------------------------------------------------
 
-ELSEWHERE = {"fixed_windows", "–"}
+ELSEWHERE = {"fixed_windows", "only_with_noise", "–"}
 """Keys of rules that have no threshold: they hold or they do not."""
 
 

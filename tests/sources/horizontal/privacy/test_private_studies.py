@@ -83,6 +83,23 @@ def test_the_budget_is_used_up_once_over_all_studies(tmp_path: Path) -> None:
     assert entry["form"] == "secure sum with noise for differential privacy"
 
 
+@pytest.mark.parametrize("step", [-1, 0, 1])
+def test_the_budget_at_its_threshold(tmp_path: Path, step: int) -> None:
+    privacy = Privacy(1.0)
+    group = consortium(tmp_path, 1.0, requests=["moments"], privacy=privacy)
+    group.federation().moments()
+    later = _renewed(group, purpose="once more", requests=["moments"], privacy=privacy)
+    limit = epsilon_of(2 * privacy.rho, 1e-6) * (1 + 1e-6 * step)
+    later.policies = {n: replace(p, maximum_epsilon=limit) for n, p in later.policies.items()}
+    federation = later.federation()
+    if step < 0:
+        with pytest.raises(AbortedError):
+            federation.moments()
+        assert later.why("north") == ["policy"]
+    else:
+        federation.moments()
+
+
 def _renewed(group: Consortium, **changes: Any) -> Consortium:
     """Another study of the same sites, with the same ledgers."""
     new = consortium(group.folder, 2.5)
