@@ -1,6 +1,7 @@
 """The bootstrap: cost beside single runs, and calibration of the shares of edges.
 
     OPENBLAS_NUM_THREADS=1 python benchmarks/bootstrap.py time   # needs alarm, see CONTRIBUTING.md
+    OPENBLAS_NUM_THREADS=1 python benchmarks/bootstrap.py waiting
     OPENBLAS_NUM_THREADS=1 python benchmarks/bootstrap.py calibration 30 \\
         docs/_static/bootstrap-calibration.svg
 
@@ -10,9 +11,12 @@ the BGe score, 8 variables. Each replicate is the best graph under BGe, by exact
 
 from __future__ import annotations
 
+import contextlib
 import sys
+import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -63,6 +67,40 @@ def cost(rounds: int = 7) -> None:
         print(f"{what}: median {np.median(ratios):.2f} ({ratios[0]:.2f} to {ratios[-1]:.2f})")
 
 
+def waiting() -> None:
+    """Split the wall time of each thread into running, waiting for a core and the rest (Linux)."""
+    import before_after
+
+    rows = before_after.discrete_rows("alarm")
+    kinds = dict.fromkeys(rows, ist.Kind.DISCRETE)
+    ist.bootstrap(rows, kinds=kinds, replicates=4, jobs=1)
+    print("| threads | wall s | of each thread: running s | waiting for a core s | other s |")
+    print("| --- | --- | --- | --- | --- |")
+    for jobs in (1, 2):
+        times: dict[str, tuple[float, float]] = {}
+        done = threading.Event()
+
+        def watch(
+            times: dict[str, tuple[float, float]] = times, done: threading.Event = done
+        ) -> None:
+            while not done.wait(0.02):
+                for task in Path("/proc/self/task").iterdir():
+                    with contextlib.suppress(OSError):
+                        run, wait, _ = (task / "schedstat").read_text().split()
+                        times[task.name] = int(run) / 1e9, int(wait) / 1e9
+
+        before = {task.name for task in Path("/proc/self/task").iterdir()}
+        watcher = threading.Thread(target=watch)
+        watcher.start()
+        before.add(str(watcher.native_id))
+        _, wall = measured(partial(ist.bootstrap, rows, kinds=kinds, jobs=jobs))
+        done.set()
+        watcher.join()
+        for task, (run, wait) in times.items():
+            if task not in before:
+                print(f"| {jobs} | {wall:.2f} | {run:.2f} | {wait:.2f} | {wall - run - wait:.2f} |")
+
+
 def calibration(truths: int, picture: Path | None) -> None:
     import calibration as posterior
 
@@ -102,5 +140,7 @@ if __name__ == "__main__":
             int(sys.argv[2]) if len(sys.argv) > 2 else 30,
             Path(sys.argv[3]) if len(sys.argv) > 3 else None,
         )
+    elif sys.argv[1:2] == ["waiting"]:
+        waiting()
     else:
         cost()
