@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from isthmus.errors import AbortedError, DataError, IsthmusError
 from isthmus.parties.transport.sockets import ask
 from isthmus.sources.vertical.alignment import intersect
-from isthmus.sources.vertical.commutative_points import aligned_to_one, count_common
 from isthmus.sources.vertical.link import LinkOptions, connect, require_spu
 from isthmus.sources.vertical.requests import IntersectionSize
 
@@ -123,6 +122,7 @@ def plain(value: Any) -> Any:
 
 def serve(parent: Parent, folder: Path) -> None:
     """Connect, find the common people, compute, and report the result."""
+    from isthmus.sources.vertical.commutative_points import count_common
     from isthmus.sources.vertical.computation import compute
 
     given = Inputs.from_bytes(parent.call({"inputs": None}))
@@ -157,6 +157,8 @@ def aligned(
     if knower is None:
         rows = intersect(link, hashes, folder)
         return rows, len(rows)
+    from isthmus.sources.vertical.commutative_points import aligned_to_one
+
     return aligned_to_one(link, hashes, knower)
 
 
