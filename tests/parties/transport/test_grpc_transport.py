@@ -34,7 +34,7 @@ from isthmus.parties.transport.grpc.credentials import (
 from isthmus.parties.transport.grpc.grpc_site import GrpcSite
 from isthmus.parties.transport.grpc.grpc_transport import GrpcTransport
 from isthmus.parties.transport.grpc.pieces import HEAD, PIECE, Assembler, BrokenPieceError, pieces
-from isthmus.parties.transport.grpc.service import METHOD, SERVER_OPTIONS, SERVICE
+from isthmus.parties.transport.grpc.service import ADMITTED, METHOD, SERVER_OPTIONS, SERVICE
 
 if find_spec("grpc") is None:
     pytest.skip("needs the extra horizontal", allow_module_level=True)
@@ -135,6 +135,16 @@ def test_certificates_that_the_study_does_not_name(world: World) -> None:
     assert world.transport._online() == set()
     world.join("a")
     world.transport.gather(["a"])
+
+
+def test_a_site_that_is_sent_away_does_not_dial_in_a_hurry(world: World) -> None:
+    """It was never let in, so that it waits longer each time, and says so once."""
+    world.join("astray", credentials=world.sites["b"], study=bytes(32))
+    world.await_said("astray", "runs another study")
+    end = time.monotonic() + 1.0
+    while time.monotonic() < end:
+        assert not [line for line in world.said["astray"] if line.startswith("connected")]
+        time.sleep(0.05)
 
 
 def test_a_second_certificate_behind_the_pinned_one_is_not_trusted(world: World) -> None:
@@ -291,7 +301,7 @@ def test_a_coordinator_that_reads_no_answers_does_not_fill_the_memory_of_a_site(
     asked, handled, read, reads = 60, [0], [0], threading.Event()
 
     def connected(answers: Iterator[bytes], context: Any) -> Iterator[bytes]:
-        context.send_initial_metadata(())
+        context.send_initial_metadata(ADMITTED)
         for i in range(asked):
             yield from pieces(i.to_bytes(16, "little"), b"?")
         reads.wait(60)

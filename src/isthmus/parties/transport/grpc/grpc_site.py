@@ -13,7 +13,14 @@ from typing import Any, Self, TypeAlias, final
 from isthmus.parties.printable import printable
 from isthmus.parties.transport.grpc.credentials import SiteCredentials, grpc_library
 from isthmus.parties.transport.grpc.pieces import Assembler, BrokenPieceError, pieces
-from isthmus.parties.transport.grpc.service import CARRIER, CHANNEL_OPTIONS, PATH, STUDY, VERSION
+from isthmus.parties.transport.grpc.service import (
+    ADMITTED,
+    CARRIER,
+    CHANNEL_OPTIONS,
+    PATH,
+    STUDY,
+    VERSION,
+)
 from isthmus.parties.transport.sockets import PING
 
 FIRST_DELAY, LONGEST_DELAY = 0.1, 5.0
@@ -126,8 +133,8 @@ class GrpcSite:
             )
         try:
             call = channel.stream_stream(PATH)(_sent(outbox), metadata=self._metadata)
-            call.initial_metadata()  # waits until the coordinator has let the site in
-            connected = call.is_active()
+            # Waits until the coordinator has let the site in, or sent it away.
+            connected = set(ADMITTED) <= {tuple(pair) for pair in call.initial_metadata()}
             if connected:
                 self._say(f"connected to {self._address}")
             assembler = Assembler(self._longest)

@@ -15,6 +15,7 @@ from isthmus.parties.transport.base import SiteState, Timeouts, Watcher
 from isthmus.parties.transport.grpc.credentials import CoordinatorCredentials, grpc_library
 from isthmus.parties.transport.grpc.pieces import Assembler, BrokenPieceError, numbers, pieces
 from isthmus.parties.transport.grpc.service import (
+    ADMITTED,
     CARRIER,
     METHOD,
     SERVER_OPTIONS,
@@ -138,7 +139,7 @@ class GrpcTransport(RemoteTransport):
         stream = _Stream(context)
         if not context.add_callback(stream.close):
             return
-        context.send_initial_metadata(())
+        context.send_initial_metadata(ADMITTED)
         reader = threading.Thread(target=self._read, args=(site, stream, requests), daemon=True)
         reader.start()
         self._join(site, stream)

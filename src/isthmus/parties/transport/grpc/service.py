@@ -16,6 +16,9 @@ STUDY, VERSION = "isthmus-study", "isthmus-carrier"
 CARRIER = "1"
 """Version of what is sent over a stream."""
 
+ADMITTED = ((VERSION, CARRIER),)
+"""The metadata with which the coordinator lets a site in."""
+
 KEEPALIVE = 10.0
 """Seconds without traffic after which an end asks whether the other one is still there."""
 
