@@ -27,7 +27,8 @@ extensions = [
     "commands",
 ]
 exclude_patterns = ["_build"]
-suppress_warnings: list[str] = []
+# Attributes of two classes may have the same name, and their lists are looked up like references.
+suppress_warnings = ["ref.python"]
 
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath", "fieldlist"]
 myst_heading_anchors = 3
