@@ -88,6 +88,8 @@ def hand_in(world: Hospitals, mark: Path) -> None:
     assert b'"success": true' in done.stdout, done.stdout + done.stderr
 
 
+@LONG
+@pytest.mark.slow
 def test_three_sites_over_tls_and_strangers(hospitals: Callable[..., Hospitals]) -> None:
     world = hospitals(60, 80, 2)
     unknown, other = world.folder / "unknown.pem", world.folder / "other.crt"

@@ -95,6 +95,7 @@ class ADMMResult:
         *,
         title: str = "Network learned by ADMM",
         reference: DAG | None = None,
+        command: str | None = None,
     ) -> None:
         """Write an HTML page with the graph, its edges and weights, and the data released.
 
@@ -106,9 +107,11 @@ class ADMMResult:
             Title of the page.
         reference
             A graph to compare with.
+        command
+            The command line that computed the result, to be shown in the page.
         """
         from isthmus.plots.svg import svg_graph
-        from isthmus.report import EdgeRow, Measure, Page, compare, render
+        from isthmus.report import EdgeRow, Measure, Page, RunAgain, compare, render
         from isthmus.results.report_files import write_exports
 
         page = Page(
@@ -125,6 +128,7 @@ class ADMMResult:
             diagnostics=(("rounds", str(self.rounds)), ("acyclicity", f"{self.cycles:.3g}")),
             comparison=None if reference is None else compare(self.dag, reference),
             exports=write_exports(self.dag),
+            run_again=RunAgain(command=command),
             draw=lambda: svg_graph(self.dag),
         )
         Path(path).write_text(render(page), encoding="utf-8")

@@ -162,9 +162,12 @@ class PinnedChannel:
                 raw = socket.create_connection(address, timeout=HANDSHAKE)
                 return cls(_wrapped(raw, context, credentials, server=False), other)
             except OSError as error:
-                if isinstance(error, ssl.SSLError) and refused is None:
-                    refused = error
-                    end = min(end, time.monotonic() + STRANGERS)
+                if isinstance(error, ssl.SSLError):
+                    if refused is None:
+                        end = min(end, time.monotonic() + STRANGERS)
+                    # A refused certificate can also look like a connection that was closed.
+                    if refused is None or not _is_certificate(refused):
+                        refused = error
                 why = _short(error)
             if time.monotonic() >= end:
                 break
