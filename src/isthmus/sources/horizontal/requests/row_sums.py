@@ -50,7 +50,7 @@ def encode_rows(grid: Grid, rows: Floats) -> LimbArray:
     sums = np.zeros((slices, p), dtype=np.int64)
     # The products of slices s and t are in the same unit whenever s + t is the same.
     products = np.zeros((2 * slices - 1, p, p), dtype=np.int64)
-    step = int(np.clip(NUMBERS // (slices * p), 1024, ROWS))
+    step = int(np.clip(NUMBERS // (slices * max(p, 1)), 1024, ROWS))
     for start in range(0, len(rows), step):
         values = _units(grid, rows[start : start + step])
         parts = list(_slices(values, slices))
