@@ -162,15 +162,12 @@ class Plot(Executed):
         run.pictures[len(run.printed) - 1] = file.getvalue()
         if "alt" not in self.options:
             raise self.error("A plot needs the option :alt:, for readers who cannot see it.")
-        return [inline_image(file.getvalue(), self.options["alt"])]
-
-
-def inline_image(svg: str, alt: str) -> nodes.Node:
-    """Return a drawing that is part of the page."""
-    code = base64.b64encode(svg.encode()).decode()
-    source = f"data:image/svg+xml;base64,{code}"
-    image = f'<div class="plot"><img alt="{escape(alt)}" src="{source}"></div>'
-    return nodes.raw("", image, format="html")
+        code = base64.b64encode(file.getvalue().encode()).decode()
+        image = (
+            f'<div class="plot"><img alt="{escape(self.options["alt"])}" '
+            f'src="data:image/svg+xml;base64,{code}"></div>'
+        )
+        return [nodes.raw("", image, format="html")]
 
 
 class Notebook(SphinxDirective):
