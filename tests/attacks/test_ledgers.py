@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,10 +14,13 @@ import numpy as np
 import pytest
 from tests.attacks.malicious import Attacked
 
-from isthmus.errors import AbortedError, LedgerError
+from isthmus.cli import ExitCode, main
+from isthmus.errors import AbortedError, FederationError, LedgerError
 from isthmus.parties import FileLedger, Identity, repair, rotate, verify
 from isthmus.parties.agreement.code import code_hash, dependency_hash
 from isthmus.parties.agreement.protocol import known_event
+from isthmus.parties.records.folder_lock import FolderLock
+from isthmus.parties.records.ledger_verification import remembered_heads
 from isthmus.statistics import Schema
 
 NAMES = ("a", "b")
@@ -71,9 +75,10 @@ def test_a_ledger_that_was_cut_or_reset_shows_at_the_next_round(tmp_path: Path, 
     path.write_bytes(b"".join(lines[:left]))
     verify(path, keys=[world.keys["x"].public])  # alone it looks intact
     again = world_in(tmp_path, world)
-    with pytest.raises(AbortedError):
-        again.federation(3).moments()
-    assert again.why("x")[-1] == "witness"
+    for number in (3, 4, 5):  # nor do the others forget when the site tries again
+        with pytest.raises(AbortedError):
+            again.federation(number).moments()
+        assert again.why("x")[-1] == "witness"
     assert "sent" not in again.events("x")[left:]
 
 
@@ -115,7 +120,7 @@ def test_what_the_others_remember_is_in_their_ledgers(tmp_path: Path) -> None:
     mine = {e["hash"] for e in verify(tmp_path / "x.jsonl")}
     for other in ("y", "z"):
         (shares,) = [e for e in verify(tmp_path / f"{other}.jsonl") if e["event"] == "shares"]
-        assert shares["heads"][world.keys["x"].public.hex()] in mine
+        assert shares["seen"][world.keys["x"].public.hex()] in mine
     again = world_in(tmp_path, world)  # an honest restart goes on
     assert again.federation(2).moments().n == 300
 
@@ -188,3 +193,68 @@ def test_ledgers_of_earlier_versions_go_on(tmp_path: Path) -> None:
     path.write_bytes(rechained([lines[1], *older], lambda _: True))
     with pytest.raises(LedgerError, match="line 2"):  # nobody goes back to unsigned entries
         verify(path)
+
+
+# --- careless operators ------------------------------------------------------------------------
+
+
+def test_a_ledger_is_not_rotated_or_repaired_beside_its_site(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A site that goes on writing to a file that was put aside would break the chain."""
+    path, key = tmp_path / "ledger.jsonl", Identity.generate()
+    key.save(tmp_path / "identity.pem")
+    FileLedger(path).append("sent", round=1)
+    before = sorted(tmp_path.iterdir())
+    with FolderLock(tmp_path, "the service of the site"):
+        for change in (lambda: rotate(path), lambda: repair(path, key)):
+            with pytest.raises(FederationError, match=f"process {os.getpid()} on .*the service"):
+                change()
+        for action in ("rotate", "repair"):
+            assert main(["ledger", action, str(tmp_path)]) == ExitCode.FEDERATION
+        assert main(["site", "rotate", str(tmp_path)]) == ExitCode.FEDERATION
+        assert f"process {os.getpid()}" in capsys.readouterr().err
+        assert sorted(tmp_path.iterdir()) == sorted({*before, tmp_path / "lock"})
+    rotate(path)
+
+
+def test_a_line_that_was_removed_is_not_taken_for_a_torn_one(tmp_path: Path) -> None:
+    world = world_in(tmp_path)
+    world.federation(1).moments()
+    path, key = tmp_path / "x.jsonl", world.keys["x"]
+    whole = path.read_bytes()
+    head = remembered_heads(verify(tmp_path / "y.jsonl"))[key.public.hex()]
+    lines = whole.splitlines(keepends=True)
+    at = [json.loads(line)["hash"] for line in lines].index(head)
+    # Somebody cuts in the middle of a line that others have seen: it looks like a crash.
+    cut = b"".join(lines[:at]) + lines[at][:100]
+    path.write_bytes(cut)
+    with pytest.raises(LedgerError, match=f"{head[:16]}.*not repaired"):
+        repair(path, key, heads=[head])
+    assert path.read_bytes() == cut
+    # A crash tears the line after it, which nobody has seen.
+    path.write_bytes(b"".join(lines[: at + 1]) + b'{"format":')
+    assert repair(path, key, heads=[head]) == 10
+    assert verify(path, head=[head], keys=[key.public])[-1]["event"] == "repaired"
+
+
+def test_a_site_says_which_entry_it_has_lost(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    world = world_in(tmp_path)
+    world.federation(1).moments(("a",))
+    path = tmp_path / "x.jsonl"
+    head = remembered_heads(verify(tmp_path / "y.jsonl"))[world.keys["x"].public.hex()]
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:2]))
+    again = world_in(tmp_path, world)
+    with pytest.raises(AbortedError):
+        again.federation(3).moments()
+    assert again.ledgers["x"].entries()[-1]["missing"] == head
+    (tmp_path / "home").mkdir()
+    path.rename(tmp_path / "home" / "ledger.jsonl")
+    for action in ("show", "verify"):
+        assert main(["ledger", action, str(tmp_path / "home")]) == ExitCode.LEDGER
+        assert head[:16] in capsys.readouterr().err
+    (tmp_path / "y.jsonl").rename(tmp_path / "home" / "ledger.jsonl")
+    assert main(["ledger", "heads", str(tmp_path / "home")]) == ExitCode.DONE
+    assert head in capsys.readouterr().out

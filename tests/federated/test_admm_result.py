@@ -13,7 +13,7 @@ from isthmus.errors import MismatchError, SchemaError, StudyError
 from isthmus.federated import ADMMResult, DynamicADMM, LinearADMM, PerceptronADMM, learn_admm
 from isthmus.federated.admm.model_choice import SPARE, model_of
 from isthmus.parties import MemoryLedger, readable
-from isthmus.parties.records.ledger import summary
+from isthmus.parties.records.ledger_text import summary
 from isthmus.sources import Federation, Frame, Series
 from isthmus.sources.horizontal.series import as_studied
 from isthmus.statistics import Schema

@@ -246,7 +246,10 @@ def test_one_process_a_site(hospitals: Callable[..., Hospitals]) -> None:
     first = world.processes["s0"]
     second = world.start("s0", "--socket-only")
     assert second.wait(PATIENCE) == 20
-    assert "Another process serves the site" in world.log("s0")
+    log = world.log("s0")
+    assert "Another process uses the folder" in log
+    assert f"process {first.pid} on" in log
+    assert "the service of the site, since" in log
     assert ask(world.socket("s0"), PING, 0, 5.0) == PING
     world.processes["s0"] = first
 

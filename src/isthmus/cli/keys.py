@@ -55,6 +55,13 @@ def own_keys(home: Path) -> list[bytes] | None:
 
 def rotate(options: argparse.Namespace) -> ExitCode:
     """Replace the key of a site; the old key signs that the new one follows it."""
+    from isthmus.parties.records.folder_lock import FolderLock
+
+    with FolderLock(options.home, "the rotation of the key"):
+        return _rotated(options.home, passphrase=options.passphrase)
+
+
+def _rotated(home: Path, *, passphrase: bool) -> ExitCode:
     from dataclasses import replace
 
     from isthmus.parties.agreement.cards import Card
@@ -62,16 +69,19 @@ def rotate(options: argparse.Namespace) -> ExitCode:
     from isthmus.parties.agreement.succession import Succession
     from isthmus.parties.identity import Identity, key_fingerprint
 
-    home: Path = options.home
     path, card = home / "identity.pem", Card.read(home / "card.toml")
     old, new = load_identity(path), Identity.generate()
+    # The old key is put aside last: whatever fails before leaves the site as it was.
+    beside = home / "identity.new"
+    beside.unlink(missing_ok=True)
+    new.save(beside, new_passphrase() if passphrase else None)
     succession = Succession.sign(old, new)
-    path.rename(home / f"identity-{old.public.hex()[:16]}.pem")
-    new.save(path, new_passphrase() if options.passphrase else None)
     written = home / "succession.toml"
     if written.exists():
         written.rename(home / f"succession-{old.public.hex()[:16]}.toml")
     succession.write(written)
+    path.rename(home / f"identity-{old.public.hex()[:16]}.pem")
+    beside.rename(path)
     replace(card, member=replace(card.member, key=new.public)).write(home / "card.toml")
     policy = home / "policy.toml"
     if policy.exists():

@@ -24,45 +24,87 @@ def add(command: argparse.ArgumentParser) -> None:
     action = partial(add_action, actions, "site or party", study=False)
     show = action("show", "verify the ledger and print it", _show)
     verify = action("verify", "verify the ledger", _verify)
-    for each in (show, verify):
+    repair = action("repair", "put an incomplete last line aside, after a power failure", _repair)
+    for each in (show, verify, repair):
         each.add_argument(
-            "--head", metavar="HASH", help="hash of an entry that the ledger must contain"
+            "--head",
+            action="append",
+            default=[],
+            metavar="HASH",
+            help="hash of an entry that the ledger must contain, because another site remembers "
+            "it; may be repeated",
         )
-    action("repair", "put an incomplete last line aside, after a power failure", _repair)
+    action("heads", "print what this site remembers of the ledgers of others", _heads)
     action("rotate", "begin a new file that continues the chain", _rotate)
 
 
 def _show(options: argparse.Namespace) -> ExitCode:
-    from isthmus.parties.records.ledger import readable, summary
+    from isthmus.parties.records.ledger_text import readable, summary
 
     entries = _entries(options.home, options.head)
     say(readable(entries))
     give(ledger=entries)
+    _require_complete(entries)
     if released := summary(entries):
         say(f"Data released:\n{released}")
     return _say_intact(entries)
 
 
 def _verify(options: argparse.Namespace) -> ExitCode:
-    return _say_intact(_entries(options.home, options.head))
+    entries = _entries(options.home, options.head)
+    _require_complete(entries)
+    return _say_intact(entries)
+
+
+def _require_complete(entries: list[Mapping[str, Any]]) -> None:
+    """Raise `LedgerError` if other sites have told this one of an entry that it has lost."""
+    from isthmus.errors import LedgerError
+    from isthmus.parties.records.ledger_verification import missed_by_witnesses
+
+    for number, head in missed_by_witnesses(entries):
+        raise LedgerError(
+            f"The ledger has lost entries: when entry {number} was written, another site knew "
+            f"the entry {head[:16]}…, which is not in it. No crash does that, because nobody "
+            "hears of an entry before it is complete on disk. Restore the ledger from a backup."
+        )
+
+
+def _heads(options: argparse.Namespace) -> ExitCode:
+    from isthmus.parties.agreement.policy import Policy
+    from isthmus.parties.identity import key_text
+    from isthmus.parties.records.ledger_verification import remembered_heads
+
+    heads = remembered_heads(_entries(options.home, []))
+    policy = options.home / "policy.toml"
+    peers = (Policy.read(policy).peers or ()) if policy.exists() else ()
+    names = {m.key.hex(): m.name for m in peers}
+    for key, head in heads.items():
+        say(f"{names.get(key, key_text(bytes.fromhex(key)))}: {head}")
+    if not heads:
+        say("This ledger remembers no entry of another one.")
+    else:
+        say("Each site can check its own ledger: isthmus ledger verify HOME --head HASH")
+    give(heads=heads)
+    return ExitCode.DONE
 
 
 def _repair(options: argparse.Namespace) -> ExitCode:
-    from isthmus.parties.records import ledger
+    from isthmus.parties.records.ledger_maintenance import repair
 
-    torn = ledger.repair(_path(options.home), load_identity(options.home / "identity.pem"))
+    identity = load_identity(options.home / "identity.pem")
+    torn = repair(_path(options.home), identity, heads=options.head)
     say(f"Put an incomplete line of {torn} bytes aside." if torn else "No line is incomplete.")
     give(bytes_put_aside=torn)
-    return _say_intact(_entries(options.home, None))
+    return _say_intact(_entries(options.home, []))
 
 
 def _rotate(options: argparse.Namespace) -> ExitCode:
-    from isthmus.parties.records import ledger
+    from isthmus.parties.records.ledger_maintenance import rotate
 
-    aside = ledger.rotate(_path(options.home))
+    aside = rotate(_path(options.home))
     say(f"The entries so far are in {aside}. Keep it: the ledger needs all its parts.")
     give(earlier_part=str(aside))
-    return _say_intact(_entries(options.home, None))
+    return _say_intact(_entries(options.home, []))
 
 
 def _path(home: Path) -> Path:
@@ -75,8 +117,8 @@ def _path(home: Path) -> Path:
     return path
 
 
-def _entries(home: Path, head: str | None) -> list[Mapping[str, Any]]:
-    from isthmus.parties.records.ledger import verify
+def _entries(home: Path, head: list[str]) -> list[Mapping[str, Any]]:
+    from isthmus.parties.records.ledger_verification import verify
 
     return list(verify(_path(home), head=head, keys=own_keys(home)))
 

@@ -223,7 +223,7 @@ def planned(study: Any) -> list[Any]:
 def _join(options: argparse.Namespace) -> ExitCode:
     from isthmus.parties.agreement.cards import Folder
     from isthmus.parties.agreement.policy import Policy
-    from isthmus.parties.records.ledger import readable
+    from isthmus.parties.records.ledger_text import readable
     from isthmus.sources.horizontal.site_service import SiteService
 
     folder, home = Folder(options.study), options.home

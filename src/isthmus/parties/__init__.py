@@ -32,15 +32,10 @@ from isthmus.parties.records.journal import (
     MemorySlot,
     Slot,
 )
-from isthmus.parties.records.ledger import (
-    FileLedger,
-    Ledger,
-    MemoryLedger,
-    readable,
-    repair,
-    rotate,
-    verify,
-)
+from isthmus.parties.records.ledger import FileLedger, Ledger, MemoryLedger
+from isthmus.parties.records.ledger_maintenance import repair, rotate
+from isthmus.parties.records.ledger_text import readable
+from isthmus.parties.records.ledger_verification import verify
 from isthmus.parties.records.ledger_writer import LedgerWriter, Sent
 from isthmus.parties.requests import Request, register_request
 from isthmus.parties.transport.base import InProcess, SiteState, Timeouts, Transport

@@ -12,7 +12,7 @@ from isthmus.parties import (
     FileLedger,
     verify,
 )
-from isthmus.parties.records.ledger import readable
+from isthmus.parties.records.ledger_text import readable
 
 
 def filled(path: Path, entries: int = 4) -> FileLedger:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any, Self, final
 
 from isthmus.parties.agreement.protocol import known_event
-from isthmus.parties.records.ledger import Entry
+from isthmus.parties.records.ledger_entries import Entry
 
 Place = tuple[Any, Any]
 

@@ -19,8 +19,10 @@ from isthmus.parties.disclosure.differencing import EarlierReleases
 from isthmus.parties.disclosure.trace import Trace
 from isthmus.parties.identity import digest
 from isthmus.parties.records.events import REFUSED, REPEATED, Event
-from isthmus.parties.records.ledger import START, Entry, Ledger
+from isthmus.parties.records.ledger import Ledger
+from isthmus.parties.records.ledger_entries import START, Entry
 from isthmus.parties.records.ledger_tally import LedgerTally
+from isthmus.parties.records.ledger_verification import remember
 from isthmus.parties.requests import Request
 
 WRITTEN_IN_FULL = 100
@@ -108,6 +110,8 @@ class LedgerWriter:
         self._earlier = EarlierReleases(ledger, policy)
         self._all, self._own = LedgerTally(), LedgerTally()
         self._past: list[Entry] = []
+        self._hashes: set[str] = set()
+        self._remembered: dict[str, str] = {}
         self._counted = 0
         self._running = {
             "policy": hashlib.sha256(policy.to_toml().encode()).hexdigest(),
@@ -120,6 +124,8 @@ class LedgerWriter:
         entries, study = self._ledger.entries(), self._study.identity.hex()
         for entry in entries[self._counted :]:
             self._all.add(entry)
+            self._hashes.add(entry["hash"])
+            remember(self._remembered, entry)
             if entry.get("study") == study:
                 self._past.append(entry)
                 self._own.add(entry)
@@ -210,6 +216,7 @@ class LedgerWriter:
         sent: Sent | None = None,
         parties: frozenset[int] | None = None,
         heads: Mapping[str, str] | None = None,
+        seen: Mapping[str, str] | None = None,
         result: str | None = None,
     ) -> None:
         """Write an entry, or raise `DeniedError` if it cannot be written or is not allowed.
@@ -228,6 +235,8 @@ class LedgerWriter:
             Positions of the parties that the result of the round is over.
         heads
             The last entries of the other parties' ledgers, by key: this ledger is their witness.
+        seen
+            The same, of parties that have not confirmed yet that they have what is remembered.
         result
             SHA-256 of a result that the site received.
         """
@@ -256,6 +265,8 @@ class LedgerWriter:
             details["organisations"] = [members[i].organisation for i in sorted(parties)]
         if heads:
             details["heads"] = dict(heads)
+        if seen:
+            details["seen"] = dict(seen)
         if result is not None:
             details["result"] = result
         self._append(event, number, details)
@@ -266,14 +277,13 @@ class LedgerWriter:
 
     def remembered(self) -> dict[str, str]:
         """Return the last head of each other party's ledger that this one has seen, by key."""
-        heads: dict[str, str] = {}
-        for entry in self._ledger.entries():
-            heads |= entry.get("heads", {})
-        return heads
+        self._update()
+        return self._remembered
 
     def contains(self, head: bytes) -> bool:
         """Return whether an entry has this hash; that of an empty ledger always counts."""
-        return head.hex() == START or any(e["hash"] == head.hex() for e in self._ledger.entries())
+        self._update()
+        return head.hex() == START or head.hex() in self._hashes
 
     def record_repetition(self, number: int) -> None:
         """Write that the same bytes are about to leave once more."""
@@ -290,14 +300,20 @@ class LedgerWriter:
         except DeniedError:
             return
 
-    def record_refusal(self, reason: str, number: int, *, authentic: bool) -> None:
+    def record_refusal(
+        self, reason: str, number: int, *, authentic: bool, missing: str = ""
+    ) -> None:
         """Write that a message was not answered.
+
+        `missing` is the hash of an entry that another party remembers and this ledger lacks.
 
         Nobody can fill the disk with refusals. Of messages that are not authentic, which anyone can
         send, and of other messages after the first hundred with the same reason, only those are
         written whose count is a power of two, together with that count.
         """
         details: dict[str, Any] = {"why": reason}
+        if missing:
+            details["missing"] = missing
         if self._is_worth_writing(reason, details, authentic=authentic):
             try:
                 self._append(REFUSED, number, details)

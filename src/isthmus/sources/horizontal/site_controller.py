@@ -67,7 +67,10 @@ COUNTED = frozenset(
 
 WITH_REQUEST = frozenset({FrameKind.ADVERT, FrameKind.SUMMAND})
 WITH_STATISTIC = frozenset({FrameKind.MASKED, FrameKind.SUMMAND})
-WITH_HEADS = frozenset({FrameKind.SHARES, FrameKind.REVEAL})
+SEES_HEADS = frozenset({FrameKind.SHARES})
+"""Frames before which the heads of ledgers arrive from sites that have confirmed nothing yet."""
+
+WITH_HEADS = frozenset({FrameKind.REVEAL})
 WITH_PARTIES = frozenset({FrameKind.CONSENT, FrameKind.REVEAL, FrameKind.SUMMAND})
 
 
@@ -117,6 +120,7 @@ class SiteController(ReleaseGate):
         self._policy = policy
         self._ledger = ledger
         self._heads: dict[str, str] = {}
+        self._missing = ""
         fixed = protocol.secure_sums(study.protocol).fixed_membership
         self._writer = LedgerWriter(study, policy, ledger, fixed_membership=fixed)
         code = code_hash() if code is None else code
@@ -249,6 +253,7 @@ class SiteController(ReleaseGate):
                 sent=sent,
                 parties=active if kind in WITH_PARTIES else None,
                 heads=self._heads if kind in WITH_HEADS else None,
+                seen=self._heads if kind in SEES_HEADS else None,
             )
 
     def _sent(self, opening: Opening) -> Sent:
@@ -278,6 +283,7 @@ class SiteController(ReleaseGate):
 
     def require_head(self, head: bytes) -> None:
         if not self._writer.contains(head):
+            self._missing = head.hex()
             raise BrokenFrameError(Refusal.WITNESS)
 
     def record_keys(self, number: int, sites: frozenset[int]) -> None:
@@ -298,7 +304,8 @@ class SiteController(ReleaseGate):
         if question and why in COUNTED and not self._rules.limits():
             self._writer.record_refused_question(why.name.lower(), number, question)
             return
-        self._writer.record_refusal(why.name.lower(), number, authentic=authentic)
+        missing = self._missing if why is Refusal.WITNESS else ""
+        self._writer.record_refusal(why.name.lower(), number, authentic=authentic, missing=missing)
 
     def receive_result(self, number: int, signed: bytes) -> bytes:
         with _refusing():

@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import final
 
-from isthmus.errors import FederationError
 from isthmus.parties.agreement.policy import Policy
 from isthmus.parties.agreement.signatures import Signature
 from isthmus.parties.agreement.study import Study
 from isthmus.parties.identity import Identity
+from isthmus.parties.records.folder_lock import FolderLock
 from isthmus.parties.records.journal import FileSlot
-from isthmus.parties.records.ledger import Entry, FileLedger
+from isthmus.parties.records.ledger import FileLedger
+from isthmus.parties.records.ledger_entries import Entry
 from isthmus.parties.transport.sockets import Service, socket_path
 from isthmus.sources.horizontal.secure_sum.frames import Refusal, longest_request_frame
 from isthmus.sources.horizontal.site_controller import SiteController
@@ -54,14 +55,18 @@ class SiteService:
         self.state = Path(state).absolute()
         self.state.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.state.chmod(0o700)
-        self._lock = self._locked()
-        self.ledger = FileLedger(self.state / "ledger.jsonl")
-        self.controller = SiteController(
-            study, signatures, identity, data, policy, self.ledger, results=self.state
-        )
-        self.controller.require_admission()
-        slot = FileSlot(self.state / f"study-{study.identity.hex()[:16]}")
-        self._site = self.controller.site(slot=slot)
+        self._lock = FolderLock(self.state, "the service of the site")
+        try:
+            self.ledger = FileLedger(self.state / "ledger.jsonl")
+            self.controller = SiteController(
+                study, signatures, identity, data, policy, self.ledger, results=self.state
+            )
+            self.controller.require_admission()
+            slot = FileSlot(self.state / f"study-{study.identity.hex()[:16]}")
+            self._site = self.controller.site(slot=slot)
+        except BaseException:
+            self._lock.close()
+            raise
         self.longest = longest_request_frame(terms_of(study))
         self._watch = watch
         self._seen = len(self.ledger.entries())
@@ -74,20 +79,6 @@ class SiteService:
         self._socket = Service(path, self.handle, self.longest, self.reject)
         self._socket.start()
         return path
-
-    def _locked(self) -> int:
-        import fcntl  # not available on every system
-
-        handle = os.open(self.state / "lock", os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            os.close(handle)
-            raise FederationError(
-                f"Another process serves the site in {self.state}. Stop it first: a site has "
-                "only one process."
-            ) from error
-        return handle
 
     def handle(self, data: bytes) -> bytes:
         """Answer a message of the coordinator; one at a time."""
@@ -115,4 +106,4 @@ class SiteService:
         """Stop answering."""
         if self._socket is not None:
             self._socket.close()
-        os.close(self._lock)
+        self._lock.close()

@@ -20,7 +20,8 @@ from isthmus.parties.disclosure.rules import SiteRules
 from isthmus.parties.disclosure.trace import Trace
 from isthmus.parties.identity import Identity
 from isthmus.parties.records.events import Event
-from isthmus.parties.records.ledger import START, Ledger
+from isthmus.parties.records.ledger import Ledger
+from isthmus.parties.records.ledger_entries import START
 from isthmus.parties.records.ledger_writer import LedgerWriter, Sent
 from isthmus.sources.vertical.party_material import constant_columns, material_of
 from isthmus.sources.vertical.party_table import PartyTable
@@ -95,7 +96,9 @@ class PartyController:
         self._rules.require_open()
         self._require_allowed(resumed=not journal.past().finished)
         self._table: PartyTable | None = None
+        self._seen: dict[str, str] = {}
         self._heads: dict[str, str] = {}
+        self._missing = ""
 
     def _require_allowed(self, *, resumed: bool) -> None:
         broken = self._rules.violations(self._request)
@@ -162,8 +165,10 @@ class PartyController:
                 )
         own_greeting = self.hello("")
         run = next_run(_past(own_greeting), _past(given), self.other)
-        self.witness(given.get("head"))
-        if not self._writer.contains(read_head(given.get("witnessed"))):
+        self._seen = {self._other_key: read_head(given.get("head")).hex()}
+        witnessed = read_head(given.get("witnessed"))
+        if not self._writer.contains(witnessed):
+            self._missing = witnessed.hex()
             raise self._refusal(
                 Denial.LEDGER,
                 run.number,
@@ -179,7 +184,7 @@ class PartyController:
         return self._writer.head().hex()
 
     def witness(self, head: object) -> None:
-        """Remember the last entry of the other party's ledger; it is written with the next one."""
+        """Remember the last entry of the other party's ledger, which has taken part in the run."""
         self._heads = {self._other_key: read_head(head).hex()}
 
     @property
@@ -347,15 +352,17 @@ class PartyController:
                 sent=sent,
                 parties=self._study.roster.everyone if event.reveals_result else None,
                 heads=self._heads,
+                seen=self._seen,
             )
         except DeniedError as error:
             text = f"This party ends the run: {error}."
             raise self._refusal(error.reason, number, text) from None
-        self._heads = {}
+        # The next entry is written after the other party has answered, and so has not refused.
+        self._heads, self._seen = self._seen, {}
 
     def _refusal(self, why: Denial, number: int, text: str) -> RefusedError:
         """Write why this party refuses; the other party learns only that it does."""
-        self._writer.record_refusal(why.value, number, authentic=True)
+        self._writer.record_refusal(why.value, number, authentic=True, missing=self._missing)
         return RefusedError(text)
 
     def refused_by_engine(self, run: NextRun, text: str) -> RefusedError:

@@ -20,6 +20,7 @@ from isthmus.parties.agreement.study import Study
 from isthmus.parties.certificates import fingerprint, write_private
 from isthmus.parties.disclosure.checks import broken_rules
 from isthmus.parties.identity import Identity
+from isthmus.parties.records.folder_lock import FolderLock
 from isthmus.parties.records.journal import FileJournal, FileSlot
 from isthmus.parties.records.ledger import FileLedger
 from isthmus.parties.transport.pinned_channel import Credentials
@@ -292,6 +293,10 @@ class TwoParty(Source):
             trusted,
             self._other.certificate,
         )
+        with FolderLock(self._home, "a run of two parties"):
+            return self._run(request, credentials)
+
+    def _run(self, request: TwoPartyRequest, credentials: Credentials) -> dict[str, Any]:
         rank = self._terms.parties.index(self._own)
         own, other = self._addresses
         journal = FileJournal(self._state / "journal")

@@ -1,0 +1,56 @@
+"""A ledger as text for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from isthmus.parties.printable import printable
+from isthmus.parties.records.ledger_entries import Entry
+
+CUT = {
+    "policy": 8,
+    "code": 15,
+    "dependencies": 8,
+    "study": 16,
+    "data": 16,
+    "trace": 16,
+    "asked": 16,
+    "request": 120,
+    "question": 120,
+}
+"""Number of characters of these values that are shown to people; the file holds all."""
+
+
+def readable(entries: Iterable[Entry]) -> str:
+    """Return one line per entry, for people; values that only programs need are shortened."""
+    hidden = {"format", "number", "time", "event", "previous", "hash"}
+    hidden |= {"signer", "signature", "heads", "seen", "variables", "organisations"}
+    lines = []
+    for e in entries:
+        rest = ", ".join(f"{k}: {_short(k, v)}" for k, v in e.items() if k not in hidden)
+        lines.append(f"{e['number']:>5}  {e['time']}  {e['event']:<9} {rest}")
+    return "\n".join(lines)
+
+
+def summary(entries: Iterable[Entry]) -> str:
+    """Return one line per kind of statistic and study: how often it left, how many numbers."""
+    asked: dict[tuple[str, int], str] = {}
+    sent: dict[tuple[str, str, str], list[int]] = {}
+    for e in entries:
+        place = e.get("study", ""), e.get("round", 0)
+        if "request" in e:
+            asked[place] = e["what"]
+        if "numbers" in e:
+            key = place[0], asked.get(place, "unknown request"), e.get("form", "plain")
+            sent.setdefault(key, []).append(e["numbers"])
+    return "\n".join(
+        f"{len(sizes)} × {what}; {sum(sizes):,} numbers in total, protected by {form} "
+        f"(study {_short('study', study)})"
+        for (study, what, form), sizes in sent.items()
+    )
+
+
+def _short(key: str, value: Any) -> str:
+    text, most = printable(str(value)), CUT.get(key, 2**31)
+    return text if len(text) <= most else text[:most] + "…"
