@@ -15,20 +15,15 @@ from isthmus.cli.board import Board, RunState
 from isthmus.cli.carriers import (
     LOOPBACK,
     add_carrier,
-    certificates,
     coordinator_transport,
 )
 from isthmus.cli.described import described
+from isthmus.cli.drafting import add_draft_options, draft
 from isthmus.cli.exit_codes import ExitCode
 from isthmus.cli.keys import load_identity, say
 from isthmus.cli.outputs import check_outputs, write_outputs, write_result
 from isthmus.cli.strategies import admm_from, score_from, search_from
 from isthmus.errors import AbortedError, FormatError, IsthmusError, MismatchError
-
-PORT = 9092
-ADMM = "admm"
-ROUNDS = 10
-ADMM_ROUNDS = 300
 
 
 def add(command: argparse.ArgumentParser) -> None:
@@ -46,7 +41,7 @@ def add(command: argparse.ArgumentParser) -> None:
         required=True,
         help="name or address under which the sites reach this machine; may be repeated",
     )
-    _draft_options(action("draft", "write a study and sign it as its author", _draft))
+    add_draft_options(action("draft", "write a study and sign it as its author", draft))
     run = action("run", "wait for the sites, learn, and write the result", _run)
     run.add_argument(
         "--listen",
@@ -97,64 +92,6 @@ def add(command: argparse.ArgumentParser) -> None:
     action("status", "print the state of a run", _status)
 
 
-def _draft_options(draft: argparse.ArgumentParser) -> None:
-    draft.add_argument(
-        "--author",
-        type=Path,
-        metavar="FILE",
-        help="private key of the author, for instance the identity.pem of the leading site",
-    )
-    draft.add_argument("--title", required=True, help="title of the study")
-    draft.add_argument("--purpose", required=True, help="purpose of the study")
-    draft.add_argument(
-        "--variables",
-        type=Path,
-        required=True,
-        metavar="FILE",
-        help="TOML file with [[variables]]: name, kind, and either levels or low and high",
-    )
-    draft.add_argument(
-        "--card",
-        action="append",
-        type=Path,
-        required=True,
-        metavar="FILE",
-        help="card of a site; repeat for each site",
-    )
-    draft.add_argument(
-        "--method",
-        default="secure sums",
-        choices=["secure sums", ADMM],
-        help="secure sums of statistics, or ADMM, which reveals more and is mainly useful for "
-        "neural networks",
-    )
-    draft.add_argument(
-        "--networks",
-        action="store_true",
-        help="ADMM: one small neural network per variable instead of linear models",
-    )
-    draft.add_argument(
-        "--lags",
-        type=int,
-        default=0,
-        metavar="NUMBER",
-        help="time series: number of lags of each variable",
-    )
-    draft.add_argument(
-        "--parents",
-        type=int,
-        default=2,
-        metavar="NUMBER",
-        help="discrete variables: plan tables for this many parents",
-    )
-    draft.add_argument(
-        "--rounds", type=int, help="maximum number of rounds; by default 10, for ADMM 300"
-    )
-    draft.add_argument(
-        "--address", metavar="HOST:PORT", help=f"address of this machine; by default port {PORT}"
-    )
-
-
 def _new(options: argparse.Namespace) -> ExitCode:
     from isthmus.parties.certificates import Authority, write_private
     from isthmus.parties.identity import Identity, key_text
@@ -173,71 +110,6 @@ def _new(options: argparse.Namespace) -> ExitCode:
     say(f"Created keys and certificates in {home}. The private keys never leave this folder.")
     say(f"Public key: {key_text(identity.public)}")
     return ExitCode.DONE
-
-
-def _draft(options: argparse.Namespace) -> ExitCode:
-    from isthmus.federated.admm.model_choice import model_of
-    from isthmus.federated.admm.requests import AskConsensus, AskNetworks
-    from isthmus.parties.agreement.cards import Card, Folder
-    from isthmus.parties.agreement.study import Study
-    from isthmus.parties.agreement.variables import read_variables
-    from isthmus.sources.horizontal.requests.statistics import AskCounts, AskMoments, AskTotals
-    from isthmus.sources.horizontal.secure_sum.protocol import SecureSums
-    from isthmus.sources.horizontal.series import lagged_variables
-    from isthmus.statistics import Kind, Plan
-
-    schema, bounds = read_variables(options.variables)
-    if options.lags:
-        schema, bounds = lagged_variables(schema, bounds, options.lags)
-    by_admm = options.method == ADMM
-    requests = [AskMoments.name]
-    plan = None
-    if by_admm:
-        step = AskNetworks if options.networks else AskConsensus
-        requests = [AskTotals.name, step.name]
-    elif options.networks:
-        raise FormatError("Neural networks need --method admm; secure sums cannot learn them.")
-    elif len(schema.of_kind(Kind.DISCRETE)) == len(schema):
-        requests, plan = [AskCounts.name], Plan.up_to(options.parents + 1)
-    author = load_identity(_author(options))
-    cards = [Card.read(path) for path in options.card]
-    authority = (options.home / "ca.crt").read_bytes()
-    study = Study.draft(
-        options.title,
-        purpose=options.purpose,
-        author=author.public,
-        coordinator=load_identity(options.home / "identity.pem").public,
-        members=[card.member for card in cards],
-        schema=schema,
-        bounds=bounds,
-        protocol=SecureSums(**certificates({c.member.name: c for c in cards}, authority)),
-        requests=requests,
-        plan=plan,
-        rounds=options.rounds or (ADMM_ROUNDS if by_admm else ROUNDS),
-    )
-    if by_admm:
-        model_of(study)  # raises an error before anyone signs
-    host = (options.home / "host").read_text(encoding="utf-8")
-    folder = Folder(options.study)
-    address = options.address or f"{host}:{PORT}"
-    folder.write(study, cards)
-    folder.write_coordinator(authority, address)
-    folder.sign(study.sign(author))
-    say(described(study))
-    say(f"Send the folder {options.study} to the sites, which read study.toml and sign it.")
-    return ExitCode.DONE
-
-
-def _author(options: argparse.Namespace) -> Path:
-    """Return the key of the author, which must not be that of the coordinator."""
-    earlier: Path = options.home / "author.pem"  # earlier versions created it
-    given: Path | None = options.author
-    if given is None and not earlier.exists():
-        raise FormatError(
-            "Name the key of the author with --author, for instance the identity.pem of the site "
-            "that leads the study. The coordinator does not sign studies."
-        )
-    return earlier if given is None else given
 
 
 def _state(options: argparse.Namespace) -> Path:

@@ -47,6 +47,7 @@ def _show(options: argparse.Namespace) -> ExitCode:
     _require_complete(entries)
     if released := summary(entries):
         say(f"Data released:\n{released}")
+    _say_spent(options.home, entries)
     return _say_intact(entries)
 
 
@@ -105,6 +106,34 @@ def _rotate(options: argparse.Namespace) -> ExitCode:
     say(f"The entries so far are in {aside}. Keep it: the ledger needs all its parts.")
     give(earlier_part=str(aside))
     return _say_intact(_entries(options.home, []))
+
+
+def spent_before(home: Path, study: Any) -> Any:
+    """Return what earlier answers with noise have cost; ``None`` if the study has no noise."""
+    from isthmus.parties.privacy.spending import Spending
+
+    if study.privacy is None or not (home / "ledger.jsonl").exists():
+        return None
+    return Spending.of(_entries(home, None))
+
+
+def _say_spent(home: Path, entries: list[Mapping[str, Any]]) -> None:
+    """Print what answers with noise have cost, if there are any or may be."""
+    from isthmus.parties.agreement.policy import MAXIMUM_DELTA, Policy
+    from isthmus.parties.privacy.accounting import epsilon_of
+    from isthmus.parties.privacy.spending import Spending
+
+    spent, path = Spending.of(entries), home / "policy.toml"
+    policy = Policy.read(path) if path.exists() else None
+    if not spent.costs and (policy is None or policy.maximum_epsilon == 0.0):
+        return
+    delta = MAXIMUM_DELTA if policy is None else policy.maximum_delta
+    say(spent.describe(delta, None if policy is None else policy.maximum_epsilon))
+    give(
+        epsilon={name: epsilon_of(rho, delta) for name, rho in spent.costs.items()},
+        epsilon_in_total=epsilon_of(spent.total, delta),
+        delta=delta,
+    )
 
 
 def _path(home: Path) -> Path:

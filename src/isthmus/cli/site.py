@@ -6,6 +6,7 @@ import argparse
 import re
 import signal
 import time
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -16,6 +17,7 @@ from isthmus.cli.carriers import add_carrier, serve
 from isthmus.cli.described import parties_of
 from isthmus.cli.exit_codes import ExitCode
 from isthmus.cli.keys import accept, load_identity, new_passphrase, pin, rotate, say
+from isthmus.cli.ledger import spent_before
 from isthmus.errors import FormatError
 from isthmus.sources.tables.read_table import read_table
 
@@ -108,8 +110,6 @@ def _new(options: argparse.Namespace) -> ExitCode:
 
 
 def _certify(options: argparse.Namespace) -> ExitCode:
-    from dataclasses import replace
-
     from isthmus.parties.agreement.cards import Card
     from isthmus.parties.certificates import node_certificate
 
@@ -142,6 +142,11 @@ def draft_policy(options: argparse.Namespace) -> ExitCode:
             stop_file=(options.home / "STOP").resolve(),
             peers=study.members,
         )
+        if study.privacy is not None:
+            epsilon, delta = study.privacy.epsilon, study.privacy.delta
+            draft = replace(
+                draft, maximum_epsilon=epsilon, maximum_delta=delta, epsilon_per_study=epsilon
+            )
         path.write_text(draft.to_toml(), encoding="utf-8")
         say(f"Drafted {path} for this study. Whoever is responsible for the data should edit it:")
         say(draft.to_toml())
@@ -150,7 +155,7 @@ def draft_policy(options: argparse.Namespace) -> ExitCode:
         for line in parties_of(study):
             say(line)
         return ExitCode.DONE
-    Policy.read(path).require(study)
+    Policy.read(path).require(study, spent_before(options.home, study))
     say(f"The policy {path} allows the study {study.title!r}.")
     return ExitCode.DONE
 

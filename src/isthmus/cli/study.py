@@ -10,6 +10,7 @@ from isthmus.cli.actions import add_action
 from isthmus.cli.described import described
 from isthmus.cli.exit_codes import ExitCode
 from isthmus.cli.keys import load_identity
+from isthmus.cli.ledger import spent_before
 from isthmus.cli.output import give, say
 from isthmus.errors import StudyError
 
@@ -73,7 +74,7 @@ def _check(options: argparse.Namespace) -> ExitCode:
             f"There is no policy {str(path)!r}. Draft one with 'isthmus site policy' or 'isthmus "
             "party policy', and edit it."
         )
-    Policy.read(path).require(study)
+    Policy.read(path).require(study, spent_before(options.home, study))
     say(described(study))
     say(f"The author has signed, {names[0]!r} takes part, and the policy {path} allows the study.")
     give(name=names[0], hash=study.identity.hex())
@@ -86,7 +87,8 @@ def _sign(options: argparse.Namespace) -> ExitCode:
     study, folder, names = _checked(options)
     say(described(study))
     if (options.home / "policy.toml").exists():
-        Policy.read(options.home / "policy.toml").require(study)
+        policy = Policy.read(options.home / "policy.toml")
+        policy.require(study, spent_before(options.home, study))
     identity = load_identity(options.home / "identity.pem")
     written = folder.sign(study.sign(identity, names[0]))
     say(f"Signed as {names[0]!r}: {written}")

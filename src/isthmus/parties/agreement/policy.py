@@ -17,6 +17,7 @@ from isthmus.parties.agreement.study import Study
 from isthmus.parties.agreement.toml import Reader, document, parse_toml
 from isthmus.parties.identity import key_bytes, key_text
 from isthmus.parties.privacy.accounting import epsilon_of
+from isthmus.parties.privacy.spending import Spending
 
 FORMAT = "isthmus-policy/3"
 FORMAT_1 = "isthmus-policy/1"
@@ -34,6 +35,9 @@ LARGEST_SHARE = 0.5
 
 MAXIMUM_DELTA = 1e-6
 """The δ at which the budget of all studies with differential privacy is counted."""
+
+ROUNDING = 1e-9
+"""Relative error of an ε that was computed from a sum of costs."""
 
 
 @final
@@ -87,6 +91,9 @@ class Policy:
     maximum_epsilon, maximum_delta
         The budget of all studies with differential privacy together, over the life of the ledger.
         With an epsilon of 0, the site takes part in no such study.
+    epsilon_per_study
+        The largest budget of one such study, at `maximum_delta`. By default the same as that of
+        all together.
     only_with_noise
         Whether the site takes part in studies with differential privacy only, so that this budget
         limits everything that leaves.
@@ -112,6 +119,7 @@ class Policy:
     maximum_epsilon: float = 0.0
     maximum_delta: float = MAXIMUM_DELTA
     only_with_noise: bool = False
+    epsilon_per_study: float = math.inf
 
     def __post_init__(self) -> None:
         if not (self.columns_per_row > 0 and 0 < self.largest_share <= 1):
@@ -129,6 +137,11 @@ class Policy:
                 f"maximum_epsilon is {self.maximum_epsilon} and maximum_delta is "
                 f"{self.maximum_delta}; the first must not be negative, the second in (0, 1)."
             )
+        if not self.epsilon_per_study > 0:
+            raise StudyError(
+                f"epsilon_per_study is {self.epsilon_per_study}; it must be positive. Leave it out "
+                "if one study may use up the whole budget."
+            )
         least = _least_organisations(self.protocols)
         if self.minimum_organisations < least:
             raise StudyError(
@@ -140,7 +153,7 @@ class Policy:
     @property
     def epsilon_limit(self) -> float:
         """`maximum_epsilon`, and as much as rounding errors can add."""
-        return self.maximum_epsilon * (1 + 1e-9)
+        return self.maximum_epsilon * (1 + ROUNDING)
 
     @property
     def checks_rows(self) -> bool:
@@ -151,6 +164,11 @@ class Policy:
             or self.largest_share < 1
             or self.columns_per_row < UNLIMITED
         )
+
+    @property
+    def needs_witnesses(self) -> bool:
+        """Whether what left earlier limits what may leave, so that the ledger must be complete."""
+        return self.checks_rows or self.maximum_epsilon > 0
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Policy:
@@ -196,6 +214,7 @@ class Policy:
         maximum_epsilon = top.take("maximum_epsilon", float, 0.0)
         maximum_delta = top.take("maximum_delta", float, MAXIMUM_DELTA)
         only_with_noise = top.take("only_with_noise", bool, default=False)
+        epsilon_per_study = top.take("epsilon_per_study", float, math.inf)
         revoked = _keys(top)
         peers = None if top.is_text("peers", ANY) else _peers(top)
         variables = top.strings("variables")
@@ -216,6 +235,7 @@ class Policy:
             maximum_epsilon=maximum_epsilon,
             maximum_delta=maximum_delta,
             only_with_noise=only_with_noise,
+            epsilon_per_study=epsilon_per_study,
             variables=variables,
             protocols=protocols,
             requests=requests,
@@ -257,14 +277,19 @@ class Policy:
         """Return the keys on differential privacy, which only sites that take part in it have."""
         if self.maximum_epsilon == 0 and not self.only_with_noise:
             return {}
+        single = self.epsilon_per_study
         return {
             "only_with_noise": self.only_with_noise,
             "maximum_epsilon": float(self.maximum_epsilon),
             "maximum_delta": float(self.maximum_delta),
+            **({"epsilon_per_study": float(single)} if math.isfinite(single) else {}),
         }
 
-    def violations(self, study: Study) -> list[str]:
-        """Return a phrase for each rule of this policy that a study breaks."""
+    def violations(self, study: Study, spent: Spending | None = None) -> list[str]:
+        """Return a phrase for each rule of this policy that a study breaks.
+
+        `spent` is what the answers of earlier studies with noise have cost.
+        """
         broken = []
         if ANY not in self.variables:
             others = [n for n in study.schema.names if n not in self.variables]
@@ -278,19 +303,36 @@ class Policy:
         if self.fixed_membership and not study.protocol.keeps_membership:
             broken.append("its results may be over different sites, and their difference shows one")
         broken += self._strangers(study)
-        privacy = study.privacy
-        if privacy is None and self.only_with_noise:
-            broken.append("it has no differential privacy, and only_with_noise is true")
-        if privacy is not None and epsilon_of(privacy.rho, self.maximum_delta) > self.epsilon_limit:
-            broken.append(
-                f"its budget of ε = {privacy.epsilon:g} at δ = {privacy.delta:g} is more than "
-                f"ε = {self.maximum_epsilon:g} at δ = {self.maximum_delta:g}"
-            )
+        broken += self._overspent(study, Spending() if spent is None else spent)
         organisations = len({m.organisation for m in study.members})
         if organisations < self.minimum_organisations:
             broken.append(
                 f"{organisations} organisations take part; at least {self.minimum_organisations} "
                 "are required"
+            )
+        return broken
+
+    def _overspent(self, study: Study, spent: Spending) -> list[str]:
+        """Return a phrase for each budget of differential privacy that a study exceeds."""
+        privacy, delta = study.privacy, self.maximum_delta
+        if privacy is None:
+            lacking = "it has no differential privacy, and only_with_noise is true"
+            return [lacking] if self.only_with_noise else []
+        asked, broken = epsilon_of(privacy.rho, delta), []
+        budget = f"its budget of ε = {privacy.epsilon:g} at δ = {privacy.delta:g}"
+        single = self.epsilon_per_study
+        if asked > single * (1 + ROUNDING):
+            broken.append(f"{budget} is more than ε = {single:g} at δ = {delta:g} per study")
+        if asked > self.epsilon_limit:
+            broken.append(f"{budget} is more than ε = {self.maximum_epsilon:g} at δ = {delta:g}")
+            return broken
+        before = spent.without(study.identity.hex())
+        total = epsilon_of(before + privacy.rho, delta)
+        if total > self.epsilon_limit:
+            broken.append(
+                f"{budget} and the ε = {epsilon_of(before, delta):.3g} that earlier studies have "
+                f"used are ε = {total:.3g} together; ε = {self.maximum_epsilon:g} at δ = "
+                f"{delta:g} is allowed over all studies"
             )
         return broken
 
@@ -309,9 +351,12 @@ class Policy:
                 )
         return broken
 
-    def require(self, study: Study) -> None:
-        """Raise `RefusedError` unless this policy allows the study."""
-        broken = self.violations(study)
+    def require(self, study: Study, spent: Spending | None = None) -> None:
+        """Raise `RefusedError` unless this policy allows the study.
+
+        `spent` is what the answers of earlier studies with noise have cost.
+        """
+        broken = self.violations(study, spent)
         if broken:
             raise RefusedError(
                 f"The policy of this site does not allow the study {study.title!r}: "

@@ -15,6 +15,9 @@ from isthmus.parties.privacy.accounting import rho_of
 LARGEST_DELTA = 1e-3
 """A larger δ could be reached by publishing the records of some persons."""
 
+SMALLEST_EPSILON, LARGEST_EPSILON = 1e-6, 1e3
+"""Below, no number of rows would be enough; above, noise hides nobody."""
+
 
 @final
 @dataclass(frozen=True)
@@ -52,10 +55,15 @@ class Privacy:
 
     def _problems(self) -> list[str]:
         problems = []
-        if not (self.epsilon > 0.0 and math.isfinite(self.epsilon)):
-            problems.append(f"epsilon is {self.epsilon}; it must be positive and finite")
+        if not SMALLEST_EPSILON <= self.epsilon <= LARGEST_EPSILON:
+            problems.append(
+                f"epsilon is {self.epsilon:g}; it must be between {SMALLEST_EPSILON:g} and "
+                f"{LARGEST_EPSILON:g}, and for a promise that means something at most about 10"
+            )
         if not 0.0 < self.delta <= LARGEST_DELTA:
-            problems.append(f"delta is {self.delta}; it must be positive, at most {LARGEST_DELTA}")
+            problems.append(
+                f"delta is {self.delta:g}; it must be positive, at most {LARGEST_DELTA:g}"
+            )
         if self.rows_per_person < 1 or self.honest < 0:
             problems.append("rows_per_person must be at least 1, and honest must not be negative")
         for name, (low, high) in self.bounds.items():

@@ -16,6 +16,7 @@ CUT = {
     "data": 16,
     "trace": 16,
     "asked": 16,
+    "answer": 16,
     "request": 120,
     "question": 120,
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, final
@@ -18,6 +18,7 @@ from isthmus.parties.disclosure.denial import Denial, DeniedError
 from isthmus.parties.disclosure.differencing import EarlierReleases
 from isthmus.parties.disclosure.trace import Trace
 from isthmus.parties.identity import digest
+from isthmus.parties.privacy.spending import Spending
 from isthmus.parties.records.events import REFUSED, REPEATED, Event
 from isthmus.parties.records.ledger import Ledger
 from isthmus.parties.records.ledger_entries import START, Entry
@@ -184,11 +185,11 @@ class LedgerWriter:
 
     def privacy_spent(self) -> float:
         """Return the cost of all answers with noise, in all studies; repetitions cost nothing."""
-        return _spent(self._ledger.entries())
+        return Spending.of(self._ledger.entries()).total
 
     def privacy_spent_here(self) -> float:
         """Return the cost of all answers with noise in this study."""
-        return _spent(self.past())
+        return Spending.of(self.past()).total
 
     def noisy_answer(self, question: str) -> bytes | None:
         """Return the answer with noise that was sent to this question in this study, if any.
@@ -351,11 +352,6 @@ class LedgerWriter:
             details["frames"] = count
             return not count & (count - 1)
         return True
-
-
-def _spent(entries: Iterable[Entry]) -> float:
-    costs = {(e.get("study"), e["answer"]): float(e["rho"]) for e in entries if "rho" in e}
-    return sum(costs.values())
 
 
 def _plain(request: Request) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from isthmus.parties.privacy.section import Privacy
 from isthmus.parties.records.ledger import Ledger, MemoryLedger
 from isthmus.parties.transport.base import InProcess
 from isthmus.sources.base import Source
+from isthmus.sources.horizontal.privacy.answers import require_possible
 from isthmus.sources.horizontal.secure_sum.protocol import SecureSums
 from isthmus.sources.horizontal.site_controller import SiteController
 from isthmus.sources.horizontal.snapshot import local_source
@@ -65,6 +66,7 @@ def simulated(
         rounds=UNLIMITED,
         privacy=privacy,
     )
+    require_possible(study)
     signatures = [study.sign(author), *(study.sign(key, n) for n, key in keys.items())]
     verifier = Verifier()
     handlers = {}

@@ -269,10 +269,10 @@ class SiteController(ReleaseGate):
         return Sent(opening.size, size, FORM, self._data.fingerprint, kept)
 
     def head(self) -> bytes:
-        return self._writer.head() if self._policy.checks_rows else bytes(KEY)
+        return self._writer.head() if self._policy.needs_witnesses else bytes(KEY)
 
     def remembered(self, position: int) -> bytes:
-        if not self._policy.checks_rows:  # a simulation: nobody keeps anything
+        if not self._policy.needs_witnesses:  # a simulation: nobody keeps anything
             return bytes(KEY)
         key = self._study.members[position].key.hex()
         return bytes.fromhex(self._writer.remembered().get(key, "")) or bytes(KEY)

@@ -83,8 +83,8 @@ class SiteData:
             if self._noisy is not None and self.snapshot is not None:
                 # Values are clipped. A rule that refuses the data because of some persons would
                 # tell of them what the noise hides.
-                self._noisy.require_noise()
-                return None
+                problem = self._noisy.problem()
+                return None if problem is None else (Denial.DATA, [problem])
             self._require_bounds()
             if self.snapshot is not None:
                 material = material_of(self._study, self.snapshot)

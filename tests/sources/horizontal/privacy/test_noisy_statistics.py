@@ -137,6 +137,24 @@ def test_without_noise_the_moments_are_those_of_the_rows() -> None:
     assert np.abs(difference / np.outer(scale, scale)).max() < 1e-5
 
 
+def test_variables_whose_bounds_are_wrong_are_named() -> None:
+    rng = np.random.default_rng(5)
+    rows = np.column_stack([rng.uniform(0, 100, 4000), rng.uniform(0, 2, 4000), np.zeros(4000)])
+    scale = 50.0 * GRID**2
+
+    def estimate(age: float, dose: float) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        scaled = rows * [age, dose, 1.0]
+        noise = rng.normal(0, scale, MOMENTS.numbers).round()
+        found = MOMENTS.estimate((MOMENTS.integers(scaled) + noise).astype(int).tolist(), scale)
+        return found.hidden, found.clipped
+
+    assert estimate(1.0, 1.0) == ((), ())
+    assert estimate(1e-6, 1.0) == (("age",), ("age",))  # all at the lower bound
+    assert estimate(1.0, 1e-6) == (("dose",), ())
+    assert estimate(1e6, 1.0) == (("age",), ("age",))
+    assert estimate(1.0, -1e6) == (("dose",), ("dose",))
+
+
 def test_without_noise_the_counts_are_those_of_the_rows() -> None:
     rng = np.random.default_rng(2)
     rows = np.column_stack([rng.integers(0, k, 500) for k in (2, 3, 2, 2)])

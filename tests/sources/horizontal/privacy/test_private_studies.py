@@ -10,7 +10,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.parties.consortium import NAMES, SCHEMA, Consortium, table
+from tests.parties.consortium import NAMES, SCHEMA, table
+from tests.sources.horizontal.privacy.private_group import (
+    PRIVACY,
+    again,
+    consortium,
+    opened,
+    renewed,
+)
 
 import isthmus as ist
 from isthmus.cli.described import described
@@ -22,7 +29,7 @@ from isthmus.errors import (
     RefusedError,
     StudyError,
 )
-from isthmus.parties import FileLedger, InProcess, Persons, Policy, Privacy, Study
+from isthmus.parties import InProcess, Persons, Policy, Privacy, Study
 from isthmus.parties.privacy import noise
 from isthmus.parties.privacy.accounting import epsilon_of
 from isthmus.sources import Federation
@@ -34,26 +41,7 @@ from isthmus.sources.tables.persons import persons_in
 from isthmus.statistics import Plan
 
 pytest.importorskip("opendp")
-pytestmark = pytest.mark.filterwarnings("ignore:The noise drowns")
-
-PRIVACY = Privacy(2.0, 1e-6, {"age": (0.0, 100.0)})
-
-
-def consortium(folder: Path, limit: float = 2.0, **changes: Any) -> Consortium:
-    group = Consortium(folder, **({"privacy": PRIVACY} | changes))
-    for name in NAMES:
-        group.policies[name] = replace(group.policies[name], maximum_epsilon=limit)
-    return group
-
-
-def opened(group: Consortium) -> int:
-    return 1 + max((e.get("round", 0) for e in group.ledgers["north"].entries()), default=0)
-
-
-def again(group: Consortium) -> Federation:
-    """The same study after all sites were restarted, with a coordinator that forgot everything."""
-    group.ledgers = {n: FileLedger(group.folder / f"{n}.jsonl") for n in NAMES}
-    return group.federation(first_round=opened(group))
+pytestmark = pytest.mark.filterwarnings("ignore:The noise")
 
 
 def test_a_site_that_states_no_budget_takes_no_part(tmp_path: Path) -> None:
@@ -71,11 +59,11 @@ def test_the_budget_is_used_up_once_over_all_studies(tmp_path: Path) -> None:
     federation.counts(Plan.everything())
     spent = group.controller("north")._writer.privacy_spent()
     assert epsilon_of(spent, 1e-6) == pytest.approx(2.0)
-    later = _renewed(group, purpose="once more", requests=["moments"])
+    later = renewed(group, purpose="once more", requests=["moments"])
     with pytest.raises(AbortedError):
         later.federation().moments()
     assert later.why("north") == ["policy"]
-    small = _renewed(group, requests=["moments"], privacy=Privacy(1.0, 1e-6))
+    small = renewed(group, requests=["moments"], privacy=Privacy(1.0, 1e-6))
     small.federation().moments()
     total = small.controller("north")._writer.privacy_spent()
     assert 2.0 < epsilon_of(total, 1e-6) < 2.5
@@ -88,7 +76,7 @@ def test_the_budget_at_its_threshold(tmp_path: Path, step: int) -> None:
     privacy = Privacy(1.0)
     group = consortium(tmp_path, 1.0, requests=["moments"], privacy=privacy)
     group.federation().moments()
-    later = _renewed(group, purpose="once more", requests=["moments"], privacy=privacy)
+    later = renewed(group, purpose="once more", requests=["moments"], privacy=privacy)
     limit = epsilon_of(2 * privacy.rho, 1e-6) * (1 + 1e-6 * step)
     later.policies = {n: replace(p, maximum_epsilon=limit) for n, p in later.policies.items()}
     federation = later.federation()
@@ -98,34 +86,6 @@ def test_the_budget_at_its_threshold(tmp_path: Path, step: int) -> None:
         assert later.why("north") == ["policy"]
     else:
         federation.moments()
-
-
-def _renewed(group: Consortium, **changes: Any) -> Consortium:
-    """Another study of the same sites, with the same ledgers."""
-    new = consortium(group.folder, 2.5)
-    new.keys, new.ledgers, new.author, new.boss = (
-        group.keys,
-        group.ledgers,
-        group.author,
-        group.boss,
-    )
-    old = group.study
-    terms: dict[str, Any] = {
-        "purpose": old.purpose,
-        "author": old.author,
-        "coordinator": old.coordinator,
-        "members": old.members,
-        "schema": SCHEMA,
-        "bounds": old.bounds,
-        "protocol": SecureSums(),
-        "requests": sorted(old.requests),
-        "plan": old.plan,
-        "privacy": PRIVACY,
-    }
-    new.study = Study.draft("Another study", **(terms | changes))
-    new.signatures = [new.study.sign(new.author)]
-    new.signatures += [new.study.sign(k, n) for n, k in new.keys.items()]
-    return new
 
 
 def test_a_repeated_question_gets_the_same_answer(tmp_path: Path) -> None:
@@ -372,6 +332,18 @@ def test_drowned_signals_are_reported() -> None:
     bounds = {"a": (-4.0, 4.0), "b": (-4.0, 4.0)}
     federation = Federation.simulate(tables, privacy=Privacy(0.5, bounds=bounds))
     with pytest.warns(DataWarning, match="The noise drowns the moments"):
+        federation.moments()
+
+
+@pytest.mark.parametrize(
+    ("width", "warning"), [(4e6, "bounds in the study are too wide"), (4e-6, "are too narrow")]
+)
+def test_wrong_bounds_are_reported(width: float, warning: str) -> None:
+    rng = np.random.default_rng(0)
+    tables = {s: {"a": rng.normal(size=3000), "b": rng.normal(size=3000)} for s in "xyz"}
+    bounds = {"a": (-4.0, 4.0), "b": (-width, width)}
+    federation = Federation.simulate(tables, privacy=Privacy(5.0, bounds=bounds))
+    with pytest.warns(DataWarning, match=rf"\['b'\].*{warning}"):
         federation.moments()
 
 

@@ -7,7 +7,7 @@ from typing import Any, final
 
 import numpy as np
 
-from isthmus.errors import DataError, RefusedError
+from isthmus.errors import DataError, IsthmusError, StudyError
 from isthmus.parties.agreement.study import Study
 from isthmus.parties.identity import digest
 from isthmus.parties.privacy.noise import confirmed_epsilon, discrete_gaussian
@@ -25,6 +25,9 @@ from isthmus.types import Integers
 TAIL = 64
 """Noise is never farther from zero than this many standard deviations (probability e^-2048)."""
 
+LARGEST_SUM = 2**62
+"""Sums are integers of 64 bits with a sign; half of them are left as a margin."""
+
 
 def noisy_release(request: SumRequest[Any], study: Study) -> NoisyRelease[Any]:
     """Return how a request is answered with noise.
@@ -39,6 +42,29 @@ def noisy_release(request: SumRequest[Any], study: Study) -> NoisyRelease[Any]:
     if isinstance(request, AskCounts) and study.plan is not None:
         return NoisyCounts(study)
     raise DataError(f"Requests for {request.name} cannot be answered with noise.")
+
+
+def require_possible(study: Study) -> None:
+    """Raise `StudyError` if sums with the noise of a study could be too large for their integers.
+
+    Studies without differential privacy pass.
+    """
+    if study.privacy is None:
+        return
+    rows, sites = secure_sums(study.protocol).rows, len(study.members)
+    releases: list[NoisyRelease[Any]] = []
+    if AskMoments.name in study.requests:
+        releases.append(NoisyMoments(study))
+    if AskCounts.name in study.requests and study.plan is not None:
+        releases.append(NoisyCounts(study))
+    for release in releases:
+        largest = release.unit * rows + TAIL * math.ceil(release.scale)
+        if largest * sites >= LARGEST_SUM:
+            raise StudyError(
+                f"Sums over {sites} sites of up to {rows:,} rows each, with noise for "
+                f"ε = {study.privacy.epsilon:g}, do not fit into integers of 64 bits. State a "
+                "smaller number of rows, a larger epsilon, or fewer rows_per_person."
+            )
 
 
 @final
@@ -61,12 +87,24 @@ class NoisyAnswers:
         self._writer = writer
         self._drawn: dict[str, Integers] = {}
 
-    def require_noise(self) -> None:
-        """Raise an error unless OpenDP is installed and agrees with the budget of the study."""
+    def problem(self) -> str | None:
+        """Return why this site cannot add the noise of the study; ``None`` if it can.
+
+        OpenDP must be installed and agree with the budget of the study.
+        """
         privacy = self._study.privacy
         assert privacy is not None
-        if confirmed_epsilon(privacy.rho, privacy.delta) > privacy.epsilon * (1 + 1e-9):
-            raise RefusedError("OpenDP counts another cost than this package; nothing is sent.")
+        try:
+            require_possible(self._study)
+            counted = confirmed_epsilon(privacy.rho, privacy.delta)
+        except IsthmusError as error:
+            return str(error).rstrip(".")
+        if counted > privacy.epsilon * (1 + 1e-9):
+            return (
+                f"OpenDP counts a cost of ε = {counted:.6g} and this package one of "
+                f"ε = {privacy.epsilon:.6g}, so nothing is sent"
+            )
+        return None
 
     def price(self, request: SumRequest[Any]) -> float:
         """Return what the answer costs from now on: nothing if it was sent before."""
@@ -105,9 +143,6 @@ class NoisyAnswers:
         rows = secure_sums(self._study.protocol).rows
         if snapshot.rows > rows:
             raise DataError("The site has more rows than the study allows.")
-        largest = release.unit * rows + TAIL * math.ceil(release.scale)
-        if largest * len(self._study.members) >= 2**62:
-            raise DataError("The noise is too large for integers of 64 bits.")
         used = first_rows(snapshot.persons, release.privacy.rows_per_person, snapshot.rows)
         return release.integers(snapshot.values[used])
 

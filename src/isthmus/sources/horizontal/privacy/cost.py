@@ -32,6 +32,8 @@ class NoiseCost:
         The estimated number of rows, and the standard deviation of its noise.
     worth
         How many rows without noise would be about as informative.
+    hidden, clipped
+        Variables whose bounds may be too wide or too narrow; see `Estimate`.
     """
 
     name: str
@@ -41,6 +43,8 @@ class NoiseCost:
     rows: int
     error: float
     worth: int
+    hidden: tuple[str, ...] = ()
+    clipped: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -56,6 +60,8 @@ class NoiseCost:
             estimate.rows,
             estimate.error,
             estimate.worth,
+            estimate.hidden,
+            estimate.clipped,
         )
 
     @property
@@ -72,18 +78,35 @@ class NoiseCost:
         return (
             f"Differential privacy: the {self.name} have noise for ε = {self.epsilon:.3g} at "
             f"δ = {self.delta:g} per person (ε = {self.alone:.3g} if no site colludes with the "
-            f"coordinator). There are about {self.rows:,} rows (± {self.error:,.3g}). With the "
-            f"noise they are worth about {self.worth:,} rows, which scores and standard errors "
+            f"coordinator). There are about {_rows(self.rows)} (± {self.error:,.3g}). With the "
+            f"noise they are worth about {_rows(self.worth)}, which scores and standard errors "
             "take into account."
         )
 
     def warn(self) -> None:
-        """Warn if the noise leaves little of the data."""
+        """Warn if the noise leaves little of the data, or if bounds seem to be wrong."""
+        said = []
         if self.is_drowned:
-            warnings.warn(
+            said.append(
                 f"The noise drowns the {self.name}: {self.rows:,} rows are worth about "
                 f"{self.worth:,}. Many edges will be missing, and some will be wrong. More rows, "
-                "fewer variables, smaller tables, narrower bounds or a larger ε help.",
-                DataWarning,
-                stacklevel=4,
+                "fewer variables, smaller tables, narrower bounds or a larger ε help."
             )
+        if self.hidden:
+            said.append(
+                f"The noise hides how {list(self.hidden[:10])} vary, so that no edge of them can "
+                "be found. If values are spread over a small part of the bounds, the bounds in the "
+                "study are too wide."
+            )
+        if self.clipped:
+            said.append(
+                f"Most values of {list(self.clipped[:10])} are at or beyond their bounds, to which "
+                "they were clipped. Unless a variable has two values only, its bounds in the study "
+                "are too narrow, and the result is about clipped values."
+            )
+        if said:
+            warnings.warn(" ".join(said), DataWarning, stacklevel=4)
+
+
+def _rows(count: int) -> str:
+    return f"{count:,} {'row' if count == 1 else 'rows'}"

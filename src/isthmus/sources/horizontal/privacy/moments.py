@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from isthmus.errors import DataError
 from isthmus.parties.agreement.study import Study
@@ -30,6 +31,14 @@ CHUNK = 2**16
 FLOOR = 1.0
 """Eigenvalues of the covariance are at least this share of the typical largest eigenvalue of the
 noise, so that noise does not look like an exact relation. Not tuned: one is where noise ends."""
+
+
+SIGNIFICANT = 3.0
+"""A variance within this many standard deviations of the noise is not told from zero."""
+
+CLIPPED = 0.9
+"""The mean square of a variable, in units of half the width of its bounds: 1/3 if values are spread
+evenly, 1 if all of them are at the bounds."""
 
 
 @final
@@ -98,12 +107,20 @@ class NoisyMoments(NoisyRelease[Moments]):
         n = max(whole[0, 0], 2.0)
         mean = np.clip(whole[0, 1:] / n, -1.0, 1.0)
         square = whole[1:, 1:] + np.triu(whole[1:, 1:], 1).T
-        covariance = valid_covariance(square / n - np.outer(mean, mean), error / n)
+        noisy = square / n - np.outer(mean, mean)
+        covariance = valid_covariance(noisy, error / n)
         worth = self._worth(covariance, n, error)
         centre, half = np.array(self._ranges).T if p else (np.zeros(0), np.zeros(0))
         gram = worth * covariance * np.outer(half, half)
         moments = Moments(self._schema, worth, centre + half * mean, np.zeros(p), gram)
-        return Estimate(moments, round(n), error, worth)
+        hidden = self._continuous(noisy.diagonal() <= SIGNIFICANT * error / n)
+        clipped = self._continuous(square.diagonal() / n > CLIPPED + SIGNIFICANT * error / n)
+        return Estimate(moments, round(n), error, worth, hidden, clipped)
+
+    def _continuous(self, columns: NDArray[np.bool_]) -> tuple[str, ...]:
+        """Return the names of the continuous variables for whose column something holds."""
+        first = zip(self._schema.variables, self._schema.blocks, strict=True)
+        return tuple(v.name for v, (a, _) in first if v.kind is Kind.CONTINUOUS and columns[a])
 
     def _worth(self, covariance: Floats, n: float, error: float) -> int:
         """Return the number of rows whose partial correlations would be as uncertain."""

@@ -33,12 +33,18 @@ class Estimate(Generic[S]):
         Standard deviation of the noise in the number of rows.
     worth
         How many rows without noise would be about as informative.
+    hidden
+        Variables whose variance is not larger than the noise: their bounds may be too wide.
+    clipped
+        Variables most of whose values are at or beyond their bounds, which may be too narrow.
     """
 
     statistic: S
     rows: int
     error: float
     worth: int
+    hidden: tuple[str, ...] = ()
+    clipped: tuple[str, ...] = ()
 
 
 class NoisyRelease(ABC, Generic[S]):

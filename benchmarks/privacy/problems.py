@@ -1,0 +1,165 @@
+"""Networks whose structure is learned from noisy statistics, for the other scripts here.
+
+`TUNING` are random networks on which the constants of `isthmus.sources.horizontal.privacy` were
+chosen (`tune.py`), and `REPORTED` are others, on which their accuracy is reported (`accuracy.py`).
+
+The statistics are those of the sites' own code, and the noise is the discrete Gaussian of OpenDP in
+the amount that the study asks for. Keys, masks and processes are left out: masks cancel in a sum,
+which is the same integer however it is carried. The noise of the three sites is drawn at once, as
+one discrete Gaussian of the same variance.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import isthmus as ist
+from isthmus.errors import IsthmusWarning
+from isthmus.io import read_bif
+from isthmus.metrics.hamming import shd_cpdag
+from isthmus.parties import Identity, Member, Privacy, Study
+from isthmus.parties.privacy.noise import discrete_gaussian
+from isthmus.simulate import discrete_network, erdos_renyi, linear_model, scale_free
+from isthmus.sources.horizontal import SecureSums
+from isthmus.sources.horizontal.privacy.counts import NoisyCounts
+from isthmus.sources.horizontal.privacy.moments import NoisyMoments
+from isthmus.sources.horizontal.privacy.release import Estimate, NoisyRelease
+from isthmus.statistics import Variable
+
+ROOT = Path(__file__).resolve().parents[2]
+DATA = Path(os.environ.get("ISTHMUS_DATA", ROOT.parent / "shared" / "data")) / "networks"
+ROWS = (1_000, 10_000, 100_000, 1_000_000)
+EPSILONS = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0)
+SITES = 3
+DELTA = 1e-6
+PARENTS = 2
+SPREAD = 4.0
+"""Bounds of continuous variables, in standard deviations on both sides of the mean."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A true graph with rows of its variables, and how it is searched for."""
+
+    dag: ist.DAG
+    schema: ist.Schema
+    bounds: dict[str, tuple[float, float]]
+    rows: np.ndarray
+
+    @property
+    def is_discrete(self) -> bool:
+        return not self.bounds
+
+    def release(self, epsilon: float) -> NoisyRelease[Any]:
+        """The noisy answer of a study over these variables."""
+        keys = [Identity.generate() for _ in range(SITES + 2)]
+        study = Study.draft(
+            "Benchmark",
+            purpose="accuracy",
+            author=keys[0].public,
+            coordinator=keys[1].public,
+            members=[Member(f"s{i}", f"o{i}", k.public) for i, k in enumerate(keys[2:])],
+            schema=self.schema,
+            bounds=self.bounds,
+            protocol=SecureSums(),
+            requests=["counts" if self.is_discrete else "moments"],
+            plan=ist.Plan.up_to(PARENTS + 1) if self.is_discrete else None,
+            privacy=Privacy(epsilon, DELTA),
+        )
+        return NoisyCounts(study) if self.is_discrete else NoisyMoments(study)
+
+    def shd(self, statistic: object) -> tuple[int, int]:
+        """The distance of the equivalence class of the learned graph, and its number of edges."""
+        search = ist.XGES(max_parents=PARENTS) if self.is_discrete else None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", IsthmusWarning)
+            found = ist.learn(statistic, search=search).dag
+        return int(shd_cpdag(found, self.dag)), len(found.edges)
+
+
+def noisy_total(release: NoisyRelease[Any], exact: np.ndarray) -> tuple[list[int], float]:
+    """The sum over the sites, and the standard deviation of its noise."""
+    scale = release.scale * math.sqrt(SITES)
+    return (exact + discrete_gaussian(scale, release.numbers)).tolist(), scale
+
+
+def without_noise(release: NoisyRelease[Any], exact: np.ndarray) -> Estimate[Any]:
+    """The estimate from a sum without noise."""
+    return release.estimate(exact.tolist(), 0.0)
+
+
+def gaussian(dag: ist.DAG, n: int, seed: int, sample: int) -> Problem:
+    """Rows of a linear Gaussian network with random coefficients."""
+    model = linear_model(dag, seed=seed)
+    spread = SPREAD * np.sqrt(np.diagonal(model.covariance()))
+    bounds = {name: (-s, s) for name, s in zip(dag.nodes, spread.tolist(), strict=True)}
+    schema = ist.Schema(tuple(Variable(v, ist.Kind.CONTINUOUS) for v in dag.nodes))
+    return Problem(dag, schema, bounds, model.sample(n, seed=sample).array())
+
+
+def discrete(network: Any, n: int, sample: int) -> Problem:
+    """Rows of a discrete network."""
+    codes, nodes = network.sample(n, seed=sample), network.dag.nodes
+    variables = tuple(Variable(v, ist.Kind.DISCRETE, network.levels[v]) for v in nodes)
+    rows = np.column_stack([codes[v] for v in nodes]).astype(float)
+    return Problem(network.dag, ist.Schema(variables), {}, rows)
+
+
+def _gaussian(d: int, degree: int) -> Callable[[int, int], Problem]:
+    def make(n: int, seed: int) -> Problem:
+        return gaussian(erdos_renyi(d, degree * d // 2, seed=seed), n, seed, 1000 + seed)
+
+    return make
+
+
+def _hubs(d: int) -> Callable[[int, int], Problem]:
+    def make(n: int, seed: int) -> Problem:
+        return gaussian(scale_free(d, d, seed=seed), n, seed, 1000 + seed)
+
+    return make
+
+
+def _random_tables(d: int, concentration: float) -> Callable[[int, int], Problem]:
+    def make(n: int, seed: int) -> Problem:
+        for attempt in range(1000):
+            dag = erdos_renyi(d, d, seed=1000 * seed + attempt)
+            if max(len(dag.parents(v)) for v in dag.nodes) <= PARENTS:
+                break
+        network = discrete_network(
+            dag, cardinalities=(2, 4), concentration=concentration, seed=seed
+        )
+        return discrete(network, n, 1000 + seed)
+
+    return make
+
+
+def _stored(name: str) -> Callable[[int, int], Problem]:
+    return lambda n, seed: discrete(read_bif(DATA / f"{name}.bif.gz"), n, seed)
+
+
+TUNING: dict[str, Callable[[int, int], Problem]] = {
+    "gaussian8, degree 2": _gaussian(8, 2),
+    "gaussian14, degree 4": _gaussian(14, 4),
+    "gaussian12, hubs": _hubs(12),
+    "tables8, concentration 1": _random_tables(8, 1.0),
+    "tables8, concentration 0.3": _random_tables(8, 0.3),
+    "tables12, concentration 0.5": _random_tables(12, 0.5),
+}
+"""Random networks; each seed is another graph with other parameters."""
+
+REPORTED: dict[str, Callable[[int, int], Problem]] = {
+    "gaussian10": _gaussian(10, 4),
+    "gaussian20": _gaussian(20, 4),
+    "asia": _stored("asia"),
+    "sachs": _stored("sachs"),
+    "child": _stored("child"),
+}
+"""Gaussian: each seed is another graph. Stored networks: each seed is another sample."""

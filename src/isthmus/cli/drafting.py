@@ -1,0 +1,179 @@
+"""`isthmus coordinator draft`: write a study and sign it as its author."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from isthmus.cli.carriers import certificates
+from isthmus.cli.described import described
+from isthmus.cli.exit_codes import ExitCode
+from isthmus.cli.keys import load_identity, say
+from isthmus.errors import FormatError
+
+PORT = 9092
+ADMM = "admm"
+ROUNDS = 10
+ADMM_ROUNDS = 300
+
+
+def add_draft_options(draft: argparse.ArgumentParser) -> None:
+    """Describe the options of ``draft``."""
+    draft.add_argument(
+        "--author",
+        type=Path,
+        metavar="FILE",
+        help="private key of the author, for instance the identity.pem of the leading site",
+    )
+    draft.add_argument("--title", required=True, help="title of the study")
+    draft.add_argument("--purpose", required=True, help="purpose of the study")
+    draft.add_argument(
+        "--variables",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help="TOML file with [[variables]]: name, kind, and either levels or low and high",
+    )
+    draft.add_argument(
+        "--card",
+        action="append",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help="card of a site; repeat for each site",
+    )
+    draft.add_argument(
+        "--method",
+        default="secure sums",
+        choices=["secure sums", ADMM],
+        help="secure sums of statistics, or ADMM, which reveals more and is mainly useful for "
+        "neural networks",
+    )
+    draft.add_argument(
+        "--networks",
+        action="store_true",
+        help="ADMM: one small neural network per variable instead of linear models",
+    )
+    draft.add_argument(
+        "--lags",
+        type=int,
+        default=0,
+        metavar="NUMBER",
+        help="time series: number of lags of each variable",
+    )
+    draft.add_argument(
+        "--parents",
+        type=int,
+        default=2,
+        metavar="NUMBER",
+        help="discrete variables: plan tables for this many parents",
+    )
+    draft.add_argument(
+        "--epsilon",
+        type=float,
+        metavar="NUMBER",
+        help="differential privacy: the budget ε of the whole study per person, for instance 1. "
+        "Sites clip values to the low and high of each variable, and add noise; by default none",
+    )
+    draft.add_argument(
+        "--delta",
+        type=float,
+        metavar="NUMBER",
+        help="differential privacy: the δ of the budget; by default 1e-6",
+    )
+    draft.add_argument(
+        "--rows-per-person",
+        type=int,
+        metavar="NUMBER",
+        help="differential privacy: how many rows of one person are used; by default 1",
+    )
+    draft.add_argument(
+        "--rounds", type=int, help="maximum number of rounds; by default 10, for ADMM 300"
+    )
+    draft.add_argument(
+        "--address", metavar="HOST:PORT", help=f"address of this machine; by default port {PORT}"
+    )
+
+
+def draft(options: argparse.Namespace) -> ExitCode:
+    """Write a study, and sign it as its author."""
+    from isthmus.federated.admm.model_choice import model_of
+    from isthmus.federated.admm.requests import AskConsensus, AskNetworks
+    from isthmus.parties.agreement.cards import Card, Folder
+    from isthmus.parties.agreement.study import Study
+    from isthmus.parties.agreement.variables import read_variables
+    from isthmus.sources.horizontal.privacy.answers import require_possible
+    from isthmus.sources.horizontal.requests.statistics import AskCounts, AskMoments, AskTotals
+    from isthmus.sources.horizontal.secure_sum.protocol import SecureSums
+    from isthmus.sources.horizontal.series import lagged_variables
+    from isthmus.statistics import Kind, Plan
+
+    schema, bounds = read_variables(options.variables)
+    if options.lags:
+        schema, bounds = lagged_variables(schema, bounds, options.lags)
+    by_admm = options.method == ADMM
+    requests = [AskMoments.name]
+    plan = None
+    if by_admm:
+        step = AskNetworks if options.networks else AskConsensus
+        requests = [AskTotals.name, step.name]
+    elif options.networks:
+        raise FormatError("Neural networks need --method admm; secure sums cannot learn them.")
+    elif len(schema.of_kind(Kind.DISCRETE)) == len(schema):
+        requests, plan = [AskCounts.name], Plan.up_to(options.parents + 1)
+    author = load_identity(_author(options))
+    cards = [Card.read(path) for path in options.card]
+    authority = (options.home / "ca.crt").read_bytes()
+    study = Study.draft(
+        options.title,
+        purpose=options.purpose,
+        author=author.public,
+        coordinator=load_identity(options.home / "identity.pem").public,
+        members=[card.member for card in cards],
+        schema=schema,
+        bounds=bounds,
+        protocol=SecureSums(**certificates({c.member.name: c for c in cards}, authority)),
+        requests=requests,
+        plan=plan,
+        rounds=options.rounds or (ADMM_ROUNDS if by_admm else ROUNDS),
+        privacy=_privacy(options),
+    )
+    require_possible(study)
+    if by_admm:
+        model_of(study)  # raises an error before anyone signs
+    host = (options.home / "host").read_text(encoding="utf-8")
+    folder = Folder(options.study)
+    address = options.address or f"{host}:{PORT}"
+    folder.write(study, cards)
+    folder.write_coordinator(authority, address)
+    folder.sign(study.sign(author))
+    say(described(study))
+    say(f"Send the folder {options.study} to the sites, which read study.toml and sign it.")
+    return ExitCode.DONE
+
+
+def _privacy(options: argparse.Namespace) -> Any:
+    """Return the section on differential privacy, if the options ask for it."""
+    from isthmus.parties.privacy.section import Privacy
+
+    given = {"delta": options.delta, "rows_per_person": options.rows_per_person}
+    given = {name: value for name, value in given.items() if value is not None}
+    if options.epsilon is None:
+        if given:
+            option = f"--{next(iter(given)).replace('_', '-')}"
+            raise FormatError(f"{option} has no effect without --epsilon, which was not given.")
+        return None
+    return Privacy(options.epsilon, **given)
+
+
+def _author(options: argparse.Namespace) -> Path:
+    """Return the key of the author, which must not be that of the coordinator."""
+    earlier: Path = options.home / "author.pem"  # earlier versions created it
+    given: Path | None = options.author
+    if given is None and not earlier.exists():
+        raise FormatError(
+            "Name the key of the author with --author, for instance the identity.pem of the site "
+            "that leads the study. The coordinator does not sign studies."
+        )
+    return earlier if given is None else given

@@ -1,0 +1,124 @@
+"""Attacks on the noise of differential privacy: other questions, other studies, other ledgers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.parties.consortium import NAMES, SCHEMA, Consortium
+from tests.sources.horizontal.privacy.private_group import PRIVACY, consortium, renewed
+
+from isthmus.errors import AbortedError, LedgerError
+from isthmus.parties import FileLedger, Identity, Member, Privacy, Study
+from isthmus.parties.agreement.policy import UNLIMITED
+from isthmus.parties.privacy.accounting import epsilon_of
+from isthmus.parties.privacy.spending import Spending
+from isthmus.sources.horizontal import AskMoments, SecureSums
+from isthmus.sources.horizontal.privacy.moments import NoisyMoments
+from isthmus.statistics import Kind, Schema, Variable
+
+pytest.importorskip("opendp")
+pytestmark = pytest.mark.filterwarnings("ignore:The noise")
+
+
+def test_the_same_columns_in_another_order_are_not_another_question(tmp_path: Path) -> None:
+    group = consortium(tmp_path)
+    federation = group.federation()
+    first = federation.moments()
+    with pytest.raises(AbortedError):
+        federation.ask(AskMoments(SCHEMA.names[::-1]))
+    assert group.why("north") == ["policy"]
+    assert federation.moments(SCHEMA.names[::-1]) == first.select(SCHEMA.names[::-1])
+    assert len(Spending.of(group.ledgers["north"].entries()).costs) == 1
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},  # only the title differs
+        {"schema": SCHEMA.subset(SCHEMA.names[::-1])},
+        {"schema": Schema((*SCHEMA.variables, Variable("others", Kind.CONTINUOUS)))},
+    ],
+    ids=["renamed", "permuted", "with an unused column"],
+)
+def test_the_same_question_in_another_study_is_paid_for_again(
+    tmp_path: Path, changes: dict[str, Any]
+) -> None:
+    """Two answers could be averaged: together they cost what their noise does not hide."""
+    privacy = Privacy(1.0)
+    group = consortium(tmp_path, 1.0, requests=["moments"], privacy=privacy)
+    group.federation().moments()
+    bounds = dict(group.study.bounds) | ({"others": (0.0, 1.0)} if "schema" in changes else {})
+    names = changes.get("schema", SCHEMA).names
+    bounds = {n: b for n, b in bounds.items() if n in names}
+    terms = {"requests": ["moments"], "privacy": privacy, "bounds": bounds}
+    second = renewed(group, **(terms | changes))
+    for name in NAMES:
+        second.data[name]["others"] = np.zeros(60)
+        second.policies[name] = replace(second.policies[name], maximum_epsilon=1.0)
+    with pytest.raises(AbortedError):
+        second.federation().moments()
+    assert second.why("north") == ["policy"]
+    for name in NAMES:
+        second.policies[name] = replace(second.policies[name], maximum_epsilon=1.5)
+    second.federation(first_round=2).moments()
+    spent = Spending.of(group.ledgers["north"].entries())
+    assert list(spent.costs.values()) == [privacy.rho] * 2
+    assert 1.0 < epsilon_of(spent.total, 1e-6) <= 1.5
+
+
+def lenient(group: Consortium) -> Consortium:
+    """A policy whose only limit is the budget: noise takes the place of all rules on data."""
+    for name, policy in group.policies.items():
+        group.policies[name] = replace(
+            policy, minimum_cohort=1, minimum_cell=1, largest_share=1.0, columns_per_row=UNLIMITED
+        )
+    return group
+
+
+def test_a_budget_is_not_brought_back_by_deleting_the_ledger(tmp_path: Path) -> None:
+    group = lenient(consortium(tmp_path, requests=["moments"]))
+    group.federation().moments()
+    (tmp_path / "north.jsonl").unlink()
+    group.ledgers = {n: FileLedger(tmp_path / f"{n}.jsonl") for n in NAMES}
+    with pytest.raises(AbortedError):
+        group.federation(first_round=2).moments()
+    assert group.why("north")[-1] == "witness"
+    assert "sent" not in group.events("north")
+
+
+def test_a_budget_that_was_edited_shows_at_once(tmp_path: Path) -> None:
+    group = consortium(tmp_path, requests=["moments"])
+    group.federation().moments()
+    path = tmp_path / "north.jsonl"
+    text, rho = path.read_text(), f'"rho":{PRIVACY.rho!r}'
+    assert text.count(rho) == 1
+    path.write_text(text.replace(rho, '"rho":0.0'))
+    with pytest.raises(LedgerError, match="was changed: line"):
+        FileLedger(path)
+
+
+@pytest.mark.parametrize("sites", [3, 4, 7])
+def test_a_site_that_adds_no_noise_is_covered(tmp_path: Path, sites: int) -> None:
+    """By default the noise of all others suffices if one organisation adds none."""
+    members = [Member(f"s{i}", f"o{i}", Identity.generate().public) for i in range(sites)]
+    study = Study.draft(
+        "Noise",
+        purpose="tests",
+        author=Identity.generate().public,
+        coordinator=Identity.generate().public,
+        members=members,
+        schema=SCHEMA,
+        bounds={"age": (0, 120), "dose": (0, 10)},
+        protocol=SecureSums(),
+        requests=["moments"],
+        privacy=Privacy(1.0),
+    )
+    release = NoisyMoments(study)
+    threshold = study.protocol.threshold  # type: ignore[attr-defined]
+    assert release.cost(threshold - 1) <= release.rho
+    assert release.cost(threshold - 2) > release.rho  # two cheaters are too many: said when signing
+    assert f"as long as {threshold - 1} of the sites" in release.privacy.describe()
