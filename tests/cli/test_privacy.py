@@ -81,8 +81,9 @@ def test_a_draft_has_the_budget_of_its_options(world: Path) -> None:
         (["--epsilon", "1e-9"], "epsilon is 1e-09; it must be between"),
         (["--epsilon", "1e9"], "epsilon is 1e+09; it must be between"),
         (["--epsilon", "1", "--delta", "1"], "delta is 1; it must be positive, at most 0.001"),
-        (["--epsilon", "1", "--rows-per-person", "0"], "rows_per_person must be at least 1"),
-        (["--epsilon", "1", "--rows-per-person", "9" * 12], "do not fit into integers of 64 bits"),
+        (["--epsilon", "1", "--rows-per-person", "0"], "rows_per_person is 0; it must be at least"),
+        (["--epsilon", "1", "--rows-per-person", "9" * 400], "it must be at least 1, at most"),
+        (["--epsilon", "1e-4", "--rows-per-person", "999999"], "do not fit into integers of 64"),
         (["--delta", "1e-5"], "--delta has no effect without --epsilon"),
         (["--rows-per-person", "2"], "--rows-per-person has no effect without --epsilon"),
         (

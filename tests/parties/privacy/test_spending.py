@@ -11,7 +11,7 @@ import pytest
 from tests.parties.consortium import Consortium, policy
 
 from isthmus.errors import RefusedError, StudyError
-from isthmus.parties import Policy, Privacy
+from isthmus.parties import Policy, Privacy, Study
 from isthmus.parties.privacy.accounting import epsilon_of
 from isthmus.parties.privacy.spending import Spending
 
@@ -112,9 +112,16 @@ def test_budgets_out_of_range_are_refused_with_the_range(tmp_path: Path, epsilon
     text = Consortium(tmp_path, privacy=Privacy(2.0)).study.text.decode()
     assert "epsilon = 2.0" in text
     with pytest.raises(StudyError, match="must be between 1e-06 and 1000"):
-        type(Consortium(tmp_path).study).parse(
-            text.replace("epsilon = 2.0", f"epsilon = {epsilon!r}").encode()
-        )
+        Study.parse(text.replace("epsilon = 2.0", f"epsilon = {epsilon!r}").encode())
+
+
+def test_a_number_of_hundreds_of_digits_is_not_a_budget(tmp_path: Path) -> None:
+    text = Consortium(tmp_path, privacy=Privacy(2.0)).study.text.decode()
+    for old in ("epsilon = 2.0", "rows_per_person = 1", "honest = 2"):
+        wrong = f"{old.split(' = ')[0]} = {'9' * 400}"
+        assert old in text
+        with pytest.raises(StudyError, match=old.split(" = ", maxsplit=1)[0]):
+            Study.parse(text.replace(old, wrong).encode())
 
 
 @pytest.mark.parametrize("delta", [0.0, -1e-6, 1.1e-3, 1.0, 2.0, math.inf, math.nan])

@@ -13,6 +13,9 @@ from isthmus.errors import StudyError
 
 T = TypeVar("T")
 
+LARGEST_INTEGER = 10**300
+"""From here on, an integer where a number is expected is read as infinite."""
+
 SHOWN = 20
 """An error message lists at most this many problems."""
 
@@ -60,7 +63,12 @@ class Reader:
             return default
         value: Any = self._table.pop(key)
         if kind is float and type(value) is int:
-            value = float(value)
+            # An integer of hundreds of digits has no float.
+            value = (
+                float(value)
+                if abs(value) < LARGEST_INTEGER
+                else math.inf * (1 if value > 0 else -1)
+            )
         if type(value) is not kind:
             self.problems.append(f"{where} is a {type(value).__name__}, not a {kind.__name__}")
             return _empty(kind)

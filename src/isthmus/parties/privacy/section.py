@@ -18,6 +18,8 @@ LARGEST_DELTA = 1e-3
 SMALLEST_EPSILON, LARGEST_EPSILON = 1e-6, 1e3
 """Below, no number of rows would be enough; above, noise hides nobody."""
 
+MOST_ROWS_PER_PERSON = 10**6
+
 
 @final
 @dataclass(frozen=True)
@@ -64,10 +66,15 @@ class Privacy:
             problems.append(
                 f"delta is {self.delta:g}; it must be positive, at most {LARGEST_DELTA:g}"
             )
-        if self.rows_per_person < 1 or self.honest < 0:
-            problems.append("rows_per_person must be at least 1, and honest must not be negative")
+        if not 1 <= self.rows_per_person <= MOST_ROWS_PER_PERSON:
+            problems.append(
+                f"rows_per_person is {self.rows_per_person}; it must be at least 1, at most "
+                f"{MOST_ROWS_PER_PERSON:,}"
+            )
+        if self.honest < 0:
+            problems.append(f"honest is {self.honest}; it must not be negative")
         for name, (low, high) in self.bounds.items():
-            if not (math.isfinite(low) and math.isfinite(high) and low < high):
+            if not (math.isfinite(low) and math.isfinite(high) and high / 2 - low / 2 > 0):
                 problems.append(f"the bounds of {name!r} must be finite and in ascending order")
         return problems
 
