@@ -114,7 +114,7 @@ def spent_before(home: Path, study: Any) -> Any:
 
     if study.privacy is None or not (home / "ledger.jsonl").exists():
         return None
-    return Spending.of(_entries(home, None))
+    return Spending.of(_entries(home, []))
 
 
 def _say_spent(home: Path, entries: list[Mapping[str, Any]]) -> None:
