@@ -1,182 +1,31 @@
 """Learn Bayesian networks from data that cannot be brought together."""
 
-from isthmus import datasets
-from isthmus import federated as federated  # makes the requests of its methods known to studies
-from isthmus.compose.bootstrap import bootstrap
-from isthmus.compose.evaluate import cross_validate, log_likelihood
-from isthmus.compose.learn import learn, solve
-from isthmus.compose.parent_sets import parent_sets
-from isthmus.compose.reweight import reweight
-from isthmus.compose.sample import sample
-from isthmus.compose.score import score, summarise
-from isthmus.graphs import CPDAG, DAG, PDAG, Knowledge
-from isthmus.graphs.display import draw_in_notebooks_with as _draw_in_notebooks_with
-from isthmus.metrics import shd
-from isthmus.parties.privacy.section import Privacy
-from isthmus.plots.notebook import notebook_drawing as _notebook_drawing
-from isthmus.results import (
-    Disclosure,
-    Ensemble,
-    Posterior,
-    Solution,
-    Status,
-    edge,
-    in_markov_blanket,
-    path,
+from __future__ import annotations
+
+from typing import Any
+
+from isthmus.lazy import lazy_names, provide
+
+# The public names and their modules are in __init__.pyi; each is imported when it is first used.
+_imported, __all__ = lazy_names(__name__)
+
+# Lower layers do not know these modules, and load them when they need what is named here.
+provide("drawings for notebooks", "isthmus.plots.notebook")
+provide(
+    "protocols and requests of studies",
+    "isthmus.sources.horizontal",
+    "isthmus.sources.vertical.requests",
+    "isthmus.federated",
 )
-from isthmus.samplers import ExactPosterior, OrderMCMC, PartitionMCMC, StructureMCMC
-from isthmus.scores import (
-    AIC,
-    BIC,
-    EBIC,
-    GP,
-    K2,
-    AdditiveLeastSquares,
-    BDeu,
-    BGe,
-    DegenerateGaussian,
-    ExactGP,
-    GaussianBIC,
-    GaussianEBIC,
-    GPIntegral,
-    LaggedLeastSquares,
-    LeastSquares,
-    LinearLikelihood,
-    Logistic,
-    Perceptrons,
-    Poisson,
-    PriorMean,
-    PriorScale,
-)
-from isthmus.searches import (
-    ASOBS,
-    ILP,
-    OBS,
-    XGES,
-    AStar,
-    Boss,
-    Dynotears,
-    HillClimb,
-    KnownOrder,
-    Notears,
-    NotearsAdditive,
-    NotearsMLP,
-    RBNets,
-    SubsetDP,
-)
-from isthmus.sources import (
-    DropRows,
-    ExpectationMaximisation,
-    Federation,
-    Frame,
-    Interventions,
-    Lazy,
-    NodeAverage,
-    OwnLevel,
-    Series,
-    StructuralEM,
-    TimeUnit,
-    TwoParty,
-    WithFeatures,
-)
-from isthmus.statistics import Basis, Chebyshev, Counts, Expansion, Kind, Moments, Plan, Schema
-
-__all__ = [
-    "AIC",
-    "ASOBS",
-    "BIC",
-    "CPDAG",
-    "DAG",
-    "EBIC",
-    "GP",
-    "ILP",
-    "K2",
-    "OBS",
-    "PDAG",
-    "XGES",
-    "AStar",
-    "AdditiveLeastSquares",
-    "BDeu",
-    "BGe",
-    "Basis",
-    "Boss",
-    "Chebyshev",
-    "Counts",
-    "DegenerateGaussian",
-    "Disclosure",
-    "DropRows",
-    "Dynotears",
-    "Ensemble",
-    "ExactGP",
-    "ExactPosterior",
-    "Expansion",
-    "ExpectationMaximisation",
-    "Federation",
-    "Frame",
-    "GPIntegral",
-    "GaussianBIC",
-    "GaussianEBIC",
-    "HillClimb",
-    "Interventions",
-    "Kind",
-    "Knowledge",
-    "KnownOrder",
-    "LaggedLeastSquares",
-    "Lazy",
-    "LeastSquares",
-    "LinearLikelihood",
-    "Logistic",
-    "Moments",
-    "NodeAverage",
-    "Notears",
-    "NotearsAdditive",
-    "NotearsMLP",
-    "OrderMCMC",
-    "OwnLevel",
-    "PartitionMCMC",
-    "Perceptrons",
-    "Plan",
-    "Poisson",
-    "Posterior",
-    "PriorMean",
-    "PriorScale",
-    "Privacy",
-    "RBNets",
-    "Schema",
-    "Series",
-    "Solution",
-    "Status",
-    "StructuralEM",
-    "StructureMCMC",
-    "SubsetDP",
-    "TimeUnit",
-    "TwoParty",
-    "WithFeatures",
-    "bootstrap",
-    "cross_validate",
-    "datasets",
-    "edge",
-    "in_markov_blanket",
-    "learn",
-    "log_likelihood",
-    "parent_sets",
-    "path",
-    "reweight",
-    "sample",
-    "score",
-    "shd",
-    "solve",
-    "summarise",
-]
 
 
-_draw_in_notebooks_with(_notebook_drawing)
-
-
-def __getattr__(name: str) -> str:
-    """Look the version up only when it is asked for: that takes longer than the import."""
+def __getattr__(name: str) -> Any:
     if name == "__version__":
         from importlib.metadata import version
 
         return version("isthmus")
-    raise AttributeError(f"module 'isthmus' has no attribute {name!r}")
+    return _imported(name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, *globals()]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+import isthmus as ist
 from isthmus.cli.exit_codes import ExitCode
 from isthmus.cli.learn import search_sentence
 from isthmus.cli.output import give, say
@@ -14,8 +15,6 @@ from isthmus.cli.probabilities import GRAPHS, check_formats, say_edges, write_ed
 from isthmus.cli.runs import add_run_options, arguments_of, explain
 from isthmus.cli.strategies import search_from
 from isthmus.cli.tables import opened
-from isthmus.compose.bootstrap import bootstrap
-from isthmus.results import Ensemble
 
 FORMATS = (".csv", *GRAPHS)
 
@@ -52,7 +51,7 @@ def run(options: argparse.Namespace) -> ExitCode:
             ],
             search=options.search,
         )
-    ensemble = bootstrap(
+    ensemble = ist.bootstrap(
         file.table,
         search=options.search,
         replicates=options.replicates,
@@ -66,7 +65,7 @@ def run(options: argparse.Namespace) -> ExitCode:
     return write_outputs(ensemble, options.output, write=_write, quiet=options.quiet)
 
 
-def _write(ensemble: Ensemble, path: Path) -> None:
+def _write(ensemble: ist.Ensemble, path: Path) -> None:
     if path.suffix.lower() == ".csv":
         write_edges(ensemble.nodes, ensemble.edge_probabilities(), path)
     else:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
+import isthmus as ist
 from isthmus.cli.exit_codes import ExitCode
 from isthmus.cli.graph_files import GRAPHS, read_graph_file
 from isthmus.cli.output import give, say
 from isthmus.cli.parsing import one_of
-from isthmus.graphs import CPDAG, DAG, PDAG
-from isthmus.metrics import edge_metrics, shd
+
+if TYPE_CHECKING:
+    from isthmus.graphs import CPDAG, DAG, PDAG
 
 AS = ("auto", "dag", "cpdag")
 
@@ -42,16 +45,16 @@ def run(options: argparse.Namespace) -> ExitCode:
     graphs = [file.graph for file in files]
     if options.how == "dag":
         graphs = [file.dag for file in files]
-    elif options.how == "cpdag" or not all(isinstance(graph, DAG) for graph in graphs):
-        graphs = [graph.cpdag() if isinstance(graph, DAG) else graph for graph in graphs]
+    elif options.how == "cpdag" or not all(isinstance(graph, ist.DAG) for graph in graphs):
+        graphs = [graph.cpdag() if isinstance(graph, ist.DAG) else graph for graph in graphs]
     graph, reference = graphs
-    distance = shd(graph, reference)
+    distance = ist.shd(graph, reference)
     groups = differences(graph, reference)
-    kind = "directed graphs" if isinstance(graph, DAG) else "equivalence classes"
+    kind = "directed graphs" if isinstance(graph, ist.DAG) else "equivalence classes"
     give(compared=kind, shd=distance, **groups)
     say(f"Structural Hamming distance of the {kind}: {distance}")
-    if isinstance(reference, DAG):
-        metrics = edge_metrics(reference, graph)
+    if isinstance(reference, ist.DAG):
+        metrics = ist.metrics.edge_metrics(reference, graph)
         give(metrics=asdict(metrics))
         say(
             f"Precision {metrics.precision:.3f}, recall {metrics.recall:.3f}, "
@@ -90,8 +93,8 @@ Edge = tuple[str, str, bool]
 
 
 def _edges(graph: DAG | CPDAG | PDAG) -> dict[frozenset[str], Edge]:
-    directed = graph.edges if isinstance(graph, DAG) else graph.directed
-    undirected = () if isinstance(graph, DAG) else graph.undirected
+    directed = graph.edges if isinstance(graph, ist.DAG) else graph.directed
+    undirected = () if isinstance(graph, ist.DAG) else graph.undirected
     edges: list[Edge] = [(a, b, True) for a, b in directed]
     edges += [(min(a, b), max(a, b), False) for a, b in undirected]
     return {frozenset((a, b)): (a, b, is_directed) for a, b, is_directed in edges}

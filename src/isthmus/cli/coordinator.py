@@ -8,10 +8,9 @@ import signal
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from isthmus.cli.actions import add_action
-from isthmus.cli.board import Board, RunState
 from isthmus.cli.carriers import (
     LOOPBACK,
     add_carrier,
@@ -24,6 +23,9 @@ from isthmus.cli.keys import load_identity, say
 from isthmus.cli.outputs import check_outputs, write_outputs, write_result
 from isthmus.cli.strategies import admm_from, score_from, search_from
 from isthmus.errors import AbortedError, FormatError, IsthmusError, MismatchError
+
+if TYPE_CHECKING:
+    from isthmus.cli.board import Board
 
 
 def add(command: argparse.ArgumentParser) -> None:
@@ -128,6 +130,7 @@ def _status(options: argparse.Namespace) -> ExitCode:
 
 
 def _run(options: argparse.Namespace) -> ExitCode:
+    from isthmus.cli.board import Board, RunState
     from isthmus.federated.admm.model_choice import uses_admm
     from isthmus.parties.agreement.cards import Folder
 
@@ -193,6 +196,7 @@ def _interrupted(*_: object) -> None:
 
 def _learned(options: argparse.Namespace, state: Path, board: Board) -> Any:
     """Start all processes, learn, and stop them."""
+    from isthmus.cli.board import RunState
     from isthmus.federated.admm.model_choice import model_of, uses_admm
     from isthmus.parties.agreement.cards import Folder
     from isthmus.parties.records.journal import FileJournal

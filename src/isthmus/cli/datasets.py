@@ -5,9 +5,11 @@ from __future__ import annotations
 import argparse
 import inspect
 from pathlib import Path
+from typing import Any
 
+import isthmus as ist
 from isthmus.cli.exit_codes import ExitCode
-from isthmus.cli.graph_files import datasets
+from isthmus.cli.graph_files import DATASETS
 from isthmus.cli.output import give, say
 from isthmus.cli.outputs import write_outputs
 from isthmus.cli.parsing import at_least, match_name
@@ -25,8 +27,8 @@ def add(command: argparse.ArgumentParser) -> None:
     write.add_argument(
         "name",
         metavar="NAME",
-        type=lambda given: match_name(given, datasets()),
-        help=f"one of {', '.join(datasets())}",
+        type=lambda given: match_name(given, DATASETS),
+        help=f"one of {', '.join(DATASETS)}",
     )
     write.add_argument(
         "-o",
@@ -43,7 +45,7 @@ def add(command: argparse.ArgumentParser) -> None:
 
 
 def _list(_: argparse.Namespace) -> ExitCode:
-    lines = {n: (inspect.getdoc(make) or "").partition("\n")[0] for n, make in datasets().items()}
+    lines = {name: (inspect.getdoc(_maker(name)) or "").partition("\n")[0] for name in DATASETS}
     give(datasets=lines)
     wide = max(map(len, lines))
     for name, line in lines.items():
@@ -55,10 +57,15 @@ def _write(options: argparse.Namespace) -> ExitCode:
     for path in options.output:
         check_written(path)
     given = {n: getattr(options, n) for n in ("rows", "seed") if getattr(options, n) is not None}
-    make = datasets()[options.name]
+    make = _maker(options.name)
     known = inspect.signature(make).parameters
     data = make(**{name: value for name, value in given.items() if name in known})
     columns = {name: data[name] for name in data}
     give(name=options.name, columns=list(columns), description=data.description)
     say(f"{data!r}")
     return write_outputs(columns, options.output, write=write_table)
+
+
+def _maker(name: str) -> Any:
+    """Return the function that makes a dataset."""
+    return getattr(ist.datasets, name)

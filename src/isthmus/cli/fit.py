@@ -5,19 +5,16 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+import isthmus as ist
 from isthmus.cli.exit_codes import ExitCode
 from isthmus.cli.graph_files import GRAPHS, read_graph_file
 from isthmus.cli.output import give, say
 from isthmus.cli.outputs import write_outputs
 from isthmus.cli.probabilities import check_formats
 from isthmus.cli.tables import add_table_options, kinds_of, opened
-from isthmus.compose.fit import fit
 from isthmus.errors import MismatchError
-from isthmus.io import write_bif, write_hugin, write_json, write_xdsl, write_xmlbif
-from isthmus.models import DiscreteNetwork, Network
 
-_DISCRETE = {".bif": write_bif, ".xmlbif": write_xmlbif, ".net": write_hugin, ".xdsl": write_xdsl}
-FORMATS = (".json", *_DISCRETE)
+FORMATS = (".json", ".bif", ".xmlbif", ".net", ".xdsl")
 
 
 def add(command: argparse.ArgumentParser) -> None:
@@ -46,6 +43,8 @@ def add(command: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> ExitCode:
     """Estimate the parameters and write the network."""
+    from isthmus.compose.fit import fit
+
     check_formats(options.output, FORMATS)
     dag = read_graph_file(options.graph).dag
     network = fit(
@@ -60,12 +59,14 @@ def run(options: argparse.Namespace) -> ExitCode:
     return write_outputs(network, options.output, write=_write)
 
 
-def _write(network: Network, path: Path) -> None:
+def _write(network: ist.models.Network, path: Path) -> None:
     ending = path.suffix.lower()
     if ending == ".json":
-        write_json(network, path)
-    elif isinstance(network, DiscreteNetwork):
-        _DISCRETE[ending](network, path)
+        ist.io.write_json(network, path)
+    elif isinstance(network, ist.models.DiscreteNetwork):
+        io = ist.io
+        writers = {".bif": io.write_bif, ".xmlbif": io.write_xmlbif, ".net": io.write_hugin}
+        writers.get(ending, io.write_xdsl)(network, path)
     else:
         raise MismatchError(
             f"{ending} files hold discrete networks only, and this one has continuous variables. "

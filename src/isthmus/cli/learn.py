@@ -5,18 +5,18 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import isthmus as ist
 from isthmus.cli.exit_codes import ExitCode
 from isthmus.cli.output import give, say
 from isthmus.cli.outputs import WRITERS, check_outputs, write_outputs
 from isthmus.cli.runs import add_run_options, arguments_of, explain
-from isthmus.cli.strategies import names_of_searches, search_from
+from isthmus.cli.strategies import SEARCHES, search_from
 from isthmus.cli.tables import opened
-from isthmus.compose.defaults import choose_search
-from isthmus.compose.learn import learn
-from isthmus.compose.prepare import Problem
-from isthmus.results import Solution
+
+if TYPE_CHECKING:
+    from isthmus.compose.prepare import Problem
 
 
 def add(command: argparse.ArgumentParser) -> None:
@@ -30,7 +30,7 @@ def add(command: argparse.ArgumentParser) -> None:
         "--search",
         type=search_from,
         help="search algorithm; by default chosen from the column types and their number: "
-        + ", ".join(names_of_searches()),
+        + ", ".join(SEARCHES),
     )
     command.set_defaults(run=run)
 
@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> ExitCode:
     file = opened(options)
     if options.explain:
         return explain(options, file, lambda p: search_sentence(options, p), search=options.search)
-    solution = learn(file.table, search=options.search, **arguments)
+    solution = ist.learn(file.table, search=options.search, **arguments)
     if not options.quiet:
         say(f"{solution}")
         for a, b in solution.dag.edges:
@@ -53,13 +53,15 @@ def run(options: argparse.Namespace) -> ExitCode:
 
 def search_sentence(options: argparse.Namespace, problem: Problem) -> Sequence[str]:
     """Say which search would be used."""
+    from isthmus.compose.defaults import choose_search
+
     search, reason = options.search, "as requested"
     if search is None:
         search, reason = choose_search(problem.schema, problem.score, problem.objective)
     return [f"Search {search!r} ({reason})."]
 
 
-def facts(solution: Solution) -> dict[str, Any]:
+def facts(solution: ist.Solution) -> dict[str, Any]:
     """Return a solution as plain data."""
     return {
         "nodes": solution.dag.nodes,

@@ -5,25 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
+import isthmus as ist
 from isthmus.cli.exit_codes import ExitCode, code_of
 from isthmus.cli.output import command_line, give, say
 from isthmus.errors import FormatError, IsthmusError, MismatchError
-from isthmus.io import (
-    write_dot,
-    write_edge_list,
-    write_gml,
-    write_graphml,
-    write_hugin,
-    write_json,
-    write_xdsl,
-    write_xmlbif,
-)
-from isthmus.models import DiscreteNetwork
-from isthmus.results import Solution
 
-Writer = Callable[[Solution, Path], None]
+Writer: TypeAlias = "Callable[[ist.Solution, Path], None]"
 
 
 def check_outputs(paths: Sequence[Path]) -> None:
@@ -46,7 +35,7 @@ def writer(path: Path) -> Writer:
     return WRITERS[path.suffix.lower()]
 
 
-def write_result(solution: Solution, path: Path) -> None:
+def write_result(solution: ist.Solution, path: Path) -> None:
     """Write a result in the format of the file."""
     writer(path)(solution, path)
 
@@ -97,15 +86,15 @@ def write_outputs(
     return code
 
 
-def _picture(solution: Solution, path: Path) -> None:
+def _picture(solution: ist.Solution, path: Path) -> None:
     # The new axes belong to a figure, not to a subfigure.
     figure: Any = solution.plot().figure
     figure.savefig(path)
 
 
-def _discrete(solution: Solution) -> DiscreteNetwork:
+def _discrete(solution: ist.Solution) -> ist.models.DiscreteNetwork:
     network = solution.fit()
-    if not isinstance(network, DiscreteNetwork):
+    if not isinstance(network, ist.models.DiscreteNetwork):
         raise MismatchError(
             "This format holds discrete networks only, and this one has continuous variables. "
             "Write .json, or the graph as .gml, .graphml or .dot."
@@ -117,14 +106,14 @@ WRITERS: dict[str, Writer] = {
     ".html": lambda s, path: s.report(path, command=command_line()),
     ".isthmus": lambda s, path: s.save(path),
     ".bif": lambda s, path: s.save_bif(path),
-    ".xmlbif": lambda s, path: write_xmlbif(_discrete(s), path),
-    ".net": lambda s, path: write_hugin(_discrete(s), path),
-    ".xdsl": lambda s, path: write_xdsl(_discrete(s), path),
-    ".json": lambda s, path: write_json(s.fit(), path),
-    ".dot": lambda s, path: write_dot(s.dag, path),
-    ".gml": lambda s, path: write_gml(s.dag, path),
-    ".graphml": lambda s, path: write_graphml(s.dag, path),
-    ".csv": lambda s, path: write_edge_list(s.dag, path),
+    ".xmlbif": lambda s, path: ist.io.write_xmlbif(_discrete(s), path),
+    ".net": lambda s, path: ist.io.write_hugin(_discrete(s), path),
+    ".xdsl": lambda s, path: ist.io.write_xdsl(_discrete(s), path),
+    ".json": lambda s, path: ist.io.write_json(s.fit(), path),
+    ".dot": lambda s, path: ist.io.write_dot(s.dag, path),
+    ".gml": lambda s, path: ist.io.write_gml(s.dag, path),
+    ".graphml": lambda s, path: ist.io.write_graphml(s.dag, path),
+    ".csv": lambda s, path: ist.io.write_edge_list(s.dag, path),
     ".png": _picture,
     ".svg": _picture,
     ".pdf": _picture,

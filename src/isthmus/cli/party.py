@@ -7,10 +7,9 @@ import json
 import signal
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from isthmus.cli.actions import add_action
-from isthmus.cli.board import Board, RunState
 from isthmus.cli.described import described
 from isthmus.cli.exit_codes import ExitCode
 from isthmus.cli.keys import load_identity, new_passphrase, pin, say
@@ -18,6 +17,9 @@ from isthmus.cli.outputs import check_outputs, write_outputs
 from isthmus.cli.site import NAME, draft_policy
 from isthmus.errors import AbortedError, FormatError, IsthmusError, MismatchError
 from isthmus.sources.tables.read_table import read_table
+
+if TYPE_CHECKING:
+    from isthmus.cli.board import Board
 
 PORT = 9300
 RUNS = 3
@@ -256,6 +258,7 @@ def _dry_run(options: argparse.Namespace) -> ExitCode:
 
 
 def _run(options: argparse.Namespace) -> ExitCode:
+    from isthmus.cli.board import Board, RunState
     from isthmus.parties.agreement.cards import Folder
     from isthmus.sources.vertical.two_party import state_folder
 

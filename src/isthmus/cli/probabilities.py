@@ -3,29 +3,28 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
-import numpy as np
-
+import isthmus as ist
 from isthmus.cli.output import give, say
 from isthmus.errors import FormatError
-from isthmus.graphs import DAG
-from isthmus.io import write_dot, write_gml, write_graphml
-from isthmus.types import Floats
+
+if TYPE_CHECKING:
+    from isthmus.types import Floats
 
 _SHOWN = 0.05
 """Edges with a smaller probability are not printed; files have them all."""
 
-GraphWriter = Callable[[DAG, Path], None]
-GRAPHS: dict[str, GraphWriter] = {".dot": write_dot, ".gml": write_gml, ".graphml": write_graphml}
-"""How the averaged graph is written to a file with this extension."""
+GRAPHS = (".dot", ".gml", ".graphml")
+"""Extensions of files that the averaged graph is written to."""
 
 
 def rows_of(nodes: Sequence[str], edges: Floats, least: float) -> list[tuple[str, str, float]]:
     """Return edges with their probabilities, the most probable first."""
-    places = np.argwhere(edges >= least).tolist()
+    places = zip(*(axis.tolist() for axis in (edges >= least).nonzero()), strict=True)
     rows = [(nodes[a], nodes[b], float(edges[a, b])) for a, b in places if a != b]
     return sorted(rows, key=lambda row: -row[2])
 
@@ -44,7 +43,7 @@ def write_edges(nodes: Sequence[str], edges: Floats, path: Path) -> None:
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(("from", "to", "probability"))
-        writer.writerows(rows_of(nodes, edges, np.nextafter(0.0, 1.0)))
+        writer.writerows(rows_of(nodes, edges, math.ulp(0.0)))
 
 
 def check_formats(paths: Sequence[Path], known: Sequence[str]) -> None:
@@ -61,6 +60,8 @@ def check_formats(paths: Sequence[Path], known: Sequence[str]) -> None:
             )
 
 
-def write_graph(graph: DAG, path: Path) -> Any:
+def write_graph(graph: ist.DAG, path: Path) -> None:
     """Write a graph in the format of the file."""
-    return GRAPHS[path.suffix.lower()](graph, path)
+    io = ist.io
+    writers = {".dot": io.write_dot, ".gml": io.write_gml, ".graphml": io.write_graphml}
+    writers[path.suffix.lower()](graph, path)

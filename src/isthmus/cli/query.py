@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import isthmus as ist
 from isthmus.cli.exit_codes import ExitCode
 from isthmus.cli.graph_files import NETWORKS, read_graph_file
 from isthmus.cli.output import give, say
 from isthmus.cli.parsing import at_least, suggestion
 from isthmus.errors import GraphError, SchemaError
-from isthmus.models import GaussianNetwork, MixedNetwork, Network, Probabilities
+
+if TYPE_CHECKING:
+    from isthmus.models import Network
 
 
 def add(command: argparse.ArgumentParser) -> None:
@@ -52,14 +55,14 @@ def run(options: argparse.Namespace) -> ExitCode:
     for name in options.target:
         _check_name(network, name)
     answer: Any
-    if isinstance(network, MixedNetwork):
+    if isinstance(network, ist.models.MixedNetwork):
         answer = network.query(options.target, given, do, draws=options.draws, seed=options.seed)
     else:
         answer = network.query(options.target, given, do)
     say(str(answer))
     error = getattr(answer, "error", None)
     simulated = {} if error is None else {"standard_error": error.tolist()}
-    if isinstance(answer, Probabilities):
+    if isinstance(answer, ist.models.Probabilities):
         give(levels=dict(answer.levels), probabilities=answer.values.tolist(), **simulated)
     else:
         moments = {"mean": answer.mean.tolist(), "covariance": answer.covariance.tolist()}
@@ -87,7 +90,9 @@ def _values(network: Network, pairs: list[tuple[str, str]]) -> dict[str, Any]:
         _check_name(network, name)
         if name in values:
             raise SchemaError(f"{name!r} was given two values. Give one.")
-        own = () if isinstance(network, GaussianNetwork) else network.levels.get(name, ())
+        own = (
+            () if isinstance(network, ist.models.GaussianNetwork) else network.levels.get(name, ())
+        )
         if own:
             levels = {str(level).lower(): level for level in own}
             if text.lower() not in levels:

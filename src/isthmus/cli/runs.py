@@ -9,18 +9,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from isthmus.cli.exit_codes import ExitCode
 from isthmus.cli.output import give, say
 from isthmus.cli.parsing import at_least, seconds
-from isthmus.cli.strategies import names_of_scores, score_from
+from isthmus.cli.strategies import SCORES, score_from
 from isthmus.cli.tables import add_knowledge_options, add_table_options, kinds_of, knowledge_of
-from isthmus.compose.prepare import Problem, prepare
-from isthmus.results import Reading
-from isthmus.runs import Progress
-from isthmus.sources import as_source, reading_of
-from isthmus.sources.tables.read_table import TableFile
+
+if TYPE_CHECKING:
+    from isthmus.compose.prepare import Problem
+    from isthmus.results import Reading
+    from isthmus.runs import Progress
+    from isthmus.sources.tables.read_table import TableFile
 
 _FIRST, _INTERVAL = 2.0, 10.0
 """Seconds until the first line of progress where there is no terminal, and between lines."""
@@ -42,8 +43,7 @@ def add_run_options(command: argparse.ArgumentParser, formats: Sequence[str]) ->
     command.add_argument(
         "--score",
         type=score_from,
-        help="score to optimise; by default chosen from the column types: "
-        + ", ".join(names_of_scores()),
+        help="score to optimise; by default chosen from the column types: " + ", ".join(SCORES),
     )
     command.add_argument(
         "--seed", type=at_least(0), default=0, help="random seed; the same seed, the same result"
@@ -122,6 +122,9 @@ def explain(
     **given
         Further arguments of `prepare`, such as the search.
     """
+    from isthmus.compose.prepare import prepare
+    from isthmus.sources import as_source, reading_of
+
     arguments = arguments_of(options)
     kinds, missing = arguments["kinds"], arguments["missing"]
     say(f"{options.file}")

@@ -5,20 +5,20 @@ from __future__ import annotations
 import argparse
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+import isthmus as ist
 from isthmus.cli.exit_codes import ExitCode
 from isthmus.cli.output import command_line, give, say
 from isthmus.cli.outputs import write_outputs
 from isthmus.cli.parsing import at_least
 from isthmus.cli.probabilities import GRAPHS, check_formats, say_edges, write_edges, write_graph
 from isthmus.cli.runs import add_run_options, arguments_of, explain
-from isthmus.cli.strategies import names_of_samplers, sampler_from
+from isthmus.cli.strategies import SAMPLERS, sampler_from
 from isthmus.cli.tables import opened
-from isthmus.compose.defaults import choose_marginal_likelihood, choose_sampler
-from isthmus.compose.prepare import Problem
-from isthmus.compose.sample import sample
-from isthmus.objectives import LOCAL_SCORES
-from isthmus.results import Posterior
+
+if TYPE_CHECKING:
+    from isthmus.compose.prepare import Problem
 
 FORMATS = (".html", ".npz", ".csv", *GRAPHS)
 
@@ -33,7 +33,7 @@ def add(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--sampler",
         type=sampler_from,
-        help="by default chosen by the number of columns: " + ", ".join(names_of_samplers()),
+        help="by default chosen by the number of columns: " + ", ".join(SAMPLERS),
     )
     command.add_argument(
         "--draws", type=at_least(1), default=1000, help="networks per chain; by default 1000"
@@ -46,6 +46,8 @@ def add(command: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> ExitCode:
     """Draw, write the requested files and print the probabilities of edges."""
+    from isthmus.compose.defaults import choose_marginal_likelihood, choose_sampler
+
     check_formats(options.output, FORMATS)
     arguments = arguments_of(options)
     file = opened(options)
@@ -61,10 +63,12 @@ def run(options: argparse.Namespace) -> ExitCode:
             options,
             file,
             planned,
-            accepts=(LOCAL_SCORES,) if options.sampler is None else options.sampler.accepts,
+            accepts=(ist.objectives.LOCAL_SCORES,)
+            if options.sampler is None
+            else options.sampler.accepts,
             choose=choose_marginal_likelihood,
         )
-    posterior = sample(
+    posterior = ist.sample(
         file.table,
         sampler=options.sampler,
         draws=options.draws,
@@ -78,7 +82,7 @@ def run(options: argparse.Namespace) -> ExitCode:
     return write_outputs(posterior, options.output, write=_write, quiet=options.quiet)
 
 
-def _write(posterior: Posterior, path: Path) -> None:
+def _write(posterior: ist.Posterior, path: Path) -> None:
     ending = path.suffix.lower()
     if ending == ".html":
         posterior.report(path, command=command_line())

@@ -7,15 +7,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import isthmus as ist
 from isthmus.cli.exit_codes import ExitCode
 from isthmus.cli.graph_files import NETWORKS, read_graph_file
 from isthmus.cli.output import give, say
 from isthmus.cli.outputs import write_outputs
 from isthmus.cli.parsing import UsageError, at_least, one_of
 from isthmus.cli.probabilities import GRAPHS, check_formats, write_graph
-from isthmus.graphs import DAG
-from isthmus.io import write_bif
-from isthmus.models import DiscreteNetwork
 from isthmus.sources.tables.write_table import WRITTEN, check_written, write_table, write_text
 
 SHAPES = ("erdos-renyi", "scale-free")
@@ -100,8 +98,8 @@ def run(options: argparse.Namespace) -> ExitCode:
     def write_truth(_: Any, path: Path) -> None:
         if path.suffix.lower() != ".bif":
             write_graph(dag, path)
-        elif isinstance(network, DiscreteNetwork):
-            write_bif(network, path)
+        elif isinstance(network, ist.models.DiscreteNetwork):
+            ist.io.write_bif(network, path)
         else:
             raise UsageError("A .bif file holds discrete networks. Write the graph as .dot.")
 
@@ -111,31 +109,33 @@ def run(options: argparse.Namespace) -> ExitCode:
     return code or truth
 
 
-def _drawn(options: argparse.Namespace) -> tuple[Any, DAG, dict[str, Any]]:
+def _drawn(options: argparse.Namespace) -> tuple[Any, ist.DAG, dict[str, Any]]:
     """Return the network, or None if it has no file format, its graph and the columns."""
     rows, seed = options.rows, options.seed
     if options.network is not None:
         network: Any = read_graph_file(options.network).network
     else:
-        from isthmus import simulate
-
         graph = _graph(options)
         if options.model in ("mlp", "additive"):
-            way = simulate.MLP() if options.model == "mlp" else simulate.FourierAdditive()
-            return None, graph, dict(simulate.nonlinear(graph, rows, mechanism=way, seed=seed).data)
+            way = ist.simulate.MLP() if options.model == "mlp" else ist.simulate.FourierAdditive()
+            return (
+                None,
+                graph,
+                dict(ist.simulate.nonlinear(graph, rows, mechanism=way, seed=seed).data),
+            )
         if options.model == "linear":
-            return None, graph, dict(simulate.linear(graph, rows, seed=seed).data)
-        network = simulate.discrete_network(graph, cardinalities=options.levels, seed=seed)
-    draw = network.sample_labels if isinstance(network, DiscreteNetwork) else network.sample
+            return None, graph, dict(ist.simulate.linear(graph, rows, seed=seed).data)
+        network = ist.simulate.discrete_network(graph, cardinalities=options.levels, seed=seed)
+    draw = (
+        network.sample_labels if isinstance(network, ist.models.DiscreteNetwork) else network.sample
+    )
     columns = draw(rows, seed=seed)
     return network, network.dag, {name: columns[name] for name in network.dag.nodes}
 
 
-def _graph(options: argparse.Namespace) -> DAG:
-    from isthmus import simulate
-
+def _graph(options: argparse.Namespace) -> ist.DAG:
     if options.shape == "scale-free":
         attachments = max(1, round(options.degree / 2))
-        return simulate.scale_free(options.nodes, attachments, seed=options.seed)
+        return ist.simulate.scale_free(options.nodes, attachments, seed=options.seed)
     degree = min(options.degree, options.nodes - 1)
-    return simulate.erdos_renyi(options.nodes, degree=degree, seed=options.seed)
+    return ist.simulate.erdos_renyi(options.nodes, degree=degree, seed=options.seed)

@@ -8,82 +8,85 @@ import dataclasses
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-import isthmus.samplers
-import isthmus.scores
-import isthmus.searches
-import isthmus.sources
+import isthmus
 from isthmus.cli.parsing import match_name, suggestion
-from isthmus.samplers import Sampler
-from isthmus.scores.base import Score
-from isthmus.searches import Search
-from isthmus.sources import Missing
 
 if TYPE_CHECKING:
-    # Imported only when needed: most commands use no federation.
     from isthmus.federated.admm.steps import ADMM
+    from isthmus.samplers import Sampler
+    from isthmus.scores.base import Score
+    from isthmus.searches import Search
+    from isthmus.sources import Missing
+
+# Names for help texts, which must not import the classes: a test compares them.
+SCORES = (
+    *("AIC", "AdditiveLeastSquares", "BDeu", "BGe", "BIC", "DegenerateGaussian", "EBIC"),
+    *("ExactGP", "GP", "GaussianBIC", "GaussianEBIC", "K2", "LaggedLeastSquares", "LeastSquares"),
+    *("LinearLikelihood", "Logistic", "Perceptrons", "Poisson"),
+)
+SEARCHES = (
+    *("ASOBS", "AStar", "Boss", "Dynotears", "HillClimb", "ILP", "KnownOrder", "Notears"),
+    *("NotearsAdditive", "NotearsMLP", "OBS", "RBNets", "SubsetDP", "XGES"),
+)
+SAMPLERS = ("ExactPosterior", "OrderMCMC", "PartitionMCMC", "StructureMCMC")
+MISSING = ("DropRows", "ExpectationMaximisation", "NodeAverage", "OwnLevel", "StructuralEM")
 
 
 def score_from(text: str) -> Score[Any, Any]:
     """Return the score that a text describes."""
+    from isthmus.scores.base import Score
+
     score: Score[Any, Any] = _build(text, _strategies(isthmus.scores, Score))
     return score
 
 
 def search_from(text: str) -> Search[Any]:
     """Return the search algorithm that a text describes."""
-    search: Search[Any] = _build(text, _strategies(isthmus.searches, Search))
+    search: Search[Any] = _build(text, _strategies(isthmus.searches, isthmus.searches.Search))
     return search
 
 
 def sampler_from(text: str) -> Sampler[Any]:
     """Return the sampler that a text describes."""
-    sampler: Sampler[Any] = _build(text, _strategies(isthmus.samplers, Sampler))
+    sampler: Sampler[Any] = _build(text, _strategies(isthmus.samplers, isthmus.samplers.Sampler))
     return sampler
 
 
 def missing_from(text: str) -> Missing:
     """Return the strategy for missing values that a text describes."""
-    missing: Missing = _build(text, _strategies(isthmus.sources, Missing))
+    missing: Missing = _build(text, _strategies(isthmus.sources, isthmus.sources.Missing))
     return missing
 
 
 def admm_from(text: str) -> ADMM:
     """Return the ADMM model that a text describes."""
-    import isthmus.federated
-    from isthmus.federated.admm.steps import ADMM
-
-    models = _strategies(isthmus.federated, ADMM)
-    model: ADMM = _build(text, {name: item for name, item in models.items() if item is not ADMM})
+    model: ADMM = _build(text, _strategies(isthmus.federated, isthmus.federated.ADMM))
     return model
 
 
-def names_of_scores() -> list[str]:
-    """Return the names of scores that `score_from` accepts."""
-    return sorted(_strategies(isthmus.scores, Score))
+def strategies() -> dict[str, list[str]]:
+    """Return the names of all scores, searches, samplers and strategies for missing values."""
+    from isthmus.scores.base import Score
 
-
-def names_of_searches() -> list[str]:
-    """Return the names of searches that `search_from` accepts."""
-    return sorted(_strategies(isthmus.searches, Search))
-
-
-def names_of_samplers() -> list[str]:
-    """Return the names of samplers that `sampler_from` accepts."""
-    return sorted(_strategies(isthmus.samplers, Sampler))
-
-
-def names_of_missing() -> list[str]:
-    """Return the names of strategies that `missing_from` accepts."""
-    return sorted(_strategies(isthmus.sources, Missing))
+    kinds: dict[str, dict[str, type]] = {
+        "scores": _strategies(isthmus.scores, Score),
+        "searches": _strategies(isthmus.searches, isthmus.searches.Search),
+        "samplers": _strategies(isthmus.samplers, isthmus.samplers.Sampler),
+        "missing": _strategies(isthmus.sources, isthmus.sources.Missing),
+    }
+    return {kind: sorted(classes) for kind, classes in kinds.items()}
 
 
 def _strategies(package: Any, base: type) -> dict[str, type]:
-    public = {name: getattr(package, name) for name in package.__all__}
-    return {
-        name: item
-        for name, item in public.items()
+    """Return the classes that can be built: those that no other one extends."""
+    public = [getattr(package, name) for name in package.__all__]
+    known = [
+        item
+        for item in public
         if isinstance(item, type) and issubclass(item, base) and dataclasses.is_dataclass(item)
-    }
+    ]
+    extended = {parent for item in known for parent in item.__mro__[1:]}
+    return {item.__name__: item for item in known if item not in extended}
 
 
 def _build(text: str, classes: dict[str, type]) -> Any:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+import isthmus as ist
 from isthmus.cli.parsing import one_of
-from isthmus.cli.strategies import missing_from, names_of_missing
+from isthmus.cli.strategies import MISSING, missing_from
 from isthmus.errors import SchemaError
-from isthmus.graphs import Knowledge
-from isthmus.sources import TimeUnit
 from isthmus.sources.tables.read_table import ENDINGS, TableFile, open_table
 from isthmus.sources.tables.text_files import TextFormat
-from isthmus.statistics import Kind
+
+# Names for help texts, which must not import the library: a test compares them.
+KINDS = ("continuous", "discrete")
+UNITS = ("seconds", "minutes", "hours", "days", "weeks", "years")
 
 
 def add_table_options(command: argparse.ArgumentParser) -> None:
@@ -39,7 +41,7 @@ def add_table_options(command: argparse.ArgumentParser) -> None:
     reading.add_argument(
         "--no-header", action="store_true", help="the first line is data and not names"
     )
-    for kind in Kind:
+    for kind in KINDS:
         reading.add_argument(
             f"--{kind}",
             action="append",
@@ -53,7 +55,7 @@ def add_table_options(command: argparse.ArgumentParser) -> None:
         nargs=2,
         default=[],
         metavar=("COLUMN", "UNIT"),
-        help=f"read dates as a number of {', '.join(TimeUnit)}; may be repeated",
+        help=f"read dates as a number of {', '.join(UNITS)}; may be repeated",
     )
     reading.add_argument(
         "--drop",
@@ -66,8 +68,7 @@ def add_table_options(command: argparse.ArgumentParser) -> None:
         "--missing",
         type=missing_from,
         metavar="METHOD",
-        help="what to do about missing values, which are refused by default: "
-        + ", ".join(names_of_missing()),
+        help="what to do about missing values, which are refused by default: " + ", ".join(MISSING),
     )
 
 
@@ -110,19 +111,19 @@ def kinds_of(options: argparse.Namespace) -> dict[str, Any] | None:
     both = sorted(set(options.continuous) & set(options.discrete))
     if both:
         raise SchemaError(f"The columns {both} were given as both continuous and discrete.")
-    kinds: dict[str, Any] = {n: kind for kind in Kind for n in getattr(options, kind.value)}
-    unit = one_of([str(unit) for unit in TimeUnit])
+    kinds: dict[str, Any] = {n: ist.Kind(kind) for kind in KINDS for n in getattr(options, kind)}
+    unit = one_of(UNITS)
     try:
-        return (kinds | {name: TimeUnit(unit(given)) for name, given in options.dates}) or None
+        return (kinds | {name: ist.TimeUnit(unit(given)) for name, given in options.dates}) or None
     except argparse.ArgumentTypeError as error:
         raise SchemaError(f"--dates: {error}") from None
 
 
-def knowledge_of(options: argparse.Namespace) -> Knowledge | None:
+def knowledge_of(options: argparse.Namespace) -> ist.Knowledge | None:
     """Return the background knowledge of the options, or None."""
-    knowledge = Knowledge(
+    knowledge = ist.Knowledge(
         required=[(a, b) for a, b in options.required],
         forbidden=[(a, b) for a, b in options.forbidden],
         tiers=options.tier,
     )
-    return None if knowledge == Knowledge() else knowledge
+    return None if knowledge == ist.Knowledge() else knowledge

@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any
 
-Drawing: TypeAlias = Callable[[Any, str], str | None]
-
-_drawings: list[Drawing] = []
-
-
-def draw_in_notebooks_with(drawing: Drawing) -> None:
-    """Say how graphs are drawn: `isthmus` does, because graphs do not know plots.
-
-    Parameters
-    ----------
-    drawing
-        Takes a graph and a caption, and returns HTML, or None if it cannot draw.
-    """
-    _drawings[:] = [drawing]
+from isthmus.lazy import provided
 
 
 def notebook_html(graph: Any, caption: str) -> str | None:
     """Return a drawing of a graph as HTML; None, for plain text, if there is no way to draw it."""
-    return _drawings[0](graph, caption) if _drawings else None
+    for module in provided("drawings for notebooks"):
+        drawing: str | None = module.notebook_drawing(graph, caption)
+        return drawing
+    return None

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Self, TypeVar
 
 from isthmus.errors import FormatError, IsthmusError
+from isthmus.lazy import provided
 from isthmus.parties.agreement.protocol import register_request_name
 from isthmus.parties.agreement.study import Study
 
@@ -78,6 +79,7 @@ def register_request(request: R) -> R:
 
 def registered_request(name: str) -> type[Request]:
     """Return the request of this name, which must be registered."""
+    provided("protocols and requests of studies")
     return _REQUESTS[name]
 
 
@@ -86,7 +88,7 @@ def read_request(data: bytes, study: Study) -> Request:
     try:
         plain: Any = json.loads(data)
         name = next(iter(plain)) if isinstance(plain, Mapping) else ""
-        request = _REQUESTS[name].from_dict(plain)
+        request = registered_request(name).from_dict(plain)
         if request.to_bytes() != data:
             raise FormatError("it is not in its canonical form")
         if request.protocol != study.protocol.name:

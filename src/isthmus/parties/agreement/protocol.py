@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from typing import ClassVar, Self, TypeVar
 
 from isthmus.errors import StudyError
+from isthmus.lazy import provided
 from isthmus.parties.agreement.roster import Member, Roster
 from isthmus.parties.agreement.toml import Reader
 from isthmus.parties.privacy.section import Privacy
@@ -97,6 +98,7 @@ def register_protocol(protocol: P) -> P:
 
 def protocol_names() -> tuple[str, ...]:
     """Return the names of the registered protocols."""
+    _load_registered()
     return tuple(sorted(_PROTOCOLS))
 
 
@@ -108,6 +110,7 @@ def protocol_named(name: str) -> type[Protocol]:
     StudyError
         There is no protocol of this name.
     """
+    _load_registered()
     try:
         return _PROTOCOLS[name]
     except KeyError:
@@ -124,6 +127,7 @@ def register_request_name(protocol: str, name: str) -> None:
 
 def request_names(protocol: str) -> tuple[str, ...]:
     """Return the names of the requests that a protocol can carry."""
+    _load_registered()
     return tuple(sorted(_REQUESTS.get(protocol, ())))
 
 
@@ -133,5 +137,11 @@ def known_event(name: str) -> Event:
     An entry that no registered protocol describes counts as a round and as a statistic: a limit
     must not become weaker because a protocol is not installed any more.
     """
+    _load_registered()
     event = _EVENTS.get(name)
     return Event(name, opens_round=True, sends_statistic=True) if event is None else event
+
+
+def _load_registered() -> None:
+    """Import the modules of higher layers that register protocols and requests."""
+    provided("protocols and requests of studies")

@@ -6,11 +6,12 @@ import csv
 import gzip
 from collections.abc import Mapping
 from pathlib import Path
-from typing import IO, Any
-
-from numpy.typing import NDArray
+from typing import IO, TYPE_CHECKING, Any
 
 from isthmus.errors import FormatError, MissingExtraError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 WRITTEN = (".csv", ".csv.gz", ".tsv", ".parquet", ".arrow", ".feather")
 """Extensions of the files that can be written."""

@@ -1,0 +1,189 @@
+# The public names. `isthmus.lazy` imports each when it is first used.
+
+from isthmus import datasets as datasets
+from isthmus import errors as errors
+from isthmus import federated as federated
+from isthmus import fitting as fitting
+from isthmus import graphs as graphs
+from isthmus import io as io
+from isthmus import metrics as metrics
+from isthmus import models as models
+from isthmus import objectives as objectives
+from isthmus import parties as parties
+from isthmus import plots as plots
+from isthmus import report as report
+from isthmus import results as results
+from isthmus import runs as runs
+from isthmus import samplers as samplers
+from isthmus import scores as scores
+from isthmus import searches as searches
+from isthmus import simulate as simulate
+from isthmus import sources as sources
+from isthmus import statistics as statistics
+from isthmus import testing as testing
+from isthmus.compose.bootstrap import bootstrap
+from isthmus.compose.evaluate import cross_validate, log_likelihood
+from isthmus.compose.learn import learn, solve
+from isthmus.compose.parent_sets import parent_sets
+from isthmus.compose.reweight import reweight
+from isthmus.compose.sample import sample
+from isthmus.compose.score import score, summarise
+from isthmus.graphs import CPDAG, DAG, PDAG, Knowledge
+from isthmus.metrics import shd
+from isthmus.parties.privacy.section import Privacy
+from isthmus.results import (
+    Disclosure,
+    Ensemble,
+    Posterior,
+    Solution,
+    Status,
+    edge,
+    in_markov_blanket,
+    path,
+)
+from isthmus.samplers import ExactPosterior, OrderMCMC, PartitionMCMC, StructureMCMC
+from isthmus.scores import (
+    AIC,
+    BIC,
+    EBIC,
+    GP,
+    K2,
+    AdditiveLeastSquares,
+    BDeu,
+    BGe,
+    DegenerateGaussian,
+    ExactGP,
+    GaussianBIC,
+    GaussianEBIC,
+    GPIntegral,
+    LaggedLeastSquares,
+    LeastSquares,
+    LinearLikelihood,
+    Logistic,
+    Perceptrons,
+    Poisson,
+    PriorMean,
+    PriorScale,
+)
+from isthmus.searches import (
+    ASOBS,
+    ILP,
+    OBS,
+    XGES,
+    AStar,
+    Boss,
+    Dynotears,
+    HillClimb,
+    KnownOrder,
+    Notears,
+    NotearsAdditive,
+    NotearsMLP,
+    RBNets,
+    SubsetDP,
+)
+from isthmus.sources import (
+    DropRows,
+    ExpectationMaximisation,
+    Federation,
+    Frame,
+    Interventions,
+    Lazy,
+    NodeAverage,
+    OwnLevel,
+    Series,
+    StructuralEM,
+    TimeUnit,
+    TwoParty,
+    WithFeatures,
+)
+from isthmus.statistics import Basis, Chebyshev, Counts, Expansion, Kind, Moments, Plan, Schema
+
+__all__ = [
+    "AIC",
+    "ASOBS",
+    "BIC",
+    "CPDAG",
+    "DAG",
+    "EBIC",
+    "GP",
+    "ILP",
+    "K2",
+    "OBS",
+    "PDAG",
+    "XGES",
+    "AStar",
+    "AdditiveLeastSquares",
+    "BDeu",
+    "BGe",
+    "Basis",
+    "Boss",
+    "Chebyshev",
+    "Counts",
+    "DegenerateGaussian",
+    "Disclosure",
+    "DropRows",
+    "Dynotears",
+    "Ensemble",
+    "ExactGP",
+    "ExactPosterior",
+    "Expansion",
+    "ExpectationMaximisation",
+    "Federation",
+    "Frame",
+    "GPIntegral",
+    "GaussianBIC",
+    "GaussianEBIC",
+    "HillClimb",
+    "Interventions",
+    "Kind",
+    "Knowledge",
+    "KnownOrder",
+    "LaggedLeastSquares",
+    "Lazy",
+    "LeastSquares",
+    "LinearLikelihood",
+    "Logistic",
+    "Moments",
+    "NodeAverage",
+    "Notears",
+    "NotearsAdditive",
+    "NotearsMLP",
+    "OrderMCMC",
+    "OwnLevel",
+    "PartitionMCMC",
+    "Perceptrons",
+    "Plan",
+    "Poisson",
+    "Posterior",
+    "PriorMean",
+    "PriorScale",
+    "Privacy",
+    "RBNets",
+    "Schema",
+    "Series",
+    "Solution",
+    "Status",
+    "StructuralEM",
+    "StructureMCMC",
+    "SubsetDP",
+    "TimeUnit",
+    "TwoParty",
+    "WithFeatures",
+    "bootstrap",
+    "cross_validate",
+    "datasets",
+    "edge",
+    "in_markov_blanket",
+    "learn",
+    "log_likelihood",
+    "parent_sets",
+    "path",
+    "reweight",
+    "sample",
+    "score",
+    "shd",
+    "solve",
+    "summarise",
+]
+
+__version__: str

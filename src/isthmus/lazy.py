@@ -1,0 +1,64 @@
+"""Packages that import what they offer when it is used, so that `import isthmus` is quick.
+
+The public names of such a package, and the modules they come from, are in its ``__init__.pyi``,
+which type checkers and editors read as well.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+_PROVIDERS: dict[str, list[str]] = {}
+
+
+def lazy_names(package: str) -> tuple[Callable[[str], Any], list[str]]:
+    """Return what a lazy package needs: its ``__getattr__``, and its ``__all__``.
+
+    Parameters
+    ----------
+    package
+        Name of the package, whose ``__init__.pyi`` lists the names.
+    """
+    module = sys.modules[package]
+    stub = ast.parse(Path(str(module.__file__)).with_suffix(".pyi").read_text(encoding="utf-8"))
+    homes, public = {}, []
+    for statement in stub.body:
+        if isinstance(statement, ast.ImportFrom):
+            homes.update({alias.name: str(statement.module) for alias in statement.names})
+        elif isinstance(statement, ast.Assign):  # the only one is __all__
+            public = ast.literal_eval(statement.value)
+
+    def get(name: str) -> Any:
+        home = homes.get(name)
+        if home is None:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        if home == package:
+            return import_module(f"{package}.{name}")
+        value = getattr(import_module(home), name)
+        setattr(module, name, value)
+        return value
+
+    return get, public
+
+
+def provide(what: str, *modules: str) -> None:
+    """Name modules of higher layers that lower ones need, before any of them is imported.
+
+    Parameters
+    ----------
+    what
+        What lower layers need.
+    *modules
+        Names of the modules that have it.
+    """
+    _PROVIDERS[what] = list(modules)
+
+
+def provided(what: str) -> list[Any]:
+    """Import the modules that `provide` named, and return them."""
+    return [import_module(name) for name in _PROVIDERS.get(what, ())]

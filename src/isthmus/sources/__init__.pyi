@@ -1,0 +1,42 @@
+# `isthmus.lazy` imports each name when it is first used: most tables need no federation.
+
+from isthmus.sources.base import Source
+from isthmus.sources.dispatch import as_source, reading_of
+from isthmus.sources.horizontal.federation import Federation
+from isthmus.sources.tables.frame import Frame
+from isthmus.sources.tables.interventions import Interventions
+from isthmus.sources.tables.kinds import TimeUnit
+from isthmus.sources.tables.lazy import Lazy
+from isthmus.sources.tables.missing import (
+    DropRows,
+    ExpectationMaximisation,
+    Missing,
+    NodeAverage,
+    OwnLevel,
+    StructuralEM,
+)
+from isthmus.sources.tables.precomputed import Precomputed
+from isthmus.sources.tables.series import Series
+from isthmus.sources.tables.with_features import WithFeatures
+from isthmus.sources.vertical.two_party import TwoParty
+
+__all__ = [
+    "DropRows",
+    "ExpectationMaximisation",
+    "Federation",
+    "Frame",
+    "Interventions",
+    "Lazy",
+    "Missing",
+    "NodeAverage",
+    "OwnLevel",
+    "Precomputed",
+    "Series",
+    "Source",
+    "StructuralEM",
+    "TimeUnit",
+    "TwoParty",
+    "WithFeatures",
+    "as_source",
+    "reading_of",
+]

@@ -1,0 +1,45 @@
+"""Help, version and completion come at once: they import the parser and no part of the library."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from isthmus import datasets
+from isthmus.cli import strategies, tables
+from isthmus.cli.graph_files import DATASETS
+from isthmus.sources import TimeUnit
+from isthmus.statistics import Kind
+
+# The parser, its errors, the folder of tables (without reading any), and how packages are lazy.
+LIGHT = {"cli", "errors", "lazy", "sources"}
+
+
+@pytest.mark.parametrize("words", [["--help"], ["--version"], ["completion", "bash"]])
+def test_what_help_imports(words: list[str]) -> None:
+    code = (
+        "import sys\nfrom isthmus.cli import main\n"
+        f"try: main({words!r})\nexcept SystemExit: pass\n"
+        "sys.stderr.write(' '.join(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    names = done.stderr.split()
+    parts = {name.split(".")[1] for name in names if name.startswith("isthmus.")}
+    assert "cli" in parts  # the list is that of the process
+    assert parts <= LIGHT
+    assert not {"numpy", "scipy", "polars", "narwhals", "jinja2"} & set(names)
+
+
+def test_names_in_help_are_those_of_the_library() -> None:
+    """Help texts have lists of their own, because those of the library cost its import."""
+    assert strategies.strategies() == {
+        "scores": list(strategies.SCORES),
+        "searches": list(strategies.SEARCHES),
+        "samplers": list(strategies.SAMPLERS),
+        "missing": list(strategies.MISSING),
+    }
+    assert tuple(Kind) == tables.KINDS
+    assert tuple(TimeUnit) == tables.UNITS
+    assert [n for n in datasets.__all__ if n not in {"Dataset", "fetch"}] == list(DATASETS)
