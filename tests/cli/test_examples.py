@@ -19,26 +19,6 @@ LEAVES = [leaf.prog.removeprefix("isthmus ") for leaf in leaves(parser())]
 WITH_OTHERS = {"coordinator run", "site join", "party run"}
 """They wait for other parties: here they are only parsed; tests/processes runs them."""
 
-SITES = """
-[[variables]]
-name = "age"
-kind = "continuous"
-low = 0.0
-high = 120.0
-
-[[variables]]
-name = "pressure"
-kind = "continuous"
-low = 0.0
-high = 300.0
-"""
-PARTY = """
-[[variables]]
-name = "{name}"
-kind = "discrete"
-levels = ["no", "yes"]
-"""
-
 
 def test_every_command_has_an_example() -> None:
     assert sorted(EXAMPLES) == sorted(LEAVES)
@@ -52,11 +32,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """An empty folder, in which the examples find what other people would give them."""
     path = tmp_path_factory.mktemp("examples")
     with chdir(path):
-        Path("variables.toml").write_text(SITES)
         rows = "\n".join(f"{20 + i},{100 + i * i % 61}" for i in range(60))
         Path("pressure.csv").write_text(f"age,pressure\n{rows}\n")
-        Path("bank.toml").write_text(PARTY.format(name="loan"))
-        Path("shop.toml").write_text(PARTY.format(name="returns"))
+        for file, name in (("bank.toml", "loan"), ("shop.toml", "returns")):
+            assert main(["study", "variables", "--discrete", name, "no", "yes", "-o", file]) == 0
         people = "\n".join(f"c{i},{('no', 'yes')[i % 2]}" for i in range(60))
         Path("accounts.csv").write_text(f"customer,loan\n{people}\n")
         for name in ("east", "south"):

@@ -24,7 +24,7 @@ COMMANDS = {
     "query": "ask a network: what follows from what was seen or done",
     "simulate": "draw a table from a network, or from a random one",
     "datasets": "list the built-in datasets, or write one to a file",
-    "study": "read, check and sign a study of several parties",
+    "study": "describe, read, check and sign a study of several parties",
     "coordinator": "coordinate a federation",
     "site": "take part in a federation",
     "party": "learn with another party that holds other columns of the same people",

@@ -11,11 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isthmus.cli.actions import add_action
-from isthmus.cli.carriers import (
-    LOOPBACK,
-    add_carrier,
-    coordinator_transport,
-)
+from isthmus.cli.carriers import LOOPBACK, add_carrier, coordinator_transport
 from isthmus.cli.described import described
 from isthmus.cli.drafting import add_draft_options, draft
 from isthmus.cli.exit_codes import ExitCode

@@ -33,7 +33,7 @@ def add_draft_options(draft: argparse.ArgumentParser) -> None:
         type=Path,
         required=True,
         metavar="FILE",
-        help="TOML file with [[variables]]: name, kind, and either levels or low and high",
+        help="file of variables, which 'isthmus study variables' writes",
     )
     draft.add_argument(
         "--card",

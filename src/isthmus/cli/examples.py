@@ -14,6 +14,8 @@ EXAMPLES = {
     "simulate": "isthmus simulate fitted.json --rows 500 -o simulated.csv",
     "site new": "isthmus site new north --name north --organisation 'North Hospital'",
     "coordinator new": "isthmus coordinator new lead --host coordinator.example.org",
+    "study variables": "isthmus study variables --continuous age 0 120 --continuous pressure 0 300 "
+    "-o variables.toml",
     "coordinator draft": "isthmus coordinator draft lead study --author north/identity.pem "
     "--title 'Blood pressure' --purpose 'Causes of high blood pressure' "
     "--variables variables.toml --card north/card.toml --card east/card.toml "

@@ -69,7 +69,8 @@ def _draft_options(draft: argparse.ArgumentParser) -> None:
         type=Path,
         required=True,
         metavar=("CARD", "VARIABLES"),
-        help="card of a party, and a TOML file with the [[variables]] that it holds; twice",
+        help="card of a party, and the file of variables that it holds, which 'isthmus study "
+        "variables' writes; twice",
     )
     draft.add_argument("--identifier", required=True, help="column that identifies a person")
     draft.add_argument(

@@ -1,8 +1,9 @@
-"""`isthmus study`: read, check and sign a study, which is a folder that all parties share."""
+"""`isthmus study`: what all parties do with a study, which is a folder that they share."""
 
 from __future__ import annotations
 
 import argparse
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +13,19 @@ from isthmus.cli.exit_codes import ExitCode
 from isthmus.cli.keys import load_identity
 from isthmus.cli.ledger import spent_before
 from isthmus.cli.output import give, say
+from isthmus.cli.parsing import UsageError
 from isthmus.errors import StudyError
 
 
 def add(command: argparse.ArgumentParser) -> None:
     """Describe the command."""
     command.description = (
-        "Read, check and sign a study. STUDY is the folder that all parties share, HOME the "
-        "private folder of a site or a party. A study is drafted by 'isthmus coordinator draft' "
-        "or 'isthmus party draft'."
+        "Describe the variables of a study, and read, check and sign it. STUDY is the folder that "
+        "all parties share, HOME the private folder of a site or a party. A study is drafted by "
+        "'isthmus coordinator draft' or 'isthmus party draft'."
     )
     actions = command.add_subparsers(title="actions", metavar="ACTION", required=True)
+    _variables_options(actions)
     meaning = "print a study, and who has signed it"
     show = actions.add_parser("show", help=meaning, description=meaning)
     show.add_argument("study", type=Path, metavar="STUDY", help="shared folder of the study")
@@ -30,6 +33,90 @@ def add(command: argparse.ArgumentParser) -> None:
     whose = "site or party"
     add_action(actions, whose, "check", "check the author's signature and the policy", _check)
     add_action(actions, whose, "sign", "check a study and sign it", _sign)
+
+
+class _Described(argparse.Action):
+    """Collects descriptions of variables in their order, each with the name of its option."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option: Any = None) -> None:
+        """Add a description."""
+        setattr(namespace, self.dest, [*getattr(namespace, self.dest), (option, values)])
+
+
+def _variables_options(actions: Any) -> None:
+    action = actions.add_parser(
+        "variables",
+        help="write the file of variables that a draft needs",
+        description="Write the file of variables that 'isthmus coordinator draft' and 'isthmus "
+        "party draft' need. Bounds and levels are part of the agreement: state what can occur, "
+        "from what a variable means and not from data.",
+    )
+    action.add_argument(
+        "--continuous",
+        action=_Described,
+        nargs=3,
+        dest="variables",
+        default=[],
+        metavar=("NAME", "LOW", "HIGH"),
+        help="a number, with the lowest and the highest value that can occur; may be repeated",
+    )
+    action.add_argument(
+        "--discrete",
+        action=_Described,
+        nargs="+",
+        dest="variables",
+        default=[],
+        metavar=("NAME", "LEVEL"),
+        help="a category with its levels, at least two; may be repeated. Levels that are all "
+        "whole numbers, or true and false, are written as such",
+    )
+    action.add_argument(
+        "-o", "--output", type=Path, required=True, metavar="FILE", help="file to write"
+    )
+    action.set_defaults(run=_variables)
+
+
+def _variables(options: argparse.Namespace) -> ExitCode:
+    from isthmus.parties.agreement.toml import document
+    from isthmus.parties.agreement.variables import require_bounds, variable_entries
+    from isthmus.statistics import Kind, Schema, Variable
+
+    variables, bounds = [], {}
+    for option, (name, *values) in options.variables:
+        if option == "--continuous":
+            bounds[name] = (_number(name, values[0]), _number(name, values[1]))
+            variables.append(Variable(name, Kind.CONTINUOUS))
+        else:
+            variables.append(Variable(name, Kind.DISCRETE, _levels(values)))
+    if not variables:
+        raise UsageError("Name variables: --continuous NAME LOW HIGH or --discrete NAME LEVEL ...")
+    if not options.output.parent.is_dir():
+        raise FileNotFoundError(
+            f"There is no folder {str(options.output.parent)!r}. Create it first."
+        )
+    schema = Schema(tuple(variables))
+    require_bounds(schema, bounds)
+    text = document({}, {"variables": variable_entries(schema, bounds)}).lstrip()
+    options.output.write_text(text, encoding="utf-8")
+    say(f"Wrote {len(schema)} variables to {options.output}.")
+    give(variables=schema.names, written=str(options.output))
+    return ExitCode.DONE
+
+
+def _number(name: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise UsageError(f"The bounds of {name!r} are numbers; got {text!r}.") from None
+
+
+def _levels(given: list[str]) -> tuple[Any, ...]:
+    """Return levels as a table has them: whole numbers, Booleans or text."""
+    if all(re.fullmatch(r"0|-?[1-9][0-9]*", level) for level in given):
+        return tuple(map(int, given))
+    if {level.lower() for level in given} <= {"true", "false"}:
+        return tuple(level.lower() == "true" for level in given)
+    return tuple(given)
 
 
 def _show(options: argparse.Namespace) -> ExitCode:
