@@ -1,14 +1,18 @@
-"""Forty ways of bad input: each ends in one sentence that says what to do, and its own code."""
+"""Seventy ways of bad input: each ends in one sentence that says what to do, and its own code."""
 
 from __future__ import annotations
 
 import gzip
 import json
+import os
 import shlex
+import subprocess
+import sys
 from collections.abc import Iterator
-from contextlib import chdir
+from contextlib import chdir, contextmanager
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from isthmus.cli import ExitCode, main
@@ -74,6 +78,28 @@ CASES: list[tuple[str, ExitCode, str]] = [
     ("query broken.bif --target a", FORMAT, "broken.bif"),
     ("query letter.docx --target a", FORMAT, "Give a network"),
     ("study show folder.csv", FILE, "study.toml"),
+    # Odd ones
+    ("learn folder", FILE, "is a folder"),
+    ("learn stream.csv", FILE, "read only once"),
+    ("learn -", FILE, "Save the table to a file"),
+    ("learn dangling.csv", FILE, "Check the name"),
+    ("learn good.csv -o folder.html", FILE, "is a folder"),
+    ("learn sqlite://absent.db", FILE, "There is no file 'absent.db'"),
+    ("coordinator run folder folder", FILE, "study.toml'. Check the name"),
+    ("learn https://example.org/table.csv", DATA, "Download it"),
+    ("learn blank.csv", DATA, "is empty"),
+    ("learn page.csv", DATA, "no rows below its first line"),
+    ("learn nul.csv", DATA, "NUL bytes"),
+    ("learn utf16le.csv", DATA, "utf-16-le"),
+    ("learn infinite.csv", DATA, "finite"),
+    ("learn broken.feather", DATA, "its extension tells its format"),
+    ("learn broken.duckdb", DATA, "write it again"),
+    ("learn locked.duckdb", DATA, "Close it, or copy the file"),
+    ("learn bare.duckdb", SCHEMA, "has no tables"),
+    ("learn unnamed.csv", SCHEMA, "rename it."),
+    ("learn identifier.csv", SCHEMA, "for instance --discrete 'a'"),
+    ("learn holes.csv --score BGe", ExitCode.MISSING_VALUES, "--missing with DropRows()"),
+    ("simulate dataset:asia --rows 99999999999999", ExitCode.MEMORY, "Use fewer rows"),
 ]
 BIF = """network n {}
 variable a { type discrete [ 2 ] { yes, no }; }
@@ -104,19 +130,53 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
             "graph.dot": 'digraph dag {\n  "a";\n  "b";\n  "a" -> "b";\n}\n',
         }.items():
             Path(name).write_text(text)
+        for name, content in {
+            "blank.csv": b"\n\n\n",
+            "page.csv": b"<html><body>404 Not found</body></html>\n",
+            "nul.csv": good.replace("0.5", "0\0.5").encode(),
+            "utf16le.csv": good.encode("utf-16-le"),
+            "infinite.csv": (good + "1e400,1\n").encode(),
+            "unnamed.csv": good.replace("a,b", ",b").encode(),
+            "identifier.csv": ("a\n" + "".join(f"{i}\n" for i in range(50))).encode(),
+            "broken.feather": b"no table",
+            "broken.duckdb": b"no table",
+        }.items():
+            Path(name).write_bytes(content)
+        duckdb.connect("bare.duckdb").close()
+        Path("folder").mkdir()
+        Path("folder.html").mkdir()
+        Path("dangling.csv").symlink_to("nowhere")
+        if os.name != "nt":
+            os.mkfifo("stream.csv")
         Path("cut.csv.gz").write_bytes(gzip.compress(good.encode())[:20])
         Path("folder.csv").mkdir()
-        yield path
+        with locked("locked.duckdb"):
+            yield path
 
 
-def test_there_are_forty() -> None:
-    assert len({line for line, _, _ in CASES}) >= 40
+@contextmanager
+def locked(name: str) -> Iterator[None]:
+    """Have a database open in another process."""
+    code = f"import duckdb; c = duckdb.connect({name!r}); print('open', flush=True); input()"
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "open\n"
+        yield
+        other.communicate("\n")
+
+
+def test_there_are_seventy() -> None:
+    assert len({line for line, _, _ in CASES}) >= 70
 
 
 @pytest.mark.parametrize(("line", "code", "says"), CASES)
 def test_bad_input_ends_in_one_sentence(
     line: str, code: ExitCode, says: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    if os.name == "nt" and "stream" in line:
+        pytest.skip("Windows has no such files")
     assert main(shlex.split(line)) == code, capsys.readouterr().err
     out, err = capsys.readouterr()
     told = [text for text in err.splitlines() if not text.startswith("note: ")]
@@ -132,3 +192,25 @@ def test_errors_are_in_the_json_document(folder: Path, capsys: pytest.CaptureFix
         told = json.loads(capsys.readouterr().out)
         assert told["exit_code"] == code
         assert says in told["error"]
+
+
+@pytest.mark.parametrize(
+    ("redirected", "code", "says"),
+    [
+        ("completion bash > /dev/full", FILE, "No space left"),
+        ("completion bash --json > /dev/full", FILE, "No space left"),
+        ("completion bash >&-", ExitCode.DONE, ""),
+        ("simulate --nodes 5 --rows 50000 | head -1 > /dev/null", ExitCode.DONE, ""),
+    ],
+)
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no full disk to try")
+def test_output_that_cannot_be_written(
+    redirected: str, code: ExitCode, says: str, folder: Path
+) -> None:
+    """A full disk is an error, a closed pipe is not."""
+    command = f"set -o pipefail; {sys.executable} -m isthmus.cli {redirected}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    told = [t for t in done.stderr.splitlines() if t.startswith(("isthmus:", "Traceback"))]
+    assert done.returncode == code, done.stderr
+    assert len(told) == (1 if says else 0), done.stderr
+    assert says in done.stderr

@@ -10,8 +10,8 @@ from importlib import import_module
 from importlib.metadata import version
 
 from isthmus.cli.examples import EXAMPLES
-from isthmus.cli.exit_codes import ExitCode, code_of
-from isthmus.cli.output import Output, begin
+from isthmus.cli.exit_codes import ExitCode, code_of, sentence_of
+from isthmus.cli.output import Output, begin, discard_output
 from isthmus.cli.parsing import Parser
 from isthmus.errors import IsthmusError, IsthmusWarning
 
@@ -62,8 +62,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             code: ExitCode = options.run(options)
     except KeyboardInterrupt:
         code, error = ExitCode.INTERRUPTED, "Interrupted before there was a result."
-    except (IsthmusError, OSError) as failure:
-        code, error = code_of(failure), str(failure)
+    except BrokenPipeError:
+        code = ExitCode.DONE  # whoever read the output has seen enough
+    except (IsthmusError, OSError, MemoryError) as failure:
+        code, error = code_of(failure), sentence_of(failure)
     return _finish(output, name, code, error)
 
 
@@ -131,5 +133,10 @@ def _finish(output: Output, command: str, code: ExitCode, error: str | None) -> 
     if error is not None:
         kind = code.name.lower().replace("_", " ")
         sys.stderr.write(f"isthmus: error {int(code)} ({kind}): {error}\n")
-    output.finish(command, int(code), error)
+    try:
+        output.finish(command, int(code), error)
+    except OSError as failure:
+        code = ExitCode.FILE
+        sys.stderr.write(f"isthmus: error {int(code)} (file): {sentence_of(failure)}\n")
+    discard_output()
     return int(code)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from enum import IntEnum
 
 from isthmus.cli.parsing import UsageError
@@ -13,7 +14,6 @@ from isthmus.errors import (
     FederationError,
     FormatError,
     GraphError,
-    IsthmusError,
     LedgerError,
     MismatchError,
     MissingExtraError,
@@ -49,6 +49,7 @@ class ExitCode(IntEnum):
     LEDGER = 24
     PAUSED = 25
     NO_DRAWS = 26
+    MEMORY = 27
     INTERRUPTED = 130
 
 
@@ -72,10 +73,33 @@ _CODES: tuple[tuple[type[Exception], ExitCode], ...] = (
     (FederationError, ExitCode.FEDERATION),
     (NoDrawsError, ExitCode.NO_DRAWS),
     (OSError, ExitCode.FILE),
+    (MemoryError, ExitCode.MEMORY),
 )
 
+_AS_OPTIONS = (
+    (r"learn\(data, missing=\.\.\.\) with", "--missing with"),
+    (r"kinds=\{'([^']*)': '(continuous|discrete)'\}", r"--\2 '\1'"),
+    (r", in pandas for instance with df\.columns = df\.columns\.astype\(str\)", ""),
+)
+"""What messages say of Python, and of the command line."""
 
-def code_of(error: IsthmusError | OSError) -> ExitCode:
+
+def sentence_of(error: Exception) -> str:
+    """Return what an error says, in the words of the command line."""
+    if isinstance(error, MemoryError):
+        return f"There is not enough memory ({error}). Use fewer rows or columns."
+    if isinstance(error, FileNotFoundError) and error.filename:
+        return f"There is no file or folder {str(error.filename)!r}. Check the name."
+    if isinstance(error, OSError) and error.strerror:
+        where = "" if error.filename is None else f" {str(error.filename)!r}:"
+        return f"Reading or writing failed:{where} {error.strerror}."
+    text = str(error)
+    for pattern, option in _AS_OPTIONS:
+        text = re.sub(pattern, option, text)
+    return text
+
+
+def code_of(error: Exception) -> ExitCode:
     """Return the exit code of an error."""
     for kind, code in _CODES:
         if isinstance(error, kind):

@@ -7,7 +7,8 @@ import os
 import shlex
 import sys
 from collections.abc import Sequence
-from typing import Any
+from pathlib import Path
+from typing import IO, Any
 
 from isthmus.sources.tables.databases import without_secret
 
@@ -52,12 +53,26 @@ class Output:
 
 
 def _print(text: str) -> None:
+    file = standard_output()
     try:
-        sys.stdout.write(text + "\n")
-        sys.stdout.flush()
+        file.write(text + "\n")
+        file.flush()
     except BrokenPipeError:
-        # The reader has seen enough. The rest of the command is done, and Python must not flush
-        # to the closed pipe at exit.
+        discard_output()  # the reader has seen enough; the rest of the command is done
+
+
+def standard_output() -> IO[str]:
+    """Return standard output, or a file that takes everything if it was closed."""
+    if sys.stdout is None:
+        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - until the end
+    return sys.stdout
+
+
+def discard_output() -> None:
+    """Discard what cannot be printed: Python must not flush to a closed pipe at exit."""
+    try:
+        standard_output().flush()
+    except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import isthmus as ist
-from isthmus.cli.exit_codes import ExitCode, code_of
+from isthmus.cli.exit_codes import ExitCode, code_of, sentence_of
 from isthmus.cli.output import command_line, give, say
 from isthmus.errors import FormatError, IsthmusError, MismatchError
+from isthmus.sources.tables.write_table import check_place
 
 Writer: TypeAlias = "Callable[[ist.Solution, Path], None]"
 
@@ -19,10 +20,7 @@ def check_outputs(paths: Sequence[Path]) -> None:
     """Raise an error if a file has an unknown format or no folder, before anything is computed."""
     for path in paths:
         writer(path)
-        if not path.parent.is_dir():
-            raise FileNotFoundError(
-                f"There is no folder {str(path.parent)!r} for {path.name!r}. Create it first."
-            )
+        check_place(path)
 
 
 def writer(path: Path) -> Writer:
@@ -71,7 +69,7 @@ def write_outputs(
             write(result, path)
         except (IsthmusError, OSError) as error:
             code = code or code_of(error)
-            failed[str(path)] = str(error)
+            failed[str(path)] = sentence_of(error)
         else:
             written.append(str(path))
             if not quiet:

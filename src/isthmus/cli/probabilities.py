@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import isthmus as ist
 from isthmus.cli.output import give, say
 from isthmus.errors import FormatError
+from isthmus.sources.tables.write_table import check_place
 
 if TYPE_CHECKING:
     from isthmus.types import Floats
@@ -54,10 +55,7 @@ def check_formats(paths: Sequence[Path], known: Sequence[str]) -> None:
                 f"The format of {path.name!r} is unknown here. Give a name that ends in one of "
                 f"{', '.join(known)}."
             )
-        if not path.parent.is_dir():
-            raise FileNotFoundError(
-                f"There is no folder {str(path.parent)!r} for {path.name!r}. Create it first."
-            )
+        check_place(path)
 
 
 def write_graph(graph: ist.DAG, path: Path) -> None:

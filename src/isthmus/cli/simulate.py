@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import Any
 
 import isthmus as ist
 from isthmus.cli.exit_codes import ExitCode
 from isthmus.cli.graph_files import NETWORKS, read_graph_file
-from isthmus.cli.output import give, say
+from isthmus.cli.output import give, say, standard_output
 from isthmus.cli.outputs import write_outputs
 from isthmus.cli.parsing import UsageError, at_least, one_of
 from isthmus.cli.probabilities import GRAPHS, check_formats, write_graph
@@ -92,7 +91,7 @@ def run(options: argparse.Namespace) -> ExitCode:
     network, dag, columns = _drawn(options)
     give(rows=options.rows, nodes=dag.nodes, edges=dag.edges)
     if not options.output:
-        write_text(columns, sys.stdout)
+        write_text(columns, standard_output())
     code = write_outputs(columns, options.output, write=write_table)
 
     def write_truth(_: Any, path: Path) -> None:
@@ -104,7 +103,7 @@ def run(options: argparse.Namespace) -> ExitCode:
             raise UsageError("A .bif file holds discrete networks. Write the graph as .dot.")
 
     truth = write_outputs(dag, options.truth, write=write_truth, quiet=not options.output)
-    if options.output:
+    if options.output and not code:
         say(f"{options.rows} rows of {len(dag.nodes)} variables, {len(dag.edges)} edges")
     return code or truth
 

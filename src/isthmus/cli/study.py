@@ -15,6 +15,7 @@ from isthmus.cli.ledger import spent_before
 from isthmus.cli.output import give, say
 from isthmus.cli.parsing import UsageError
 from isthmus.errors import StudyError
+from isthmus.sources.tables.write_table import check_place
 
 
 def add(command: argparse.ArgumentParser) -> None:
@@ -90,10 +91,7 @@ def _variables(options: argparse.Namespace) -> ExitCode:
             variables.append(Variable(name, Kind.DISCRETE, _levels(values)))
     if not variables:
         raise UsageError("Name variables: --continuous NAME LOW HIGH or --discrete NAME LEVEL ...")
-    if not options.output.parent.is_dir():
-        raise FileNotFoundError(
-            f"There is no folder {str(options.output.parent)!r}. Create it first."
-        )
+    check_place(options.output)
     schema = Schema(tuple(variables))
     require_bounds(schema, bounds)
     text = document({}, {"variables": variable_entries(schema, bounds)}).lstrip()

@@ -10,6 +10,7 @@ from isthmus.errors import DataError, MissingExtraError, SchemaError
 
 _URL = re.compile(r"(?P<scheme>[a-zA-Z][a-zA-Z0-9+.-]*)://")
 _SECRET = re.compile(r"://[^@/]*@")
+_WEB = ("ftp", "gs", "http", "https", "s3")
 _EXTRAS = {"postgres": "postgres", "postgresql": "postgres"}
 
 
@@ -33,7 +34,14 @@ def duckdb_table(path: Path, table: str | None) -> tuple[Any, str]:
         connection = duckdb.connect(str(path), read_only=True)
     except duckdb.Error as error:
         first = str(error).partition("\n")[0]
-        raise DataError(f"{path.name!r} cannot be read as a DuckDB file: {first}") from None
+        if "lock" in first:
+            raise DataError(
+                f"Another program has {path.name!r} open for writing. Close it, or copy the file."
+            ) from None
+        raise DataError(
+            f"{path.name!r} cannot be read as a DuckDB file ({first}). Check its extension, or "
+            "write it again."
+        ) from None
     names = [row[0] for row in connection.execute("SHOW TABLES").fetchall()]
     name = _chosen(names, table, path.name)
     return connection.table(f'"{name}"'), name
@@ -44,6 +52,15 @@ def url_table(url: str, table: str | None) -> tuple[Any, str]:
     shown = without_secret(url)
     scheme = url.partition("://")[0].lower()
     extra = _EXTRAS.get(scheme, "ibis")
+    if scheme in _WEB:
+        raise DataError(f"{shown} is a file on the web. Download it, and name the file.")
+    file = Path(url.partition("://")[2].partition("?")[0])
+    if scheme in ("duckdb", "sqlite") and file.name and not file.is_file():
+        # Connecting would create it.
+        raise FileNotFoundError(
+            f"There is no file {str(file)!r}. Check the name; an absolute one begins with "
+            f"{scheme}:/// and a relative one with {scheme}://"
+        )
     try:
         import ibis
     except ImportError:
@@ -70,7 +87,9 @@ def _chosen(names: list[str], given: str | None, where: str) -> str:
     if given is None:
         if len(names) == 1:
             return names[0]
-        raise SchemaError(f"{where!r} has several tables or none: {shown}. Name one.")
+        if not names:
+            raise SchemaError(f"{where!r} has no tables. Check that it is the right database.")
+        raise SchemaError(f"{where!r} has several tables: {shown}. Name one.")
     if given not in names:
         raise SchemaError(f"{where!r} has no table {given!r}. Its tables: {shown}.")
     return given

@@ -98,7 +98,10 @@ def open_table(
             raise
         except Exception as error:
             kind, first = type(error).__name__, str(error).strip().partition("\n")[0]
-            raise DataError(f"{shown!r} cannot be read as a table ({kind}: {first}).") from error
+            raise DataError(
+                f"{shown!r} cannot be read as a table ({kind}: {first}). Check that the file is "
+                "complete, and that its extension tells its format."
+            ) from error
     frame: Any = nw.from_native(native)
     names = frame.collect_schema().names()
     unknown = sorted(set(drop).difference(names))
@@ -108,6 +111,14 @@ def open_table(
 
 
 def _ending(path: Path) -> str:
+    if path.is_dir():
+        raise IsADirectoryError(f"{str(path)!r} is a folder. Name a file in it.")
+    if str(path) in ("-", "/dev/stdin") or (path.exists() and not path.is_file()):
+        # The file is read several times, to recognise its format.
+        raise FileNotFoundError(
+            f"{str(path)!r} is not a file but a stream, which can be read only once. Save the "
+            "table to a file first."
+        )
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if suffixes[-1:] == [".gz"] and suffixes[-2:-1] and suffixes[-2] in _TEXT:
         ending = suffixes[-2]
@@ -118,8 +129,6 @@ def _ending(path: Path) -> str:
             f"{path.name!r} does not end in {', '.join(ENDINGS)}. Convert it, or read it in "
             "Python with a library for its format and give the table to isthmus.learn."
         )
-    if path.is_dir():
-        raise IsADirectoryError(f"{str(path)!r} is a folder. Name a file in it.")
     if not path.is_file():
         raise FileNotFoundError(f"There is no file {str(path)!r}. Check the name and the folder.")
     return ending

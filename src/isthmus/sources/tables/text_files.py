@@ -97,6 +97,11 @@ class TextTable:
         cells = [row for row in csv.reader(lines, delimiter=self.separator) if row]
         if not cells:
             raise DataError(f"{path.name!r} is empty. Give a file with a line per row.")
+        if len(cells) == 1 and given.header:
+            raise DataError(
+                f"{path.name!r} has no rows below its first line. Give a file with a line per row, "
+                "and names of the columns in the first line."
+            )
         self._width = len(cells[0])
         self._refuse_ragged(cells)
         self.names = cells[0] if given.header else _numbered(self._width)
@@ -223,14 +228,21 @@ def _opened(path: Path) -> IO[bytes]:
 
 
 def _encoding(path: Path) -> str:
-    """UTF-16 by its first bytes, UTF-8 if the whole file is, else that of Windows."""
+    """UTF-16 and UTF-32 by their first bytes, UTF-8 if the whole file is, else that of Windows."""
     with _opened(path) as file:
         first = file.read(_CHUNK)
+        if first.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
+            return "utf-32"
         if first.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
             return "utf-16"
         decoder = codecs.getincrementaldecoder("utf-8")()
         try:
             while first:
+                if b"\0" in first:
+                    raise DataError(
+                        f"{path.name!r} has NUL bytes: it is damaged, or it is not a text file, or "
+                        "its encoding is utf-16-le or utf-16-be, which you have to say."
+                    )
                 decoder.decode(first)
                 first = file.read(_CHUNK)
             decoder.decode(b"", final=True)

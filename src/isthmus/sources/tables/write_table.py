@@ -24,10 +24,17 @@ def check_written(path: Path) -> None:
             f"The format of {path.name!r} is unknown here. Give a name that ends in one of "
             f"{', '.join(WRITTEN)}."
         )
+    check_place(path)
+
+
+def check_place(path: Path) -> None:
+    """Raise an error if there is no folder for a file, or if a folder has its name."""
     if not path.parent.is_dir():
         raise FileNotFoundError(
             f"There is no folder {str(path.parent)!r} for {path.name!r}. Create it first."
         )
+    if path.is_dir():
+        raise IsADirectoryError(f"{str(path)!r} is a folder. Give the name of a file.")
 
 
 def write_table(columns: Mapping[str, NDArray[Any]], path: Path) -> None:
