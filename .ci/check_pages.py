@@ -1,25 +1,35 @@
-"""Fail when a built page would load anything from elsewhere: docs must open without a network."""
+"""Fail when a built page would load anything from elsewhere, or has a link to nowhere.
+
+Docs must open from disk, without a network.
+"""
 
 from __future__ import annotations
 
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
+from urllib.parse import unquote, urldefrag
 
 LOADING = {"script": "src", "img": "src", "iframe": "src", "source": "src", "link": "href"}
 HARMLESS_LINKS = {"canonical", "license", "author", "next", "prev", "search"}
 
 
-class Loads(HTMLParser):
-    """Collects the addresses a page loads by itself, not the links a reader may follow."""
+class Page(HTMLParser):
+    """Collects the addresses a page loads by itself, its links within the site, and its anchors."""
 
     def __init__(self) -> None:
         super().__init__()
         self.remote: list[str] = []
+        self.links: list[str] = []
+        self.anchors: set[str] = {""}
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Note the address if the tag makes the browser load it."""
+        """Note the address if the tag makes the browser load it, or a reader may follow it."""
         given = dict(attrs)
+        self.anchors |= {given.get("id") or "", given.get("name") or ""}
+        link = given.get("href") if tag == "a" else None
+        if link and ":" not in link.partition("/")[0] and not link.startswith("//"):
+            self.links.append(link)
         if tag == "link" and given.get("rel") in HARMLESS_LINKS:
             return
         address = given.get(LOADING.get(tag, "")) or ""
@@ -27,17 +37,38 @@ class Loads(HTMLParser):
             self.remote.append(address)
 
 
+def read(file: Path) -> Page:
+    """Read a page."""
+    page = Page()
+    page.feed(file.read_text(encoding="utf-8"))
+    return page
+
+
+def dead_links(file: Path, pages: dict[Path, Page]) -> list[str]:
+    """Return the links of a page that lead to no file, or to no place in it."""
+    dead = []
+    for link in pages[file].links:
+        address, anchor = urldefrag(link)
+        target = (file.parent / unquote(address)).resolve() if address else file
+        target = target / "index.html" if target.is_dir() else target
+        if not target.exists() or (
+            target in pages and unquote(anchor) not in pages[target].anchors
+        ):
+            dead.append(link)
+    return dead
+
+
 def main(folder: Path) -> int:
     """Check every page in a folder."""
-    pages = sorted(folder.rglob("*.html"))
+    pages = {file.resolve(): read(file) for file in sorted(folder.rglob("*.html"))}
     bad = 0
-    for page in pages:
-        loads = Loads()
-        loads.feed(page.read_text(encoding="utf-8"))
-        for address in loads.remote:
-            bad += 1
-            print(f"{page.relative_to(folder)} loads {address}")
-    print(f"{len(pages)} pages, {bad} remote loads")
+    for file, page in pages.items():
+        problems = [f"loads {address}" for address in page.remote]
+        problems += [f"has a dead link {link}" for link in dead_links(file, pages)]
+        bad += len(problems)
+        for problem in problems:
+            print(f"{file.relative_to(folder.resolve())} {problem}")
+    print(f"{len(pages)} pages, {bad} remote loads or dead links")
     return 1 if bad or not pages else 0
 
 

@@ -46,9 +46,13 @@ html_math_renderer = "mathml"
 html_theme = "pydata_sphinx_theme"
 html_title = "Isthmus"
 html_static_path = ["_static"]
+html_js_files = ["versions.js"]
+html_css_files = ["versions.css"]
+templates_path = ["_templates"]
 html_show_sourcelink = False
 html_theme_options = {
     "show_prev_next": True,
+    "navbar_end": ["version", "theme-switcher", "navbar-icon-links"],
     "navigation_with_keys": False,
     "secondary_sidebar_items": ["page-toc"],
     "footer_start": ["copyright"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 
@@ -44,7 +45,7 @@ def position(index: Mapping[str, int], name: str) -> int:
         pass
     close = get_close_matches(str(name), index, n=3)
     hint = f"Did you mean {listed(close)}?" if close else f"The nodes are {listed(index)}."
-    raise GraphError(f"There is no node {name!r}. {hint}") from None
+    raise GraphError(f"There is no node {reprlib.repr(name)}. {hint}") from None
 
 
 def listed(names: Iterable[str]) -> str:

@@ -121,7 +121,8 @@ class Series(Source):
     def __repr__(self) -> str:
         return (
             f"Series({len(self._names)} variables, lags={self.lags}, "
-            f"{self.realisations} stretches without a gap)"
+            f"{self.realisations} "
+            f"{'stretch' if self.realisations == 1 else 'stretches'} without a gap)"
         )
 
 

@@ -1,0 +1,54 @@
+"""The scripts that check the built pages and put them into the site of all versions."""
+
+from __future__ import annotations
+
+import json
+import runpy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SCRIPTS = Path(__file__).parent.parent / ".ci"
+
+
+def script(name: str) -> dict[str, Any]:
+    return runpy.run_path(str(SCRIPTS / name))
+
+
+def pages(folder: Path, text: str) -> Path:
+    folder.mkdir()
+    (folder / "index.html").write_text(text, encoding="utf-8")
+    return folder
+
+
+def test_a_folder_per_version_and_the_latest_release_is_stable(tmp_path: Path) -> None:
+    publish, site = script("publish_docs.py")["publish"], tmp_path / "site"
+    site.mkdir()
+    for version in ("dev", "v0.9.0", "v0.10.0", "v0.9.1", "dev"):
+        built = tmp_path / f"built-{version}-{len(list(tmp_path.iterdir()))}"
+        publish(pages(built, version), site, version)
+    listed = (site / "versions.js").read_text()
+    assert json.loads(listed.partition("= ")[2].strip().rstrip(";")) == [
+        *("stable", "dev", "v0.10.0", "v0.9.1", "v0.9.0"),
+    ]
+    assert (site / "stable" / "index.html").read_text() == "v0.10.0"
+    assert 'href="stable/index.html"' in (site / "index.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('<a href="index.html#here">x</a><p id="here">', "0 remote loads or dead links"),
+        ('<a href="absent.html">x</a>', "dead link absent.html"),
+        ('<a href="#nowhere">x</a>', "dead link #nowhere"),
+        ('<script src="https://example.org/x.js"></script>', "loads https://example.org/x.js"),
+    ],
+)
+def test_dead_links_and_remote_loads_are_found(
+    text: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = script("check_pages.py")["main"](pages(tmp_path / "html", text))
+    out = capsys.readouterr().out
+    assert said in out
+    assert (code == 0) == said.startswith("0 ")
