@@ -129,7 +129,7 @@ def draft_policy(options: argparse.Namespace) -> ExitCode:
 
     study, path = Folder(options.study).study(), options.home / "policy.toml"
     if not path.exists():
-        budget = {}
+        budget: dict[str, Any] = {}
         if study.privacy is not None:
             given = study.privacy
             budget = {"maximum_epsilon": given.epsilon, "maximum_delta": given.delta}
