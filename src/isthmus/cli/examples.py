@@ -32,6 +32,7 @@ EXAMPLES = {
     "site certify": "isthmus site certify north",
     "ledger show": "isthmus ledger show north",
     "ledger verify": "isthmus ledger verify north",
+    "ledger heads": "isthmus ledger heads north",
     "ledger repair": "isthmus ledger repair north",
     "ledger rotate": "isthmus ledger rotate north",
     "site rotate": "isthmus site rotate north",
