@@ -129,10 +129,6 @@ def draft_policy(options: argparse.Namespace) -> ExitCode:
 
     study, path = Folder(options.study).study(), options.home / "policy.toml"
     if not path.exists():
-        budget: dict[str, Any] = {}
-        if study.privacy is not None:
-            given = study.privacy
-            budget = {"maximum_epsilon": given.epsilon, "maximum_delta": given.delta}
         draft = Policy(
             minimum_cohort=MINIMUM_COHORT,
             minimum_cell=MINIMUM_CELL,
@@ -145,7 +141,6 @@ def draft_policy(options: argparse.Namespace) -> ExitCode:
             queries_per_year=STUDIES_PER_YEAR * study.rounds,
             stop_file=(options.home / "STOP").resolve(),
             peers=study.members,
-            **budget,
         )
         if study.privacy is not None:
             epsilon, delta = study.privacy.epsilon, study.privacy.delta
