@@ -19,6 +19,7 @@ from isthmus.parties.identity import Agreement, Secret, stream
 from isthmus.sources.horizontal import BrokenFrameError, FrameKind, Refusal, Site, run_round
 from isthmus.sources.horizontal.secure_sum import frames as fr
 from isthmus.sources.horizontal.secure_sum import shamir
+from isthmus.sources.horizontal.secure_sum.heads import NO_STATEMENT
 from isthmus.sources.horizontal.secure_sum.limbs import from_bytes
 from isthmus.sources.horizontal.secure_sum.masks import RoundKeys, expand
 
@@ -145,7 +146,9 @@ def test_different_keys_shown_to_different_sites_cannot_be_used() -> None:
         for i in range(5)
     }
     box = [(i, fr.read_entries(shares[i][32:], fr.SEALED, 5)[0]) for i in (1, 2, 3)]
-    answer = party.sites[0].handle(party.signed(FrameKind.INBOX, fr.write_entries(box)))
+    answer = party.sites[0].handle(
+        party.signed(FrameKind.INBOX, NO_STATEMENT + fr.write_entries(box))
+    )
     assert refusal(answer) is Refusal.BAD_SHARES
 
 
@@ -327,7 +330,7 @@ def test_a_share_changed_by_the_coordinator() -> None:
     party = Party(4)
     _, outgoing = party.up_to(2)
     body = bytearray(fr.parse(outgoing["s0"]).body)
-    body[10] ^= 1
+    body[len(NO_STATEMENT) + 10] ^= 1
     answer = party.sites[0].handle(party.signed(FrameKind.INBOX, bytes(body)))
     assert refusal(answer) is Refusal.BAD_SHARES
 

@@ -39,7 +39,7 @@ def add(command: argparse.ArgumentParser) -> None:
 
 
 def _show(options: argparse.Namespace) -> ExitCode:
-    from isthmus.parties.records.ledger_text import readable, summary
+    from isthmus.parties.records.ledger_text import readable, received_results, summary
 
     entries = _entries(options.home, options.head)
     say(readable(entries))
@@ -48,6 +48,8 @@ def _show(options: argparse.Namespace) -> ExitCode:
     if released := summary(entries):
         say(f"Data released:\n{released}")
     _say_spent(options.home, entries)
+    if results := received_results(entries):
+        say(f"Results received:\n{results}")
     return _say_intact(entries)
 
 

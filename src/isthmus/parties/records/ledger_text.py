@@ -52,6 +52,27 @@ def summary(entries: Iterable[Entry]) -> str:
     )
 
 
+def received_results(entries: Iterable[Entry]) -> str:
+    """Return one line per result that the site received: which sites have the same one."""
+    results: dict[tuple[str, str], set[str]] = {}
+    disputed: dict[str, set[str]] = {}
+    for e in entries:
+        study = e.get("study", "")
+        if "result" in e:
+            results.setdefault((study, e["result"]), set()).update(e.get("sites", ()))
+        disputed.setdefault(study, set()).update(e.get("other_results", ()))
+    lines = []
+    for (study, result), sites in results.items():
+        told = f"confirmed by {', '.join(sorted(sites))}"
+        if disputed[study]:
+            others = ", ".join(sorted(disputed[study]))
+            told = f"{others} got another result; the coordinator has signed both: do not use it"
+        elif not sites:
+            told = "no other site has confirmed that it got the same one"
+        lines.append(f"{result[:16]}… (study {_short('study', study)}): {printable(told)}")
+    return "\n".join(lines)
+
+
 def _short(key: str, value: Any) -> str:
     text, most = printable(str(value)), CUT.get(key, 2**31)
     return text if len(text) <= most else text[:most] + "…"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, final
@@ -219,6 +219,7 @@ class LedgerWriter:
         heads: Mapping[str, str] | None = None,
         seen: Mapping[str, str] | None = None,
         result: str | None = None,
+        sites: Sequence[str] = (),
     ) -> None:
         """Write an entry, or raise `DeniedError` if it cannot be written or is not allowed.
 
@@ -240,6 +241,8 @@ class LedgerWriter:
             The same, of parties that have not confirmed yet that they have what is remembered.
         result
             SHA-256 of a result that the site received.
+        sites
+            Names of the parties that have confirmed the result.
         """
         details: dict[str, Any] = {}
         if request is not None:
@@ -264,12 +267,13 @@ class LedgerWriter:
             details["sites"] = self._allowed_names(parties)
             members = self._study.members
             details["organisations"] = [members[i].organisation for i in sorted(parties)]
-        if heads:
-            details["heads"] = dict(heads)
-        if seen:
-            details["seen"] = dict(seen)
-        if result is not None:
-            details["result"] = result
+        given = {
+            "heads": dict(heads or {}),
+            "seen": dict(seen or {}),
+            "result": result,
+            "sites": list(sites),
+        }
+        details |= {key: value for key, value in given.items() if value}
         self._append(event, number, details)
 
     def head(self) -> bytes:
@@ -302,19 +306,20 @@ class LedgerWriter:
             return
 
     def record_refusal(
-        self, reason: str, number: int, *, authentic: bool, missing: str = ""
+        self,
+        reason: str,
+        number: int,
+        *,
+        authentic: bool,
+        evidence: Mapping[str, Any] | None = None,
     ) -> None:
-        """Write that a message was not answered.
-
-        `missing` is the hash of an entry that another party remembers and this ledger lacks.
+        """Write that a message was not answered, with the evidence for the reason, if any.
 
         Nobody can fill the disk with refusals. Of messages that are not authentic, which anyone can
         send, and of other messages after the first hundred with the same reason, only those are
         written whose count is a power of two, together with that count.
         """
-        details: dict[str, Any] = {"why": reason}
-        if missing:
-            details["missing"] = missing
+        details: dict[str, Any] = {"why": reason, **(evidence or {})}
         if self._is_worth_writing(reason, details, authentic=authentic):
             try:
                 self._append(REFUSED, number, details)

@@ -132,7 +132,7 @@ class Federation(Source):
             The ledger of each site; by default in memory.
         lost
             Sites that fail: their names, with the number of the exchange, counted from zero. A
-            round has five exchanges; one-message rounds have two for keys and then one each.
+            round has five exchanges; one-message rounds have three for keys and then one each.
         privacy
             Differential privacy. Continuous variables then need bounds, here or in `bounds`, that
             are not taken from the tables. By default the study then has counts of up to three

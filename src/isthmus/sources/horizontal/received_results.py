@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import final
 
@@ -11,6 +12,7 @@ from isthmus.errors import LedgerError, StudyError
 from isthmus.parties.agreement.study import Study
 from isthmus.parties.disclosure.denial import Denial, DeniedError
 from isthmus.parties.identity import SIGNATURE
+from isthmus.parties.records.ledger_entries import Entry
 from isthmus.parties.records.ledger_writer import LedgerWriter
 from isthmus.parties.records.results import (
     is_signed,
@@ -23,7 +25,7 @@ from isthmus.sources.horizontal.secure_sum.frames import (
     BrokenFrameError,
     Refusal,
 )
-from isthmus.sources.horizontal.secure_sum.protocol import RESULT
+from isthmus.sources.horizontal.secure_sum.protocol import CONFIRMED, RESULT
 
 
 @final
@@ -64,12 +66,39 @@ class ReceivedResults:
             raise DeniedError(Denial.LEDGER) from None
         return content.digest()
 
+    def confirm(self, number: int, own: bytes, confirmed: Mapping[int, bytes]) -> dict[str, str]:
+        """Write which sites have signed that they got the same result as this one.
+
+        Returns
+        -------
+        dict
+            The results of sites that have signed that they got another one; nothing is written
+            if there are any.
+        """
+        past = self._writer.past()
+        results = [e["result"] for e in past if e["event"] == RESULT.name]
+        if own.hex() not in results[-1:]:
+            raise BrokenFrameError(Refusal.OUT_OF_ORDER)
+        members = self._study.members
+        others = {members[i].name: c.hex() for i, c in sorted(confirmed.items()) if c != own}
+        if others:
+            return others
+        names = self._study.roster.names(frozenset(confirmed))
+        earlier = {n for e in past if _confirms(e, own.hex()) for n in e["sites"]}
+        if not earlier.issuperset(names):  # nobody can fill the disk by repeating it
+            self._writer.record(CONFIRMED, number, result=own.hex(), sites=names)
+        return {}
+
     def _is_kept(self, folder: Path, result: bytes) -> bool:
         """Return whether the files hold this result; a crash may have left an earlier one."""
         try:
             return read_result(result_path(folder, self._study), self._study) == result
         except (FileNotFoundError, StudyError):
             return False
+
+
+def _confirms(entry: Entry, result: str) -> bool:
+    return entry["event"] == CONFIRMED.name and entry["result"] == result
 
 
 def _is_plain(result: bytes) -> bool:

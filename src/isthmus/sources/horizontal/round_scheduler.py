@@ -79,6 +79,8 @@ class RoundScheduler:
         self._next = first_round
         self._keys: tuple[bytes, tuple[str, ...]] | None = None
         self._open: Record | None = None
+        self._heads: dict[int, bytes] = {}
+        self._chain: dict[int, bytes] = {}
         self._sums: list[Record] = []
         self._before: tuple[str, ...] | None = None
         self._position = 0
@@ -101,15 +103,29 @@ class RoundScheduler:
         event = record["event"]
         if event == "keys":
             self._keys = bytes.fromhex(record["keys"]), tuple(record["sites"])
+            self._chain = {}
         elif event == "single":
             self._open = record
         elif event == "sum":
             self._sums.append(record)
             self._before = tuple(record["sites"])
-            self._open = None
+            heads = {int(i): bytes.fromhex(h) for i, h in record.get("heads", {}).items()}
+            self._heads |= heads
+            if self._open is not None and self._open["round"] == record["round"]:
+                self._chain = heads
+            self._abandon(unless=record["round"])
         elif event in (RESTART, EARLIER_RESTART):
             self._sums.clear()
-            self._open = None
+            self._abandon()
+
+    def _abandon(self, unless: int = 0) -> None:
+        """Forget a one-message round that was begun, unless it is the one that is complete.
+
+        Some sites may have answered it and others not, so that they have to agree on keys again.
+        """
+        if self._open is not None and self._open["round"] != unless:
+            self._keys = None
+        self._open = None
 
     def _write(self, event: str, number: int, **details: Any) -> None:
         mine = self._study.identity.hex()
@@ -141,11 +157,13 @@ class RoundScheduler:
     def _form(self, request: SumRequest[Any], asked: str) -> None:
         """Send the request until there is a sum, or until waiting is of no use."""
         if request.needs_all_sites and self._fixed_membership:
-            total, active, number = self._one_message(request, asked)
+            total, round_ = self._one_message(request, asked)
         else:
-            total, active, number = self._with_waiting(lambda: self._fault_tolerant(request))
+            total, round_ = self._with_waiting(lambda: self._fault_tolerant(request))
         data = base64.b64encode(to_bytes(total)).decode()
-        self._write("sum", number, request=asked, sites=list(active), sum=data)
+        heads = {str(i): head.hex() for i, head in round_.heads.items()}
+        number, active = round_.opening.number, list(round_.active)
+        self._write("sum", number, request=asked, sites=active, sum=data, heads=heads)
 
     def send_result(self, result: bytes) -> tuple[str, ...]:
         """Send a result to the sites whose numbers are in it; return those that confirm it."""
@@ -175,7 +193,7 @@ class RoundScheduler:
     def _opening(self, request: SumRequest[Any], number: int) -> Opening:
         return Opening(number, request.to_bytes(), request.size(self._grid), request.limbs)
 
-    def _fault_tolerant(self, request: SumRequest[Any]) -> tuple[LimbArray, tuple[str, ...], int]:
+    def _fault_tolerant(self, request: SumRequest[Any]) -> tuple[LimbArray, Coordinator]:
         """Run a round of five exchanges, which tolerates failing sites."""
         number, fixed = self._next, self._fixed_membership
         self._write("open", number)
@@ -187,12 +205,13 @@ class RoundScheduler:
             asked=active if fixed else None,
             complete=fixed and active is not None,
             verifier=self._verifier,
+            heads=self._heads,
         )
-        return run_round(round_, self._transport), round_.active, number
+        return run_round(round_, self._transport), round_
 
     def _one_message(
         self, request: SumRequest[Any], asked: str
-    ) -> tuple[LimbArray, tuple[str, ...], int]:
+    ) -> tuple[LimbArray, OneMessageRound]:
         """Run a round of one exchange, which needs all sites."""
         keys, sites = self._agreed()
         if self._open is None:
@@ -204,9 +223,9 @@ class RoundScheduler:
         members = self._positions(sites)
         opening = self._opening(request, number)
         round_ = OneMessageRound(
-            self._terms, self._identity, opening, members, keys, self._verifier
+            self._terms, self._identity, opening, members, keys, self._verifier, self._chain
         )
-        return run_round(round_, self._transport), round_.active, number
+        return run_round(round_, self._transport), round_
 
     def _agreed(self) -> tuple[bytes, tuple[str, ...]]:
         """Return the keys of the sites of the earlier sums, or of all sites; agree on them once."""
@@ -220,7 +239,7 @@ class RoundScheduler:
         number = self._next
         self._write("open", number)
         members = self._positions(sites)
-        round_ = KeyRound(self._terms, self._identity, number, members, self._verifier)
+        round_ = KeyRound(self._terms, self._identity, number, members, self._verifier, self._heads)
         drive(round_, self._transport)
         self._write("keys", number, keys=round_.keys.hex(), sites=list(sites))
 

@@ -70,7 +70,7 @@ WITH_STATISTIC = frozenset({FrameKind.MASKED, FrameKind.SUMMAND})
 SEES_HEADS = frozenset({FrameKind.SHARES})
 """Frames before which the heads of ledgers arrive from sites that have confirmed nothing yet."""
 
-WITH_HEADS = frozenset({FrameKind.REVEAL})
+WITH_HEADS = frozenset({FrameKind.REVEAL, FrameKind.SUMMAND})
 WITH_PARTIES = frozenset({FrameKind.CONSENT, FrameKind.REVEAL, FrameKind.SUMMAND})
 
 
@@ -120,7 +120,7 @@ class SiteController(ReleaseGate):
         self._policy = policy
         self._ledger = ledger
         self._heads: dict[str, str] = {}
-        self._missing = ""
+        self._evidence: dict[str, Any] = {}
         fixed = protocol.secure_sums(study.protocol).fixed_membership
         self._writer = LedgerWriter(study, policy, ledger, fixed_membership=fixed)
         code = code_hash() if code is None else code
@@ -283,7 +283,7 @@ class SiteController(ReleaseGate):
 
     def require_head(self, head: bytes) -> None:
         if not self._writer.contains(head):
-            self._missing = head.hex()
+            self._evidence = {"missing": head.hex()}
             raise BrokenFrameError(Refusal.WITNESS)
 
     def record_keys(self, number: int, sites: frozenset[int]) -> None:
@@ -304,13 +304,23 @@ class SiteController(ReleaseGate):
         if question and why in COUNTED and not self._rules.limits():
             self._writer.record_refused_question(why.name.lower(), number, question)
             return
-        missing = self._missing if why is Refusal.WITNESS else ""
-        self._writer.record_refusal(why.name.lower(), number, authentic=authentic, missing=missing)
+        evidence, self._evidence = self._evidence, {}
+        self._writer.record_refusal(
+            why.name.lower(), number, authentic=authentic, evidence=evidence
+        )
 
     def receive_result(self, number: int, signed: bytes) -> bytes:
         with _refusing():
             self._rules.require_running()
             return self._results.receive(number, signed)
+
+    def confirm_result(self, number: int, own: bytes, confirmed: Mapping[int, bytes]) -> None:
+        with _refusing():
+            self._rules.require_running()
+            others = self._results.confirm(number, own, confirmed)
+            if others:
+                self._evidence = {"other_results": dict(others)}
+                raise BrokenFrameError(Refusal.OTHER_RESULT)
 
     def state(self) -> bytes:
         states = self._saved_states | {name: s.to_bytes() for name, s in self._states.items()}

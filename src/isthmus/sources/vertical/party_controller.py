@@ -98,7 +98,7 @@ class PartyController:
         self._table: PartyTable | None = None
         self._seen: dict[str, str] = {}
         self._heads: dict[str, str] = {}
-        self._missing = ""
+        self._evidence: dict[str, str] = {}
 
     def _require_allowed(self, *, resumed: bool) -> None:
         broken = self._rules.violations(self._request)
@@ -168,7 +168,7 @@ class PartyController:
         self._seen = {self._other_key: read_head(given.get("head")).hex()}
         witnessed = read_head(given.get("witnessed"))
         if not self._writer.contains(witnessed):
-            self._missing = witnessed.hex()
+            self._evidence = {"missing": witnessed.hex()}
             raise self._refusal(
                 Denial.LEDGER,
                 run.number,
@@ -362,7 +362,7 @@ class PartyController:
 
     def _refusal(self, why: Denial, number: int, text: str) -> RefusedError:
         """Write why this party refuses; the other party learns only that it does."""
-        self._writer.record_refusal(why.value, number, authentic=True, missing=self._missing)
+        self._writer.record_refusal(why.value, number, authentic=True, evidence=self._evidence)
         return RefusedError(text)
 
     def refused_by_engine(self, run: NextRun, text: str) -> RefusedError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import final
 
@@ -27,6 +27,7 @@ from isthmus.sources.horizontal.secure_sum.frames import (
     Opening,
     Refusal,
 )
+from isthmus.sources.horizontal.secure_sum.heads import NO_STATEMENT, HeadStatement
 from isthmus.sources.horizontal.secure_sum.limbs import LIMB, Accumulator, LimbArray, from_bytes
 from isthmus.sources.horizontal.secure_sum.masks import RoundKeys, commitment, expand, sign_of
 from isthmus.sources.horizontal.secure_sum.terms import Terms
@@ -77,6 +78,8 @@ class Coordinator:
         Whether the sum must be over all sites that are asked, and not only over those that answer.
     verifier
         Checks signatures.
+    heads
+        The latest statement of each site about its ledger, by position, to be shown to it again.
     """
 
     def __init__(
@@ -88,7 +91,9 @@ class Coordinator:
         asked: Iterable[str] | None = None,
         complete: bool = False,
         verifier: Verifier | None = None,
+        heads: Mapping[int, bytes] | None = None,
     ) -> None:
+        self.heads: dict[int, bytes] = dict(heads or {})
         self._terms = terms
         self._identity = identity
         self.opening = opening
@@ -166,7 +171,9 @@ class Coordinator:
         elif frame.kind is FrameKind.CONSENT:
             right = body[:-KEY] == self._agreed()  # then the last entry of the site's ledger
         else:
-            right = frames.read_entries(body, frames.SHARE, sites).keys() == self._sharing
+            shares, stated = body[: -HeadStatement.SIZE], body[-HeadStatement.SIZE :]
+            HeadStatement.read(stated, self._terms, frame.sender, self._verifier)
+            right = frames.read_entries(shares, frames.SHARE, sites).keys() == self._sharing
         if not right:
             raise BrokenFrameError(Refusal.MALFORMED, frame.sender)
 
@@ -193,6 +200,7 @@ class Coordinator:
             self.stage = Stage.REVEALS
             return self._to_all(FrameKind.UNMASK, b"".join(f.raw for _, f in sorted(got.items())))
         if self.stage is Stage.REVEALS:
+            self.heads |= {i: f.body[-HeadStatement.SIZE :] for i, f in got.items()}
             self._unmask(got)
             self.stage = Stage.DONE
         return {}
@@ -233,7 +241,9 @@ class Coordinator:
             for receiver in boxes.keys() & entries.keys():
                 boxes[receiver].append((sender, entries[receiver]))
         return {
-            self._terms.members[i].name: self._pack(FrameKind.INBOX, frames.write_entries(box))
+            self._terms.members[i].name: self._pack(
+                FrameKind.INBOX, self.heads.get(i, NO_STATEMENT) + frames.write_entries(box)
+            )
             for i, box in boxes.items()
         }
 
@@ -253,7 +263,8 @@ class Coordinator:
         sites = len(self._terms.members)
         shares = np.empty((len(positions), len(columns), shamir.PIECES), dtype=np.uint32)
         for row, i in enumerate(positions):
-            entries = frames.read_entries(got[i].body, frames.SHARE, sites)
+            shared = got[i].body[: -HeadStatement.SIZE]
+            entries = frames.read_entries(shared, frames.SHARE, sites)
             data = b"".join(entries[j] for j in columns)
             shares[row] = np.frombuffer(data, LIMB).reshape(len(columns), -1)
         if shares.max() >= shamir.PRIME:

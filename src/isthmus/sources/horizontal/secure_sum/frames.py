@@ -25,7 +25,7 @@ from isthmus.sources.horizontal.secure_sum.shamir import PIECES
 from isthmus.sources.horizontal.secure_sum.terms import Terms
 
 MAGIC = b"ISTH"
-VERSION = 2
+VERSION = 3
 HEADER = struct.Struct("<4sBB32sIHI")
 """Magic number, version, kind, study, round, sender, length of the body."""
 
@@ -43,6 +43,9 @@ LARGEST_RESULT = 2**24
 SHARE = 4 * PIECES
 SEALED = 2 * SHARE + KEY + TAG
 """Two shares, and the last entry of the receiver's ledger that the sender knows."""
+
+MEMORY = KEY + TAG
+"""The last entry of the receiver's ledger that the sender knows, alone."""
 
 _ENTRY = struct.Struct("<H")
 _OPENING = struct.Struct("<IB")
@@ -71,6 +74,10 @@ class FrameKind(IntEnum):
     SUMMAND = 18
     RESULT = 19
     RECEIVED = 20
+    MEMORIES = 21
+    REMEMBERED = 22
+    RECEIPTS = 23
+    CONFIRMED = 24
 
 
 class Refusal(IntEnum):
@@ -99,6 +106,7 @@ class Refusal(IntEnum):
     NO_KEYS = 21
     REFUSED = 22
     WITNESS = 23
+    OTHER_RESULT = 24
 
 
 HIDDEN = frozenset(
@@ -358,15 +366,19 @@ def standing_context(terms: Terms, number: int, members: frozenset[int]) -> byte
     return digest(b"isthmus standing keys 1", terms.digest, about)
 
 
-def single_context(terms: Terms, opening: Opening) -> bytes:
-    """Return the hash that the masks of a one-message round are bound to: the whole request."""
-    return digest(b"isthmus single sum 1", opening.context(terms))
+def single_context(terms: Terms, opening: Opening, heads: bytes) -> bytes:
+    """Return the hash that the masks of a one-message round are bound to.
+
+    These are the whole request, and the heads of all ledgers after the round before. If sites are
+    shown different heads, their masks do not cancel.
+    """
+    return digest(b"isthmus single sum 2", opening.context(terms), heads)
 
 
 def longest_request_frame(terms: Terms) -> int:
     """Return the length of the longest frame that a coordinator sends."""
     sites = len(terms.members)
-    lists = sites * (size_of(Advert.SIZE) + _ENTRY.size + SEALED)
+    lists = sites * (size_of(Advert.SIZE) + _ENTRY.size + SEALED + 2 * SIGNATURE)
     question = KEY + _OPENING.size + REQUEST + lists
     return size_of(max(question, SIGNATURE + LARGEST_RESULT))
 

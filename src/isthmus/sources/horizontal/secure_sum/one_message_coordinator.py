@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import final
 
 from isthmus.errors import AbortedError
@@ -17,6 +18,12 @@ from isthmus.sources.horizontal.secure_sum.frames import (
     Opening,
     Refusal,
     Standing,
+)
+from isthmus.sources.horizontal.secure_sum.heads import (
+    NO_STATEMENT,
+    HeadStatement,
+    split_heads,
+    write_heads,
 )
 from isthmus.sources.horizontal.secure_sum.limbs import Accumulator, LimbArray, from_bytes
 from isthmus.sources.horizontal.secure_sum.terms import Terms
@@ -39,7 +46,7 @@ class AllSitesRound(ABC):
         self._members = members
         self._verifier = Verifier() if verifier is None else verifier
         self._awaited = FrameKind.REFUSE
-        self._frame = b""
+        self._frames: dict[str, bytes] = {}
         self._got: dict[int, Frame] = {}
         self.refusals: dict[str, Refusal] = {}
 
@@ -77,15 +84,26 @@ class AllSitesRound(ABC):
         """Return whether this is an answer to the current frame."""
 
     def _send(self, kind: FrameKind, body: bytes, awaited: FrameKind) -> dict[str, bytes]:
+        """Return the same frame for every site of the round."""
         self._awaited, self._got = awaited, {}
-        self._frame = frames.pack(
-            kind, self._terms, self._number, COORDINATOR, body, self._identity
-        )
-        return dict.fromkeys(self.active, self._frame)
+        self._frames = dict.fromkeys(self.active, self._packed(kind, body))
+        return dict(self._frames)
+
+    def _send_each(
+        self, kind: FrameKind, bodies: Mapping[int, bytes], awaited: FrameKind
+    ) -> dict[str, bytes]:
+        """Return a frame with its own body for each site."""
+        self._awaited, self._got = awaited, {}
+        members = self._terms.members
+        self._frames = {members[i].name: self._packed(kind, b) for i, b in bodies.items()}
+        return dict(self._frames)
+
+    def _packed(self, kind: FrameKind, body: bytes) -> bytes:
+        return frames.pack(kind, self._terms, self._number, COORDINATOR, body, self._identity)
 
     def again(self) -> dict[str, bytes]:
         """Return the same frame for the silent sites, which answer it with the same bytes."""
-        return dict.fromkeys(self.waiting, self._frame)
+        return {name: self._frames[name] for name in self.waiting}
 
     def _require_all(self) -> None:
         if self._got.keys() == self._members:
@@ -102,7 +120,7 @@ class AllSitesRound(ABC):
 
 @final
 class KeyRound(AllSitesRound):
-    """Agrees on keys for one-message rounds.
+    """Agrees on keys for one-message rounds, and passes on what sites remember of each other.
 
     Parameters
     ----------
@@ -112,6 +130,8 @@ class KeyRound(AllSitesRound):
         Number of the round.
     members
         Positions of the sites that all these sums will be over.
+    heads
+        The latest statement of each site about its ledger, by position, to be shown to it again.
     """
 
     def __init__(
@@ -121,9 +141,11 @@ class KeyRound(AllSitesRound):
         number: int,
         members: frozenset[int],
         verifier: Verifier | None = None,
+        heads: Mapping[int, bytes] | None = None,
     ) -> None:
         super().__init__(terms, identity, number, members, verifier)
         self._context = frames.standing_context(terms, number, members)
+        self._heads = dict(heads or {})
         self.keys = b""
 
     def begin(self) -> dict[str, bytes]:
@@ -133,20 +155,42 @@ class KeyRound(AllSitesRound):
     def _is_answer(self, frame: Frame) -> bool:
         if frame.kind is FrameKind.STANDING:
             return Standing.read(frame).context == self._context
+        if frame.kind is FrameKind.SETTLED:
+            memories = frames.read_entries(
+                frame.body[KEY:], frames.MEMORY, len(self._terms.members)
+            )
+            others = self._members - {frame.sender}
+            return frame.body[:KEY] == self.keys and memories.keys() == others
         return frame.body == self.keys
 
     def advance(self) -> dict[str, bytes]:
-        """Return all keys for every site; after the sites confirmed them, return nothing."""
+        """Return all keys for every site, then what others remember of it, then nothing."""
         self._require_all()
-        if self._awaited is FrameKind.SETTLED:
+        if self._awaited is FrameKind.REMEMBERED:
             return {}
+        if self._awaited is FrameKind.SETTLED:
+            return self._send_memories()
         body = b"".join(f.raw for _, f in sorted(self._got.items()))
         self.keys = hashed(body)
         return self._send(FrameKind.SETTLE, body, FrameKind.SETTLED)
 
+    def _send_memories(self) -> dict[str, bytes]:
+        sites = len(self._terms.members)
+        boxes: dict[int, list[tuple[int, bytes]]] = {i: [] for i in self._members}
+        for sender, frame in self._got.items():
+            for receiver, memory in frames.read_entries(
+                frame.body[KEY:], frames.MEMORY, sites
+            ).items():
+                boxes[receiver].append((sender, memory))
+        bodies = {
+            i: self._heads.get(i, NO_STATEMENT) + frames.write_entries(box)
+            for i, box in boxes.items()
+        }
+        return self._send_each(FrameKind.MEMORIES, bodies, FrameKind.REMEMBERED)
+
     def again(self) -> dict[str, bytes]:
-        """Return the second frame for silent sites; the first is never sent twice."""
-        return super().again() if self._awaited is FrameKind.SETTLED else {}
+        """Return the later frames for silent sites; the first is never sent twice."""
+        return super().again() if self._awaited is not FrameKind.STANDING else {}
 
 
 @final
@@ -163,6 +207,14 @@ class OneMessageRound(AllSitesRound):
         Positions of the sites that agreed on keys.
     keys
         The hash of the keys, `KeyRound.keys`.
+    heads
+        What all sites stated about their ledgers in the round before with these keys, by position;
+        nothing in the first round.
+
+    Attributes
+    ----------
+    heads
+        The same after this round, once it is complete.
     """
 
     def __init__(
@@ -173,11 +225,15 @@ class OneMessageRound(AllSitesRound):
         members: frozenset[int],
         keys: bytes,
         verifier: Verifier | None = None,
+        heads: Mapping[int, bytes] | None = None,
     ) -> None:
         super().__init__(terms, identity, opening.number, members, verifier)
         self.opening = opening
+        self.heads: dict[int, bytes] = {}
         self._keys = keys
-        self._context = frames.single_context(terms, opening)
+        self._before = write_heads(heads or {})
+        given, _ = split_heads(self._before, len(terms.members))
+        self._context = frames.single_context(terms, opening, given)
         self._total: LimbArray | None = None
 
     @property
@@ -189,17 +245,24 @@ class OneMessageRound(AllSitesRound):
 
     def begin(self) -> dict[str, bytes]:
         """Return the only frame for each site."""
-        return self._send(FrameKind.SINGLE, self._keys + self.opening.body(), FrameKind.SUMMAND)
+        body = self._keys + self._before + self.opening.body()
+        return self._send(FrameKind.SINGLE, body, FrameKind.SUMMAND)
 
     def _is_answer(self, frame: Frame) -> bool:
-        expected = KEY + 4 * self.opening.size * self.opening.limbs
-        return len(frame.body) == expected and frame.body[:KEY] == self._context
+        expected = KEY + 4 * self.opening.size * self.opening.limbs + HeadStatement.SIZE
+        if len(frame.body) != expected or frame.body[:KEY] != self._context:
+            return False
+        data = frame.body[-HeadStatement.SIZE :]
+        stated = HeadStatement.read(data, self._terms, frame.sender, self._verifier)
+        return stated.number == self._number
 
     def advance(self) -> dict[str, bytes]:
         """Compute the sum; the masks cancel because all sites answered."""
         self._require_all()
         total = Accumulator(self.opening.size, self.opening.limbs)
         for frame in self._got.values():
-            total.add(from_bytes(frame.body[KEY:], self.opening.limbs))
+            numbers = frame.body[KEY : -HeadStatement.SIZE]
+            total.add(from_bytes(numbers, self.opening.limbs))
+        self.heads = {i: f.body[-HeadStatement.SIZE :] for i, f in self._got.items()}
         self._total = total.total()
         return {}

@@ -4,6 +4,9 @@ The sites agree on keys once. Each request then takes one answer per site, hidde
 cancel in the sum over all these sites and in no other sum. Nothing is ever unmasked, so there are
 no shares: if a site is missing, there is no sum.
 
+With the keys, the sites tell each other what they remember of each other's ledgers. With each
+answer a site states the head of its ledger, and the next request shows all of them to all sites.
+
 A mask must never hide two different answers. Three measures ensure this: masks are bound to the
 whole request; a site saves a request to disk before it computes, and answers the same request with
 the same bytes; and it refuses another request with the same number.
@@ -24,6 +27,8 @@ from isthmus.parties.identity import (
     Identity,
     Secret,
     Verifier,
+    seal,
+    unseal,
 )
 from isthmus.parties.identity import digest as hashed
 from isthmus.parties.records.journal import Slot
@@ -36,12 +41,19 @@ from isthmus.sources.horizontal.secure_sum.frames import (
     Refusal,
     Standing,
 )
+from isthmus.sources.horizontal.secure_sum.heads import (
+    NO_STATEMENT,
+    HeadStatement,
+    split_heads,
+)
 from isthmus.sources.horizontal.secure_sum.limbs import Accumulator, to_bytes
 from isthmus.sources.horizontal.secure_sum.masks import RoundKeys, expand, sign_of
 from isthmus.sources.horizontal.secure_sum.release_gate import ReleaseGate
 from isthmus.sources.horizontal.secure_sum.terms import Terms
 
-ONE_MESSAGE_FRAMES = frozenset({FrameKind.AGREE, FrameKind.SETTLE, FrameKind.SINGLE})
+ONE_MESSAGE_FRAMES = frozenset(
+    {FrameKind.AGREE, FrameKind.SETTLE, FrameKind.MEMORIES, FrameKind.SINGLE}
+)
 
 
 class Progress(StrEnum):
@@ -55,7 +67,12 @@ class Progress(StrEnum):
 @final
 @dataclass(frozen=True)
 class _Saved:
-    """What a site must keep over a restart."""
+    """What a site must keep over a restart.
+
+    `told` is what the site has told the others of their ledgers, sealed: each key is used once.
+    `is_known` says that the others have told it the same, and that nothing is missing. `answered`
+    is the last round that was answered with these keys.
+    """
 
     number: int = 0
     members: frozenset[int] = frozenset()
@@ -66,6 +83,9 @@ class _Saved:
     request: bytes = b""
     progress: Progress = Progress.NONE
     sent: bytes = b""
+    told: bytes = b""
+    is_known: bool = False
+    answered: int = 0
     state: bytes = b""
 
     def to_bytes(self) -> bytes:
@@ -79,6 +99,9 @@ class _Saved:
             "request": self.request.hex(),
             "progress": self.progress.value,
             "sent": self.sent.hex(),
+            "told": self.told.hex(),
+            "is_known": self.is_known,
+            "answered": self.answered,
         }
         head = json.dumps(plain, separators=(",", ":")).encode()
         return len(head).to_bytes(8, "little") + head + self.state
@@ -97,6 +120,9 @@ class _Saved:
             bytes.fromhex(plain["request"]),
             Progress(plain["progress"]),
             bytes.fromhex(plain["sent"]),
+            bytes.fromhex(plain["told"]),
+            plain["is_known"],
+            plain["answered"],
             data[end:],
         )
 
@@ -150,6 +176,7 @@ class OneMessageSite:
         steps: dict[FrameKind, Callable[[Frame], bytes]] = {
             FrameKind.AGREE: self._agree,
             FrameKind.SETTLE: self._settle,
+            FrameKind.MEMORIES: self._hear,
             FrameKind.SINGLE: self._single,
         }
         return steps[frame.kind](frame)
@@ -173,6 +200,9 @@ class OneMessageSite:
                 private=key.secret(),
                 publics={},
                 keys=b"",
+                told=b"",
+                is_known=False,
+                answered=0,
             )
         )
         context = frames.standing_context(self._terms, frame.round, members)
@@ -200,9 +230,48 @@ class OneMessageSite:
             raise BrokenFrameError(Refusal.KEYS_CHANGED, self._me)
         if publics.keys() != saved.members:
             raise BrokenFrameError(Refusal.BAD_ACTIVE_SET)
-        self._secrets(saved.private, publics)
-        self._save(replace(saved, publics=publics, keys=keys))
-        return self._pack(FrameKind.SETTLED, frame.round, keys)
+        shared = self._secrets(saved.private, publics)
+        told = saved.told or self._remembered(RoundKeys(context, keys), shared)
+        self._save(replace(saved, publics=publics, keys=keys, told=told))
+        return self._pack(FrameKind.SETTLED, frame.round, keys + told)
+
+    def _remembered(self, round_keys: RoundKeys, shared: dict[int, Secret]) -> bytes:
+        """Return what this site knows of the ledger of each other site, for its eyes only."""
+        return frames.write_entries(
+            (
+                j,
+                seal(
+                    round_keys.memory(secret, self._me, j),
+                    self._gate.remembered(j),
+                    round_keys.envelope(self._me, j),
+                ),
+            )
+            for j, secret in shared.items()
+        )
+
+    def _hear(self, frame: Frame) -> bytes:
+        """Check that the ledger still has all entries that others remember."""
+        saved = self._saved
+        if not saved.keys or frame.round != saved.number:
+            raise BrokenFrameError(Refusal.REPLAY)
+        stated, sealed = frame.body[: HeadStatement.SIZE], frame.body[HeadStatement.SIZE :]
+        if stated != NO_STATEMENT:
+            own = HeadStatement.read(stated, self._terms, self._me, self._verifier)
+            self._gate.require_head(own.head)
+        memories = frames.read_entries(sealed, frames.MEMORY, len(self._terms.members))
+        if memories.keys() != saved.members - {self._me}:
+            raise BrokenFrameError(Refusal.BAD_ACTIVE_SET)
+        context = frames.standing_context(self._terms, saved.number, saved.members)
+        round_keys = RoundKeys(context, saved.keys)
+        shared = self._shared or self._secrets(saved.private, saved.publics)
+        for j, memory in memories.items():
+            key = round_keys.memory(shared[j], j, self._me)
+            head = unseal(key, memory, round_keys.envelope(j, self._me))
+            if head is None:
+                raise BrokenFrameError(Refusal.BAD_SHARES, j)
+            self._gate.require_head(head)
+        self._save(replace(saved, is_known=True))
+        return self._pack(FrameKind.REMEMBERED, frame.round, saved.keys)
 
     def _secrets(self, private: Secret, publics: dict[int, bytes]) -> dict[int, Secret]:
         """Return the secret that this site shares with each other site."""
@@ -220,18 +289,20 @@ class OneMessageSite:
     def _single(self, frame: Frame) -> bytes:
         """Answer a request; the same request gets the same bytes."""
         saved, request = self._saved, hashed(frame.body)
-        if not saved.keys or frame.body[:KEY] != saved.keys:
+        if not saved.is_known or frame.body[:KEY] != saved.keys:
             raise BrokenFrameError(Refusal.NO_KEYS)
-        opening = Opening.read(frame.round, frame.body[KEY:])
+        heads, question = split_heads(frame.body[KEY:], len(self._terms.members))
+        opening = Opening.read(frame.round, question)
         again = bool(saved.pinned) and frame.round == saved.pinned
         if again and saved.request != request:
             raise BrokenFrameError(Refusal.TWO_OPENINGS)
         if again and saved.progress is Progress.SENT:
             self._gate.record_again(frame.round)
             return saved.sent
+        if not again and frame.round <= max(self._gate.last_round(), self.last):
+            raise BrokenFrameError(Refusal.REPLAY)
+        self._witness(heads)
         if not again:
-            if frame.round <= max(self._gate.last_round(), self.last):
-                raise BrokenFrameError(Refusal.REPLAY)
             # Whatever happens next, even a crash: no other request gets a mask of this number.
             self._save(
                 replace(
@@ -245,7 +316,7 @@ class OneMessageSite:
         values = self._gate.answer(opening)
         if values.shape != (opening.size, opening.limbs):
             raise BrokenFrameError(Refusal.BAD_REQUEST)
-        context = frames.single_context(self._terms, opening)
+        context = frames.single_context(self._terms, opening, heads)
         total = Accumulator(opening.size, opening.limbs)
         total.add(values)
         round_keys = RoundKeys(context, saved.keys)
@@ -254,11 +325,40 @@ class OneMessageSite:
             key = round_keys.standing_mask(secret, self._me, j)
             total.add(expand(key, opening.size, opening.limbs), sign_of(self._me, j))
         self._gate.record(FrameKind.SUMMAND, opening, saved.members)
-        body = context + to_bytes(total.total())
+        head = self._gate.head()  # of the entry about this answer
+        stated = HeadStatement.sign(self._identity, self._terms, frame.round, head)
+        body = context + to_bytes(total.total()) + stated.body()
         answer = self._pack(FrameKind.SUMMAND, frame.round, body)
-        state = self._gate.state()
-        self._save(replace(self._saved, progress=Progress.SENT, sent=answer, state=state))
+        self._save(
+            replace(
+                self._saved,
+                progress=Progress.SENT,
+                sent=answer,
+                answered=frame.round,
+                state=self._gate.state(),
+            )
+        )
         return answer
+
+    def _witness(self, heads: bytes) -> None:
+        """Take what all sites said about their ledgers in the round before.
+
+        The coordinator has it from every site, because there was no sum otherwise. The first round
+        after an agreement on keys follows on what the sites told each other then.
+        """
+        members = self._saved.members if self._saved.answered else frozenset()
+        given = frames.read_entries(heads, HeadStatement.SIZE, len(self._terms.members))
+        if given.keys() != members:
+            raise BrokenFrameError(Refusal.WITNESS)
+        known: dict[int, bytes] = {}
+        for j, data in given.items():
+            stated = HeadStatement.read(data, self._terms, j, self._verifier)
+            if stated.number != self._saved.answered:
+                raise BrokenFrameError(Refusal.WITNESS, j)
+            known[j] = stated.head
+        if known:
+            self._gate.require_head(known.pop(self._me))
+        self._gate.witness(known)
 
     def _save(self, saved: _Saved) -> None:
         try:

@@ -38,6 +38,9 @@ SINGLE = Event("single", opens_round=True, sends_statistic=True, reveals_result=
 RESULT = Event("result")
 """The coordinator has sent the result of the study."""
 
+CONFIRMED = Event("confirmed")
+"""Other sites have signed that they got the same result."""
+
 
 @final
 @register_protocol
@@ -75,7 +78,7 @@ class SecureSums(Protocol):
     minimum_parties: ClassVar[int] = FEWEST
     results_add_up: ClassVar[bool] = True
     events: ClassVar[tuple[Event, ...]] = (
-        *(OPENED, SHARES, SENT, AGREED, UNMASKED, KEYS, SINGLE, RESULT),
+        *(OPENED, SHARES, SENT, AGREED, UNMASKED, KEYS, SINGLE, RESULT, CONFIRMED),
     )
 
     @classmethod

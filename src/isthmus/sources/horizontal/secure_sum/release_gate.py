@@ -70,6 +70,20 @@ class ReleaseGate(ABC):
         """
         raise BrokenFrameError(Refusal.OUT_OF_ORDER)
 
+    def confirm_result(self, number: int, own: bytes, confirmed: Mapping[int, bytes]) -> None:
+        """Write down which sites have confirmed the result; raise if one has another result.
+
+        Parameters
+        ----------
+        number
+            Number of the last round.
+        own
+            The hash that this site has confirmed.
+        confirmed
+            The hash that each site has confirmed, by position; including this one.
+        """
+        raise BrokenFrameError(Refusal.OUT_OF_ORDER)
+
     def state(self) -> bytes:
         """Return what later answers depend on besides the data, to be kept over a restart."""
         return b""

@@ -14,7 +14,9 @@ from isthmus.sources.horizontal.secure_sum.terms import Terms
 
 @final
 class ResultRound(AllSitesRound):
-    """Sends the result of a study to sites, which confirm its hash.
+    """Sends the result of a study to sites, which confirm its hash, and then all confirmations.
+
+    A site that has another result than the others sees it in their confirmations, which they sign.
 
     Parameters
     ----------
@@ -46,16 +48,17 @@ class ResultRound(AllSitesRound):
                 f"The result has {len(result)} bytes; at most {LARGEST_RESULT} can be sent to the "
                 "sites. Give it to them in another way."
             )
+        self._received: dict[int, Frame] = {}
         self._signed = signature + result
         self._hash = hashlib.sha256(result).digest()
 
     @property
     def received(self) -> tuple[str, ...]:
         """Names of the sites that have confirmed the result."""
-        return tuple(self._terms.members[i].name for i in sorted(self._got))
+        return tuple(self._terms.members[i].name for i in sorted(self._received or self._got))
 
     def begin(self) -> dict[str, bytes]:
-        """Return the only frame for each site."""
+        """Return the result for each site."""
         return self._send(FrameKind.RESULT, self._signed, FrameKind.RECEIVED)
 
     def _is_answer(self, frame: Frame) -> bool:
@@ -66,5 +69,11 @@ class ResultRound(AllSitesRound):
         return {}
 
     def advance(self) -> dict[str, bytes]:
-        """Return nothing: there is only one exchange."""
-        return {}
+        """Return the confirmations of all sites for each of them, then nothing."""
+        if self._awaited is FrameKind.CONFIRMED or not self._got:
+            return {}
+        self._received = self._got
+        body = b"".join(f.raw for _, f in sorted(self._received.items()))
+        return self._send_each(
+            FrameKind.RECEIPTS, dict.fromkeys(self._received, body), FrameKind.CONFIRMED
+        )

@@ -28,6 +28,7 @@ from isthmus.sources.horizontal.secure_sum.frames import (
     Opening,
     Refusal,
 )
+from isthmus.sources.horizontal.secure_sum.heads import NO_STATEMENT, HeadStatement
 from isthmus.sources.horizontal.secure_sum.limbs import Accumulator, LimbArray, to_bytes
 from isthmus.sources.horizontal.secure_sum.masks import RoundKeys, commitment, expand, sign_of
 from isthmus.sources.horizontal.secure_sum.one_message_site import (
@@ -118,6 +119,8 @@ class Site:
         if frame.kind is FrameKind.RESULT:
             received = self._gate.receive_result(frame.round, frame.body)
             return self._pack(FrameKind.RECEIVED, frame.round, received)
+        if frame.kind is FrameKind.RECEIPTS:
+            return self._confirm(frame)
         active = self._round
         if active is None or frame.round != active.opening.number:
             raise BrokenFrameError(Refusal.REPLAY)
@@ -131,9 +134,29 @@ class Site:
             raise
         if kind is FrameKind.REVEAL:
             self._round = None
+            body += self._stated(frame.round)
         if kind is FrameKind.CONSENT:
             body += self._gate.head()  # of the entry about this consent
         return self._pack(kind, frame.round, body)
+
+    def _stated(self, number: int) -> bytes:
+        """Return a statement about the entry that was written last, to be shown again."""
+        head = self._gate.head()
+        return HeadStatement.sign(self._identity, self._terms, number, head).body()
+
+    def _confirm(self, frame: Frame) -> bytes:
+        """Check that other sites have confirmed the same result, and write down who."""
+        confirmed: dict[int, bytes] = {}
+        for raw in frames.read_frames(frame.body, KEY, len(self._terms.members)):
+            sent = frames.opened(raw, self._terms, self._verifier)
+            if sent.kind is not FrameKind.RECEIVED or sent.sender in confirmed:
+                raise BrokenFrameError(Refusal.MALFORMED, sent.sender)
+            confirmed[sent.sender] = sent.body
+        own = confirmed.get(self.position)
+        if own is None:
+            raise BrokenFrameError(Refusal.MALFORMED)
+        self._gate.confirm_result(frame.round, own, confirmed)
+        return self._pack(FrameKind.CONFIRMED, frame.round, own)
 
     def _open(self, frame: Frame) -> bytes:
         last = max(self._gate.last_round(), self._one_message.last)
@@ -249,7 +272,11 @@ class _Round:
 
     def _masked(self, frame: Frame) -> tuple[FrameKind, bytes]:
         """Take the shares of the other sites, and send the masked numbers."""
-        inbox = frames.read_entries(frame.body, frames.SEALED, len(self._terms.members))
+        stated, sealed_shares = frame.body[: HeadStatement.SIZE], frame.body[HeadStatement.SIZE :]
+        if stated != NO_STATEMENT:
+            own = HeadStatement.read(stated, self._terms, self._me, self._verifier)
+            self._gate.require_head(own.head)
+        inbox = frames.read_entries(sealed_shares, frames.SEALED, len(self._terms.members))
         if not inbox.keys() <= self._inward.keys():
             raise BrokenFrameError(Refusal.BAD_SHARES)
         self._sharing = frozenset(inbox) | {self._me}
