@@ -64,8 +64,10 @@ def test_three_sites_get_a_signed_result(hospitals: Callable[..., Hospitals]) ->
         edges = {tuple(e) for e in content["edges"]}
         lines = out.read_text().split()
         assert len(edges) == sum("," in line for line in lines) - 1  # the header
-        last = verify(world.home(name) / "ledger.jsonl")[-1]
-        assert (last["event"], last["result"]) == ("result", hashlib.sha256(text).hexdigest())
+        received, confirmed = verify(world.home(name) / "ledger.jsonl")[-2:]
+        assert (received["event"], confirmed["event"]) == ("result", "confirmed")
+        assert received["result"] == confirmed["result"] == hashlib.sha256(text).hexdigest()
+        assert confirmed["sites"] == world.names
     path.write_bytes(text.replace(b"Test", b"Best"))
     with pytest.raises(StudyError, match="has not signed"):
         read_result(path, world.study)
