@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from isthmus.parties import Identity, InProcess, Ledger, Member, MemoryLedger, Policy, Study
+from isthmus.parties.identity import Verifier
 from isthmus.sources import Federation
 from isthmus.sources.horizontal import (
     FrameKind,
@@ -58,6 +59,7 @@ class Attacked:
         self.keys = {n: Identity.generate() for n in names}
         self.ledgers: dict[str, Ledger] = {n: MemoryLedger() for n in names}
         self.boss, self.author = Identity.generate(), Identity.generate()
+        self.verifier = Verifier() if earlier is None else earlier.verifier
         if earlier is not None:  # another study of the same parties
             self.keys |= {n: k for n, k in earlier.keys.items() if n in names}
             self.ledgers |= {n: x for n, x in earlier.ledgers.items() if n in names}
@@ -93,7 +95,7 @@ class Attacked:
             )
             for n in self.tables
         }
-        self.sites = {n: c.site() for n, c in self.controllers.items()}
+        self.sites = {n: c.site(self.verifier) for n, c in self.controllers.items()}
 
     def federation(self, first_round: int = 1, lost: Any = ()) -> Federation:
         transport = InProcess({n: s.handle for n, s in self.sites.items()}, lost=lost)

@@ -13,7 +13,8 @@ NAMES = ("age", "weight", "pressure")
 BOUNDS = {"age": (0.0, 128.0), "weight": (0.0, 300.0), "pressure": (0.0, 300.0)}
 SIZES = {"north": 60, VICTIM: 90, "south": 64, "west": 56}
 LEDGER = 10_000
-"""Questions after which the sites start with empty ledgers, which grow with each."""
+"""Questions after which the sites start with empty ledgers, so that they remember nothing of the
+attacker and memory stays small."""
 
 LONG = os.environ.get("ISTHMUS_LONG") == "1"
 QUESTIONS = int(os.environ.get("ISTHMUS_QUESTIONS", "100000"))
@@ -106,8 +107,9 @@ def test_adaptive_questions_recover_no_mean_closer_than_the_pooled_one(
         assert len(estimates)
         for away in apart:
             assert np.abs(estimates - (pooled + away)).min() >= abs(away) - 1e-6
+        done = min(start + LEDGER, questions)
+        print(f"{done} questions, {answered} answered, {studies} studies, {sums} sums", flush=True)
     assert questions / 200 < answered < questions  # the optimiser finds what is answered
-    print(f"{questions} questions, {answered} answered, {studies} studies, {sums} sums")
 
 
 def test_an_attacker_notices_a_rule_that_is_off() -> None:

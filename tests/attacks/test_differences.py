@@ -11,7 +11,10 @@ from tests.attacks.malicious import Attacked
 
 from isthmus.errors import AbortedError
 from isthmus.parties import FileLedger, MemoryLedger
-from isthmus.sources.horizontal import AskMoments
+from isthmus.parties.disclosure.differencing import EarlierReleases
+from isthmus.parties.disclosure.trace import Trace
+from isthmus.sources.horizontal import AskMoments, AskTotals, FrameKind, Refusal
+from isthmus.sources.horizontal.snapshot import Snapshot
 from isthmus.statistics import Kind, Schema, Variable
 
 NAMES = ("age", "weight", "pressure")
@@ -78,6 +81,41 @@ def test_a_new_study_needs_a_cohort_of_changes(changed: int, how: str) -> None:
         refuses(second, "east")
     else:
         assert second.federation().moments().n > 0
+
+
+def test_the_time_of_a_refusal_does_not_tell_of_a_withdrawal(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whichever rule refuses, the site checks its data as often, and computes no statistic."""
+    tables = hospitals()
+    first = Attacked(tables, SCHEMA, BOUNDS)
+    first.federation().moments()
+    tables["east"] = without(tables["east"], 137)
+    world = Attacked(tables, SCHEMA, BOUNDS, earlier=first, purpose="again")
+    steps: list[str] = []
+    for owner, name in (
+        (Snapshot, "is_unchanged"),
+        (EarlierReleases, "data_violations"),
+        (Trace, "persons_apart"),
+        (AskMoments, "contribute"),
+    ):
+        inner = getattr(owner, name)
+
+        def noted(*given: Any, inner: Any = inner, name: str = name) -> Any:
+            steps.append(name)
+            return inner(*given)
+
+        monkeypatch.setattr(owner, name, noted)
+    # Not a request, not allowed, of another size, and what is only refused because of the patient.
+    asked = AskMoments(NAMES)
+    questions = [b"{", AskTotals(NAMES), asked.to_bytes(), asked]
+    seen = []
+    for question in questions:
+        assert world.answer("east", world.frame(question)) == (FrameKind.REFUSE, Refusal.REFUSED)
+        seen.append(tuple(steps))
+        steps.clear()
+    assert set(seen) == {("is_unchanged", "data_violations")}
+    assert world.why("east") == ["bad_request", "policy", "bad_request", "other_data"]
 
 
 def test_a_withdrawal_hides_among_new_patients() -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import final
+from typing import NamedTuple, final
 
 from isthmus.parties.agreement.policy import Policy
 from isthmus.parties.agreement.study import Study
@@ -12,6 +11,25 @@ from isthmus.parties.records.ledger import Ledger
 
 FEWEST_ORGANISATIONS = 3
 """Two results may not differ by fewer organisations than this."""
+
+
+@final
+class _Traced(NamedTuple):
+    """An earlier release of data with a kept trace."""
+
+    kept: str
+    fingerprint: str | None
+    variables: frozenset[str]
+
+
+@final
+class _Result(NamedTuple):
+    """An earlier entry that names sites and their organisations."""
+
+    event: str
+    study: str | None
+    parties: frozenset[tuple[str, str]]
+    variables: frozenset[str]
 
 
 @final
@@ -28,15 +46,38 @@ class EarlierReleases:
         self._ledger = ledger
         self._policy = policy
         self._apart: dict[tuple[str, str], int | None] = {}
+        self._read = 0
+        # In order and without repetitions; the values are not used.
+        self._traces: dict[_Traced, None] = {}
+        self._results: dict[_Result, None] = {}
 
-    def data_violations(self, trace: Trace) -> list[str]:
-        """Return a phrase if the data differ by few persons from those of an earlier release."""
-        asked, mine = frozenset(trace.names), trace.fingerprint(self._ledger.secret())
-        for entry in self._ledger.entries():
-            kept = entry.get("trace")
-            if kept is None or entry.get("data") == mine or asked.isdisjoint(entry["variables"]):
+    def _update(self) -> None:
+        """Read the entries that are new since the last time."""
+        for entry in self._ledger.entries(self._read):
+            self._read += 1
+            if "trace" in entry:
+                variables = frozenset(entry["variables"])
+                self._traces[_Traced(entry["trace"], entry.get("data"), variables)] = None
+            if "organisations" in entry:
+                parties = frozenset(zip(entry["sites"], entry["organisations"], strict=True))
+                variables = frozenset(entry["variables"])
+                result = _Result(entry["event"], entry.get("study"), parties, variables)
+                self._results[result] = None
+
+    def data_violations(self, trace: Trace, fingerprint: str) -> list[str]:
+        """Return a phrase if the data differ by few persons from those of an earlier release.
+
+        Parameters
+        ----------
+        trace, fingerprint
+            The trace of the data, and its fingerprint with the secret of the ledger.
+        """
+        asked = frozenset(trace.names)
+        self._update()
+        for earlier in self._traces:
+            if earlier.fingerprint == fingerprint or asked.isdisjoint(earlier.variables):
                 continue
-            apart = self._persons_apart(trace, mine, kept)
+            apart = self._persons_apart(trace, fingerprint, earlier.kept)
             if apart is None or 0 < apart < self._policy.minimum_cohort:
                 least = self._policy.minimum_cohort
                 return [f"fewer than {least} persons are not in the data of an earlier release"]
@@ -56,18 +97,14 @@ class EarlierReleases:
         if not study.protocol.results_add_up:
             return False
         ours = {(study.members[i].name, study.members[i].organisation) for i in parties}
-        for theirs in self._results(study):
-            organisations = {organisation for _, organisation in ours ^ theirs}
-            if 0 < len(organisations) < FEWEST_ORGANISATIONS:
+        events = {event.name for event in study.protocol.events if event.reveals_result}
+        mine, variables = study.identity.hex(), frozenset(study.schema.names)
+        self._update()
+        for result in self._results:
+            if result.event not in events or result.study == mine:
+                continue
+            organisations = {organisation for _, organisation in ours ^ result.parties}
+            common = not variables.isdisjoint(result.variables)
+            if common and 0 < len(organisations) < FEWEST_ORGANISATIONS:
                 return True
         return False
-
-    def _results(self, study: Study) -> Iterator[set[tuple[str, str]]]:
-        """Return the sites behind each earlier result of other studies with common variables."""
-        results = {event.name for event in study.protocol.events if event.reveals_result}
-        mine, variables = study.identity.hex(), frozenset(study.schema.names)
-        for entry in self._ledger.entries():
-            if entry["event"] not in results or entry.get("study") == mine:
-                continue
-            if "organisations" in entry and not variables.isdisjoint(entry["variables"]):
-                yield set(zip(entry["sites"], entry["organisations"], strict=True))

@@ -22,6 +22,7 @@ class Ledger(ABC):
     """A list of entries to which entries can only be added."""
 
     _identity: Identity | None = None
+    _checked = 0  # so many entries, whose signatures need not be checked again
 
     def bind(self, identity: Identity) -> None:
         """Sign all further entries, after checking the signatures of the earlier ones.
@@ -31,21 +32,23 @@ class Ledger(ABC):
         LedgerError
             An entry that should be signed is not, or was changed.
         """
-        require_signed(self.entries())
+        entries = self.entries(self._checked)
+        require_signed(entries)
+        self._checked += len(entries)
         self._identity = identity
 
     def head(self) -> str:
         """Return the hash of the last entry."""
-        entries = self.entries()
-        return str(entries[-1]["hash"]) if entries else START
+        last = self.entries(-1)
+        return str(last[0]["hash"]) if last else START
 
     @abstractmethod
     def append(self, event: str, **details: Any) -> Entry:
         """Add an entry. When this returns, it is on disk."""
 
     @abstractmethod
-    def entries(self) -> tuple[Entry, ...]:
-        """Return all entries, oldest first."""
+    def entries(self, start: int = 0) -> tuple[Entry, ...]:
+        """Return all entries, oldest first, or those from a position on; -1 is the last entry."""
 
     @abstractmethod
     def keep(self, data: bytes) -> str:
@@ -75,9 +78,8 @@ class MemoryLedger(Ledger):
         self._entries.append(entry)
         return entry
 
-    def entries(self) -> tuple[Entry, ...]:
-        """Return all entries, oldest first."""
-        return tuple(self._entries)
+    def entries(self, start: int = 0) -> tuple[Entry, ...]:
+        return tuple(self._entries[start:])
 
     def keep(self, data: bytes) -> str:
         name = hashlib.sha256(data).hexdigest()
@@ -157,9 +159,8 @@ class FileLedger(Ledger):
                 "process may write to it; stop the other process and open the ledger again."
             )
 
-    def entries(self) -> tuple[Entry, ...]:
-        """Return all entries, oldest first."""
-        return tuple(self._entries)
+    def entries(self, start: int = 0) -> tuple[Entry, ...]:
+        return tuple(self._entries[start:])
 
     @property
     def _folder(self) -> Path:

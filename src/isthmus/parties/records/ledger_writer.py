@@ -12,7 +12,6 @@ from typing import Any, final
 from isthmus.errors import LedgerError
 from isthmus.parties.agreement.code import code_hash, dependency_hash
 from isthmus.parties.agreement.policy import Policy
-from isthmus.parties.agreement.protocol import known_event
 from isthmus.parties.agreement.study import Study
 from isthmus.parties.disclosure.denial import Denial, DeniedError
 from isthmus.parties.disclosure.differencing import EarlierReleases
@@ -22,8 +21,8 @@ from isthmus.parties.privacy.spending import Spending
 from isthmus.parties.records.events import REFUSED, REPEATED, Event
 from isthmus.parties.records.ledger import Ledger
 from isthmus.parties.records.ledger_entries import START, Entry
+from isthmus.parties.records.ledger_index import LedgerIndex
 from isthmus.parties.records.ledger_tally import LedgerTally
-from isthmus.parties.records.ledger_verification import remember
 from isthmus.parties.requests import Request
 
 WRITTEN_IN_FULL = 100
@@ -109,11 +108,10 @@ class LedgerWriter:
         self._fixed_membership = fixed_membership or policy.fixed_membership
         self._repetitions: Counter[str] = Counter()
         self._earlier = EarlierReleases(ledger, policy)
-        self._all, self._own = LedgerTally(), LedgerTally()
+        self._all, self._own = LedgerIndex(), LedgerIndex()
         self._past: list[Entry] = []
-        self._hashes: set[str] = set()
-        self._remembered: dict[str, str] = {}
-        self._counted = 0
+        self._read = 0
+        self._of_a_year: tuple[str, LedgerTally] | None = None
         self._running = {
             "policy": hashlib.sha256(policy.to_toml().encode()).hexdigest(),
             "code": code_hash(),
@@ -121,16 +119,16 @@ class LedgerWriter:
         }
 
     def _update(self) -> None:
-        """Count the entries that are new since the last time."""
-        entries, study = self._ledger.entries(), self._study.identity.hex()
-        for entry in entries[self._counted :]:
+        """Read the entries that are new since the last time."""
+        study = self._study.identity.hex()
+        for entry in self._ledger.entries(self._read):
+            self._read += 1
             self._all.add(entry)
-            self._hashes.add(entry["hash"])
-            remember(self._remembered, entry)
+            if self._of_a_year is not None and entry["time"] >= self._of_a_year[0]:
+                self._of_a_year[1].add(entry)
             if entry.get("study") == study:
                 self._past.append(entry)
                 self._own.add(entry)
-        self._counted = len(entries)
 
     def past(self) -> list[Entry]:
         """Return all entries of this study."""
@@ -140,7 +138,7 @@ class LedgerWriter:
     def last_round(self) -> int:
         """Return the highest round ever opened in this study, or zero."""
         self._update()
-        return self._own.last_round
+        return self._own.tally.last_round
 
     def rounds_opened(self) -> int:
         """Return the number of questions that were asked in this study.
@@ -149,19 +147,26 @@ class LedgerWriter:
         was sent does not count again.
         """
         self._update()
-        return self._own.questions
+        return self._own.tally.questions
 
     def openings(self) -> int:
         """Return how often a round was opened in this study, including repeated questions."""
         self._update()
-        return self._own.openings
+        return self._own.tally.openings
 
     def count_since(self, time: datetime) -> tuple[int, int]:
-        """Return how many questions were asked and statistics sent since then, in all studies."""
+        """Return how many questions were asked and statistics sent since then, in all studies.
+
+        The whole day of that time counts. So old entries need to be read again only once per day,
+        and not for each question.
+        """
         self._update()
-        since, tally = time.isoformat(), self._all
-        if tally.earliest is not None and tally.earliest < since:
-            tally = LedgerTally.of(e for e in self._ledger.entries() if e["time"] >= since)
+        day, tally = time.date().isoformat(), self._all.tally
+        if tally.earliest is not None and tally.earliest < day:
+            if self._of_a_year is None or self._of_a_year[0] != day:
+                entries = (e for e in self._ledger.entries() if e["time"] >= day)
+                self._of_a_year = day, LedgerTally.of(entries)
+            tally = self._of_a_year[1]
         return tally.questions, tally.statistics
 
     def fingerprints(self, event: Event | None = None) -> set[str]:
@@ -169,12 +174,15 @@ class LedgerWriter:
 
         With an event, only entries of this kind are read.
         """
-        entries = [e for e in self.past() if event is None or e["event"] == event.name]
-        return {e["data"] for e in entries if "data" in e}
+        self._update()
+        known = self._own.fingerprints
+        if event is not None:
+            return set(known.get(event.name, ()))
+        return set[str]().union(*known.values())
 
-    def data_violations(self, trace: Trace) -> list[str]:
+    def data_violations(self, trace: Trace, fingerprint: str) -> list[str]:
         """Return a phrase if earlier releases, in any study, are of nearly the same data."""
-        return self._earlier.data_violations(trace)
+        return self._earlier.data_violations(trace, fingerprint)
 
     def keep(self, data: bytes) -> str:
         """Keep the trace of data, or an answer with noise, before it is released."""
@@ -185,11 +193,13 @@ class LedgerWriter:
 
     def privacy_spent(self) -> float:
         """Return the cost of all answers with noise, in all studies; repetitions cost nothing."""
-        return Spending.of(self._ledger.entries()).total
+        self._update()
+        return Spending.of(self._all.noisy).total
 
     def privacy_spent_here(self) -> float:
         """Return the cost of all answers with noise in this study."""
-        return Spending.of(self.past()).total
+        self._update()
+        return Spending.of(self._own.noisy).total
 
     def noisy_answer(self, question: str) -> bytes | None:
         """Return the answer with noise that was sent to this question in this study, if any.
@@ -199,13 +209,13 @@ class LedgerWriter:
         DeniedError
             The answer was sent but is lost. Another one would have other noise.
         """
-        for entry in self.past():
-            if "answer" in entry and entry["asked"] == question:
-                kept = self._ledger.kept(entry["answer"])
-                if kept is None:
-                    raise DeniedError(Denial.LEDGER)
-                return kept
-        return None
+        self._update()
+        if question not in self._own.answers:
+            return None
+        kept = self._ledger.kept(self._own.answers[question])
+        if kept is None:
+            raise DeniedError(Denial.LEDGER)
+        return kept
 
     def record(
         self,
@@ -280,15 +290,15 @@ class LedgerWriter:
         """Return the hash of the last entry, for the witnesses."""
         return bytes.fromhex(self._ledger.head())
 
-    def remembered(self) -> dict[str, str]:
+    def remembered(self) -> Mapping[str, str]:
         """Return the last head of each other party's ledger that this one has seen, by key."""
         self._update()
-        return self._remembered
+        return self._all.heads
 
     def contains(self, head: bytes) -> bool:
         """Return whether an entry has this hash; that of an empty ledger always counts."""
         self._update()
-        return head.hex() == START or head.hex() in self._hashes
+        return head.hex() == START or head.hex() in self._all.hashes
 
     def record_repetition(self, number: int) -> None:
         """Write that the same bytes are about to leave once more."""
@@ -341,8 +351,8 @@ class LedgerWriter:
             raise DeniedError(Denial.POLICY)
         names = roster.names(parties)
         if self._fixed_membership:
-            results = [e["sites"] for e in self.past() if known_event(e["event"]).reveals_result]
-            if any(earlier != names for earlier in results):
+            self._update()
+            if self._own.results - {tuple(names)}:
                 raise DeniedError(Denial.MEMBERSHIP)
         if self._earlier.is_too_similar(self._study, parties):
             raise DeniedError(Denial.MEMBERSHIP)

@@ -140,7 +140,7 @@ class SiteController(ReleaseGate):
         everyone = [AUTHOR, *(m.name for m in self._study.members)]
         self._study.require(self._signatures, everyone)
         self._ledger.bind(self._identity)
-        _ = self._data.admission
+        _ = self._data_refusal()  # reads the data now, so that the first question takes no longer
         return Site(terms_of(self._study), self._identity, self, verifier=verifier, slot=slot)
 
     def require_admission(self) -> None:
@@ -197,18 +197,32 @@ class SiteController(ReleaseGate):
     def answer(self, opening: Opening) -> LimbArray:
         with _refusing():
             self._rules.require_running()
+        # The data are checked for every question, before it is read: the time of a refusal does
+        # not tell whether the question or the data are the reason.
+        forbidden = self._data_refusal()
         request = self._read(opening)
         if self._rules.violations(request):
             raise BrokenFrameError(Refusal.POLICY)
         if (opening.size, opening.limbs) != (request.size(self._grid), request.limbs):
             raise BrokenFrameError(Refusal.BAD_REQUEST)
-        if self._data.admission is not None:
-            raise BrokenFrameError(Refusal[self._data.admission[0].name])
-        if self._data.snapshot is not None and not self._data.snapshot.is_unchanged():
-            raise BrokenFrameError(Refusal.OTHER_DATA)
-        if self._writer.fingerprints() - {self._data.fingerprint}:
-            raise BrokenFrameError(Refusal.OTHER_DATA)
+        if forbidden is not None:
+            raise BrokenFrameError(forbidden)
         return self._exact(request) if self._noisy is None else self._with_noise(request)
+
+    def _data_refusal(self) -> Refusal | None:
+        """Return the refusal of every question about these data, if there is one.
+
+        All checks are made each time, so that they take as long whatever they find.
+        """
+        if self._data.admission is not None:  # a site with such data does not serve
+            return Refusal[self._data.admission[0].name]
+        fingerprint, broken = self._data.fingerprint, list[str]()
+        snapshot, trace = self._data.snapshot, self._data.trace
+        unchanged = snapshot is None or snapshot.is_unchanged()
+        if self._noisy is None and trace is not None:
+            broken = self._writer.data_violations(trace, fingerprint)
+        same = not self._writer.fingerprints() - {fingerprint}
+        return None if unchanged and same and not broken else Refusal.OTHER_DATA
 
     def _exact(self, request: SumRequest[Any]) -> LimbArray:
         """Return the numbers of the site without noise."""
@@ -218,8 +232,6 @@ class SiteController(ReleaseGate):
             raise BrokenFrameError(Refusal.DATA) from None
         if self._rules.cohort_violations(contribution.statistic):
             raise BrokenFrameError(Refusal.POLICY)
-        if self._data.trace is not None and self._writer.data_violations(self._data.trace):
-            raise BrokenFrameError(Refusal.OTHER_DATA)
         return numbers
 
     def _with_noise(self, request: SumRequest[Any]) -> LimbArray:
@@ -345,7 +357,8 @@ class SiteController(ReleaseGate):
                 violations += self._rules.budget_violations(self._noisy.price(request))
                 protection = f"{self._noisy.describe(request)}, {PROTECTION}"
             elif self._data.admission is None and self._data.trace is not None:
-                violations += self._writer.data_violations(self._data.trace)
+                fingerprint = self._data.fingerprint
+                violations += self._writer.data_violations(self._data.trace, fingerprint)
             if self._data.admission is not None and self._data.admission[0] is not Denial.DATA:
                 violations += self._data.admission[1]
             contribution, _ = self._contribution(request, dry_run=True)

@@ -94,13 +94,13 @@ class SiteService:
             self._notify()
 
     def _notify(self) -> None:
-        entries = self.ledger.entries()
+        entries = self.ledger.entries(self._seen)
         try:
-            for entry in entries[self._seen :]:
+            for entry in entries:
                 self._watch(entry)
         except OSError:
             pass  # a closed terminal must not stop the site from answering
-        self._seen = len(entries)
+        self._seen += len(entries)
 
     def close(self) -> None:
         """Stop answering."""

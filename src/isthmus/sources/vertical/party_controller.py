@@ -257,7 +257,7 @@ class PartyController:
             text = f"This party does not take part: {'; '.join(broken)}."
             raise self._refusal(Denial.POLICY, run.number, text)
         fingerprint = trace.fingerprint(self._ledger.secret())
-        broken = self._writer.data_violations(trace)
+        broken = self._writer.data_violations(trace, fingerprint)
         if self._writer.fingerprints(SHARING) - {fingerprint}:
             broken = ["the people in common are not those of earlier runs of this study"]
         if broken:
