@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import random
 import select
 import socket
 import struct
@@ -21,7 +22,8 @@ class FlappingProxy:
     target
         The port of the server.
     every, down
-        Seconds that connections live, and seconds in which new ones are refused. Without them,
+        Mean number of seconds that connections live, and in which new ones are refused; each time
+        is drawn at random, between half and one and a half times the mean. Without them,
         connections are cut by `cut` only.
     """
 
@@ -64,10 +66,10 @@ class FlappingProxy:
                 each.shutdown(socket.SHUT_RDWR)
 
     def _flap(self) -> None:
-        while not self._closed.wait(self._every):
+        while not self._closed.wait(self._every * random.uniform(0.5, 1.5)):
             self._refusing = True
             self.cut()
-            self._closed.wait(self._down)
+            self._closed.wait(self._down * random.uniform(0.5, 1.5))
             self._refusing = False
 
     def _accept(self) -> None:

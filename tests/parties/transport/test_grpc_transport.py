@@ -231,7 +231,7 @@ def test_a_broken_connection_loses_no_answer(world: World) -> None:
 
 
 def test_a_flapping_network_loses_nothing(world: World) -> None:
-    """Cut every few hundred milliseconds for some seconds; a run of minutes is in benchmarks."""
+    """Cut every few hundred milliseconds for some seconds; tests/processes has a run of minutes."""
     proxy = FlappingProxy(world.transport.port, every=0.3, down=0.2)
     handled: list[bytes] = []
 
