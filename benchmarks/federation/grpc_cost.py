@@ -253,10 +253,12 @@ def main() -> None:
             walls.append(time.perf_counter() - start)
             cpus.append(cpu() - used)
             first += 1
-        sent = sum(a + b for e in transport.exchanges for a, b in e.values())
+        sizes = [pair for e in transport.exchanges for pair in e.values()]
+        inwards, outwards = (sum(side) / given.sites / 1e3 for side in zip(*sizes, strict=True))
         print(
             f"five-exchange sum: {min(walls):.3f} s (median {np.median(walls):.3f}), "
-            f"{np.median(cpus):.3f} CPU s, {sent / given.sites / 1e3:.1f} kB per site"
+            f"{np.median(cpus):.3f} CPU s; a site sends {outwards:.1f} kB and receives "
+            f"{inwards:.1f} kB"
         )
         federation = Federation(study, signatures, keys["coordinator"], inner, first_round=first)
         times: list[float] = [time.perf_counter()]
@@ -281,6 +283,8 @@ def main() -> None:
             f"the same messages, 20 sums: bare gRPC {a[0]:.3f} s, {a[1]:.3f} CPU s; "
             f"carrier {b[0]:.3f} s, {b[1]:.3f} CPU s; CPU ratio {b[1] / a[1]:.2f}"
         )
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+        print(f"peak memory of all parties together: {peak} MB")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,10 @@
-"""Load of the secure sum within one process: CPU time, wall time and bytes a site; and bare.
+"""Cost of a secure sum with all sites in one process, as a row of a table in Markdown.
 
-python benchmarks/federation/load.py 64 200
-python benchmarks/federation/load.py 1000 10
+    python benchmarks/federation/load.py SITES VARIABLES
+
+The columns: sites, variables, numbers in the sum, CPU milliseconds per site, kilobytes that a site
+sends, kilobytes that it receives, kilobytes of the same numbers as plain float64, CPU seconds of
+the same statistics without protection, peak memory of the process.
 """
 
 from __future__ import annotations
@@ -22,25 +25,30 @@ def main(sites: int, d: int, rows: int = 20) -> None:
     parts = {f"s{k}": rng.normal(size=(rows, d)) for k in range(sites)}
     tables = {s: dict(zip(names, x.T, strict=True)) for s, x in parts.items()}
     federation = Federation.simulate(tables)
-    wall, cpu = time.perf_counter(), time.process_time()
-    found = federation.moments()
-    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-    bare_cpu = time.process_time()
-    bare = Frame(parts["s0"], names=names).moments()
+    start = time.process_time()
+    moments = federation.moments()
+    protected = time.process_time() - start
+    start = time.process_time()
+    plain = Frame(parts["s0"], names=names).moments()
     for x in list(parts.values())[1:]:
-        bare = bare + Frame(x, names=names).moments()
-    bare_cpu = time.process_time() - bare_cpu
+        plain = plain + Frame(x, names=names).moments()
+    unprotected = time.process_time() - start
     pooled = np.concatenate(list(parts.values()))
-    check_moments(found, Frame(pooled, names=names).moments(), 1e-9)
+    check_moments(moments, Frame(pooled, names=names).moments(), 1e-9)
     transport = federation._scheduler._transport  # noqa: SLF001
     numbers = 1 + d + d * (d + 1) // 2
-    print(f"sites {sites}, d {d}, numbers {numbers}")
-    print(f"cpu {cpu:.1f} s ({cpu / sites * 1e3:.0f} ms a site), wall {wall:.1f} s")
-    print(f"bytes a site: in {transport.sent // sites:,}, out {transport.received // sites:,}")
-    print(
-        f"bare, the same statistics in the open: cpu {bare_cpu:.1f} s, {8 * numbers:,} bytes a site"
+    columns = (
+        f"{sites:,}",
+        d,
+        f"{numbers:,}",
+        f"{protected / sites * 1e3:.0f} ms",
+        f"{transport.received / sites / 1e3:.0f} kB",
+        f"{transport.sent / sites / 1e3:.0f} kB",
+        f"{8 * numbers / 1e3:.1f} kB",
+        f"{unprotected:.1f} s",
+        f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024} MB",
     )
-    print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024} MB")
+    print("|", " | ".join(map(str, columns)), "|")
 
 
 if __name__ == "__main__":
