@@ -14,6 +14,7 @@ from isthmus.sources.horizontal import FrameKind, Stage, Terms, run_round
 from isthmus.sources.horizontal.secure_sum import shamir
 from isthmus.sources.horizontal.secure_sum.limbs import (
     Accumulator,
+    from_digits,
     from_int64,
     from_ints,
     to_int64,
@@ -40,6 +41,13 @@ def test_words_of_64_bits(values: list[int]) -> None:
     words = from_int64(np.array(values, dtype=np.int64))
     assert to_ints(words) == values
     assert to_int64(words).tolist() == values
+
+
+@given(st.lists(st.integers(-(2**62) + 1, 2**62 - 1), max_size=12), st.integers(0, 70))
+def test_words_of_shifted_integers(digits: list[int], lowest: int) -> None:
+    expected = sum(v << (16 * k + lowest) for k, v in enumerate(digits))
+    words = from_digits(np.array(digits, dtype=np.int64)[:, None], lowest, LIMBS)
+    assert to_ints(words) == [(expected + HALF) % (2 * HALF) - HALF]
 
 
 def test_a_number_too_large_is_refused() -> None:

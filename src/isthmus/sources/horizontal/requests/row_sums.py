@@ -16,7 +16,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from isthmus.sources.horizontal.requests.grid import LIMBS, Grid
-from isthmus.sources.horizontal.secure_sum.limbs import LimbArray, from_ints
+from isthmus.sources.horizontal.secure_sum.limbs import LimbArray, from_digits
 from isthmus.statistics import Kind, Schema
 from isthmus.types import Floats
 
@@ -61,16 +61,16 @@ def encode_rows(grid: Grid, rows: Floats) -> LimbArray:
                 products[s + t][np.ix_(columns, others)] += product
                 if t > s:
                     products[s + t][np.ix_(others, columns)] += product.T
-    total = [0] * p
     i, j = grid.pairs
-    square = [0] * len(i)
-    for s in range(slices):
-        left = grid.fraction - DIGITS * (s + 1)
-        total = [a + (b << left) for a, b in zip(total, sums[s].tolist(), strict=True)]
-    for k, product in enumerate(products):
-        left = grid.fraction - DIGITS * (k + 2)
-        square = [a + (b << left) for a, b in zip(square, product[i, j].tolist(), strict=True)]
-    return from_ints([len(rows), *total, *square], LIMBS)
+    rest = grid.fraction - DIGITS * slices
+    count = np.array([[len(rows)]])
+    return np.concatenate(
+        [
+            from_digits(count, 0, LIMBS),
+            from_digits(sums[::-1], rest, LIMBS),
+            from_digits(products[::-1, i, j], rest - DIGITS * slices, LIMBS),
+        ]
+    )
 
 
 def _units(grid: Grid, rows: Floats) -> Floats:

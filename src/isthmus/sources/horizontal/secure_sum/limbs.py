@@ -29,6 +29,32 @@ def from_ints(values: Iterable[int], limbs: int) -> LimbArray:
     return np.frombuffer(bytes(data), LIMB).reshape(-1, limbs)
 
 
+def from_digits(digits: NDArray[np.int64], lowest: int, limbs: int) -> LimbArray:
+    """Return numbers that are sums of shifted integers, modulo two to the power of their bits.
+
+    Parameters
+    ----------
+    digits
+        Signed integers below 2⁶² in absolute value, shape (digits, numbers). Number n is the sum
+        of ``digits[k, n] << (16 * k + lowest)`` over all k.
+    lowest
+        By how many bits the lowest digit is shifted.
+    limbs
+        Number of limbs of the result.
+    """
+    first, bits = divmod(lowest, 16)
+    halves = np.zeros((2 * limbs, digits.shape[1]), dtype=np.int64)
+    carry = np.zeros(digits.shape[1], dtype=np.int64)
+    for k in range(2 * limbs - first):
+        value = carry + digits[k] if k < len(digits) else carry
+        halves[first + k] = value & 0xFFFF
+        carry = value >> 16
+    halves <<= bits
+    halves[1:] += halves[:-1] >> 16
+    halves &= 0xFFFF
+    return np.ascontiguousarray((halves[::2] | halves[1::2] << 16).T).astype(LIMB)
+
+
 def to_ints(numbers: LimbArray) -> list[int]:
     """Return limbs as signed integers."""
     limbs = numbers.shape[1]
