@@ -241,9 +241,17 @@ class Study:
                 return member.name
         raise StudyError("This identity is not in the roster of the study.")
 
-    def require(self, signatures: Iterable[Signature], roles: Iterable[str]) -> None:
-        """Raise `StudyError` unless all of these roles have signed."""
-        verifier = Verifier()
+    def require(
+        self,
+        signatures: Iterable[Signature],
+        roles: Iterable[str],
+        verifier: Verifier | None = None,
+    ) -> None:
+        """Raise `StudyError` unless all of these roles have signed.
+
+        Sites in one process may share a verifier, which checks each signature once.
+        """
+        verifier = Verifier() if verifier is None else verifier
         required = {role: self.key_of(role) for role in roles}
         valid = {
             s.role

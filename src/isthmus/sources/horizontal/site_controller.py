@@ -138,7 +138,7 @@ class SiteController(ReleaseGate):
         The data are copied now. `slot` keeps the state of the protocol over a restart.
         """
         everyone = [AUTHOR, *(m.name for m in self._study.members)]
-        self._study.require(self._signatures, everyone)
+        self._study.require(self._signatures, everyone, verifier)
         self._ledger.bind(self._identity)
         _ = self._data_refusal()  # reads the data now, so that the first question takes no longer
         return Site(terms_of(self._study), self._identity, self, verifier=verifier, slot=slot)
