@@ -23,7 +23,7 @@ from isthmus.federated import LinearADMM, learn_admm
 from isthmus.parties import FileJournal, Identity, verify
 from isthmus.parties.agreement.protocol import known_event
 from isthmus.parties.records.journal import Record
-from isthmus.parties.records.ledger import Entry
+from isthmus.parties.records.ledger_entries import Entry
 from isthmus.parties.transport.base import Timeouts
 from isthmus.sources import Federation, Frame
 from isthmus.sources.horizontal import AskTotals, Grid

@@ -104,7 +104,7 @@ def test_entries_that_are_older_than_a_year_do_not_count(
     ledger = MemoryLedger()
     writer = LedgerWriter(four.study, drafted_policy(four.study), ledger, fixed_membership=True)
     with monkeypatch.context() as past:
-        past.setattr("isthmus.parties.records.ledger.datetime", Then)
+        past.setattr("isthmus.parties.records.ledger_entries.datetime", Then)
         ledger.append("opened", study="another", round=1)
     for number in range(2, 5):
         assert writer.count_since(now - timedelta(days=365)) == (number - 2, 0)
