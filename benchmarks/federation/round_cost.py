@@ -1,10 +1,9 @@
 """CPU of a round over Flower: ours of one message, beside a bare round that ships arrays.
 
-Three ways, the same numbers, three sites on this machine, TLS and authenticated nodes:
+Two ways, the same numbers, three sites on this machine, TLS and authenticated nodes:
 
-    python benchmarks/federation/round_cost.py bare 5      # Flower: one process per message
-    python benchmarks/federation/round_cost.py thin 5      # our frames through such processes
-    python benchmarks/federation/round_cost.py stays 5     # our frames through a permanent process
+    python benchmarks/federation/round_cost.py bare 5      # Flower as it is
+    python benchmarks/federation/round_cost.py ours 5      # our frames
 
 It prints CPU seconds of all processes together, from when all nodes are connected.
 """
@@ -143,20 +142,20 @@ class Parties:
             write_private(home / "node.pem", private)
             self.nodes[f"s{k}"] = public.decode()
 
-    def node(
-        self, name: str, socket: Path, *, permanent: bool
-    ) -> FlowerSuperNode | SupervisedProcess:
-        """Our SuperNode, or Flower's own, which starts one process per message."""
+    def node(self, name: str, socket: Path) -> FlowerSuperNode:
+        """A SuperNode that runs our app only."""
         home = self.folder / name
         address, key = f"127.0.0.1:{self.port}", home / "node.pem"
-        if permanent:
-            return FlowerSuperNode(home, socket, address, self.files[0], key)
+        return FlowerSuperNode(home, socket, address, self.files[0], key)
+
+    def plain_node(self, name: str) -> SupervisedProcess:
+        """A SuperNode as Flower starts it."""
+        home = self.folder / name
         command = [
             flower_program("flower-supernode"),
-            *("--superlink", address, "--root-certificates", str(self.files[0])),
-            *("--auth-supernode-private-key", str(key)),
+            *("--superlink", f"127.0.0.1:{self.port}", "--root-certificates", str(self.files[0])),
+            *("--auth-supernode-private-key", str(home / "node.pem")),
             *("--host", "127.0.0.1", "--port", str(free_port())),
-            *("--node-config", f'socket="{socket}"'),
         ]
         (home / "flower").mkdir()
         return SupervisedProcess(
@@ -202,12 +201,12 @@ def hosted(folder: Path) -> tuple[Study, list[Signature], Identity, dict[str, Si
     return study, signatures, boss, hosts
 
 
-def ours(folder: Path, rounds: int, *, permanent: bool) -> tuple[float, float]:
+def ours(folder: Path, rounds: int) -> tuple[float, float]:
     """CPU and wall seconds of so many steps of ADMM: masks, ledgers and journals and all."""
     parties = Parties(folder)
     study, signatures, boss, hosts = hosted(folder)
     link = FlowerSuperLink(folder / "lead", "127.0.0.1", parties.port, parties.files, parties.nodes)
-    nodes = [parties.node(n, host.open_socket(), permanent=permanent) for n, host in hosts.items()]
+    nodes = [parties.node(n, host.open_socket()) for n, host in hosts.items()]
     try:
         link.ensure_running()
         for node in nodes:
@@ -250,7 +249,8 @@ def bare(folder: Path, rounds: int) -> tuple[float, float]:
     command = link._server._command  # noqa: SLF001 - Flower's own way to run an app
     at = command.index("--isolation")
     del command[at : at + 4]
-    nodes = [parties.node(n, folder / "none", permanent=False) for n in parties.nodes]
+    link._executor.ensure_running = lambda: False  # type: ignore[method-assign]  # noqa: SLF001
+    nodes = [parties.plain_node(n) for n in parties.nodes]
     try:
         link.ensure_running()
         config = f'rounds={rounds} d={D} done="{done}"'
@@ -282,7 +282,7 @@ def main(way: str, rounds: int) -> None:
         if way == "bare":
             cpu, wall = bare(folder, rounds)
         else:
-            cpu, wall = ours(folder, rounds, permanent=way == "stays")
+            cpu, wall = ours(folder, rounds)
     found = {"way": way, "sites": SITES, "numbers": D * D, "rounds": rounds}
     print(
         json.dumps(found | {"cpu a round": round(cpu / rounds, 2), "wall": round(wall / rounds, 1)})

@@ -11,21 +11,25 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
 import isthmus as ist
 from isthmus.cli import main
+from isthmus.cli.carriers import Carrier, coordinator_transport
 from isthmus.io import read_edge_list
 from isthmus.parties import Identity, InProcess, MemoryLedger, Policy, Signature, Study
 from isthmus.parties.agreement.cards import Folder
-from isthmus.parties.transport.base import Timeouts, Transport
-from isthmus.parties.transport.grpc.credentials import CoordinatorCredentials
-from isthmus.parties.transport.grpc.grpc_transport import GrpcTransport
-from isthmus.parties.transport.sockets import PING, Sockets, ask
+from isthmus.parties.transport.base import PING, Timeouts, Watcher
+from isthmus.parties.transport.remote import RemoteTransport, ignore
+from isthmus.parties.transport.sockets import Sockets, ask
 from isthmus.parties.transport.supervised_process import free_port
 from isthmus.sources import Federation, Frame
 from isthmus.sources.horizontal import AskMoments, Grid, SiteController
@@ -37,6 +41,27 @@ from isthmus.testing.source import check_moments
 
 COMMAND = [sys.executable, "-c", "from isthmus.cli import main; raise SystemExit(main())"]
 PATIENCE = 60.0
+RECONNECT = 2.0
+FLOWER_PATIENCE, FLOWER_ANSWER = 300.0, 60.0
+"""Seconds; Flower starts a process per message, and notices after a minute that a node is gone."""
+
+LONG = pytest.mark.skipif(
+    "ISTHMUS_LONG" not in os.environ, reason="takes minutes; set ISTHMUS_LONG to run it"
+)
+BY_FLOWER = pytest.param(
+    "flower",
+    marks=[
+        LONG,
+        pytest.mark.timeout(3600),
+        pytest.mark.skipif(find_spec("flwr") is None, reason="needs the extra flower"),
+    ],
+)
+QUICK_CARRIERS = pytest.mark.parametrize("carrier", ["grpc", "sockets", BY_FLOWER])
+SLOW_CARRIERS = pytest.mark.parametrize(
+    "carrier", ["grpc", pytest.param("sockets", marks=LONG), BY_FLOWER]
+)
+"""The same test over every carrier. CI runs the slow ones over the default carrier only."""
+
 NAMES = ("a", "b", "c")
 SMALL_TABLES = {
     "minimum_cohort = 50": "minimum_cohort = 2",
@@ -85,7 +110,8 @@ class Hospitals:
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         self.port = free_port()
         self.carrier = carrier
-        self._listening: GrpcTransport | None = None
+        self._listening: RemoteTransport | None = None
+        self._stack = ExitStack()
         self.host = host
         self._draft(method, rounds, draft, fixed=fixed)
 
@@ -216,21 +242,27 @@ class Hospitals:
 
     def serve(self, *names: str, extra: Mapping[str, str] = {}) -> None:
         """Start sites that this process reaches by its carrier, and wait until they answer."""
-        more = ["--socket-only"] if self.carrier == "sockets" else []
+        more = ["--socket-only"] if self.carrier == "sockets" else ["--carrier", self.carrier]
         for name in names:
+            self._await(name, online=False)  # the connection of a killed one ends a moment later
             self.start(name, *more, extra=extra)
         for name in names:
             self.await_site(name)
 
     def await_site(self, name: str) -> None:
-        if self.carrier == "grpc":
-            self._listener().gather([name])
-            return
-        end = time.monotonic() + PATIENCE
-        while ask(self.socket(name), PING, 0, 2.0) != PING:
-            assert self.processes[name].poll() is None, self.log(name)
+        self._await(name, online=True)
+
+    def _await(self, name: str, *, online: bool) -> None:
+        end = time.monotonic() + (FLOWER_PATIENCE if self.carrier == "flower" else PATIENCE)
+        while self._is_online(name) is not online:
+            assert not online or self.processes[name].poll() is None, self.log(name)
             assert time.monotonic() < end, self.log(name)
             time.sleep(0.05)
+
+    def _is_online(self, name: str) -> bool:
+        if self.carrier == "sockets":
+            return ask(self.socket(name), PING, 0, 2.0) == PING
+        return name in self._listener()._online()
 
     def socket(self, name: str) -> Path:
         inside = self.home(name) / "socket"
@@ -262,33 +294,47 @@ class Hospitals:
         os.killpg(process.pid, how)
         if how in (signal.SIGKILL, signal.SIGTERM):
             process.wait(PATIENCE)
-            while self._listening is not None and name in self._listening._online():
-                time.sleep(0.02)  # its connection ends a moment later
 
-    def _listener(self) -> GrpcTransport:
-        """The coordinator's end of gRPC in this process."""
+    def _listener(self) -> RemoteTransport:
+        """The coordinator's end of the carrier in this process."""
         if self._listening is None:
             board = self.folder / "board"
-            cards = Folder(self.study_folder).cards()
-            credentials = CoordinatorCredentials(
-                (board / "server.crt").read_bytes(),
-                (board / "server.pem").read_bytes(),
-                {name: card.certificate.encode() for name, card in cards.items()},
+            made = coordinator_transport(
+                Carrier(self.carrier),
+                board,
+                board / "link",
+                Folder(self.study_folder),
+                "127.0.0.1",
+                Timeouts(),
+                ignore,
             )
-            study, longest = self.study.identity, size_of(LARGEST)
-            self._listening = GrpcTransport("127.0.0.1", self.port, credentials, study, longest)
+            self._listening = self._stack.enter_context(made)
         return self._listening
 
-    def transport(self, timeouts: Timeouts = Timeouts(20.0, 20.0, 0.0)) -> Transport:
-        if self.carrier == "grpc":
-            self._listener()._timeouts = timeouts
-            return self._listener()
-        paths = {name: self.socket(name) for name in self.names}
-        return Sockets(paths, size_of(LARGEST), timeouts)
+    def transport(
+        self,
+        timeouts: Timeouts = Timeouts(20.0, 20.0, 0.0, RECONNECT),
+        watch: Watcher = ignore,
+    ) -> RemoteTransport:
+        if self.carrier == "sockets":
+            paths = {name: self.socket(name) for name in self.names}
+            return Sockets(paths, size_of(LARGEST), timeouts, watch)
+        listener = self._listener()
+        if self.carrier == "flower":  # a process per message
+            timeouts = replace(timeouts, answer=FLOWER_ANSWER + timeouts.answer)
+        listener._timeouts, listener._watch = timeouts, watch
+        return listener
+
+    def ask(self, name: str, frame: bytes) -> bytes | None:
+        """Return the answer of a site to one message, if there is any."""
+        return next(iter(self.transport().exchange({name: frame})), None)
+
+    def stop_listening(self) -> None:
+        """Leave the port to another process."""
+        self._stack.close()
+        self._listening = None
 
     def close(self) -> None:
-        if self._listening is not None:
-            self._listening.stop()
         for process in self.processes.values():
             for how in (signal.SIGTERM, signal.SIGKILL):
                 try:
@@ -297,6 +343,7 @@ class Hospitals:
                     process.wait(20)
                 except (ProcessLookupError, subprocess.TimeoutExpired):
                     continue
+        self.stop_listening()
 
 
 def run(*arguments: str | Path | int) -> None:

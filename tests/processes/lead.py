@@ -1,4 +1,4 @@
-"""A coordinator that kills itself, run by the tests: FOLDER OUTPUT KILLS.
+"""A coordinator that kills itself, run by the tests: FOLDER OUTPUT KILLS CARRIER.
 
 It ends with SIGKILL after every write to its journal that it sees for the first time, and leaves
 a line about that in the file KILLS. When there is nothing new, it writes the weights to OUTPUT.
@@ -9,14 +9,18 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+from isthmus.cli.carriers import Carrier, coordinator_transport
 from isthmus.federated import LinearADMM, learn_admm
 from isthmus.parties import FileJournal, Journal
 from isthmus.parties.agreement.cards import Folder
 from isthmus.parties.identity import Identity
 from isthmus.parties.records.journal import Record
-from isthmus.parties.transport.base import Timeouts
+from isthmus.parties.transport.base import Timeouts, Transport
+from isthmus.parties.transport.remote import ignore
 from isthmus.parties.transport.sockets import Sockets
 from isthmus.sources import Federation
 from isthmus.sources.horizontal.secure_sum.frames import LARGEST, size_of
@@ -43,17 +47,33 @@ class Deadly(Journal):
         return self._inner.records()
 
 
-def main(folder: Path, output: Path, seen: Path) -> None:
+@contextmanager
+def connected(folder: Path, shared: Folder, carrier: str) -> Iterator[Transport]:
+    names, board = [m.name for m in shared.study().members], folder / "board"
+    if carrier == "sockets":
+        paths = {name: folder / name / "socket" for name in names}
+        yield Sockets(paths, size_of(LARGEST), Timeouts(20.0, 20.0, 0.0))
+        return
+    times = Timeouts(120.0, 300.0, 0.0)
+    made = coordinator_transport(
+        Carrier(carrier), board, board / "link", shared, "127.0.0.1", times, ignore
+    )
+    with made as transport:
+        transport.gather(names)
+        yield transport
+
+
+def main(folder: Path, output: Path, seen: Path, carrier: str) -> None:
     shared = Folder(folder / "study")
-    study = shared.study()
-    paths = {m.name: folder / m.name / "socket" for m in study.members}
-    transport = Sockets(paths, size_of(LARGEST), Timeouts(20.0, 20.0, 0.0))
     journal = Deadly(FileJournal(folder / "board" / "journal"), seen)
     boss = Identity.load(folder / "board" / "identity.pem")
-    federation = Federation(study, shared.signatures(), boss, transport, journal=journal)
-    found = learn_admm(federation, LinearADMM(rounds=3))
+    with connected(folder, shared, carrier) as transport:
+        federation = Federation(
+            shared.study(), shared.signatures(), boss, transport, journal=journal
+        )
+        found = learn_admm(federation, LinearADMM(rounds=3))
     output.write_bytes(found.weights.tobytes())
 
 
 if __name__ == "__main__":
-    main(*map(Path, sys.argv[1:]))
+    main(*map(Path, sys.argv[1:4]), sys.argv[4])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -10,11 +11,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
-from tests.processes.hospitals import Hospitals, require_pooled
+from tests.processes.hospitals import LONG, Hospitals, require_pooled
 
 from isthmus.errors import FederationError
+from isthmus.parties.agreement.cards import Folder
 from isthmus.parties.certificates import Authority, node_key, write_private
 from isthmus.parties.transport.flower.programs import flower_environment, flower_program
 from isthmus.parties.transport.flower.superlink import FlowerSuperLink
@@ -22,9 +25,6 @@ from isthmus.parties.transport.flower.supernode import FlowerSuperNode
 from isthmus.parties.transport.supervised_process import free_port
 
 pytest.importorskip("flwr")
-LONG = pytest.mark.skipif(
-    "ISTHMUS_LONG" not in os.environ, reason="takes minutes; set ISTHMUS_LONG to run it"
-)
 FLOWER = ("--carrier", "flower")
 TIMES = ("--gather", "240", "--answer", "120", "--pause", "300")
 
@@ -44,10 +44,24 @@ def stranger(world: Hospitals, name: str, key: Path, authority: Path) -> Iterato
 EVIL = """
 from pathlib import Path
 Path({mark!r}).touch()
+from flwr.app import ConfigRecord, Message, RecordDict
 from flwr.serverapp import ServerApp
 from flwr.clientapp import ClientApp
 server = ServerApp()
 client = ClientApp()
+
+@client.query()
+def steal(message, context):
+    return Message(content=message.content, reply_to=message)
+
+@server.main()
+def send(grid, context):
+    while not (nodes := list(grid.get_node_ids())):
+        pass
+    content = RecordDict({{"x": ConfigRecord({{"y": 1}})}})
+    messages = [Message(content, n, "query") for n in nodes]
+    replies = list(grid.send_and_receive(messages, timeout=120))
+    Path({mark!r} + ".sent").write_text(str([r.has_error() for r in replies]))
 """
 PROJECT = """
 [build-system]
@@ -61,31 +75,42 @@ dependencies = []
 [tool.flwr.app]
 publisher = "stranger"
 [tool.flwr.app.components]
-serverapp = "evil.code:server"
-clientapp = "evil.code:client"
+serverapp = "{server}"
+clientapp = "{client}"
 """
 
 
-def hand_in(world: Hospitals, mark: Path) -> None:
-    """Hand the coordinator's SuperLink an app, as anyone can who reaches it; it takes it."""
-    app, home = world.folder / "evil", world.folder / "evil home"
-    (app / "evil").mkdir(parents=True)
-    home.mkdir()
-    (app / "pyproject.toml").write_text(PROJECT)
-    (app / "evil" / "__init__.py").touch()
-    (app / "evil" / "code.py").write_text(EVIL.format(mark=str(mark)))
+def control(world: Hospitals, *arguments: str | Path) -> dict[str, Any]:
+    """Run a command of Flower at the coordinator's SuperLink, as anyone can who reaches it."""
+    home = world.folder / "stranger's home"
+    home.mkdir(exist_ok=True)
     (home / "config.toml").write_text(
         f'[superlink.x]\naddress = "127.0.0.1:{world.port}"\n'
         f'root-certificates = "{world.study_folder / "ca.crt"}"\n'
     )
     done = subprocess.run(
-        [flower_program("flwr"), "run", str(app), "x", "--format", "json"],
+        [flower_program("flwr"), *map(str, arguments), "x", "--format", "json"],
         env=flower_environment(home),
         cwd=world.folder,
         capture_output=True,
         check=False,
     )
-    assert b'"success": true' in done.stdout, done.stdout + done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    assert found["success"], done.stdout + done.stderr
+    return found
+
+
+def hand_in(world: Hospitals, mark: Path, *, only_evil: bool = False) -> None:
+    """Submit two apps; Flower takes them. The first is evil, the second names our own code."""
+    app = world.folder / "evil"
+    (app / "evil").mkdir(parents=True)
+    (app / "evil" / "__init__.py").touch()
+    (app / "evil" / "code.py").write_text(EVIL.format(mark=str(mark)))
+    evil, ours = "evil.code:{}", "isthmus_relay.{}:app"
+    for text in (evil,) if only_evil else (evil, ours):
+        project = PROJECT.format(server=text.format("server"), client=text.format("client"))
+        (app / "pyproject.toml").write_text(project)
+        control(world, "run", app)
 
 
 @LONG
@@ -122,6 +147,70 @@ def test_three_sites_over_tls_and_strangers(hospitals: Callable[..., Hospitals])
     assert "certificate" in said[1].lower(), said[1][-2000:]
     for name in ("stranger", "misled"):
         assert not (world.folder / name / "ledger.jsonl").exists()
+
+
+@LONG
+@pytest.mark.slow
+def test_a_site_does_not_run_the_code_of_its_coordinator(
+    hospitals: Callable[..., Hospitals], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A coordinator that uses Flower as it is sends an app. Its own half runs, the site's not."""
+    world = hospitals(60, 80, 70)
+    board, mark = world.folder / "board", world.folder / "mark"
+    files = board / "ca.crt", board / "server.crt", board / "server.pem"
+    nodes = {n: c.node for n, c in Folder(world.study_folder).cards().items()}
+    link = FlowerSuperLink(board / "link", "127.0.0.1", world.port, files, nodes)
+    monkeypatch.setattr(link, "_run", lambda: None)
+    link._executor._environment = flower_environment(board / "link" / "flower")
+    try:
+        link.ensure_running()
+        world.start("s0", *FLOWER)
+        hand_in(world, mark, only_evil=True)
+        end = time.monotonic() + 200
+        log = world.home("s0") / "flower.log"
+        while not log.exists() or "Receiving: query" not in log.read_text(errors="replace"):
+            assert time.monotonic() < end, world.log("s0")
+            time.sleep(0.2)
+        assert mark.exists()  # by the coordinator's half
+        mark.unlink()
+        sent = mark.with_name("mark.sent")
+        while not sent.exists():
+            assert time.monotonic() < end
+            time.sleep(0.2)
+        assert sent.read_text() == "[True]"  # an error, and no answer
+        assert not mark.exists()
+    finally:
+        link.stop()
+
+
+@LONG
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_a_stranger_registers_a_node_and_removes_a_member(
+    hospitals: Callable[..., Hospitals],
+) -> None:
+    """It can, with nothing but ca.crt. It gets no message, and the member comes back."""
+    world = hospitals(60, 80, 2)
+    private, public = node_key()
+    unknown = world.folder / "unknown.pem"
+    write_private(unknown, private)
+    (world.folder / "unknown.pub").write_bytes(public)
+    world.start("s0", *FLOWER)
+    world.start("s1", *FLOWER)
+    times = ("--gather", "600", *TIMES[2:])
+    running = world.coordinate(*FLOWER, *times, "-o", str(world.folder / "network.csv"))
+    world.await_text("coordinator", "s1: answered")
+    own = json.loads(next((world.folder / "board").glob("study-*/nodes.json")).read_text())
+    control(world, "supernode", "register", world.folder / "unknown.pub")
+    control(world, "supernode", "unregister", own["s1"]["node"])
+    with stranger(world, "stranger", unknown, world.study_folder / "ca.crt") as first:
+        first.ensure_running()
+        world.start("s2", *FLOWER)
+        assert running.wait(900) == 0, world.log("coordinator")
+        received = "Receiving: query"
+        assert received in (world.home("s0") / "flower.log").read_text(errors="replace")
+        assert received not in first.log.read_text(errors="replace")
+    require_pooled(world)
 
 
 def test_an_expired_certificate_is_refused(folder: Path) -> None:

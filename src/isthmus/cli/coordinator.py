@@ -85,6 +85,7 @@ def add(command: argparse.ArgumentParser) -> None:
         ("answer", "for the answer of a site to one message"),
         ("gather", "for all sites to connect at the beginning"),
         ("pause", "for silent sites to come back, where a round needs them"),
+        ("reconnect", "for a site to connect again that broke off without an answer (gRPC)"),
     ):
         run.add_argument(f"--{name}", type=float, metavar="SECONDS", help=f"waiting time {meaning}")
     action("status", "print the state of a run", _status)
@@ -202,7 +203,7 @@ def _learned(options: argparse.Namespace, state: Path, board: Board) -> Any:
 
     folder, home = Folder(options.study), options.home
     study = folder.study()
-    given = {n: getattr(options, n) for n in ("answer", "gather", "pause")}
+    given = {n: getattr(options, n) for n in ("answer", "gather", "pause", "reconnect")}
     timeouts = replace(Timeouts(), **{n: v for n, v in given.items() if v is not None})
     identity = load_identity(home / "identity.pem")
     journal = FileJournal(state / "journal")  # a second run of the same study ends here

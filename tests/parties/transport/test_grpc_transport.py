@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -201,6 +201,51 @@ def test_tls_1_3_only(world: World, tmp_path: Path, version: ssl.TLSVersion) -> 
         else:
             with context.wrap_socket(raw, server_hostname="localhost") as shaken:
                 assert shaken.version() == "TLSv1.3"
+
+
+def test_garbage_on_the_port(world: World) -> None:
+    """Bytes, half a handshake, a handshake without a certificate, nothing: the sites go on."""
+    world.join("a")
+    world.transport.gather(["a"])
+    address = ("127.0.0.1", world.transport.port)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.set_alpn_protocols(["h2"])
+    context.load_verify_locations(cadata=world.authority.text.decode())
+    hello = bytes.fromhex("160301020001000001fc0303")  # a client that says hello, cut off
+    with ExitStack() as stack:
+        for data in (b"", b"\0" * 999, os.urandom(10_000), b"GET / HTTP/1.1\r\n\r\n", hello) * 20:
+            raw = stack.enter_context(socket.create_connection(address, 10.0))
+            with suppress(ConnectionError):
+                raw.sendall(data)
+        with suppress(ssl.SSLError, ConnectionError):
+            raw = stack.enter_context(socket.create_connection(address, 10.0))
+            shaken = stack.enter_context(context.wrap_socket(raw, server_hostname="localhost"))
+            shaken.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(1000))
+            assert shaken.recv(100) == b""
+        assert world.transport._online() == {"a"}
+        assert list(world.transport.exchange({"a": b"12"})) == [b"21"]
+        world.join("b")  # newcomers get in beside all these connections
+        world.transport.gather(["b"])
+        assert list(world.transport.exchange({"b": b"12"})) == [b"21"]
+
+
+def test_a_site_that_is_gone_is_silent_long_before_the_time_for_an_answer() -> None:
+    """As soon as the time for a new connection is over, counted from the loss of the old one."""
+    world = World(timeouts=Timeouts(60.0, 30.0, 0.0, 1.0))
+    try:
+        site = world.join("a")
+        world.join("b", lambda data: time.sleep(2.0) or data)  # type: ignore[func-returns-value]
+        world.transport.gather(["a", "b"])
+        site.stop()
+        start = time.monotonic()
+        assert list(world.transport.exchange({"a": b"?", "b": b"!"})) == [b"!"]
+        assert 1.0 < time.monotonic() - start < 20.0
+        assert world.states[-2:] == [("a", SiteState.SILENT), ("b", SiteState.ANSWERED)]
+        world.join("a")
+        world.transport.gather(["a"])
+        assert list(world.transport.exchange({"a": b"12"})) == [b"21"]
+    finally:
+        world.close()
 
 
 def test_a_second_coordinator_does_not_share_the_port(world: World) -> None:

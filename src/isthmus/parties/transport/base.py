@@ -10,6 +10,9 @@ from typing import Protocol, TypeAlias, final
 
 from isthmus.errors import AbortedError
 
+PING = b""
+"""The message that asks whether a site is running; the answer is empty, too."""
+
 
 class RejectedMessageError(Exception):
     """A message that cannot be accepted. It carries nothing of the message's content.
@@ -61,11 +64,15 @@ class Timeouts:
         For all sites to connect at the beginning.
     pause
         For silent sites to come back, where a round cannot continue without them.
+    reconnect
+        For a site to connect again whose connection broke before it answered; not longer than
+        `answer`. A site that takes longer is silent.
     """
 
     answer: float = 300.0
     gather: float = 3600.0
     pause: float = 86400.0
+    reconnect: float = 60.0
 
 
 class SiteState(StrEnum):

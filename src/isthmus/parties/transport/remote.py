@@ -1,4 +1,4 @@
-"""What transports to other machines have in common: they gather sites and wait for silent ones."""
+"""What transports to other processes have in common: they gather sites and wait for silent ones."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 
 from isthmus.errors import AbortedError
-from isthmus.parties.transport.base import SiteState, Timeouts, Transport, Watcher
-from isthmus.parties.transport.sockets import PING
+from isthmus.parties.transport.base import PING, SiteState, Timeouts, Transport, Watcher
 
 
 def ignore(_site: str, _state: SiteState) -> None:
@@ -16,7 +15,7 @@ def ignore(_site: str, _state: SiteState) -> None:
 
 
 class RemoteTransport(Transport):
-    """A transport to sites that connect to the coordinator.
+    """A transport to sites that come and go.
 
     Parameters
     ----------
@@ -39,7 +38,7 @@ class RemoteTransport(Transport):
 
     @abstractmethod
     def _online(self) -> set[str]:
-        """Return the sites that are connected."""
+        """Return the sites that can be asked."""
 
     @abstractmethod
     def _deliver(

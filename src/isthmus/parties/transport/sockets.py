@@ -13,13 +13,14 @@ import struct
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import final
 
 from isthmus.errors import FederationError
-from isthmus.parties.transport.base import SiteState, Timeouts, Transport, Watcher
+from isthmus.parties.transport.base import PING, SiteState, Timeouts, Watcher
+from isthmus.parties.transport.remote import RemoteTransport, ignore
 
 LENGTH = struct.Struct("<I")
 IDLE = 30.0
@@ -30,8 +31,6 @@ MANY = 32
 
 LONGEST = 100
 """Longest path, in bytes, that every system accepts for a socket."""
-
-PING = b""
 
 
 def socket_path(folder: Path) -> Path:
@@ -168,7 +167,7 @@ def ask(path: Path, data: bytes, limit: int, seconds: float) -> bytes | None:
 
 
 @final
-class Sockets(Transport):
+class Sockets(RemoteTransport):
     """Sites as services on this machine: for tests, and for several sites on one computer.
 
     Parameters
@@ -183,53 +182,38 @@ class Sockets(Transport):
         Called when the state of a site changes.
     """
 
+    probe = 5.0
+
     def __init__(
         self,
         paths: Mapping[str, Path],
         limit: int,
         timeouts: Timeouts = Timeouts(),
-        watch: Watcher = lambda _site, _state: None,
+        watch: Watcher = ignore,
     ) -> None:
+        super().__init__(timeouts, watch)
         self._paths = dict(paths)
         self._limit = limit
-        self._timeouts = timeouts
-        self._watch = watch
-        self._deadline: float | None = None
 
-    def exchange(self, outgoing: Mapping[str, bytes]) -> Iterable[bytes]:
-        return self._exchange(outgoing)
+    def _online(self) -> set[str]:
+        return {name for name, path in self._paths.items() if path.exists()}
 
-    def _exchange(self, outgoing: Mapping[str, bytes]) -> Iterator[bytes]:
+    def _deliver(
+        self, outgoing: Mapping[str, bytes], seconds: float, watch: Watcher
+    ) -> Iterator[bytes]:
         unknown = outgoing.keys() - self._paths.keys()
         if unknown:
             raise FederationError(
                 f"No socket was given for the sites {sorted(unknown)}; there are sockets for "
                 f"{sorted(self._paths)}."
             )
-        answered = 0
         with ThreadPoolExecutor(max_workers=max(len(outgoing), 1)) as pool:
             waiting = {}
             for name, data in outgoing.items():
-                self._watch(name, SiteState.ASKED)
-                seconds = self._timeouts.answer
+                watch(name, SiteState.ASKED)
                 waiting[pool.submit(ask, self._paths[name], data, self._limit, seconds)] = name
             for done in as_completed(waiting):
                 answer, name = done.result(), waiting[done]
-                self._watch(name, SiteState.SILENT if answer is None else SiteState.ANSWERED)
+                watch(name, SiteState.SILENT if answer is None else SiteState.ANSWERED)
                 if answer is not None:
-                    answered += 1
                     yield answer
-        if answered == len(outgoing):
-            self._deadline = None
-
-    def wait(self, silent: tuple[str, ...]) -> bool:
-        if self._deadline is None:
-            self._deadline = time.monotonic() + self._timeouts.pause
-        for name in silent:
-            self._watch(name, SiteState.AWAITED)
-        while (left := self._deadline - time.monotonic()) > 0:
-            seconds = min(left, self._timeouts.answer, 5.0)
-            if all(ask(self._paths[n], PING, 0, seconds) == PING for n in silent):
-                return True
-            time.sleep(min(left, 0.2))
-        return False

@@ -50,7 +50,10 @@ class FlowerTransport(RemoteTransport):
             for head, _ in self._link.receive(LOOK):
                 if "nodes" in head:
                     here = set(head["nodes"])
-                    return {name for name, node in self._link.nodes.items() if node in here}
+                    online = {name for name, node in self._link.nodes.items() if node in here}
+                    if len(online) < len(self._link.nodes):
+                        self._link.review()
+                    return online
         return set()
 
     def _deliver(
@@ -63,9 +66,10 @@ class FlowerTransport(RemoteTransport):
             self._link.ensure_running()
             self._link.receive(LOOK)
         for name, data in outgoing.items():
-            number, node = next(self._ids), self._link.nodes[name]
+            number, node = next(self._ids), self._link.nodes.get(name)
             watch(name, SiteState.ASKED)
-            if self._link.send({"id": number, "node": node, "seconds": seconds}, data):
+            question = {"id": number, "node": node, "seconds": seconds}
+            if node is not None and self._link.send(question, data):
                 waiting[number] = name
             else:
                 watch(name, SiteState.SILENT)

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import sys
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 from isthmus.errors import MissingExtraError
+
+HERE = Path(__file__).parent
+APP = HERE / "relay"
+"""The app that passes messages on, at the coordinator and at the sites."""
+
+SOCKET = "ISTHMUS_SOCKET"
+"""The environment variable that tells the app where to pass messages on."""
 
 
 def flower_environment(home: Path) -> dict[str, str]:
@@ -17,8 +26,42 @@ def flower_environment(home: Path) -> dict[str, str]:
         "FLWR_TELEMETRY_ENABLED": "0",
         "FLWR_DISABLE_UPDATE_CHECK": "1",
         "FLWR_HOME": str(home),
-        "FLWR_SUPEREXEC_TASK_POLL_INTERVAL": "0.5",
         "PATH": programs + os.pathsep + os.environ.get("PATH", ""),
+    }
+
+
+def app_environment(home: Path, program: str, socket: Path) -> dict[str, str]:
+    """Return the environment of a SuperExec that runs our own app and no other.
+
+    Flower's SuperExec starts one program per task and looks for it on ``PATH``. Here it finds
+    `program` with the hooks of ``own_code_only.py``. All others exit at once.
+
+    Parameters
+    ----------
+    home
+        Flower's folder.
+    program
+        Name of the program that runs apps, ``"flwr-clientapp"`` or ``"flwr-serverapp"``.
+    socket
+        Where the app passes messages on.
+    """
+    folder = home / "programs"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        names = [p.name for p in distribution("flwr").entry_points if p.group == "console_scripts"]
+    except PackageNotFoundError as error:
+        raise MissingExtraError("flwr", "flower", "A federation over Flower") from error
+    hooked = shlex.join([sys.executable, "-P", str(HERE / "own_code_only.py"), program])
+    for name in names:
+        if name.startswith("flwr-"):
+            command = f'exec {hooked} "$@"' if name == program else "exit 1"
+            (folder / name).write_text(f"#!/bin/sh\n{command}\n", encoding="utf-8")
+            (folder / name).chmod(0o700)
+    environment = flower_environment(home)
+    return environment | {
+        "PATH": str(folder) + os.pathsep + environment["PATH"],
+        "PYTHONPATH": str(APP),
+        SOCKET: str(socket),
     }
 
 

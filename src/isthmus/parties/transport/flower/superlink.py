@@ -8,16 +8,21 @@ import shutil
 import socket
 import ssl
 import subprocess
-import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, final
 
 from isthmus.errors import FederationError
 from isthmus.parties.certificates import write_private
-from isthmus.parties.transport.flower.programs import flower_environment, flower_program
-from isthmus.parties.transport.sockets import LENGTH, socket_path
+from isthmus.parties.transport.flower.programs import (
+    APP,
+    app_environment,
+    flower_environment,
+    flower_program,
+)
+from isthmus.parties.transport.sockets import LENGTH, receive, socket_path
 from isthmus.parties.transport.supervised_process import SupervisedProcess
 
 NAME = "isthmus"
@@ -25,14 +30,27 @@ STARTUP = 60.0
 """Seconds for Flower's programs to start."""
 
 PIECE = 2**20
+GREETING = 5.0
+"""Seconds for an app that has connected to tell the number of its run."""
+
+LONGEST_NUMBER = 64
+REMOVED = {"unregistered", "deleted"}
+"""States of nodes that Flower lists and does not let in."""
+
+REVIEW = 60.0
+"""Seconds between two checks of whether missing nodes are still registered."""
 
 
 @final
 class FlowerSuperLink:
-    """Runs ``flower-superlink`` with TLS and authenticated nodes, and the relay app on it.
+    """Runs ``flower-superlink`` with TLS and authenticated nodes, and our app on it.
+
+    Anyone who can connect to a SuperLink can submit an app. ``flower-superexec`` starts a process
+    for each, but the only app that runs in it is our own, and only our own run is listened to.
 
     A process that ended is restarted. Nodes stay registered, and the app is started again. Messages
-    in transit are lost, which the protocol tolerates.
+    in transit are lost, which the protocol tolerates. Flower does not register the key of a node
+    that somebody has removed a second time. The SuperLink then starts with an empty database.
 
     Parameters
     ----------
@@ -64,7 +82,6 @@ class FlowerSuperLink:
         self._secret = state / "secret"
         self._secret.unlink(missing_ok=True)
         write_private(self._secret, secrets.token_bytes(32))
-        self._relay: SupervisedProcess | None = None
         self._server = SupervisedProcess(
             [
                 flower_program("flower-superlink"),
@@ -85,11 +102,23 @@ class FlowerSuperLink:
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._listener.bind(str(self._path))
         self._path.chmod(0o600)
-        self._listener.listen(1)
+        self._listener.listen(8)
         self._listener.settimeout(0.0)
+        self._executor = SupervisedProcess(
+            [
+                flower_program("flower-superexec"),
+                *("--runtime-api-address", f"127.0.0.1:{port}"),
+                *("--root-certificates", str(self._authority)),
+                *("--superexec-auth-secret-file", str(self._secret)),
+            ],
+            app_environment(state / "flower", "flwr-serverapp", self._path),
+            state / "relay.log",
+        )
+        self._run_number = ""
         self._connection: socket.socket | None = None
         self._buffer = bytearray()
         self._retry = 0.0
+        self._reviewed = time.monotonic()
 
     def _known(self) -> dict[str, str]:
         """Return the ids of registered nodes; unless all are known, clear the database."""
@@ -98,9 +127,13 @@ class FlowerSuperLink:
             registered: dict[str, dict[str, str]] = json.loads(file.read_text(encoding="utf-8"))
             if {n: v["key"] for n, v in registered.items()} == self._keys:
                 return {n: v["node"] for n, v in registered.items()}
-        for path in (file, database):
-            path.unlink(missing_ok=True)
+        self._forget()
         return {}
+
+    def _forget(self) -> None:
+        """Delete what Flower knows about nodes and runs."""
+        for path in (self._state / "nodes.json", *self._state.glob("superlink.db*")):
+            path.unlink(missing_ok=True)
 
     # --- processes ----------------------------------------------------------------------------
 
@@ -113,10 +146,35 @@ class FlowerSuperLink:
             self._await_port()
             if not self.nodes:
                 self._register()
+            elif not self._all_registered():
+                self.start_over()
+                return
             self._retry = 0.0
+        if self._server.running:
+            self._executor.ensure_running()
         if self._server.running and self._connection is None and time.monotonic() > self._retry:
             self._retry = time.monotonic() + STARTUP
             self._run()
+
+    def review(self) -> None:
+        """Start over if a node that does not connect was removed, checked once in a while."""
+        if self._server.running and time.monotonic() > self._reviewed + REVIEW:
+            self._reviewed = time.monotonic()
+            with suppress(FederationError):  # Flower was too busy to tell
+                if not self._all_registered():
+                    self.start_over()
+
+    def _all_registered(self) -> bool:
+        listed = self._flwr("supernode", "list")["nodes"]
+        present = {str(n["node-id"]) for n in listed if n["status"] not in REMOVED}
+        return set(self.nodes.values()) <= present
+
+    def start_over(self) -> None:
+        """Stop the SuperLink and forget all nodes; `ensure_running` registers them again."""
+        self._drop()
+        self._server.stop()
+        self._forget()
+        self.nodes = {}
 
     def _await_port(self) -> None:
         end = time.monotonic() + STARTUP
@@ -157,15 +215,20 @@ class FlowerSuperLink:
             f"root-certificates = {json.dumps(str(self._authority))}\n",
             encoding="utf-8",
         )
-        done = subprocess.run(
-            [flower_program("flwr"), *arguments, NAME, "--format", "json"],
-            env=self._environment,
-            cwd=self._state,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=2 * STARTUP,
-            check=False,
-        )
+        try:
+            done = subprocess.run(
+                [flower_program("flwr"), *arguments, NAME, "--format", "json"],
+                env=self._environment,
+                cwd=self._state,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=2 * STARTUP,
+                check=False,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise FederationError(
+                f"The command 'flwr {arguments[0]}' did not end within {2 * STARTUP:.0f} seconds."
+            ) from error
         try:
             output: dict[str, Any] = json.loads(done.stdout)
         except ValueError:
@@ -190,30 +253,15 @@ class FlowerSuperLink:
     def _run(self) -> None:
         app = self._state / "app"
         shutil.rmtree(app, ignore_errors=True)
-        shutil.copytree(
-            Path(__file__).parent / "relay", app, ignore=shutil.ignore_patterns("__pycache__")
-        )
-        number = self._flwr("run", str(app))["run-id"]
-        if self._relay is not None:
-            self._relay.stop()
-        beside = self._environment | {"PYTHONPATH": str(Path(__file__).parent / "relay")}
-        command = [
-            sys.executable,
-            "-m",
-            "isthmus_relay.coordinator_runner",
-            f"127.0.0.1:{self._port}",
-        ]
-        command += [str(self._authority), str(self._secret), str(self._path), str(number)]
-        self._relay = SupervisedProcess(command, beside, self._state / "relay.log")
-        self._relay.ensure_running()
+        shutil.copytree(APP, app, ignore=shutil.ignore_patterns("__pycache__"))
+        self._run_number = str(self._flwr("run", str(app))["run-id"])
 
     def stop(self) -> None:
         """Stop all processes."""
         if self._connection is not None:
             self.send({"stop": True})
         self._drop()
-        if self._relay is not None:
-            self._relay.stop()
+        self._executor.stop()
         self._listener.close()
         self._path.unlink(missing_ok=True)
         self._server.stop()
@@ -230,8 +278,20 @@ class FlowerSuperLink:
             connection, _ = self._listener.accept()
         except (BlockingIOError, TimeoutError):
             return
-        self._drop()
-        self._connection = connection
+        if self._is_ours(connection):
+            self._drop()
+            self._connection = connection
+        else:
+            connection.close()
+
+    def _is_ours(self, connection: socket.socket) -> bool:
+        """Return whether an app belongs to the run that this coordinator has started last."""
+        connection.settimeout(GREETING)
+        try:
+            number = receive(connection, LONGEST_NUMBER)
+        except (OSError, ValueError):
+            return False
+        return number is not None and number.decode(errors="replace") == self._run_number
 
     def _drop(self) -> None:
         if self._connection is not None:

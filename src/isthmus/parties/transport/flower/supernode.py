@@ -1,16 +1,19 @@
-"""A site's side of Flower: a SuperNode, and the process that relays messages to the site."""
+"""A site's side of Flower: a SuperNode, and a SuperExec that runs the app for each message."""
 
 from __future__ import annotations
 
 import secrets
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import final
 
 from isthmus.parties.certificates import write_private
-from isthmus.parties.transport.flower.programs import flower_environment
+from isthmus.parties.transport.flower.programs import (
+    app_environment,
+    flower_environment,
+    flower_program,
+)
 from isthmus.parties.transport.supervised_process import SupervisedProcess, free_port
 
 CHECK = 0.5
@@ -19,11 +22,11 @@ CHECK = 0.5
 
 @final
 class FlowerSuperNode:
-    """Runs Flower's SuperNode for a site, and restarts it when it ends.
+    """Runs ``flower-supernode`` and ``flower-superexec``, and restarts them when they end.
 
-    Neither of its processes sees the data or the keys of the site: messages go to the socket of the
-    site's own process. By default Flower would start one process per message and run the code that
-    the coordinator sent in it. One permanent process replaces this, and runs no foreign code.
+    For each message Flower starts a process that runs an app. The app is always our own: it passes
+    the message to the socket of the site's own process, where data and keys are. Code that the
+    coordinator sends is not run.
 
     Parameters
     ----------
@@ -44,27 +47,27 @@ class FlowerSuperNode:
     ) -> None:
         home = state.absolute() / "flower"
         home.mkdir(mode=0o700, exist_ok=True)
-        relay = str(Path(__file__).parent / "relay")
-        environment = flower_environment(home) | {"PYTHONPATH": relay}
         port = str(free_port())
         secret = home / "secret"
         secret.unlink(missing_ok=True)
         write_private(secret, secrets.token_bytes(32))
         node = [
-            *(sys.executable, "-m", "isthmus_relay.node"),
+            flower_program("flower-supernode"),
             *("--superlink", coordinator, "--root-certificates", str(authority.resolve())),
             *("--auth-supernode-private-key", str(key.resolve())),
             *("--host", "127.0.0.1", "--port", port),
             *("--isolation", "process", "--superexec-auth-secret-file", str(secret)),
         ]
-        runner = [
-            *(sys.executable, "-m", "isthmus_relay.site_runner"),
-            *(f"127.0.0.1:{port}", str(secret), str(socket.absolute())),
+        executor = [
+            flower_program("flower-superexec"),
+            *("--runtime-api-address", f"127.0.0.1:{port}", "--insecure"),  # within this machine
+            *("--superexec-auth-secret-file", str(secret)),
         ]
+        ours = app_environment(home, "flwr-clientapp", socket.absolute())
         self.log = state / "flower.log"
         self._processes = [
-            SupervisedProcess(node, environment, self.log, delay=5.0),
-            SupervisedProcess(runner, environment, self.log),
+            SupervisedProcess(node, flower_environment(home), self.log, delay=5.0),
+            SupervisedProcess(executor, ours, self.log),
         ]
 
     def ensure_running(self) -> None:

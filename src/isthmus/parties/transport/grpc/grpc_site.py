@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import Any, Self, TypeAlias, final
 
 from isthmus.parties.printable import printable
+from isthmus.parties.transport.base import PING
 from isthmus.parties.transport.grpc.credentials import SiteCredentials, grpc_library
 from isthmus.parties.transport.grpc.pieces import Assembler, BrokenPieceError, pieces
 from isthmus.parties.transport.grpc.service import (
@@ -21,7 +22,6 @@ from isthmus.parties.transport.grpc.service import (
     STUDY,
     VERSION,
 )
-from isthmus.parties.transport.sockets import PING
 
 FIRST_DELAY, LONGEST_DELAY = 0.1, 5.0
 """Seconds before the site dials again: doubled after each attempt, up to the second one."""

@@ -29,6 +29,9 @@ SPARE_THREADS = 8
 GRACE = 1.0
 """Seconds for open streams to end when the transport stops."""
 
+CHECK = 0.2
+"""Seconds between two checks of which sites are not connected."""
+
 
 @final
 @dataclass(eq=False)
@@ -38,6 +41,9 @@ class _Question:
     number: bytes
     site: str
     message: bytes
+    missed: float
+    """Since when the site was not connected, if it is not."""
+
     answer: bytes | None = None
     broken: bool = False
 
@@ -62,9 +68,9 @@ class _Stream:
 class GrpcTransport(RemoteTransport):
     """Sites that connect by gRPC over mutual TLS 1.3, each with its pinned certificate.
 
-    A question whose stream breaks is sent again over the next one, until the time for the answer is
-    over. A site that has answered it already gives the same answer again. So a network that comes
-    and goes loses nothing.
+    A question whose stream breaks is sent again over the next one, until the time for the answer
+    or for a new connection is over. A site that has answered it already gives the same answer
+    again. So a network that comes and goes loses nothing.
 
     Parameters
     ----------
@@ -151,6 +157,9 @@ class GrpcTransport(RemoteTransport):
             with self._changed:
                 if self._streams.get(site) is stream:
                     del self._streams[site]
+                    for question in self._questions.values():
+                        if question.site == site:
+                            question.missed = time.monotonic()
 
     def _admitted(self, context: Any) -> str:
         """Return the site at the other end, or end the stream."""
@@ -215,9 +224,13 @@ class GrpcTransport(RemoteTransport):
             return set(self._streams)
 
     def _some_done(self, waiting: list[_Question], seconds: float) -> list[_Question]:
-        """Return the questions that are done, as soon as there are any."""
+        """Return the questions that are done, as soon as there are any or after some time."""
         with self._changed:
-            self._changed.wait_for(lambda: any(q.is_done for q in waiting), seconds)
+            self._changed.wait_for(lambda: any(q.is_done for q in waiting), min(seconds, CHECK))
+            latest = time.monotonic() - self._timeouts.reconnect
+            for question in waiting:
+                if question.site not in self._streams and question.missed < latest:
+                    question.broken = True
             return [q for q in waiting if q.is_done]
 
     def _deliver(
@@ -229,8 +242,9 @@ class GrpcTransport(RemoteTransport):
                 f"There are no certificates of the sites {sorted(unknown)}; there are those of "
                 f"{sorted(self._credentials.sites)}."
             )
-        end = time.monotonic() + seconds
-        waiting = [_Question(next(self._numbers), n, m) for n, m in outgoing.items()]
+        start = time.monotonic()
+        end = start + seconds
+        waiting = [_Question(next(self._numbers), n, m, start) for n, m in outgoing.items()]
         for question in waiting:
             watch(question.site, SiteState.ASKED)
         asked = list(waiting)

@@ -1,11 +1,12 @@
 """At a site: passes a message to the site's own process, and returns its answer.
 
-By default Flower starts one process per message. This module therefore imports only what it needs.
-The data and the keys stay in the process at the other end of the socket.
+Flower starts one process per message, so this module imports only what it needs. The data and the
+keys stay in the process at the other end of the socket.
 """
 
 from __future__ import annotations
 
+import os
 import socket
 import struct
 
@@ -19,14 +20,14 @@ app = ClientApp()
 
 
 @app.query("frame")
-def relay(message: Message, context: Context) -> Message:
+def relay(message: Message, _context: Context) -> Message:
     """Return the answer of the site, or that the site is not running."""
     sent = message.content.config_records["frame"]
     data, seconds = sent["data"], sent["seconds"]
     reply: dict[str, bytes | bool] = {"there": False, "data": b""}
     if isinstance(data, bytes) and isinstance(seconds, float):
         try:
-            answer = ask(str(context.node_config["socket"]), data, seconds)
+            answer = ask(os.environ["ISTHMUS_SOCKET"], data, seconds)
             reply = {"there": True, "data": answer}
         except (OSError, ValueError):
             pass

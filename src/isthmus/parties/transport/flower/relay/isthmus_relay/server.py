@@ -1,12 +1,14 @@
 """At the coordinator: relays messages of the coordinator's process to the nodes, and back.
 
-It connects to the coordinator's socket and receives messages, each a JSON header followed by bytes:
+It connects to the coordinator's socket and tells the number of its run: the coordinator listens to
+its own run only. Then it receives messages, each a JSON header followed by bytes:
 ``{"id", "node", "seconds"}`` to send, ``{"nodes"}`` to list connected nodes, ``{"stop"}`` to end.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import socket
 import struct
 import time
@@ -23,7 +25,12 @@ app = ServerApp()
 
 @app.main()
 def main(grid: Grid, context: Context) -> None:
-    """Do nothing: Flower requires this function, the coordinator's own process does the work."""
+    """Relay messages until the coordinator's process ends or sends a stop message."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        connection.connect(os.environ["ISTHMUS_SOCKET"])
+        run = str(context.run_id).encode()
+        connection.sendall(LENGTH.pack(len(run)) + run)
+        Relay(grid, connection).run()
 
 
 class Relay:
