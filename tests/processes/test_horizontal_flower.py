@@ -77,8 +77,8 @@ dependencies = []
 [tool.flwr.app]
 publisher = "stranger"
 [tool.flwr.app.components]
-serverapp = "{server}"
-clientapp = "{client}"
+serverapp = "{package}.server:app"
+clientapp = "{package}.client:app"
 """
 
 
@@ -103,15 +103,15 @@ def control(world: Hospitals, *arguments: str | Path) -> dict[str, Any]:
 
 
 def hand_in(world: Hospitals, mark: Path, *, only_evil: bool = False) -> None:
-    """Submit two apps; Flower takes them. The first is evil, the second names our own code."""
-    app = world.folder / "evil"
-    (app / "evil").mkdir(parents=True)
-    (app / "evil" / "__init__.py").touch()
-    (app / "evil" / "code.py").write_text(EVIL.format(mark=str(mark)))
-    evil, ours = "evil.code:{}", "isthmus_relay.{}:app"
-    for text in (evil,) if only_evil else (evil, ours):
-        project = PROJECT.format(server=text.format("server"), client=text.format("client"))
-        (app / "pyproject.toml").write_text(project)
+    """Submit two apps; Flower takes them. The second has the names of our own app."""
+    for package in ("evil",) if only_evil else ("evil", "isthmus_relay"):
+        app = world.folder / f"{package} app"
+        (app / package).mkdir(parents=True)
+        (app / "pyproject.toml").write_text(PROJECT.format(package=package))
+        (app / package / "__init__.py").touch()
+        for name in ("server", "client"):
+            text = f"{EVIL.format(mark=str(mark))}\napp = {name}\n"
+            (app / package / f"{name}.py").write_text(text)
         control(world, "run", app)
 
 
