@@ -86,12 +86,12 @@ def test_options_reach_score_search_and_knowledge(
 def test_an_output_that_fails_does_not_stop_the_others(
     rain: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (rain.parent / "folder.dot").mkdir()
-    names = ["folder.dot", "edges.csv", "n.bif"]
+    (rain.parent / "link.dot").symlink_to(rain.parent / "nowhere" / "graph.dot")
+    names = ["link.dot", "edges.csv", "n.bif"]
     flags = [flag for name in names for flag in ("-o", str(rain.parent / name))]
     assert main(["learn", str(rain), "--continuous", "id", "--json", *flags]) == ExitCode.FILE
     out, err = capsys.readouterr()
-    assert "folder.dot was not written" in err
+    assert "link.dot was not written" in err
     assert "n.bif was not written: BIF holds discrete networks only" in err
     told = json.loads(out)
     assert (rain.parent / "edges.csv").exists()

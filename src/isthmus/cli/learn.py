@@ -44,9 +44,10 @@ def run(options: argparse.Namespace) -> ExitCode:
         return explain(options, file, lambda p: search_sentence(options, p), search=options.search)
     solution = ist.learn(file.table, search=options.search, **arguments)
     if not options.quiet:
-        say(f"{solution}")
+        say(f"{solution}".replace("(see .cpdag)", "(shown as —)"))
+        directed = set(solution.cpdag.directed if solution.equivalent else solution.dag.edges)
         for a, b in solution.dag.edges:
-            say(f"{a} → {b}")
+            say(f"{a} {'→' if (a, b) in directed else '—'} {b}")
     give(file=list(file.description), **facts(solution))
     return write_outputs(solution, options.output, quiet=options.quiet)
 
