@@ -18,6 +18,7 @@ from isthmus.results import (
     Ending,
     Ensemble,
     Posterior,
+    Provenance,
     Release,
     Status,
     edge,
@@ -145,7 +146,13 @@ def test_chains_that_are_stuck_have_an_infinite_rhat() -> None:
 
 def test_what_is_saved_is_loaded(tmp_path: Path) -> None:
     exact = np.random.default_rng(0).random((3, 3))
-    p = posterior([[0, 1, 1, 2]], exact_edges=exact, log_weights=np.zeros(3), notes=("a note",))
+    p = posterior(
+        [[0, 1, 1, 2]],
+        exact_edges=exact,
+        log_weights=np.zeros(3),
+        notes=("a note",),
+        provenance=Provenance("result = sample(data, seed=7)", 7, {"numpy": "2.0"}),
+    )
     p.save(tmp_path / "p.bin")
     loaded = Posterior.load(tmp_path / "p.bin")
     for attribute in fields(Posterior):
@@ -159,6 +166,20 @@ def test_what_is_saved_is_loaded(tmp_path: Path) -> None:
         else:
             assert ours == theirs
     assert str(loaded) == str(p)
+
+
+def test_files_of_versions_without_provenance_are_read(tmp_path: Path) -> None:
+    file = tmp_path / "p.npz"
+    posterior([[0, 1, 1, 2]], provenance=Provenance("code", 7)).save(file)
+    with np.load(file) as archive:
+        arrays = dict(archive)
+    header = json.loads(arrays["header"].tobytes())
+    del header["provenance"]
+    arrays["header"] = np.frombuffer(json.dumps(header).encode(), np.uint8)
+    np.savez(file, **arrays)
+    loaded = Posterior.load(file)
+    assert loaded.provenance == Provenance()
+    assert loaded.chains.tolist() == [[0, 1, 1, 2]]
 
 
 @pytest.mark.parametrize("content", [b"", b"text", b"PK\x03\x04broken"])
@@ -216,6 +237,9 @@ def test_damaged_files_are_refused(tmp_path: Path) -> None:
         {"notes": "text"},
         {"notes": [1]},
         {"independent": "no"},
+        {"provenance": "code"},
+        {"provenance": {"code": 3, "seed": 0, "versions": {}}},
+        {"provenance": {"code": "", "seed": 0.5, "versions": {}}},
         {"status": None},
         {"status": {"ending": "unknown"}},
         {"nodes": [1, 2, 3]},

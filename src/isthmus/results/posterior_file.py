@@ -17,6 +17,7 @@ from isthmus.results.disclosure import Disclosure
 from isthmus.results.ensemble import Ensemble
 from isthmus.results.ensemble_file import release
 from isthmus.results.npz import DAMAGE
+from isthmus.results.provenance import read_provenance
 from isthmus.results.status import Ending, Status
 
 T = TypeVar("T")
@@ -34,6 +35,7 @@ def write_posterior(attributes: Mapping[str, Any], path: str | PathLike[str]) ->
         "nodes": ensemble.nodes,
         "status": asdict(attributes["status"]),
         "disclosure": [asdict(entry) for entry in attributes["disclosure"].entries],
+        "provenance": asdict(attributes["provenance"]),
         **{name: attributes[name] for name in _PLAIN},
     }
     arrays: dict[str, Any] = {
@@ -83,5 +85,6 @@ def _read(stream: BinaryIO) -> dict[str, Any]:
         "notes": check_strings(header["notes"]),
         "independent": header["independent"],
         "equivalent": header["equivalent"],
+        "provenance": read_provenance(header.get("provenance")),
         **{name: arrays.get(name) for name in _OPTIONAL},
     }

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import final
 
+from isthmus.errors import FormatError
+
 _LIBRARIES = ("isthmus", "numpy", "scipy", "narwhals")
 
 
@@ -46,6 +48,17 @@ class Provenance:
         given = {name: value for name, value in arguments.items() if value is not None}
         call = ", ".join(f"{name}={_text(v)}" for name, v in (given | {"seed": seed}).items())
         return cls(f"from isthmus import *\n\nresult = {function}(data, {call})", seed, _versions())
+
+
+def read_provenance(content: object) -> Provenance:
+    """Return the provenance in the header of a file; unknown if an earlier version wrote it."""
+    match content:
+        case {"code": str(code), "seed": int() | None as seed, "versions": dict(versions)}:
+            numbers = {str(name): str(number) for name, number in versions.items()}
+            return Provenance(code, seed, numbers)
+        case None:
+            return Provenance()
+    raise FormatError(f"provenance is {content!r}.")
 
 
 def _text(value: object) -> str:

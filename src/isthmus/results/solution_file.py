@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeVar
 from isthmus.errors import FormatError, IsthmusError
 from isthmus.graphs import DAG, Knowledge
 from isthmus.results.disclosure import Disclosure, Release
-from isthmus.results.provenance import Provenance
+from isthmus.results.provenance import read_provenance
 from isthmus.results.reading import ColumnReading, ReadAs, Reading
 from isthmus.results.status import Ending, Sense, Status
 
@@ -148,7 +148,7 @@ def _attributes(content: dict[str, Any]) -> dict[str, Any]:
                 for c in content["reading"]
             )
         ),
-        "provenance": _provenance(content.get("provenance", {})),
+        "provenance": read_provenance(content.get("provenance")),
         "knowledge": None
         if given is None
         else Knowledge(
@@ -158,14 +158,3 @@ def _attributes(content: dict[str, Any]) -> dict[str, Any]:
             roots=given["roots"],
         ),
     }
-
-
-def _provenance(content: dict[str, Any]) -> Provenance:
-    """Return how to run again; unknown in files of earlier versions."""
-    seed = content.get("seed")
-    versions = dict(content.get("versions", {}))
-    return Provenance(
-        str(content.get("code", "")),
-        None if seed is None else int(seed),
-        {str(name): str(number) for name, number in versions.items()},
-    )
