@@ -208,7 +208,20 @@ def test_gaussian_evidence_without_noise() -> None:
         network.query("c", evidence={"a": 3.0, "b": 5.0})
     with pytest.raises(DataError, match="finite"):
         network.query("c", evidence={"a": float("nan")})
-    assert network.predict({"unknown": [1, 2]}, "c").tolist() == [2.0, 2.0]
+    assert network.predict({}, "c").tolist() == [2.0]
+    with pytest.raises(SchemaError, match="the data have 'unknown'. Give some of 'a', 'b'"):
+        network.predict({"unknown": [1, 2]}, "c")
+
+
+@pytest.mark.parametrize("n", [-1, 2.5, "3"])
+def test_samples_of_a_wrong_size_are_refused(n: Any) -> None:
+    gaussian = GaussianNetwork(ist.DAG(["a"], []), {"a": 0.0}, {"a": {}}, {"a": 1.0})
+    discrete = DiscreteNetwork(ist.DAG(["a"], []), {"a": ["u", "v"]}, {"a": np.array([0.5, 0.5])})
+    for network in (gaussian, discrete):
+        with pytest.raises(ArgumentError, match=f"of at least 0; got {n!r}"):
+            network.sample(n)
+        assert len(network.sample(0)["a"]) == 0
+        assert len(network.sample(np.int64(3))["a"]) == 3
     assert "±" in str(network.query("c"))
 
 

@@ -89,8 +89,8 @@ def _few_rows(objective: Objective, statistics: Statistic) -> tuple[str, ...]:
         return ()
     rows = "1 row" if statistics.n == 1 else f"{statistics.n} rows"
     note = (
-        f"{rows} for {d} variables: so few rows can support only strong effects, and missing edges "
-        "say little. Use more rows or fewer variables."
+        f"{rows} for {d} variables: with so few rows, only strong effects are found, and an edge "
+        "may be a coincidence. Use more rows or fewer variables."
     )
     return (note,)
 

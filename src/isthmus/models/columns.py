@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from operator import index
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from isthmus.errors import DataError, SchemaError
+from isthmus.errors import ArgumentError, DataError, SchemaError
 from isthmus.graphs import DAG
 from isthmus.graphs.names import listed
 
@@ -28,6 +29,28 @@ def check_keys(dag: DAG, given: Mapping[str, Any], what: str, *, extra: bool = F
         nodes = set(dag.nodes)
         others = listed(name for name in given if name not in nodes)
         raise SchemaError(f"{what} has entries for {others}, which the graph does not have.")
+
+
+def check_size(n: int) -> int:
+    """Return a number of rows to draw; raise unless it is an integer of at least 0."""
+    try:
+        size = index(n)
+    except TypeError:
+        size = -1
+    if size < 0:
+        raise ArgumentError(f"The number of rows must be an integer of at least 0; got {n!r}.")
+    return size
+
+
+def refuse_strangers(dag: DAG, data: Mapping[str, Any], target: str) -> None:
+    """Raise if the data to predict from have columns, and none of them is another node."""
+    others = [name for name in dag.nodes if name != target]
+    names = list(data)
+    if others and names and not any(name in data for name in others):
+        raise SchemaError(
+            f"To predict {target!r}, columns of other variables are needed; the data have "
+            f"{listed(map(str, names[:5]))}. Give some of {listed(others)}."
+        )
 
 
 def encode_column(name: str, levels: Sequence[Level], values: ArrayLike) -> Codes:

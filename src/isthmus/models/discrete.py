@@ -21,6 +21,7 @@ from isthmus.models.columns import (
     check_keys,
     check_levels,
     check_probabilities,
+    check_size,
     code_type,
     common_length,
     encode_column,
@@ -127,7 +128,7 @@ class DiscreteNetwork:
             For each node, in the order of ``dag.nodes``, an array of codes, in the smallest
             unsigned integer type that can represent them.
         """
-        rng = np.random.default_rng(seed)
+        n, rng = check_size(n), np.random.default_rng(seed)
         columns: dict[str, Codes] = {}
         for name in self.dag.topological_order():
             table = self.tables[name]

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from isthmus.errors import SchemaError
 from isthmus.graphs import DAG
-from isthmus.models.columns import Level, common_length, encode_column
+from isthmus.models.columns import Level, common_length, encode_column, refuse_strangers
 from isthmus.models.inference import JunctionTree
 from isthmus.types import Floats
 
@@ -46,6 +46,7 @@ def predict_probabilities(
 ) -> Floats:
     """Return the distribution of the target for each row, of shape (rows, levels)."""
     dag.index(target)
+    refuse_strangers(dag, data, target)
     given = [v for v in dag.nodes if v in data and v != target]
     codes = {v: encode_column(v, levels[v], data[v]) for v in given}
     n = common_length(codes) if codes else _rows(data)

@@ -15,7 +15,7 @@ from isthmus.errors import DataError, SchemaError
 from isthmus.graphs import DAG
 from isthmus.graphs.display import notebook_html
 from isthmus.graphs.names import listed
-from isthmus.models.columns import check_keys
+from isthmus.models.columns import check_keys, check_size, refuse_strangers
 from isthmus.models.distributions import Normal
 from isthmus.models.normal_queries import condition, gain
 from isthmus.models.questions import checked_question, finite
@@ -106,7 +106,7 @@ class GaussianNetwork:
         dict
             One column per node, in the order of ``dag.nodes``.
         """
-        rng = np.random.default_rng(seed)
+        n, rng = check_size(n), np.random.default_rng(seed)
         columns: dict[str, NDArray[np.float64]] = {}
         for name in self.dag.topological_order():
             column = rng.standard_normal(n)
@@ -217,6 +217,7 @@ class GaussianNetwork:
             Name of a node.
         """
         own = np.array([self.dag.index(target)], np.intp)
+        refuse_strangers(self.dag, data, target)
         names = [v for v in self.dag.nodes if v in data and v != target]
         mean = self.mean()
         if not names:

@@ -14,7 +14,14 @@ from isthmus.errors import ArgumentError, DataError, MismatchError, SchemaError
 from isthmus.graphs import DAG
 from isthmus.graphs.display import notebook_html
 from isthmus.graphs.names import listed
-from isthmus.models.columns import Level, check_keys, common_length, encode_column, label_array
+from isthmus.models.columns import (
+    Level,
+    check_keys,
+    check_size,
+    common_length,
+    encode_column,
+    label_array,
+)
 from isthmus.models.conditionals import Conditional, ConditionalGaussian
 from isthmus.models.discrete_queries import code_of
 from isthmus.models.distributions import NormalMixture, Probabilities
@@ -86,7 +93,7 @@ class MixedNetwork:
         dict
             For each node, in the order of ``dag.nodes``, an array of levels or numbers.
         """
-        rng = np.random.default_rng(seed)
+        n, rng = check_size(n), np.random.default_rng(seed)
         columns: dict[str, NDArray[Any]] = {}
         for name in self.dag.topological_order():
             columns[name] = self.conditionals[name].draw(columns, n, rng)

@@ -23,6 +23,9 @@ class ReadAs(StrEnum):
 LEFT_OUT = frozenset({ReadAs.IDENTIFIER, ReadAs.FREE_TEXT, ReadAs.LEFT_OUT})
 """Columns read like this are not part of the graph."""
 
+NO_VALUES = "it has no values"
+"""Why a column without values is left out; there is no way to keep it."""
+
 
 @final
 @dataclass(frozen=True)
@@ -52,6 +55,8 @@ class ColumnReading:
         return self.read_as not in LEFT_OUT
 
     def __str__(self) -> str:
+        if self.read_as is ReadAs.LEFT_OUT:
+            return f"{self.name} ({self.reason})"
         return f"{self.name}: {self.read_as} ({self.reason})"
 
 
@@ -97,10 +102,16 @@ class Reading:
             shown = "; ".join(str(c) for c in out[:10])
             more = f"; and {len(out) - 10} more" if len(out) > 10 else ""
             columns = "Column" if len(out) == 1 else "Columns"
-            notes.append(
-                f"{columns} left out: {shown}{more}. To keep a column, say how to read it: "
-                f"kinds={{{out[0].name!r}: 'discrete'}} or 'continuous'."
-            )
+            keepable = [c for c in out if c.reason != NO_VALUES and c.caution is None]
+            advice = ""
+            if keepable:
+                example = keepable[0]
+                continuous = " or 'continuous'" if "whole numbers" in example.reason else ""
+                advice = (
+                    " To keep a column, say how to read it: "
+                    f"kinds={{{example.name!r}: 'discrete'}}{continuous}."
+                )
+            notes.append(f"{columns} left out: {shown}{more}.{advice}")
         cautions = (c.caution for c in self.columns if c.caution is not None)
         return (*notes, *cautions, *self.remarks)
 

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from isthmus.errors import DataError, SchemaError
 from isthmus.statistics.checks import (
     OVERFLOW,
+    UNDERFLOW,
     refuse_empty,
     refuse_infinite,
     refuse_missing,
@@ -59,6 +60,7 @@ class Accumulator:
         self._missing = dict.fromkeys(schema.names, 0)
         self._infinite = dict.fromkeys(schema.names, 0)
         self._spoiled = False
+        self._varies = np.zeros(width, dtype=np.bool_)
         self._block = int(np.clip(2**18 // max(width, 1), 1024, 16384))
         self._buffer = np.empty((width, self._block))
         self._filled = 0
@@ -174,6 +176,8 @@ class Accumulator:
         if self._spoiled or not np.isfinite(squares).all():
             self._inspect(buffer)
         if not self._spoiled:
+            small = squares < UNDERFLOW  # constants, or values whose squares are zero
+            self._varies[small] |= buffer[small].any(axis=1)
             self._sums += sums
             # Upper triangle only, and in blocks, so that Ctrl-C does not wait for large tables.
             for start, stop in row_blocks(len(buffer), self._filled * len(buffer) // _SPEED):
@@ -200,7 +204,7 @@ class Accumulator:
         if self._spoiled:
             raise DataError(OVERFLOW)
         assert self._shift is not None
-        refuse_underflow(self._schema.column_names, self._sums, self._gram.diagonal())
+        refuse_underflow(self._schema.column_names, self._varies, self._gram.diagonal())
         mirror(self._gram)
         self._gram.flags.writeable = False
         return Sums(self._weight, self._shift, self._sums, self._gram)

@@ -14,7 +14,7 @@ OVERFLOW = (
     "Rescale the columns (change their units) first."
 )
 
-_UNDERFLOW = 1e-290
+UNDERFLOW = 1e-290
 """Sums of squares below this have lost digits: floats below 1e-308 are not exact."""
 
 
@@ -46,7 +46,7 @@ def refuse_infinite(infinite: Mapping[str, int]) -> None:
 
 
 def refuse_underflow(
-    columns: Sequence[str], sums: NDArray[np.float64], squares: NDArray[np.float64]
+    columns: Sequence[str], varies: NDArray[np.bool_], squares: NDArray[np.float64]
 ) -> None:
     """Raise `DataError` for columns that vary, but so little that their squares are zero.
 
@@ -54,10 +54,12 @@ def refuse_underflow(
     ----------
     columns
         Names of the columns.
-    sums, squares
-        Their sums and sums of squares after the shift, which makes constants zero.
+    varies
+        Which of them have values that differ from the shift; constants have none.
+    squares
+        Their sums of squares after the shift.
     """
-    small = np.flatnonzero((squares < _UNDERFLOW) & (sums != 0.0))
+    small = np.flatnonzero((squares < UNDERFLOW) & varies)
     if len(small):
         raise DataError(
             f"The values of {[columns[i] for i in small[:10]]} differ by so little that their "

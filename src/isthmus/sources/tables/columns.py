@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
+import fractions
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -13,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.errors import SchemaError
-from isthmus.sources.tables.decisions import Profile
+from isthmus.sources.tables.decisions import Profile, looks_written, teachable
 from isthmus.sources.tables.encoding import (
     Values,
     factorise,
@@ -104,13 +105,18 @@ class Column:
         if not len(present):
             return replace(known, values=0)
         if self.cells is CellType.CATEGORY:
-            distinct, words = self._levels_and_words(present)
-            return replace(known, distinct=distinct, words=words)
+            distinct, texts = self._levels_and_texts(present)
+            words = sum(t.count(" ") for t in texts) / max(len(texts), 1)
+            known = replace(known, distinct=distinct, words=words)
+            if teachable(distinct, values):
+                return known
+            written, examples = looks_written(texts)
+            return replace(known, written=written, examples=examples)
         if self.cells in (CellType.INTEGER, CellType.FLOAT):
             return _with_numbers(known, present, is_all=rows is None)
         return known
 
-    def _levels_and_words(self, present: Values) -> tuple[int, float]:
+    def _levels_and_texts(self, present: Values) -> tuple[int, list[str]]:
         if self.labels is not None:
             kept = len(self.labels) if self.absent is None else len(np.unique(present))
             sample: Sequence[object] = self.labels
@@ -118,10 +124,10 @@ class Column:
             try:
                 sample = list(dict.fromkeys(present.tolist()))
             except TypeError:
-                raise refused_type(self.name, "object", temporal=False) from None
+                held = " or ".join(sorted({type(cell).__name__ for cell in present.tolist()}))
+                raise refused_type(self.name, held, cells=True) from None
             kept = len(sample)
-        texts = [text for text in sample[:_SAMPLE] if isinstance(text, str)]
-        return kept, sum(t.count(" ") for t in texts) / max(len(texts), 1)
+        return kept, [text for text in sample[:_SAMPLE] if isinstance(text, str)]
 
     def encode(self, levels: Sequence[Level] | None = None) -> tuple[Values, tuple[Level, ...]]:
         """Codes and levels: those given, or those that occur, sorted."""
@@ -170,7 +176,10 @@ def _with_numbers(known: Profile, values: Values, *, is_all: bool) -> Profile:
 
 def column_of_array(name: str, given: object) -> Column:
     """Read one column of a dictionary of arrays or of an array."""
-    values = np.asarray(given)
+    try:
+        values = np.asarray(given)
+    except ValueError:  # lists of different lengths
+        raise refused_type(name, "list", cells=True) from None
     if values.ndim != 1:
         raise SchemaError(
             f"Column {name!r} has {values.ndim} dimensions; a column has one. "
@@ -231,7 +240,7 @@ def is_missing(value: object) -> bool:
     return isinstance(value, (float, np.floating)) and math.isnan(value)
 
 
-_NUMBERS = (int, float, np.integer, np.floating, decimal.Decimal)
+_NUMBERS = (int, float, np.integer, np.floating, decimal.Decimal, fractions.Fraction)
 
 
 def _column_of_objects(name: str, values: Values) -> Column:
@@ -245,7 +254,8 @@ def _column_of_objects(name: str, values: Values) -> Column:
             raise refused_type(name, names, temporal=True) from None
         return Column(name, CellType.TEMPORAL, seconds, None, None, names)
     if any(issubclass(t, (dt.date, dt.time, dt.timedelta)) for t in types):
-        raise refused_type(name, names, temporal=True)
+        time_of_day = all(issubclass(t, dt.time) for t in types)
+        raise refused_type(name, names, temporal=True, time_of_day=time_of_day)
     booleans = {t for t in types if issubclass(t, (bool, np.bool_))}
     numbers = {t for t in types if issubclass(t, _NUMBERS)} - booleans
     if booleans and numbers:
@@ -282,7 +292,10 @@ def column_of_series(name: str, series: nw.Series[Any]) -> Column:
     if len(series) == 0:
         return Column(name, cells, np.empty(0))
     if cells is CellType.EMPTY:
-        raise refused_type(name, str(dtype), temporal=False)
+        kind = str(getattr(series.to_native(), "dtype", dtype))
+        if kind.startswith("Sparse"):  # pandas
+            return column_of_array(name, series.to_numpy())
+        raise refused_type(name, kind)
     if cells is CellType.TEMPORAL:
         return _column_of_times(name, series)
     if cells is CellType.CATEGORY:
@@ -303,8 +316,8 @@ def _column_of_times(name: str, series: nw.Series[Any]) -> Column:
         micro = series.dt.total_microseconds()
     elif isinstance(dtype, (nw.Date, nw.Datetime)):
         micro = series.dt.timestamp("us")
-    else:  # a time of day
-        raise refused_type(name, str(dtype), temporal=True)
+    else:
+        raise refused_type(name, str(dtype), time_of_day=True)
     values = np.asarray(micro.to_numpy(), dtype=np.float64) / 1e6
     return Column(name, CellType.TEMPORAL, values, None, None, str(dtype))
 
@@ -330,7 +343,12 @@ def _column_of_categories(name: str, native: Any) -> Column | None:
     if hasattr(array, "__arrow_array__") and not hasattr(array, "categories"):
         array = array.__arrow_array__()  # pandas with the types of Arrow
     if hasattr(array, "categories"):
-        categories, codes = array.categories.tolist(), np.asarray(array.codes)
+        # Categories may be anything, such as the intervals of pandas.cut.
+        categories = [
+            c if isinstance(c, (str, int, float, np.generic)) else str(c)
+            for c in array.categories.tolist()
+        ]
+        codes = np.asarray(array.codes)
     elif hasattr(array, "dictionary_encode"):
         encoded = _one_dictionary(array)
         categories = encoded.dictionary.to_pylist()

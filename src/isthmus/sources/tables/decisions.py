@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import final
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
 
 from isthmus.errors import SchemaError
-from isthmus.results.reading import ColumnReading, ReadAs, Reading
+from isthmus.results.reading import NO_VALUES, ColumnReading, ReadAs, Reading
 from isthmus.sources.tables.kinds import CellType, TimeUnit, looks_discrete, refused_type
 from isthmus.statistics import Kind, Schema
 from isthmus.statistics.schema import MAX_LEVELS
@@ -21,6 +24,15 @@ _WORDS = 3.0
 """Text with at least this many spaces per cell is free text."""
 _IDENTIFIER = re.compile(r"(^|[\W_])(id|ids|uuid|guid|identifier|rowid|rownum)($|[\W_])|[a-z]ID$")
 """Names of columns that number their rows: ``id``, ``patient_id``, ``patientID``."""
+_NUMBER = re.compile(
+    r"[$€£¥]\s?[+-]?\d[\d.,' ]*|[+-]?\d[\d.,' ]*\s?[%€$£]|"  # $1,234 or 12.5 %
+    r"[+-]?(\d{1,3}([,' ]\d{3})+(\.\d+)?|\d{1,3}(\.\d{3})+,\d+|\d*[.,]\d+)([eE][+-]?\d+)?"
+)
+_DATE = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}\b.*|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}\b.*")
+_NINES = re.compile(r"-?9{2,5}")
+"""Numbers that surveys and instruments write for a missing value."""
+_MOST = 0.9
+"""Share of the different texts of a column that have to look like numbers or dates."""
 _MISSING_WORDS = frozenset(
     {"", "NA", "N/A", "n/a", "na", "NaN", "nan", "null", "NULL", "None", "?", "#N/A"}
 )
@@ -49,6 +61,10 @@ class Profile:
         Smallest and largest value of a column of whole numbers.
     words
         Number of spaces per cell of text.
+    written
+        What most cells of text look like: ``"numbers"``, ``"dates"`` or None.
+    examples
+        A cell of text that looks so and, if there is one, a cell that does not.
     """
 
     cells: CellType
@@ -60,6 +76,8 @@ class Profile:
     low: int = 0
     high: int = 0
     words: float = 0.0
+    written: str | None = None
+    examples: tuple[str, ...] = ()
 
     @property
     def looks_discrete(self) -> bool:
@@ -75,6 +93,37 @@ class Profile:
         if not self.whole or self.distinct < n or self.looks_discrete:
             return False
         return n * (n - 1) / 2 >= _COLLISIONS * (self.high - self.low + 1)
+
+
+def looks_written(texts: Iterable[str]) -> tuple[str | None, tuple[str, ...]]:
+    """Whether most of the texts are numbers or dates, with examples of those that are and are not.
+
+    Whole numbers do not count, because identifiers are often written as text.
+    """
+    given = list(texts)
+    for what, pattern in (("numbers", _NUMBER), ("dates", _DATE)):
+        alike = [text for text in given if pattern.fullmatch(text.strip())]
+        if alike and len(alike) >= _MOST * len(given):
+            others = [text for text in given if not pattern.fullmatch(text.strip())]
+            return what, (alike[0], *others[:1])
+    return None, ()
+
+
+def sentinel(values: NDArray[Any]) -> tuple[int, int] | None:
+    """A value such as -999 that is repeated far from all others, and how often it occurs."""
+    if not len(values) or values.dtype.kind not in "iuf":
+        return None
+    for value in (values.min(), values.max()):
+        if not np.isfinite(value) or not _NINES.fullmatch(f"{value:.17g}"):
+            continue
+        others = values[values != value]
+        count = len(values) - len(others)
+        if count < 2 or not len(others):
+            continue
+        low, high = float(others.min()), float(others.max())
+        if max(low - value, value - high) > high - low:
+            return int(value), count
+    return None
 
 
 def teachable(levels: int, rows: int) -> bool:
@@ -122,7 +171,7 @@ def decide(
             )
         return ColumnReading(name, ReadAs(given.value), "as requested")
     if profile.cells is CellType.EMPTY or profile.values == 0 < profile.rows:
-        return ColumnReading(name, ReadAs.LEFT_OUT, "it has no values")
+        return ColumnReading(name, ReadAs.LEFT_OUT, NO_VALUES)
     if profile.cells is CellType.BOOLEAN:
         return ColumnReading(name, ReadAs.DISCRETE, "Booleans")
     if profile.cells is CellType.CATEGORY:
@@ -147,6 +196,12 @@ def _decide_category(name: str, profile: Profile, *, keep: bool) -> ColumnReadin
         plural = "level" if levels == 1 else "levels"
         return ColumnReading(name, ReadAs.DISCRETE, f"{profile.cells.value}, {levels:,} {plural}")
     counted = f"{levels:,} different values in {rows:,} rows"
+    if profile.written is not None:
+        like, *unlike = profile.examples
+        but = f" but not {unlike[0]!r}" if unlike else ""
+        shown = f"text that looks like {profile.written}, such as {like!r}{but}"
+        advice = f"Convert column {name!r} to {profile.written} if it should be used."
+        return ColumnReading(name, ReadAs.LEFT_OUT, shown, advice)
     if profile.words >= _WORDS:
         return ColumnReading(name, ReadAs.FREE_TEXT, counted)
     if 2 * levels > rows:
@@ -177,11 +232,33 @@ def _decide_number(
 
 
 def finished(
-    columns: Iterable[ColumnReading], schema: Schema, remarks: tuple[str, ...] = ()
+    columns: Iterable[ColumnReading],
+    schema: Schema,
+    remarks: tuple[str, ...] = (),
+    values: Mapping[str, NDArray[Any]] | None = None,
 ) -> Reading:
-    """The reading of a table: refuses it if no column is left, and looks at the levels."""
+    """The reading of a table, with cautions about levels and numbers that may mean missing.
+
+    Parameters
+    ----------
+    columns
+        How the columns are read.
+    schema
+        The variables.
+    remarks
+        Sentences about the table as a whole.
+    values
+        The cells of continuous columns, where they are in memory.
+    """
     read = []
     for column in columns:
+        found = sentinel((values or {}).get(column.name, np.empty(0)))
+        if found is not None:
+            caution = (
+                f"Column {column.name!r} has the value {found[0]} in {found[1]:,} rows, far from "
+                "all others. If it means that the value is missing, replace it by NaN."
+            )
+            column = replace(column, caution=caution)
         levels = schema[column.name].levels if column.used else ()
         words = [level for level in levels if level in _MISSING_WORDS]
         if words:

@@ -128,7 +128,9 @@ class Frame(Source):
         rows = {len(c.values) for c in columns}
         if len(rows) > 1:
             sizes = {c.name: len(c.values) for c in columns[:20]}
-            raise SchemaError(f"The columns have different lengths: {sizes}.")
+            raise SchemaError(
+                f"The columns have different lengths: {sizes}. Give one value per row in each."
+            )
         refuse_empty(max(rows))
         readings = [self._decide(c) for c in columns]
         refuse_nothing_left(readings)
@@ -140,7 +142,8 @@ class Frame(Source):
         if any(c.absent is not None for c, _ in treated) and not isinstance(self.missing, OwnLevel):
             none = np.zeros(max(rows), dtype=np.bool_)
             absent = np.stack([none if c.absent is None else c.absent for c, _ in treated])
-        reading = finished(readings, schema, remarks)
+        values = {c.name: c.present for c, r in treated if r.read_as is ReadAs.CONTINUOUS}
+        reading = finished(readings, schema, remarks, values)
         return Prepared(schema, [x for _, x in read], reading, absent)
 
     def _decide(self, column: Column) -> ColumnReading:
@@ -314,12 +317,13 @@ def _column(name: str, data: Any) -> Column:
 def _columns(data: object, names: Sequence[str] | None) -> dict[str, Any]:
     """Columns by name, not read yet."""
     if isinstance(data, np.ndarray):
-        return _columns_of_array(data, names)
+        whole = np.asarray(data) if isinstance(data, np.matrix) else data
+        return _columns_of_array(whole, names)
     if names is not None:
         raise SchemaError("Give names for NumPy arrays only; this table has its own.")
     if isinstance(data, Mapping):
         if not data:
-            raise DataError("The table has no columns.")
+            raise DataError("The table has no columns. Give a table with a column per variable.")
         check_names(data)
         return dict(data)
     return _columns_of_frame(data)
@@ -331,7 +335,7 @@ def _columns_of_array(data: NDArray[Any], names: Sequence[str] | None) -> dict[s
     if data.ndim != 2 or data.shape[1] == 0:
         raise SchemaError(
             f"The array has the shape {data.shape}; (rows, columns) is needed, "
-            "with at least one column."
+            "with at least one column. Give a single column as array.reshape(-1, 1)."
         )
     columns = [f"x{i}" for i in range(data.shape[1])] if names is None else check_names(names)
     if len(columns) != data.shape[1]:
@@ -357,5 +361,5 @@ def _columns_of_frame(data: Any) -> dict[str, Any]:
         )
     names = check_names(frame.columns)
     if not names:
-        raise DataError("The table has no columns.")
+        raise DataError("The table has no columns. Give a table with a column per variable.")
     return {n: frame.get_column(n) for n in names}

@@ -77,7 +77,7 @@ def cell_type_of(name: str, dtype: nw.dtypes.DType) -> CellType:
         return CellType.EMPTY
     if dtype.is_temporal():
         return CellType.TEMPORAL
-    raise refused_type(name, str(dtype), temporal=False)
+    raise refused_type(name, str(dtype))
 
 
 def cell_type_of_array(name: str, dtype: np.dtype[Any]) -> CellType:
@@ -86,13 +86,25 @@ def cell_type_of_array(name: str, dtype: np.dtype[Any]) -> CellType:
     types |= {"b": CellType.BOOLEAN, "U": CellType.CATEGORY, "T": CellType.CATEGORY}
     types |= {"m": CellType.TEMPORAL, "M": CellType.TEMPORAL}
     if dtype.kind not in types:
-        raise refused_type(name, str(dtype), temporal=False)
+        raise refused_type(name, str(dtype))
     return types[dtype.kind]
 
 
-def refused_type(name: str, dtype: str, *, temporal: bool) -> SchemaError:
-    """The error for a column of a type that cannot be read."""
-    if temporal:
+def refused_type(
+    name: str,
+    dtype: str,
+    *,
+    temporal: bool = False,
+    time_of_day: bool = False,
+    cells: bool = False,
+) -> SchemaError:
+    """The error for a column of a type, or with cells of a type, that cannot be read."""
+    if time_of_day:
+        advice = (
+            "Derive a number (hours since midnight) or a category (morning, evening) from it, or "
+            "leave the column out."
+        )
+    elif temporal:
         advice = (
             "Dates and times are not variables by themselves: choose a unit with "
             f"kinds={{{name!r}: 'days'}}, derive a number (days since an event, hour of the day) "
@@ -100,7 +112,8 @@ def refused_type(name: str, dtype: str, *, temporal: bool) -> SchemaError:
         )
     else:
         advice = "Convert it to numbers, text or Booleans, or leave the column out."
-    return SchemaError(f"Column {name!r} has the type {dtype}, which cannot be read. {advice}")
+    has = "cells of the type" if cells else "the type"
+    return SchemaError(f"Column {name!r} has {has} {dtype}, which cannot be read. {advice}")
 
 
 def check_kinds(

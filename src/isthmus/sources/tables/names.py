@@ -16,10 +16,19 @@ def check_names(names: Iterable[object]) -> tuple[str, ...]:
     given = tuple(names)
     for name in given:
         if not isinstance(name, str) or not name:
+            texts = '["_".join(map(str, c)) for c in df.columns]'
+            texts = texts if isinstance(name, tuple) else "df.columns.astype(str)"
             raise SchemaError(
                 f"A column is named {name!r}. Column names are non-empty strings: rename it, in "
-                "pandas for instance with df.columns = df.columns.astype(str)."
+                f"pandas for instance with df.columns = {texts}."
             )
+        try:
+            name.encode()
+        except UnicodeEncodeError:
+            raise SchemaError(
+                f"The column name {name!r} has half a character and cannot be written to a file. "
+                "Rename the column."
+            ) from None
     check_unique(given)
     return tuple(str(name) for name in given)
 

@@ -6,23 +6,27 @@ import codecs
 import csv
 import gzip
 import re
-from collections.abc import Iterator, Sequence
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from io import BytesIO
+from io import BytesIO, StringIO, TextIOWrapper
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any, final
 
-from isthmus.errors import ArgumentError, DataError
+from isthmus.errors import ArgumentError, DataError, DataWarning
 from isthmus.sources.tables.names import check_unique
 
 SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
+"""Separators that are recognised, besides spaces, and their names."""
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
 _DECIMAL_POINT = re.compile(r"[+-]?\d+\.\d+")
 _NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?")
 _SAMPLE = 1000
 """Number of lines that tell how a text file is written."""
 _CHUNK = 1 << 20
+_MOST_LINES = 100
+"""A cell with more lines than this begins with a quote that is not closed."""
 
 MISSING_WORDS = ("", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "None", "?")
 """Cells of text files that are read as missing."""
@@ -94,17 +98,24 @@ class TextTable:
         lines = list(self._lines(_SAMPLE))
         tab = ".tsv" in path.suffixes
         self.separator = given.separator or ("\t" if tab else _separator(lines))
-        cells = [row for row in csv.reader(lines, delimiter=self.separator) if row]
-        if not cells:
+        raw = _cells(lines, self.separator)
+        if not raw:
             raise DataError(f"{path.name!r} is empty. Give a file with a line per row.")
+        self._refuse_open_quote(lines, raw)
+        cells = [[cell.strip() for cell in row] for row in raw]
+        self._is_padded = _is_padded(raw)
+        self._width = len(cells[0])
+        self._refuse_other_formats(cells)
         if len(cells) == 1 and given.header:
             raise DataError(
                 f"{path.name!r} has no rows below its first line. Give a file with a line per row, "
                 "and names of the columns in the first line."
             )
-        self._width = len(cells[0])
         self._refuse_ragged(cells)
-        self.names = cells[0] if given.header else _numbered(self._width)
+        self.names = _named(cells[0]) if given.header else _numbered(self._width)
+        self._has_gaps = given.header and self.names != cells[0]
+        if given.header:
+            self._warn_numbers()
         # The libraries rename repeated columns (a_duplicated_0, a.1) without saying so.
         check_unique(self.names)
         rows = cells[1:] if given.header else cells
@@ -136,12 +147,22 @@ class TextTable:
         )
 
     def read(self, library: str, text: Sequence[str]) -> Any:
-        """Return the table in a library; the columns in ``text`` are not numbers."""
-        if library == "polars":
-            return self._polars(text)
-        if library == "pandas":
-            return self._pandas(text)
-        return self._arrow(text)
+        """Return the table in a library; the columns in ``text`` are not numbers.
+
+        Rows without any value are left out, as blank lines are.
+        """
+        import narwhals as nw
+
+        read = {"polars": self._polars, "pandas": self._pandas, "pyarrow": self._arrow}[library]
+        native = read(text)
+        if self._has_gaps and library == "pyarrow":
+            native = native.rename_columns(self.names)
+        elif self._has_gaps:
+            native.columns = self.names
+        frame = nw.from_native(native, eager_only=True)
+        if self._width > 1:
+            frame = frame.filter(~nw.all_horizontal(nw.all().is_null(), ignore_nulls=False))
+        return frame.to_native()
 
     def _polars(self, text: Sequence[str]) -> Any:
         import polars as pl
@@ -190,20 +211,32 @@ class TextTable:
         )
 
     def _content(self) -> Path | BytesIO:
-        """The file itself if it is UTF-8, else its text in UTF-8."""
+        """The file itself if the libraries can read it, else the same table in UTF-8."""
         plain = codecs.lookup(self.encoding).name in ("utf-8", "utf-8-sig", "ascii")
-        if plain and self._path.suffix.lower() != ".gz":
-            return self._path
         with _opened(self._path) as file:
-            content = file.read()
-        return BytesIO(content if plain else content.decode(self.encoding).encode("utf-8"))
+            first = file.read(_CHUNK)
+            is_old = b"\r" in first and b"\n" not in first  # lines end with a carriage return
+            rewrite = is_old or self._is_padded or self.separator == " "
+            if plain and not rewrite and self._path.suffix.lower() != ".gz":
+                return self._path
+            content = first + file.read()
+        if plain and not rewrite:
+            return BytesIO(content)
+        text = content.decode("utf-8-sig" if plain else self.encoding)
+        if not rewrite:
+            return BytesIO(text.encode("utf-8"))
+        written = StringIO()
+        lines = StringIO(text.replace("\r", "\n") if is_old else text, newline="")
+        writer = csv.writer(written, delimiter=self.separator, lineterminator="\n")
+        rows = _cells(lines, self.separator)
+        writer.writerows([cell.strip() for cell in row] for row in rows)
+        return BytesIO(written.getvalue().encode("utf-8"))
 
     def _lines(self, count: int) -> Iterator[str]:
-        with _opened(self._path) as file:
-            encoding = "utf-8-sig" if self.encoding == "utf-8" else self.encoding
-            reader = codecs.getreader(encoding)(file)
+        encoding = "utf-8-sig" if self.encoding == "utf-8" else self.encoding
+        with _opened(self._path) as file, TextIOWrapper(file, encoding, newline="") as lines:
             try:
-                yield from islice(reader, count)
+                yield from islice(lines, count)
             except UnicodeError as error:
                 raise DataError(
                     f"{self._path.name!r} is not text in {self.encoding} ({error.reason}). Give "
@@ -212,12 +245,49 @@ class TextTable:
                     else f"{self._path.name!r} is not text in {self.encoding}."
                 ) from None
 
+    def _warn_numbers(self) -> None:
+        """Warn if the first line may be data."""
+        numbers = [name for name in self.names if _NUMBER.fullmatch(name)]
+        if 2 * len(numbers) >= len(self.names):
+            warnings.warn(
+                f"The first line of {self._path.name!r} has numbers as names of columns: "
+                f"{numbers[:3]}. If it is data, say that there is no header (--no-header).",
+                DataWarning,
+                stacklevel=2,
+            )
+
+    def _refuse_open_quote(self, lines: list[str], cells: Sequence[Sequence[str]]) -> None:
+        """Raise if a quote is not closed, so that the rest of the file is one cell."""
+        is_open = any(cell.count("\n") > _MOST_LINES for row in cells for cell in row)
+        if not is_open and len(lines) < _SAMPLE:
+            try:
+                list(csv.reader(lines, delimiter=self.separator, strict=True))
+            except csv.Error as error:
+                is_open = "unexpected end" in str(error)
+        if is_open:
+            raise DataError(
+                f"A quote in row {len(cells)} of {self._path.name!r}, or shortly before, is not "
+                "closed. Mend the row."
+            )
+
+    def _refuse_other_formats(self, cells: Sequence[Sequence[str]]) -> None:
+        first = cells[0][0][:1]
+        if first in ("<", "{", "[") and (len(cells) == 1 or self._width == 1):
+            kind = "a web page" if first == "<" else "JSON"
+            raise DataError(
+                f"{self._path.name!r} looks like {kind}, not like a table. Give a text file with a "
+                "line per row."
+            )
+
     def _refuse_ragged(self, cells: Sequence[Sequence[str]]) -> None:
         for number, row in enumerate(cells, start=1):
             if len(row) != self._width:
+                advice = "Mend the row"
+                if self._width == 1:
+                    advice = "Delete lines above the names of the columns, such as titles"
                 raise DataError(
                     f"Row {number} of {self._path.name!r} has {len(row)} cells, and the first has "
-                    f"{self._width}. Mend the row, or say which character separates cells."
+                    f"{self._width}. {advice}, or say which character separates cells."
                 )
 
 
@@ -235,6 +305,11 @@ def _encoding(path: Path) -> str:
             return "utf-32"
         if first.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
             return "utf-16"
+        if b"\0" in first:
+            raise DataError(
+                f"{path.name!r} has zero bytes and is not text. If it is, give its encoding, such "
+                "as utf-16-le."
+            )
         decoder = codecs.getincrementaldecoder("utf-8")()
         try:
             while first:
@@ -258,7 +333,47 @@ def _separator(lines: list[str]) -> str:
         counts = {len(row) for row in csv.reader(lines, delimiter=mark) if row}
         widths[mark] = counts.pop() if len(counts) == 1 else 0
     best = max(SEPARATORS, key=lambda mark: widths[mark])
+    if widths[best] <= 1 and _is_spaced(lines):
+        return " "
     return best if widths[best] > 1 else ","
+
+
+def _is_spaced(lines: list[str]) -> bool:
+    """Whether spaces cut the lines into the same number of cells, some of which are numbers."""
+    rows = _cells(lines, " ")
+    if len(rows) < 2 or len(rows[0]) < 2 or len({len(row) for row in rows}) > 1:
+        return False
+    columns = list(zip(*rows[1:], strict=True))
+    return any(all(map(_NUMBER.fullmatch, column)) for column in columns)
+
+
+def _cells(lines: Iterable[str], separator: str) -> list[list[str]]:
+    """The cells of lines that are not blank; several spaces separate as one does."""
+    if separator == " ":
+        lines = (" ".join(line.split()) for line in lines)
+    return [row for row in csv.reader(lines, delimiter=separator) if row]
+
+
+def _is_padded(cells: Sequence[Sequence[str]]) -> bool:
+    """Whether there are spaces around names or numbers, which libraries would not remove."""
+    names = any(cell != cell.strip() for cell in cells[0])
+    return names or any(
+        cell != cell.strip() and _NUMBER.fullmatch(cell.strip())
+        for row in cells[1:]
+        for cell in row
+    )
+
+
+def _named(given: Sequence[str]) -> list[str]:
+    """Names of the columns; those without one, such as the index of pandas, get a number."""
+    names = list(given)
+    for place, name in enumerate(names):
+        if not name:
+            name = f"column_{place + 1}"
+            while name in names:
+                name += "_"
+            names[place] = name
+    return names
 
 
 def _has_decimal_commas(rows: Sequence[Sequence[str]]) -> bool:

@@ -180,7 +180,7 @@ def _merged(
         raise DataError(OVERFLOW)
     sums = total[2 + 4 * d : 2 + 4 * d + p]
     gram = total[2 + 4 * d + p :].reshape(p, p)
-    refuse_underflow(schema.column_names, sums, gram.diagonal())
+    refuse_underflow(schema.column_names, sums != 0.0, gram.diagonal())
     moments = Moments(schema, rows, shift, sums, (gram + gram.T) / 2)
     size = sum(part.size for part in parts)
     what = f"sums and products of {p} columns from {len(parts)} partitions"

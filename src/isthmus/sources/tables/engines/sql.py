@@ -130,7 +130,7 @@ def sums_by_sql(backend: Any, table: Any, schema: Schema, columns: Sequence[str]
     gram = np.zeros((p, p))
     i, j = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
     gram[i, j] = gram[j, i] = found[d + p :]
-    refuse_underflow(schema.column_names, found[d : d + p], gram.diagonal())
+    refuse_underflow(schema.column_names, found[d : d + p] != 0.0, gram.diagonal())
     moments = Moments(schema, n, shift, found[d : d + p], gram)
     there = Computed.there(moments)
     return Computed(moments, there.what, there.size + d)
