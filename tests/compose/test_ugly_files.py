@@ -113,7 +113,7 @@ REFUSED = {
     "a title": (lambda: b"My table\n\n" + plain().encode(), "Delete lines above the names"),
     "a short row": (lambda: plain().encode() + b"1.0,2.0\n", "Row 402 .* has 2 cells.* Mend"),
     "an open quote": (lambda: plain().replace("l1", '"l1', 1).encode(), "not closed. Mend"),
-    "a picture": (lambda: b"\x89PNG\r\n\x1a\n" + bytes(99), "is not text"),
+    "a picture": (lambda: b"\x89PNG\r\n\x1a\n" + bytes(99), "not a text file"),
     "a web page": (lambda: b"<html><body>404</body></html>", "looks like a web page"),
     "JSON": (lambda: b'[{"x": 1, "y": 2}]', "looks like JSON"),
     "nothing": (lambda: b"\n\n", "is empty. Give a file"),
@@ -171,7 +171,7 @@ def test_the_command_line_says_what_it_did(
     assert "column_2 → column_1" in capsys.readouterr().out
     path.write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(99))
     assert main(["learn", str(path)]) == 11
-    assert "is not text" in capsys.readouterr().err
+    assert "not a text file" in capsys.readouterr().err
     path.write_text("1.5,2.5\n3.5,4.5\n", encoding="utf-8")
     with pytest.warns(DataWarning, match="numbers as names"):
         read_table(path)

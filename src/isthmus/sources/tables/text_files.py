@@ -305,11 +305,6 @@ def _encoding(path: Path) -> str:
             return "utf-32"
         if first.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
             return "utf-16"
-        if b"\0" in first:
-            raise DataError(
-                f"{path.name!r} has zero bytes and is not text. If it is, give its encoding, such "
-                "as utf-16-le."
-            )
         decoder = codecs.getincrementaldecoder("utf-8")()
         try:
             while first:
