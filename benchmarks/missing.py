@@ -10,8 +10,8 @@ learned with the defaults of ``learn``, and its CPDAG compared with the true one
 If Rscript and the R package bnlearn are installed, three of its methods get the same tables and the
 same comparison: ``hc`` on the complete data, and ``structural.em`` with imputation from the parents
 and, for the first Gaussian network, with exact imputation from all observed values (about 50 CPU
-seconds per table), both with hill climbing by BIC from the empty graph. The default imputation of bnlearn, likelihood
-weighting, simulates 500 times for each incomplete row and takes hours for these tables.
+seconds per table), both with hill climbing by BIC from the empty graph. The default imputation of
+bnlearn, likelihood weighting, simulates 500 times for each incomplete row and is not run.
 
 The tables are written to results/missing.md, the runs to results/missing.jsonl; networks that are
 not named keep theirs.
