@@ -167,7 +167,7 @@ def test_only_one_program_of_flower_runs_apps(tmp_path: Path) -> None:
     first = Path(environment["PATH"].split(os.pathsep)[0])
     names = {p.name for p in distribution("flwr").entry_points if p.name.startswith("flwr-")}
     assert {p.name for p in first.iterdir()} == names >= {"flwr-clientapp", "flwr-serverapp"}
-    for name in sorted(names):
+    for name in sorted(names):  # with Flower's own arguments, and with our hooks
         done = subprocess.run(
             [name, "--help"], env=environment, capture_output=True, timeout=120, check=False
         )

@@ -26,8 +26,11 @@ from isthmus.parties.transport.sockets import LENGTH, receive, socket_path
 from isthmus.parties.transport.supervised_process import SupervisedProcess
 
 NAME = "isthmus"
-STARTUP = 60.0
-"""Seconds for Flower's programs to start."""
+STARTUP = 180.0
+"""Seconds for a program of Flower to start, on a machine that does much else."""
+
+ANOTHER_RUN = 60.0
+"""Seconds until the app is started once more if it does not connect."""
 
 PIECE = 2**20
 GREETING = 5.0
@@ -46,7 +49,7 @@ class FlowerSuperLink:
     """Runs ``flower-superlink`` with TLS and authenticated nodes, and our app on it.
 
     Anyone who can connect to a SuperLink can submit an app. ``flower-superexec`` starts a process
-    for each, but the only app that runs in it is our own, and only our own run is listened to.
+    for each, but the only app that runs in it is our own, and only our own runs are listened to.
 
     A process that ended is restarted. Nodes stay registered, and the app is started again. Messages
     in transit are lost, which the protocol tolerates. Flower does not register the key of a node
@@ -114,7 +117,7 @@ class FlowerSuperLink:
             app_environment(state / "flower", "flwr-serverapp", self._path),
             state / "relay.log",
         )
-        self._run_number = ""
+        self._runs: set[str] = set()
         self._connection: socket.socket | None = None
         self._buffer = bytearray()
         self._retry = 0.0
@@ -153,8 +156,8 @@ class FlowerSuperLink:
         if self._server.running:
             self._executor.ensure_running()
         if self._server.running and self._connection is None and time.monotonic() > self._retry:
-            self._retry = time.monotonic() + STARTUP
             self._run()
+            self._retry = time.monotonic() + ANOTHER_RUN
 
     def review(self) -> None:
         """Start over if a node that does not connect was removed, checked once in a while."""
@@ -222,12 +225,12 @@ class FlowerSuperLink:
                 cwd=self._state,
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
-                timeout=2 * STARTUP,
+                timeout=STARTUP,
                 check=False,
             )
         except subprocess.TimeoutExpired as error:
             raise FederationError(
-                f"The command 'flwr {arguments[0]}' did not end within {2 * STARTUP:.0f} seconds."
+                f"The command 'flwr {arguments[0]}' did not end within {STARTUP:.0f} seconds."
             ) from error
         try:
             output: dict[str, Any] = json.loads(done.stdout)
@@ -254,7 +257,7 @@ class FlowerSuperLink:
         app = self._state / "app"
         shutil.rmtree(app, ignore_errors=True)
         shutil.copytree(APP, app, ignore=shutil.ignore_patterns("__pycache__"))
-        self._run_number = str(self._flwr("run", str(app))["run-id"])
+        self._runs.add(str(self._flwr("run", str(app))["run-id"]))
 
     def stop(self) -> None:
         """Stop all processes."""
@@ -285,13 +288,13 @@ class FlowerSuperLink:
             connection.close()
 
     def _is_ours(self, connection: socket.socket) -> bool:
-        """Return whether an app belongs to the run that this coordinator has started last."""
+        """Return whether an app belongs to a run that this coordinator has started."""
         connection.settimeout(GREETING)
         try:
             number = receive(connection, LONGEST_NUMBER)
         except (OSError, ValueError):
             return False
-        return number is not None and number.decode(errors="replace") == self._run_number
+        return number is not None and number.decode(errors="replace") in self._runs
 
     def _drop(self) -> None:
         if self._connection is not None:

@@ -1,7 +1,7 @@
 """At the coordinator: relays messages of the coordinator's process to the nodes, and back.
 
 It connects to the coordinator's socket and tells the number of its run: the coordinator listens to
-its own run only. Then it receives messages, each a JSON header followed by bytes:
+its own runs only. Then it receives messages, each a JSON header followed by bytes:
 ``{"id", "node", "seconds"}`` to send, ``{"nodes"}`` to list connected nodes, ``{"stop"}`` to end.
 """
 
