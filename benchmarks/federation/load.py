@@ -2,9 +2,9 @@
 
     python benchmarks/federation/load.py SITES VARIABLES
 
-The columns: sites, variables, numbers in the sum, CPU milliseconds per site, kilobytes that a site
-sends, kilobytes that it receives, kilobytes of the same numbers as plain float64, CPU seconds of
-the same statistics without protection, peak memory of the process.
+The columns: sites, variables, numbers in the sum, CPU milliseconds per site, bytes that a site
+sends, bytes that it receives, bytes of the same numbers as plain float64, CPU seconds of the same
+statistics without protection, peak memory of the process.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ def main(sites: int, d: int, rows: int = 20) -> None:
         d,
         f"{numbers:,}",
         f"{protected / sites * 1e3:.0f} ms",
-        f"{transport.received / sites / 1e3:.0f} kB",
-        f"{transport.sent / sites / 1e3:.0f} kB",
-        f"{8 * numbers / 1e3:.1f} kB",
+        f"{transport.received / sites:,.0f} B",
+        f"{transport.sent / sites:,.0f} B",
+        f"{8 * numbers:,} B",
         f"{unprotected:.1f} s",
         f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024} MB",
     )
