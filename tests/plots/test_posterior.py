@@ -11,7 +11,7 @@ from isthmus.plots import plot_edge_probabilities, plot_trace
 pytest.importorskip("matplotlib")
 
 
-@pytest.mark.parametrize("d", [1, 3, 80])
+@pytest.mark.parametrize("d", [1, 3, 80, 400])
 def test_the_matrix_is_drawn(d: int) -> None:
     values = np.random.default_rng(0).random((d, d))
     names = [f"$v_{i}" for i in range(d)]
@@ -19,8 +19,9 @@ def test_the_matrix_is_drawn(d: int) -> None:
     np.testing.assert_array_equal(ax.images[0].get_array(), values)
     assert ax.images[0].get_clim() == (0.0, 1.0)
     shown = [text.get_text() for text in ax.get_xticklabels()]
-    assert (shown == names) == (d <= 60)
-    ax.figure.canvas.draw()
+    assert (shown == names) == (d <= 80)  # larger ones would be too small to read
+    if d <= 3:
+        ax.figure.canvas.draw()
 
 
 def test_a_matrix_of_another_size_is_refused() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from isthmus.errors import GraphError, MissingExtraError
+from isthmus.plots.style import current_style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,7 +20,7 @@ def plot_curves(
     edges: Sequence[tuple[str, str]] | None = None,
     axes: Sequence[Axes] | None = None,
     columns: int = 3,
-    color: str = "#2f6f9f",
+    color: str | None = None,
 ) -> list[Axes]:
     """Draw the effect of each edge, with a band that holds it with a probability of 95 %.
 
@@ -34,7 +35,7 @@ def plot_curves(
     columns
         Number of panels next to each other in a new figure.
     color
-        Matplotlib colour of curves and bands.
+        Matplotlib colour of curves and bands; by default that of the style (see `publication`).
 
     Returns
     -------
@@ -49,12 +50,14 @@ def plot_curves(
         import matplotlib.pyplot as plt
     except ImportError:
         raise MissingExtraError("matplotlib", "plots", "plot_curves()") from None
+    style = current_style()
+    color = color or style.accent
     if axes is None:
+        columns = min(columns, int(style.widest / 1.6))
         wide = min(max(columns, 1), len(curves))
         high = -(-len(curves) // wide)
-        figure, grid = plt.subplots(
-            high, wide, figsize=(3.2 * wide, 2.6 * high), squeeze=False, layout="constrained"
-        )
+        size = min(3.2 * wide, style.widest), min(2.6 * high, style.tallest)
+        figure, grid = plt.subplots(high, wide, figsize=size, squeeze=False, layout="constrained")
         panels = list(grid.flat)
         for unused in panels[len(curves) :]:
             figure.delaxes(unused)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias, TypeVar, final
 
 from isthmus.errors import GraphError, MissingExtraError
+from isthmus.plots.style import current_style, new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -16,8 +17,9 @@ EdgeT = TypeVar("EdgeT", bound=Edge)
 
 _WIDE = 2.6  # inches between columns
 _TALL = 0.42  # inches between rows
-_LARGEST = 32.0  # inches; larger figures are scaled down
-_RADIUS = 0.16  # radius of a node, in rows
+_ARCS = 0.65  # room for the arcs on the right, in columns
+_LETTER = 0.62  # width of a letter over the font size
+_NEGATIVE = (0, (4.0, 1.5))  # dashes of negative weights
 
 
 def plot_dynamic(
@@ -26,15 +28,15 @@ def plot_dynamic(
     *,
     lags: int,
     ax: Axes | None = None,
-    font_size: float = 10.0,
-    positive_color: str = "#1f5a99",
-    negative_color: str = "#b3402e",
+    font_size: float | None = None,
+    positive_color: str | None = None,
+    negative_color: str | None = None,
 ) -> Axes:
     """Draw a dynamic network.
 
     Each variable is a row and each time step a column, with the oldest on the left. Edges from
     earlier steps end at the present; edges within the present are arcs on its right. The width of a
-    line shows the absolute weight, its colour the sign.
+    line shows the absolute weight; negative weights are dashed and of another colour.
 
     Parameters
     ----------
@@ -47,9 +49,10 @@ def plot_dynamic(
     ax
         Axes to draw on; by default those of a new figure that is large enough.
     font_size
-        Font size in points.
+        Font size in points, by default 10; it is reduced if there is not enough room.
     positive_color, negative_color
-        Matplotlib colours of positive and negative weights.
+        Matplotlib colours of positive and negative weights; by default those of the style (see
+        `publication`).
 
     Returns
     -------
@@ -68,12 +71,15 @@ def plot_dynamic(
     except ImportError:
         raise MissingExtraError("matplotlib", "plots", "plot_dynamic()") from None
     del mpl
-    ax = _prepared(ax, len(nodes), lags)
-    canvas = _Canvas(ax, rows, lags, font_size, (positive_color, negative_color))
+    style = current_style()
+    colors = positive_color or style.accent, negative_color or style.negative
+    ax, font_size = _prepared(ax, nodes, lags, font_size or style.font_size)
+    canvas = _Canvas(ax, rows, lags, font_size, colors)
     largest = max((abs(w) for w in weights.values()), default=0.0) or 1.0
     # Thin lines are drawn last, so that thick ones do not hide them.
     for edge in sorted(weights, key=lambda e: (-abs(weights[e]), e)):
-        canvas.edge(edge, weights[edge], 0.6 + 2.6 * abs(weights[edge]) / largest)
+        width = 0.6 + 2.6 * abs(weights[edge]) / largest
+        canvas.edge(edge, weights[edge], width * font_size / 10)
     used = {(source, lag) for source, _, lag in weights} | {(t, 0) for _, t, _ in weights}
     for name in nodes:
         for lag in range(lags + 1):
@@ -81,21 +87,31 @@ def plot_dynamic(
         canvas.label(name)
     for lag in range(lags + 1):
         canvas.heading(lag)
+    if min(weights.values(), default=0.0) < 0:
+        canvas.legend()
     return ax
 
 
-def _prepared(ax: Axes | None, rows: int, lags: int) -> Axes:
+def _prepared(
+    ax: Axes | None, nodes: Sequence[str], lags: int, font_size: float
+) -> tuple[Axes, float]:
+    """Return axes with a unit per column and row, and the font size that fits."""
+    style = current_style()
+    names = 0.15 + _LETTER * max((len(name) for name in nodes), default=0) * font_size / 72
+    tall = _TALL * (len(nodes) + 1.6) * font_size / 10
     if ax is None:
-        import matplotlib.pyplot as plt
-
-        size = _WIDE * (lags + 1.2), _TALL * (rows + 2)
-        shrink = min(1.0, _LARGEST / max(size))
-        figure = plt.figure(figsize=(size[0] * shrink, size[1] * shrink))
-        ax = figure.add_axes((0.0, 0.0, 1.0, 1.0))
-    ax.set_xlim(-0.55, lags + 0.65)
-    ax.set_ylim(-1.0, rows + 0.6)
+        wide = names + _WIDE * (lags + _ARCS)
+        ax = new_axes(
+            min(wide, style.widest), min(tall, style.tallest), "plot_dynamic()", bare=True
+        )
+    box, dpi = ax.get_window_extent(), ax.figure.dpi
+    width, height = box.width / dpi, box.height / dpi
+    scale = min(1.0, height / tall, 0.45 * width / names)
+    unit = (width - names * scale) / (lags + _ARCS)
+    ax.set_xlim(-names * scale / unit, lags + _ARCS)
+    ax.set_ylim(-1.0, len(nodes) + 0.6)
     ax.set_axis_off()
-    return ax
+    return ax, font_size * scale
 
 
 @final
@@ -119,8 +135,7 @@ class _Canvas:
         start, end = self.place(source, lag), self.place(target, 0)
         # A straight line would cross the nodes between its ends: edges within a step are arcs to
         # the right, edges over several steps are slightly curved.
-        within = -0.45 if start[1] > end[1] else 0.45
-        bend = within if lag == 0 else 0.07 * (lag - 1)
+        bend = 0.07 * (lag - 1) if lag else self._arc(start, end)
         self.ax.add_patch(
             FancyArrowPatch(
                 start,
@@ -129,12 +144,20 @@ class _Canvas:
                 arrowstyle="-|>",
                 mutation_scale=6.0 + 2.0 * width,
                 linewidth=width,
-                shrinkA=5.0,
-                shrinkB=6.0,
+                linestyle="-" if weight >= 0 else _NEGATIVE,
+                shrinkA=0.5 * self.font_size,
+                shrinkB=0.6 * self.font_size,
                 color=self.colors[0] if weight >= 0 else self.colors[1],
                 zorder=1,
             )
         )
+
+    def _arc(self, start: tuple[float, float], end: tuple[float, float]) -> float:
+        """Return the curvature of an arc that stays within the axes."""
+        (x, above), (_, below) = self.ax.transData.transform([start, end])
+        room = self.ax.get_window_extent().x1 - x
+        size = min(0.45, 1.8 * room / max(abs(above - below), 1.0))
+        return float(-size if above > below else size)
 
     def node(self, name: str, lag: int, *, used: bool) -> None:
         x, y = self.place(name, lag)
@@ -143,13 +166,37 @@ class _Canvas:
             [y],
             marker="o",
             markersize=0.7 * self.font_size,
-            color="#3b4a59" if used else "#c9d2da",
+            color=current_style().edge if used else "#c9d2da",
             linestyle="none",
             zorder=2,
         )
 
     def label(self, name: str) -> None:
-        self.ax.text(-0.08, self.rows[name], name, ha="right", va="center", fontsize=self.font_size)
+        self.ax.text(
+            -0.08,
+            self.rows[name],
+            name,
+            ha="right",
+            va="center",
+            fontsize=self.font_size,
+            parse_math=False,
+        )
+
+    def legend(self) -> None:
+        from matplotlib.lines import Line2D
+
+        samples = [
+            Line2D([], [], color=self.colors[0], label="positive"),
+            Line2D([], [], color=self.colors[1], linestyle=_NEGATIVE, label="negative"),
+        ]
+        self.ax.legend(
+            handles=samples,
+            loc="lower right",
+            ncols=2,
+            frameon=False,
+            fontsize=0.9 * self.font_size,
+            borderaxespad=0.1,
+        )
 
     def heading(self, lag: int) -> None:
         text = "t" if lag == 0 else f"t − {lag}"

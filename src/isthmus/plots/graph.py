@@ -5,12 +5,14 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from warnings import warn
 
-from isthmus.errors import GraphError, MissingExtraError
+from isthmus.errors import GraphError, IsthmusWarning, MissingExtraError
 from isthmus.graphs import CPDAG, DAG, PDAG
 from isthmus.graphs.comparison import Comparison, compare
 from isthmus.plots.drawing import broken, edges_of, line_widths, routes_of
 from isthmus.plots.layout import Point, lay_out
+from isthmus.plots.style import Line, Style, current_style, new_axes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,15 +21,9 @@ if TYPE_CHECKING:
 
     from isthmus.plots.layout import Layout
 
-_LARGEST = 32.0  # inches; larger figures are scaled down
 _MARGIN = 8.0  # points
-_STYLES = {
-    "added": ("#0072b2", "-"),
-    "missing": ("#c44e00", "--"),
-    "reversed": ("#a02c78", ":"),
-    "undecided": ("#5a7d1c", "-"),
-}
-"""Colours that colour-blind readers can tell apart, and line styles, of a comparison."""
+_SMALLEST = 5.0
+"""Points below which journals refuse text in figures."""
 
 
 def plot_graph(
@@ -36,9 +32,9 @@ def plot_graph(
     ax: Axes | None = None,
     strengths: Mapping[tuple[str, str], float] | None = None,
     reference: DAG | CPDAG | PDAG | None = None,
-    font_size: float = 10.0,
-    node_color: str = "#e8f0f7",
-    edge_color: str = "#3b4a59",
+    font_size: float | None = None,
+    node_color: str | None = None,
+    edge_color: str | None = None,
 ) -> Axes:
     """Draw a graph in layers, with causes above effects.
 
@@ -53,11 +49,12 @@ def plot_graph(
         absolute strength; edges without a strength are drawn thin.
     reference
         A graph to compare with. Edges that are added are drawn blue and wide, missing ones orange
-        and dashed, reversed ones purple and dotted, and those directed in one graph only green.
+        and dashed, reversed ones purple and dotted, and those directed in one graph only green and
+        dash-dotted; strengths are not shown then. A legend counts them.
     font_size
-        Font size in points; it is reduced if there is not enough room.
+        Font size in points, by default 10; it is reduced if there is not enough room.
     node_color, edge_color
-        Matplotlib colours of nodes and edges.
+        Matplotlib colours of nodes and edges; by default those of the style (see `publication`).
 
     Returns
     -------
@@ -72,26 +69,42 @@ def plot_graph(
     except ImportError:
         raise MissingExtraError("matplotlib", "plots", "plot_graph()") from None
     del mpl
+    style = current_style()
+    font_size = style.font_size if font_size is None else font_size
+    node_color, edge_color = node_color or style.node, edge_color or style.edge
     heads = edges_of(graph)
     states: dict[tuple[int, int], str] = {}
+    entries: dict[str, str] = {}
     if reference is not None:
         comparison = compare(graph, reference)
         place = graph.index
         states = {(place(a), place(b)): state for (a, b), state in comparison.states.items()}
         heads |= {(place(a), place(b)): head for (a, b), head in comparison.missing.items()}
         graph = _with_missing(graph, comparison)
+        entries = {s: f"{s} ({n})" for s in style.states if (n := comparison.count(s))}
     labels = [broken(name) for name in graph.nodes]
     sizes = [_size(label, font_size) for label in labels]
     layout = lay_out(graph, sizes, gap=1.2 * font_size, layer_gap=2.8 * font_size)
-    ax, scale = _prepared(ax, layout)
+    key = [_size(text, font_size)[0] + 3 * font_size for text in entries.values()]
+    room = (sum(key), 2.6 * font_size) if key else (0.0, 0.0)
+    ax, scale = _prepared(ax, layout, room)
+    if style.widest < Style.widest and font_size * scale < _SMALLEST:
+        warn(
+            f"The text in this figure is {font_size * scale:.1f} points high; journals ask for 5 "
+            "or more. Allow a larger width, or draw a part of the graph.",
+            IsthmusWarning,
+            stacklevel=2,
+        )
     canvas = _Canvas(ax, scale, edge_color, font_size)
     routes = routes_of(layout, sizes, font_size)
     for (a, b), head in heads.items():
         route = routes[a, b] if (a, b) in routes else routes[b, a][::-1]
-        color, line = _STYLES.get(states.get((a, b), "same"), (edge_color, "-"))
-        canvas.edge(route, widths.get((a, b), 1.0), head=head, color=color, line_style=line)
+        line: Line = (edge_color, "-", widths.get((a, b), 1.0))
+        canvas.edge(route, style.states[states[a, b]] if states else line, head=head)
     for node, label in enumerate(labels):
         canvas.node(layout.nodes[node], sizes[node], label, node_color)
+    if entries:
+        canvas.legend({text: style.states[state] for state, text in entries.items()})
     return ax
 
 
@@ -114,23 +127,23 @@ def _size(label: str, font_size: float) -> Point:
     return width, 1.25 * font_size * len(lines) + 0.7 * font_size
 
 
-def _prepared(ax: Axes | None, layout: Layout) -> tuple[Axes, float]:
-    """Return axes with the units of the layout, and the number of points per unit."""
-    width, height = layout.width + 2 * _MARGIN, layout.height + 2 * _MARGIN
-    if ax is None:
-        import matplotlib.pyplot as plt
+def _prepared(ax: Axes | None, layout: Layout, key: Point) -> tuple[Axes, float]:
+    """Return axes with the units of the layout, and the number of points per unit.
 
-        shrink = min(1.0, 72 * _LARGEST / max(width, height))
-        figure = plt.figure(figsize=(width * shrink / 72, height * shrink / 72))
-        ax = figure.add_axes((0, 0, 1, 1))
+    The key of a comparison gets room below the layout.
+    """
+    inner = max(layout.width, key[0])
+    width, height = inner + 2 * _MARGIN, layout.height + key[1] + 2 * _MARGIN
+    if ax is None:
+        ax = new_axes(width / 72, height / 72, "plot_graph()", bare=True)
     box = ax.get_window_extent()
     points = 72 / ax.figure.dpi
     room = box.width * points, box.height * points
     # Never enlarge: a small graph is centred in large axes.
     scale = min(room[0] / width, room[1] / height, 1.0)
-    spare = room[0] / scale - layout.width, room[1] / scale - layout.height
+    spare = room[0] / scale - layout.width, room[1] / scale - layout.height - key[1]
     ax.set_xlim(-spare[0] / 2, layout.width + spare[0] / 2)
-    ax.set_ylim(-spare[1] / 2, layout.height + spare[1] / 2)
+    ax.set_ylim(-spare[1] / 2 - key[1], layout.height + spare[1] / 2)
     ax.set_aspect("equal")
     ax.set_axis_off()
     return ax, scale
@@ -167,23 +180,40 @@ class _Canvas:
             zorder=3,
         )
 
-    def edge(
-        self, route: Sequence[Point], width: float, *, head: bool, color: str, line_style: str
-    ) -> None:
+    def edge(self, route: Sequence[Point], line: Line, *, head: bool) -> None:
         from matplotlib.patches import FancyArrowPatch
 
-        line = FancyArrowPatch(
+        color, dashes, width = line
+        arrow = FancyArrowPatch(
             path=_smooth(route),
             arrowstyle="-|>" if head else "-",
             mutation_scale=max((0.9 + 0.12 * width) * self.font_size * self.scale, 4.0),
             linewidth=max(width * self.scale, 0.3),
             color=color,
-            linestyle=line_style,
+            linestyle=dashes,
             fill=head,
             joinstyle="miter",
             zorder=1,
         )
-        self.ax.add_patch(line)
+        self.ax.add_patch(arrow)
+
+    def legend(self, entries: Mapping[str, Line]) -> None:
+        from matplotlib.lines import Line2D
+
+        samples = [
+            Line2D([], [], color=color, linestyle=dashes, linewidth=width * self.scale, label=text)
+            for text, (color, dashes, width) in entries.items()
+        ]
+        self.ax.legend(
+            handles=samples,
+            loc="lower center",
+            ncols=len(samples),
+            frameon=False,
+            fontsize=self.font_size * self.scale,
+            handlelength=2.0,
+            columnspacing=1.0,
+            borderaxespad=0.2,
+        )
 
 
 def _smooth(points: Sequence[Point]) -> Any:

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from isthmus.errors import ArgumentError, MissingExtraError
+from isthmus.errors import ArgumentError
+from isthmus.plots.style import current_style, new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _CELL = 0.42  # inches per variable
 _LARGEST = 20.0  # inches
-_LABELLED = 60
-"""Up to this many variables, cells are large enough for names."""
+_READABLE = 5.0  # points; smaller names are left out
 
 
 def plot_edge_probabilities(
@@ -31,23 +31,35 @@ def plot_edge_probabilities(
     probabilities
         Entry ``[i, j]`` is the probability of the edge from node ``i`` to node ``j``.
     ax
-        Axes to draw on; by default those of a new figure that is large enough.
+        Axes to draw on; by default those of a new figure that is large enough for the names of up
+        to about 250 variables.
     """
     d = len(nodes)
     if probabilities.shape != (d, d):
         raise ArgumentError(
             f"{d} nodes need a matrix of shape ({d}, {d}); {probabilities.shape} was given."
         )
+    style = current_style()
     if ax is None:
-        side = min(2.0 + _CELL * d, _LARGEST)
-        ax = _new_axes(side + 0.8, side)
-    image = ax.imshow(probabilities, vmin=0.0, vmax=1.0, cmap="Blues")
+        names = 0.085 * min(max(map(len, nodes), default=0), 40)  # inches
+        side = min(1.0 + names + _CELL * d, _LARGEST)
+        ax = new_axes(side + 0.8, side, "plot_edge_probabilities()")
+        room = float(ax.figure.get_size_inches()[1]) - names - 0.6
+    else:
+        box = ax.get_window_extent()
+        room = min(box.width, box.height) / ax.figure.dpi
+    font_size = min(style.font_size, 0.85 * 72 * room / max(d, 1))
+    image = ax.imshow(probabilities, vmin=0.0, vmax=1.0, cmap=style.colors, interpolation="nearest")
     ax.set_xlabel("to")
     ax.set_ylabel("from")
-    if d <= _LABELLED:
-        ax.set_xticks(range(d), nodes, rotation=90)
-        ax.set_yticks(range(d), nodes)
-    ax.figure.colorbar(image, ax=ax, label="probability of the edge", shrink=0.8)
+    ax.set_xticks([])
+    ax.set_yticks([])
+    if font_size >= _READABLE:
+        own = {"fontsize": font_size, "parse_math": False}
+        ax.set_xticks(range(d), nodes, rotation=90, **own)
+        ax.set_yticks(range(d), nodes, **own)
+        ax.tick_params(length=2.0 if d <= 30 else 0.0)
+    ax.figure.colorbar(image, ax=ax, label="probability of the edge", shrink=min(0.8, 4.0 / room))
     return ax
 
 
@@ -66,19 +78,14 @@ def plot_trace(trace: NDArray[np.float64], *, label: str, ax: Axes | None = None
     ax
         Axes to draw on; by default those of a new figure.
     """
-    ax = _new_axes(7.0, 3.0) if ax is None else ax
+    ax = new_axes(7.0, 3.0, "plot_trace()") if ax is None else ax
     for number, chain in enumerate(trace):
         ax.plot(chain, linewidth=0.8, label=f"chain {number + 1}")
     ax.set_xlabel("draw")
     ax.set_ylabel(label)
     if 1 < len(trace) <= 10:
-        ax.legend(frameon=False, ncols=len(trace), loc="lower right", fontsize="small")
+        ncols = min(len(trace), 5)
+        ax.legend(
+            frameon=False, ncols=ncols, loc="lower left", bbox_to_anchor=(0, 1), fontsize="small"
+        )
     return ax
-
-
-def _new_axes(width: float, height: float) -> Axes:
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingExtraError("matplotlib", "plots", "Plots of a posterior") from None
-    return Figure(figsize=(width, height), layout="constrained").add_subplot()

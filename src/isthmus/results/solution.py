@@ -232,6 +232,8 @@ class Solution:
     def plot(self, ax: Axes | None = None, **options: Any) -> Axes:
         """Draw the equivalence class, or the graph if the score distinguishes its members.
 
+        Stronger edges are wider, if the solution has the statistics to compute strengths.
+
         Parameters
         ----------
         ax
@@ -241,7 +243,8 @@ class Solution:
         """
         from isthmus.plots import plot_graph
 
-        return plot_graph(self.cpdag if self.equivalent else self.dag, ax=ax, **options)
+        graph = self.cpdag if self.equivalent else self.dag
+        return plot_graph(graph, ax=ax, **({"strengths": self._known_strengths()} | options))
 
     def report(
         self,
@@ -281,12 +284,14 @@ class Solution:
     def _repr_html_(self) -> str | None:
         from isthmus.plots import notebook_drawing
 
-        try:
-            strengths = self.strengths()
-        except IsthmusError:
-            strengths = {}
         graph = self.cpdag if self.equivalent else self.dag
-        return notebook_drawing(graph, str(self), strengths=strengths or None)
+        return notebook_drawing(graph, str(self), strengths=self._known_strengths())
+
+    def _known_strengths(self) -> dict[tuple[str, str], float] | None:
+        try:
+            return self.strengths() or None
+        except IsthmusError:
+            return None
 
     def _evidence(self) -> Evidence:
         if self.evidence is None:
