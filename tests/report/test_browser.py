@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import csv
+import itertools
 import json
-import re
 import shutil
 from collections.abc import Iterator
+from io import BytesIO
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree as ET
 
 import pytest
 
 import isthmus as ist
+from isthmus.io import from_bif, to_bif
 from isthmus.report import EdgeRow, Measure, Page, compare, render
 from isthmus.report.rendering import _libraries
 
@@ -76,17 +80,28 @@ def opened(browser: Any, path: Path, size: dict[str, int] = DESKTOP) -> Any:
     page.on("console", lambda m: page.problems.append(m.text) if m.type == "error" else None)
     page.on("request", lambda r: page.problems.append(r.url) if "file:" not in r.url else None)
     page.goto(path.as_uri())
-    page.wait_for_function("Report.network.cy.nodes().length > 0")
+    wait_until(page, "Report.network.cy.nodes().length > 0")
     return page
 
 
-def font_sizes(page: Any) -> list[float]:
-    """Return the sizes of all names in the drawing, in pixels on the screen."""
-    sizes: list[float] = page.evaluate(
-        """() => { const { cy } = Report.network;
-        return cy.nodes('[node]').map((n) => n.pstyle('font-size').pfValue * cy.zoom()); }"""
+def wait_until(page: Any, condition: str) -> None:
+    """Wait for a condition in the page, whose policy forbids wait_for_function to try twice."""
+    page.evaluate(
+        f"""() => new Promise((done) => {{
+          const look = () => ({condition} ? done() : requestAnimationFrame(look));
+          look(); }})"""
     )
-    return sizes
+
+
+def boxes(page: Any) -> list[list[float]]:
+    """Return left, top, right, bottom and the font size of all names drawn, in pixels."""
+    found: list[list[float]] = page.evaluate(
+        """() => { const { cy } = Report.network;
+        return cy.nodes('[node]').map((n) => {
+          const { x1, y1, x2, y2 } = n.renderedBoundingBox({ includeOverlays: false });
+          return [x1, y1, x2, y2, n.pstyle('font-size').pfValue * cy.zoom()]; }); }"""
+    )
+    return found
 
 
 @pytest.mark.parametrize(("count", "size"), [(223, DESKTOP), (500, DESKTOP), (500, PHONE)])
@@ -100,10 +115,65 @@ def test_a_variable_is_found_and_its_neighbourhood_readable_in_two_actions(
     shown = page.evaluate("Report.network.cy.nodes('[node]').map((n) => n.data('node'))")
     wanted = {"gene_150", *dag.parents("gene_150"), *dag.children("gene_150")}
     assert {dag.nodes[i] for i in shown} == wanted
-    assert min(font_sizes(page)) >= 9
+    assert_readable(page)
     assert page.inner_text("#panel h2") == "gene_150"
     box = page.locator("#picture").bounding_box()
     assert box["y"] < size["height"] / 2  # in sight
+    assert page.problems == []
+
+
+def assert_readable(page: Any, *, inside: bool = True) -> None:
+    drawn = boxes(page)
+    assert min(size for *_, size in drawn) >= 11
+    for (left, top, right, bottom, _), (x1, y1, x2, y2, _) in itertools.combinations(drawn, 2):
+        assert x1 >= right or x2 <= left or y1 >= bottom or y2 <= top
+    frame = page.locator("#drawing").bounding_box()
+    for left, top, right, bottom, _ in drawn if inside else ():
+        assert left >= 0
+        assert top >= 0
+        assert right <= frame["width"]
+        assert bottom <= frame["height"]
+
+
+def test_the_neighbourhood_of_a_hub_is_readable(browser: Any, tmp_path: Path) -> None:
+    names = [f"gene_{i:03d}" for i in range(70)]
+    hub = [(names[0], name) for name in names[1:30]] + [(name, names[0]) for name in names[30:60]]
+    page = opened(browser, write(tmp_path / "r.html", ist.DAG(names, hub)))
+    page.fill("#search", names[0])
+    page.press("#search", "Enter")
+    assert page.evaluate("Report.network.cy.nodes('[node]').length") == 60
+    assert_readable(page)
+    assert page.problems == []
+
+
+def test_keyboard_reaches_everything_and_escape_closes(browser: Any, tmp_path: Path) -> None:
+    dag = ist.DAG(["a", "b", "c"], [("a", "b"), ("c", "b")])
+    page = opened(browser, write(tmp_path / "r.html", dag))
+    reached = set()
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        where, outline = page.evaluate(
+            """() => { const e = document.activeElement;
+            const { view, mode, zoom } = e.dataset;
+            return [e.id || view || mode || zoom || e.textContent.trim().slice(0, 20),
+              getComputedStyle(e).outlineStyle]; }"""
+        )
+        if where in reached:
+            break
+        assert outline != "none", where  # the focus can be seen
+        reached.add(where)
+    wanted = {"search", "network", "matrix", "all", "groups", "near", "least", "picture", "theme"}
+    assert wanted | {"1.4", "0.7", "0", "Download", "filter"} <= reached
+    page.keyboard.press("/")
+    page.keyboard.type("b")
+    page.keyboard.press("Enter")
+    assert page.inner_text("#panel h2") == "b"
+    page.click("#downloads summary")
+    page.keyboard.press("Escape")  # closes the menu first
+    assert page.evaluate("document.querySelector('#downloads').open") is False
+    assert page.inner_text("#panel h2") == "b"
+    page.keyboard.press("Escape")
+    assert "most edges" in page.inner_text("#panel")
     assert page.problems == []
 
 
@@ -124,6 +194,7 @@ def test_click_panel_matrix_table_and_themes(browser: Any, tmp_path: Path) -> No
     page.click("[data-view=network]")
     page.keyboard.press("Escape")
     assert page.locator("#panel h2").count() == 0
+    assert page.locator("#panel .tags button").first.inner_text() == "b"  # has most edges
     page.click("#edge-table th:has-text('strength') button")
     page.click("#edge-table th:has-text('strength') button")
     assert page.locator("#edge-table tbody tr").first.inner_text().split()[0] == "a"
@@ -136,21 +207,32 @@ def test_comparison_slider_and_downloads(browser: Any, tmp_path: Path) -> None:
     names = ["a", "b", "c", "d"]
     dag = ist.DAG(names, [("a", "b"), ("b", "c"), ("a", "d")])
     comparison = compare(dag, ist.DAG(names, [("a", "b"), ("c", "b"), ("c", "d")]))
-    path = write(tmp_path / "r.html", dag, comparison=comparison, exports={"json": '{"x": 1}'})
+    table = ist.datasets.sprinkler(rows=200)
+    fitted = ist.learn(table).fit()
+    exports = {"bif": to_bif(fitted), "json": '{"x": 1}'}
+    path = write(tmp_path / "r.html", dag, comparison=comparison, exports=exports)
     page = opened(browser, path)
     classes = "Report.network.cy.edges().map((e) => e.classes()[0] ?? '').sort()"
     assert page.evaluate(classes) == ["", "added", "missing", "reversed"]
+    image = pytest.importorskip("PIL.Image")
     texts = {}
-    for kind in ("svg", "png", "json", "csv"):
+    for kind in ("svg", "png", "bif", "json", "csv"):
         page.click("#downloads summary")
         with page.expect_download() as download:
             page.click(f"#downloads [data-export={kind}]")
         texts[kind] = Path(download.value.path()).read_bytes()
         assert download.value.suggested_filename == f"a-test.{kind}"
-    assert texts["png"].startswith(b"\x89PNG")
-    assert len(re.findall(rb"<text", texts["svg"])) == len(names)
+    assert min(image.open(BytesIO(texts["png"])).size) > 50
+    drawing = ET.fromstring(texts["svg"])
+    space = "{http://www.w3.org/2000/svg}"
+    assert sorted(t.text or "" for t in drawing.iter(f"{space}text")) == names
+    dashes = [path.get("stroke-dasharray") for path in drawing.iter(f"{space}path")]
+    assert len({d for d in dashes if d}) == 2  # missing and reversed
+    assert from_bif(texts["bif"].decode()).dag == fitted.dag
     assert json.loads(texts["json"]) == {"x": 1}
-    assert texts["csv"].decode().splitlines()[0] == "from,to,directed,strength,comparison"
+    rows = list(csv.DictReader(texts["csv"].decode().splitlines()))
+    assert {(row["from"], row["to"]) for row in rows} == {*dag.edges, ("c", "d")}
+    assert {row["comparison"] for row in rows} == {"same", "reversed", "added", "missing"}
     page.uncheck("#compare")
     assert page.evaluate(classes) == ["", "", ""]
     page.fill("#least", "2")
@@ -158,12 +240,19 @@ def test_comparison_slider_and_downloads(browser: Any, tmp_path: Path) -> None:
     assert page.problems == []
 
 
-def test_communities_open_and_close(browser: Any, tmp_path: Path) -> None:
-    page = opened(browser, write(tmp_path / "r.html", network(120)))
-    page.click("[data-mode=groups]")
+def test_large_networks_open_as_communities(browser: Any, tmp_path: Path) -> None:
+    page = opened(browser, write(tmp_path / "r.html", network(320)))
+    assert page.get_attribute("[data-mode=groups]", "aria-pressed") == "true"
     closed = page.evaluate("Report.network.cy.nodes().length")
     assert closed < 30
     place = page.evaluate("Report.network.cy.$id('g0').renderedPosition()")
     page.locator("#drawing").click(position=place)
     assert page.evaluate("Report.network.cy.nodes().length") > closed
+    # Names at a readable size, as many as fit: more after zooming in.
+    shown = "Number(document.querySelector('#labels').dataset.shown)"
+    wait_until(page, f"{shown} > 10")
+    first = page.evaluate(shown)
+    assert first < page.evaluate("Report.network.cy.nodes('[node]').length")
+    page.evaluate("void Report.network.cy.zoom(0.99)")  # now names are as large as their boxes
+    wait_until(page, f"{shown} === 0")
     assert page.problems == []

@@ -54,5 +54,5 @@ def notebook_drawing(
     return (
         f'<iframe sandbox="allow-scripts" title="{escape(caption or "Graph")}" width="100%" '
         f'height="{height}" style="border:1px solid #8886;border-radius:6px" '
-        f'srcdoc="{escape(page)}"></iframe>'
+        f'srcdoc="{escape(page)}">{escape(caption)}</iframe>'  # the text where frames are removed
     )

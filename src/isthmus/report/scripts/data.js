@@ -10,7 +10,9 @@ const Report = (() => {
     touching[edge.from].push(edge);
     touching[edge.to].push(edge);
   });
-  const state = { chosen: null, view: "network", mode: "all", radius: 1, least: null, compared: data.compared };
+  // Large networks open as communities: the whole would take long to draw, and show few names.
+  const start = nodes.length > 300 ? "groups" : "all";
+  const state = { chosen: null, view: "network", mode: start, radius: 1, least: null, compared: data.compared };
   const listeners = [];
 
   function change(what) {
@@ -84,7 +86,7 @@ const Report = (() => {
   const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 
   return {
-    data, nodes, edges, touching, state, change, visible, blanket, near, find, describe, size, largest, other, number, color,
+    data, nodes, edges, touching, state, start, change, visible, blanket, near, find, describe, size, largest, other, number, color,
     large: nodes.length > 60,
     listen: (listener) => listeners.push(listener),
   };

@@ -61,7 +61,7 @@
       const end = edge.targetEndpoint();
       const inner = edge.segmentPoints() ?? edge.controlPoints() ?? [];
       const points = [start, ...inner, end];
-      const dashes = { dashed: "7 4", dotted: "2 3" }[edge.style("line-style")];
+      const dashes = edge.style("line-style") === "dashed" ? edge.style("line-dash-pattern") : "";
       const stroke = edge.style("line-color");
       const width = Number.parseFloat(edge.style("width"));
       make("path", { d: `M${points.map(({ x, y }) => `${x.toFixed(1)} ${y.toFixed(1)}`).join("L")}`, fill: "none", stroke, "stroke-width": width, "stroke-opacity": edge.style("opacity"), ...(dashes && { "stroke-dasharray": dashes }) }, root);

@@ -26,7 +26,7 @@ Report.layout = (() => {
     return parts;
   }
 
-  function layered(ids, links, size, direction) {
+  function layered(ids, links, size, aspect, direction) {
     const graph = new dagre.graphlib.Graph({ multigraph: false });
     graph.setGraph({ rankdir: direction, nodesep: 16, ranksep: 42, edgesep: 10, ranker: ids.length > 150 ? "longest-path" : "network-simplex" });
     graph.setDefaultEdgeLabel(() => ({}));
@@ -34,13 +34,17 @@ Report.layout = (() => {
     for (const { from, to, weight } of links) graph.setEdge(from, to, { weight: weight ?? 1 });
     dagre.layout(graph);
     const box = new Box();
+    // Layers of a flat drawing are moved apart, so that edges are steeper and more names fit.
+    const { width: wide, height: high } = graph.graph();
+    const stretch = direction === "TB" ? Math.min(3, Math.max(1, wide / (1.2 * aspect * high))) : 1;
     for (const id of ids) {
       const { x, y, width, height } = graph.node(id);
-      box.add(id, x, y, width, height);
+      box.add(id, x, stretch * y, width, height);
     }
     for (const { from, to } of links) {
-      const bends = graph.edge(from, to)?.points ?? [];
-      box.bends.set(`${from} ${to}`, bends.slice(1, -1).map(({ x, y }) => [x, y]));
+      const bends = (graph.edge(from, to)?.points ?? []).slice(1, -1).map(({ x, y }) => [x, stretch * y]);
+      for (const [x, y] of bends) box.cover(x, y, 0, 0);
+      box.bends.set(`${from} ${to}`, bends);
     }
     return box;
   }
@@ -55,6 +59,10 @@ Report.layout = (() => {
 
     add(id, x, y, width, height) {
       this.places.set(id, [x, y]);
+      this.cover(x, y, width, height);
+    }
+
+    cover(x, y, width, height) {
       this.left = Math.min(this.left, x - width / 2);
       this.right = Math.max(this.right, x + width / 2);
       this.top = Math.min(this.top, y - height / 2);
@@ -109,9 +117,44 @@ Report.layout = (() => {
     const boxes = parts.map((part) => {
       if (part.length === 1) return single(part[0], size);
       const own = new Set(part);
-      return layered(part, links.filter(({ from }) => own.has(from)), size, direction);
+      return layered(part, links.filter(({ from }) => own.has(from)), size, aspect, direction);
     });
     return pack(boxes, aspect);
+  }
+
+  // Layers that are too wide are broken into rows, so that names can be large enough to read.
+  function folded(box, size, limit) {
+    const layers = new Map();
+    for (const [id, [, y]] of box.places) layers.set(Math.round(y), [...(layers.get(Math.round(y)) ?? []), id]);
+    const whole = new Box();
+    let top = 0;
+    for (const level of [...layers.keys()].sort((a, b) => a - b)) {
+      const ids = layers.get(level).sort((a, b) => box.places.get(a)[0] - box.places.get(b)[0]);
+      const total = ids.reduce((sum, id) => sum + size(id).width + 16, 0);
+      const most = Math.min(total / Math.ceil(total / limit) + 40, limit);
+      let row = [];
+      let width = 0;
+      const place = () => {
+        const height = Math.max(...row.map((id) => size(id).height));
+        let x = -width / 2;
+        for (const id of row) {
+          const own = size(id);
+          whole.add(id, x + 8 + own.width / 2, top + height / 2, own.width, own.height);
+          x += own.width + 16;
+        }
+        top += height + 18;
+        [row, width] = [[], 0];
+      };
+      for (const id of ids) {
+        const own = size(id).width + 16;
+        if (row.length && width + own > most) place();
+        row.push(id);
+        width += own;
+      }
+      place();
+      top += 34;
+    }
+    return whole;
   }
 
   // The next is always the one with most edges to those before: neighbours stand close together.
@@ -127,7 +170,20 @@ Report.layout = (() => {
     return done;
   }
 
-  // Each group in a box of its own: in layers if they are few, else in rows that fit the screen.
+  // On an ellipse, where no edge passes behind a box.
+  function ring(ids, size, aspect) {
+    const [wide, tall] = [Math.max(...ids.map((id) => size(id).width)), Math.max(...ids.map((id) => size(id).height))];
+    for (let radius = tall; ; radius *= 1.08) {
+      const places = ids.map((_, i) => [aspect * radius * Math.sin((2 * Math.PI * i) / ids.length), -radius * Math.cos((2 * Math.PI * i) / ids.length)]);
+      const free = places.every(([x, y], i) => places.slice(i + 1).every(([u, v]) => Math.abs(x - u) >= wide || Math.abs(y - v) >= tall));
+      if (!free) continue;
+      const box = new Box();
+      ids.forEach((id, i) => box.add(id, ...places[i], size(id).width, size(id).height));
+      return box;
+    }
+  }
+
+  // Each group in a box of its own: in layers or on an ellipse if they are few, else in rows that fit the screen.
   function grouped(boxes, links, aspect) {
     const size = (id) => ({ width: boxes.get(id).width + 40, height: boxes.get(id).height + 40 });
     const ids = ordered([...boxes.keys()], links);
@@ -137,6 +193,9 @@ Report.layout = (() => {
         const next = flat(ids, links, size, aspect, direction);
         if (fit(next, aspect) > 0.6 * fit(best, aspect)) best = next;
       }
+    } else if (ids.length <= 24 && [...boxes.values()].every(({ places }) => places.size === 1)) {
+      const next = ring(ids, size, aspect);
+      if (fit(next, aspect) > 0.5 * fit(best, aspect)) best = next;
     }
     const whole = new Box();
     for (const [id, [x, y]] of best.places) {
@@ -148,5 +207,5 @@ Report.layout = (() => {
     return whole;
   }
 
-  return { flat, grouped, single };
+  return { flat, folded, grouped, single };
 })();

@@ -55,7 +55,7 @@
     show();
   }
 
-  Report.listen(() => {
+  function mark() {
     for (const button of all("[data-view]")) button.ariaPressed = String(button.dataset.view === state.view);
     for (const button of all("[data-mode]")) button.ariaPressed = String(button.dataset.mode === state.mode);
     for (const part of all(".network-only")) part.hidden = state.view !== "network";
@@ -63,7 +63,9 @@
     if (radius) radius.hidden = state.mode !== "near" || state.view !== "network";
     const drawing = $("#drawing");
     if (drawing) drawing.style.visibility = state.view === "network" ? "" : "hidden";
-  });
+  }
+  Report.listen(mark);
+  mark();
 
   const theme = () => document.documentElement.dataset.theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
   function recolor() {
@@ -81,7 +83,10 @@
     if (event.key === "/" && !typing) {
       event.preventDefault();
       search.focus();
-    } else if (event.key === "Escape") Report.change({ chosen: null });
+    } else if (event.key === "Escape") {
+      if ($("#downloads").open) closeMenu();
+      else Report.change({ chosen: null, ...(state.mode === "near" && { mode: Report.start }) });
+    }
   });
   $("#picture").addEventListener("keydown", (event) => {
     if (event.target.closest("button")) return;
@@ -94,12 +99,20 @@
     else return;
     event.preventDefault();
   });
+  function closeMenu() {
+    $("#downloads").open = false;
+    $("#downloads summary").focus();
+  }
   document.addEventListener("click", (event) => {
     const menu = $("#downloads");
     if (!menu.contains(event.target) || event.target.closest("[data-export]")) menu.open = false;
   });
   let resized;
-  new ResizeObserver(() => {
+  let size = "";
+  new ResizeObserver(([{ contentRect }]) => {
+    const first = !size;
+    const changed = size !== (size = `${contentRect.width} ${contentRect.height}`);
+    if (first || !changed) return; // the drawing fits already
     clearTimeout(resized);
     resized = setTimeout(() => {
       if (state.view === "matrix") Report.matrix.show();

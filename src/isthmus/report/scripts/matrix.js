@@ -14,6 +14,7 @@ Report.matrix = (() => {
     cells.set(`${edge.from} ${edge.to}`, edge);
     if (!edge.directed) cells.set(`${edge.to} ${edge.from}`, edge);
   }
+  const SIGNS = { added: "+", missing: "−", reversed: "↔", undecided: "?" };
   let cell = 14;
   let margin = 90;
 
@@ -21,9 +22,9 @@ Report.matrix = (() => {
     const pen = canvas.getContext("2d");
     pen.font = "12px system-ui, sans-serif";
     const widest = Math.max(...nodes.map((name) => pen.measureText(name).width), 20);
-    margin = Math.min(widest + 14, 0.3 * Math.min(root.clientWidth, root.clientHeight) + 20);
+    margin = Math.max(84, Math.min(widest + 14, 0.3 * Math.min(root.clientWidth, root.clientHeight) + 20));
     const room = Math.min(root.clientWidth, root.clientHeight) - margin - 12;
-    cell = Math.max(14, Math.min(34, room / nodes.length));
+    cell = Math.max(14, Math.min(56, room / nodes.length));
     extent.style.width = extent.style.height = `${margin + nodes.length * cell + 8}px`;
     const scale = window.devicePixelRatio || 1;
     canvas.width = scroller.clientWidth * scale;
@@ -119,10 +120,12 @@ Report.matrix = (() => {
     pen.globalAlpha = different || size === null ? 1 : 0.25 + (0.75 * size) / Report.largest;
     pen.fillRect(x + 1, y + 1, cell - 2, cell - 2);
     pen.globalAlpha = 1;
-    if (edge.state === "missing" && different) {
-      pen.fillStyle = color("back");
-      pen.fillRect(x + 4, y + 4, cell - 8, cell - 8);
-    }
+    if (!different) return;
+    // A sign for those who cannot tell the colours apart.
+    pen.fillStyle = color("back");
+    pen.font = `bold ${Math.min(16, cell - 3)}px system-ui, sans-serif`;
+    Object.assign(pen, { textAlign: "center", textBaseline: "middle" });
+    pen.fillText(SIGNS[edge.state], x + cell / 2, y + cell / 2 + 0.5);
   }
 
   function under(event) {

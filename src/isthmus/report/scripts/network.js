@@ -3,6 +3,7 @@
 Report.network = (() => {
   const { nodes, edges, state, groups, layout, color } = Report;
   const FONT = 13;
+  const READABLE = 11; // pixels of the smallest names
   const pen = document.createElement("canvas").getContext("2d");
   pen.font = `${FONT}px system-ui, sans-serif`;
 
@@ -31,24 +32,22 @@ Report.network = (() => {
 
   function style() {
     const [text, box, line, mark, back, group, soft] = ["text", "box", "line", "mark", "back", "group", "rule"].map(color);
-    const states = [["added", "solid"], ["missing", "dashed"], ["reversed", "dotted"], ["undecided", "solid"]];
+    const states = [["added", [1, 0], 4], ["missing", [7, 4], 2.5], ["reversed", [2, 3], 4], ["undecided", [9, 3, 2, 3], 2.5]];
     return [
-      { selector: "node", style: { shape: "round-rectangle", width: "data(width)", height: "data(height)", label: "data(label)", "text-wrap": "wrap", "text-valign": "center", "font-size": FONT, "font-family": "system-ui, sans-serif", color: text, "background-color": box, "border-color": line, "border-width": 1 } },
+      { selector: "node", style: { shape: "round-rectangle", width: "data(width)", height: "data(height)", label: "data(label)", "text-wrap": "wrap", "text-valign": "center", "font-size": FONT, "min-zoomed-font-size": READABLE, "font-family": "system-ui, sans-serif", color: text, "background-color": box, "border-color": line, "border-width": 1 } },
       { selector: "node.group", style: { "background-color": group, "border-color": soft, label: "", padding: 12, "compound-sizing-wrt-labels": "exclude", "border-width": 1 } },
       { selector: "node.closed", style: { "background-color": box, "border-width": 3, "border-style": "double", "border-color": line } },
       { selector: "edge", style: { width: "data(width)", "line-color": line, "target-arrow-color": line, "source-arrow-color": line, "target-arrow-shape": "data(head)", "source-arrow-shape": "data(tail)", "arrow-scale": 0.9, "curve-style": "bezier", opacity: 0.85 } },
       { selector: "edge.bent", style: { "curve-style": "round-segments", "segment-weights": "data(weights)", "segment-distances": "data(distances)", "segment-radii": 14, "edge-distances": "node-position" } },
       { selector: "edge.across", style: { "curve-style": "straight", opacity: 0.4 } },
-      { selector: "edge.counted", style: { label: "data(count)", "font-size": 11, color: text, "text-background-color": back, "text-background-opacity": 0.85, "text-background-padding": 2 } },
-      ...states.map(([name, line_]) => ({ selector: `edge.${name}`, style: { "line-color": color(name), "target-arrow-color": color(name), "source-arrow-color": color(name), "line-style": line_, width: name === "undecided" ? 2 : 3, opacity: 1 } })),
+      { selector: "edge.counted", style: { label: "data(count)", "font-size": 12, "min-zoomed-font-size": 9, color: text, "text-background-color": back, "text-background-opacity": 1, "text-background-padding": 3, "text-background-shape": "round-rectangle", opacity: 1, "line-opacity": 0.6 } },
+      ...states.map(([name, dashes, width]) => ({ selector: `edge.${name}`, style: { "line-color": color(name), "target-arrow-color": color(name), "source-arrow-color": color(name), "line-style": dashes[1] ? "dashed" : "solid", "line-dash-pattern": dashes, width, opacity: 1 } })),
       { selector: "edge.across[state]", style: { width: 1.5, opacity: 0.7 } },
       { selector: ".far", style: { opacity: 0.12 } },
       { selector: "node.near", style: { "border-color": mark, "border-width": 2 } },
       { selector: "edge.near", style: { opacity: 1, "z-index": 9 } },
       { selector: "edge.near[!state]", style: { "line-color": mark, "target-arrow-color": mark, "source-arrow-color": mark } },
       { selector: "node.chosen", style: { "border-color": mark, "border-width": 4 } },
-      { selector: "node.mute", style: { label: "" } },
-      { selector: "node.over", style: { "text-background-color": back, "text-background-opacity": 0.88, "text-background-padding": 2, "text-background-shape": "round-rectangle", "text-wrap": "none", "z-index": 20 } },
       { selector: ":active", style: { "overlay-opacity": 0.08 } },
     ];
   }
@@ -69,7 +68,8 @@ Report.network = (() => {
 
   function edgeElement(edge, places, bends, across) {
     const own = edge.state && state.compared && edge.state !== "same" ? edge.state : "";
-    const strength = Report.size(edge);
+    // In a comparison, widths tell the differences.
+    const strength = state.compared ? null : Report.size(edge);
     const data = {
       id: `e${edge.number}`, edge: edge.number, source: `n${edge.from}`, target: `n${edge.to}`, head: edge.directed ? "triangle" : "none", tail: "none",
       width: strength === null ? 1.4 : 0.8 + (3.2 * strength) / Report.largest, ...(own && { state: own }),
@@ -83,13 +83,18 @@ Report.network = (() => {
     return { group: "edges", data, classes: classes.filter(Boolean).join(" ") };
   }
 
+  const MARGIN = 24;
+  let bends = []; // points of the edges in the drawing, to fit it
   const aspect = () => Math.max(0.4, Math.min(2.5, container.clientWidth / Math.max(container.clientHeight, 1)));
   const links = (own) => own.map((edge) => ({ from: edge.from, to: edge.to, weight: edge.state === "missing" ? 0 : 1 }));
 
   function flatElements(ids) {
     const shown = new Set(ids);
     const own = edges.filter((edge) => Report.visible(edge) && shown.has(edge.from) && shown.has(edge.to));
-    const box = layout.flat(ids, links(own), (id) => sizes[id], aspect());
+    let box = layout.flat(ids, links(own), (id) => sizes[id], aspect());
+    const limit = (container.clientWidth - 2 * MARGIN) * (FONT / READABLE);
+    if (state.mode === "near" && box.width > limit) box = layout.folded(box, (id) => sizes[id], limit);
+    bends = [...box.bends.values()].flat();
     return [
       ...ids.map((id) => nodeElement(id, box.places.get(id))),
       ...own.map((edge) => edgeElement(edge, box.places, box.bends.get(`${edge.from} ${edge.to}`), false)),
@@ -107,6 +112,7 @@ Report.network = (() => {
     });
     const between = groups.joined((node) => groups.of[node], Report.visible);
     const whole = layout.grouped(boxes, between.map(({ from, to, edges: own }) => ({ from, to, weight: own.length })), aspect());
+    bends = [...whole.bends.values()].flat();
     const elements = [];
     groups.members.forEach((members, group) => {
       const id = `g${group}`;
@@ -125,7 +131,7 @@ Report.network = (() => {
     const merged = groups.joined(place, (e) => Report.visible(e) && !single.includes(e));
     elements.push(...merged.map(({ from, to, edges: own, both }) => ({
       group: "edges",
-      data: { id: `m${from} ${to}`, source: id(from), target: id(to), head: "triangle", tail: both ? "triangle" : "none", width: 1 + Math.log2(own.length), count: own.length > 1 ? String(own.length) : "" },
+      data: { id: `m${from} ${to}`, source: id(from), target: id(to), head: "triangle", tail: both ? "triangle" : "none", width: 1 + 0.6 * Math.log2(own.length), count: own.length > 1 ? String(own.length) : "" },
       classes: "counted",
     })));
     return elements;
@@ -146,13 +152,26 @@ Report.network = (() => {
     fit();
   }
 
-  function fit(some) {
+  // Show everything; a neighbourhood with names that can be read, around its centre if it is large.
+  function fit() {
     cy.resize();
-    cy.fit(some ?? cy.elements(), 24);
-    if (cy.zoom() > 1.3) {
-      cy.zoom(1.3);
-      cy.center(some ?? cy.elements());
+    const [xs, ys] = [bends.map(([x]) => x), bends.map(([, y]) => y)];
+    for (const node of cy.nodes("[label != '']").toArray()) {
+      const [{ x, y }, { width, height }] = [node.position(), node.data()];
+      const pad = node.isChild() ? 14 : 0;
+      xs.push(x - width / 2 - pad, x + width / 2 + pad);
+      ys.push(y - height / 2 - pad, y + height / 2 + pad);
     }
+    if (!xs.length) return;
+    const [left, right, top, bottom] = [xs.reduce((a, b) => Math.min(a, b)), xs.reduce((a, b) => Math.max(a, b)), ys.reduce((a, b) => Math.min(a, b)), ys.reduce((a, b) => Math.max(a, b))];
+    const [width, height] = [cy.width(), cy.height()];
+    let zoom = Math.min(1.3, (width - 2 * MARGIN) / (right - left), (height - 2 * MARGIN) / (bottom - top));
+    let centre = { x: (left + right) / 2, y: (top + bottom) / 2 };
+    if (state.mode === "near" && state.chosen !== null && zoom < READABLE / FONT) {
+      zoom = READABLE / FONT;
+      if ((bottom - top) * zoom > height) centre = { x: centre.x, y: cy.$id(`n${state.chosen}`).position("y") };
+    }
+    cy.viewport({ zoom, pan: { x: width / 2 - zoom * centre.x, y: height / 2 - zoom * centre.y } });
   }
 
   function highlight() {
@@ -219,7 +238,7 @@ Report.network = (() => {
     else if ("chosen" in what && state.mode === "near" && state.chosen !== null) draw();
     else if ("chosen" in what) highlight();
   });
-  return { cy, draw, fit, zoom, restyle, labels, pen, font: FONT };
+  return { cy, draw, fit, zoom, restyle, font: FONT, readable: READABLE };
 
   // Without cytoscape.js: mark nodes and edges in the drawing that the page has.
   function fixedDrawing() {

@@ -3,7 +3,7 @@
 (() => {
   const { nodes, data, state, touching } = Report;
   const panel = document.querySelector("#panel");
-  const hint = panel.innerHTML;
+  const hint = panel.firstElementChild;
 
   function element(tag, text, attributes = {}) {
     const made = document.createElement(tag);
@@ -30,6 +30,9 @@
     return [element("h3", `${title} (${own.length})`), list];
   }
 
+  const degree = (node) => touching[node].filter((edge) => edge.inGraph).length;
+  const hubs = [...nodes.keys()].filter(degree).sort((a, b) => degree(b) - degree(a) || a - b).slice(0, 12);
+
   function tags(title, members) {
     const list = element("ul", undefined, { class: "tags" });
     for (const node of members) {
@@ -37,7 +40,7 @@
       item.append(button(node));
       list.append(item);
     }
-    return [element("h3", `${title} (${members.length})`), members.length ? list : element("p", "None.", { class: "hint" })];
+    return [element("h3", members === hubs ? title : `${title} (${members.length})`), members.length ? list : element("p", "None.", { class: "hint" })];
   }
 
   function focusButton() {
@@ -50,12 +53,16 @@
   function show() {
     const { chosen } = state;
     if (chosen === null) {
-      panel.innerHTML = hint; // our own words, as they were in the page
+      const help = state.mode === "groups" ? [element("p", "Each box is a community: variables with more edges among each other than to the rest. Select a box to open or close it.", { class: "hint" })] : [];
+      panel.replaceChildren(hint, ...help, ...tags("Variables with most edges", hubs));
       return;
     }
     const own = touching[chosen].filter((edge) => edge.inGraph || edge.state === "missing" || data.threshold !== null);
     const close = element("button", "×", { type: "button", class: "close", "aria-label": "Close" });
-    close.addEventListener("click", () => Report.change({ chosen: null }));
+    close.addEventListener("click", () => {
+      Report.change({ chosen: null });
+      document.querySelector("#search").focus();
+    });
     const about = [data.kinds[nodes[chosen]], `${own.filter((e) => e.inGraph).length} edges`].filter(Boolean).join(", ");
     const inner = [
       close,
@@ -73,5 +80,6 @@
     panel.replaceChildren(...inner);
     panel.scrollTop = 0;
   }
+  show();
   Report.listen((what) => { if ("chosen" in what || "mode" in what) show(); });
 })();
