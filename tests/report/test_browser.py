@@ -256,3 +256,32 @@ def test_large_networks_open_as_communities(browser: Any, tmp_path: Path) -> Non
     page.evaluate("void Report.network.cy.zoom(0.99)")  # now names are as large as their boxes
     wait_until(page, f"{shown} === 0")
     assert page.problems == []
+
+
+@pytest.mark.parametrize("policy", ["script-src 'unsafe-inline'; style-src 'unsafe-inline'", ""])
+def test_drawings_of_notebooks(browser: Any, tmp_path: Path, policy: str) -> None:
+    """Several in one page, with a policy as in VS Code, and without scripts and styles."""
+    pytest.importorskip("fast_sugiyama")
+    dags = [network(3), network(60)]
+    cells = "".join(f"<div>{dag._repr_html_()}</div>" for dag in dags)
+    meta = f'<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; {policy}">'
+    path = tmp_path / "notebook.html"
+    path.write_text(f"<!doctype html><meta charset=utf-8>{meta}{cells}", encoding="utf-8")
+    page = browser.new_page(viewport=DESKTOP)
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(path.as_uri())
+    frames = [page.frame_locator(f"iframe >> nth={i}") for i in range(2)]
+    for frame, dag in zip(frames, dags, strict=True):
+        assert frame.locator("[data-node]").count() == len(dag.nodes)
+        fill = frame.locator("rect").first.evaluate("(e) => getComputedStyle(e).fill")
+        assert fill == "rgb(234, 241, 248)"  # a light box, not a black one
+    if policy:
+        far = frames[1].locator("[data-node='30']")
+        size = "(e) => e.querySelector('text').getBoundingClientRect().height"
+        before = far.evaluate(size)
+        far.click()
+        assert far.evaluate(size) > max(before, 10)  # the neighbourhood fills the frame
+        assert frames[1].locator(".node.chosen").count() == 1
+        assert frames[0].locator(".node.chosen").count() == 0
+    assert [url for url in asked if not url.startswith(("file:", "about:"))] == []

@@ -25,7 +25,8 @@ def notebook_drawing(
 ) -> str | None:
     """Return a drawing of a graph to explore in a notebook, as HTML that works offline.
 
-    Click a node to see its neighbours, scroll to zoom, drag to move the drawing.
+    Click a node to see its neighbours, drag to move the drawing. The buttons zoom, and so does
+    scrolling after a click into the drawing.
 
     Parameters
     ----------

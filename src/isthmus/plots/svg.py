@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _FONT = 12.0
 _MARGIN = 12.0
+_BOX, _LINE, _TEXT = "#eaf1f8", "#465667", "#1c2733"
 _NARROW, _WIDE = 0.68, 1.05  # upper bounds on the width of a character over the font size
 
 
@@ -25,8 +26,9 @@ def svg_graph(
     """Return a drawing of a graph as an ``svg`` element, with causes above effects.
 
     Nodes have the attribute ``data-node``, edges have ``data-from`` and ``data-to``, all of them
-    positions in ``graph.nodes``. Edges with a strength have ``data-strength``. Style the classes
-    ``node``, ``edge`` and ``head`` in the page that shows the drawing.
+    positions in ``graph.nodes``. Edges with a strength have ``data-strength``. The drawing has
+    colours of its own; the style sheet of a page can change those of the classes ``node``, ``edge``
+    and ``head``.
 
     Parameters
     ----------
@@ -46,7 +48,7 @@ def svg_graph(
     def at(point: Point) -> Point:
         return point[0] + _MARGIN, flip - point[1]
 
-    elements = []
+    elements = [f'<g fill="none" stroke="{_LINE}">']
     for (a, b), head in edges_of(graph).items():
         route = routes[a, b] if (a, b) in routes else routes[b, a][::-1]
         strength = weights.get((a, b))
@@ -57,16 +59,20 @@ def svg_graph(
             + (' marker-end="url(#arrow)"' if head else "")
             + "/>"
         )
+    elements.append(f'</g><g fill="{_BOX}" stroke="{_LINE}">')
     for node, label in enumerate(labels):
         elements.append(_box(node, graph.nodes[node], label, at(layout.nodes[node]), sizes[node]))
     width, height = layout.width + 2 * _MARGIN, layout.height + 2 * _MARGIN
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" viewBox="0 0 {width:.1f} {height:.1f}"'
         f' width="{width:.1f}" height="{height:.1f}" font-size="{_FONT}"'
+        ' font-family="system-ui, sans-serif"'
         f' aria-label="Network; variables: {len(graph.nodes)}, edges: {len(edges_of(graph))}">'
         '<defs><marker id="arrow" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="8"'
         ' markerHeight="8" markerUnits="userSpaceOnUse" orient="auto">'
-        '<path d="M0 0 10 5 0 10z"/></marker></defs>' + "".join(elements) + "</svg>"
+        f'<path d="M0 0 10 5 0 10z" fill="{_LINE}"/></marker></defs>'
+        + "".join(elements)
+        + "</g></svg>"
     )
 
 
@@ -93,7 +99,7 @@ def _box(node: int, name: str, label: str, centre: Point, size: Point) -> str:
     first = y - 1.25 * _FONT * (len(lines) - 1) / 2
     text = "".join(
         f'<text x="{x:.1f}" y="{first + 1.25 * _FONT * i:.1f}" text-anchor="middle"'
-        f' dominant-baseline="central">{escape(line)}</text>'
+        f' dominant-baseline="central" fill="{_TEXT}" stroke="none">{escape(line)}</text>'
         for i, line in enumerate(lines)
     )
     return (
