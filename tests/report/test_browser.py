@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import itertools
 import json
+import re
 import shutil
 from collections.abc import Iterator
 from io import BytesIO
@@ -87,7 +88,8 @@ def opened(browser: Any, path: Path, size: dict[str, int] = DESKTOP) -> Any:
 def wait_until(page: Any, condition: str) -> None:
     """Wait for a condition in the page, whose policy forbids wait_for_function to try twice."""
     page.evaluate(
-        f"""() => new Promise((done) => {{
+        f"""() => new Promise((done, fail) => {{
+          setTimeout(() => fail(new Error({condition!r})), {PATIENCE});
           const look = () => ({condition} ? done() : requestAnimationFrame(look));
           look(); }})"""
     )
@@ -241,7 +243,16 @@ def test_comparison_slider_and_downloads(browser: Any, tmp_path: Path) -> None:
 
 
 def test_large_networks_open_as_communities(browser: Any, tmp_path: Path) -> None:
-    page = opened(browser, write(tmp_path / "r.html", network(320)))
+    dag = network(160)
+    reference = ist.DAG(dag.nodes, dag.edges[5:])
+    path = write(tmp_path / "r.html", dag, comparison=compare(dag, reference))
+    page = opened(browser, path)
+    labels = page.evaluate(
+        "Report.network.cy.elements().map((e) => e.data('label') + e.data('count'))"
+    )
+    within, between = r"(\d+) difference", r"≠ (\d+)"
+    counts = re.findall(within, " ".join(labels)) + re.findall(between, " ".join(labels))
+    assert sum(map(int, counts)) == 5
     assert page.get_attribute("[data-mode=groups]", "aria-pressed") == "true"
     closed = page.evaluate("Report.network.cy.nodes().length")
     assert closed < 30

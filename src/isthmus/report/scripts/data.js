@@ -11,7 +11,7 @@ const Report = (() => {
     touching[edge.to].push(edge);
   });
   // Large networks open as communities: the whole would take long to draw, and show few names.
-  const start = nodes.length > 300 ? "groups" : "all";
+  const start = nodes.length > 150 ? "groups" : "all";
   const state = { chosen: null, view: "network", mode: start, radius: 1, least: null, compared: data.compared };
   const listeners = [];
 

@@ -1,7 +1,7 @@
 "use strict";
 // Communities of nodes, and which of them are expanded.
 Report.groups = (() => {
-  const { data, nodes, edges, touching } = Report;
+  const { data, nodes, edges, touching, state } = Report;
   const count = Math.max(-1, ...data.groups) + 1;
   const members = Array.from({ length: count }, () => []);
   data.groups.forEach((group, node) => members[group].push(node));
@@ -12,11 +12,28 @@ Report.groups = (() => {
   for (const own of members) own.sort((a, b) => touching[b].length - touching[a].length || a - b);
   const expanded = new Set();
 
+  // Names are cut here: a box of three long names would hide the rest.
+  const short = (name) => ([...name].length > 24 ? `${[...name].slice(0, 23).join("")}…` : name);
+
   function label(group) {
     const own = members[group];
-    const shown = own.slice(0, 3).map((node) => nodes[node]);
+    const shown = own.slice(0, 3).map((node) => short(nodes[node]));
     if (own.length > 3) shown.push(`and ${own.length - 3} more`);
+    const differ = differences(edges.filter((edge) => data.groups[edge.from] === group && data.groups[edge.to] === group));
+    if (differ) shown.push(`${differ} ${differ === 1 ? "difference" : "differences"}`);
     return shown.join("\n");
+  }
+
+  // How many edges differ from the reference, if it is shown.
+  function differences(own) {
+    return state.compared ? own.filter((edge) => edge.state && edge.state !== "same").length : 0;
+  }
+
+  // What is written at an edge between groups.
+  function tally(own) {
+    const differ = differences(own);
+    if (differ) return `${own.length} (≠ ${differ})`;
+    return own.length > 1 ? String(own.length) : "";
   }
 
   // Edges between what stands for nodes, with how many edges each replaces.
@@ -35,5 +52,5 @@ Report.groups = (() => {
     return [...between.values()];
   }
 
-  return { of: data.groups, members, expanded, label, joined };
+  return { of: data.groups, members, expanded, label, tally, differences, joined };
 })();

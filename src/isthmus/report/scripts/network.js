@@ -35,7 +35,7 @@ Report.network = (() => {
     const states = [["added", [1, 0], 4], ["missing", [7, 4], 2.5], ["reversed", [2, 3], 4], ["undecided", [9, 3, 2, 3], 2.5]];
     return [
       { selector: "node", style: { shape: "round-rectangle", width: "data(width)", height: "data(height)", label: "data(label)", "text-wrap": "wrap", "text-valign": "center", "font-size": FONT, "min-zoomed-font-size": READABLE, "font-family": "system-ui, sans-serif", color: text, "background-color": box, "border-color": line, "border-width": 1 } },
-      { selector: "node.group", style: { "background-color": group, "border-color": soft, label: "", padding: 12, "compound-sizing-wrt-labels": "exclude", "border-width": 1 } },
+      { selector: "node.group", style: { "background-color": group, "border-color": soft, "border-width": 1, "z-compound-depth": "bottom" } },
       { selector: "node.closed", style: { "background-color": box, "border-width": 3, "border-style": "double", "border-color": line } },
       { selector: "edge", style: { width: "data(width)", "line-color": line, "target-arrow-color": line, "source-arrow-color": line, "target-arrow-shape": "data(head)", "source-arrow-shape": "data(tail)", "arrow-scale": 0.9, "curve-style": "bezier", opacity: 0.85 } },
       { selector: "edge.bent", style: { "curve-style": "round-segments", "segment-weights": "data(weights)", "segment-distances": "data(distances)", "segment-radii": 14, "edge-distances": "node-position" } },
@@ -62,8 +62,8 @@ Report.network = (() => {
     };
   }
 
-  function nodeElement(node, place, parent) {
-    return { group: "nodes", data: { id: `n${node}`, node, label: labels[node], parent, ...sizes[node] }, position: { x: place[0], y: place[1] } };
+  function nodeElement(node, place) {
+    return { group: "nodes", data: { id: `n${node}`, node, label: labels[node], ...sizes[node] }, position: { x: place[0], y: place[1] } };
   }
 
   function edgeElement(edge, places, bends, across) {
@@ -101,6 +101,14 @@ Report.network = (() => {
     ];
   }
 
+  // The box behind the nodes of an open group. A parent in the sense of cytoscape.js would be slow.
+  function frame(group, inner) {
+    const [left, right] = [Math.min(...inner.map(([x, , size]) => x - size.width / 2)), Math.max(...inner.map(([x, , size]) => x + size.width / 2))];
+    const [top, bottom] = [Math.min(...inner.map(([, y, size]) => y - size.height / 2)), Math.max(...inner.map(([, y, size]) => y + size.height / 2))];
+    const data = { id: `g${group}`, groupNumber: group, label: "", width: right - left + 24, height: bottom - top + 24 };
+    return { group: "nodes", data, position: { x: (left + right) / 2, y: (top + bottom) / 2 }, classes: "group", grabbable: false };
+  }
+
   // Open groups show their nodes in a box, closed ones are a node of their own.
   function groupElements(open) {
     const place = (node) => (open.has(groups.of[node]) ? node : `g${groups.of[node]}`);
@@ -108,7 +116,7 @@ Report.network = (() => {
     const boxes = new Map();
     groups.members.forEach((members, group) => {
       const inner = visible.filter((e) => groups.of[e.from] === group && groups.of[e.to] === group);
-      boxes.set(group, open.has(group) ? layout.flat(members, links(inner), (id) => sizes[id], 1.4) : layout.single(`g${group}`, () => sizeOf(groups.label(group))));
+      boxes.set(group, open.has(group) ? layout.flat(members, links(inner), (id) => sizes[id], 1.9) : layout.single(`g${group}`, () => sizeOf(groups.label(group))));
     });
     const between = groups.joined((node) => groups.of[node], Report.visible);
     const whole = layout.grouped(boxes, between.map(({ from, to, edges: own }) => ({ from, to, weight: own.length })), aspect());
@@ -117,8 +125,8 @@ Report.network = (() => {
     groups.members.forEach((members, group) => {
       const id = `g${group}`;
       if (open.has(group)) {
-        elements.push({ group: "nodes", data: { id, groupNumber: group, width: 1, height: 1, label: "" }, classes: "group" });
-        elements.push(...members.map((node) => nodeElement(node, whole.places.get(node), id)));
+        elements.push(frame(group, members.map((node) => [...whole.places.get(node), sizes[node]])));
+        elements.push(...members.map((node) => nodeElement(node, whole.places.get(node))));
       } else {
         const [x, y] = whole.places.get(id);
         const label = groups.label(group);
@@ -131,7 +139,7 @@ Report.network = (() => {
     const merged = groups.joined(place, (e) => Report.visible(e) && !single.includes(e));
     elements.push(...merged.map(({ from, to, edges: own, both }) => ({
       group: "edges",
-      data: { id: `m${from} ${to}`, source: id(from), target: id(to), head: "triangle", tail: both ? "triangle" : "none", width: 1 + 0.6 * Math.log2(own.length), count: own.length > 1 ? String(own.length) : "" },
+      data: { id: `m${from} ${to}`, source: id(from), target: id(to), head: "triangle", tail: both ? "triangle" : "none", width: 1 + 0.6 * Math.log2(own.length), count: groups.tally(own), edges: own.length, differ: groups.differences(own) },
       classes: "counted",
     })));
     return elements;
@@ -156,11 +164,10 @@ Report.network = (() => {
   function fit() {
     cy.resize();
     const [xs, ys] = [bends.map(([x]) => x), bends.map(([, y]) => y)];
-    for (const node of cy.nodes("[label != '']").toArray()) {
+    for (const node of cy.nodes().toArray()) {
       const [{ x, y }, { width, height }] = [node.position(), node.data()];
-      const pad = node.isChild() ? 14 : 0;
-      xs.push(x - width / 2 - pad, x + width / 2 + pad);
-      ys.push(y - height / 2 - pad, y + height / 2 + pad);
+      xs.push(x - width / 2, x + width / 2);
+      ys.push(y - height / 2, y + height / 2);
     }
     if (!xs.length) return;
     const [left, right, top, bottom] = [xs.reduce((a, b) => Math.min(a, b)), xs.reduce((a, b) => Math.max(a, b)), ys.reduce((a, b) => Math.min(a, b)), ys.reduce((a, b) => Math.max(a, b))];
@@ -200,12 +207,12 @@ Report.network = (() => {
 
   const tip = document.querySelector("#tip");
   cy.on("mouseover", "node, edge", (event) => {
-    const { node, edge, groupNumber, count } = event.target.data();
+    const { node, edge, groupNumber, edges: own, differ } = event.target.data();
     let text = "";
     if (node !== undefined) text = `${nodes[node]}: ${Report.touching[node].filter((e) => e.inGraph).length} edges`;
     else if (edge !== undefined) text = Report.describe(edges[edge]);
     else if (groupNumber !== undefined) text = `${groups.members[groupNumber].length} variables around ${nodes[groups.members[groupNumber][0]]}`;
-    else if (count) text = `${count} edges`;
+    else if (own) text = `${own} ${own === 1 ? "edge" : "edges"}${differ ? `, different from the reference: ${differ}` : ""}`;
     tip.textContent = text;
     tip.hidden = !text;
     if (node !== undefined && state.chosen === null) {
