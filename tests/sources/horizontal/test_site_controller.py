@@ -250,7 +250,9 @@ def test_a_dry_run_opens_no_socket_and_writes_nothing(
     controller = four.controller("north")
     run = controller.dry_run(AskMoments(SCHEMA.names))
     assert run.violations == ()
-    assert run.contribution == Frame(four.data["north"], schema=SCHEMA).moments()
+    expected = Frame(four.data["north"], schema=SCHEMA).moments()
+    np.testing.assert_allclose(run.contribution.mean(), expected.mean())
+    np.testing.assert_allclose(run.contribution.covariance(), expected.covariance())
     assert run.numbers == 21
     text = str(run)
     assert "21 numbers" in text

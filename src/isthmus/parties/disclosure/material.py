@@ -4,12 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, final
+from typing import Any, Protocol, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isthmus.types import Floats, Integers
+from isthmus.types import Integers
+
+
+class RowsOfColumns(Protocol):
+    """Columns of numbers of which some rows are read at a time, such as an array."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Number of rows and of columns."""
+
+    def __getitem__(self, rows: Any, /) -> Any:
+        """Return an array of some rows, given by a slice or by their positions."""
 
 
 @final
@@ -46,7 +57,7 @@ class Material:
     """
 
     values: Mapping[str, NDArray[Any]]
-    columns: Floats
+    columns: RowsOfColumns
     by_level: frozenset[str] = frozenset()
     functions: int = 1
     tables: Sequence[Integers] = ()
@@ -57,7 +68,7 @@ class Material:
     @property
     def rows(self) -> int:
         """Number of rows."""
-        return len(self.columns)
+        return self.columns.shape[0]
 
     def count(self, chosen: NDArray[np.bool_] | None = None) -> int:
         """Return the number of persons, of all rows or of chosen ones."""

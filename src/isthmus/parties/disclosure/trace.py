@@ -5,18 +5,23 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-from collections.abc import Sequence
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from mmap import mmap
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.errors import LedgerError
+from isthmus.parties.disclosure.row_hashes import Words, bits_of, chunks, mixed
 from isthmus.statistics import Schema
 from isthmus.types import Floats, Integers
 
-Words = NDArray[np.uint64]
+LANES = 4
+"""Number of sums of 64 bits in a fingerprint."""
 
 IDENTIFIER = "\0identifier "
 """What the names of columns of identifiers begin with; no variable has such a name."""
@@ -56,6 +61,7 @@ class Trace:
         values: Floats,
         owners: Integers | None,
         identifiers: tuple[str, Sequence[str]] | None = None,
+        folder: str | os.PathLike[str] | None = None,
     ) -> Trace:
         """Compute the trace of rows.
 
@@ -71,15 +77,24 @@ class Trace:
             Name and values of a column that identifies persons. It becomes one more column of the
             trace, so that an exchange of two persons with the same values is a difference. Without
             it, persons are compared by their values alone.
+        folder
+            Where to put the hashes, in a file without a name; ``None`` keeps them in memory.
         """
-        cells = np.zeros(values.shape, dtype=np.uint32)
-        for i, variable in enumerate(schema.variables):
-            column = values[:, i]
-            if variable.levels:
-                hashes = np.array([_hash_of_level(secret, v) for v in variable.levels], np.uint64)
-                cells[:, i] = hashes[column.astype(np.int64)] >> np.uint64(32)
-            else:
-                cells[:, i] = _mixed(_bits(column) ^ _word(secret, b"value")) >> np.uint64(32)
+        cells = _empty_cells(values.shape, folder)
+        key = _word(secret, b"value")
+        levels = {
+            i: np.array([_hash_of_level(secret, v) for v in variable.levels], np.uint64)
+            for i, variable in enumerate(schema.variables)
+            if variable.levels
+        }
+        for rows in chunks(len(values)):
+            for i, column in enumerate(np.asarray(values[rows]).T):
+                hashes = (
+                    levels[i][column.astype(np.int64)]
+                    if i in levels
+                    else mixed(bits_of(column) ^ key)
+                )
+                cells[rows, i] = hashes >> np.uint64(32)
         if owners is None:
             owners = np.arange(len(values), dtype=np.int64)
         names = schema.names
@@ -91,9 +106,24 @@ class Trace:
         return cls(_name_of(secret), names, cells, owners)
 
     def fingerprint(self, secret: bytes) -> str:
-        """Identify the rows as a multiset: their order does not matter, everything else does."""
-        found = np.sort(_mixed(self.rows(self.names)))
-        return hmac.new(secret, found.tobytes(), hashlib.sha256).hexdigest()
+        """Identify the rows and whose they are, as a multiset: their order does not matter.
+
+        The hashes of rows, or of persons with several rows, are added up in several lanes modulo
+        2^64 (Clarke et al. 2003, "Incremental multiset hash functions"), and the sums are hashed.
+        """
+        number, people = len(self.cells), len(np.unique(self.owners))
+        sums = [0] * LANES
+        salts = [_word(secret, b"lane %d" % i) for i in range(LANES)]
+        if people == number:
+            parts = (mixed(self.rows(self.names, rows)) for rows in chunks(number))
+        else:
+            per_person = _per_person(self.rows(self.names), self.owners)
+            parts = (per_person[some] for some in chunks(len(per_person)))
+        for words in parts:
+            for i, salt in enumerate(salts):
+                sums[i] = (sums[i] + int(mixed(words ^ salt).sum(dtype=np.uint64))) % 2**64
+        text = f"{number} rows of {people} persons {sums}".encode()
+        return hmac.new(secret, text, hashlib.sha256).hexdigest()
 
     def persons_apart(self, other: Trace) -> int | None:
         """Return how many persons differ on the common variables; ``None`` if there are none.
@@ -111,28 +141,37 @@ class Trace:
 
     def _apart_on(self, common: Sequence[str], other: Trace) -> int:
         ours, theirs = self.rows(common), other.rows(common)
-        by_row = _apart(_mixed(ours), _mixed(theirs))
+        by_row = _apart(mixed(ours), mixed(theirs))
         return min(
             by_row, _apart(_per_person(ours, self.owners), _per_person(theirs, other.owners))
         )
 
-    def rows(self, names: Sequence[str]) -> Words:
-        """Return one hash per row, of these variables."""
-        found = np.zeros(len(self.cells), dtype=np.uint64)
-        for name in names:
-            column = self.cells[:, self.names.index(name)].astype(np.uint64)
-            found += _mixed(column ^ _word(b"", name.encode()))
+    def rows(self, names: Sequence[str], some: slice | None = None) -> Words:
+        """Return one hash per row, of these variables; of all rows by default."""
+        columns = [(self.names.index(name), _word(b"", name.encode())) for name in names]
+        found = np.zeros(len(self.cells) if some is None else some.stop - some.start, np.uint64)
+        start = 0 if some is None else some.start
+        for part in chunks(len(found)):
+            cells = self.cells[start + part.start : start + part.stop]
+            for i, word in columns:
+                found[part] += mixed(cells[:, i].astype(np.uint64) ^ word)
         return found
+
+    def to_chunks(self) -> Iterator[bytes]:
+        """Return the trace in pieces, to be kept."""
+        head = {"key": self.key, "names": list(self.names)}
+        text = json.dumps(head, separators=(",", ":")).encode()
+        yield len(text).to_bytes(8, "little") + text
+        for array, kind in ((self.owners, "<i8"), (self.cells, "<u4")):
+            for rows in chunks(len(array)):
+                yield array[rows].astype(kind).tobytes()
 
     def to_bytes(self) -> bytes:
         """Return the trace, to be kept."""
-        head = {"key": self.key, "names": list(self.names)}
-        text = json.dumps(head, separators=(",", ":")).encode()
-        arrays = self.owners.astype("<i8"), self.cells.astype("<u4")
-        return len(text).to_bytes(8, "little") + text + b"".join(a.tobytes() for a in arrays)
+        return b"".join(self.to_chunks())
 
     @classmethod
-    def read(cls, data: bytes) -> Trace:
+    def read(cls, data: bytes | mmap) -> Trace:
         """Read what `to_bytes` returned."""
         try:
             start = 8 + int.from_bytes(data[:8], "little")
@@ -149,7 +188,7 @@ class Trace:
 def _per_person(rows: Words, owners: Integers) -> Words:
     """Return one hash per person, of all rows of the person in any order."""
     found = np.zeros(owners.max(initial=-1) + 1, dtype=np.uint64)
-    np.add.at(found, owners, _mixed(rows))
+    np.add.at(found, owners, mixed(rows))
     return found
 
 
@@ -176,16 +215,14 @@ def _word(secret: bytes, purpose: bytes, what: bytes = b"") -> np.uint64:
 def _hash_of_level(secret: bytes, level: object) -> np.uint64:
     """Hash a level; a number has the hash of the same number in a continuous variable."""
     if isinstance(level, (bool, int, float)):
-        return np.uint64(_mixed(_bits(np.array([float(level)])) ^ _word(secret, b"value"))[0])
+        return np.uint64(mixed(bits_of(np.array([float(level)])) ^ _word(secret, b"value"))[0])
     return _word(secret, b"level", repr(level).encode())
 
 
-def _bits(column: Floats) -> Words:
-    return np.ascontiguousarray(column + 0.0).view(np.uint64)  # -0.0 is 0.0
-
-
-def _mixed(words: Words) -> Words:
-    """Mix the bits of each word (the finaliser of SplitMix64)."""
-    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return words ^ (words >> np.uint64(31))
+def _empty_cells(
+    shape: tuple[int, ...], folder: str | os.PathLike[str] | None
+) -> NDArray[np.uint32]:
+    if folder is None or 0 in shape:
+        return np.zeros(shape, dtype=np.uint32)
+    with tempfile.TemporaryFile(dir=folder) as file:
+        return np.memmap(file, dtype=np.uint32, mode="w+", shape=shape)

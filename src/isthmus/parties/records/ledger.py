@@ -6,6 +6,8 @@ import hashlib
 import os
 import secrets
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any, final
 
@@ -51,11 +53,11 @@ class Ledger(ABC):
         """Return all entries, oldest first, or those from a position on; -1 is the last entry."""
 
     @abstractmethod
-    def keep(self, data: bytes) -> str:
-        """Keep bytes that an entry refers to, and return their hash."""
+    def keep(self, data: bytes | Iterable[bytes]) -> str:
+        """Keep bytes that an entry refers to, whole or in pieces, and return their hash."""
 
     @abstractmethod
-    def kept(self, name: str) -> bytes | None:
+    def kept(self, name: str) -> bytes | mmap | None:
         """Return the bytes of this hash; ``None`` if they are lost or were changed."""
 
     @abstractmethod
@@ -81,12 +83,13 @@ class MemoryLedger(Ledger):
     def entries(self, start: int = 0) -> tuple[Entry, ...]:
         return tuple(self._entries[start:])
 
-    def keep(self, data: bytes) -> str:
-        name = hashlib.sha256(data).hexdigest()
-        self._kept[name] = data
+    def keep(self, data: bytes | Iterable[bytes]) -> str:
+        whole = b"".join(_pieces(data))
+        name = hashlib.sha256(whole).hexdigest()
+        self._kept[name] = whole
         return name
 
-    def kept(self, name: str) -> bytes | None:
+    def kept(self, name: str) -> bytes | mmap | None:
         return self._kept.get(name)
 
     def secret(self) -> bytes:
@@ -166,16 +169,16 @@ class FileLedger(Ledger):
     def _folder(self) -> Path:
         return self._path.with_name(self._path.name + ".kept")
 
-    def keep(self, data: bytes) -> str:
-        name = hashlib.sha256(data).hexdigest()
-        if self.kept(name) is None:
-            self._write(name, data)
-        return name
+    def keep(self, data: bytes | Iterable[bytes]) -> str:
+        return self._write(None, data)
 
-    def kept(self, name: str) -> bytes | None:
+    def kept(self, name: str) -> bytes | mmap | None:
         path = self._folder / name
-        data = path.read_bytes() if path.exists() else None
-        return data if data is not None and hashlib.sha256(data).hexdigest() == name else None
+        if not path.exists() or not path.stat().st_size:
+            return None
+        with path.open("rb") as file:
+            data = mmap(file.fileno(), 0, access=ACCESS_READ)
+        return data if hashlib.sha256(data).hexdigest() == name else None
 
     def secret(self) -> bytes:
         path = self._folder / "key"
@@ -183,19 +186,28 @@ class FileLedger(Ledger):
             self._write("key", secrets.token_bytes(SECRET))
         return path.read_bytes()
 
-    def _write(self, name: str, data: bytes) -> None:
+    def _write(self, name: str | None, data: bytes | Iterable[bytes]) -> str:
+        """Write a file in one step, and return its name, by default the hash of its content."""
         try:
             self._folder.mkdir(mode=0o700, exist_ok=True)
-            beside = self._folder / f"{name}.new"
+            beside, content = self._folder / "new", hashlib.sha256()
             handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
             with os.fdopen(handle, "wb") as file:
-                file.write(data)
+                for piece in _pieces(data):
+                    content.update(piece)
+                    file.write(piece)
                 file.flush()
                 os.fsync(file.fileno())
+            name = content.hexdigest() if name is None else name
             beside.replace(self._folder / name)
             sync_folder(self._folder)
+            return name
         except OSError as error:
             raise LedgerError(
                 f"The folder {self._folder} cannot be written ({error.strerror or error}), so "
                 "nothing is sent. Free some disk space, or repair the file system."
             ) from error
+
+
+def _pieces(data: bytes | Iterable[bytes]) -> Iterable[bytes]:
+    return (data,) if isinstance(data, bytes) else data

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from mmap import mmap
 from typing import Any, final
 
 from isthmus.errors import LedgerError
@@ -184,7 +185,7 @@ class LedgerWriter:
         """Return a phrase if earlier releases, in any study, are of nearly the same data."""
         return self._earlier.data_violations(trace, fingerprint)
 
-    def keep(self, data: bytes) -> str:
+    def keep(self, data: bytes | Iterable[bytes]) -> str:
         """Keep the trace of data, or an answer with noise, before it is released."""
         try:
             return self._ledger.keep(data)
@@ -201,7 +202,7 @@ class LedgerWriter:
         self._update()
         return Spending.of(self._own.noisy).total
 
-    def noisy_answer(self, question: str) -> bytes | None:
+    def noisy_answer(self, question: str) -> bytes | mmap | None:
         """Return the answer with noise that was sent to this question in this study, if any.
 
         Raises

@@ -94,8 +94,10 @@ class SiteController(ReleaseGate):
         Returns the current time.
     code
         Hash of the installed package.
-    results
-        A folder for the result of the study, which the coordinator sends at the end.
+    folder
+        The private folder of the site, for the result of the study, which the coordinator sends at
+        the end, and for a copy of a table of an engine. Without it, results are not kept, and
+        copies are in memory.
     """
 
     def __init__(
@@ -109,7 +111,7 @@ class SiteController(ReleaseGate):
         *,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         code: str | None = None,
-        results: Path | None = None,
+        folder: Path | None = None,
     ) -> None:
         self.name = study.name_of(identity)
         self._signatures = list(signatures)
@@ -126,8 +128,10 @@ class SiteController(ReleaseGate):
         code = code_hash() if code is None else code
         self._noisy = None if study.privacy is None else NoisyAnswers(study, self._writer)
         self._rules = SiteRules(study, policy, self._writer, clock, code)
-        self._results = ReceivedResults(study, self._writer, results)
-        self._data = SiteData(study, identity, data, policy, ledger, self._rules, self._noisy)
+        self._results = ReceivedResults(study, self._writer, folder)
+        self._data = SiteData(
+            study, identity, data, policy, ledger, self._rules, self._noisy, folder
+        )
         self._states: dict[str, MethodState] = {}
         self._saved_states: dict[str, bytes] = {}
         self._rules.require_open()
@@ -277,7 +281,7 @@ class SiteController(ReleaseGate):
                 raise DeniedError(Denial.POLICY)
             noise = self._noisy.record(request)
             return Sent(opening.size, size, f"{FORM} {NOISE}", self._data.fingerprint, noise=noise)
-        kept = "" if self._data.trace is None else self._writer.keep(self._data.trace.to_bytes())
+        kept = "" if self._data.trace is None else self._writer.keep(self._data.trace.to_chunks())
         return Sent(opening.size, size, FORM, self._data.fingerprint, kept)
 
     def head(self) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from pathlib import Path
 from typing import final
 
 from isthmus.errors import DataError, MissingExtraError
@@ -21,6 +22,7 @@ from isthmus.sources.horizontal.snapshot import (
     local_source,
     snapshot_of,
 )
+from isthmus.sources.horizontal.stored_rows import StoredRows
 from isthmus.sources.horizontal.study_material import material_of
 from isthmus.sources.tables.frame import Frame
 from isthmus.sources.tables.series import Series
@@ -38,6 +40,8 @@ class SiteData:
         The site's table or source.
     noisy
         The answers with noise, if the study has differential privacy.
+    folder
+        A folder for copies of tables of an engine; ``None`` keeps them in memory.
     """
 
     def __init__(
@@ -49,6 +53,7 @@ class SiteData:
         ledger: Ledger,
         rules: SiteRules,
         noisy: NoisyAnswers | None,
+        folder: Path | None = None,
     ) -> None:
         self._study = study
         self._identity = identity
@@ -57,13 +62,15 @@ class SiteData:
         self._ledger = ledger
         self._rules = rules
         self._noisy = noisy
+        self._folder = folder
 
     @cached_property
     def snapshot(self) -> Snapshot | None:
         """A copy of the data; ``None`` if nothing needs rows, or if there are none."""
         if not self._policy.checks_rows and self._noisy is None:
             return None
-        return snapshot_of(self._data, self._study.schema, self._policy.persons)
+        persons = self._policy.persons
+        return snapshot_of(self._data, self._study.schema, persons, self._folder)
 
     @cached_property
     def source(self) -> Source:
@@ -100,13 +107,11 @@ class SiteData:
 
     def _require_bounds(self) -> None:
         """Compare every value with the bounds if rows are available; else the sums are checked."""
-        if not isinstance(self.source, (Frame, Series)):
+        if not isinstance(self.source, (StoredRows, Frame, Series)):
             return
-        schema, bounds = self._study.schema, self._study.bounds
-        names = [n for n in schema.names if n in bounds]
-        values = self.source.rows()[:, list(schema.indices(names))]
-        for name, column in zip(names, values.T, strict=True):
-            low, high = bounds[name]
+        schema, bounds, values = self._study.schema, self._study.bounds, self.source.rows()
+        for name in (n for n in schema.names if n in bounds):
+            column, (low, high) = values[:, schema.index(name)], bounds[name]
             if not ((column >= low) & (column <= high)).all():
                 raise DataError(f"Variable {name!r} has values outside of the study's bounds.")
 
@@ -120,6 +125,7 @@ class SiteData:
             self._study.schema,
             self.snapshot.values,
             self.snapshot.persons,
+            folder=self.snapshot.folder,
         )
 
     @cached_property

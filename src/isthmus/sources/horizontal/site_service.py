@@ -59,7 +59,7 @@ class SiteService:
         try:
             self.ledger = FileLedger(self.state / "ledger.jsonl")
             self.controller = SiteController(
-                study, signatures, identity, data, policy, self.ledger, results=self.state
+                study, signatures, identity, data, policy, self.ledger, folder=self.state
             )
             self.controller.require_admission()
             slot = FileSlot(self.state / f"study-{study.identity.hex()[:16]}")

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 
 from isthmus.parties.agreement.study import Study
-from isthmus.parties.disclosure.material import Material
+from isthmus.parties.disclosure.material import Material, RowsOfColumns
 from isthmus.parties.requests import registered_request
 from isthmus.sources.base import countable
 from isthmus.sources.horizontal.requests.base import SumRequest
 from isthmus.sources.horizontal.requests.statistics import AskCounts, AskFeatures
 from isthmus.sources.horizontal.snapshot import Snapshot
-from isthmus.statistics import Counts, Kind, Schema
+from isthmus.statistics import Counts, Expansion, Kind, Schema
 from isthmus.statistics.blocks import planned_sets
 from isthmus.types import Floats, Integers
 
@@ -24,13 +24,13 @@ def material_of(study: Study, snapshot: Snapshot) -> Material:
     schema, values = study.schema, snapshot.values
     by_level = frozenset(schema.of_kind(Kind.DISCRETE))
     expansion = study.features if AskFeatures.name in study.requests else None
-    columns = _columns(schema, values) if _releases_columns(study) else values[:, :0]
+    columns: RowsOfColumns = values[:, :0]
+    if _releases_columns(study):
+        columns = ReleasedColumns(schema, values, expansion)
     windows, functions = {}, 1
     if expansion is not None and columns.shape[1]:
         functions += expansion.basis.size
         for name, own in expansion.features.items():
-            wide = own.evaluate(values[:, schema.index(name)])
-            columns = np.concatenate([columns, wide.T], axis=1)
             if all(map(math.isfinite, own.window)):
                 windows[name] = own.window
     material = Material(
@@ -54,16 +54,40 @@ def _releases_columns(study: Study) -> bool:
     return any(not issubclass(c, SumRequest) or c.releases_columns for c in classes)
 
 
-def _columns(schema: Schema, values: Floats) -> Floats:
-    """Return the columns of moments: values, and a column of zeros and ones for each level."""
-    parts = []
-    for variable, column in zip(schema.variables, values.T, strict=True):
-        if variable.kind is Kind.DISCRETE:
-            levels = np.arange(len(variable.levels))
-            parts.append((column[:, None] == levels).astype(np.float64))
-        else:
-            parts.append(column[:, None])
-    return np.concatenate(parts, axis=1)
+@final
+class ReleasedColumns:
+    """The columns whose sums and products may be released, computed for some rows at a time.
+
+    These are values, a column of zeros and ones for each level, and basis functions.
+
+    Parameters
+    ----------
+    schema
+        The variables.
+    values
+        The rows of all variables.
+    expansion
+        The basis functions; ``None`` for none.
+    """
+
+    def __init__(self, schema: Schema, values: Floats, expansion: Expansion | None) -> None:
+        self._schema = schema
+        self._values = values
+        self._features = {} if expansion is None else dict(expansion.features)
+        self.shape: tuple[int, ...] = len(values), self[slice(0, 0)].shape[1]
+
+    def __getitem__(self, rows: slice | Integers) -> Floats:
+        values = np.asarray(self._values[rows])
+        parts = [np.zeros((len(values), 0))]
+        for variable, column in zip(self._schema.variables, values.T, strict=True):
+            if variable.kind is Kind.DISCRETE:
+                levels = np.arange(len(variable.levels))
+                parts.append((column[:, None] == levels).astype(np.float64))
+            else:
+                parts.append(column[:, None])
+        for name, own in self._features.items():
+            parts.append(own.evaluate(values[:, self._schema.index(name)]).T)
+        return np.concatenate(parts, axis=1)
 
 
 def _tables(study: Study, snapshot: Snapshot, material: Material) -> list[Integers]:

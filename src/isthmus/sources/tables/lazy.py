@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, final
 
@@ -22,7 +22,7 @@ from isthmus.sources.tables.decisions import (
     refuse_nothing_left,
     stated,
 )
-from isthmus.sources.tables.engines.base import plain_names
+from isthmus.sources.tables.engines.base import batch_rows, plain_names
 from isthmus.sources.tables.engines.find import engine_of, names_of
 from isthmus.sources.tables.grouping import NUMBER, Grouped, group, pack
 from isthmus.sources.tables.holes import complete_rows
@@ -391,10 +391,19 @@ class Lazy(Source):
             "that needs moments or counts, or collect the table and give that."
         )
 
-    def fetch(self, names: Sequence[str]) -> dict[str, nw.Series[Any]]:
-        """Fetch columns by one query into memory."""
-        table = self._frame.select(*(self._columns[n] for n in names)).collect()
-        return {n: table.get_column(self._columns[n]) for n in names}
+    def fetch(self, names: Sequence[str]) -> Iterator[dict[str, nw.Series[Any]]]:
+        """Fetch columns by one query, some rows at a time."""
+        import narwhals as nw
+
+        lacking = [n for n in names if n not in self._columns]
+        if lacking:
+            raise SchemaError(
+                f"The table has no column {lacking}. It has: {list(self._columns)[:20]}."
+            )
+        columns = [self._columns[n] for n in names]
+        for batch in self._engine.batches(columns, batch_rows(len(columns))):
+            table = nw.from_native(batch, eager_only=True)
+            yield {n: table.get_column(self._columns[n]) for n in names}
 
     def with_features(self, expansion: Expansion) -> LazyFeatures:
         """The same table, with basis functions that the engine computes, or this process."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,15 +31,43 @@ def persons_in(data: object, column: str) -> Integers:
     MissingValuesError
         Some rows name nobody. They would count as one person with all these rows.
     """
-    values = _column(data, column)
-    nobody = sum(map(is_missing, values.tolist())) if values.dtype.kind in "fO" else 0
-    if nobody:
-        raise MissingValuesError(
-            f"The policy says that the column {column!r} identifies a person, but it is missing in "
-            f"{nobody} of {len(values)} rows. Leave these rows out, or give them an identifier."
-        )
-    codes = np.unique(values.astype(str), return_inverse=True)[1]
-    return codes.reshape(-1).astype(np.int64)
+    codes = PersonCodes()
+    codes.add(data, column)
+    return codes.finish()
+
+
+@final
+class PersonCodes:
+    """Numbers the persons of a table that is read batch by batch.
+
+    Of each identifier a hash of 64 bits is kept in memory, and nothing else.
+    """
+
+    def __init__(self) -> None:
+        self._words: list[NDArray[np.uint64]] = []
+
+    def add(self, data: object, column: str) -> None:
+        """Add rows."""
+        values = _column(data, column)
+        nobody = sum(map(is_missing, values.tolist())) if values.dtype.kind in "fO" else 0
+        if nobody:
+            raise MissingValuesError(
+                f"The policy says that the column {column!r} identifies a person, but it is "
+                f"missing in {nobody} of {len(values)} rows. Leave these rows out, or give them an "
+                "identifier."
+            )
+        distinct, codes = np.unique(values.astype(str), return_inverse=True)
+        words = np.array([_word(text) for text in distinct.tolist()], dtype=np.uint64)
+        self._words.append(words[codes.reshape(-1)])
+
+    def finish(self) -> Integers:
+        """Return a number from zero for the person of each row."""
+        words = np.concatenate([np.zeros(0, dtype=np.uint64), *self._words])
+        return np.unique(words, return_inverse=True)[1].reshape(-1).astype(np.int64)
+
+
+def _word(identifier: str) -> int:
+    return int.from_bytes(hashlib.blake2b(identifier.encode(), digest_size=8).digest(), "little")
 
 
 def _column(data: object, name: str) -> NDArray[Any]:

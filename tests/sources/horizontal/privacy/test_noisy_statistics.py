@@ -112,9 +112,8 @@ def test_the_noise_of_the_agreed_number_of_sites_suffices() -> None:
 
 def test_the_first_rows_of_each_person_are_used() -> None:
     persons = np.array([3, 1, 3, 3, 0, 1, 1])
-    assert first_rows(persons, 2, 7).tolist() == [0, 1, 2, 4, 5]
-    assert first_rows(persons, 1, 7).tolist() == [0, 1, 4]
-    assert first_rows(None, 1, 3).tolist() == [0, 1, 2]
+    assert first_rows(persons, 2).tolist() == [0, 1, 2, 4, 5]
+    assert first_rows(persons, 1).tolist() == [0, 1, 4]
 
 
 @given(st.lists(st.integers(-(2**62), 2**62), min_size=1, max_size=5))

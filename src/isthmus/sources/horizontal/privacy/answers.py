@@ -143,7 +143,9 @@ class NoisyAnswers:
         rows = secure_sums(self._study.protocol).rows
         if snapshot.rows > rows:
             raise DataError("The site has more rows than the study allows.")
-        used = first_rows(snapshot.persons, release.privacy.rows_per_person, snapshot.rows)
+        if snapshot.persons is None:
+            return release.integers(snapshot.values)
+        used = first_rows(snapshot.persons, release.privacy.rows_per_person)
         return release.integers(snapshot.values[used])
 
 

@@ -9,6 +9,7 @@ from typing import final
 import numpy as np
 
 from isthmus.parties.agreement.study import Study
+from isthmus.parties.disclosure.row_hashes import chunks
 from isthmus.sources.base import countable
 from isthmus.sources.horizontal.privacy.consistency import (
     Tables,
@@ -56,12 +57,17 @@ class NoisyCounts(NoisyRelease[Counts]):
         return FINE * math.sqrt(1 + len(self._sets))
 
     def integers(self, values: Floats) -> Integers:
-        columns = values[:, list(self.study.schema.indices(self._schema.names))].T
-        counts = Counts.from_codes(self._schema, columns.astype(np.int64), plan=self._plan)
+        places = list(self.study.schema.indices(self._schema.names))
+        whole = np.zeros(self.numbers, dtype=np.int64)
+        for rows in chunks(len(values)):
+            whole += self._counted(np.asarray(values[rows])[:, places].T.astype(np.int64))
+        return FINE * whole
+
+    def _counted(self, codes: Integers) -> Integers:
+        counts = Counts.from_codes(self._schema, codes, plan=self._plan)
         parts = [np.array([counts.n], dtype=np.int64)]
         parts += [counts.table([self._schema.names[i] for i in s]).reshape(-1) for s in self._sets]
-        whole: Integers = FINE * np.concatenate(parts)
-        return whole
+        return np.concatenate(parts)
 
     def estimate(self, total: list[int], scale: float) -> Estimate[Counts]:
         flat = np.array([v / FINE for v in total])

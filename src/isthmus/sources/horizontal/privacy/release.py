@@ -104,10 +104,12 @@ class NoisyRelease(ABC, Generic[S]):
         return cost(self.sensitivity, self.scale, sites, self.numbers)
 
 
-def first_rows(persons: Integers | None, limit: int, rows: int) -> Integers:
-    """Return the positions of the rows that are used: the first ones of each person."""
-    if persons is None:
-        return np.arange(rows)
+def first_rows(persons: Integers, limit: int) -> Integers:
+    """Return the positions of the rows that are used: the first ones of each person.
+
+    In a snapshot these follow from the person's own values alone, whatever the order of the table.
+    """
+    rows = len(persons)
     order = np.argsort(persons, kind="stable")
     starts = np.flatnonzero(np.diff(persons[order], prepend=-1))
     lengths = np.diff(np.append(starts, rows))

@@ -11,7 +11,7 @@ the sums of products of slices are exact.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -30,7 +30,7 @@ NUMBERS = 2**22
 """About as many numbers are in memory at once."""
 
 
-def encode_rows(grid: Grid, rows: Floats) -> LimbArray:
+def encode_rows(grid: Grid, rows: Floats, columns: Sequence[int] | None = None) -> LimbArray:
     """Return number, sums and products of rows as `Grid.encode` does, from the rows themselves.
 
     Parameters
@@ -38,7 +38,9 @@ def encode_rows(grid: Grid, rows: Floats) -> LimbArray:
     grid
         The common shifts and units.
     rows
-        One column per variable of the grid's schema, levels as codes.
+        One row per row of the data, levels as codes. They may be mapped from a file.
+    columns
+        The column of each variable of the grid's schema; all in their order by default.
 
     Raises
     ------
@@ -52,7 +54,8 @@ def encode_rows(grid: Grid, rows: Floats) -> LimbArray:
     products = np.zeros((2 * slices - 1, p, p), dtype=np.int64)
     step = int(np.clip(NUMBERS // (slices * max(p, 1)), 1024, ROWS))
     for start in range(0, len(rows), step):
-        values = _units(grid, rows[start : start + step])
+        part = np.asarray(rows[start : start + step])
+        values = _units(grid, part if columns is None else part[:, list(columns)])
         parts = list(_slices(values, slices))
         for s, (columns, part) in enumerate(parts):
             sums[s, columns] += part.sum(axis=0).astype(np.int64)

@@ -23,6 +23,7 @@ from isthmus.sources.horizontal.requests.grid import (
 )
 from isthmus.sources.horizontal.requests.row_sums import encode_rows
 from isthmus.sources.horizontal.secure_sum.limbs import LimbArray
+from isthmus.sources.horizontal.stored_rows import StoredRows
 from isthmus.sources.tables.frame import Frame
 from isthmus.sources.tables.series import Series
 from isthmus.statistics import Counts, Expansion, Moments, Plan, Schema
@@ -264,9 +265,10 @@ class AskTotals(StatisticRequest[Moments]):
 
 def _integers(grid: Grid, moments: Moments, source: Source) -> LimbArray:
     """Return moments as integers: from the rows where they are at hand, else from the moments."""
-    if isinstance(source, Series) or (isinstance(source, Frame) and not source.has_missing):
-        indices = list(source.schema().indices(grid.schema.names))
-        return encode_rows(grid, source.rows()[:, indices])
+    if isinstance(source, StoredRows | Series) or (
+        isinstance(source, Frame) and not source.has_missing
+    ):
+        return encode_rows(grid, source.rows(), source.schema().indices(grid.schema.names))
     return grid.encode(moments)
 
 

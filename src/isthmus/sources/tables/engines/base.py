@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
@@ -86,6 +86,17 @@ class Engine(ABC):
         scales
             For each column the number of seconds that make one unit; counted from 1970.
         """
+
+    def batches(self, columns: Sequence[str], rows: int) -> Iterator[Any]:
+        """Tables in memory with these columns, of about this many rows each, by one query.
+
+        This default fetches all rows at once.
+        """
+        import narwhals as nw
+
+        table: Any = nw.from_native(self.table).lazy().select(*columns).collect()
+        for start in range(0, len(table), rows):
+            yield table[start : start + rows].to_native()
 
     @abstractmethod
     def moments(self, schema: Schema, columns: Sequence[str]) -> Computed:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
@@ -60,7 +60,19 @@ class DuckDBEngine(Engine):
             for v, column in zip(schema.variables, columns, strict=True)
         ]
         selected = self.table.project(", ".join(chosen))
-        rows = batch_rows(len(schema))
-        # Older versions call the same thing by another name.
-        open_reader = getattr(selected, "to_arrow_reader", None) or selected.fetch_record_batch
-        return Computed.there(moments_of_batches(schema, open_reader(rows)))
+        return Computed.there(
+            moments_of_batches(schema, _reader(selected, batch_rows(len(schema))))
+        )
+
+    def batches(self, columns: Sequence[str], rows: int) -> Iterator[Any]:
+        """Record batches of Arrow, as DuckDB streams them."""
+        import pyarrow as pa
+
+        for batch in _reader(self.table.project(", ".join(columns)), rows):
+            yield pa.Table.from_batches([batch])
+
+
+def _reader(relation: Any, rows: int) -> Any:
+    # Older versions call the same thing by another name.
+    open_reader = getattr(relation, "to_arrow_reader", None) or relation.fetch_record_batch
+    return open_reader(rows)

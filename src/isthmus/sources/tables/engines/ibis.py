@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -102,6 +102,17 @@ class IbisEngine(Engine):
         floats = table.mutate(**{c: table[c].cast("float64") for c in continuous})
         batches = floats.to_pyarrow_batches(chunk_size=batch_rows(len(schema)))
         return streamed(Computed.there(moments_of_batches(schema, batches)))
+
+    def batches(self, columns: Sequence[str], rows: int) -> Iterator[Any]:
+        """Record batches of Arrow, as the database returns them."""
+        import pyarrow as pa
+
+        backend, table = self.table.get_backend(), self.table.select(*columns)
+        if backend.name == "duckdb":
+            yield from DuckDBEngine(_relation(backend, table)).batches(columns, rows)
+            return
+        for batch in table.to_pyarrow_batches(chunk_size=rows):
+            yield pa.Table.from_batches([batch])
 
 
 def _numbers(table: Any, continuous: Sequence[str]) -> Any:

@@ -70,6 +70,10 @@ class PolarsEngine(Engine):
             builder.update([_column(v, batch[column], builder) for v, column in pairs])
         return Computed.there(builder.finish())
 
+    def batches(self, columns: Sequence[str], rows: int) -> Iterator[Any]:
+        """Batches of the streaming engine."""
+        yield from _batches(self.table.select(list(columns)), rows)
+
 
 def _batches(selected: Any, rows: int) -> Iterator[Any]:
     if hasattr(selected, "collect_batches"):
