@@ -18,6 +18,9 @@ from isthmus.parties.disclosure.material import Material
 from isthmus.parties.disclosure.trace import Trace
 from isthmus.sources.horizontal import AskMoments, Opening
 from isthmus.sources.horizontal.privacy.release import first_rows
+from isthmus.sources.horizontal.requests import row_sums
+from isthmus.sources.horizontal.requests.grid import Grid
+from isthmus.sources.horizontal.requests.row_sums import encode_rows
 from isthmus.sources.horizontal.snapshot import Snapshot
 from isthmus.sources.tables.frame import Frame
 from isthmus.statistics import Chebyshev, Expansion, Kind, Plan, Schema, Variable
@@ -179,6 +182,17 @@ def test_an_empty_table_and_a_missing_column_of_persons(tmp_path: Path) -> None:
     assert Snapshot(live.filter("false"), SCHEMA, PATIENTS, tmp_path).rows == 0
     with pytest.raises(SchemaError, match="no column \\['nobody'\\]"):
         Snapshot(live, SCHEMA, Persons("column:nobody"), tmp_path)
+
+
+def test_integers_of_chosen_columns_do_not_depend_on_the_number_of_steps(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rows = np.random.default_rng(8).uniform(-1, 1, size=(3000, 4))
+    names = ("a", "b")
+    grid = Grid(Schema.continuous(names), dict.fromkeys(names, (-1.0, 1.0)), 2**20, 3)
+    at_once = encode_rows(grid, rows[:, [3, 1]])
+    monkeypatch.setattr(row_sums, "NUMBERS", 1)
+    assert np.array_equal(encode_rows(grid, rows, [3, 1]), at_once)
 
 
 @pytest.mark.usefixtures("small_chunks")

@@ -30,7 +30,7 @@ NUMBERS = 2**22
 """About as many numbers are in memory at once."""
 
 
-def encode_rows(grid: Grid, rows: Floats, columns: Sequence[int] | None = None) -> LimbArray:
+def encode_rows(grid: Grid, rows: Floats, places: Sequence[int] | None = None) -> LimbArray:
     """Return number, sums and products of rows as `Grid.encode` does, from the rows themselves.
 
     Parameters
@@ -39,7 +39,7 @@ def encode_rows(grid: Grid, rows: Floats, columns: Sequence[int] | None = None) 
         The common shifts and units.
     rows
         One row per row of the data, levels as codes. They may be mapped from a file.
-    columns
+    places
         The column of each variable of the grid's schema; all in their order by default.
 
     Raises
@@ -54,8 +54,8 @@ def encode_rows(grid: Grid, rows: Floats, columns: Sequence[int] | None = None) 
     products = np.zeros((2 * slices - 1, p, p), dtype=np.int64)
     step = int(np.clip(NUMBERS // (slices * max(p, 1)), 1024, ROWS))
     for start in range(0, len(rows), step):
-        part = np.asarray(rows[start : start + step])
-        values = _units(grid, part if columns is None else part[:, list(columns)])
+        some = np.asarray(rows[start : start + step])
+        values = _units(grid, some if places is None else some[:, list(places)])
         parts = list(_slices(values, slices))
         for s, (columns, part) in enumerate(parts):
             sums[s, columns] += part.sum(axis=0).astype(np.int64)
