@@ -3,10 +3,11 @@
 `TUNING` are random networks on which the constants of `isthmus.sources.horizontal.privacy` were
 chosen (`tune.py`), and `REPORTED` are others, on which their accuracy is reported (`accuracy.py`).
 
-The statistics are those of the sites' own code, and the noise is the discrete Gaussian of OpenDP in
-the amount that the study asks for. Keys, masks and processes are left out: masks cancel in a sum,
-which is the same integer however it is carried. The noise of the three sites is drawn at once, as
-one discrete Gaussian of the same variance.
+The statistics are those of the sites' own code, with as much noise as the study asks for. Keys,
+masks and processes are left out: masks cancel in a sum, which is the same integer however it is
+carried. The noise of the three sites is drawn at once, from a normal distribution that is rounded
+to integers, because NumPy can repeat it. Its standard deviation is hundreds of integers or more,
+where nobody can tell it from the discrete Gaussian of OpenDP, which sites use.
 """
 
 from __future__ import annotations
@@ -26,7 +27,6 @@ from isthmus.errors import IsthmusWarning
 from isthmus.io import read_bif
 from isthmus.metrics.hamming import shd_cpdag
 from isthmus.parties import Identity, Member, Privacy, Study
-from isthmus.parties.privacy.noise import discrete_gaussian
 from isthmus.simulate import discrete_network, erdos_renyi, linear_model, scale_free
 from isthmus.sources.horizontal import SecureSums
 from isthmus.sources.horizontal.privacy.counts import NoisyCounts
@@ -37,6 +37,8 @@ from isthmus.statistics import Variable
 ROOT = Path(__file__).resolve().parents[2]
 DATA = Path(os.environ.get("ISTHMUS_DATA", ROOT.parent / "shared" / "data")) / "networks"
 ROWS = (1_000, 10_000, 100_000, 1_000_000)
+GRID = (3, 10, 30, 100, 300, 1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
+"""Numbers of rows without noise, with which noisy statistics are compared."""
 EPSILONS = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0)
 SITES = 3
 DELTA = 1e-6
@@ -85,10 +87,13 @@ class Problem:
         return int(shd_cpdag(found, self.dag)), len(found.edges)
 
 
-def noisy_total(release: NoisyRelease[Any], exact: np.ndarray) -> tuple[list[int], float]:
+def noisy_total(
+    release: NoisyRelease[Any], exact: np.ndarray, rng: np.random.Generator
+) -> tuple[list[int], float]:
     """The sum over the sites, and the standard deviation of its noise."""
     scale = release.scale * math.sqrt(SITES)
-    return (exact + discrete_gaussian(scale, release.numbers)).tolist(), scale
+    noise = np.rint(rng.normal(0.0, scale, release.numbers)).astype(np.int64)
+    return (exact + noise).tolist(), scale
 
 
 def without_noise(release: NoisyRelease[Any], exact: np.ndarray) -> Estimate[Any]:
@@ -122,7 +127,7 @@ def _gaussian(d: int, degree: int) -> Callable[[int, int], Problem]:
 
 def _hubs(d: int) -> Callable[[int, int], Problem]:
     def make(n: int, seed: int) -> Problem:
-        return gaussian(scale_free(d, d, seed=seed), n, seed, 1000 + seed)
+        return gaussian(scale_free(d, 2, seed=seed), n, seed, 1000 + seed)
 
     return make
 

@@ -4,6 +4,17 @@
 :where: scale=raw, d=50
 :alt: …
 ```
+
+With `x` and `lines`, errors against another key of the runs, one line per value of a second one.
+`dashed` names a key whose means are drawn as well:
+
+```{benchmark} privacy
+:where: name=asia
+:x: epsilon
+:lines: n
+:dashed: predicted
+:alt: …
+```
 """
 
 from __future__ import annotations
@@ -35,6 +46,9 @@ class Benchmark(SphinxDirective):
     option_spec: ClassVar[dict[str, Any]] = {
         "where": directives.unchanged_required,
         "alt": directives.unchanged_required,
+        "x": directives.unchanged_required,
+        "lines": directives.unchanged_required,
+        "dashed": directives.unchanged_required,
     }
 
     def run(self) -> list[nodes.Node]:
@@ -43,13 +57,16 @@ class Benchmark(SphinxDirective):
         self.env.note_dependency(str(path))
         pairs = (pair.split("=") for pair in self.options["where"].split(","))
         wanted = {key.strip(): value.strip() for key, value in pairs}
-        runs: dict[str, list[dict[str, Any]]] = defaultdict(list)
-        for run in json.loads(path.read_text(encoding="utf-8"))["runs"]:
-            if "cpu" in run and all(str(run[k]) == v for k, v in wanted.items()):
-                runs[run["method"]].append(run)
+        every = json.loads(path.read_text(encoding="utf-8"))["runs"]
+        runs = [run for run in every if all(str(run[k]) == v for k, v in wanted.items())]
         if not runs:
             raise self.error(f"No runs of {path.name} have {self.options['where']}.")
-        svg = _draw({m: (_cpu(r), fmean(x["shd"] for x in r)) for m, r in runs.items()})
+        x = self.options.get("x")
+        svg = (
+            _draw_lines(runs, x, self.options["lines"], self.options.get("dashed"))
+            if x
+            else _draw(_against_time(runs))
+        )
         code = base64.b64encode(svg.encode()).decode()
         image = (
             f'<div class="plot"><img alt="{escape(self.options["alt"])}" '
@@ -58,8 +75,16 @@ class Benchmark(SphinxDirective):
         return [nodes.raw("", image, format="html")]
 
 
-def _cpu(runs: list[dict[str, Any]]) -> float:
-    return median(float(run["cpu"]) for run in runs)
+def _against_time(runs: list[dict[str, Any]]) -> dict[str, tuple[float, float]]:
+    """Return the median time and the mean error of each method."""
+    methods: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for run in runs:
+        if "cpu" in run:
+            methods[run["method"]].append(run)
+    return {
+        method: (median(float(r["cpu"]) for r in own), fmean(r["shd"] for r in own))
+        for method, own in methods.items()
+    }
 
 
 def _draw(points: dict[str, tuple[float, float]]) -> str:
@@ -80,6 +105,38 @@ def _draw(points: dict[str, tuple[float, float]]) -> str:
     ax.set_ylabel("errors (SHD)")
     ax.spines[["top", "right"]].set_visible(False)
     _label(ax, points)
+    return _svg(figure)
+
+
+def _draw_lines(runs: list[dict[str, Any]], x: str, lines: str, dashed: str | None) -> str:
+    """Draw mean errors against a key, in the order of the file, with one line per other key."""
+    from matplotlib import colormaps
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7.5, 4.0))
+    ax = figure.subplots()
+    places = list(dict.fromkeys(run[x] for run in runs))
+    groups = list(dict.fromkeys(run[lines] for run in runs))
+    for i, group in enumerate(groups):
+        colour = colormaps["viridis_r"](0.15 + 0.85 * i / max(len(groups) - 1, 1))
+        for key, style in (("shd", "o-"), (dashed, "--")):
+            if key is not None:
+                means = [
+                    fmean(r[key] for r in runs if r[lines] == group and r[x] == place)
+                    for place in places
+                ]
+                label = f"{lines} = {group:,}" if key == "shd" else None
+                ax.plot(range(len(places)), means, style, color=colour, markersize=5, label=label)
+    ax.set_xticks(range(len(places)), [p if isinstance(p, str) else f"{p:g}" for p in places])
+    ax.set_ylim(bottom=-0.3)
+    ax.set_xlabel(x)
+    ax.set_ylabel("errors (SHD)")
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.legend(frameon=False, fontsize=8)
+    return _svg(figure)
+
+
+def _svg(figure: Any) -> str:
     file = io.StringIO()
     figure.savefig(file, format="svg", bbox_inches="tight", metadata={"Date": None})
     return file.getvalue()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -224,3 +225,53 @@ def test_a_covariance_has_no_eigenvalue_below_the_noise() -> None:
     assert np.linalg.eigvalsh(valid).min() >= 2 * 0.01 * math.sqrt(6) * (1 - 1e-9)
     good = np.eye(6) + 0.1
     assert np.allclose(valid_covariance(good, 1e-6), good)
+
+
+def test_noise_is_no_more_significant_than_sampling_error_in_counts() -> None:
+    """Independent variables: the statistic of a test has its degrees of freedom as its mean."""
+    rng = np.random.default_rng(6)
+    exact = COUNTS.integers(np.indices((2, 3, 2, 2)).reshape(4, -1).T.astype(float)) * 2000
+    scale, values, raised = 1000.0 * FINE, [], []
+    for _ in range(60):
+        noise = np.rint(rng.normal(0, scale, COUNTS.numbers)).astype(int)
+        found = COUNTS.estimate((exact + noise).tolist(), scale)
+        assert found.worth == found.statistic.n < found.rows
+        for pair in combinations("abcd", 2):
+            table = found.statistic.table(list(pair)).astype(float)
+            expected = np.outer(table.sum(1), table.sum(0)) / table.sum()
+            degrees = (table.shape[0] - 1) * (table.shape[1] - 1)
+            values.append(float(((table - expected) ** 2 / expected).sum()) / degrees)
+            raised.append(values[-1] * found.rows / found.statistic.n)
+    assert 0.5 < np.mean(values) < 1.3  # the rule is about the worst table
+    assert np.mean(raised) > 10.0  # with the number of rows, noise would look like effects
+
+
+def test_noise_is_no_more_significant_than_sampling_error_in_moments() -> None:
+    rng = np.random.default_rng(7)
+    rows = np.column_stack([rng.uniform(0, 100, (20_000, 2)), rng.integers(0, 3, 20_000)])
+    exact, scale = MOMENTS.integers(rows), 400.0 * GRID**2
+    values, raised = [], []
+    for _ in range(60):
+        noise = np.rint(rng.normal(0, scale, MOMENTS.numbers)).astype(int)
+        found = MOMENTS.estimate((exact + noise).tolist(), scale)
+        r = found.statistic.correlation()[0, 1]
+        values.append(found.statistic.n * r**2)
+        raised.append(found.rows * r**2)
+        assert found.worth <= found.statistic.n < found.rows
+    assert 0.2 < np.mean(values) < 1.5
+    assert np.mean(raised) > 10.0
+
+
+def test_statistics_are_worth_less_if_noise_hides_directions() -> None:
+    rng = np.random.default_rng(8)
+    rows = np.column_stack([rng.uniform(0, 100, 5000), rng.uniform(-1, 3, 5000), np.zeros(5000)])
+    rows[:, 2] = rng.integers(0, 3, 5000)
+    hidden = rows.copy()
+    hidden[:, 1] = 1.0 + 1e-3 * rows[:, 1]
+    scale = 30.0 * GRID**2
+    noise = np.rint(rng.normal(0, scale, MOMENTS.numbers)).astype(int)
+    seen, unseen = (
+        MOMENTS.estimate((MOMENTS.integers(x) + noise).tolist(), scale) for x in (rows, hidden)
+    )
+    assert seen.worth == seen.statistic.n
+    assert unseen.worth == pytest.approx((3 / 4) ** 2 * unseen.statistic.n, abs=1)

@@ -10,9 +10,12 @@ from isthmus.errors import DataWarning
 from isthmus.parties.privacy.accounting import epsilon_of
 from isthmus.sources.horizontal.privacy.release import Estimate, NoisyRelease
 
-DROWNED = 0.1
-"""If noise leaves less than this share of the rows' worth, missing and wrong edges are likely.
-Chosen by judgement, not by a measurement; ``benchmarks/results/privacy.md`` shows what it means."""
+ENOUGH = 30
+"""If rows are worth less than this number per variable, missing and wrong edges are likely. Chosen
+on random networks: ``benchmarks/results/privacy-tuning.md``."""
+
+RANGE = 10
+"""Most networks are no less accurate than those from this part of the rows; see the same file."""
 
 
 @final
@@ -22,26 +25,30 @@ class NoiseCost:
 
     Attributes
     ----------
-    name
-        Name of the statistic.
+    name, variables
+        Name of the statistic, and the number of its variables.
     epsilon, delta
         What the answer costs of the budget, with the honest sites that the study counts on.
     alone
         The same ε if all sites in the sum keep their noise to themselves.
     rows, error
         The estimated number of rows, and the standard deviation of its noise.
+    used
+        The number of rows that scores and standard errors are computed with.
     worth
-        How many rows without noise would be about as informative.
+        How many rows without noise would give about as accurate a network.
     hidden, clipped
         Variables whose bounds may be too wide or too narrow; see `Estimate`.
     """
 
     name: str
+    variables: int
     epsilon: float
     delta: float
     alone: float
     rows: int
     error: float
+    used: int
     worth: int
     hidden: tuple[str, ...] = ()
     clipped: tuple[str, ...] = ()
@@ -54,11 +61,13 @@ class NoiseCost:
         delta = release.privacy.delta
         return cls(
             name,
+            len(estimate.statistic.schema),
             epsilon_of(release.rho, delta),
             delta,
             epsilon_of(release.cost(sites), delta),
             estimate.rows,
             estimate.error,
+            estimate.statistic.n,
             estimate.worth,
             estimate.hidden,
             estimate.clipped,
@@ -70,17 +79,23 @@ class NoiseCost:
         return f"with noise for ε = {self.epsilon:.3g} at δ = {self.delta:g}"
 
     @property
+    def at_least(self) -> int:
+        """The lower end of what the rows are worth."""
+        return max(self.worth // RANGE, 1)
+
+    @property
     def is_drowned(self) -> bool:
-        """Whether the noise leaves little of the data."""
-        return self.worth < DROWNED * self.rows
+        """Whether the noise, and not the number of rows, leaves little to learn from."""
+        return self.worth < min(ENOUGH * self.variables, self.rows / 2)
 
     def __str__(self) -> str:
         return (
             f"Differential privacy: the {self.name} have noise for ε = {self.epsilon:.3g} at "
             f"δ = {self.delta:g} per person (ε = {self.alone:.3g} if no site colludes with the "
             f"coordinator). There are about {_rows(self.rows)} (± {self.error:,.3g}). With the "
-            f"noise they are worth about {_rows(self.worth)}, which scores and standard errors "
-            "take into account."
+            f"noise, expect a network about as accurate as one from {self.at_least:,} to "
+            f"{_rows(self.worth)} without noise. Scores and standard errors are those of "
+            f"{_rows(self.used)}."
         )
 
     def warn(self) -> None:

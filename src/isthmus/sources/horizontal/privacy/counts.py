@@ -29,6 +29,13 @@ Gaussians is a discrete Gaussian for all purposes, even if a site adds little of
 PASSES = 3
 """How often tables are made consistent and non-negative in turn."""
 
+RARE = 1.0
+"""Cells with fewer rows than this many standard deviations of the noise count as so many."""
+
+QUANTILE = 1.0
+"""Of the ratios of noise to sampling error over all tables; 1 is the worst table. These constants
+were chosen on random networks: ``benchmarks/results/privacy-tuning.md``."""
+
 
 @final
 class NoisyCounts(NoisyRelease[Counts]):
@@ -70,8 +77,15 @@ class NoisyCounts(NoisyRelease[Counts]):
         return np.concatenate(parts)
 
     def estimate(self, total: list[int], scale: float) -> Estimate[Counts]:
-        flat = np.array([v / FINE for v in total])
         error = scale / FINE
+        tables, n = self.valid_tables(total)
+        worth = self.worth(tables, n, error)
+        whole = {s: rounded(t * (worth / n), worth) for s, t in tables.items()}
+        return Estimate(Counts(self._schema, worth, self._plan, whole), round(n), error, worth)
+
+    def valid_tables(self, total: list[int]) -> tuple[Tables, float]:
+        """Return tables without negative cells that agree with each other, and their sum."""
+        flat = np.array([v / FINE for v in total])
         tables: Tables = {}
         at = 1
         for positions, shape in zip(self._sets, self._shapes, strict=True):
@@ -82,9 +96,7 @@ class NoisyCounts(NoisyRelease[Counts]):
         for _ in range(PASSES):
             tables = consistent(tables, n, self._subsets)
             tables = {s: onto_simplex(t, n) for s, t in tables.items()}
-        worth = self._worth(tables, n, error)
-        whole = {s: rounded(t * (worth / n), worth) for s, t in tables.items()}
-        return Estimate(Counts(self._schema, worth, self._plan, whole), round(n), error, worth)
+        return tables, n
 
     @cached_property
     def _subsets(self) -> dict[tuple[int, ...], list[tuple[int, ...]]]:
@@ -96,28 +108,35 @@ class NoisyCounts(NoisyRelease[Counts]):
         totals = np.array([single, *(t.sum() for t in tables.values())])
         return float(weights @ totals / weights.sum())
 
-    def _worth(self, tables: Tables, n: float, error: float) -> int:
-        """Return the number of rows whose frequencies would be as uncertain.
+    def worth(self, tables: Tables, n: float, error: float) -> int:
+        """Return the number of rows with which a test of independence would be as uncertain.
 
-        The noise of a table is the sum over its subsets of variables: each interaction is estimated
-        by the average over all tables that have it.
+        Without noise, the statistic of such a test grows by one per degree of freedom, because the
+        variance of a cell is its expected count. Noise adds its own variance, divided by that
+        count: it hits rare cells hardest.
         """
+        if error == 0.0:
+            return round(n)
         ratios = []
         for positions, table in tables.items():
-            sampling = (1.0 - float((table**2).sum()) / n**2) / n
-            noise = (error / n) ** 2 * self._noise_of(positions)
-            ratios.append(noise / max(sampling, 1.0 / n**2))
-        return max(round(n / (1.0 + float(np.mean(ratios)))), 1)
+            variance = error**2 * self._noise_of(positions)
+            ratios.append(variance * float(np.mean(1.0 / (table + RARE * error))))
+        return max(round(n / (1.0 + float(np.quantile(ratios, QUANTILE)))), 1)
 
     def _noise_of(self, positions: tuple[int, ...]) -> float:
-        """Return the sum of the variances of a table's cells, in units of the noise of a cell."""
+        """Return the variance per degree of freedom of interactions, in units of that of a cell.
+
+        Each interaction is estimated by the average over all tables that have it.
+        """
         sizes = self._schema.cardinalities
-        left = math.prod(int(sizes[i]) for i in positions) - 1.0
-        total = 0.0
+        left = math.prod(int(sizes[i]) for i in positions) - 1
+        total, degrees = 0.0, 0
         for subset, homes in self._subsets_of[positions]:
             free = math.prod(int(sizes[i]) - 1 for i in subset)
-            total, left = total + free / homes, left - free
-        return total + left
+            left -= free
+            if len(subset) > 1:
+                total, degrees = total + free / homes, degrees + free
+        return (total + left) / max(degrees + left, 1)
 
     @cached_property
     def _subsets_of(self) -> dict[tuple[int, ...], list[tuple[tuple[int, ...], int]]]:

@@ -30,7 +30,14 @@ CHUNK = 2**16
 
 FLOOR = 1.0
 """Eigenvalues of the covariance are at least this share of the typical largest eigenvalue of the
-noise, so that noise does not look like an exact relation. Not tuned: one is where noise ends."""
+noise, so that noise does not look like an exact relation."""
+
+QUANTILE = 0.5
+"""Of the variances that noise adds to partial correlations, over all pairs of variables."""
+
+POWER = 2.0
+"""Of the share of directions that noise leaves visible, in what the statistics are worth. These
+constants were chosen on random networks: ``benchmarks/results/privacy-tuning.md``."""
 
 
 SIGNIFICANT = 3.0
@@ -109,10 +116,11 @@ class NoisyMoments(NoisyRelease[Moments]):
         square = whole[1:, 1:] + np.triu(whole[1:, 1:], 1).T
         noisy = square / n - np.outer(mean, mean)
         covariance = valid_covariance(noisy, error / n)
-        worth = self._worth(covariance, n, error)
+        rows = self._rows(covariance, n, error)
+        worth = max(round(rows * visible_share(noisy, error / n) ** POWER), 1)
         centre, half = np.array(self._ranges).T if p else (np.zeros(0), np.zeros(0))
-        gram = worth * covariance * np.outer(half, half)
-        moments = Moments(self._schema, worth, centre + half * mean, np.zeros(p), gram)
+        gram = rows * covariance * np.outer(half, half)
+        moments = Moments(self._schema, rows, centre + half * mean, np.zeros(p), gram)
         hidden = self._continuous(noisy.diagonal() <= SIGNIFICANT * error / n)
         clipped = self._continuous(square.diagonal() / n > CLIPPED + SIGNIFICANT * error / n)
         return Estimate(moments, round(n), error, worth, hidden, clipped)
@@ -122,20 +130,35 @@ class NoisyMoments(NoisyRelease[Moments]):
         first = zip(self._schema.variables, self._schema.blocks, strict=True)
         return tuple(v.name for v, (a, _) in first if v.kind is Kind.CONTINUOUS and columns[a])
 
-    def _worth(self, covariance: Floats, n: float, error: float) -> int:
+    def _rows(self, covariance: Floats, n: float, error: float) -> int:
         """Return the number of rows whose partial correlations would be as uncertain."""
         owner = np.repeat(np.arange(len(self._schema)), [b - a for a, b in self._schema.blocks])
         i, j = np.triu_indices(self._width, 1)
         i, j = i[owner[i] != owner[j]], j[owner[i] != owner[j]]
-        # Edges depend on what other variables leave unexplained, which noise hits hardest.
-        variance = 1.0 / np.linalg.inv(covariance).diagonal() if len(i) else np.ones(0)
-        noise = (error / n) ** 2 / (variance[i] * variance[j]) if len(i) else np.zeros(1)
-        return max(round(1.0 / (1.0 / n + float(noise.mean()))), 2)
+        if not len(i):
+            return max(round(n), 2)
+        # Noise E changes the precision K by K E K, and so a partial correlation by this variance.
+        precision = np.linalg.inv(covariance)
+        length = (precision**2).sum(axis=0) / precision.diagonal()
+        noise = (error / n) ** 2 * float(np.quantile(length[i] * length[j], QUANTILE))
+        return max(round(1.0 / (1.0 / n + noise)), 2)
 
 
 def clipping_bounds(study: Study, privacy: Privacy, name: str) -> tuple[float, float]:
     """Return the bounds to which the values of a continuous variable are clipped."""
     return privacy.bounds.get(name, study.bounds[name])
+
+
+def noise_floor(columns: int, error: float) -> float:
+    """Return the typical largest eigenvalue of a symmetric matrix of noise."""
+    return 2.0 * error * math.sqrt(columns)
+
+
+def visible_share(noisy: Floats, error: float) -> float:
+    """Return the share of the eigenvalues of a noisy covariance that noise does not explain."""
+    if error == 0.0 or not len(noisy):
+        return 1.0
+    return float(np.mean(np.linalg.eigvalsh(noisy) > noise_floor(len(noisy), error)))
 
 
 def valid_covariance(noisy: Floats, error: float) -> Floats:
@@ -151,7 +174,6 @@ def valid_covariance(noisy: Floats, error: float) -> Floats:
     if not len(noisy):
         return noisy
     values, vectors = np.linalg.eigh(noisy)
-    # Of a symmetric p × p matrix of noise, the largest eigenvalue is about 2 √p.
-    floor = max(FLOOR * 2.0 * error * math.sqrt(len(noisy)), 1.0 / GRID**2)
+    floor = max(FLOOR * noise_floor(len(noisy), error), 1.0 / GRID**2)
     valid: Floats = (vectors * np.maximum(values, floor)) @ vectors.T
     return (valid + valid.T) / 2

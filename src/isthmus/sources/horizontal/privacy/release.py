@@ -25,14 +25,16 @@ class Estimate(Generic[S]):
     Attributes
     ----------
     statistic
-        A valid statistic. Its number of rows is `worth`, so that scores, searches and standard
-        errors take the noise for what it is: additional uncertainty.
+        A valid statistic. Its number of rows is the one whose sampling error would be as large as
+        the noise, so that scores, searches and standard errors take the noise for what it is:
+        additional uncertainty.
     rows
         The estimated number of rows.
     error
         Standard deviation of the noise in the number of rows.
     worth
-        How many rows without noise would be about as informative.
+        How many rows without noise would give about as accurate a network. At most the rows of the
+        statistic: noise also hides what is there.
     hidden
         Variables whose variance is not larger than the noise: their bounds may be too wide.
     clipped
