@@ -179,7 +179,7 @@ def test_a_coordinator_killed_after_every_write(
             [*script, str(world.folder), str(output), str(kills), carrier],
             env=environment(),
             capture_output=True,
-            timeout=FLOWER_PATIENCE if carrier == "flower" else PATIENCE,
+            timeout=FLOWER_PATIENCE,
             check=False,
         )
         assert done.returncode in (0, -signal.SIGKILL), done.stderr.decode()
