@@ -39,7 +39,7 @@ from isthmus.sources.horizontal.secure_sum.one_message_coordinator import KeyRou
 from isthmus.sources.horizontal.study_terms import terms_of
 
 FUZZING = 10.0
-"""Seconds; a longer run is made by hand with ISTHMUS_FUZZ=frames."""
+"""Seconds, at least; a longer run is made by hand with ISTHMUS_FUZZ=frames."""
 
 
 class Recorder(Transport):
@@ -82,16 +82,15 @@ def test_garbage(hospitals: Callable[..., Hospitals], carrier: str) -> None:
     genuine = [frame for name, frame in recorder.sent if name == "s0"]
     rng = np.random.default_rng(0)
     many = int(os.environ.get("ISTHMUS_FUZZ", "0"))
-    least, seconds = (5, 12 * FUZZING) if carrier == "flower" else (500, FUZZING)
-    sent, end = 0, time.monotonic() + seconds
+    least = 5 if carrier == "flower" else 500
+    sent, end = 0, time.monotonic() + FUZZING
     before = verify(world.home("s0") / "ledger.jsonl")
-    while sent < many if many else time.monotonic() < end:
+    while sent < many if many else sent <= least or time.monotonic() < end:
         answer = world.ask("s0", garbage(rng, genuine))
         assert answer is not None
         assert parse(answer).kind is FrameKind.REFUSE
         sent += 1
     print(f"{sent} frames")
-    assert sent > least
     entries = verify(world.home("s0") / "ledger.jsonl")
     assert {e["event"] for e in entries[len(before) :]} == {"refused"}
     assert len(entries) - len(before) < 500 + 60  # nobody can fill the disk
