@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,9 @@ from tests.attacks.malicious import Attacked, drafted_policy
 from isthmus.cli import ExitCode, main
 from isthmus.errors import AbortedError, FormatError, RefusedError, StudyError
 from isthmus.parties import Identity, Member, MemoryLedger, Policy, Study
+from isthmus.parties.agreement.cards import Card
 from isthmus.parties.agreement.succession import Succession
+from isthmus.parties.certificates import own_certificate, require_in_time
 from isthmus.parties.identity import PassphraseError, key_fingerprint, key_text
 from isthmus.sources.horizontal import SecureSums, SiteController, Terms
 from isthmus.statistics import Schema
@@ -255,3 +258,129 @@ def test_keys_are_pinned_rotated_and_accepted_by_commands(
     assert run("study", "sign", tmp_path / "east", tmp_path / "next") == 0
     monkeypatch.setenv("ISTHMUS_PASSPHRASE", "wrong")
     assert run("study", "sign", tmp_path / "east", tmp_path / "next") == ExitCode.FORMAT
+
+
+# --- names that look alike ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({"east": "north hospitаl"}, "several alphabets"),  # one Cyrillic letter
+        ({"east": "North  Hospital"}, "look alike"),
+        ({"east": "north-hospital"}, "look alike"),
+        ({"east": "north hospital\u200b"}, "invisible"),
+        ({"east": "north hospital "}, "invisible"),
+        ({"east": "СОРЕ", "south": "COPE"}, "look alike"),  # all Cyrillic, all Latin
+        ({"east": "Hôpital", "south": "Ho\u0302pital"}, "look alike"),
+    ],
+)
+def test_one_organisation_cannot_pass_for_two(given: dict[str, str], why: str) -> None:
+    """Three organisations must be behind every sum, and people sign what they read."""
+    owners = {"north": "north hospital", "south": "south hospital"} | given
+    with pytest.raises(StudyError, match=why):
+        Attacked(hospitals("north", "east", "south"), SCHEMA, BOUNDS, members=owners)
+
+
+@pytest.mark.parametrize("name", ["nоrth", "NORTH", "Author", "аuthor"])  # some are Cyrillic
+def test_a_site_cannot_pass_for_another_one_or_for_the_author(name: str) -> None:
+    with pytest.raises(StudyError, match=r"look alike|several alphabets|cannot be named"):
+        Attacked(hospitals("north", name, "south"), SCHEMA, BOUNDS)
+
+
+def test_names_of_other_languages_are_allowed() -> None:
+    owners = {"north": "Больница № 1", "east": "Νοσοκομείο Αθηνών", "south": "Charité – Süd"}
+    assert Attacked(hospitals(*owners), SCHEMA, BOUNDS, members=owners).federation().moments().n
+
+
+def test_a_peer_that_looks_like_another_one_is_not_pinned(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    world = Attacked(hospitals("north", "east", "south"), SCHEMA, BOUNDS)
+    (tmp_path / "policy.toml").write_text(pinned(world).to_toml())
+    stolen = Identity.generate().public
+    for name, organisation in (("nоrth", "other"), ("west", "North Hospital")):
+        Card(Member(name, organisation, stolen), "node").write(tmp_path / "card.toml")
+        assert run("site", "pin", tmp_path, tmp_path / "card.toml") == ExitCode.STUDY
+        assert "cannot be told apart" in capsys.readouterr().err
+    assert Policy.read(tmp_path / "policy.toml") == pinned(world)
+
+
+def test_sites_that_the_author_renames_are_the_same_sites() -> None:
+    """Two rosters that differ by one hospital; the names of three others were changed as well."""
+    tables = hospitals("n1", "n2", "n3", "n4", "victim")
+    first = Attacked(tables, SCHEMA, BOUNDS)
+    first.federation().moments()
+    second = Attacked(
+        {n: t for n, t in tables.items() if n != "victim"},
+        SCHEMA,
+        BOUNDS,
+        earlier=first,
+        members={n: f"renamed {n}" for n in ("n1", "n2", "n3")},
+    )
+    with pytest.raises(AbortedError):
+        second.federation().moments()
+    assert second.why("n4") == ["membership"]
+
+
+# --- careless operators ------------------------------------------------------------------------
+
+
+def test_a_succession_to_a_revoked_or_known_key_is_refused() -> None:
+    world = Attacked(hospitals("north", "east", "south"), SCHEMA, BOUNDS)
+    old, stolen = world.keys["east"], Identity.generate()
+    for policy, new in (
+        (pinned(world, revoked=(stolen.public,)), stolen),
+        (pinned(world), world.keys["south"]),
+        (pinned(world), old),
+    ):
+        with pytest.raises(StudyError, match="revoked or is that of a peer"):
+            Succession.sign(old, new).accept(policy)
+
+
+def test_a_card_with_a_revoked_key_is_not_pinned(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    world = Attacked(hospitals("north", "east", "south"), SCHEMA, BOUNDS)
+    stolen = Identity.generate().public
+    (tmp_path / "policy.toml").write_text(pinned(world, revoked=(stolen,)).to_toml())
+    Card(Member("west", "West", stolen), "node").write(tmp_path / "card.toml")
+    assert run("site", "pin", tmp_path, tmp_path / "card.toml") == ExitCode.STUDY
+    assert "revoked" in capsys.readouterr().err
+
+
+def test_a_policy_that_everybody_can_change_is_refused(tmp_path: Path) -> None:
+    world = Attacked(hospitals("north", "east", "south"), SCHEMA, BOUNDS)
+    path = tmp_path / "policy.toml"
+    path.write_text(pinned(world).to_toml())
+    path.chmod(0o644)
+    assert Policy.read(path) == pinned(world)
+    path.chmod(0o666)
+    with pytest.raises(StudyError, match="mode 666"):
+        Policy.read(path)
+
+
+def test_a_rotation_that_fails_leaves_the_old_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "home"
+    assert run("site", "new", home, "--name", "north", "--organisation", "North") == 0
+    before = Identity.load(home / "identity.pem").public
+    monkeypatch.setenv("ISTHMUS_PASSPHRASE", "")
+    assert run("site", "rotate", home, "--passphrase") == ExitCode.FORMAT
+    assert Identity.load(home / "identity.pem").public == before
+    assert Card.read(home / "card.toml").member.key == before
+    monkeypatch.delenv("ISTHMUS_PASSPHRASE")
+    assert run("site", "rotate", home) == 0
+    assert Identity.load(home / "identity.pem").public != before
+
+
+@pytest.mark.parametrize(("days", "valid"), [(-1, True), (0, True), (1, True), (900, False)])
+def test_a_clock_that_is_a_day_off_does_not_matter(days: int, valid: bool) -> None:
+    certificate, _ = own_certificate("north")
+    now = datetime.now(UTC) + timedelta(days=days)
+    if valid:
+        require_in_time(certificate, "the site 'north'", now)
+    else:
+        with pytest.raises(StudyError, match=f"north.* clock of this machine says {now:%Y-%m-%d}"):
+            require_in_time(certificate, "the site 'north'", now)

@@ -94,7 +94,7 @@ def coordinator_transport(
     require_pins(study, cards, (home / "ca.crt").read_bytes())
     credentials = CoordinatorCredentials(
         (home / "server.crt").read_bytes(),
-        (home / "server.pem").read_bytes(),
+        _private(home / "server.pem"),
         {name: card.certificate.encode() for name, card in cards.items()},
     )
     with GrpcTransport(
@@ -144,7 +144,7 @@ def serve(
     require_pins(study, cards, authority)
     credentials = SiteCredentials(
         cards[site.controller.name].certificate.encode(),
-        node_key_pem((home / "node.pem").read_bytes()),
+        node_key_pem(_private(home / "node.pem")),
         authority,
     )
     with GrpcSite(
@@ -157,3 +157,11 @@ def serve(
         watch=say,
     ) as connection:
         connection.run(until)
+
+
+def _private(path: Path) -> bytes:
+    """Read a private key, unless others can read it, too."""
+    from isthmus.parties.identity import require_private
+
+    require_private(path)
+    return path.read_bytes()

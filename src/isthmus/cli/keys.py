@@ -16,6 +16,8 @@ from isthmus.errors import FormatError
 PASSPHRASE = "ISTHMUS_PASSPHRASE"
 """Environment variable with the passphrase of keys, for services that nobody types to."""
 
+RESTART = "A site that is running read its policy when it started: restart it."
+
 
 def load_identity(path: Path) -> Any:
     """Load a key; ask for its passphrase if it has one."""
@@ -107,6 +109,7 @@ def accept(options: argparse.Namespace) -> ExitCode:
     path.write_text(renewed.to_toml(), encoding="utf-8")
     (peer,) = [m for m in renewed.peers or () if m.key == succession.new]
     say(f"{peer.name} ({peer.organisation}) has a new key: {key_fingerprint(peer.key)}")
+    say(RESTART)
     return ExitCode.DONE
 
 
@@ -116,6 +119,7 @@ def pin(options: argparse.Namespace) -> ExitCode:
 
     from isthmus.errors import StudyError
     from isthmus.parties.agreement.cards import Card
+    from isthmus.parties.agreement.lookalikes import name_problems
     from isthmus.parties.agreement.policy import Policy
     from isthmus.parties.identity import key_fingerprint
 
@@ -129,9 +133,18 @@ def pin(options: argparse.Namespace) -> ExitCode:
                 f"The policy knows {member.name!r} with another key or organisation. A new key "
                 "is accepted with 'isthmus site accept'; anything else is changed by hand."
             )
+        if member.key in policy.revoked:
+            raise StudyError(
+                f"The key of {member.name!r} was revoked: {key_fingerprint(member.key)}. Ask its "
+                "owner for a new card."
+            )
         if member not in peers:
             peers.append(member)
         say(f"{member.name} ({member.organisation}): {key_fingerprint(member.key)}")
+    problems = name_problems(peers)
+    if problems:
+        raise StudyError(f"The peers cannot be told apart: {'; '.join(problems)}.")
     path.write_text(replace(policy, peers=tuple(peers)).to_toml(), encoding="utf-8")
     say("Confirm these fingerprints with their owners by another channel, such as the telephone.")
+    say(RESTART)
     return ExitCode.DONE

@@ -15,15 +15,15 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
-from isthmus.errors import FormatError
+from isthmus.errors import FormatError, StudyError
 from isthmus.parties.identity import require
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 
 DAY = timedelta(days=1)
-CLOCKS = timedelta(hours=2)
-"""Certificates are valid from this long ago, for machines with slow clocks."""
+CLOCKS = timedelta(days=2)
+"""Certificates are valid from this long ago, for machines whose clocks are slow, even by a day."""
 
 
 def write_private(path: Path, data: bytes) -> None:
@@ -196,6 +196,19 @@ def alone(certificate: bytes | str) -> bytes:
 
     text: bytes = _first(certificate).public_bytes(Encoding.PEM)
     return text
+
+
+def require_in_time(certificate: bytes | str, whose: str, now: datetime | None = None) -> None:
+    """Raise `StudyError` if a certificate is not valid yet or any more, by the own clock."""
+    made, now = _first(certificate), datetime.now(UTC) if now is None else now
+    begin, end = made.not_valid_before_utc, made.not_valid_after_utc
+    if not begin <= now <= end:
+        raise StudyError(
+            f"The certificate of {whose} is valid from {begin:%Y-%m-%d} to {end:%Y-%m-%d}, and the "
+            f"clock of this machine says {now:%Y-%m-%d %H:%M} UTC. If the clock is right, a new "
+            "certificate is needed ('isthmus site certify', or 'isthmus coordinator new'), and a "
+            "new study that names it."
+        )
 
 
 def _first(certificate: bytes | str) -> Any:

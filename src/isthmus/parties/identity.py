@@ -192,7 +192,7 @@ class Identity:
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
         from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-        _require_private(Path(path))
+        require_private(Path(path))
         data = Path(path).read_bytes()
         if b"ENCRYPTED" in data and passphrase is None:
             raise PassphraseError(f"The key {path} is protected by a passphrase, which is needed.")
@@ -236,7 +236,7 @@ class Identity:
         return f"Identity({key_text(self.public)})"
 
 
-def _require_private(path: Path) -> None:
+def require_private(path: Path) -> None:
     """Raise `FormatError` if others than the owner can read or change a file."""
     mode = path.stat().st_mode & 0o777
     if os.name == "posix" and mode & 0o077:

@@ -15,6 +15,7 @@ from typing import Any, final
 from isthmus.errors import IsthmusError, StudyError
 from isthmus.parties.agreement.code import code_hash
 from isthmus.parties.agreement.earlier_formats import study_from_format_1
+from isthmus.parties.agreement.lookalikes import name_problems
 from isthmus.parties.agreement.protocol import Protocol, protocol_named, request_names
 from isthmus.parties.agreement.roster import Member, Roster
 from isthmus.parties.agreement.signatures import AUTHOR, Signature, signed_bytes
@@ -281,6 +282,7 @@ def _require_parties(study: Study) -> None:
             )
     if study.author == study.coordinator:
         problems.append("the author and the coordinator must have different keys")
+    problems += name_problems(study.members)
     problems += study.protocol.problems(study.roster)
     problems += study.protocol.variable_problems(study.schema.names)
     if study.privacy is not None:

@@ -65,13 +65,19 @@ class Succession:
         Raises
         ------
         StudyError
-            The policy does not know the old key, or it was revoked before.
+            The policy does not know the old key, or it was revoked before, or the new key is not
+            new.
         """
         peers = policy.peers or ()
         if self.old in policy.revoked or all(m.key != self.old for m in peers):
             raise StudyError(
                 f"The key {key_text(self.old)} is not that of a peer of the policy, so it cannot "
                 "vouch for another one. Confirm the new key with its owner, and add it by hand."
+            )
+        if self.new in policy.revoked or any(m.key == self.new for m in peers):
+            raise StudyError(
+                f"The key {key_text(self.new)} was revoked or is that of a peer already, so it "
+                "cannot follow another one. Ask its owner for a new key."
             )
         renewed = tuple(replace(m, key=self.new) if m.key == self.old else m for m in peers)
         return replace(policy, peers=renewed, revoked=(*policy.revoked, self.old))

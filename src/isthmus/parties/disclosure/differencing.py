@@ -13,6 +13,10 @@ FEWEST_ORGANISATIONS = 3
 """Two results may not differ by fewer organisations than this."""
 
 
+Party = tuple[str, str, str]
+"""Name, organisation and key of a site; ledgers of earlier versions have no keys."""
+
+
 @final
 class _Traced(NamedTuple):
     """An earlier release of data with a kept trace."""
@@ -24,11 +28,11 @@ class _Traced(NamedTuple):
 
 @final
 class _Result(NamedTuple):
-    """An earlier entry that names sites and their organisations."""
+    """An earlier entry that names sites, their organisations and their keys."""
 
     event: str
     study: str | None
-    parties: frozenset[tuple[str, str]]
+    parties: frozenset[Party]
     variables: frozenset[str]
 
 
@@ -59,7 +63,8 @@ class EarlierReleases:
                 variables = frozenset(entry["variables"])
                 self._traces[_Traced(entry["trace"], entry.get("data"), variables)] = None
             if "organisations" in entry:
-                parties = frozenset(zip(entry["sites"], entry["organisations"], strict=True))
+                keys = entry.get("keys", [""] * len(entry["sites"]))
+                parties = frozenset(zip(entry["sites"], entry["organisations"], keys, strict=True))
                 variables = frozenset(entry["variables"])
                 result = _Result(entry["event"], entry.get("study"), parties, variables)
                 self._results[result] = None
@@ -96,15 +101,30 @@ class EarlierReleases:
         """Return whether a result differs from one of another study by few organisations."""
         if not study.protocol.results_add_up:
             return False
-        ours = {(study.members[i].name, study.members[i].organisation) for i in parties}
+        members = [study.members[i] for i in parties]
+        ours = frozenset((m.name, m.organisation, m.key.hex()) for m in members)
         events = {event.name for event in study.protocol.events if event.reveals_result}
         mine, variables = study.identity.hex(), frozenset(study.schema.names)
         self._update()
         for result in self._results:
             if result.event not in events or result.study == mine:
                 continue
-            organisations = {organisation for _, organisation in ours ^ result.parties}
+            organisations = _others(ours, result.parties) | _others(result.parties, ours)
             common = not variables.isdisjoint(result.variables)
             if common and 0 < len(organisations) < FEWEST_ORGANISATIONS:
                 return True
         return False
+
+
+def _others(some: frozenset[Party], known: frozenset[Party]) -> set[str]:
+    """Return the organisations of sites that are not known, neither by name nor by key.
+
+    An author who renames a site, or a site with a new key, does not become another one by that.
+    """
+    names = {(name, organisation) for name, organisation, _ in known}
+    keys = {key for _, _, key in known if key}
+    return {
+        organisation
+        for name, organisation, key in some
+        if (name, organisation) not in names and key not in keys
+    }

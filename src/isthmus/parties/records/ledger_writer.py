@@ -278,6 +278,7 @@ class LedgerWriter:
             details["sites"] = self._allowed_names(parties)
             members = self._study.members
             details["organisations"] = [members[i].organisation for i in sorted(parties)]
+            details["keys"] = [members[i].key.hex() for i in sorted(parties)]
         given = {
             "heads": dict(heads or {}),
             "seen": dict(seen or {}),

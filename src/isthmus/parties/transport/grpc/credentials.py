@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, final
 
 from isthmus.errors import MissingExtraError, StudyError
-from isthmus.parties.certificates import alone, fingerprint
+from isthmus.parties.certificates import alone, fingerprint, require_in_time
 
 CIPHER_SUITES_OF_TLS_1_2 = "ECDHE-RSA-AES256-GCM-SHA384"
 """gRPC has no option for the lowest version of TLS. These suites of TLS 1.2 need an RSA key, and
@@ -113,3 +113,4 @@ def require_pinned(certificate: bytes | str, pinned: str, whose: str) -> None:
             f"The certificate of {whose} is not the one that the study names. Get the folder of "
             "the study again from its author."
         )
+    require_in_time(certificate, whose)
