@@ -45,6 +45,7 @@ from isthmus.sources import (
     as_source,
     reading_of,
 )
+from isthmus.sources.base import EstimatesMoments
 from isthmus.statistics import Counts, Kind, Moments, Regimes, Schema, Statistic
 
 
@@ -153,7 +154,7 @@ def prepare(
         data, kinds=kinds, integers=integers, keep=keep, missing=check_missing(missing)
     )
     in_memory = isinstance(source, Frame)
-    if isinstance(source, Frame) and time_limit is not None:
+    if isinstance(source, EstimatesMoments) and time_limit is not None:
         source.limit_estimation(begin + 0.5 * time_limit)
     schema, reading = source.schema(), reading_of(source)
     known = known.without(reading.left_out)
@@ -170,9 +171,8 @@ def prepare(
     statistics = _gather(source, chosen, dag)
     waited = 0.0 if in_memory else time.monotonic() - begin
     reading = reading.with_constants(statistics.constants())
-    remark = source.estimation_remark() if isinstance(source, Frame) else None
-    if remark is not None:
-        reading = replace(reading, remarks=(*reading.remarks, remark))
+    if isinstance(source, EstimatesMoments):
+        reading = replace(reading, remarks=(*reading.remarks, *source.estimation_remarks()))
     objective: Objective = chosen.bind(statistics)
     require_capability(chosen, objective.capabilities, accepts, search)
     known = known.with_time({n: lag for n, lag in schema.lag_of.items() if n in objective.nodes})

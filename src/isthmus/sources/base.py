@@ -66,6 +66,17 @@ class Reads(Protocol):
         """How each column was read, and why."""
 
 
+@runtime_checkable
+class EstimatesMoments(Protocol):
+    """A source that may estimate moments from rows with missing values."""
+
+    def limit_estimation(self, until: float) -> None:
+        """Estimate until this time of ``time.monotonic()`` at most."""
+
+    def estimation_remarks(self) -> tuple[str, ...]:
+        """What the user should know about moments that were estimated; nothing if none were."""
+
+
 def countable(schema: Schema, plan: Plan) -> Schema:
     """The discrete variables that a plan can count; refuses plans that name continuous ones.
 

@@ -1,17 +1,16 @@
-"""Moments of a normal distribution from rows with missing values."""
+"""Expectation-maximisation of the moments of a normal distribution."""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isthmus.errors import DataError
 from isthmus.statistics.moments import Moments
+from isthmus.statistics.patterns import PatternRows, Standardised
 from isthmus.statistics.schema import Schema
 from isthmus.types import Floats
 
@@ -19,6 +18,10 @@ _RIDGE = 1e-9
 """Added to standardised variances before they are inverted: columns may be collinear."""
 _NUMBERS = 2**20
 """Size of the matrices that are inverted at once: steps take some milliseconds."""
+_MEMORY = 8
+"""Number of earlier steps that an accelerated step uses."""
+_LEAST_EIGENVALUE = 0.2
+"""An accelerated step shrinks the smallest eigenvalue at most to this share of a plain step's."""
 
 
 class Estimated(NamedTuple):
@@ -28,20 +31,25 @@ class Estimated(NamedTuple):
     iterations: int
     converged: bool
 
-    def remark(self) -> str | None:
+    def remarks(self) -> tuple[str, ...]:
         """What the user should know if the moments have not converged."""
-        if self.converged:
-            return None
-        return (
+        remark = (
             f"The moments of the incomplete columns were still changing after {self.iterations} "
             "iterations of expectation-maximisation. Allow more iterations or time."
         )
+        return () if self.converged else (remark,)
+
+
+class Expected(NamedTuple):
+    """Expected sums and products of standardised rows, given the values that are there."""
+
+    n: int
+    sums: Floats
+    products: Floats
 
 
 def estimate_moments(
-    schema: Schema,
-    values: Floats,
-    absent: NDArray[np.bool_],
+    patterns: PatternRows,
     *,
     max_iterations: int,
     tolerance: float,
@@ -54,130 +62,212 @@ def estimate_moments(
 
     Parameters
     ----------
-    schema
-        The variables, all continuous.
-    values
-        Shape (n, d); cells that are missing are ignored.
-    absent
-        Which cells are missing.
+    patterns
+        The rows, summed up by pattern.
     max_iterations, tolerance
         When to stop; the tolerance concerns standardised columns.
     until
         Stop at this time of ``time.monotonic()``, with the moments of the last whole iteration.
     """
-    observed = ~absent
-    filled, centre, scale = _standardised(schema, values, observed)
-    groups = _groups(absent)
-    d = filled.shape[1]
-    mean, covariance = np.zeros(d), np.eye(d)
-    iterations, converged = 0, False
-    while not converged and iterations < max_iterations:
-        expected = _expected(filled, groups, mean, covariance, until if iterations else math.inf)
+    step = ExpectationStep(patterns, patterns.standardised())
+    iteration = Maximisation(len(patterns.schema))
+    while not iteration.converged(tolerance) and iteration.steps < max_iterations:
+        limit = until if iteration.steps else math.inf
+        expected = step.expected(iteration.mean, iteration.covariance, limit)
         if expected is None:
             break
-        iterations += 1
-        new_mean = expected[0] / len(filled)
-        new_covariance = expected[1] / len(filled) - np.outer(new_mean, new_mean)
-        change = max(
-            float(np.abs(new_mean - mean).max()), float(np.abs(new_covariance - covariance).max())
-        )
-        mean, covariance = new_mean, (new_covariance + new_covariance.T) / 2
-        converged = change <= tolerance
-    n = _effective_rows(observed)
-    gram = n * covariance * scale[:, None] * scale[None, :]
-    moments = Moments(schema, n, centre + scale * mean, np.zeros(d), gram)
-    return Estimated(moments, iterations, converged)
+        iteration.advance(expected)
+    n, (*_, centre, scale) = patterns.effective_rows(), step.rows
+    moments = iteration.moments(patterns.schema, n, centre, scale)
+    return Estimated(moments, iteration.steps, iteration.converged(tolerance))
+
+
+@final
+class Maximisation:
+    """The parameters of expectation-maximisation, step by step.
+
+    They follow from the expected sums alone. Starting with independent standardised columns, each
+    step takes the parameters that maximise the expected likelihood, and extrapolates them from the
+    last steps (Anderson acceleration; Walker and Ni 2011).
+
+    Parameters
+    ----------
+    d
+        Number of columns.
+
+    Attributes
+    ----------
+    mean, covariance
+        The parameters for the next expected sums.
+    steps
+        Number of steps.
+    change
+        The largest change of a parameter by the last step without extrapolation.
+    """
+
+    def __init__(self, d: int) -> None:
+        self.mean: Floats = np.zeros(d)
+        self.covariance: Floats = np.eye(d)
+        self.steps = 0
+        self.change = math.inf
+        self._upper = np.triu_indices(d)
+        self._plain = self.mean, self.covariance
+        self._smallest = math.inf
+        self._points: list[Floats] = []
+        self._residuals: list[Floats] = []
+
+    def converged(self, tolerance: float) -> bool:
+        """Whether the last step changed no parameter by more than the tolerance."""
+        return self.change <= tolerance
+
+    def advance(self, expected: Expected) -> None:
+        """Take the expected sums at `mean` and `covariance`, and choose the next parameters."""
+        n, sums, products = expected
+        mean = sums / n
+        covariance = products / n - np.outer(mean, mean)
+        covariance = (covariance + covariance.T) / 2
+        before = self._vector(self.mean, self.covariance)
+        after = self._vector(mean, covariance)
+        residual = after - before
+        self.steps += 1
+        self.change = float(np.abs(residual).max())
+        self._plain = self.mean, self.covariance = mean, covariance
+        size = float(np.linalg.norm(residual))
+        if size > 2.0 * self._smallest:  # the extrapolation went too far
+            self._points, self._residuals = [], []
+        self._smallest = min(self._smallest, size)
+        self._points = [*self._points[-_MEMORY:], after]
+        self._residuals = [*self._residuals[-_MEMORY:], residual]
+        if len(self._points) > 1:
+            self._extrapolate()
+
+    def _extrapolate(self) -> None:
+        """Move to where the residuals of the last steps would cancel, if that is a covariance."""
+        points, residuals = np.array(self._points), np.array(self._residuals)
+        differences = np.diff(residuals, axis=0)
+        gram = differences @ differences.T
+        gram += 1e-10 * np.trace(gram) * np.eye(len(gram))
+        if not gram.trace() > 0.0:
+            return
+        weights = np.linalg.solve(gram, differences @ residuals[-1])
+        away = weights @ np.diff(points, axis=0)
+        least = _LEAST_EIGENVALUE * float(np.linalg.eigvalsh(self._plain[1])[0])
+        for share in (1.0, 0.5, 0.25):
+            mean, covariance = self._matrix(points[-1] - share * away)
+            if float(np.linalg.eigvalsh(covariance)[0]) > least > 0.0:
+                self.mean, self.covariance = mean, covariance
+                return
+
+    def _vector(self, mean: Floats, covariance: Floats) -> Floats:
+        return np.concatenate([mean, covariance[self._upper]])
+
+    def _matrix(self, vector: Floats) -> tuple[Floats, Floats]:
+        d = len(self.mean)
+        covariance = np.zeros((d, d))
+        covariance[self._upper] = vector[d:]
+        return vector[:d], covariance + np.triu(covariance, 1).T
+
+    def moments(self, schema: Schema, n: int, centre: Floats, scale: Floats) -> Moments:
+        """Return the moments that the last step has estimated.
+
+        Parameters
+        ----------
+        schema
+            The variables.
+        n
+            Number of rows that the moments are worth.
+        centre, scale
+            What the columns were standardised by.
+        """
+        mean, covariance = self._plain
+        gram = n * covariance * scale[:, None] * scale[None, :]
+        return Moments(schema, n, centre + scale * mean, np.zeros(len(mean)), gram)
 
 
 class _Group(NamedTuple):
-    """Rows with the same number of missing values.
+    """Patterns with the same number of missing values, and their rows.
 
     Attributes
     ----------
     rows
         Positions of the rows.
     pattern_of
-        The pattern of each of these rows.
+        The pattern of each of these rows, among those of the group.
     hidden
         Positions of the missing values of each pattern, of shape (patterns, missing).
+    sizes
+        Number of rows of the table in each pattern.
     """
 
     rows: NDArray[np.intp]
     pattern_of: NDArray[np.intp]
     hidden: NDArray[np.intp]
+    sizes: Floats
 
 
-def _groups(absent: NDArray[np.bool_]) -> list[_Group]:
-    """Group the rows by patterns of at most so many numbers at once."""
-    patterns, which = np.unique(absent, axis=0, return_inverse=True)
-    which = which.ravel()
-    order = np.argsort(which, kind="stable")
-    starts = np.searchsorted(which[order], np.arange(len(patterns) + 1))
-    sizes = patterns.sum(axis=1)
+@final
+class ExpectationStep:
+    """Computes the expected sums and products of rows with missing values.
+
+    Parameters
+    ----------
+    patterns
+        The rows, summed up by pattern.
+    rows
+        The same rows in units of the spread of each column.
+    """
+
+    def __init__(self, patterns: PatternRows, rows: Standardised) -> None:
+        self.rows = rows
+        self._n = patterns.n
+        self._groups = _groups(patterns)
+
+    def expected(
+        self, mean: Floats, covariance: Floats, until: float = math.inf
+    ) -> Expected | None:
+        """Expected sums and products given the values that are there; None if the time is over.
+
+        Given the others, the missing values of a row have the inverse of their block of the
+        precision matrix as covariance. Blocks of m missing values take O(m^3) instead of O(d^3).
+        """
+        d = len(mean)
+        precision = np.linalg.inv(covariance + _RIDGE * np.eye(d))
+        unit, complete = self.rows.unit, self.rows.rows.copy()
+        spread = np.zeros(d * d)
+        for rows, pattern_of, hidden, sizes in self._groups:
+            if time.monotonic() >= until:
+                return None
+            own = np.linalg.inv(precision[hidden[:, :, None], hidden[:, None, :]])
+            cells = d * hidden[:, :, None] + hidden[:, None, :]
+            spread += np.bincount(
+                cells.ravel(), (sizes[:, None, None] * own).ravel(), minlength=d * d
+            )
+            at = (np.arange(len(rows))[:, None], hidden[pattern_of])
+            deviation = complete[rows] - unit[rows, None] * mean
+            deviation[at] = 0.0
+            pull = (deviation @ precision)[at]
+            guess = unit[rows, None] * mean[at[1]]
+            guess -= np.einsum("rij,rj->ri", own[pattern_of], pull)
+            complete[rows[:, None], at[1]] = guess
+        products = complete.T @ complete + spread.reshape(d, d)
+        return Expected(self._n, unit @ complete, products)
+
+
+def _groups(patterns: PatternRows) -> list[_Group]:
+    """Group the patterns by their number of missing values, some at once."""
+    absent = ~patterns.observed
+    order = np.argsort(patterns.which, kind="stable")
+    starts = np.searchsorted(patterns.which[order], np.arange(len(absent) + 1))
+    missing_of = absent.sum(axis=1)
     groups = []
-    for missing in np.unique(sizes[sizes > 0]).tolist():
-        own = np.flatnonzero(sizes == missing)
-        step = max(1, _NUMBERS // (missing * patterns.shape[1]))
+    for missing in np.unique(missing_of[missing_of > 0]).tolist():
+        own = np.flatnonzero(missing_of == missing)
+        step = max(1, _NUMBERS // (missing * absent.shape[1]))
         for start in range(0, len(own), step):
             part = own[start : start + step]
             rows = np.concatenate([order[starts[k] : starts[k + 1]] for k in part])
             pattern_of = np.repeat(np.arange(len(part)), starts[part + 1] - starts[part])
-            hidden = np.nonzero(patterns[part])[1].reshape(len(part), missing)
-            groups.append(_Group(rows, pattern_of, hidden))
+            hidden = np.nonzero(absent[part])[1].reshape(len(part), missing)
+            sizes = patterns.sizes[part].astype(np.float64)
+            groups.append(_Group(rows, pattern_of, hidden, sizes))
     return groups
-
-
-def _standardised(
-    schema: Schema, values: Floats, observed: NDArray[np.bool_]
-) -> tuple[Floats, Floats, Floats]:
-    """Rows with zeros for missing cells, and the centre and the scale of each column."""
-    with np.errstate(invalid="ignore", over="ignore"):
-        known = np.where(observed, values, 0.0)
-        if not np.isfinite(known).all():
-            wrong = [v for v, x in zip(schema.names, known.T, strict=True) if np.isinf(x).any()]
-            raise DataError(f"Values are infinite in these columns: {wrong[:20]}.")
-    count = observed.sum(axis=0)
-    centre = known.sum(axis=0) / count
-    known = np.where(observed, known - centre, 0.0)
-    scale = np.sqrt((known * known).sum(axis=0) / count)
-    scale = np.where(scale > 0.0, scale, 1.0)
-    return known / scale, centre, scale
-
-
-def _effective_rows(observed: NDArray[np.bool_]) -> int:
-    shares = observed.astype(np.float64)
-    pairs = shares.T @ shares
-    d = len(pairs)
-    mean = pairs.sum() - np.trace(pairs)
-    return max(1, round(mean / (d * (d - 1)))) if d > 1 else int(pairs[0, 0])
-
-
-def _expected(
-    filled: Floats, groups: Sequence[_Group], mean: Floats, covariance: Floats, until: float
-) -> tuple[Floats, Floats] | None:
-    """Expected sums and products given the values that are there; None if the time is over.
-
-    Given the others, the missing values of a row have the inverse of their block of the precision
-    matrix as covariance. Blocks of m missing values take O(m^3) instead of O(d^3).
-    """
-    d = len(mean)
-    precision = np.linalg.inv(covariance + _RIDGE * np.eye(d))
-    complete = filled.copy()
-    spread = np.zeros(d * d)
-    for rows, pattern_of, hidden in groups:
-        if time.monotonic() >= until:
-            return None
-        own = np.linalg.inv(precision[hidden[:, :, None], hidden[:, None, :]])
-        weights = np.bincount(pattern_of, minlength=len(hidden)).astype(np.float64)
-        cells = d * hidden[:, :, None] + hidden[:, None, :]
-        spread += np.bincount(
-            cells.ravel(), (weights[:, None, None] * own).ravel(), minlength=d * d
-        )
-        at = (np.arange(len(rows))[:, None], hidden[pattern_of])
-        deviation = filled[rows] - mean
-        deviation[at] = 0.0
-        pull = (deviation @ precision)[at]
-        guess = mean[at[1]] - np.einsum("rij,rj->ri", own[pattern_of], pull)
-        complete[rows[:, None], at[1]] = guess
-    products = complete.T @ complete + spread.reshape(d, d)
-    return complete.sum(axis=0), products

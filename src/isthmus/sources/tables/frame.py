@@ -34,6 +34,7 @@ from isthmus.statistics.checks import refuse_empty, refuse_missing
 from isthmus.statistics.coded import as_codes
 from isthmus.statistics.expectation import Estimated, estimate_moments
 from isthmus.statistics.incomplete import IncompleteCounts
+from isthmus.statistics.patterns import PatternRows
 
 
 class Prepared(NamedTuple):
@@ -207,14 +208,14 @@ class Frame(Source):
         """Estimate moments of incomplete rows until this time of ``time.monotonic()`` at most."""
         self._until = until
 
-    def estimation_remark(self) -> str | None:
-        """What the user should know about estimated moments; None if all is well or none were."""
-        return self._estimated.remark() if "_estimated" in self.__dict__ else None
+    def estimation_remarks(self) -> tuple[str, ...]:
+        """What the user should know about estimated moments; nothing if none were."""
+        return self._estimated.remarks() if "_estimated" in self.__dict__ else ()
 
     @cached_property
     def _estimated(self) -> Estimated:
         """Moments estimated from incomplete rows."""
-        schema, columns, _, absent = self._prepared
+        schema, _, _, absent = self._prepared
         if absent is None or not isinstance(self.missing, ExpectationMaximisation):
             self._require_complete()
         if schema.has_features:
@@ -222,16 +223,20 @@ class Frame(Source):
                 "Basis functions of missing values cannot be estimated. Use DropRows()."
             )
         assert isinstance(self.missing, ExpectationMaximisation)
-        assert absent is not None
-        values = np.stack([np.asarray(x, dtype=np.float64) for x in columns], axis=1)
         return estimate_moments(
-            schema,
-            values,
-            absent.T,
+            PatternRows.of(schema, [self.rows_with_holes()]),
             max_iterations=self.missing.max_iterations,
             tolerance=self.missing.tolerance,
             until=self._until,
         )
+
+    def rows_with_holes(self) -> NDArray[np.float64]:
+        """All rows, shape (n, d), levels as codes, with NaN for missing values."""
+        _, columns, _, absent = self._prepared
+        values = np.stack([np.asarray(x, dtype=np.float64) for x in columns], axis=1)
+        if absent is not None:
+            values[absent.T] = np.nan
+        return values
 
     @property
     def has_missing(self) -> bool:
@@ -273,7 +278,7 @@ class Frame(Source):
     def rows(self) -> NDArray[np.float64]:
         """All rows, shape (n, d), levels as codes."""
         self._require_complete()
-        return np.stack([np.asarray(x, dtype=np.float64) for x in self._prepared[1]], axis=1)
+        return self.rows_with_holes()
 
     def with_features(self, expansion: Expansion) -> Frame:
         """The same table, with basis functions that are computed when moments are."""

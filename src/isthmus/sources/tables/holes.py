@@ -62,7 +62,7 @@ def treat(
         return list(columns), (f"{counted}; {LEFT_TO_SCORES[StructuralEM]}.",)
     if isinstance(missing, ExpectationMaximisation):
         _require(columns, holes, missing, discrete=False, all_columns=True)
-        return list(columns), (f"{counted}; the moments are estimated from the others.",)
+        return list(columns), (moments_are_estimated(sum(holes.values()), rows * len(columns)),)
     refuse_missing({c.name: c.missing for c, _ in columns}, rows)
     return list(columns), ()
 
@@ -124,8 +124,17 @@ def _require(
         if (r.read_as is ReadAs.DISCRETE) is not discrete and (all_columns or c.name in holes)
     ]
     if wrong:
-        kind = "discrete" if discrete else "continuous"
-        raise MissingValuesError(
-            f"{missing!r} takes {kind} columns, and {wrong[:10]} are not. Use DropRows(), leave "
-            "these columns out, or fill their missing values with a method you trust."
-        )
+        raise refuse_other_kind(wrong, missing, "discrete" if discrete else "continuous")
+
+
+def refuse_other_kind(names: Sequence[str], missing: Missing, kind: str) -> MissingValuesError:
+    """The error for columns of a kind that a strategy cannot treat."""
+    return MissingValuesError(
+        f"{missing!r} takes {kind} columns, and {list(names[:10])} are not. Use DropRows(), leave "
+        "these columns out, or fill their missing values with a method you trust."
+    )
+
+
+def moments_are_estimated(lost: int, cells: int) -> str:
+    """Say how many values are missing, and that moments are estimated from the others."""
+    return f"{lost:,} of {cells:,} values are missing; the moments are estimated from the others."

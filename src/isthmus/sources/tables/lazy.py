@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isthmus.errors import DataError, MismatchError, SchemaError
+from isthmus.errors import DataError, MismatchError, MissingValuesError, SchemaError
 from isthmus.results.disclosure import Disclosure, Release
 from isthmus.results.reading import ColumnReading, ReadAs, Reading
 from isthmus.sources.base import Source, countable
@@ -25,7 +25,7 @@ from isthmus.sources.tables.decisions import (
 from isthmus.sources.tables.engines.base import batch_rows, plain_names
 from isthmus.sources.tables.engines.find import engine_of, names_of
 from isthmus.sources.tables.grouping import NUMBER, Grouped, group, pack
-from isthmus.sources.tables.holes import complete_rows
+from isthmus.sources.tables.holes import complete_rows, refuse_other_kind
 from isthmus.sources.tables.incomplete_groups import (
     incomplete_counts,
     incomplete_remarks,
@@ -42,8 +42,16 @@ from isthmus.sources.tables.kinds import (
     check_kinds,
     refused_type,
 )
+from isthmus.sources.tables.lazy_estimation import LazyEstimation
 from isthmus.sources.tables.lazy_features import LazyFeatures
-from isthmus.sources.tables.missing import DropRows, Missing, NodeAverage, StructuralEM
+from isthmus.sources.tables.missing import (
+    DropRows,
+    ExpectationMaximisation,
+    Missing,
+    NodeAverage,
+    OwnLevel,
+    StructuralEM,
+)
 from isthmus.sources.tables.names import as_narwhals, check_names
 from isthmus.statistics import CodedRows, Counts, Expansion, Kind, Moments, Plan, Schema, Variable
 from isthmus.statistics.blocks import Block, Positions, count_set, planned_sets
@@ -80,8 +88,8 @@ class Lazy(Source):
     keep
         Columns that are not left out whatever they look like; None for all.
     missing
-        What to do about missing values: `DropRows`, or for discrete columns `NodeAverage` or
-        `StructuralEM`; by default they are refused.
+        What to do about missing values: `DropRows`, for discrete columns `NodeAverage` or
+        `StructuralEM`, for continuous ones `ExpectationMaximisation`; by default they are refused.
     schema
         What the columns are, where that is known beforehand. It also selects the columns and
         their order, and saves the query for the levels.
@@ -100,10 +108,11 @@ class Lazy(Source):
         import narwhals as nw
 
         check_choice(kinds, schema)
-        if not isinstance(missing, DropRows | NodeAverage | StructuralEM | None):
+        if isinstance(missing, OwnLevel):
             raise MismatchError(
                 f"{missing!r} needs the rows, and they are with an engine. Use DropRows(), "
-                "NodeAverage() or StructuralEM(), or collect the table first."
+                "NodeAverage(), StructuralEM() or ExpectationMaximisation(), or collect the table "
+                "first."
             )
         frame = as_narwhals(table)
         if not isinstance(frame, nw.LazyFrame):
@@ -128,6 +137,9 @@ class Lazy(Source):
         self._groups: list[Grouped] = []
         self._small: dict[tuple[str, ...], bool] = {}
         self._releases: list[Release] = []
+        self._estimation: LazyEstimation | None = None
+        if isinstance(missing, ExpectationMaximisation):
+            self._estimation = LazyEstimation(missing, self._release)
 
     def _convert_times(self) -> dict[str, str]:
         """Turn dates with a requested unit into numbers; returns the types they had."""
@@ -192,7 +204,12 @@ class Lazy(Source):
         if isinstance(self.missing, DropRows):
             remarks = self._drop_rows([n for n, r in readings.items() if r.used])
         if discrete:
-            self._find_levels(discrete, readings)
+            try:
+                self._find_levels(discrete, readings)
+            except MissingValuesError:
+                if not isinstance(self.missing, ExpectationMaximisation):
+                    raise
+                raise refuse_other_kind(discrete, self.missing, "continuous") from None
         remarks += incomplete_remarks(self.missing, self._groups, readings)
         refuse_nothing_left(readings.values())
         levels = {n: own for g in self._groups for n, own in g.levels.items()}
@@ -354,6 +371,11 @@ class Lazy(Source):
         if not wanted.of_kind(Kind.CONTINUOUS) and self._is_small(wanted.names):
             rows = self._joint(wanted.names)
             moments = Moments.from_columns(wanted, list(rows.codes), weights=rows.weights)
+        elif self._estimation is not None:
+            columns = [self._columns[n] for n in schema.names]
+            holes = any(p.values < p.rows for n, p in self._known_profiles() if n in schema)
+            self._moments = self._estimation.moments(self._engine, schema, columns, holes=holes)
+            return self._moments if names is None else self._moments.select(names)
         else:
             computed = self._engine.moments(wanted, [self._columns[n] for n in wanted.names])
             self._release(computed.what, computed.size)
@@ -361,6 +383,19 @@ class Lazy(Source):
         if names is None:
             self._moments = moments
         return moments
+
+    def _known_profiles(self) -> Iterable[tuple[str, Profile]]:
+        """What was seen of the columns when they were read; nothing if the schema was given."""
+        return self._profiles.items() if "_profiles" in self.__dict__ else ()
+
+    def limit_estimation(self, until: float) -> None:
+        """Estimate moments of incomplete rows until this time of ``time.monotonic()`` at most."""
+        if self._estimation is not None:
+            self._estimation.until = until
+
+    def estimation_remarks(self) -> tuple[str, ...]:
+        """What the user should know about estimated moments; nothing if none were."""
+        return () if self._estimation is None else self._estimation.remarks
 
     def moments_of(self, schema: Schema) -> Moments:
         """Moments of these variables with their basis functions, by an engine that streams."""

@@ -1,4 +1,4 @@
-"""Arrow batches into moments."""
+"""Arrow batches into sums."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from isthmus.sources.tables.engines.base import unknown_level
 from isthmus.statistics import Kind, Moments, MomentsBuilder, Schema, Variable
+from isthmus.statistics.patterns import PatternRows
 
 
 def moments_of_batches(schema: Schema, batches: Iterable[Any]) -> Moments:
@@ -22,6 +23,22 @@ def moments_of_batches(schema: Schema, batches: Iterable[Any]) -> Moments:
         ]
         builder.update(columns)
     return builder.finish()
+
+
+def patterns_of_batches(schema: Schema, batches: Iterable[Any]) -> PatternRows:
+    """Sum up record batches of continuous variables by which of their values are missing."""
+    return PatternRows.of(
+        schema, (np.stack([_with_holes(x) for x in batch.columns], axis=1) for batch in batches)
+    )
+
+
+def _with_holes(array: Any) -> NDArray[Any]:
+    """Numbers, with NaN for nulls."""
+    import pyarrow as pa
+
+    if array.type != pa.float64():
+        array = array.cast(pa.float64(), safe=False)
+    return np.asarray(array.to_numpy(zero_copy_only=False))
 
 
 def _column(variable: Variable, array: Any, builder: MomentsBuilder) -> NDArray[Any]:

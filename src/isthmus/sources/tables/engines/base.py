@@ -12,6 +12,7 @@ from isthmus.errors import SchemaError
 from isthmus.sources.tables.decisions import Profile
 from isthmus.sources.tables.kinds import CellType
 from isthmus.statistics import Level, Moments, Schema
+from isthmus.statistics.patterns import PatternRows
 
 PROFILED = 200
 """Number of columns per query of profiles: PostgreSQL returns at most 1,664 columns."""
@@ -32,6 +33,34 @@ class Computed:
         p = moments.schema.width
         what = f"n, sums and products of {p} columns of {len(moments.schema)} variables"
         return cls(moments, what, 1 + p + p * (p + 1) // 2)
+
+
+@final
+@dataclass(frozen=True)
+class SummedPatterns:
+    """Rows with missing values summed up by pattern, and what the engine sent for them."""
+
+    patterns: PatternRows
+    what: str
+    size: int
+
+    @classmethod
+    def there(cls, patterns: PatternRows) -> SummedPatterns:
+        """Summed up by the engine, or next to it in this process."""
+        number = len(patterns.observed)
+        what = f"n, sums and products of {number} patterns of missing values"
+        return cls(patterns, what, number + patterns.rows.size)
+
+    @classmethod
+    def streamed(cls, patterns: PatternRows) -> SummedPatterns:
+        """Summed up in this process from rows that came over a network and were not kept."""
+        rows, variables = patterns.n, len(patterns.schema)
+        return cls(patterns, rows_streamed(rows, variables), rows * variables)
+
+
+def rows_streamed(rows: int, variables: int) -> str:
+    """Describe rows that are streamed, for the disclosure."""
+    return f"{rows} rows of {variables} variables, streamed and not kept"
 
 
 class Engine(ABC):
@@ -108,6 +137,16 @@ class Engine(ABC):
             The variables.
         columns
             The column of each variable.
+        """
+
+    @abstractmethod
+    def patterns(self, schema: Schema, columns: Sequence[str]) -> SummedPatterns:
+        """Sum up rows of continuous variables by which of their values are missing, in one pass.
+
+        Parameters
+        ----------
+        schema, columns
+            As for `moments`.
         """
 
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
 from isthmus.sources.tables.decisions import Profile
-from isthmus.sources.tables.engines.arrow import moments_of_batches
+from isthmus.sources.tables.engines.arrow import moments_of_batches, patterns_of_batches
 from isthmus.sources.tables.engines.base import (
     Computed,
     Engine,
+    SummedPatterns,
     batch_rows,
     plain_names,
     profile_by_narwhals,
@@ -55,14 +56,20 @@ class DuckDBEngine(Engine):
 
     def moments(self, schema: Schema, columns: Sequence[str]) -> Computed:
         """Stream the columns and add up their products: faster than SQL from ten columns on."""
+        return Computed.there(moments_of_batches(schema, self._batches(schema, columns)))
+
+    def patterns(self, schema: Schema, columns: Sequence[str]) -> SummedPatterns:
+        """Stream the columns and add up their products for each pattern of missing values."""
+        return SummedPatterns.there(patterns_of_batches(schema, self._batches(schema, columns)))
+
+    def _batches(self, schema: Schema, columns: Sequence[str]) -> Iterable[Any]:
         chosen = [
             f"CAST({column} AS DOUBLE) AS {column}" if v.kind is Kind.CONTINUOUS else column
             for v, column in zip(schema.variables, columns, strict=True)
         ]
         selected = self.table.project(", ".join(chosen))
-        return Computed.there(
-            moments_of_batches(schema, _reader(selected, batch_rows(len(schema))))
-        )
+        batches: Iterable[Any] = _reader(selected, batch_rows(len(schema)))
+        return batches
 
     def batches(self, columns: Sequence[str], rows: int) -> Iterator[Any]:
         """Record batches of Arrow, as DuckDB streams them."""

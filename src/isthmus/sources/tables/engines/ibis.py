@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from typing import Any, final
 
 from isthmus.sources.tables.decisions import Profile
-from isthmus.sources.tables.engines.arrow import moments_of_batches
+from isthmus.sources.tables.engines.arrow import moments_of_batches, patterns_of_batches
 from isthmus.sources.tables.engines.base import (
     Computed,
     Engine,
+    SummedPatterns,
     batch_rows,
     plain_names,
     profiles_from,
+    rows_streamed,
 )
 from isthmus.sources.tables.engines.duckdb import DuckDBEngine
 from isthmus.sources.tables.engines.sql import QUERIES, expressions, sums_by_sql
@@ -99,9 +101,26 @@ class IbisEngine(Engine):
             from isthmus.sources.tables.engines.postgres import moments_by_copy
 
             return moments_by_copy(backend, table, schema, columns)
-        floats = table.mutate(**{c: table[c].cast("float64") for c in continuous})
-        batches = floats.to_pyarrow_batches(chunk_size=batch_rows(len(schema)))
-        return streamed(Computed.there(moments_of_batches(schema, batches)))
+        moments = moments_of_batches(schema, _batches(table, continuous))
+        what = rows_streamed(moments.n, len(schema))
+        return Computed(moments, what, moments.n * len(schema))
+
+    def patterns(self, schema: Schema, columns: Sequence[str]) -> SummedPatterns:
+        """Stream the columns; what SQL could add up depends on the pattern of missing values."""
+        backend = self.table.get_backend()
+        table = _numbers(self.table.select(*columns), columns)
+        if backend.name == "duckdb":
+            return DuckDBEngine(_relation(backend, table)).patterns(schema, columns)
+        if backend.name == "postgres":
+            from isthmus.sources.tables.engines.postgres import patterns_by_copy
+
+            return patterns_by_copy(backend, table, schema, columns)
+        return SummedPatterns.streamed(patterns_of_batches(schema, _batches(table, columns)))
+
+
+def _batches(table: Any, continuous: Sequence[str]) -> Any:
+    floats = table.mutate(**{c: table[c].cast("float64") for c in continuous})
+    return floats.to_pyarrow_batches(chunk_size=batch_rows(len(table.columns)))
 
     def batches(self, columns: Sequence[str], rows: int) -> Iterator[Any]:
         """Record batches of Arrow, as the database returns them."""
@@ -122,14 +141,6 @@ def _numbers(table: Any, continuous: Sequence[str]) -> Any:
     booleans = [c for c in continuous if table[c].type().is_boolean()]
     numbers = {c: ibis.cases((table[c], 1), (~table[c], 0)) for c in booleans}
     return table.mutate(**numbers) if numbers else table
-
-
-def streamed(computed: Computed) -> Computed:
-    """The same moments, with a disclosure that says that rows were streamed but not kept."""
-    moments = computed.moments
-    size = moments.n * len(moments.schema)
-    what = f"{moments.n} rows of {len(moments.schema)} variables, streamed and not kept"
-    return Computed(moments, what, size)
 
 
 def _relation(backend: Any, table: Any) -> Any:

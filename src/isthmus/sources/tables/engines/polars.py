@@ -13,6 +13,7 @@ from isthmus.sources.tables.decisions import Profile
 from isthmus.sources.tables.engines.base import (
     Computed,
     Engine,
+    SummedPatterns,
     batch_rows,
     plain_names,
     profile_by_narwhals,
@@ -20,6 +21,7 @@ from isthmus.sources.tables.engines.base import (
 )
 from isthmus.sources.tables.kinds import CellType
 from isthmus.statistics import Kind, MomentsBuilder, Schema, Variable
+from isthmus.statistics.patterns import PatternRows
 
 MISSING, UNKNOWN = -2, -1
 
@@ -73,6 +75,13 @@ class PolarsEngine(Engine):
     def batches(self, columns: Sequence[str], rows: int) -> Iterator[Any]:
         """Batches of the streaming engine."""
         yield from _batches(self.table.select(list(columns)), rows)
+
+    def patterns(self, schema: Schema, columns: Sequence[str]) -> SummedPatterns:
+        """Stream numbers and add up their products for each pattern of missing values."""
+        selected = self.table.select(map(_expression, schema.variables, columns))
+        batches = _batches(selected, batch_rows(len(schema)))
+        blocks = (np.stack([batch[c].to_numpy() for c in columns], axis=1) for batch in batches)
+        return SummedPatterns.there(PatternRows.of(schema, blocks))
 
 
 def _batches(selected: Any, rows: int) -> Iterator[Any]:

@@ -1,4 +1,4 @@
-"""PostgreSQL with very many columns: rows are streamed by a binary COPY and not kept."""
+"""PostgreSQL with very many columns or missing values: a binary COPY streams rows."""
 
 from __future__ import annotations
 
@@ -8,9 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isthmus.sources.tables.engines.base import Computed, batch_rows, unknown_level
+from isthmus.sources.tables.engines.base import (
+    Computed,
+    SummedPatterns,
+    batch_rows,
+    rows_streamed,
+    unknown_level,
+)
 from isthmus.sources.tables.engines.sql import Writer
 from isthmus.statistics import Kind, MomentsBuilder, Schema, Variable
+from isthmus.statistics.patterns import PatternRows
 
 PREFIX, SUFFIX = 19, 2
 """Bytes before the first row and after the last one of a binary COPY without extensions."""
@@ -18,18 +25,30 @@ PREFIX, SUFFIX = 19, 2
 
 def moments_by_copy(backend: Any, table: Any, schema: Schema, columns: Sequence[str]) -> Computed:
     """Stream all cells as doubles: every row then has the same number of bytes."""
+    builder = MomentsBuilder(schema)
+    for rows in _streamed(backend, table, schema, columns):
+        builder.update([_checked(v, rows[:, i]) for i, v in enumerate(schema.variables)])
+    moments = builder.finish()
+    return Computed(moments, rows_streamed(moments.n, len(schema)), moments.n * len(schema))
+
+
+def patterns_by_copy(
+    backend: Any, table: Any, schema: Schema, columns: Sequence[str]
+) -> SummedPatterns:
+    """Stream all cells as doubles, and sum them up by which of them are missing."""
+    blocks = _streamed(backend, table, schema, columns)
+    return SummedPatterns.streamed(PatternRows.of(schema, blocks))
+
+
+def _streamed(
+    backend: Any, table: Any, schema: Schema, columns: Sequence[str]
+) -> Iterator[NDArray[np.float64]]:
     writer = Writer(backend, table, dict(zip(schema.names, columns, strict=True)))
     cells = [_cell(writer, v) for v in schema.variables]
     query = f"COPY (SELECT {', '.join(cells)} FROM ({backend.compile(table)}) AS isthmus_rows) "
     query += "TO STDOUT (FORMAT BINARY)"
-    builder = MomentsBuilder(schema)
     with backend.con.cursor() as cursor, cursor.copy(query) as copy:
-        for rows in _blocks(copy, len(schema)):
-            builder.update([_checked(v, rows[:, i]) for i, v in enumerate(schema.variables)])
-    moments = builder.finish()
-    size = moments.n * len(schema)
-    what = f"{moments.n} rows of {len(schema)} variables, streamed and not kept"
-    return Computed(moments, what, size)
+        yield from _blocks(copy, len(schema))
 
 
 def _cell(writer: Writer, variable: Variable) -> str:

@@ -15,6 +15,7 @@ from isthmus.sources.tables.decisions import Profile
 from isthmus.sources.tables.engines.base import (
     Computed,
     Engine,
+    SummedPatterns,
     plain_names,
     profile_by_narwhals,
     unknown_level,
@@ -28,8 +29,11 @@ from isthmus.statistics.checks import (
     refuse_missing,
     refuse_underflow,
 )
+from isthmus.statistics.patterns import PatternBuilder, PatternRows
 
 SAMPLE = 10_000
+INFINITE = "infinite"
+"""What workers call numbers of infinite values."""
 
 
 @final
@@ -81,14 +85,33 @@ class SparkEngine(Engine):
         selected = self.table.select(*[c.alias(f"c{i}") for i, c in enumerate(chosen)])
         shift = self._shift(selected, schema)
         levels = [v.levels if v.kind is Kind.DISCRETE else None for v in schema.variables]
-        with warnings.catch_warnings():
-            # Spark warns of pandas 3 before every function on Arrow, which does not use pandas.
-            warnings.filterwarnings("ignore", message=".*pandas.*", category=FutureWarning)
-            parts = selected.mapInArrow(
-                _partial_sums(levels, shift.tolist()), "sums array<double>"
-            ).collect()
-        found = [np.array(row[0]) for row in parts]
-        return _merged(schema, shift, found)
+        work = _partial_sums(levels, shift.tolist())
+        parts = _collected(selected, work, "sums array<double>")
+        return _merged(schema, shift, [np.array(row[0]) for row in parts])
+
+    def patterns(self, schema: Schema, columns: Sequence[str]) -> SummedPatterns:
+        """Let each worker sum up its partition by which values are missing."""
+        from pyspark.sql import functions as F  # noqa: N812
+
+        selected = self.table.select(
+            *[F.col(column).cast("double").alias(f"c{i}") for i, column in enumerate(columns)]
+        )
+        shift = self._shift(selected, schema)
+        answer = "there string, size bigint, factor array<double>"
+        parts = _collected(selected, partial_patterns(shift.tolist()), answer)
+        builder = PatternBuilder(schema, shift)
+        infinite = np.zeros(len(schema), dtype=np.int64)
+        for text, size, factor in parts:
+            if text == INFINITE:
+                infinite += np.array(factor, dtype=np.int64)
+                continue
+            there = np.array([c == "1" for c in text])
+            builder.add_sums(there, size, np.array(factor).reshape(-1, 1 + int(there.sum())))
+        refuse_infinite(dict(zip(schema.names, infinite.tolist(), strict=True)))
+        refuse_empty(len(parts))
+        patterns = PatternRows(*builder.finish())
+        what = f"n, sums and products of patterns of missing values, {len(parts)} parts"
+        return SummedPatterns(patterns, what, sum(1 + len(factor) for *_, factor in parts))
 
     @staticmethod
     def _shift(selected: Any, schema: Schema) -> NDArray[np.float64]:
@@ -107,6 +130,63 @@ class SparkEngine(Engine):
                     # A mean is rounded: between the extremes, that of a constant is the constant.
                     shift[schema.blocks[i][0]] = min(max(mean, low), high)
         return shift
+
+
+def _collected(selected: Any, work: Callable[[Iterable[Any]], Iterator[Any]], form: str) -> Any:
+    """Let the workers compute, and collect their answers."""
+    with warnings.catch_warnings():
+        # Spark warns of pandas 3 before every function on Arrow, which does not use pandas.
+        warnings.filterwarnings("ignore", message=".*pandas.*", category=FutureWarning)
+        return selected.mapInArrow(work, form).collect()
+
+
+def partial_patterns(shift: list[float]) -> Callable[[Iterable[Any]], Iterator[Any]]:
+    """The function for the workers that sums up rows with missing values.
+
+    It stands by itself, as `_partial_sums` does. For each pattern of missing values in a partition
+    it gives which columns have values, the number of rows, and a factor of ones and values. What it
+    gives under the name "infinite" are numbers of infinite values.
+    """
+
+    def add_up(batches: Iterable[Any]) -> Iterator[Any]:
+        import numpy as np
+        import pyarrow as pa
+
+        sizes: dict[bytes, int] = {}
+        factors: dict[bytes, Any] = {}
+        infinite = np.zeros(len(shift))
+        for batch in batches:
+            columns = [x.to_numpy(zero_copy_only=False) for x in batch.columns]
+            rows = np.stack(columns, axis=1) if batch.num_rows else np.zeros((0, len(shift)))
+            infinite += np.isinf(rows).sum(axis=0)
+            there = ~np.isnan(rows)
+            rows = np.where(np.isfinite(rows), rows - np.array(shift), 0.0)
+            kinds, which = np.unique(there, axis=0, return_inverse=True)
+            for k, kind in enumerate(kinds):
+                own = rows[which.ravel() == k][:, kind]
+                key = kind.tobytes()
+                design = np.column_stack([np.ones(len(own)), own])
+                if key in factors:
+                    design = np.concatenate([factors[key], design])
+                few = len(design) <= design.shape[1]
+                factors[key] = design if few else np.linalg.qr(design, mode="r")
+                sizes[key] = sizes.get(key, 0) + len(own)
+        texts = ["".join("1" if b else "0" for b in key) for key in factors]
+        numbers = [f.ravel().tolist() for f in factors.values()]
+        if infinite.any():
+            texts.append("infinite")
+            numbers.append(infinite.tolist())
+        counted = [*sizes.values(), *([0] * (len(texts) - len(sizes)))]
+        yield pa.RecordBatch.from_arrays(
+            [
+                pa.array(texts, type=pa.string()),
+                pa.array(counted, type=pa.int64()),
+                pa.array(numbers, type=pa.list_(pa.float64())),
+            ],
+            ["there", "size", "factor"],
+        )
+
+    return add_up
 
 
 def _partial_sums(

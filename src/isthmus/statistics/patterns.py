@@ -1,0 +1,278 @@
+"""Rows with missing values, summed up by pattern: which values of a row are there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple, Self, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isthmus.errors import DataError
+from isthmus.statistics.checks import OVERFLOW, refuse_empty, refuse_infinite, refuse_underflow
+from isthmus.statistics.schema import Kind, Schema
+from isthmus.types import Floats, Integers
+
+BUFFERED = 2**20
+"""Rows are summed up when there are this many numbers."""
+
+LARGEST = 2**28
+"""Most numbers that are kept: 2 GB."""
+
+
+class Standardised(NamedTuple):
+    """Summed-up rows in units of the spread of each column.
+
+    Attributes
+    ----------
+    rows, unit, which
+        As in `PatternRows`, with zeros for missing values.
+    centre, scale
+        Mean and standard deviation of the values of each column.
+    """
+
+    rows: Floats
+    unit: Floats
+    which: NDArray[np.intp]
+    centre: Floats
+    scale: Floats
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class PatternRows:
+    """Few rows that have the same sums and products as the rows of a table, within each pattern.
+
+    The expected sums of expectation-maximisation depend on the rows of a pattern only through their
+    number, sums and products. Rows of a pattern with k values are therefore replaced by the
+    triangular factor of ``[1, x]``, which has k + 1 rows, unless they are fewer already.
+
+    Attributes
+    ----------
+    schema
+        The variables, all continuous.
+    observed
+        Shape (patterns, d): which values are there.
+    sizes
+        The number of rows of the table in each pattern.
+    rows
+        Shape (r, d): values minus the shift, with zeros for missing values.
+    unit
+        Shape (r,): what became of the column of ones.
+    which
+        Shape (r,): the pattern of each row.
+    shift
+        Shape (d,): values near the means.
+    """
+
+    schema: Schema
+    observed: NDArray[np.bool_]
+    sizes: Integers
+    rows: Floats
+    unit: Floats
+    which: NDArray[np.intp]
+    shift: Floats
+
+    @property
+    def n(self) -> int:
+        """Number of rows of the table."""
+        return int(self.sizes.sum())
+
+    @property
+    def missing(self) -> Integers:
+        """Number of missing values of each column."""
+        missing: Integers = self.sizes @ ~self.observed
+        return missing
+
+    def effective_rows(self) -> int:
+        """Number of rows with a value of both of two columns, averaged over all pairs."""
+        there = self.observed.astype(np.float64)
+        pairs = (there * self.sizes[:, None]).T @ there
+        d = len(pairs)
+        both = pairs.sum() - np.trace(pairs)
+        return max(1, round(both / (d * (d - 1)))) if d > 1 else int(pairs[0, 0])
+
+    def standardised(
+        self, centre: Floats | None = None, scale: Floats | None = None
+    ) -> Standardised:
+        """Return the rows in units of the spread; by default of these rows themselves."""
+        there = self.observed[self.which]
+        count = self.n - self.missing
+        if centre is None or scale is None:
+            empty = [n for n, c in zip(self.schema.names, count.tolist(), strict=True) if not c]
+            if empty:
+                raise DataError(
+                    f"The columns {empty[:10]} have no values, so that nothing can be estimated. "
+                    "Leave them out."
+                )
+            with np.errstate(over="ignore", invalid="ignore"):
+                about = self.unit @ np.where(there, self.rows, 0.0) / count
+                away = np.where(there, self.rows - self.unit[:, None] * about, 0.0)
+                squares = np.einsum("ij,ij->j", away, away)
+            if not np.isfinite(squares).all():
+                raise DataError(OVERFLOW)
+            refuse_underflow(self.schema.names, np.abs(away).max(axis=0, initial=0.0), squares)
+            centre, scale = self.shift + about, np.sqrt(squares / count)
+            scale = np.where(scale > 0.0, scale, 1.0)
+        away = (self.rows - self.unit[:, None] * (centre - self.shift)) / scale
+        return Standardised(np.where(there, away, 0.0), self.unit, self.which, centre, scale)
+
+    @classmethod
+    def of(cls, schema: Schema, blocks: Iterable[Floats]) -> Self:
+        """Sum up blocks of rows, with NaN for missing values."""
+        builder = PatternBuilder(schema)
+        for block in blocks:
+            builder.update(block)
+        return cls(*builder.finish())
+
+
+@final
+class PatternBuilder:
+    """Sums up rows with missing values batch by batch.
+
+    Parameters
+    ----------
+    schema
+        The variables, all continuous.
+    shift
+        Values near the means; by default the means of the first rows.
+    """
+
+    def __init__(self, schema: Schema, shift: Floats | None = None) -> None:
+        schema.require(Kind.CONTINUOUS, "Expectation-maximisation of moments")
+        self._schema = schema
+        self._shift = shift
+        self._infinite = np.zeros(len(schema), dtype=np.int64)
+        self._parts: list[_Part] = []
+        self._waiting: list[Floats] = []
+        self._buffered = 0
+
+    def update(self, rows: Floats) -> None:
+        """Add rows of shape (m, d), with NaN for missing values."""
+        self._waiting.append(rows)
+        self._buffered += rows.size
+        if self._buffered >= BUFFERED:
+            self._sum_up()
+
+    def add_sums(self, there: NDArray[np.bool_], size: int, factor: Floats) -> None:
+        """Add rows of one pattern that were summed up elsewhere, about the shift.
+
+        Parameters
+        ----------
+        there
+            Which columns have values.
+        size
+            Number of rows.
+        factor
+            A factor of ``[1, x]``: one column for the ones, and one per column with values.
+        """
+        rows = np.zeros((len(factor), len(self._schema)))
+        rows[:, there] = factor[:, 1:]
+        which = np.zeros(len(factor), dtype=np.intp)
+        sizes = np.array([size], dtype=np.int64)
+        self._parts.append(_Part(there[None, :], sizes, rows, factor[:, 0], which))
+
+    def _sum_up(self) -> None:
+        if not self._waiting:
+            return
+        rows = np.concatenate(self._waiting).astype(np.float64, copy=False)
+        self._waiting, self._buffered = [], 0
+        if not len(rows):
+            return
+        there = ~np.isnan(rows)
+        infinite = np.isinf(rows)
+        self._infinite += infinite.sum(axis=0)
+        known = np.where(there & ~infinite, rows, 0.0)
+        if self._shift is None:
+            self._shift = _middle(known, there)
+        observed, which = _patterns(there)
+        sizes = np.bincount(which, minlength=len(observed))
+        rows = np.where(there, known - self._shift, 0.0)
+        self._parts.append(_compressed(_Part(observed, sizes, rows, np.ones(len(rows)), which)))
+        if sum(part.rows.size for part in self._parts) > LARGEST:
+            self._parts = [_compressed(_joined(self._parts))]
+            if self._parts[0].rows.size > LARGEST // 2:
+                raise DataError(
+                    f"The rows have {len(self._parts[0].observed):,} different patterns of missing "
+                    "values, too many to be summed up in memory. Leave out the columns with the "
+                    "most missing values, or use DropRows()."
+                )
+
+    def finish(
+        self,
+    ) -> tuple[Schema, NDArray[np.bool_], Integers, Floats, Floats, NDArray[np.intp], Floats]:
+        """Return the attributes of `PatternRows`; infinite values raise an error."""
+        self._sum_up()
+        infinite = zip(self._schema.names, self._infinite.tolist(), strict=True)
+        refuse_infinite(dict(infinite))
+        refuse_empty(sum(int(part.sizes.sum()) for part in self._parts))
+        assert self._shift is not None
+        whole = _compressed(_joined(self._parts)) if len(self._parts) > 1 else self._parts[0]
+        return (self._schema, *whole, self._shift)
+
+
+class _Part(NamedTuple):
+    """The attributes of `PatternRows` that depend on rows."""
+
+    observed: NDArray[np.bool_]
+    sizes: Integers
+    rows: Floats
+    unit: Floats
+    which: NDArray[np.intp]
+
+
+def _middle(known: Floats, there: NDArray[np.bool_]) -> Floats:
+    """Return means of the values; dividing first cannot overflow."""
+    count = np.maximum(there.sum(axis=0), 1)
+    first = known[np.argmax(there, axis=0), np.arange(known.shape[1])]
+    with np.errstate(over="ignore", invalid="ignore"):
+        middle = first + np.where(there, (known - first) / count, 0.0).sum(axis=0)
+    return np.where(np.isfinite(middle), middle, 0.0)
+
+
+def _patterns(there: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], NDArray[np.intp]]:
+    """Return the distinct rows of a Boolean matrix, and the position of each row among them."""
+    bits = np.packbits(there, axis=1)
+    keys = np.ascontiguousarray(bits).view(np.dtype((np.void, bits.shape[1]))).ravel()
+    _, first, which = np.unique(keys, return_index=True, return_inverse=True)
+    return there[first], which.reshape(-1)
+
+
+def _joined(parts: list[_Part]) -> _Part:
+    """Join parts whose patterns may be the same."""
+    observed, position = _patterns(np.concatenate([part.observed for part in parts]))
+    sizes = np.zeros(len(observed), dtype=np.int64)
+    np.add.at(sizes, position, np.concatenate([part.sizes for part in parts]))
+    starts = np.cumsum([0, *(len(part.observed) for part in parts)])
+    which = [position[part.which + start] for part, start in zip(parts, starts, strict=False)]
+    rows = np.concatenate([part.rows for part in parts])
+    unit = np.concatenate([part.unit for part in parts])
+    return _Part(observed, sizes, rows, unit, np.concatenate(which))
+
+
+def _compressed(part: _Part) -> _Part:
+    """Replace the rows of each pattern by a factor of them where that has fewer rows."""
+    observed, sizes, rows, unit, which = part
+    number = np.bincount(which, minlength=len(observed))
+    order = np.argsort(which, kind="stable")
+    ends = np.cumsum(number)
+    many = np.flatnonzero(number > observed.sum(axis=1) + 1)
+    new_rows, new_unit, new_which = [], [], []
+    for k in many.tolist():
+        own, there = order[ends[k] - number[k] : ends[k]], observed[k]
+        design = np.column_stack([unit[own], rows[np.ix_(own, there)]])
+        factor = np.linalg.qr(design, mode="r")
+        wide = np.zeros((len(factor), len(there)))
+        wide[:, there] = factor[:, 1:]
+        new_rows.append(wide)
+        new_unit.append(factor[:, 0])
+        new_which.append(np.full(len(factor), k, dtype=np.intp))
+    few = ~np.isin(which, many)
+    return _Part(
+        observed,
+        sizes,
+        np.concatenate([rows[few], *new_rows]),
+        np.concatenate([unit[few], *new_unit]),
+        np.concatenate([which[few], *new_which]),
+    )
