@@ -317,7 +317,7 @@ def test_refusals() -> None:
         ist.learn(table, missing=ist.OwnLevel)  # type: ignore[arg-type]
     with pytest.raises(MismatchError, match=r"works with BIC\(\)"):
         ist.learn(table, missing=ist.NodeAverage(), score=ist.BDeu())
-    with pytest.raises(SchemaError, match="missing is for tables"):
+    with pytest.raises(SchemaError, match="missing is for tables and federations"):
         ist.learn(ist.Frame(alarm_like(60)), missing=ist.DropRows())
     with pytest.raises(DataError, match="No row is complete"):
         ist.learn({"a": np.array([1.5, np.nan]), "b": [np.nan, 2.5]}, missing=ist.DropRows())

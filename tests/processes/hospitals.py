@@ -355,7 +355,8 @@ def write_csv(path: Path, values: NDArray[np.float64]) -> None:
     with path.open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(NAMES)
-        writer.writerows([[repr(float(v)) for v in row] for row in values])
+        cells = ([("" if np.isnan(v) else repr(float(v))) for v in row] for row in values)
+        writer.writerows(cells)
 
 
 def require_pooled(world: Hospitals) -> None:

@@ -17,7 +17,8 @@ from isthmus.cli.drafting import add_draft_options, draft
 from isthmus.cli.exit_codes import ExitCode
 from isthmus.cli.keys import load_identity, say
 from isthmus.cli.outputs import check_outputs, write_outputs, write_result
-from isthmus.cli.strategies import admm_from, score_from, search_from
+from isthmus.cli.strategies import admm_from, missing_from, score_from, search_from
+from isthmus.cli.study_requests import estimation_of
 from isthmus.errors import AbortedError, FormatError, IsthmusError, MismatchError
 
 if TYPE_CHECKING:
@@ -72,6 +73,13 @@ def add(command: argparse.ArgumentParser) -> None:
         metavar="MODEL",
         help="for studies that use ADMM: LinearADMM, DynamicADMM or PerceptronADMM with options, "
         "for instance 'LinearADMM(penalty=0.05)'; by default the model of the study",
+    )
+    run.add_argument(
+        "--missing",
+        type=missing_from,
+        metavar="STRATEGY",
+        help="for studies that allow missing values: options of the estimation, for instance "
+        "'ExpectationMaximisation(tolerance=1e-6)'",
     )
     run.add_argument(
         "--restart",
@@ -133,6 +141,7 @@ def _run(options: argparse.Namespace) -> ExitCode:
 
     study = Folder(options.study).study()
     _require_fitting(options, by_admm=uses_admm(study))
+    estimation_of(study, options.missing)
     state = _state(options)
     state.mkdir(mode=0o700, parents=True, exist_ok=True)
     same = "the same command" + (" without --restart" if options.restart else "")
@@ -250,6 +259,7 @@ def _solved(federation: Any, model: Any, options: argparse.Namespace, board: Boa
         federation,
         score=options.score,
         search=options.search,
+        missing=estimation_of(federation.study, options.missing),
         seed=options.seed,
         progress=False,
     )

@@ -10,12 +10,11 @@ from isthmus.cli.carriers import certificates
 from isthmus.cli.described import described
 from isthmus.cli.exit_codes import ExitCode
 from isthmus.cli.keys import load_identity, say
+from isthmus.cli.strategies import missing_from
+from isthmus.cli.study_requests import ADMM, drafted_requests
 from isthmus.errors import FormatError
 
 PORT = 9092
-ADMM = "admm"
-ROUNDS = 10
-ADMM_ROUNDS = 300
 
 
 def add_draft_options(draft: argparse.ArgumentParser) -> None:
@@ -89,7 +88,16 @@ def add_draft_options(draft: argparse.ArgumentParser) -> None:
         help="differential privacy: how many rows of one person are used; by default 1",
     )
     draft.add_argument(
-        "--rounds", type=int, help="maximum number of rounds; by default 10, for ADMM 300"
+        "--rounds",
+        type=int,
+        help="maximum number of rounds; by default 10, with --missing 65, for ADMM 300",
+    )
+    draft.add_argument(
+        "--missing",
+        type=missing_from,
+        metavar="STRATEGY",
+        help="ExpectationMaximisation: values of continuous variables may be missing at the "
+        "sites, and moments are estimated by one secure sum per step",
     )
     draft.add_argument(
         "--address", metavar="HOST:PORT", help=f"address of this machine; by default port {PORT}"
@@ -99,29 +107,17 @@ def add_draft_options(draft: argparse.ArgumentParser) -> None:
 def draft(options: argparse.Namespace) -> ExitCode:
     """Write a study, and sign it as its author."""
     from isthmus.federated.admm.model_choice import model_of
-    from isthmus.federated.admm.requests import AskConsensus, AskNetworks
     from isthmus.parties.agreement.cards import Card, Folder
     from isthmus.parties.agreement.study import Study
     from isthmus.parties.agreement.variables import read_variables
     from isthmus.sources.horizontal.privacy.answers import require_possible
-    from isthmus.sources.horizontal.requests.statistics import AskCounts, AskMoments, AskTotals
     from isthmus.sources.horizontal.secure_sum.protocol import SecureSums
     from isthmus.sources.horizontal.series import lagged_variables
-    from isthmus.statistics import Kind, Plan
 
     schema, bounds = read_variables(options.variables)
     if options.lags:
         schema, bounds = lagged_variables(schema, bounds, options.lags)
-    by_admm = options.method == ADMM
-    requests = [AskMoments.name]
-    plan = None
-    if by_admm:
-        step = AskNetworks if options.networks else AskConsensus
-        requests = [AskTotals.name, step.name]
-    elif options.networks:
-        raise FormatError("Neural networks need --method admm; secure sums cannot learn them.")
-    elif len(schema.of_kind(Kind.DISCRETE)) == len(schema):
-        requests, plan = [AskCounts.name], Plan.up_to(options.parents + 1)
+    drafted = drafted_requests(options, schema)
     author = load_identity(_author(options))
     cards = [Card.read(path) for path in options.card]
     authority = (options.home / "ca.crt").read_bytes()
@@ -134,13 +130,13 @@ def draft(options: argparse.Namespace) -> ExitCode:
         schema=schema,
         bounds=bounds,
         protocol=SecureSums(**certificates({c.member.name: c for c in cards}, authority)),
-        requests=requests,
-        plan=plan,
-        rounds=options.rounds or (ADMM_ROUNDS if by_admm else ROUNDS),
+        requests=drafted.names,
+        plan=drafted.plan,
+        rounds=drafted.rounds,
         privacy=_privacy(options),
     )
     require_possible(study)
-    if by_admm:
+    if options.method == ADMM:
         model_of(study)  # raises an error before anyone signs
     host = (options.home / "host").read_text(encoding="utf-8")
     folder = Folder(options.study)

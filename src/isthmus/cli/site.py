@@ -165,6 +165,7 @@ def _dry_run(options: argparse.Namespace) -> ExitCode:
     from isthmus.parties.agreement.cards import Folder
     from isthmus.parties.agreement.policy import Policy
     from isthmus.parties.records.ledger import FileLedger, MemoryLedger
+    from isthmus.sources.horizontal.requests.expectation import allows_holes, steps_allowed
     from isthmus.sources.horizontal.site_controller import SiteController
 
     folder, ledger = Folder(options.study), options.home / "ledger.jsonl"
@@ -183,6 +184,9 @@ def _dry_run(options: argparse.Namespace) -> ExitCode:
         runs.append(controller.dry_run(_first_step(study, runs[0].contribution)))
     for run in runs:
         say(f"{run}\n")
+    if allows_holes(study):
+        say(f"Up to {steps_allowed(study)} steps follow, with expected sums and products of all")
+        say("variables. Values of rare patterns of missing values are hidden and used by none.")
     if by_admm:
         say(f"Up to {model_of(study).rounds} such steps follow. This preview uses the site's own")
         say("number of rows and means, because those of all sites are not known yet.")
@@ -211,11 +215,14 @@ def _first_step(study: Any, totals: Any) -> Any:
 
 def planned(study: Any) -> list[Any]:
     """Return the requests that a coordinator will send, as far as they are known beforehand."""
+    from isthmus.sources.horizontal.requests.expectation import AskExpectation
     from isthmus.sources.horizontal.requests.statistics import AskCounts, AskMoments, AskTotals
     from isthmus.statistics import Kind
 
     names = study.schema.names
     requests: list[Any] = []
+    if AskExpectation.name in study.requests:
+        requests.append(AskExpectation(names, 0))
     if AskMoments.name in study.requests:
         requests.append(AskMoments(names))
     if AskTotals.name in study.requests:

@@ -9,8 +9,10 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from isthmus.errors import SchemaError
 from isthmus.results.disclosure import Disclosure
 from isthmus.results.reading import Reading
+from isthmus.sources.tables.missing import Missing
 from isthmus.statistics import Basis, Counts, Expansion, Kind, Moments, Plan, Schema
 
 
@@ -44,6 +46,13 @@ class Source(ABC):
         ``Frame(self.rows(), names=self.schema().names).with_features(expansion)``; one that cannot
         compute basis functions raises `MismatchError`.
         """
+
+    def with_missing(self, missing: Missing) -> Source:
+        """The same data, with missing values treated in this way, for sources that can do so."""
+        raise SchemaError(
+            f"missing is for tables and federations; {self!r} was read already. Give it to the "
+            f"source: Frame(table, missing={missing!r})."
+        )
 
     def expansion_of(self, basis: Basis) -> Expansion:
         """The centre and scale of each variable for a basis; by default from the moments."""

@@ -40,17 +40,14 @@ def as_source(
     keep
         Columns of a table that are not left out whatever they look like; None for all.
     missing
-        What to do about missing values of a table; by default they are refused.
+        What to do about missing values of a table or of the sites of a federation; by default they
+        are refused.
     """
     if isinstance(data, (Source, Statistic)):
         if kinds is not None:
             raise SchemaError("kinds are for tables; a source and statistics know their kinds.")
-        if missing is not None:
-            raise SchemaError(
-                "missing is for tables; a source and statistics were read already. Give it to the "
-                "source: Frame(table, missing=...)."
-            )
-        return data if isinstance(data, Source) else Precomputed(data)
+        source = data if isinstance(data, Source) else Precomputed(data)
+        return source if missing is None else source.with_missing(missing)
     if isinstance(data, (str, os.PathLike)):
         raise _is_path(os.fspath(data))
     if isinstance(data, (np.ndarray, Mapping)):

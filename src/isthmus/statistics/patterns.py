@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Self, final
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.errors import DataError
+from isthmus.statistics.base import Gatherable, Statistic
 from isthmus.statistics.checks import OVERFLOW, refuse_empty, refuse_infinite, refuse_underflow
 from isthmus.statistics.schema import Kind, Schema
 from isthmus.types import Floats, Integers
+
+if TYPE_CHECKING:
+    from isthmus.graphs import DAG
 
 BUFFERED = 2**20
 """Rows are summed up when there are this many numbers."""
@@ -41,7 +45,7 @@ class Standardised(NamedTuple):
 
 @final
 @dataclass(frozen=True, eq=False)
-class PatternRows:
+class PatternRows(Statistic):
     """Few rows that have the same sums and products as the rows of a table, within each pattern.
 
     The expected sums of expectation-maximisation depend on the rows of a pattern only through their
@@ -73,11 +77,15 @@ class PatternRows:
     unit: Floats
     which: NDArray[np.intp]
     shift: Floats
+    described: ClassVar[str] = "sums of incomplete rows"
 
-    @property
-    def n(self) -> int:
-        """Number of rows of the table."""
-        return int(self.sizes.sum())
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "n", int(self.sizes.sum()))
+
+    @classmethod
+    def gather(cls, source: Gatherable, dag: DAG | None = None) -> Self:
+        schema = source.schema() if dag is None else source.schema().subset(dag.nodes)
+        return cls.of(schema, [source.rows()[:, list(source.schema().indices(schema.names))]])
 
     @property
     def missing(self) -> Integers:
@@ -88,10 +96,7 @@ class PatternRows:
     def effective_rows(self) -> int:
         """Number of rows with a value of both of two columns, averaged over all pairs."""
         there = self.observed.astype(np.float64)
-        pairs = (there * self.sizes[:, None]).T @ there
-        d = len(pairs)
-        both = pairs.sum() - np.trace(pairs)
-        return max(1, round(both / (d * (d - 1)))) if d > 1 else int(pairs[0, 0])
+        return effective_rows((there * self.sizes[:, None]).T @ there)
 
     def standardised(
         self, centre: Floats | None = None, scale: Floats | None = None
@@ -118,6 +123,21 @@ class PatternRows:
         away = (self.rows - self.unit[:, None] * (centre - self.shift)) / scale
         return Standardised(np.where(there, away, 0.0), self.unit, self.which, centre, scale)
 
+    def constants(self) -> tuple[str, ...]:
+        """Names of the variables of which no two different values occur."""
+        still = (self.standardised().rows == 0.0).all(axis=0)
+        return tuple(n for n, same in zip(self.schema.names, still.tolist(), strict=True) if same)
+
+    def duplicates(self) -> tuple[tuple[str, ...], ...]:
+        return ()
+
+    def cells(self) -> Sequence[Integers]:
+        """The number of rows in each pattern that has values."""
+        return (self.sizes[self.observed.any(axis=1)],)
+
+    def without_rows(self) -> PatternRows:
+        return self
+
     @classmethod
     def of(cls, schema: Schema, blocks: Iterable[Floats]) -> Self:
         """Sum up blocks of rows, with NaN for missing values."""
@@ -125,6 +145,13 @@ class PatternRows:
         for block in blocks:
             builder.update(block)
         return cls(*builder.finish())
+
+
+def effective_rows(pairs: Floats) -> int:
+    """Average the number of rows with a value of both columns over all pairs of columns."""
+    d = len(pairs)
+    both = pairs.sum() - np.trace(pairs)
+    return max(1, round(both / (d * (d - 1)))) if d > 1 else int(pairs[0, 0])
 
 
 @final

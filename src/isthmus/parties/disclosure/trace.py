@@ -26,6 +26,9 @@ LANES = 4
 IDENTIFIER = "\0identifier "
 """What the names of columns of identifiers begin with; no variable has such a name."""
 
+ORIGINAL = "\0original "
+"""What the names of columns begin with that hold values before some were hidden."""
+
 
 @final
 @dataclass(frozen=True, eq=False)
@@ -62,6 +65,7 @@ class Trace:
         owners: Integers | None,
         identifiers: tuple[str, Sequence[str]] | None = None,
         folder: str | os.PathLike[str] | None = None,
+        original: Floats | None = None,
     ) -> Trace:
         """Compute the trace of rows.
 
@@ -79,6 +83,8 @@ class Trace:
             it, persons are compared by their values alone.
         folder
             Where to put the hashes, in a file without a name; ``None`` keeps them in memory.
+        original
+            The rows before values were hidden, if some were. Persons are compared by these, too.
         """
         cells = _empty_cells(values.shape, folder)
         key = _word(secret, b"value")
@@ -103,6 +109,10 @@ class Trace:
             hashes = np.array([_word(secret, b"person", p.encode()) for p in people], np.uint64)
             cells = np.column_stack([cells, (hashes >> np.uint64(32)).astype(np.uint32)])
             names = (*names, IDENTIFIER + name)
+        if original is not None:
+            before = cls.of(secret, schema, original, owners)
+            cells = np.column_stack([cells, before.cells])
+            names = (*names, *(ORIGINAL + name for name in schema.names))
         return cls(_name_of(secret), names, cells, owners)
 
     def fingerprint(self, secret: bytes) -> str:
@@ -129,15 +139,26 @@ class Trace:
         """Return how many persons differ on the common variables; ``None`` if there are none.
 
         Persons are compared by their values, because identifiers may be reassigned. If both traces
-        have the same column of identifiers, they are compared by both as well, and the smaller
-        difference counts that is not zero. It is at most the number of rows that differ.
+        have the same column of identifiers, they are compared by both as well, and so are the
+        values before some were hidden. The smallest difference counts that is not zero. It is at
+        most the number of rows that differ.
         """
-        common = [name for name in self.names if name in other.names]
+        common = [n for n in self.names if n in other.names and not n.startswith(ORIGINAL)]
         values = [name for name in common if not name.startswith(IDENTIFIER)]
         if not values:
             return None
         apart = [self._apart_on(names, other) for names in (values, common)]
+        if any(n.startswith(ORIGINAL) for n in (*self.names, *other.names)):
+            apart += [self.unhidden().persons_apart(other.unhidden()) or 0]
         return min((number for number in apart if number), default=0)
+
+    def unhidden(self) -> Trace:
+        """Return the trace of the values before some were hidden."""
+        kept = [n for n in self.names if not n.startswith((ORIGINAL, IDENTIFIER))]
+        columns = [
+            self.names.index(ORIGINAL + n if ORIGINAL + n in self.names else n) for n in kept
+        ]
+        return Trace(self.key, tuple(kept), self.cells[:, columns], self.owners)
 
     def _apart_on(self, common: Sequence[str], other: Trace) -> int:
         ours, theirs = self.rows(common), other.rows(common)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.errors import DataError, FederationError, MismatchError
+from isthmus.parties.agreement.protocol import request_names
 from isthmus.parties.agreement.signatures import AUTHOR, Signature
 from isthmus.parties.agreement.study import Study
 from isthmus.parties.identity import Identity, Verifier
@@ -21,13 +22,18 @@ from isthmus.parties.transport.base import Transport
 from isthmus.results.disclosure import Disclosure, Release
 from isthmus.sources.base import Source, countable
 from isthmus.sources.dispatch import as_source
+from isthmus.sources.horizontal.incomplete import IncompleteFederation
 from isthmus.sources.horizontal.privacy.answers import noisy_release
 from isthmus.sources.horizontal.privacy.cost import NoiseCost
 from isthmus.sources.horizontal.requests.base import SumRequest
+from isthmus.sources.horizontal.requests.expectation import AskExpectation
 from isthmus.sources.horizontal.requests.grid import Grid
 from isthmus.sources.horizontal.requests.statistics import AskCounts, AskFeatures, AskMoments
 from isthmus.sources.horizontal.round_scheduler import RoundScheduler
 from isthmus.sources.horizontal.secure_sum.limbs import to_ints
+from isthmus.sources.horizontal.secure_sum.protocol import SecureSums
+from isthmus.sources.tables.frame import Frame
+from isthmus.sources.tables.missing import DropRows, ExpectationMaximisation, Missing
 from isthmus.statistics import Basis, Counts, Expansion, Kind, Moments, Plan, Schema
 from isthmus.statistics.schema import union_levels
 
@@ -110,6 +116,7 @@ class Federation(Source):
         ledgers: Mapping[str, Ledger] | None = None,
         lost: Iterable[tuple[str, int]] = (),
         privacy: Privacy | None = None,
+        missing: Missing | None = None,
     ) -> Federation:
         """Create a federation of tables in this process: the whole protocol, without a network.
 
@@ -137,13 +144,38 @@ class Federation(Source):
             Differential privacy. Continuous variables then need bounds, here or in `bounds`, that
             are not taken from the tables. By default the study then has counts of up to three
             variables if all variables are discrete, and moments otherwise.
+        missing
+            What the tables may lack: with `ExpectationMaximisation`, values of continuous
+            variables; with `DropRows`, every site drops its incomplete rows. Others are refused.
         """
         from isthmus.sources.horizontal.simulation import simulated
 
+        if missing is not None and not isinstance(missing, ExpectationMaximisation | DropRows):
+            raise _not_offered(missing)
         if schema is None:
-            schemas = [as_source(t, kinds=kinds, keep=None).schema() for t in tables.values()]
-            schema = reduce(union_levels, schemas)
+            sources = [
+                as_source(t, kinds=kinds, keep=None, missing=missing) for t in tables.values()
+            ]
+            schema = reduce(union_levels, [source.schema() for source in sources])
+        if isinstance(missing, DropRows):
+            tables = {n: Frame(t, schema=schema, missing=missing) for n, t in tables.items()}
+        if requests is None and privacy is None:
+            holes = isinstance(missing, ExpectationMaximisation)
+            known = request_names(SecureSums.name)
+            requests = [n for n in known if holes or n != AskExpectation.name]
         return cls(*simulated(tables, schema, bounds, plan, requests, ledgers, lost, privacy))
+
+    def with_missing(self, missing: Missing) -> Source:
+        """Return the same sites as a source of estimates from rows with missing values.
+
+        Raises
+        ------
+        MismatchError
+            The strategy is not `ExpectationMaximisation`, or the study does not allow its requests.
+        """
+        if not isinstance(missing, ExpectationMaximisation):
+            raise _not_offered(missing)
+        return IncompleteFederation(self, missing)
 
     @property
     def study(self) -> Study:
@@ -159,6 +191,16 @@ class Federation(Source):
     def kept(self) -> int:
         """Number of sums in the journal, which a resumed run does not request again."""
         return self._scheduler.kept
+
+    @property
+    def sums(self) -> int:
+        """Number of sums that were requested so far."""
+        return self._scheduler.used
+
+    @property
+    def answers(self) -> tuple[bytes, ...]:
+        """The signed answers behind the last sum, if later requests may quote them."""
+        return self._scheduler.answers
 
     def schema(self) -> Schema:
         """Return names, kinds and levels of the variables, as stated in the study."""
@@ -291,6 +333,14 @@ class Federation(Source):
 
     def __repr__(self) -> str:
         return f"Federation({self._study.title!r}, {len(self._study.members)} sites)"
+
+
+def _not_offered(missing: Missing) -> MismatchError:
+    return MismatchError(
+        f"{missing!r} is not offered in a federation. Use ExpectationMaximisation() for continuous "
+        "variables; or let each site drop its incomplete rows, or make missing a level, before it "
+        "takes part: Frame(table, missing=DropRows())."
+    )
 
 
 @final

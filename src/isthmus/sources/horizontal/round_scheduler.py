@@ -93,6 +93,17 @@ class RoundScheduler:
         """Number of sums in the journal, which are not requested again."""
         return len(self._sums)
 
+    @property
+    def used(self) -> int:
+        """Number of sums that this run has asked for."""
+        return self._position
+
+    @property
+    def answers(self) -> tuple[bytes, ...]:
+        """The signed answers behind the last sum, if later requests may quote them."""
+        record = self._sums[self._position - 1]
+        return tuple(base64.b64decode(text) for text in record.get("answers", ()))
+
     def _take(self, record: Record) -> None:
         """Update the state with a record of the journal."""
         if record["study"] != self._study.identity.hex():
@@ -156,14 +167,18 @@ class RoundScheduler:
 
     def _form(self, request: SumRequest[Any], asked: str) -> None:
         """Send the request until there is a sum, or until waiting is of no use."""
+        details: dict[str, Any] = {}
         if request.needs_all_sites and self._fixed_membership:
             total, round_ = self._one_message(request, asked)
+            if request.is_quoted:
+                answers = [base64.b64encode(answer).decode() for answer in round_.answers]
+                details["answers"] = answers
         else:
             total, round_ = self._with_waiting(lambda: self._fault_tolerant(request))
         data = base64.b64encode(to_bytes(total)).decode()
         heads = {str(i): head.hex() for i, head in round_.heads.items()}
         number, active = round_.opening.number, list(round_.active)
-        self._write("sum", number, request=asked, sites=active, sum=data, heads=heads)
+        self._write("sum", number, request=asked, sites=active, sum=data, heads=heads, **details)
 
     def send_result(self, result: bytes) -> tuple[str, ...]:
         """Send a result to the sites whose numbers are in it; return those that confirm it."""

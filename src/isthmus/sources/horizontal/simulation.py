@@ -23,9 +23,10 @@ from isthmus.parties.records.ledger import Ledger, MemoryLedger
 from isthmus.parties.transport.base import InProcess
 from isthmus.sources.base import Source
 from isthmus.sources.horizontal.privacy.answers import require_possible
+from isthmus.sources.horizontal.requests.expectation import AskExpectation
 from isthmus.sources.horizontal.secure_sum.protocol import SecureSums
 from isthmus.sources.horizontal.site_controller import SiteController
-from isthmus.sources.horizontal.snapshot import local_source
+from isthmus.sources.horizontal.snapshot import local_source, rows_with_holes
 from isthmus.statistics import Kind, Plan, Schema
 
 UNLIMITED = 10**6
@@ -42,7 +43,8 @@ def simulated(
     privacy: Privacy | None = None,
 ) -> tuple[Study, list[Signature], Identity, InProcess, Verifier]:
     """Return the arguments of `Federation` for tables that are all in this process."""
-    sources = {name: local_source(t, schema) for name, t in tables.items()}
+    holes = requests is not None and AskExpectation.name in (requests := tuple(requests))
+    sources = {name: local_source(t, schema, holes=holes) for name, t in tables.items()}
     if privacy is not None:
         bounds = _public_bounds(schema, privacy, bounds)
         all_discrete = len(schema.of_kind(Kind.DISCRETE)) == len(schema)
@@ -99,9 +101,11 @@ def _bounds(sources: Iterable[Source], schema: Schema) -> dict[str, tuple[float,
     if not names:
         return {}
     columns = list(schema.indices(names))
-    values: list[NDArray[Any]] = [source.rows()[:, columns] for source in sources]
-    low = np.min([v.min(axis=0) for v in values], axis=0)
-    high = np.max([v.max(axis=0) for v in values], axis=0)
+    values: list[NDArray[Any]] = [rows_with_holes(source)[:, columns] for source in sources]
+    low = np.min([np.nan_to_num(v, nan=np.inf).min(axis=0) for v in values], axis=0)
+    high = np.max([np.nan_to_num(v, nan=-np.inf).max(axis=0) for v in values], axis=0)
+    empty = low > high  # no values at any site
+    low, high = np.where(empty, 0.0, low), np.where(empty, 0.0, high)
     constant = low == high
     low, high = low - constant, high + constant
     return dict(zip(names, zip(low.tolist(), high.tolist(), strict=True), strict=True))

@@ -43,6 +43,7 @@ from isthmus.sources.horizontal.secure_sum.frames import (
     size_of,
 )
 from isthmus.sources.horizontal.secure_sum.limbs import LimbArray
+from isthmus.sources.horizontal.secure_sum.quoted_answers import AnsweredRound
 from isthmus.sources.horizontal.secure_sum.release_gate import ReleaseGate
 from isthmus.sources.horizontal.secure_sum.site import Site
 from isthmus.sources.horizontal.site_data import SiteData, unfit
@@ -132,6 +133,8 @@ class SiteController(ReleaseGate):
         self._data = SiteData(
             study, identity, data, policy, ledger, self._rules, self._noisy, folder
         )
+        self._terms = terms_of(study)
+        self._verifier = Verifier()
         self._states: dict[str, MethodState] = {}
         self._saved_states: dict[str, bytes] = {}
         self._rules.require_open()
@@ -145,7 +148,7 @@ class SiteController(ReleaseGate):
         self._study.require(self._signatures, everyone, verifier)
         self._ledger.bind(self._identity)
         _ = self._data_refusal()  # reads the data now, so that the first question takes no longer
-        return Site(terms_of(self._study), self._identity, self, verifier=verifier, slot=slot)
+        return Site(self._terms, self._identity, self, verifier=verifier, slot=slot)
 
     def require_admission(self) -> None:
         """Raise `RefusedError` if the rules on data forbid something that the study allows."""
@@ -193,6 +196,21 @@ class SiteController(ReleaseGate):
             self._states[request.method] = state
         return self._states[request.method]
 
+    def _continue(self, request: SumRequest[Any]) -> None:
+        """Check the answers that a request quotes, and take their sum."""
+        if not request.quoted:
+            return
+        state = self._state_of(request)
+        answered = None if state is None else state.answered
+        if answered is None:
+            raise BrokenFrameError(Refusal.BAD_REQUEST)
+        try:
+            position = self._study.roster.position(self.name)
+            total = answered.sum_of(request.quoted, self._terms, position, self._verifier)
+            request.continue_from(state, total, self._grid)
+        except (BrokenFrameError, IsthmusError):
+            raise BrokenFrameError(Refusal.BAD_REQUEST) from None
+
     # --- the gate of the protocol ------------------------------------------------------------
 
     def last_round(self) -> int:
@@ -211,6 +229,7 @@ class SiteController(ReleaseGate):
             raise BrokenFrameError(Refusal.BAD_REQUEST)
         if forbidden is not None:
             raise BrokenFrameError(forbidden)
+        self._continue(request)
         return self._exact(request) if self._noisy is None else self._with_noise(request)
 
     def _data_refusal(self) -> Refusal | None:
@@ -271,6 +290,15 @@ class SiteController(ReleaseGate):
                 heads=self._heads if kind in WITH_HEADS else None,
                 seen=self._heads if kind in SEES_HEADS else None,
             )
+        if kind is FrameKind.SUMMAND and active is not None:
+            self._note(opening, active)
+
+    def _note(self, opening: Opening, active: frozenset[int]) -> None:
+        """Take note of a round whose answers a later request may quote."""
+        request = self._read(opening)
+        state = self._state_of(request) if request.is_quoted else None
+        if state is not None:
+            state.answered = AnsweredRound.of(opening, active)
 
     def _sent(self, opening: Opening) -> Sent:
         """Return what the ledger says about numbers that are about to leave."""

@@ -6,26 +6,32 @@ from functools import cached_property
 from pathlib import Path
 from typing import final
 
+import numpy as np
+
 from isthmus.errors import DataError, MissingExtraError
 from isthmus.parties.agreement.policy import Policy
 from isthmus.parties.agreement.study import Study
 from isthmus.parties.disclosure.denial import Denial
+from isthmus.parties.disclosure.patterns import hide_rare_patterns
 from isthmus.parties.disclosure.rules import SiteRules
 from isthmus.parties.disclosure.trace import Trace
 from isthmus.parties.identity import Identity
 from isthmus.parties.records.ledger import Ledger
 from isthmus.sources.base import Source
 from isthmus.sources.horizontal.privacy.answers import NoisyAnswers
+from isthmus.sources.horizontal.requests.expectation import allows_holes
 from isthmus.sources.horizontal.snapshot import (
     Snapshot,
     fingerprint_of_sums,
     local_source,
+    rows_with_holes,
     snapshot_of,
 )
 from isthmus.sources.horizontal.stored_rows import StoredRows
-from isthmus.sources.horizontal.study_material import material_of
+from isthmus.sources.horizontal.study_material import materials_of
 from isthmus.sources.tables.frame import Frame
 from isthmus.sources.tables.series import Series
+from isthmus.types import Floats, Integers
 
 
 @final
@@ -69,15 +75,19 @@ class SiteData:
         """A copy of the data; ``None`` if nothing needs rows, or if there are none."""
         if not self._policy.checks_rows and self._noisy is None:
             return None
+        hide = self._hide if allows_holes(self._study) else None
         persons = self._policy.persons
-        return snapshot_of(self._data, self._study.schema, persons, self._folder)
+        return snapshot_of(self._data, self._study.schema, persons, self._folder, hide)
+
+    def _hide(self, values: Floats, persons: Integers | None) -> Floats:
+        return hide_rare_patterns(self._study.schema.names, values, persons, self._policy)
 
     @cached_property
     def source(self) -> Source:
         """The data, read as the study says."""
         if self.snapshot is not None:
             return self.snapshot.source
-        return local_source(self._data, self._study.schema)
+        return local_source(self._data, self._study.schema, holes=allows_holes(self._study))
 
     @cached_property
     def admission(self) -> tuple[Denial, list[str]] | None:
@@ -94,9 +104,10 @@ class SiteData:
                 return None if problem is None else (Denial.DATA, [problem])
             self._require_bounds()
             if self.snapshot is not None:
-                material = material_of(self._study, self.snapshot)
-                broken = self._rules.material_violations(material)
-                return (Denial.POLICY, broken) if broken else None
+                broken = []
+                for material in materials_of(self._study, self.snapshot):
+                    broken += self._rules.material_violations(material)
+                return (Denial.POLICY, list(dict.fromkeys(broken))) if broken else None
         except MissingExtraError as error:
             return Denial.DATA, [str(error).rstrip(".")]
         except Exception as error:  # noqa: BLE001 - engines raise exceptions of any type
@@ -109,10 +120,11 @@ class SiteData:
         """Compare every value with the bounds if rows are available; else the sums are checked."""
         if not isinstance(self.source, (StoredRows, Frame, Series)):
             return
-        schema, bounds, values = self._study.schema, self._study.bounds, self.source.rows()
+        schema, bounds = self._study.schema, self._study.bounds
+        values = rows_with_holes(self.source) if allows_holes(self._study) else self.source.rows()
         for name in (n for n in schema.names if n in bounds):
             column, (low, high) = values[:, schema.index(name)], bounds[name]
-            if not ((column >= low) & (column <= high)).all():
+            if not (((column >= low) & (column <= high)) | np.isnan(column)).all():
                 raise DataError(f"Variable {name!r} has values outside of the study's bounds.")
 
     @cached_property
@@ -120,12 +132,14 @@ class SiteData:
         """Keyed hashes of the data, to compare them with those of other releases."""
         if self.snapshot is None:
             return None
+        original, values = self.snapshot.original, self.snapshot.values
         return Trace.of(
             self._ledger.secret(),
             self._study.schema,
-            self.snapshot.values,
+            values,
             self.snapshot.persons,
             folder=self.snapshot.folder,
+            original=None if original is values else original,
         )
 
     @cached_property

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, final
 
 import numpy as np
@@ -18,19 +18,48 @@ from isthmus.sources.horizontal.stored_rows import RowStore, StoredRows
 from isthmus.sources.tables.engines.find import is_lazy
 from isthmus.sources.tables.frame import Frame
 from isthmus.sources.tables.lazy import Lazy
+from isthmus.sources.tables.missing import KeepMissing
 from isthmus.sources.tables.persons import PersonCodes, persons_in
 from isthmus.sources.tables.series import Series
 from isthmus.statistics import Kind, Plan, Schema
 from isthmus.types import Floats, Integers
 
+Hide = Callable[[Floats, Integers | None], Floats]
+"""Returns rows with more missing values, given the rows and the persons that they describe."""
 
-def local_source(data: object, schema: Schema) -> Source:
-    """Return the data of a site as a source, read as a study says."""
+
+def local_source(data: object, schema: Schema, *, holes: bool = False) -> Source:
+    """Return the data of a site as a source, read as a study says.
+
+    Parameters
+    ----------
+    data
+        The site's table or source.
+    schema
+        The variables of the study.
+    holes
+        Whether values may be missing.
+    """
     if isinstance(data, Source):
         if data.schema() != schema:
             raise DataError("The source does not have the variables and levels of the study.")
         return data
-    return Lazy(data, schema=schema) if is_lazy(data) else Frame(data, schema=schema)
+    if isinstance(data, Mapping) or not is_lazy(data):
+        return Frame(data, schema=schema, missing=KeepMissing() if holes else None)
+    return Lazy(data, schema=schema)
+
+
+def rows_with_holes(source: Source) -> Floats:
+    """Return the rows of a site, with NaN for missing values. Tables of an engine are fetched."""
+    if isinstance(source, Lazy):
+        schema = source.schema()
+        parts = [
+            Frame(batch, schema=schema, missing=KeepMissing()).rows_with_holes()
+            for batch in source.fetch(schema.names)
+            if len(batch[schema.names[0]])
+        ]
+        return np.concatenate([np.zeros((0, len(schema))), *parts])
+    return source.rows_with_holes() if isinstance(source, Frame) else source.rows()
 
 
 @final
@@ -52,6 +81,15 @@ class Snapshot:
     folder
         A folder for the rows of a table of an engine, where they are in a file that nobody else can
         open. ``None`` keeps them in memory, as those of other tables.
+    hide
+        Hides values of rare patterns of missing values; ``None`` if no value may be missing.
+
+    Attributes
+    ----------
+    values
+        The rows that statistics are computed from.
+    original
+        The rows before values were hidden.
 
     Raises
     ------
@@ -65,9 +103,10 @@ class Snapshot:
         schema: Schema,
         persons: Persons,
         folder: str | os.PathLike[str] | None = None,
+        hide: Hide | None = None,
     ) -> None:
-        source = local_source(data, schema)
-        column = persons.column
+        column, holes = persons.column, hide is not None
+        source = local_source(data, schema, holes=holes)
         if column and isinstance(source, Series):
             raise SchemaError(
                 "In a study of time series, the realisations are the persons. Identify them with "
@@ -81,18 +120,26 @@ class Snapshot:
             if isinstance(source, Lazy):
                 codes = PersonCodes()
                 for batch in _batches(source, schema, column):
-                    store.add(Frame({n: batch[n] for n in schema.names}, schema=schema).rows())
+                    table = {n: batch[n] for n in schema.names}
+                    store.add(rows_with_holes(local_source(table, schema, holes=holes)))
                     if column:
                         codes.add(batch, column)
                 owners = codes.finish() if column else None
             else:
-                store.add(source.rows())
+                store.add(rows_with_holes(source) if holes else source.rows())
                 owners = persons_in(data, column) if column else None
             self.values, order = store.finish()
         if owners is None and schema.lags and not persons.are_nobody:
             owners = _owners(source, len(self.values))
         self.persons: Integers | None = None if owners is None else owners[order]
         self.source: Source = StoredRows(schema, self.values)
+        self.original = self.values
+        if hide is not None and np.isnan(self.values).any():
+            self.values = hide(self.values, self.persons)
+            self.values.flags.writeable = False
+            self.source = Frame(
+                self.values, names=schema.names, schema=schema, missing=KeepMissing()
+            )
         self._checksum = self._digest()
 
     @property
@@ -124,10 +171,11 @@ def snapshot_of(
     schema: Schema,
     persons: Persons,
     folder: str | os.PathLike[str] | None = None,
+    hide: Hide | None = None,
 ) -> Snapshot | None:
     """Return a snapshot; ``None`` if the data are a source without rows."""
     try:
-        return Snapshot(data, schema, persons, folder)
+        return Snapshot(data, schema, persons, folder, hide)
     except MismatchError:
         return None
 
@@ -135,6 +183,10 @@ def snapshot_of(
 def fingerprint_of_sums(source: Source, schema: Schema, key: bytes) -> str:
     """Identify data without rows by their sums, without revealing them: keyed."""
     fingerprint = hmac.new(key, digestmod=hashlib.sha256)
+    if isinstance(source, Frame) and source.has_missing:
+        rows = np.sort(source.rows_with_holes(), axis=0)
+        fingerprint.update(rows.tobytes())
+        return fingerprint.hexdigest()
     continuous, discrete = schema.of_kind(Kind.CONTINUOUS), schema.of_kind(Kind.DISCRETE)
     if continuous:
         moments = source.moments(continuous)

@@ -9,14 +9,26 @@ import numpy as np
 
 from isthmus.parties.agreement.study import Study
 from isthmus.parties.disclosure.material import Material, RowsOfColumns
+from isthmus.parties.disclosure.patterns import pattern_materials
 from isthmus.parties.requests import registered_request
 from isthmus.sources.base import countable
 from isthmus.sources.horizontal.requests.base import SumRequest
+from isthmus.sources.horizontal.requests.expectation import allows_holes
 from isthmus.sources.horizontal.requests.statistics import AskCounts, AskFeatures
 from isthmus.sources.horizontal.snapshot import Snapshot
 from isthmus.statistics import Counts, Expansion, Kind, Schema
 from isthmus.statistics.blocks import planned_sets
 from isthmus.types import Floats, Integers
+
+
+def materials_of(study: Study, snapshot: Snapshot) -> list[Material]:
+    """Return the most that the requests of a study could release, each part a table of its own.
+
+    With missing values, the rows of each pattern are such a part, and only expected sums leave.
+    """
+    if allows_holes(study) and np.isnan(snapshot.values).any():
+        return pattern_materials(study.schema.names, snapshot.values, snapshot.persons)
+    return [material_of(study, snapshot)]
 
 
 def material_of(study: Study, snapshot: Snapshot) -> Material:

@@ -288,7 +288,8 @@ class Frame(Source):
     def snapshot(self) -> Frame:
         """A copy that does not change when the table does."""
         schema = self.schema()
-        return Frame({n: _copied(self._data[n]) for n in schema.names}, schema=schema)
+        columns = {n: _copied(self._data[n]) for n in schema.names}
+        return Frame(columns, schema=schema, missing=self.missing)
 
     def disclosure(self) -> Disclosure:
         """Nothing: the table is here."""

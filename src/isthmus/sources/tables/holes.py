@@ -14,6 +14,7 @@ from isthmus.sources.tables.kinds import CellType
 from isthmus.sources.tables.missing import (
     DropRows,
     ExpectationMaximisation,
+    KeepMissing,
     Missing,
     NodeAverage,
     OwnLevel,
@@ -60,7 +61,7 @@ def treat(
     if isinstance(missing, StructuralEM):
         _require(columns, holes, missing, discrete=True, all_columns=True)
         return list(columns), (f"{counted}; {LEFT_TO_SCORES[StructuralEM]}.",)
-    if isinstance(missing, ExpectationMaximisation):
+    if isinstance(missing, ExpectationMaximisation | KeepMissing):
         _require(columns, holes, missing, discrete=False, all_columns=True)
         return list(columns), (moments_are_estimated(sum(holes.values()), rows * len(columns)),)
     refuse_missing({c.name: c.missing for c, _ in columns}, rows)

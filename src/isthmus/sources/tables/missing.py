@@ -14,6 +14,15 @@ class Missing:
 
 @final
 @dataclass(frozen=True)
+class KeepMissing(Missing):
+    """Keep missing values of continuous columns, for sites that are asked for expected sums.
+
+    Nothing else can be computed from the table then: moments of incomplete rows are refused.
+    """
+
+
+@final
+@dataclass(frozen=True)
 class DropRows(Missing):
     """Leave out every row in which a value is missing; the notes tell how many.
 

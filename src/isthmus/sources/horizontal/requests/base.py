@@ -11,6 +11,7 @@ from isthmus.sources.base import Source
 from isthmus.sources.horizontal.requests.grid import Grid
 from isthmus.sources.horizontal.secure_sum.limbs import LimbArray
 from isthmus.sources.horizontal.secure_sum.protocol import NAME
+from isthmus.sources.horizontal.secure_sum.quoted_answers import AnsweredRound
 from isthmus.statistics import Statistic
 
 T = TypeVar("T")
@@ -34,7 +35,15 @@ class Contribution(Generic[T]):
 
 
 class MethodState(ABC):
-    """What a method keeps at a site between its requests."""
+    """What a method keeps at a site between its requests.
+
+    Attributes
+    ----------
+    answered
+        The round of the last request of the method, if later requests quote the answers to it.
+    """
+
+    answered: AnsweredRound | None = None
 
     @abstractmethod
     def copy(self) -> Self:
@@ -64,6 +73,8 @@ class SumRequest(Request, Generic[T]):
     method
         Name of the method whose state at the site the answer depends on, or nothing. Requests of
         one method share the state.
+    is_quoted
+        Whether later requests quote the answers to this one.
     releases_columns
         Whether the answer contains or depends on sums or products of columns. Otherwise it
         consists of planned tables.
@@ -73,7 +84,16 @@ class SumRequest(Request, Generic[T]):
     limbs: ClassVar[int]
     needs_all_sites: ClassVar[bool] = False
     method: ClassVar[str] = ""
+    is_quoted: ClassVar[bool] = False
     releases_columns: ClassVar[bool] = True
+
+    @property
+    def quoted(self) -> tuple[bytes, ...]:
+        """The signed answers of all sites to the last request of the method, if it needs them."""
+        return ()
+
+    def continue_from(self, state: MethodState | None, total: LimbArray, grid: Grid) -> None:
+        """Take the sum of the quoted answers, which the site has checked, into the state."""
 
     @abstractmethod
     def size(self, grid: Grid) -> int:

@@ -243,6 +243,11 @@ class OneMessageRound(AllSitesRound):
             raise AbortedError("There is no sum yet: some sites have not answered.")
         return self._total
 
+    @property
+    def answers(self) -> tuple[bytes, ...]:
+        """The signed answers of the sites, which later requests may quote."""
+        return tuple(frame.raw for _, frame in sorted(self._got.items()))
+
     def begin(self) -> dict[str, bytes]:
         """Return the only frame for each site."""
         body = self._keys + self._before + self.opening.body()

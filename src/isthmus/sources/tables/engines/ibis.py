@@ -117,11 +117,6 @@ class IbisEngine(Engine):
             return patterns_by_copy(backend, table, schema, columns)
         return SummedPatterns.streamed(patterns_of_batches(schema, _batches(table, columns)))
 
-
-def _batches(table: Any, continuous: Sequence[str]) -> Any:
-    floats = table.mutate(**{c: table[c].cast("float64") for c in continuous})
-    return floats.to_pyarrow_batches(chunk_size=batch_rows(len(table.columns)))
-
     def batches(self, columns: Sequence[str], rows: int) -> Iterator[Any]:
         """Record batches of Arrow, as the database returns them."""
         import pyarrow as pa
@@ -132,6 +127,11 @@ def _batches(table: Any, continuous: Sequence[str]) -> Any:
             return
         for batch in table.to_pyarrow_batches(chunk_size=rows):
             yield pa.Table.from_batches([batch])
+
+
+def _batches(table: Any, continuous: Sequence[str]) -> Any:
+    floats = table.mutate(**{c: table[c].cast("float64") for c in continuous})
+    return floats.to_pyarrow_batches(chunk_size=batch_rows(len(table.columns)))
 
 
 def _numbers(table: Any, continuous: Sequence[str]) -> Any:

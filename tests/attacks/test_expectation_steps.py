@@ -1,0 +1,170 @@
+"""Attacks by steps of expectation-maximisation: made-up sums, other steps, rare patterns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.attacks.malicious import Attacked
+
+from isthmus.errors import AbortedError
+from isthmus.sources import ExpectationMaximisation, Federation
+from isthmus.sources.horizontal import FrameKind
+from isthmus.sources.horizontal.requests.expectation import AskExpectation
+from isthmus.sources.horizontal.requests.statistics import AskMoments
+from isthmus.sources.horizontal.secure_sum.frames import pack, parse
+from isthmus.sources.horizontal.study_terms import terms_of
+from isthmus.statistics import Schema
+from isthmus.types import Floats
+
+SITES = ("north", "east", "south")
+NAMES = ("x", "y", "z")
+BOUNDS = dict.fromkeys(NAMES, (-100.0, 100.0))
+Answers = tuple[bytes, ...]
+
+
+def rows(seed: int, n: int = 240) -> Floats:
+    """A third of the persons lack z."""
+    rng = np.random.default_rng(seed)
+    values = rng.normal(size=(n, 3)) @ rng.normal(size=(3, 3))
+    values[: n // 3, 2] = np.nan
+    return values
+
+
+def world_of(tables: dict[str, Floats], names: tuple[str, ...] = NAMES, **changes: Any) -> Attacked:
+    columns = {s: {n: v[:, NAMES.index(n)] for n in names} for s, v in tables.items()}
+    terms: dict[str, Any] = {"requests": ("moments", "expectation"), "rounds": 60} | changes
+    return Attacked(columns, Schema.continuous(names), {n: BOUNDS[n] for n in names}, **terms)
+
+
+def usual(**changes: Any) -> Attacked:
+    return world_of({s: rows(i) for i, s in enumerate(SITES)}, **changes)
+
+
+def step(federation: Federation, number: int, answers: Answers = ()) -> Floats:
+    total: Floats = federation.ask(AskExpectation(NAMES, number, answers))
+    return total
+
+
+def made_up(world: Attacked, answers: Answers) -> Answers:
+    """The coordinator adds something to an answer and signs it with the only key it has."""
+    frame = parse(answers[0])
+    body = bytes([*frame.body[:-1], frame.body[-1] ^ 1])
+    terms = terms_of(world.study)
+    forged = pack(FrameKind.SUMMAND, terms, frame.round, frame.sender, body, world.boss)
+    return (forged, *answers[1:])
+
+
+def touched(world: Attacked, answers: Answers) -> Answers:
+    data = bytearray(answers[0])
+    data[-200] ^= 1
+    return (bytes(data), *answers[1:])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        made_up,
+        touched,
+        lambda _, answers: answers[1:],
+        lambda _, answers: (answers[0], *answers),
+        lambda _, answers: (answers[0], answers[0], answers[2]),
+        lambda _, answers: (b"", *answers[1:]),
+    ],
+)
+def test_a_sum_that_the_sites_did_not_sign_is_refused(
+    change: Callable[[Attacked, Answers], Answers],
+) -> None:
+    world = usual()
+    federation = world.federation()
+    step(federation, 0)
+    with pytest.raises(AbortedError, match=r"'north': 'refused'"):
+        step(federation, 1, change(world, federation.answers))
+    assert {tuple(world.why(s)) for s in SITES} == {("bad_request",)}
+
+
+def test_answers_of_an_earlier_run_are_refused() -> None:
+    world = usual()
+    first = world.federation()
+    step(first, 0)
+    old = first.answers
+    second = world.federation(first_round=10)
+    step(second, 0)
+    assert second.answers != old
+    with pytest.raises(AbortedError):
+        step(second, 1, old)
+    assert {tuple(world.why(s)) for s in SITES} == {("bad_request",)}
+
+
+@pytest.mark.parametrize("number", [2, 3, 61, -1])
+def test_steps_are_asked_in_order_and_within_the_limit(number: int) -> None:
+    world = usual()
+    federation = world.federation()
+    step(federation, 0)
+    with pytest.raises(AbortedError):
+        step(federation, number, federation.answers)
+    assert all(world.why(s) for s in SITES)
+
+
+def test_a_study_bounds_steps_and_rounds() -> None:
+    for changes, why in (
+        ({"limits": {"expectation": {"steps": 1}}}, "policy"),
+        ({"rounds": 3}, "policy"),
+    ):
+        world = usual(**changes)
+        federation = world.federation()
+        for number in range(2):
+            step(federation, number, federation.answers if number else ())
+        with pytest.raises(AbortedError):
+            step(federation, 2, federation.answers)
+        assert {tuple(world.why(s)) for s in SITES} == {(why,)}
+
+
+def test_a_step_of_some_variables_or_without_answers_is_refused() -> None:
+    for request in (AskExpectation(("x", "y"), 0), AskExpectation(NAMES, 1)):
+        world = usual()
+        with pytest.raises(AbortedError):
+            world.federation().ask(request)
+        assert {tuple(world.why(s)) for s in SITES} == {("policy",)}
+
+
+def sums(world: Attacked, steps: int = 4) -> list[Floats]:
+    federation = world.federation()
+    return [step(federation, i, federation.answers if i else ()) for i in range(steps)]
+
+
+def test_a_person_with_a_pattern_of_their_own_has_no_effect_on_any_sum() -> None:
+    """The difference of two steps contains incomplete rows only; of one person, their record."""
+    tables = {s: rows(i) for i, s in enumerate(SITES)}
+    tables["east"][0] = [1.0, np.nan, 2.0]
+    other = {s: v.copy() for s, v in tables.items()}
+    other["east"][0] = [-3.0, np.nan, 5.0]
+    lax = {"minimum_cohort": 1, "minimum_cell": 1, "largest_share": 1.0, "columns_per_row": 1e300}
+    one, two = sums(world_of(tables, rules=lax)), sums(world_of(other, rules=lax))
+    assert any(not np.array_equal(a, b) for a, b in zip(one, two, strict=True))
+    one, two = sums(world_of(tables)), sums(world_of(other))
+    for a, b in zip(one, two, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_hidden_values_are_not_shown_by_another_study() -> None:
+    """Three persons lack y; a study of x and z alone would show the sums of these three."""
+    tables = {s: rows(i) for i, s in enumerate(SITES)}
+    for values in tables.values():
+        values[100:103, 1] = np.nan
+    first = world_of(tables)
+    em = ExpectationMaximisation()
+    first.federation().with_missing(em).moments()
+    second = world_of(tables, ("x", "z"), earlier=first)
+    with pytest.raises(AbortedError):
+        second.federation().with_missing(em).moments()
+    assert {second.why(s)[-1] for s in SITES} == {"other_data"}
+
+
+def test_incomplete_tables_answer_nothing_else() -> None:
+    world = usual()
+    with pytest.raises(AbortedError):
+        world.federation().ask(AskMoments(NAMES))
+    assert {tuple(world.why(s)) for s in SITES} == {("data",)}
