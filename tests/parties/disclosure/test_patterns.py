@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isthmus.parties import Policy
+from isthmus.parties.disclosure import patterns
 from isthmus.parties.disclosure.checks import broken_rules
 from isthmus.parties.disclosure.patterns import hide_rare_patterns, pattern_materials
 from isthmus.parties.disclosure.trace import Trace
@@ -65,6 +67,20 @@ def test_frequent_patterns_stay_and_rare_ones_join_the_nearest() -> None:
     values[:100, 0] = np.nan  # the three rows are the only complete ones, and lose least by x1
     hidden = hide_rare_patterns(names(values), values, None, policy())
     assert np.isnan(hidden[200:]).sum(axis=1).tolist() == [1, 1, 1]
+
+
+def test_many_patterns_are_merged_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(1000, 8))
+    values[rng.random(values.shape) < 0.2] = np.nan
+    slowly = hide_rare_patterns(names(values), values, None, policy())
+    monkeypatch.setattr(patterns, "FREQUENT", 20)
+    hidden = hide_rare_patterns(names(values), values, None, policy())
+    for material in pattern_materials(names(values), hidden, None):
+        assert broken_rules(material, policy()) == []
+    shown = ~np.isnan(hidden)
+    np.testing.assert_array_equal(hidden[shown], values[shown])
+    assert 0.8 * (~np.isnan(slowly)).sum() < shown.sum() < (~np.isnan(values)).sum()
 
 
 def test_persons_are_compared_before_values_were_hidden() -> None:

@@ -19,6 +19,10 @@ from isthmus.types import Floats, Integers
 PARTNERS = 500
 """So many of the most frequent patterns are compared when one that breaks a rule is merged."""
 
+FREQUENT = 2000
+"""All but so many patterns are merged at once: merging one by one takes the square of their number
+(benchmarks/missing_steps.py)."""
+
 
 def hide_rare_patterns(
     names: tuple[str, ...], values: Floats, persons: Integers | None, policy: Policy
@@ -39,32 +43,32 @@ def hide_rare_patterns(
     policy
         The rules.
     """
-    there = ~np.isnan(values)
-    observed, which = np.unique(there, axis=0, return_inverse=True)
+    observed, which = np.unique(~np.isnan(values), axis=0, return_inverse=True)
     which = which.reshape(-1)
     observed = np.concatenate([observed, np.zeros((1, observed.shape[1]), dtype=np.bool_)])
+    if len(observed) > FREQUENT:
+        which = _contained(observed, which)
     sizes = np.bincount(which, minlength=len(observed))
-    kept: set[int] = set()
-    while True:
-        waiting = [k for k in np.flatnonzero(sizes) if observed[k].any() and k not in kept]
-        if not waiting:
-            break
-        smallest = min(waiting, key=lambda k: (sizes[k], observed[k].tobytes()))
-        own = which == smallest
-        if not broken_rules(_material(names, values, own, observed[smallest], persons), policy):
-            kept.add(smallest)
-            continue
+    settled = ~observed.any(axis=1)
+    while not settled[sizes > 0].all():
+        smallest = int(np.argmin(np.where(settled | (sizes == 0), np.inf, sizes)))
+        if sizes[smallest] >= policy.minimum_cohort:  # there are no more persons than rows
+            own = which == smallest
+            material = _material(names, values, own, observed[smallest], persons)
+            if not broken_rules(material, policy):
+                settled[smallest] = True
+                continue
         other, merged = _partner(smallest, observed, sizes)
         into = _position(merged, observed)
         if into is None:
             observed = np.concatenate([observed, merged[None, :]])
-            sizes = np.append(sizes, 0)
+            sizes, settled = np.append(sizes, 0), np.append(settled, False)
             into = len(observed) - 1
         for k in {smallest, other} - {into}:
             which[which == k] = into
             sizes[into] += sizes[k]
             sizes[k] = 0
-        kept -= {smallest, other, into}
+        settled[into] = not merged.any()
     return np.where(observed[which], values, np.nan)
 
 
@@ -94,6 +98,23 @@ def _material(
     codes = None if persons is None else np.unique(persons[own], return_inverse=True)[1].reshape(-1)
     by_name = {name: columns[:, i] for i, name in enumerate(named)}
     return Material(by_name, columns, persons=codes)
+
+
+def _contained(observed: NDArray[np.bool_], which: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Let all but the most frequent patterns join the largest of these that they contain."""
+    sizes = np.bincount(which, minlength=len(observed))
+    order = np.argsort(-sizes, kind="stable")
+    bottom = len(observed) - 1
+    frequent = np.append(order[order != bottom][:PARTNERS], bottom)
+    frequent = frequent[np.argsort(-observed[frequent].sum(axis=1), kind="stable")]
+    into = np.arange(len(observed))
+    rare = order[FREQUENT:]
+    for start in range(0, len(rare), FREQUENT):
+        part = rare[start : start + FREQUENT]
+        # How many values of a frequent pattern a rare one lacks; the empty one lacks none.
+        lacking = (~observed[part]).astype(np.float32) @ observed[frequent].T.astype(np.float32)
+        into[part] = frequent[np.argmax(lacking == 0.0, axis=1)]
+    return into[which]
 
 
 def _partner(k: int, observed: NDArray[np.bool_], sizes: Integers) -> tuple[int, NDArray[np.bool_]]:
