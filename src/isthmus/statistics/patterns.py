@@ -117,7 +117,7 @@ class PatternRows(Statistic):
                 squares = np.einsum("ij,ij->j", away, away)
             if not np.isfinite(squares).all():
                 raise DataError(OVERFLOW)
-            refuse_underflow(self.schema.names, np.abs(away).max(axis=0, initial=0.0), squares)
+            refuse_underflow(self.schema.names, away.any(axis=0), squares)
             centre, scale = self.shift + about, np.sqrt(squares / count)
             scale = np.where(scale > 0.0, scale, 1.0)
         away = (self.rows - self.unit[:, None] * (centre - self.shift)) / scale
