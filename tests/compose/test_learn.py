@@ -42,6 +42,7 @@ def test_continuous_table() -> None:
     assert solution.status.finished
     assert solution.disclosure == ist.Disclosure.none()
     assert solution.score == pytest.approx(ist.score(table, solution.dag, ist.GaussianEBIC()))
+    assert ist.score(table, solution.dag) == ist.score(table, solution.dag, ist.GaussianEBIC())
 
 
 def test_mixed_table() -> None:

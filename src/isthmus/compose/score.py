@@ -16,7 +16,7 @@ from isthmus.statistics import Counts, Kind, Moments, Plan
 def score(
     data: object,
     dag: DAG,
-    score: AnyScore,
+    score: AnyScore | None = None,
     *,
     kinds: Mapping[str, Kind | TimeUnit | str] | None = None,
     missing: Missing | None = None,
@@ -32,7 +32,8 @@ def score(
     dag
         The graph; its nodes are columns of the data.
     score
-        A local score, such as ``BIC()`` or ``GaussianBIC()``.
+        A local score, such as ``BIC()`` or ``GaussianBIC()``; by default the one that
+        :func:`~isthmus.learn` would choose from the columns.
     kinds
         How to read some columns.
     missing
@@ -43,12 +44,12 @@ def score(
     >>> import isthmus as ist
     >>> data = ist.datasets.asia(rows=1000, seed=1)
     >>> empty = ist.DAG(data.dag.nodes)
-    >>> ist.score(data, data.dag, ist.BIC()) > ist.score(data, empty, ist.BIC())
+    >>> ist.score(data, data.dag) > ist.score(data, empty)
     True
     """
     problem = prepare(
         data,
-        score=check_score(score),
+        score=None if score is None else check_score(score),
         accepts=(LOCAL_SCORES,),
         kinds=kinds,
         missing=missing,
