@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +74,7 @@ def plain() -> str:
     return "x,y,c\n" + "".join(f"{x:.4f},{y:.4f},l{k % 3}\n" for k, (x, y) in enumerate(data))
 
 
-DAMAGED = {
+DAMAGED: dict[str, Callable[[], bytes]] = {
     "blank lines": lambda: plain().replace("\n", "\n\n").encode() + b"\n\n",
     "rows of separators": lambda: plain().encode() + b",,\n,,\n",
     "the index of pandas": lambda: "".join(
@@ -109,7 +110,7 @@ def test_damaged_files_are_read(name: str, tmp_path: Path) -> None:
         assert solution.reading["column_5"].reason == "it has no values"
 
 
-REFUSED = {
+REFUSED: dict[str, tuple[Callable[[], bytes], str]] = {
     "a title": (lambda: b"My table\n\n" + plain().encode(), "Delete lines above the names"),
     "a short row": (lambda: plain().encode() + b"1.0,2.0\n", "Row 402 .* has 2 cells.* Mend"),
     "an open quote": (lambda: plain().replace("l1", '"l1', 1).encode(), "not closed. Mend"),

@@ -262,9 +262,10 @@ def test_log_likelihood_of_any_table() -> None:
 @pytest.mark.parametrize("n", [-1, 2.5, "3"])
 def test_samples_of_a_wrong_size_are_refused(n: Any) -> None:
     gaussian = GaussianNetwork(ist.DAG(["a"], []), {"a": 0.0}, {"a": {}}, {"a": 1.0})
-    discrete = DiscreteNetwork(ist.DAG(["a"], []), {"a": ["u", "v"]}, {"a": np.array([0.5, 0.5])})
+    discrete = DiscreteNetwork(ist.DAG(["a"], []), {"a": ("u", "v")}, {"a": np.array([0.5, 0.5])})
     for network in (gaussian, discrete):
         with pytest.raises(ArgumentError, match=f"of at least 0; got {n!r}"):
             network.sample(n)
         assert len(network.sample(0)["a"]) == 0
-        assert len(network.sample(np.int64(3))["a"]) == 3
+        three: Any = np.int64(3)
+        assert len(network.sample(three)["a"]) == 3
