@@ -169,7 +169,7 @@ def test_the_command_line_says_what_it_did(
     assert "note: The first line of 'table.csv' has numbers as names" in seen.err
     assert "--no-header" in seen.err
     assert main(["learn", str(path), "--no-header"]) == 0
-    assert "column_2 → column_1" in capsys.readouterr().out
+    assert "column_2 — column_1" in capsys.readouterr().out
     path.write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(99))
     assert main(["learn", str(path)]) == 11
     assert "not a text file" in capsys.readouterr().err
