@@ -68,8 +68,8 @@ STEPS = ("totals", "consensus")
 @pytest.mark.parametrize(
     ("requests", "questions"),
     [
-        pytest.param(SUMS, 1000, id="sums"),
-        pytest.param(STEPS, 1000, id="steps"),
+        pytest.param(SUMS, 400, id="sums"),
+        pytest.param(STEPS, 400, id="steps"),
         pytest.param(
             SUMS, QUESTIONS // 2, id="sums-long", marks=pytest.mark.skipif(not LONG, reason="long")
         ),

@@ -15,7 +15,7 @@ from isthmus.results import Ending
 from isthmus.testing import enumerate_dags
 
 FAST = ist.GP()
-BETTER = ist.ExactGP(integral=ist.GPIntegral.IMPORTANCE, draws=40)
+BETTER = ist.ExactGP(integral=ist.GPIntegral.IMPORTANCE, draws=10)
 
 
 def table(n: int = 30) -> dict[str, Any]:
@@ -91,10 +91,10 @@ def test_weights_do_not_depend_on_the_way() -> None:
 
 def test_weights_that_collapse_are_said() -> None:
     rng = np.random.default_rng(0)
-    x = rng.normal(size=200)
+    x = rng.normal(size=80)
     curved = {"x": x}
     for name in "abcd":
-        curved[name] = np.cos(2.0 * x) + 0.1 * rng.normal(size=200)
+        curved[name] = np.cos(2.0 * x) + 0.1 * rng.normal(size=80)
     linear = ist.sample(curved, score=ist.BGe(), draws=50)
     corrected = ist.reweight(linear, curved, ist.GP())
     assert corrected.importance().collapsed

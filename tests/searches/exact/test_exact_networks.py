@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from importlib.util import find_spec
 from typing import Any
 
@@ -16,7 +17,7 @@ from isthmus.searches import SubsetDP
 NETWORKS = [
     ("asia", None, True),
     ("sachs", None, True),
-    pytest.param("child", None, True, marks=pytest.mark.slow),
+    pytest.param("child", None, "ISTHMUS_LONG" in os.environ, marks=pytest.mark.slow),
     pytest.param("insurance", 2, False, marks=pytest.mark.slow),
 ]
 
