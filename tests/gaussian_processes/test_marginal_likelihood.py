@@ -206,15 +206,15 @@ def test_laplace_at_an_optimum_and_a_hessian_found_otherwise() -> None:
 
 
 def test_several_starts_find_the_highest_mode() -> None:
-    """No random start of eight leads higher, in data with several modes."""
+    """No random start of six leads higher, in data with several modes."""
     rng = np.random.default_rng(8)
     several = 0
-    for seed in range(5):
+    for seed in range(12):
         y, x = curves(40, 2, seed=seed)
         density = Density(design_from_rows(y, x))
         modes = find_modes(density)
         several += len(modes) > 1
-        for _ in range(8):
+        for _ in range(6):
             start = np.append(rng.uniform(np.log(0.15), np.log(8.0), 2), rng.uniform(-2.0, 0.2))
             other = completed(climb(density, start))
             assert other is not None
@@ -222,7 +222,7 @@ def test_several_starts_find_the_highest_mode() -> None:
     assert several, "the test needs a density with several modes"
 
 
-@pytest.mark.parametrize("n", [60, 150])
+@pytest.mark.parametrize("n", [60, 300])
 def test_moments_agree_with_rows_and_refine_themselves(n: int) -> None:
     rng = np.random.default_rng(9)
     x = rng.normal(size=(n, 3))
