@@ -67,7 +67,8 @@ def test_print_is_grey_and_fits_a_column() -> None:
 def test_fonts_are_embedded_as_truetype(tmp_path: Path) -> None:
     path = tmp_path / "network"
     with publication():
-        plot_graph(CHAIN).figure.savefig(path)
+        figure: Any = plot_graph(CHAIN).figure
+        figure.savefig(path)
     content = path.with_suffix(".pdf").read_bytes()
     for stream in re.findall(rb"stream\r?\n(.*?)endstream", content, flags=re.DOTALL):
         try:
@@ -95,13 +96,13 @@ def test_states_differ_by_more_than_colour() -> None:
     looks = {(p.get_edgecolor(), str(p.get_linestyle()), p.get_linewidth()) for p in lines}
     assert len({color for color, *_ in looks}) == 4  # same, added, missing, reversed
     assert len({tuple(rest) for _, *rest in looks}) == 4
-    legend = plot_graph(CHAIN, reference=OTHER).get_legend()
+    legend: Any = plot_graph(CHAIN, reference=OTHER).get_legend()
     texts = [text.get_text() for text in legend.get_texts()]
     assert texts == ["same (3)", "added (1)", "missing (1)", "reversed (1)"]
 
 
 def test_growth_counts_edges_by_comparison() -> None:
-    ax = plot_growth({100: CHAIN, 10: OTHER}, label="patients")
+    ax: Any = plot_growth({100: CHAIN, 10: OTHER}, label="patients")
     counts = {line.get_label(): list(line.get_ydata()) for line in ax.lines}
     assert counts == {"same": [3, 5], "added": [1, 0], "missing": [1, 0], "reversed": [1, 0]}
     assert list(ax.lines[0].get_xdata()) == [10, 100]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,7 +44,7 @@ def plot_edge_probabilities(
         names = 0.085 * min(max(map(len, nodes), default=0), 40)  # inches
         side = min(1.0 + names + _CELL * d, _LARGEST)
         ax = new_axes(side + 0.8, side, "plot_edge_probabilities()")
-        room = float(ax.figure.get_size_inches()[1]) - names - 0.6
+        room = ax.figure.bbox.height / ax.figure.dpi - names - 0.6
     else:
         box = ax.get_window_extent()
         room = min(box.width, box.height) / ax.figure.dpi
@@ -55,7 +55,7 @@ def plot_edge_probabilities(
     ax.set_xticks([])
     ax.set_yticks([])
     if font_size >= _READABLE:
-        own = {"fontsize": font_size, "parse_math": False}
+        own: Any = {"fontsize": font_size, "parse_math": False}
         ax.set_xticks(range(d), nodes, rotation=90, **own)
         ax.set_yticks(range(d), nodes, **own)
         ax.tick_params(length=2.0 if d <= 30 else 0.0)

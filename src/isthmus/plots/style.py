@@ -124,7 +124,7 @@ def publication(width: float = 7.2) -> Iterator[None]:
         tallest=_TALLEST,
     )
     lines = cycler(color=["0.0", "0.45", "0.65"]) * cycler(linestyle=["-", "--", ":"])
-    settings: dict[str, Any] = {
+    settings: Any = {
         "font.family": "sans-serif",
         "font.sans-serif": ["Arial", "Helvetica", "Liberation Sans", "DejaVu Sans"],
         "font.size": 8.0,

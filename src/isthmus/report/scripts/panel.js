@@ -40,7 +40,8 @@
       item.append(button(node));
       list.append(item);
     }
-    return [element("h3", members === hubs ? title : `${title} (${members.length})`), members.length ? list : element("p", "None.", { class: "hint" })];
+    const head = members === hubs ? element("h2", title, { class: "list" }) : element("h3", `${title} (${members.length})`);
+    return [head, members.length ? list : element("p", "None.", { class: "hint" })];
   }
 
   function focusButton() {
