@@ -2,6 +2,10 @@
 // beside the folders of the versions, which .ci/publish_docs.py writes. A script is loaded from
 // disk, too, where fetch is not allowed; without the file, the header keeps the plain version.
 document.addEventListener("DOMContentLoaded", () => {
+  // Screen readers and voice control should know the search button by the text that it shows.
+  for (const button of document.querySelectorAll(".search-button-field")) {
+    button.removeAttribute("aria-label");
+  }
   for (const place of document.querySelectorAll(".version")) {
     const root = place.dataset.root;
     const list = document.createElement("script");
