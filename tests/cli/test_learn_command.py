@@ -253,3 +253,14 @@ def test_repeated_columns_are_refused_by_the_command(
 def test_a_report_shows_the_command_without_passwords() -> None:
     output = begin(["learn", "postgresql://ann:secret@host/db", "-o", "my report.html"])
     assert output.command_line == "isthmus learn postgresql://host/db -o 'my report.html'"
+
+
+def test_directions_that_the_data_do_not_determine_are_no_arrows(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [f"{i % 2},{i % 2 if i % 7 else 1 - i % 2}" for i in range(200)]
+    (tmp_path / "t.csv").write_text("\n".join(["a,b", *rows]))
+    assert main(["learn", str(tmp_path / "t.csv")]) == 0
+    told = capsys.readouterr().out
+    assert "1 edge can point either way (shown as —)" in told
+    assert "a — b" in told.splitlines()

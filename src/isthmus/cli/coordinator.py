@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from isthmus.cli.actions import add_action
 from isthmus.cli.carriers import LOOPBACK, add_carrier, coordinator_transport
-from isthmus.cli.described import described
+from isthmus.cli.described import described, described_solution
 from isthmus.cli.drafting import add_draft_options, draft
 from isthmus.cli.exit_codes import ExitCode
 from isthmus.cli.keys import load_identity, say
@@ -164,9 +164,7 @@ def _run(options: argparse.Namespace) -> ExitCode:
             board.end(RunState.FAILED, str(error))
             raise
         board.end(RunState.DONE, "")
-    say(f"DONE: {solution}")
-    for a, b in solution.dag.edges:
-        say(f"{a} → {b}")
+    say(f"DONE: {described_solution(solution)}")
     say(f"Data released by the sites:\n{solution.disclosure}")
     return write_outputs(solution, options.output, write=_write)
 

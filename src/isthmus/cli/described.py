@@ -1,4 +1,4 @@
-"""A study in a few lines, for people."""
+"""Studies and solutions in a few lines, for people."""
 
 from __future__ import annotations
 
@@ -42,3 +42,11 @@ def parties_of(study: Any) -> list[str]:
     parties += [("site", m.key, f", {m.name} ({m.organisation})") for m in study.members]
     lines = [f"  {role:<12}{key_fingerprint(key)}{who}" for role, key, who in parties]
     return list(map(printable, lines))
+
+
+def described_solution(solution: Any) -> str:
+    """Return the summary of a solution and its edges; "—" if they can point either way."""
+    edges = solution.dag.edges
+    directed = set(solution.cpdag.directed if getattr(solution, "equivalent", False) else edges)
+    lines = [f"{a} {'→' if (a, b) in directed else '—'} {b}" for a, b in edges]
+    return "\n".join([str(solution).replace("(see .cpdag)", "(shown as —)"), *lines])

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import isthmus as ist
+from isthmus.cli.described import described_solution
 from isthmus.cli.exit_codes import ExitCode
 from isthmus.cli.output import give, say
 from isthmus.cli.outputs import WRITERS, check_outputs, write_outputs
@@ -44,10 +45,7 @@ def run(options: argparse.Namespace) -> ExitCode:
         return explain(options, file, lambda p: search_sentence(options, p), search=options.search)
     solution = ist.learn(file.table, search=options.search, **arguments)
     if not options.quiet:
-        say(f"{solution}".replace("(see .cpdag)", "(shown as —)"))
-        directed = set(solution.cpdag.directed if solution.equivalent else solution.dag.edges)
-        for a, b in solution.dag.edges:
-            say(f"{a} {'→' if (a, b) in directed else '—'} {b}")
+        say(described_solution(solution))
     give(file=list(file.description), **facts(solution))
     return write_outputs(solution, options.output, quiet=options.quiet)
 

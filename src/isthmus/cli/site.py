@@ -256,7 +256,8 @@ def _join(options: argparse.Namespace) -> ExitCode:
     def is_over() -> bool:
         return bool(signals) or datetime.now(UTC) >= study.expires
 
-    say(f"{site.controller.name} is ready for {study.title!r}. Ctrl-C or the stop file ends it.")
+    say(f"{site.controller.name} is ready for {study.title!r}. Ctrl-C ends this process; with the")
+    say("stop file it answers nothing any more.")
     say(f"Everything that leaves is first written to {site.state / 'ledger.jsonl'}:")
     try:
         if options.socket_only:
