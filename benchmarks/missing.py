@@ -190,11 +190,13 @@ def tables(done: list[dict[str, Any]]) -> list[str]:
             cells = []
             for pattern in patterns:
                 cell = [r for r in own if (r["way"], r["pattern"]) == (label, pattern)]
+                if not cell:
+                    cells.append("–")
+                    continue
                 distance, seconds = ([r[key] for r in cell] for key in ("shd", "seconds"))
                 spread = f" ± {np.std(distance, ddof=1):.1f}" if len(cell) > 1 else ""
                 fewer = f" [{len(cell)} of {seeds}]" if len(cell) < seeds else ""
-                text = f"{np.mean(distance):.1f}{spread} ({np.mean(seconds):.1f}){fewer}"
-                cells.append(text if cell else "–")
+                cells.append(f"{np.mean(distance):.1f}{spread} ({np.mean(seconds):.1f}){fewer}")
             if any(cell != "–" for cell in cells):
                 lines.append(f"| {label} | {' | '.join(cells)} |")
     return lines
