@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from isthmus.parties.disclosure.material import Material, RowsOfColumns
@@ -61,7 +63,7 @@ class _Orthonormal:
             scale = np.maximum(scale, np.abs(columns[some] - self._mean).max(axis=0, initial=0.0))
         self._kept = scale > RANK * np.maximum(size, np.finfo(float).tiny)
         self._scale = scale[self._kept]
-        triangle = np.zeros((0, len(self._scale)))
+        triangle: Any = np.zeros((0, len(self._scale)))
         for some in chunks(rows if len(self._scale) else 0):
             stacked = np.concatenate([triangle, self._centred(some)])
             triangle = np.linalg.qr(stacked, mode="r")

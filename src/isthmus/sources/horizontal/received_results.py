@@ -98,7 +98,7 @@ class ReceivedResults:
 
 
 def _confirms(entry: Entry, result: str) -> bool:
-    return entry["event"] == CONFIRMED.name and entry["result"] == result
+    return bool(entry["event"] == CONFIRMED.name and entry["result"] == result)
 
 
 def _is_plain(result: bytes) -> bool:

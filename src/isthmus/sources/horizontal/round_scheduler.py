@@ -167,6 +167,7 @@ class RoundScheduler:
 
     def _form(self, request: SumRequest[Any], asked: str) -> None:
         """Send the request until there is a sum, or until waiting is of no use."""
+        round_: Coordinator | OneMessageRound
         details: dict[str, Any] = {}
         if request.needs_all_sites and self._fixed_membership:
             total, round_ = self._one_message(request, asked)
