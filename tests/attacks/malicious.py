@@ -59,7 +59,7 @@ class Attacked:
         self.keys = {n: Identity.generate() for n in names}
         self.ledgers: dict[str, Ledger] = {n: MemoryLedger() for n in names}
         self.boss, self.author = Identity.generate(), Identity.generate()
-        self.verifier = Verifier() if earlier is None else earlier.verifier
+        self.verifier: Verifier = Verifier() if earlier is None else earlier.verifier
         if earlier is not None:  # another study of the same parties
             self.keys |= {n: k for n, k in earlier.keys.items() if n in names}
             self.ledgers |= {n: x for n, x in earlier.ledgers.items() if n in names}

@@ -22,6 +22,8 @@ from isthmus.sources.horizontal.requests import row_sums
 from isthmus.sources.horizontal.requests.grid import Grid
 from isthmus.sources.horizontal.requests.row_sums import encode_rows
 from isthmus.sources.horizontal.snapshot import Snapshot
+from isthmus.sources.tables.engines.base import Engine
+from isthmus.sources.tables.engines.polars import PolarsEngine
 from isthmus.sources.tables.frame import Frame
 from isthmus.statistics import Chebyshev, Expansion, Kind, Plan, Schema, Variable
 
@@ -209,3 +211,23 @@ def test_dominance_in_chunks_is_that_of_the_hat_matrix(persons: bool, rank: int)
     expected = max(np.linalg.eigvalsh(block)[-1] for block in blocks)
     material = Material({}, columns, persons=owners if persons else None)
     assert largest_share(material) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore:fetch_arrow_table:DeprecationWarning")  # within Ibis
+@pytest.mark.parametrize("engine", ["polars", "polars at once", "ibis"])
+def test_every_engine_is_read_in_batches(
+    engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    polars = pytest.importorskip("polars")
+    table = visits()
+    expected = Snapshot(table, SCHEMA, PATIENTS)
+    monkeypatch.setattr("isthmus.sources.tables.lazy.batch_rows", lambda _: 70)
+    live: Any = polars.LazyFrame(table)
+    if engine == "polars at once":  # what engines do that cannot stream
+        monkeypatch.setattr(PolarsEngine, "batches", Engine.batches)
+    if engine == "ibis":
+        ibis = pytest.importorskip("ibis")
+        live = ibis.duckdb.connect().create_table("visits", live.collect().to_arrow())
+    snapshot = Snapshot(live, SCHEMA, PATIENTS, tmp_path)
+    assert np.array_equal(snapshot.values, expected.values)
+    assert fingerprint(snapshot) == fingerprint(expected)

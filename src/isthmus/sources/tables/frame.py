@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
@@ -285,31 +284,12 @@ class Frame(Source):
         schema = expansion.widen(self.schema())
         return Frame(self._data, schema=schema, missing=self.missing)
 
-    def snapshot(self) -> Frame:
-        """A copy that does not change when the table does."""
-        schema = self.schema()
-        columns = {n: _copied(self._data[n]) for n in schema.names}
-        return Frame(columns, schema=schema, missing=self.missing)
-
     def disclosure(self) -> Disclosure:
         """Nothing: the table is here."""
         return Disclosure.none()
 
     def __repr__(self) -> str:
         return f"Frame({len(self._data)} columns)"
-
-
-def _copied(column: Any) -> Any:
-    import narwhals as nw
-
-    if not isinstance(column, nw.Series):
-        return copy.deepcopy(column)
-    native: Any = column.to_native()
-    # Series of pandas can be changed in place; those of Polars and Arrow cannot.
-    return nw.from_native(
-        copy.deepcopy(native) if column.implementation.is_pandas_like() else native,
-        series_only=True,
-    )
 
 
 def _column(name: str, data: Any) -> Column:
