@@ -289,3 +289,24 @@ def test_a_confirmation_of_a_stranger_or_of_another_round_counts_for_nobody(
         frame = rounds["x"]._packed(23, body)  # type: ignore[arg-type]
         three.world.sites["x"].handle(frame)
         assert "confirmed" not in three.world.events("x")
+
+
+def test_a_folder_that_was_copied_to_a_second_machine_is_noticed(three: Witnessed) -> None:
+    """Both copies have the key of the site. Only one of them can go on."""
+    federation = three.federation()
+    federation.ask(AskTotals(NAMES))
+    copy = three.path("x").read_bytes()
+    federation.ask(AskTotals(("a",)))
+    original = three.path("x").read_bytes()
+    three.path("x").write_bytes(copy)
+    three.start()
+    again = three.federation(MemoryJournal())  # a coordinator that has forgotten everything
+    again._scheduler._next = 9
+    with pytest.raises(AbortedError, match="'x': 'refused'"):
+        again.ask(AskTotals(("b",)))
+    assert three.refusal("x")["why"] == "witness"
+    three.path("x").write_bytes(original)
+    three.start()
+    again = three.federation(MemoryJournal())
+    again._scheduler._next = 10
+    assert again.ask(AskTotals(("b",))).n == 300

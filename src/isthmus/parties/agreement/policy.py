@@ -173,14 +173,13 @@ class Policy:
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Policy:
         """Read a policy file, which nobody but its owner and their group can change."""
-        file = Path(path)
-        mode = file.stat().st_mode & 0o777
+        mode = Path(path).stat().st_mode & 0o777
         if os.name == "posix" and mode & 0o002:
             raise StudyError(
-                f"The policy {file} can be changed by everybody on this machine (mode {mode:o}). "
+                f"The policy {path} can be changed by everybody on this machine (mode {mode:o}). "
                 "Check what it says, and run chmod 600 on it."
             )
-        return cls.parse(file.read_bytes())
+        return cls.parse(Path(path).read_bytes())
 
     @classmethod
     def parse(cls, data: bytes) -> Policy:
