@@ -51,8 +51,9 @@ def dead_links(file: Path, pages: dict[Path, Page]) -> list[str]:
         address, anchor = urldefrag(link)
         target = (file.parent / unquote(address)).resolve() if address else file
         target = target / "index.html" if target.is_dir() else target
-        # From pages of sources, Sphinx links to a name in the first package that re-exports it.
-        known = target not in pages or "_modules" in file.parts
+        # From pages of sources, Sphinx links to a name in the first package that re-exports it, and
+        # it does not write such pages again in a folder that has them.
+        known = target not in pages or "_modules" in (*file.parts, *target.parts)
         if not target.exists() or not (known or unquote(anchor) in pages[target].anchors):
             dead.append(link)
     return dead
