@@ -223,7 +223,7 @@ def test_estimated_moments_of_every_source(constructor: Constructor) -> None:
     for values in data.values():
         values[7] = np.nan  # a row without values
     there = ist.learn(data, missing=em)
-    wanted = ist.summarise(data, missing=em)
+    wanted = as_source(data, missing=em).moments()
     made = made_by(constructor, data)
     source = as_source(made, missing=em)
     found = source.moments()

@@ -117,7 +117,7 @@ class PatternRows(Statistic):
                 squares = np.einsum("ij,ij->j", away, away)
             if not np.isfinite(squares).all():
                 raise DataError(OVERFLOW)
-            refuse_underflow(self.schema.names, away.any(axis=0), squares)
+            refuse_underflow(self.schema.names, (away != 0.0).sum(axis=0) > 0, squares)
             centre, scale = self.shift + about, np.sqrt(squares / count)
             scale = np.where(scale > 0.0, scale, 1.0)
         away = (self.rows - self.unit[:, None] * (centre - self.shift)) / scale
@@ -289,7 +289,7 @@ def _compressed(part: _Part) -> _Part:
     for k in many.tolist():
         own, there = order[ends[k] - number[k] : ends[k]], observed[k]
         design = np.column_stack([unit[own], rows[np.ix_(own, there)]])
-        factor = np.linalg.qr(design, mode="r")
+        factor: Floats = np.asarray(np.linalg.qr(design, mode="r"))
         wide = np.zeros((len(factor), len(there)))
         wide[:, there] = factor[:, 1:]
         new_rows.append(wide)

@@ -12,7 +12,7 @@ import isthmus as ist
 from isthmus.errors import AbortedError, DataError, MismatchError
 from isthmus.parties import InProcess
 from isthmus.parties.records.journal import MemoryJournal, MemorySlot
-from isthmus.sources import Federation, Source
+from isthmus.sources import Federation, Missing, Source, as_source
 from isthmus.statistics import Moments, Schema
 
 Table = dict[str, Any]
@@ -45,14 +45,18 @@ def assert_close(found: Moments, wanted: Moments, tolerance: float = 1e-8) -> No
     np.testing.assert_allclose(difference, 0.0, atol=tolerance)
 
 
-def incomplete(federation: Federation, missing: ist.Missing = EM) -> Source:
-    return federation.with_missing(missing)
+def incomplete(federation: Federation) -> Source:
+    return federation.with_missing(EM)
+
+
+def pooled_moments(data: Table, missing: Missing = EM) -> Moments:
+    return as_source(data, missing=missing).moments()
 
 
 def test_it_is_the_estimate_from_the_pooled_table() -> None:
     data = table()
     federation = Federation.simulate(split(data), missing=EM)
-    assert_close(incomplete(federation).moments(), ist.summarise(data, missing=EM))
+    assert_close(incomplete(federation).moments(), pooled_moments(data))
     names = ("z", "x")
     chosen = incomplete(Federation.simulate(split(data), missing=EM)).moments(names)
     assert chosen.schema.names == names
@@ -88,7 +92,7 @@ def test_a_variable_that_some_or_all_sites_lack() -> None:
     sites["north"]["y"][:] = np.nan  # a view of the table
     schema = Schema.continuous(["x", "y", "z"])
     federation = Federation.simulate(sites, schema=schema, missing=EM)
-    assert_close(incomplete(federation).moments(), ist.summarise(data, missing=EM))
+    assert_close(incomplete(federation).moments(), pooled_moments(data))
     data["y"][:] = np.nan
     federation = Federation.simulate(sites, schema=schema, missing=EM)
     with pytest.raises(DataError, match=r"\['y'\] have no values at any site"):
@@ -102,7 +106,7 @@ def test_other_strategies() -> None:
     with pytest.raises(MismatchError, match="not offered in a federation"):
         ist.learn(Federation.simulate(split(data), missing=EM), missing=ist.NodeAverage())
     dropped = Federation.simulate(split(data), missing=ist.DropRows())
-    assert_close(dropped.moments(), ist.summarise(data, missing=ist.DropRows()))
+    assert_close(dropped.moments(), pooled_moments(data, ist.DropRows()))
     with pytest.raises(MismatchError, match="allows requests for 'expectation'"):
         ist.learn(dropped, missing=EM)
     with pytest.raises(MismatchError, match="Basis functions of missing values"):
@@ -122,7 +126,7 @@ BOUNDS = {"x": (-1e-5, 1e-5), "y": (-20.0, 20.0), "z": (0.0, 2e6)}
 def consortium(sites: dict[str, Table], **changes: Any) -> Attacked:
     """Sites with the rules of a drafted policy."""
     schema = Schema.continuous(["x", "y", "z"])
-    terms = {"requests": ("moments", "expectation"), "rounds": 60} | changes
+    terms: dict[str, Any] = {"requests": ("moments", "expectation"), "rounds": 60} | changes
     return Attacked(sites, schema, BOUNDS, **terms)
 
 
@@ -142,7 +146,7 @@ def test_the_rules_of_a_drafted_policy_allow_frequent_patterns() -> None:
     world = consortium(sites)
     found = incomplete(world.federation()).moments()
     pooled = {k: np.concatenate([sites[s][k] for s in NAMES]) for k in BOUNDS}
-    assert_close(found, ist.summarise(pooled, missing=EM))
+    assert_close(found, pooled_moments(pooled))
     entries = world.ledgers["north"].entries()
     steps = [e for e in entries if "expectation-maximisation" in e.get("what", "")]
     assert len(steps) > 3

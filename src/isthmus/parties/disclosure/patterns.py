@@ -49,7 +49,7 @@ def hide_rare_patterns(
     if len(observed) > FREQUENT:
         which = _contained(observed, which)
     sizes = np.bincount(which, minlength=len(observed))
-    settled = ~observed.any(axis=1)
+    settled: NDArray[np.bool_] = observed.sum(axis=1) == 0
     while not settled[sizes > 0].all():
         smallest = int(np.argmin(np.where(settled | (sizes == 0), np.inf, sizes)))
         if sizes[smallest] >= policy.minimum_cohort:  # there are no more persons than rows

@@ -169,11 +169,13 @@ class RoundScheduler:
         """Send the request until there is a sum, or until waiting is of no use."""
         round_: Coordinator | OneMessageRound
         details: dict[str, Any] = {}
+        round_: Coordinator | OneMessageRound
         if request.needs_all_sites and self._fixed_membership:
-            total, round_ = self._one_message(request, asked)
+            total, single = self._one_message(request, asked)
             if request.is_quoted:
-                answers = [base64.b64encode(answer).decode() for answer in round_.answers]
+                answers = [base64.b64encode(answer).decode() for answer in single.answers]
                 details["answers"] = answers
+            round_ = single
         else:
             total, round_ = self._with_waiting(lambda: self._fault_tolerant(request))
         data = base64.b64encode(to_bytes(total)).decode()
