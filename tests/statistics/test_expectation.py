@@ -56,7 +56,7 @@ def step(x: Floats, mean: Floats, cov: Floats) -> tuple[Floats, Floats]:
 
 
 def by_rows(x: Floats, tolerance: float) -> tuple[Floats, Floats]:
-    """Means and covariances by plain iterations over rows, without acceleration."""
+    """Means and covariances by plain iterations over rows."""
     centre, scale = np.nanmean(x, axis=0), np.nanstd(x, axis=0)
     scale = np.where(scale > 0.0, scale, 1.0)
     z = (x - centre) / scale
@@ -120,23 +120,6 @@ def test_the_result_is_that_of_plain_iterations(seed: int, share: float, units: 
     np.testing.assert_allclose(found.moments.mean() / scale, mean / scale, atol=1e-8)
     difference = (found.moments.covariance() - cov) / np.outer(scale, scale)
     np.testing.assert_allclose(difference, 0.0, atol=1e-8)
-
-
-def test_acceleration_takes_fewer_steps() -> None:
-    x = table(3, 300, 6, 0.4, 1.0)
-    fast = estimated_from(x, 1e-8)
-    patterns = summed(x)
-    one = ExpectationStep(patterns, patterns.standardised())
-    mean, cov = np.zeros(6), np.eye(6)
-    for _ in range(2 * fast.iterations):
-        expected = one.expected(mean, cov)
-        assert expected is not None
-        new = expected.sums / 300
-        covariance = expected.products / 300 - np.outer(new, new)
-        change = max(np.abs(new - mean).max(), np.abs(covariance - cov).max())
-        mean, cov = new, covariance
-    assert fast.converged
-    assert change > 1e-8
 
 
 def test_rows_are_replaced_by_few(monkeypatch: pytest.MonkeyPatch) -> None:

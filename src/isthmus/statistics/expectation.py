@@ -18,10 +18,6 @@ _RIDGE = 1e-9
 """Added to standardised variances before they are inverted: columns may be collinear."""
 _NUMBERS = 2**20
 """Size of the matrices that are inverted at once: steps take some milliseconds."""
-_MEMORY = 8
-"""Number of earlier steps that an accelerated step uses."""
-_LEAST_EIGENVALUE = 0.2
-"""An accelerated step shrinks the smallest eigenvalue at most to this share of a plain step's."""
 
 
 class Estimated(NamedTuple):
@@ -86,9 +82,8 @@ def estimate_moments(
 class Maximisation:
     """The parameters of expectation-maximisation, step by step.
 
-    They follow from the expected sums alone. Starting with independent standardised columns, each
-    step takes the parameters that maximise the expected likelihood, and extrapolates them from the
-    last steps (Anderson acceleration; Walker and Ni 2011).
+    They follow from the expected sums alone. The first ones are those of independent standardised
+    columns; each step takes those that maximise the expected likelihood.
 
     Parameters
     ----------
@@ -102,7 +97,12 @@ class Maximisation:
     steps
         Number of steps.
     change
-        The largest change of a parameter by the last step without extrapolation.
+        The largest change of a parameter by the last step.
+
+    Notes
+    -----
+    Steps are not extrapolated: with many missing values, Anderson acceleration took fewer steps,
+    and left covariances with eigenvalues that were far too small.
     """
 
     def __init__(self, d: int) -> None:
@@ -110,62 +110,21 @@ class Maximisation:
         self.covariance: Floats = np.eye(d)
         self.steps = 0
         self.change = math.inf
-        self._upper = np.triu_indices(d)
-        self._plain = self.mean, self.covariance
-        self._smallest = math.inf
-        self._points: list[Floats] = []
-        self._residuals: list[Floats] = []
 
     def converged(self, tolerance: float) -> bool:
         """Whether the last step changed no parameter by more than the tolerance."""
         return self.change <= tolerance
 
     def advance(self, expected: Expected) -> None:
-        """Take the expected sums at `mean` and `covariance`, and choose the next parameters."""
+        """Take the expected sums at `mean` and `covariance`, and compute the next parameters."""
         n, sums, products = expected
         mean = sums / n
         covariance = products / n - np.outer(mean, mean)
         covariance = (covariance + covariance.T) / 2
-        before = self._vector(self.mean, self.covariance)
-        after = self._vector(mean, covariance)
-        residual = after - before
+        moved = np.abs(mean - self.mean).max(), np.abs(covariance - self.covariance).max()
         self.steps += 1
-        self.change = float(np.abs(residual).max())
-        self._plain = self.mean, self.covariance = mean, covariance
-        size = float(np.linalg.norm(residual))
-        if size > 2.0 * self._smallest:  # the extrapolation went too far
-            self._points, self._residuals = [], []
-        self._smallest = min(self._smallest, size)
-        self._points = [*self._points[-_MEMORY:], after]
-        self._residuals = [*self._residuals[-_MEMORY:], residual]
-        if len(self._points) > 1:
-            self._extrapolate()
-
-    def _extrapolate(self) -> None:
-        """Move to where the residuals of the last steps would cancel, if that is a covariance."""
-        points, residuals = np.array(self._points), np.array(self._residuals)
-        differences = np.diff(residuals, axis=0)
-        gram = differences @ differences.T
-        gram += 1e-10 * np.trace(gram) * np.eye(len(gram))
-        if not gram.trace() > 0.0:
-            return
-        weights = np.linalg.solve(gram, differences @ residuals[-1])
-        away = weights @ np.diff(points, axis=0)
-        least = _LEAST_EIGENVALUE * float(np.linalg.eigvalsh(self._plain[1])[0])
-        for share in (1.0, 0.5, 0.25):
-            mean, covariance = self._matrix(points[-1] - share * away)
-            if float(np.linalg.eigvalsh(covariance)[0]) > least > 0.0:
-                self.mean, self.covariance = mean, covariance
-                return
-
-    def _vector(self, mean: Floats, covariance: Floats) -> Floats:
-        return np.concatenate([mean, covariance[self._upper]])
-
-    def _matrix(self, vector: Floats) -> tuple[Floats, Floats]:
-        d = len(self.mean)
-        covariance = np.zeros((d, d))
-        covariance[self._upper] = vector[d:]
-        return vector[:d], covariance + np.triu(covariance, 1).T
+        self.change = float(max(moved))
+        self.mean, self.covariance = mean, covariance
 
     def moments(self, schema: Schema, n: int, centre: Floats, scale: Floats) -> Moments:
         """Return the moments that the last step has estimated.
@@ -179,9 +138,8 @@ class Maximisation:
         centre, scale
             What the columns were standardised by.
         """
-        mean, covariance = self._plain
-        gram = n * covariance * scale[:, None] * scale[None, :]
-        return Moments(schema, n, centre + scale * mean, np.zeros(len(mean)), gram)
+        gram = n * self.covariance * scale[:, None] * scale[None, :]
+        return Moments(schema, n, centre + scale * self.mean, np.zeros(len(scale)), gram)
 
 
 class _Group(NamedTuple):

@@ -16,7 +16,7 @@ from isthmus.sources import Federation, Missing, Source, as_source
 from isthmus.statistics import Moments, Schema
 
 Table = dict[str, Any]
-EM = ist.ExpectationMaximisation(tolerance=1e-7)
+EM = ist.ExpectationMaximisation()
 NAMES = ("north", "east", "south")
 
 
