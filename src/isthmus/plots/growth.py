@@ -42,7 +42,7 @@ def plot_growth(
     --------
     >>> import isthmus as ist
     >>> from isthmus.plots import plot_growth
-    >>> tables = {rows: ist.datasets.asia(rows) for rows in (50, 200, 1_000)}
+    >>> tables = {rows: ist.datasets.sprinkler(rows) for rows in (50, 200, 1_000)}
     >>> graphs = {rows: ist.learn(table).cpdag for rows, table in tables.items()}
     >>> ax = plot_growth(graphs, reference=tables[50].dag.cpdag())
     """
