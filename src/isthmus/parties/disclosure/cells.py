@@ -33,16 +33,22 @@ def fewest_in_a_cell(material: Material) -> int | None:
     found = [_smallest(*material.tables)]
     few: list[tuple[Integers, int]] = []
     for name, values in material.values.items():
-        distinct, codes = np.unique(values, return_inverse=True)
-        codes, levels = codes.reshape(-1), len(distinct)
+        distinct, persons = np.unique(values, return_counts=True)
+        levels = len(distinct)
         if levels == 1:
             continue
-        persons = material.tally(codes, levels)
-        if name in material.by_level or levels <= 2 * material.functions + 1:
+        is_few = name in material.by_level or levels <= 2 * material.functions + 1
+        if is_few or material.persons is not None:
+            # In as few bytes as possible: there may be many rows.
+            codes = np.searchsorted(distinct, values).astype(np.min_scalar_type(levels))
+            persons = material.tally(codes.astype(np.int64), levels)
+        if is_few:
             found.append(_smallest(persons))
             few.append((codes, levels))
         if name not in material.by_level:
-            found.append(material.count(codes != persons.argmax()))
+            common = int(persons.argmax())
+            rest = int(persons.sum()) - int(persons[common])
+            found.append(rest if material.persons is None else material.count(codes != common))
     if material.columns.shape[1]:
         found.append(_smallest_pair(material, few))
     return min((n for n in found if n is not None), default=None)
@@ -58,7 +64,8 @@ def _smallest_pair(material: Material, few: list[tuple[Integers, int]]) -> int |
         return None
     if material.persons is None:
         return _smallest(_pairs_of_rows(few))
-    tables = (material.tally(a * k + b, j * k) for (a, j), (b, k) in combinations(few, 2))
+    wide = [(codes.astype(np.int64), levels) for codes, levels in few]
+    tables = (material.tally(a * k + b, j * k) for (a, j), (b, k) in combinations(wide, 2))
     return _smallest(*tables)
 
 
