@@ -292,10 +292,7 @@ class Policy:
         }
 
     def violations(self, study: Study, spent: Spending | None = None) -> list[str]:
-        """Return a phrase for each rule of this policy that a study breaks.
-
-        `spent` is what the answers of earlier studies with noise have cost.
-        """
+        """Return a phrase for each rule that a study breaks, after what was `spent` on noise."""
         broken = []
         if ANY not in self.variables:
             others = [n for n in study.schema.names if n not in self.variables]
@@ -358,10 +355,7 @@ class Policy:
         return broken
 
     def require(self, study: Study, spent: Spending | None = None) -> None:
-        """Raise `RefusedError` unless this policy allows the study.
-
-        `spent` is what the answers of earlier studies with noise have cost.
-        """
+        """Raise `RefusedError` unless this policy allows the study, after what was `spent`."""
         broken = self.violations(study, spent)
         if broken:
             raise RefusedError(
