@@ -169,7 +169,6 @@ class RoundScheduler:
         """Send the request until there is a sum, or until waiting is of no use."""
         round_: Coordinator | OneMessageRound
         details: dict[str, Any] = {}
-        round_: Coordinator | OneMessageRound
         if request.needs_all_sites and self._fixed_membership:
             total, single = self._one_message(request, asked)
             if request.is_quoted:
