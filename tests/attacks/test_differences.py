@@ -13,7 +13,7 @@ from isthmus.errors import AbortedError
 from isthmus.parties import FileLedger, MemoryLedger
 from isthmus.parties.disclosure.differencing import EarlierReleases
 from isthmus.parties.disclosure.trace import Trace
-from isthmus.sources.horizontal import AskMoments, AskTotals, FrameKind, Refusal
+from isthmus.sources.horizontal import AskMoments, AskTotals, FrameKind, Refusal, SumRequest
 from isthmus.sources.horizontal.snapshot import Snapshot
 from isthmus.statistics import Kind, Schema, Variable
 
@@ -108,6 +108,7 @@ def test_the_time_of_a_refusal_does_not_tell_of_a_withdrawal(
         monkeypatch.setattr(owner, name, noted)
     # Not a request, not allowed, of another size, and what is only refused because of the patient.
     asked = AskMoments(NAMES)
+    questions: list[SumRequest[Any] | bytes]
     questions = [b"{", AskTotals(NAMES), asked.to_bytes(), asked]
     seen = []
     for question in questions:
