@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
+from mmap import mmap
 from typing import Any, final
 
 import pytest
@@ -35,10 +37,10 @@ class CountedReads(Ledger):
         self.reads += len(found)
         return found
 
-    def keep(self, data: bytes) -> str:
+    def keep(self, data: bytes | Iterable[bytes]) -> str:
         return self._inner.keep(data)
 
-    def kept(self, name: str) -> bytes | None:
+    def kept(self, name: str) -> bytes | mmap | None:
         return self._inner.kept(name)
 
     def secret(self) -> bytes:

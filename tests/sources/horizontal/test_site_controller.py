@@ -251,6 +251,7 @@ def test_a_dry_run_opens_no_socket_and_writes_nothing(
     run = controller.dry_run(AskMoments(SCHEMA.names))
     assert run.violations == ()
     expected = Frame(four.data["north"], schema=SCHEMA).moments()
+    assert isinstance(run.contribution, Moments)
     np.testing.assert_allclose(run.contribution.mean(), expected.mean())
     np.testing.assert_allclose(run.contribution.covariance(), expected.covariance())
     assert run.numbers == 21

@@ -6,14 +6,16 @@ import math
 import time
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, final
+from typing import Protocol, TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.errors import DataError, MismatchError
+from isthmus.parties.agreement.study import Study
 from isthmus.results.disclosure import Disclosure
 from isthmus.sources.base import Source
+from isthmus.sources.horizontal.requests.base import SumRequest
 from isthmus.sources.horizontal.requests.expectation import (
     AskExpectation,
     ExpectationRun,
@@ -27,8 +29,34 @@ from isthmus.sources.tables.missing import ExpectationMaximisation
 from isthmus.statistics import Counts, Expansion, Kind, Moments, Plan, Schema
 from isthmus.statistics.expectation import Estimated
 
-if TYPE_CHECKING:
-    from isthmus.sources.horizontal.federation import Federation
+T = TypeVar("T")
+
+
+class Asked(Protocol):
+    """What is used of a federation."""
+
+    @property
+    def study(self) -> Study: ...
+
+    @property
+    def sums(self) -> int: ...
+
+    @property
+    def answers(self) -> tuple[bytes, ...]: ...
+
+    def ask(self, request: SumRequest[T]) -> T: ...
+
+    def schema(self) -> Schema: ...
+
+    def moments(self) -> Moments: ...
+
+    def counts(self, plan: Plan) -> Counts: ...
+
+    def rows(self) -> NDArray[np.float64]: ...
+
+    def disclosure(self) -> Disclosure: ...
+
+    def notes(self) -> tuple[str, ...]: ...
 
 
 @final
@@ -43,7 +71,7 @@ class IncompleteFederation(Source):
         When to stop. The study bounds the number of steps, too.
     """
 
-    def __init__(self, federation: Federation, missing: ExpectationMaximisation) -> None:
+    def __init__(self, federation: Asked, missing: ExpectationMaximisation) -> None:
         study = federation.study
         if AskExpectation.name not in study.requests:
             raise MismatchError(

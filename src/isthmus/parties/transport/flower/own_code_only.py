@@ -15,12 +15,13 @@ import os
 import sys
 from functools import cache
 from importlib.metadata import distribution
+from pathlib import Path
 
 FOLDERS = tuple(os.path.realpath(folder) for folder in sys.path if folder)
 """Python's own folders, installed packages, and the folder of our app."""
 
-RECEIVED = os.path.realpath(os.environ["FLWR_HOME"])
-"""Where Flower saves apps."""
+RECEIVED = os.path.realpath(os.environ.get("FLWR_HOME") or Path.home() / ".flwr")
+"""Where Flower saves apps: where it is told to, or its default."""
 
 
 def is_within(path: str, folder: str) -> bool:
