@@ -28,4 +28,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return [*__all__, *globals()]
+    return [*__all__, *globals(), "__version__"]

@@ -9,14 +9,24 @@ import numpy as np
 import pytest
 from tests.attacks.malicious import Attacked
 
-from isthmus.errors import AbortedError
+from isthmus.errors import AbortedError, DataError
 from isthmus.sources import ExpectationMaximisation, Federation
 from isthmus.sources.horizontal import FrameKind
-from isthmus.sources.horizontal.requests.expectation import AskExpectation
+from isthmus.sources.horizontal.requests.expectation import (
+    FRACTION,
+    LARGEST,
+    MAGNITUDE,
+    WIDEST,
+    AskExpectation,
+    ExpectationRun,
+)
+from isthmus.sources.horizontal.requests.grid import LIMBS, Grid
 from isthmus.sources.horizontal.requests.statistics import AskMoments
 from isthmus.sources.horizontal.secure_sum.frames import pack, parse
+from isthmus.sources.horizontal.secure_sum.limbs import from_ints
 from isthmus.sources.horizontal.study_terms import terms_of
 from isthmus.statistics import Schema
+from isthmus.statistics.expectation import RIDGE
 from isthmus.types import Floats
 
 SITES = ("north", "east", "south")
@@ -168,3 +178,73 @@ def test_incomplete_tables_answer_nothing_else() -> None:
     with pytest.raises(AbortedError):
         world.federation().ask(AskMoments(NAMES))
     assert {tuple(world.why(s)) for s in SITES} == {("data",)}
+
+
+def test_a_value_of_one_new_patient_is_not_shown_by_a_second_study() -> None:
+    """Sixty patients are new, which is a cohort, but only one of them has a value of y."""
+    before = {s: np.random.default_rng(i).normal(size=(400, 3)) for i, s in enumerate(SITES)}
+    for values in before.values():
+        values[:100, 1] = np.nan
+    new = np.random.default_rng(9).normal(size=(60, 3))
+    for known in (60, 1):
+        new[known:, 1] = np.nan
+        first = world_of(before)
+        step(first.federation(), 0)
+        tables = before | {"east": np.concatenate([before["east"], new])}
+        later = world_of(tables, rounds=59, earlier=first)
+        if known == 60:
+            step(later.federation(), 0)
+        else:
+            with pytest.raises(AbortedError, match=r"'east': 'refused'"):
+                step(later.federation(), 0)
+            assert later.why("east") == ["other_data"]
+
+
+@pytest.mark.parametrize(
+    ("mean", "product"), [(0.0, 2.0**60), (1e9, 0.0), (0.0, 1.01), (0.0, 2.0**11)]
+)
+def test_a_site_cannot_choose_parameters_at_which_sums_are_cut(mean: float, product: float) -> None:
+    """The total would tell how many of the other sites were cut at an upper limit."""
+    world = usual()
+    grid, n = Grid.of(world.study), 720
+    total = step(world.federation(), 0)
+    for steered in (False, True):
+        run = ExpectationRun(grid)
+        run.take(total)
+        means, covariance = np.zeros(3), np.eye(3)
+        if steered:
+            means[0] = mean
+            covariance[0, 2] = covariance[2, 0] = product
+        products = n * (covariance + np.outer(means, means))
+        sums = [*(n * means), *products[np.triu_indices(3)]]
+        numbers = from_ints([round(v * 2**FRACTION) for v in sums], LIMBS)
+        if steered:
+            with pytest.raises(DataError, match="wrong answer"):
+                run.take(numbers)
+        else:
+            run.take(numbers)
+
+
+def test_no_sum_is_cut_at_the_most_extreme_parameters() -> None:
+    rng = np.random.default_rng(0)
+    d = 20
+    for _ in range(20):
+        turned = np.linalg.qr(rng.normal(size=(d, d)))[0]
+        eigenvalues = np.where(rng.random(d) < 0.5, -RIDGE / 2, LARGEST * d)
+        covariance = (turned * eigenvalues) @ turned.T + RIDGE * np.eye(d)
+        given = rng.random(d) < 0.5
+        given[:2] = True, False
+        x, mean = (WIDEST * rng.choice([-1.0, 1.0], d) for _ in range(2))
+        known = np.linalg.solve(covariance[np.ix_(given, given)], (x - mean)[given])
+        expected = mean[~given] + covariance[np.ix_(~given, given)] @ known
+        assert (expected**2).max() < 2.0**MAGNITUDE
+
+
+def test_numbers_that_no_table_has_end_in_a_sentence() -> None:
+    world = usual()
+    total = step(world.federation(), 0)
+    for k in range(3):
+        wrong = total.copy()
+        wrong[k] = from_ints([-1 if k else 2**60], LIMBS)[0]
+        with pytest.raises(DataError, match="wrong answer"):
+            ExpectationRun(Grid.of(world.study)).take(wrong)

@@ -310,3 +310,24 @@ def test_a_folder_that_was_copied_to_a_second_machine_is_noticed(three: Witnesse
     again = three.federation(MemoryJournal())
     again._scheduler._next = 10
     assert again.ask(AskTotals(("b",))).n == 300
+
+
+def test_an_earlier_result_does_not_come_back_with_its_old_confirmations(three: Witnessed) -> None:
+    federation = three.federation()
+    federation.ask(AskTotals(NAMES))
+    for result in (b'{"dag": 1}', b'{"dag": 2}'):
+        assert federation.send_result(result) == SITES
+    delivered(three, {"x": b'{"dag": 1}', "y": b'{"dag": 2}', "z": b'{"dag": 2}'})
+    assert three.refusal("x")["why"] == "replay"
+
+
+def test_a_site_that_invents_a_memory_is_named(
+    three: Witnessed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    invented = bytes([7]) * 32
+    monkeypatch.setattr(three.world.controllers["z"], "remembered", lambda _: invented)
+    with pytest.raises(AbortedError):
+        three.federation().ask(AskTotals(NAMES))
+    entry = three.refusal("x")
+    assert (entry["why"], entry["missing"]) == ("witness", invented.hex())
+    assert entry["told_by"] == "z"

@@ -14,7 +14,7 @@ from isthmus.statistics.patterns import PatternRows, Standardised
 from isthmus.statistics.schema import Schema
 from isthmus.types import Floats
 
-_RIDGE = 1e-9
+RIDGE = 1e-9
 """Added to standardised variances before they are inverted: columns may be collinear."""
 _NUMBERS = 2**20
 """Size of the matrices that are inverted at once: steps take some milliseconds."""
@@ -189,7 +189,7 @@ class ExpectationStep:
         precision matrix as covariance. Blocks of m missing values take O(m^3) instead of O(d^3).
         """
         d = len(mean)
-        precision = np.linalg.inv(covariance + _RIDGE * np.eye(d))
+        precision = np.linalg.inv(covariance + RIDGE * np.eye(d))
         unit, complete = self.rows.unit, self.rows.rows.copy()
         spread = np.zeros(d * d)
         for rows, pattern_of, hidden, sizes in self._groups:

@@ -97,3 +97,16 @@ def test_persons_are_compared_before_values_were_hidden() -> None:
     same = Trace.of(secret, schema, hidden, None, original=after)
     assert same.persons_apart(second) == 0
     assert Trace.of(secret, schema, hidden[:50], None).persons_apart(first) == 30
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 10**6), st.permutations(range(4)))
+def test_the_order_of_columns_does_not_matter(seed: int, order: list[int]) -> None:
+    """Two studies that hide other values of the same table would differ by few persons."""
+    rng = np.random.default_rng(seed)
+    values = rng.normal(size=(150, 4))
+    values[rng.random(values.shape) < 0.2] = np.nan
+    hidden = hide_rare_patterns(names(values), values, None, policy())
+    moved = tuple(names(values)[i] for i in order)
+    again = hide_rare_patterns(moved, values[:, order], None, policy())
+    np.testing.assert_array_equal(again, hidden[:, order])

@@ -61,7 +61,10 @@ def package_folder() -> Path:
 def hash_of_package(root: Path, core: str) -> str:
     """Return the SHA-256 of all Python files below a folder and of the compiled core's hash."""
     parts: list[bytes] = []
-    for path in sorted(root.rglob("*.py"), key=lambda path: path.relative_to(root).as_posix()):
+    # Stubs too: they say which names the package imports when they are first used.
+    for path in sorted(root.rglob("*.py*"), key=lambda path: path.relative_to(root).as_posix()):
+        if path.suffix not in {".py", ".pyi"}:
+            continue
         parts += [path.relative_to(root).as_posix().encode(), path.read_bytes()]
     if not parts:
         raise StudyError(f"There are no source files in {root}, so they have no hash.")

@@ -43,6 +43,12 @@ def hide_rare_patterns(
     policy
         The rules.
     """
+    by_name = np.argsort(names)  # the order of columns in a study must not matter
+    if (np.diff(by_name) < 0).any():
+        hidden = hide_rare_patterns(
+            tuple(names[i] for i in by_name), values[:, by_name], persons, policy
+        )
+        return hidden[:, np.argsort(by_name)]
     observed, which = np.unique(~np.isnan(values), axis=0, return_inverse=True)
     which = which.reshape(-1)
     observed = np.concatenate([observed, np.zeros((1, observed.shape[1]), dtype=np.bool_)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import itertools
 import json
 import os
 import tempfile
@@ -22,6 +23,11 @@ from isthmus.types import Floats, Integers
 
 LANES = 4
 """Number of sums of 64 bits in a fingerprint."""
+
+EVERY = slice(None)
+
+MISSING = np.uint32(0)
+"""The hash of a missing value."""
 
 IDENTIFIER = "\0identifier "
 """What the names of columns of identifiers begin with; no variable has such a name."""
@@ -101,6 +107,10 @@ class Trace:
                     else mixed(bits_of(column) ^ key)
                 )
                 cells[rows, i] = hashes >> np.uint64(32)
+                if i not in levels:  # zero stands for a missing value, and for nothing else
+                    known = cells[rows, i]
+                    known[known == MISSING] = 1
+                    known[np.isnan(column)] = MISSING
         if owners is None:
             owners = np.arange(len(values), dtype=np.int64)
         names = schema.names
@@ -140,14 +150,16 @@ class Trace:
 
         Persons are compared by their values, because identifiers may be reassigned. If both traces
         have the same column of identifiers, they are compared by both as well, and so are the
-        values before some were hidden. The smallest difference counts that is not zero. It is at
-        most the number of rows that differ.
+        values before some were hidden. If values are missing, the rows of each pattern of missing
+        values, of each variable and of each pair are compared, too. The smallest difference counts
+        that is not zero. It is at most the number of rows that differ.
         """
         common = [n for n in self.names if n in other.names and not n.startswith(ORIGINAL)]
         values = [name for name in common if not name.startswith(IDENTIFIER)]
         if not values:
             return None
         apart = [self._apart_on(names, other) for names in (values, common)]
+        apart += self._apart_by_holes(values, other)
         if any(n.startswith(ORIGINAL) for n in (*self.names, *other.names)):
             apart += [self.unhidden().persons_apart(other.unhidden()) or 0]
         return min((number for number in apart if number), default=0)
@@ -160,12 +172,44 @@ class Trace:
         ]
         return Trace(self.key, tuple(kept), self.cells[:, columns], self.owners)
 
-    def _apart_on(self, common: Sequence[str], other: Trace) -> int:
-        ours, theirs = self.rows(common), other.rows(common)
+    def _apart_by_holes(self, common: Sequence[str], other: Trace) -> list[int]:
+        """Compare what sums over incomplete rows can tell apart.
+
+        These are the rows of each pattern of missing values, and the rows that have a value of one
+        variable, or of two.
+        """
+        mine, theirs = self._known(common), other._known(common)
+        if mine.all() and theirs.all():
+            return []
+        found = []
+        for pattern in np.unique(np.concatenate([mine, theirs]), axis=0):
+            own, its = (known == pattern for known in (mine, theirs))
+            found.append(self._apart_on(common, other, own.all(axis=1), its.all(axis=1)))
+        for i, j in itertools.combinations_with_replacement(range(len(common)), 2):
+            both = [common[i], common[j]] if i < j else [common[i]]
+            own, its = (known[:, i] & known[:, j] for known in (mine, theirs))
+            found.append(self._apart_on(both, other, own, its))
+        return found
+
+    def _known(self, names: Sequence[str]) -> NDArray[np.bool_]:
+        """Return which values are not missing."""
+        return np.asarray(self.cells[:, [self.names.index(name) for name in names]] != MISSING)
+
+    def _apart_on(
+        self,
+        common: Sequence[str],
+        other: Trace,
+        own: NDArray[np.bool_] | slice = EVERY,
+        its: NDArray[np.bool_] | slice = EVERY,
+    ) -> int:
+        """Return how many persons differ on these variables, among some rows of both."""
+        ours, theirs = self.rows(common)[own], other.rows(common)[its]
         by_row = _apart(mixed(ours), mixed(theirs))
-        return min(
-            by_row, _apart(_per_person(ours, self.owners), _per_person(theirs, other.owners))
+        owners, others = (
+            np.unique(codes, return_inverse=True)[1].reshape(-1)
+            for codes in (self.owners[own], other.owners[its])
         )
+        return min(by_row, _apart(_per_person(ours, owners), _per_person(theirs, others)))
 
     def rows(self, names: Sequence[str], some: slice | None = None) -> Words:
         """Return one hash per row, of these variables; of all rows by default."""

@@ -55,6 +55,8 @@ class ReceivedResults:
         content = hashlib.sha256(result)
         earlier = [e["result"] for e in self._writer.past() if e["event"] == RESULT.name]
         is_new = content.hexdigest() not in earlier[-1:]
+        if is_new and content.hexdigest() in earlier:  # its confirmations may be old
+            raise BrokenFrameError(Refusal.REPLAY)
         if is_new and len(earlier) >= self._study.rounds:
             raise BrokenFrameError(Refusal.POLICY)
         try:

@@ -325,9 +325,11 @@ class SiteController(ReleaseGate):
         members = self._study.members
         self._heads = {members[j].key.hex(): h.hex() for j, h in heads.items() if any(h)}
 
-    def require_head(self, head: bytes) -> None:
+    def require_head(self, head: bytes, told_by: int | None = None) -> None:
         if not self._writer.contains(head):
             self._evidence = {"missing": head.hex()}
+            if told_by is not None:
+                self._evidence["told_by"] = self._study.members[told_by].name
             raise BrokenFrameError(Refusal.WITNESS)
 
     def record_keys(self, number: int, sites: frozenset[int]) -> None:
@@ -373,7 +375,8 @@ class SiteController(ReleaseGate):
         return json.dumps({name: data.decode("latin-1") for name, data in states.items()}).encode()
 
     def restore(self, state: bytes) -> None:
-        plain: dict[str, str] = json.loads(state)
+        plain: dict[str, str] = json.loads(state or b"{}")
+        self._states = {}
         # The data are read when the next request arrives.
         self._saved_states = {name: text.encode("latin-1") for name, text in plain.items()}
 

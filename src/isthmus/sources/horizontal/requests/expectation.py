@@ -31,18 +31,34 @@ from isthmus.sources.horizontal.secure_sum.protocol import secure_sums
 from isthmus.sources.horizontal.secure_sum.quoted_answers import AnsweredRound
 from isthmus.sources.horizontal.snapshot import rows_with_holes
 from isthmus.statistics import Kind, Schema
-from isthmus.statistics.expectation import ExpectationStep, Expected, Maximisation
+from isthmus.statistics.expectation import RIDGE, ExpectationStep, Expected, Maximisation
 from isthmus.statistics.patterns import PatternRows, effective_rows
 from isthmus.types import Floats, Integers
 
 STEPS = 60
 """Steps that a study allows if its limits do not say otherwise (see benchmarks/missing.py)."""
 
-FRACTION = 36
-"""Binary digits after the point of expected sums in units of the spread: coarser than rounding."""
+FRACTION = 28
+"""Binary digits after the point of expected sums, in units of the spread."""
 
-MAGNITUDE = 20
-"""The expected values of a row are smaller than two to this power, in units of the spread."""
+MAGNITUDE = 128
+"""Expected values and products of a row are below two to this power, in units of the spread.
+
+With `WIDEST`, `LARGEST` and the ridge of the step, they are below 2^126 for a thousand variables,
+and the rest is left to rounding. So no sum is ever cut, which would tell of a single site.
+"""
+
+WIDEST = 2.0**32
+"""The bounds of a variable are no further apart than this, in units of its spread."""
+
+LARGEST = 256.0
+"""No eigenvalue of a covariance is larger than this times the number of variables."""
+
+
+IMPOSSIBLE = (
+    "The numbers of available values are not those of tables within the bounds of the study. A "
+    "site may have sent a wrong answer. Check the sites, and start a new run."
+)
 
 
 class Available(NamedTuple):
@@ -93,9 +109,26 @@ class ExpectationRun:
     def take(self, total: LimbArray) -> None:
         """Take the sum of the next step."""
         if self.available is None:
-            self.available = _decode_available(total, self._grid)
+            available = _decode_available(total, self._grid)
+            _require_possible(available, self._grid)
+            self.available = available
         else:
-            self.maximisation.advance(_decode_expected(total, self._grid, self.available.n))
+            expected = _decode_expected(total, self._grid, self.available.n)
+            following = Maximisation(len(self._grid.schema))
+            following.advance(expected)
+            eigenvalues = np.linalg.eigvalsh(following.covariance)
+            # A site could otherwise choose parameters at which the sums of other sites are cut, and
+            # learn from the total which ones were.
+            if not (
+                (np.abs(following.mean) <= _widths(self.available, self._grid)).all()
+                and eigenvalues[0] >= -RIDGE / 2
+                and eigenvalues[-1] <= LARGEST * len(eigenvalues)
+            ):
+                raise DataError(
+                    "The expected sums are not those of tables within the bounds of the study. A "
+                    "site may have sent a wrong answer. Check the sites, and start a new run."
+                )
+            self.maximisation.advance(expected)
 
 
 @final
@@ -289,6 +322,28 @@ class AskExpectation(SumRequest[Any]):
         return f"expected sums and products of {variables}, one step of expectation-maximisation"
 
 
+def _widths(available: Available, grid: Grid) -> Floats:
+    """Return how far the bounds of each variable are apart, in units of its spread."""
+    low, high = np.array([grid.bounds[name] for name in grid.schema.names]).T
+    return np.asarray((high - low) / available.scale)
+
+
+def _require_possible(available: Available, grid: Grid) -> None:
+    """Raise `DataError` unless tables within the bounds of the study could have this sum."""
+    n, pairs, centre, _ = available
+    low, high = np.array([grid.bounds[name] for name in grid.schema.names]).T
+    inside = (centre >= low) & (centre <= high)
+    if not (0 < n <= grid.rows * grid.sites and (pairs <= n).all() and inside.all()):
+        raise DataError(IMPOSSIBLE)
+    wide = np.flatnonzero(_widths(available, grid) > WIDEST)
+    if wide.size:
+        names = [grid.schema.names[k] for k in wide.tolist()][:10]
+        raise DataError(
+            f"The bounds of {names} are more than {WIDEST:,.0f} standard deviations apart. Draft a "
+            "study with narrower bounds."
+        )
+
+
 def steps_allowed(study: Study) -> int:
     """Return how many steps a study allows, after that with number zero."""
     return int(study.limits.get(AskExpectation.name, {}).get("steps", STEPS))
@@ -323,6 +378,8 @@ def _decode_available(total: LimbArray, grid: Grid) -> Available:
     d = len(grid.schema)
     i, j = np.triu_indices(d)
     numbers = to_ints(total[: 1 + len(i)])
+    if not all(0 <= v <= grid.rows * grid.sites for v in numbers):
+        raise DataError(IMPOSSIBLE)
     pairs = np.zeros((d, d), dtype=np.int64)
     pairs[i, j] = pairs[j, i] = numbers[1:]
     empty = [n for n, c in zip(grid.schema.names, pairs.diagonal().tolist(), strict=True) if not c]

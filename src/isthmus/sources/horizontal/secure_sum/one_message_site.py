@@ -269,7 +269,7 @@ class OneMessageSite:
             head = unseal(key, memory, round_keys.envelope(j, self._me))
             if head is None:
                 raise BrokenFrameError(Refusal.BAD_SHARES, j)
-            self._gate.require_head(head)
+            self._gate.require_head(head, j)
         self._save(replace(saved, is_known=True))
         return self._pack(FrameKind.REMEMBERED, frame.round, saved.keys)
 
@@ -329,15 +329,18 @@ class OneMessageSite:
         stated = HeadStatement.sign(self._identity, self._terms, frame.round, head)
         body = context + to_bytes(total.total()) + stated.body()
         answer = self._pack(FrameKind.SUMMAND, frame.round, body)
-        self._save(
-            replace(
-                self._saved,
-                progress=Progress.SENT,
-                sent=answer,
-                answered=frame.round,
-                state=self._gate.state(),
-            )
+        sent = replace(
+            self._saved,
+            progress=Progress.SENT,
+            sent=answer,
+            answered=frame.round,
+            state=self._gate.state(),
         )
+        try:
+            self._save(sent)
+        except BrokenFrameError:
+            self._gate.restore(self._saved.state)  # as after a restart
+            raise
         return answer
 
     def _witness(self, heads: bytes) -> None:

@@ -54,9 +54,18 @@ class ReleaseGate(ABC):
         """Take the heads of other sites' ledgers, to be kept with the next record."""
         _ = heads
 
-    def require_head(self, head: bytes) -> None:
-        """Raise `BrokenFrameError` unless the ledger contains an entry that others remember."""
-        _ = head
+    def require_head(self, head: bytes, told_by: int | None = None) -> None:
+        """Raise `BrokenFrameError` unless the ledger contains an entry that others remember.
+
+        Parameters
+        ----------
+        head
+            The hash of the entry.
+        told_by
+            The site that says so, if it is another one than this: either it is wrong, or entries of
+            this site's ledger are lost.
+        """
+        _ = head, told_by
 
     def receive_result(self, number: int, signed: bytes) -> bytes:
         """Keep the result of the study, and return its hash; or raise to refuse it.

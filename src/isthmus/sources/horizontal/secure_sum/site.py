@@ -286,7 +286,7 @@ class _Round:
             share = unseal(self._inward[j], sealed, self._keys.envelope(j, self._me))
             if share is None:
                 raise BrokenFrameError(Refusal.BAD_SHARES, j)
-            self._gate.require_head(share[2 * frames.SHARE :])
+            self._gate.require_head(share[2 * frames.SHARE :], j)
             self._shares[j] = Secret(share[: 2 * frames.SHARE])
         self._shares[self._me] = self._own
         self._inward.clear()
