@@ -23,7 +23,7 @@ from isthmus.sources.horizontal.requests.expectation import (
 from isthmus.sources.horizontal.requests.grid import LIMBS, Grid
 from isthmus.sources.horizontal.requests.statistics import AskMoments
 from isthmus.sources.horizontal.secure_sum.frames import pack, parse
-from isthmus.sources.horizontal.secure_sum.limbs import from_ints
+from isthmus.sources.horizontal.secure_sum.limbs import LimbArray, from_ints
 from isthmus.sources.horizontal.study_terms import terms_of
 from isthmus.statistics import Schema
 from isthmus.statistics.expectation import RIDGE
@@ -53,8 +53,8 @@ def usual(**changes: Any) -> Attacked:
     return world_of({s: rows(i) for i, s in enumerate(SITES)}, **changes)
 
 
-def step(federation: Federation, number: int, answers: Answers = ()) -> Floats:
-    total: Floats = federation.ask(AskExpectation(NAMES, number, answers))
+def step(federation: Federation, number: int, answers: Answers = ()) -> LimbArray:
+    total: LimbArray = federation.ask(AskExpectation(NAMES, number, answers))
     return total
 
 
