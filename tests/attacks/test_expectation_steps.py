@@ -140,7 +140,7 @@ def test_a_step_of_some_variables_or_without_answers_is_refused() -> None:
         assert {tuple(world.why(s)) for s in SITES} == {("policy",)}
 
 
-def sums(world: Attacked, steps: int = 4) -> list[Floats]:
+def sums(world: Attacked, steps: int = 4) -> list[LimbArray]:
     federation = world.federation()
     return [step(federation, i, federation.answers if i else ()) for i in range(steps)]
 
