@@ -77,7 +77,7 @@ def test_from_keys_to_signatures(
     [
         ("0007,", "0006,", ExitCode.DATA, "more than once, for instance in rows 7, 8"),
         ("0007,", ",", ExitCode.MISSING_VALUES, "row 8"),
-        ("0007,", " 0007,", ExitCode.DATA, "row 8"),
+        ("0007,", "0007\N{ZERO WIDTH SPACE},", ExitCode.DATA, "row 8"),
         ("person,", "customer,", ExitCode.SCHEMA, "lacks the identifier 'person'"),
         ("0007,low", "0007,medium", ExitCode.SCHEMA, "medium"),
     ],

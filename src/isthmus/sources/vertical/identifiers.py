@@ -72,7 +72,7 @@ def _text(value: Any) -> str | None:
     if not isinstance(value, str):
         return None
     text = unicodedata.normalize("NFC", value)
-    odd = text != text.strip() or any(unicodedata.category(c) in ("Cc", "Cs") for c in text)
+    odd = text != text.strip() or any(unicodedata.category(c) in ("Cc", "Cf", "Cs") for c in text)
     return None if odd or not text else text
 
 
