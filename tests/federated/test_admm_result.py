@@ -34,7 +34,7 @@ def test_a_result_says_what_it_is_and_what_it_told(tmp_path: Path) -> None:
     assert isinstance(found, ADMMResult)
     assert found.dag.edges == (("a", "b"),)
     text = str(found)
-    assert "1 edges, 3 variables, learned by LinearADMM" in text
+    assert "1 edge, 3 variables, learned by LinearADMM" in text
     assert "reveal the statistics of single sites" in text
     assert "converged" not in text
     assert found.edge_weights == {("a", "b"): found.weights[0, 1]}

@@ -133,7 +133,7 @@ def test_pdag_basics() -> None:
     assert graph.adjacency().sum() == 3
     assert graph == PDAG(["c", "b", "a"], [("a", "b")], [("b", "c")])
     assert hash(graph) == hash(PDAG(["c", "b", "a"], [("a", "b")], [("b", "c")]))
-    assert repr(graph) == "PDAG(3 nodes, 1 directed and 1 undirected edges)"
+    assert repr(graph) == "PDAG(3 nodes, 1 directed edge, 1 undirected edge)"
     with pytest.raises(AttributeError):
         graph._nodes = ()
 

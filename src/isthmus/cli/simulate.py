@@ -13,6 +13,7 @@ from isthmus.cli.output import give, say, standard_output
 from isthmus.cli.outputs import write_outputs
 from isthmus.cli.parsing import UsageError, at_least, one_of
 from isthmus.cli.probabilities import GRAPHS, check_formats, write_graph
+from isthmus.plurals import counted
 from isthmus.sources.tables.write_table import WRITTEN, check_written, write_table, write_text
 
 SHAPES = ("erdos-renyi", "scale-free")
@@ -104,7 +105,8 @@ def run(options: argparse.Namespace) -> ExitCode:
 
     truth = write_outputs(dag, options.truth, write=write_truth, quiet=not options.output)
     if options.output and not code:
-        say(f"{options.rows} rows of {len(dag.nodes)} variables, {len(dag.edges)} edges")
+        size = f"{counted(len(dag.nodes), 'variable')}, {counted(len(dag.edges), 'edge')}"
+        say(f"{counted(options.rows, 'row')} of {size}")
     return code or truth
 
 

@@ -15,6 +15,7 @@ from isthmus.cli.ledger import spent_before
 from isthmus.cli.output import give, say
 from isthmus.cli.parsing import UsageError
 from isthmus.errors import StudyError
+from isthmus.plurals import counted
 from isthmus.sources.tables.write_table import check_place
 
 
@@ -96,7 +97,7 @@ def _variables(options: argparse.Namespace) -> ExitCode:
     require_bounds(schema, bounds)
     text = document({}, {"variables": variable_entries(schema, bounds)}).lstrip()
     options.output.write_text(text, encoding="utf-8")
-    say(f"Wrote {len(schema)} variables to {options.output}.")
+    say(f"Wrote {counted(len(schema), 'variable')} to {options.output}.")
     give(variables=schema.names, written=str(options.output))
     return ExitCode.DONE
 

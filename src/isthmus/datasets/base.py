@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from isthmus.graphs import DAG
 from isthmus.models import Network
+from isthmus.plurals import counted
 
 
 @final
@@ -47,5 +48,5 @@ class Dataset(Mapping[str, NDArray[Any]]):
         return len(self._table)
 
     def __repr__(self) -> str:
-        rows = len(next(iter(self._table.values())))
-        return f"Dataset({rows} rows, {len(self)} columns): {self.description}"
+        rows = counted(len(next(iter(self._table.values()))), "row")
+        return f"Dataset({rows}, {counted(len(self), 'column')}): {self.description}"

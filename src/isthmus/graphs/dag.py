@@ -16,6 +16,7 @@ from isthmus.graphs.order import checked_order, reach
 from isthmus.graphs.orientation import compelled_parents
 from isthmus.graphs.separation import connected
 from isthmus.graphs.undirected import UndirectedGraph
+from isthmus.plurals import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -367,7 +368,8 @@ class DAG:
         shown = ", ".join(f"{a} → {b}" for a, b in edges[:_SHOWN_EDGES])
         more = ", …" if len(edges) > _SHOWN_EDGES else ""
         colon = ": " if edges else ""
-        return f"DAG({len(self._nodes)} nodes, {len(edges)} edges{colon}{shown}{more})"
+        sizes = f"{counted(len(self._nodes), 'node')}, {counted(len(edges), 'edge')}"
+        return f"DAG({sizes}{colon}{shown}{more})"
 
 
 def _fill(

@@ -20,6 +20,7 @@ from isthmus.graphs.orientation import (
     random_extension,
 )
 from isthmus.graphs.undirected import UndirectedGraph
+from isthmus.plurals import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -214,8 +215,9 @@ class PartialGraph(ABC):
 
     def __repr__(self) -> str:
         return (
-            f"{type(self).__name__}({len(self._nodes)} nodes, {len(self.directed)} directed and "
-            f"{len(self.undirected)} undirected edges)"
+            f"{type(self).__name__}({counted(len(self._nodes), 'node')}, "
+            f"{counted(len(self.directed), 'directed edge')}, "
+            f"{counted(len(self.undirected), 'undirected edge')})"
         )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from isthmus.errors import GraphError
 from isthmus.graphs.bits import bits
 from isthmus.graphs.names import check_nodes, edges_of, position
+from isthmus.plurals import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -108,7 +109,8 @@ class UndirectedGraph:
         return frozenset(self._nodes), frozenset(frozenset(edge) for edge in self.edges)
 
     def __repr__(self) -> str:
-        return f"UndirectedGraph({len(self._nodes)} nodes, {len(self.edges)} edges)"
+        nodes, edges = counted(len(self._nodes), "node"), counted(len(self.edges), "edge")
+        return f"UndirectedGraph({nodes}, {edges})"
 
 
 def _fill(

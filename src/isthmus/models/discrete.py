@@ -31,6 +31,7 @@ from isthmus.models.discrete_queries import code_of, mutilated, predict_probabil
 from isthmus.models.distributions import Probabilities
 from isthmus.models.inference import JunctionTree
 from isthmus.models.questions import checked_question
+from isthmus.plurals import counted
 from isthmus.types import Floats
 
 
@@ -288,10 +289,8 @@ class DiscreteNetwork:
         return notebook_html(self.dag, repr(self))
 
     def __repr__(self) -> str:
-        return (
-            f"DiscreteNetwork({len(self.dag.nodes)} nodes, {len(self.dag.edges)} edges, "
-            f"{self.parameters} parameters)"
-        )
+        nodes, edges = counted(len(self.dag.nodes), "node"), counted(len(self.dag.edges), "edge")
+        return f"DiscreteNetwork({nodes}, {edges}, {counted(self.parameters, 'parameter')})"
 
 
 def _checked_table(

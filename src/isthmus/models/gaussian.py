@@ -19,6 +19,7 @@ from isthmus.models.columns import check_keys, check_size, refuse_strangers
 from isthmus.models.distributions import Normal
 from isthmus.models.normal_queries import condition, gain
 from isthmus.models.questions import checked_question, finite
+from isthmus.plurals import counted
 
 
 @final
@@ -255,7 +256,5 @@ class GaussianNetwork:
         return notebook_html(self.dag, repr(self))
 
     def __repr__(self) -> str:
-        return (
-            f"GaussianNetwork({len(self.dag.nodes)} nodes, {len(self.dag.edges)} edges, "
-            f"{self.parameters} parameters)"
-        )
+        nodes, edges = counted(len(self.dag.nodes), "node"), counted(len(self.dag.edges), "edge")
+        return f"GaussianNetwork({nodes}, {edges}, {counted(self.parameters, 'parameter')})"

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from isthmus.errors import GraphError, SchemaError
 from isthmus.graphs import DAG
 from isthmus.graphs.display import notebook_html
+from isthmus.plurals import counted
 from isthmus.types import Floats
 
 
@@ -146,4 +147,5 @@ class GPNetwork:
         return notebook_html(self.dag, repr(self))
 
     def __repr__(self) -> str:
-        return f"GPNetwork({len(self.dag.nodes)} nodes, {len(self.dag.edges)} edges)"
+        nodes, edges = counted(len(self.dag.nodes), "node"), counted(len(self.dag.edges), "edge")
+        return f"GPNetwork({nodes}, {edges})"

@@ -28,6 +28,7 @@ from isthmus.models.distributions import NormalMixture, Probabilities
 from isthmus.models.mixed_prediction import conditional_mean, level_probabilities
 from isthmus.models.mixed_queries import MixedQuery
 from isthmus.models.questions import checked_question, finite
+from isthmus.plurals import counted
 from isthmus.types import Floats
 
 
@@ -252,8 +253,9 @@ class MixedNetwork:
     def __repr__(self) -> str:
         continuous = sum(isinstance(c, ConditionalGaussian) for c in self.conditionals.values())
         return (
-            f"MixedNetwork({len(self.dag.nodes)} nodes, {continuous} of them continuous, "
-            f"{len(self.dag.edges)} edges, {self.parameters} parameters)"
+            f"MixedNetwork({counted(len(self.dag.nodes), 'node')}, "
+            f"{continuous} of them continuous, "
+            f"{counted(len(self.dag.edges), 'edge')}, {counted(self.parameters, 'parameter')})"
         )
 
 

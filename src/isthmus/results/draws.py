@@ -46,8 +46,3 @@ def check_probabilities(arrays: Mapping[str, NDArray[Any] | None], shape: tuple[
     for name, values in arrays.items():
         if values is not None and not ((values >= 0.0) & (values <= 1.0 + _ROUNDING)).all():
             raise ArgumentError(f"{name} must hold probabilities, between 0 and 1.")
-
-
-def counted(number: int, thing: str) -> str:
-    """Return a number with its noun, which gets an s in the plural."""
-    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"

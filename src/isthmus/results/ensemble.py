@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from isthmus.errors import ArgumentError, DataError
 from isthmus.graphs import CPDAG, DAG
 from isthmus.graphs.names import check_nodes
+from isthmus.plurals import counted
 from isthmus.results.disclosure import Disclosure
 from isthmus.results.draws import check_numbers
 from isthmus.results.ensemble_file import read_ensemble, write_ensemble
@@ -338,13 +339,14 @@ class Ensemble:
         return notebook_drawing(graph, caption, strengths=strengths or None)
 
     def __repr__(self) -> str:
-        return f"Ensemble({len(self)} distinct graphs of {len(self.nodes)} nodes)"
+        graphs = counted(len(self), "distinct graph")
+        return f"Ensemble({graphs} of {counted(len(self.nodes), 'node')})"
 
     def __str__(self) -> str:
         either = self.adjacency_probabilities()[np.triu_indices(len(self.nodes), 1)]
         unsure = int(((either > 0.05) & (either < 0.95)).sum())
         lines = (
-            f"{len(self)} distinct graphs of {len(self.nodes)} variables",
+            f"{counted(len(self), 'distinct graph')} of {counted(len(self.nodes), 'variable')}",
             f"{either.sum():.1f} edges expected; {unsure} with a probability between 0.05 and 0.95",
         )
         return "\n".join((*lines, *self.notes))

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from isthmus.errors import ArgumentError, DataError, MismatchError
 from isthmus.graphs import CPDAG, DAG
+from isthmus.plurals import counted
 from isthmus.results.chains import (
     ChainAgreement,
     EdgeDiagnostics,
@@ -27,7 +28,6 @@ from isthmus.results.draws import (
     check_numbers,
     check_positions,
     check_probabilities,
-    counted,
 )
 from isthmus.results.ensemble import AnyFeature, Ensemble, dag_above
 from isthmus.results.features import edge, path, positions

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, final
 from isthmus.errors import IsthmusError, MismatchError, ModelWarning
 from isthmus.graphs import CPDAG, DAG, PDAG, Knowledge
 from isthmus.models import DiscreteNetwork, GPNetwork, Network
+from isthmus.plurals import counted
 from isthmus.results.details import SearchDetails
 from isthmus.results.disclosure import Disclosure
 from isthmus.results.effects import EffectEstimate, distinct_values
@@ -302,8 +303,8 @@ class Solution:
         return self.evidence
 
     def __str__(self) -> str:
-        edges = _counted(len(self.dag.edges), "edge")
-        variables = _counted(len(self.dag.nodes), "variable")
+        edges = counted(len(self.dag.edges), "edge")
+        variables = counted(len(self.dag.nodes), "variable")
         score = "score unknown" if isnan(self.score) else f"score {self.score:.6g} ({self.sense})"
         lines = [
             f"{edges}, {variables}, {score}",
@@ -311,8 +312,8 @@ class Solution:
             str(self.status),
         ]
         if self.equivalent:
-            directed = _counted(len(self.cpdag.directed), "edge direction")
-            undirected = _counted(len(self.cpdag.undirected), "edge")
+            directed = counted(len(self.cpdag.directed), "edge direction")
+            undirected = counted(len(self.cpdag.undirected), "edge")
             verb = "is" if len(self.cpdag.directed) == 1 else "are"
             lines.append(
                 "The score cannot distinguish Markov-equivalent graphs: "
@@ -370,11 +371,7 @@ class Refit:
 
     def __str__(self) -> str:
         return (
-            f"On standardised columns {len(self.kept)} of {_counted(len(self.dag.edges), 'edge')} "
+            f"On standardised columns {len(self.kept)} of {counted(len(self.dag.edges), 'edge')} "
             f"stay the same, {len(self.turned)} point the other way, {len(self.gone)} are gone, "
             f"{len(self.new)} are new."
         )
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -12,6 +12,7 @@ from isthmus.graphs import BoundKnowledge
 from isthmus.kernels.mcmc import FamilyTables, SamplingRun, Space
 from isthmus.kernels.orders import BossRun
 from isthmus.objectives import LocalScore
+from isthmus.plurals import counted
 from isthmus.results.details import ChainDetails
 from isthmus.results.ensemble import unpack
 from isthmus.results.features import descendants
@@ -237,7 +238,9 @@ class ChainRun(Run[Draws]):
         return self._text, self._best, done
 
     def conclusion(self) -> str:
-        return f"{self._chains} chains made {self._draws} draws each."
+        draws = counted(self._draws, "draw")
+        each = "" if self._chains == 1 else " each"
+        return f"{counted(self._chains, 'chain')} made {draws}{each}."
 
 
 def _edge_frequencies(run: SamplingRun) -> NDArray[np.float64]:

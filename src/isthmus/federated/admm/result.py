@@ -12,6 +12,7 @@ from typing import Any, final
 from isthmus.federated.admm.requests import CAUTION
 from isthmus.federated.admm.steps import ADMM
 from isthmus.graphs import DAG
+from isthmus.plurals import counted
 from isthmus.results.disclosure import Disclosure
 from isthmus.types import Floats
 
@@ -135,9 +136,9 @@ class ADMMResult:
 
     def _summary(self) -> str:
         return (
-            f"{len(self.dag.edges)} edges, {len(self.dag.nodes)} variables, learned by "
-            f"{type(self.options).__name__} in {self.rounds} rounds; acyclicity measure "
-            f"{self.cycles:.2g}."
+            f"{counted(len(self.dag.edges), 'edge')}, {counted(len(self.dag.nodes), 'variable')}, "
+            f"learned by {type(self.options).__name__} in {counted(self.rounds, 'round')}; "
+            f"acyclicity measure {self.cycles:.2g}."
         )
 
     def __str__(self) -> str:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.parties.disclosure.row_hashes import canonical_order, chunks
+from isthmus.plurals import counted
 from isthmus.results.disclosure import Disclosure
 from isthmus.sources.base import Source, countable
 from isthmus.statistics import (
@@ -107,7 +108,8 @@ class StoredRows(Source):
         return Disclosure.none()
 
     def __repr__(self) -> str:
-        return f"StoredRows({self.number} rows, {len(self._schema)} variables)"
+        variables = counted(len(self._schema), "variable")
+        return f"StoredRows({counted(self.number, 'row')}, {variables})"
 
 
 @final

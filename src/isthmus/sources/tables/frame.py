@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.errors import DataError, MismatchError, SchemaError
+from isthmus.plurals import counted
 from isthmus.results.disclosure import Disclosure
 from isthmus.results.reading import ColumnReading, ReadAs, Reading
 from isthmus.sources.base import Source, countable
@@ -289,7 +290,7 @@ class Frame(Source):
         return Disclosure.none()
 
     def __repr__(self) -> str:
-        return f"Frame({len(self._data)} columns)"
+        return f"Frame({counted(len(self._data), 'column')})"
 
 
 def _column(name: str, data: Any) -> Column:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.errors import DataError, MismatchError, SchemaError
+from isthmus.plurals import counted
 from isthmus.results.disclosure import Disclosure
 from isthmus.results.reading import Reading
 from isthmus.sources.base import Source
@@ -132,7 +133,8 @@ class Interventions(Source):
         return Disclosure.none()
 
     def __repr__(self) -> str:
-        return f"Interventions({len(self._targets)} regimes, {len(self._regime)} rows)"
+        regimes, rows = counted(len(self._targets), "regime"), counted(len(self._regime), "row")
+        return f"Interventions({regimes}, {rows})"
 
 
 def _of_tables(

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.errors import DataError, SchemaError
+from isthmus.plurals import counted
 from isthmus.results.disclosure import Disclosure
 from isthmus.sources.base import Source
 from isthmus.sources.tables.frame import Frame
@@ -120,7 +121,7 @@ class Series(Source):
 
     def __repr__(self) -> str:
         return (
-            f"Series({len(self._names)} variables, lags={self.lags}, "
+            f"Series({counted(len(self._names), 'variable')}, lags={self.lags}, "
             f"{self.realisations} "
             f"{'stretch' if self.realisations == 1 else 'stretches'} without a gap)"
         )

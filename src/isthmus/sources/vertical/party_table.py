@@ -15,6 +15,7 @@ from isthmus.errors import DataError, MissingValuesError, SchemaError
 from isthmus.parties.agreement.persons import Persons
 from isthmus.parties.agreement.study import Study
 from isthmus.parties.identity import Identity
+from isthmus.plurals import counted
 from isthmus.sources.tables.frame import Frame
 from isthmus.sources.tables.names import as_narwhals
 from isthmus.sources.tables.persons import persons_in
@@ -122,8 +123,9 @@ def _require_bounds(columns: NDArray[np.float64], names: tuple[str, ...], study:
         outside = ~((columns[:, i] >= low) & (columns[:, i] <= high))
         if outside.any():
             raise DataError(
-                f"{int(outside.sum())} values of {name!r} are outside of the bounds {low:g} to "
-                f"{high:g} that the study states. Correct the values, or draft another study."
+                f"{name!r} has {counted(int(outside.sum()), 'value')} outside of the bounds "
+                f"{low:g} to {high:g} that the study states. Correct the values, or draft another "
+                "study."
             )
 
 
