@@ -25,7 +25,7 @@ def add(command: argparse.ArgumentParser) -> None:
         "Learn a network from each of many tables whose rows are drawn with replacement, and "
         "print the share of them that have an edge. Graph files hold the averaged graph."
     )
-    add_run_options(command, FORMATS)
+    add_run_options(command, FORMATS, ("DropRows", "NodeAverage", "OwnLevel"))
     command.add_argument("--search", type=search_from, help="search algorithm, as for learn")
     command.add_argument(
         "--replicates", type=at_least(1), default=200, help="number of tables; by default 200"

@@ -89,13 +89,14 @@ def add(command: argparse.ArgumentParser) -> None:
     )
     run.add_argument("--anew", dest="restart", action="store_true", help=argparse.SUPPRESS)
     run.add_argument("--seed", type=int, default=0, help="random seed")
-    for name, meaning in (
-        ("answer", "for the answer of a site to one message"),
-        ("gather", "for all sites to connect at the beginning"),
-        ("pause", "for silent sites to come back, where a round needs them"),
-        ("reconnect", "for a site to connect again that broke off without an answer (gRPC)"),
+    for name, usual, meaning in (
+        ("answer", "300", "for the answer of a site to one message"),
+        ("gather", "3600", "for all sites to connect at the beginning"),
+        ("pause", "86400", "for silent sites to come back, where a round needs them"),
+        ("reconnect", "60", "for a new connection of a site that has not answered (gRPC)"),
     ):
-        run.add_argument(f"--{name}", type=float, metavar="SECONDS", help=f"waiting time {meaning}")
+        text = f"waiting time {meaning}; by default {usual}"
+        run.add_argument(f"--{name}", type=float, metavar="SECONDS", help=text)
     action("status", "print the state of a run", _status)
 
 

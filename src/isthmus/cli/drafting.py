@@ -66,7 +66,7 @@ def add_draft_options(draft: argparse.ArgumentParser) -> None:
         type=int,
         default=2,
         metavar="NUMBER",
-        help="discrete variables: plan tables for this many parents",
+        help="discrete variables: plan tables for this many parents; by default 2",
     )
     draft.add_argument(
         "--epsilon",

@@ -21,7 +21,7 @@ def add(command: argparse.ArgumentParser) -> None:
     """Describe the command."""
     command.description = "Estimate the parameters of a given graph from a table."
     command.add_argument("graph", metavar="GRAPH", help=GRAPHS)
-    add_table_options(command)
+    add_table_options(command, ("DropRows", "ExpectationMaximisation", "OwnLevel"))
     command.add_argument(
         "-o",
         "--output",

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from isthmus.cli.exit_codes import ExitCode
 from isthmus.cli.output import give, say
 from isthmus.cli.parsing import at_least, seconds
-from isthmus.cli.strategies import SCORES, score_from
+from isthmus.cli.strategies import MISSING, SCORES, score_from
 from isthmus.cli.tables import add_knowledge_options, add_table_options, kinds_of, knowledge_of
 
 if TYPE_CHECKING:
@@ -27,9 +27,11 @@ _FIRST, _INTERVAL = 2.0, 10.0
 """Seconds until the first line of progress where there is no terminal, and between lines."""
 
 
-def add_run_options(command: argparse.ArgumentParser, formats: Sequence[str]) -> None:
-    """Add the options of all commands that learn from a table."""
-    add_table_options(command)
+def add_run_options(
+    command: argparse.ArgumentParser, formats: Sequence[str], missing: Sequence[str] = MISSING
+) -> None:
+    """Add the options of all commands that learn from a table; `missing` names strategies."""
+    add_table_options(command, missing)
     command.add_argument(
         "-o",
         "--output",

@@ -14,7 +14,7 @@ from isthmus.cli.outputs import write_outputs
 from isthmus.cli.parsing import at_least
 from isthmus.cli.probabilities import GRAPHS, check_formats, say_edges, write_edges, write_graph
 from isthmus.cli.runs import add_run_options, arguments_of, explain
-from isthmus.cli.strategies import SAMPLERS, sampler_from
+from isthmus.cli.strategies import MISSING, SAMPLERS, sampler_from
 from isthmus.cli.tables import opened
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def add(command: argparse.ArgumentParser) -> None:
         "Draw networks from their posterior distribution, and print the probability of each edge. "
         "Graph files hold the edges with a probability above one half."
     )
-    add_run_options(command, FORMATS)
+    add_run_options(command, FORMATS, [name for name in MISSING if name != "StructuralEM"])
     command.add_argument(
         "--sampler",
         type=sampler_from,

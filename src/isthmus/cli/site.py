@@ -186,7 +186,7 @@ def _dry_run(options: argparse.Namespace) -> ExitCode:
         say(f"{run}\n")
     if allows_holes(study):
         say(f"Up to {steps_allowed(study)} steps follow, with expected sums and products of all")
-        say("variables. Values of rare patterns of missing values are hidden and used by none.")
+        say("variables. Values of rare patterns of missing values are hidden, and in no sum.")
     if by_admm:
         say(f"Up to {model_of(study).rounds} such steps follow. This preview uses the site's own")
         say("number of rows and means, because those of all sites are not known yet.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from typing import Any
 
 import isthmus as ist
@@ -17,8 +18,8 @@ KINDS = ("continuous", "discrete")
 UNITS = ("seconds", "minutes", "hours", "days", "weeks", "years")
 
 
-def add_table_options(command: argparse.ArgumentParser) -> None:
-    """Add the table, and options that say how to read it."""
+def add_table_options(command: argparse.ArgumentParser, missing: Sequence[str] = MISSING) -> None:
+    """Add the table, and options that say how to read it; `missing` names strategies."""
     command.add_argument(
         "file",
         metavar="FILE",
@@ -68,7 +69,7 @@ def add_table_options(command: argparse.ArgumentParser) -> None:
         "--missing",
         type=missing_from,
         metavar="METHOD",
-        help="what to do about missing values, which are refused by default: " + ", ".join(MISSING),
+        help="what to do about missing values, which are refused by default: " + ", ".join(missing),
     )
 
 

@@ -55,7 +55,7 @@ def parent_sets(
     kinds
         How to read some columns.
     missing
-        What to do about missing values, as for :func:`~isthmus.learn`.
+        What to do about missing values, as for :func:`~isthmus.learn`, except `StructuralEM`.
 
     Examples
     --------
