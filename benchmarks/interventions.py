@@ -72,7 +72,7 @@ def directed(solution: ist.Solution, dag: ist.DAG) -> tuple[float, float]:
 def simulated(seeds: int) -> list[str]:
     """Return the table of simulated networks."""
     lines = [
-        "| targets | edges directed rightly | wrongly | DAG-SHD |",
+        "| targets | edges directed correctly | wrongly | DAG-SHD |",
         "| --- | --- | --- | --- |",
     ]
     for regimes in (0, 1, 2, 5, 10):
@@ -195,7 +195,7 @@ def sachs_beside_peers(cells: Cells) -> list[str]:
         [[names[t] for t in ts] for ts in targets],
     )
     methods: dict[str, Marks] = {
-        "`learn`, targets not told": lambda: ours(names, pooled, None),
+        "`learn`, without the targets": lambda: ours(names, pooled, None),
         "`learn`": lambda: ours(names, data, None),
         "`learn`, `GaussianBIC`": lambda: ours(names, data, ist.GaussianBIC()),
         "`learn`, centred": lambda: ours(names, centred, None),

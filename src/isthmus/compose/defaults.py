@@ -5,6 +5,7 @@ from __future__ import annotations
 from isthmus.compose.arguments import AnySampler, AnyScore, AnySearch, check_search
 from isthmus.errors import MismatchError
 from isthmus.objectives import LOCAL_SCORES, Objective
+from isthmus.plurals import counted
 from isthmus.samplers import ExactPosterior, PartitionMCMC
 from isthmus.scores import (
     EBIC,
@@ -55,7 +56,7 @@ def choose_score(
     elif discrete == 0:
         columns = "all columns are continuous"
     else:
-        columns = f"{discrete} of {len(schema)} columns are discrete"
+        columns = _some_discrete(discrete, len(schema))
     candidates: list[tuple[AnyScore, str]] = []
     if discrete == len(schema):
         candidates += [(EBIC(), columns), (Logistic(), columns)]
@@ -96,7 +97,7 @@ def choose_search(schema: Schema, score: AnyScore, objective: Objective) -> tupl
     if objective.equivalent and all_discrete:
         return XGES(), "the most accurate search on discrete tables"
     if d <= _EXHAUSTIVE and (not all_discrete or score.needs is Regimes):
-        return SubsetDP(), f"{d} variables are few enough to search exhaustively"
+        return SubsetDP(), f"{_variables(d)} few enough to search exhaustively"
     if d <= _SEVERAL_STARTS:
         return Boss(), f"the most accurate search for {d} variables, from several starts"
     return Boss(starts=1), f"the most accurate search for {d} variables, from one start"
@@ -123,7 +124,7 @@ def choose_marginal_likelihood(schema: Schema) -> tuple[AnyScore, str]:
         return BDeu(), "all columns are discrete"
     if discrete == 0:
         return BGe(), "all columns are continuous"
-    mixed = f"{discrete} of {len(schema)} columns are discrete"
+    mixed = _some_discrete(discrete, len(schema))
     return DegenerateGaussian(), f"{mixed}; it approximates the marginal likelihood, as BIC does"
 
 
@@ -138,5 +139,13 @@ def choose_sampler(
         return PartitionMCMC(candidates=count), reason
     most = _EXACT_POSTERIOR_DISCRETE if schema.of_kind(Kind.DISCRETE) else _EXACT_POSTERIOR
     if d <= most:
-        return ExactPosterior(), f"{d} variables are few enough to sum over all graphs"
+        return ExactPosterior(), f"{_variables(d)} few enough to sum over all graphs"
     return PartitionMCMC(), f"{d} variables are too many to sum over all graphs"
+
+
+def _some_discrete(number: int, columns: int) -> str:
+    return f"{number} of {columns} columns {'is' if number == 1 else 'are'} discrete"
+
+
+def _variables(number: int) -> str:
+    return f"{counted(number, 'variable')} {'is' if number == 1 else 'are'}"

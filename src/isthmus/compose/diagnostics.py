@@ -9,6 +9,7 @@ import numpy as np
 from isthmus.errors import DataWarning
 from isthmus.graphs import DAG
 from isthmus.objectives import ADDITIVE_MODEL, PARAMETRIC_MODEL, SECOND_MOMENTS, Objective
+from isthmus.plurals import counted
 from isthmus.statistics import Moments, Statistic
 from isthmus.statistics.relations import linear_relations
 
@@ -87,10 +88,9 @@ def _few_rows(objective: Objective, statistics: Statistic) -> tuple[str, ...]:
     d = len(objective.nodes)
     if d < 2 or statistics.n > max(_ROWS_PER_VARIABLE * d, _FEWEST_ROWS - 1):
         return ()
-    rows = "1 row" if statistics.n == 1 else f"{statistics.n} rows"
     note = (
-        f"{rows} for {d} variables: with so few rows, only strong effects are found, and an edge "
-        "may be a coincidence. Use more rows or fewer variables."
+        f"{counted(statistics.n, 'row')} for {d} variables: with so few rows, only strong effects "
+        "are found, and an edge may be a coincidence. Use more rows or fewer variables."
     )
     return (note,)
 

@@ -164,11 +164,13 @@ def test_a_study_has_the_section_of_its_protocol(pair: Pair) -> None:
 def test_the_protocol_sets_the_number_of_parties(pair: Pair) -> None:
     assert {SecretProduct.name, SecureSums.name} <= set(protocol_names())
     alone = {"bank": pair.keys["bank"]}
-    with pytest.raises(StudyError, match=r"1 sites take part.*'secret product' needs at least 2"):
+    with pytest.raises(
+        StudyError, match=r"the study has 1 site;.*'secret product' needs at least 2"
+    ):
         pair.drafted(alone)
     with pytest.raises(StudyError, match="exactly 2"):
         pair.drafted(pair.keys | {"broker": Identity.generate()})
-    with pytest.raises(StudyError, match=r"2 sites take part.*'secure sums' needs at least 3"):
+    with pytest.raises(StudyError, match=r"the study has 2 sites;.*'secure sums' needs at least 3"):
         pair.drafted(pair.keys, SecureSums())
 
 

@@ -81,7 +81,7 @@ def test_three_parties_and_one_organisation_are_refused() -> None:
     with pytest.raises(StudyError, match="exactly 2"):
         Companies(members=three)
     one = [Member(n, "the same", k) for n, k in zip(("bank", "shop"), keys, strict=False)]
-    with pytest.raises(StudyError, match="1 organisations take part"):
+    with pytest.raises(StudyError, match="the study has 1 organisation;"):
         Companies(members=one)
 
 

@@ -18,6 +18,7 @@ from isthmus.parties.agreement.toml import Reader, document, parse_toml
 from isthmus.parties.identity import key_bytes, key_text
 from isthmus.parties.privacy.accounting import epsilon_of
 from isthmus.parties.privacy.spending import Spending
+from isthmus.plurals import counted
 
 FORMAT = "isthmus-policy/3"
 FORMAT_1 = "isthmus-policy/1"
@@ -310,8 +311,8 @@ class Policy:
         organisations = len({m.organisation for m in study.members})
         if organisations < self.minimum_organisations:
             broken.append(
-                f"{organisations} organisations take part; at least {self.minimum_organisations} "
-                "are required"
+                f"{counted(organisations, 'organisation')} would take part; at least "
+                f"{self.minimum_organisations} are required"
             )
         return broken
 

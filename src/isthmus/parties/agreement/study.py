@@ -23,6 +23,7 @@ from isthmus.parties.agreement.toml import Reader, document, parse_toml
 from isthmus.parties.agreement.variables import take_variables, variable_entries
 from isthmus.parties.identity import Identity, Verifier, key_bytes, key_text
 from isthmus.parties.privacy.section import Privacy
+from isthmus.plurals import counted
 from isthmus.statistics import Expansion, Kind, Plan, Schema
 
 FORMAT = "isthmus-study/3"
@@ -274,11 +275,11 @@ def _require_parties(study: Study) -> None:
     problems = []
     least, parties = study.protocol.minimum_parties, len(study.roster)
     organisations = len(study.roster.organisations(study.roster.everyone))
-    for number, name in ((parties, "sites"), (organisations, "organisations")):
+    for number, name in ((parties, "site"), (organisations, "organisation")):
         if number < least:
             problems.append(
-                f"{number} {name} take part; the protocol {study.protocol.name!r} needs at "
-                f"least {least}"
+                f"the study has {counted(number, name)}; the protocol {study.protocol.name!r} "
+                f"needs at least {least}"
             )
     if study.author == study.coordinator:
         problems.append("the author and the coordinator must have different keys")

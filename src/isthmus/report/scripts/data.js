@@ -20,6 +20,7 @@ const Report = (() => {
     for (const listener of listeners) listener(what);
   }
 
+  const counted = (number, noun) => `${number} ${noun}${number === 1 ? "" : "s"}`;
   const size = (edge) => (edge.values.length && edge.values[0] !== null ? Math.abs(edge.values[0]) : null);
   const largest = Math.max(0, ...edges.map((edge) => size(edge) ?? 0)) || 1;
 
@@ -86,7 +87,7 @@ const Report = (() => {
   const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 
   return {
-    data, nodes, edges, touching, state, start, change, visible, blanket, near, find, describe, size, largest, other, number, color,
+    data, nodes, edges, touching, state, start, change, visible, blanket, near, find, describe, size, largest, other, number, counted, color,
     large: nodes.length > 60,
     listen: (listener) => listeners.push(listener),
   };

@@ -209,10 +209,10 @@ Report.network = (() => {
   cy.on("mouseover", "node, edge", (event) => {
     const { node, edge, groupNumber, edges: own, differ } = event.target.data();
     let text = "";
-    if (node !== undefined) text = `${nodes[node]}: ${Report.touching[node].filter((e) => e.inGraph).length} edges`;
+    if (node !== undefined) text = `${nodes[node]}: ${Report.counted(Report.touching[node].filter((e) => e.inGraph).length, "edge")}`;
     else if (edge !== undefined) text = Report.describe(edges[edge]);
-    else if (groupNumber !== undefined) text = `${groups.members[groupNumber].length} variables around ${nodes[groups.members[groupNumber][0]]}`;
-    else if (own) text = `${own} ${own === 1 ? "edge" : "edges"}${differ ? `, different from the reference: ${differ}` : ""}`;
+    else if (groupNumber !== undefined) text = `${Report.counted(groups.members[groupNumber].length, "variable")} around ${nodes[groups.members[groupNumber][0]]}`;
+    else if (own) text = `${Report.counted(own, "edge")}${differ ? `, different from the reference: ${differ}` : ""}`;
     tip.textContent = text;
     tip.hidden = !text;
     if (node !== undefined && state.chosen === null) {

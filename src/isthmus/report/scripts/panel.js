@@ -64,7 +64,7 @@
       Report.change({ chosen: null });
       document.querySelector("#search").focus();
     });
-    const about = [data.kinds[nodes[chosen]], `${own.filter((e) => e.inGraph).length} edges`].filter(Boolean).join(", ");
+    const about = [data.kinds[nodes[chosen]], Report.counted(own.filter((e) => e.inGraph).length, "edge")].filter(Boolean).join(", ");
     const inner = [
       close,
       element("h2", nodes[chosen]),

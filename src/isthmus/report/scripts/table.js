@@ -34,7 +34,7 @@
       row.hidden = !words.every((word) => text.includes(word));
       shown += row.hidden ? 0 : 1;
     }
-    listed.textContent = shown === rows.length ? `${rows.length} edges` : `${shown} of ${rows.length} edges`;
+    listed.textContent = shown === rows.length ? Report.counted(rows.length, "edge") : `${shown} of ${Report.counted(rows.length, "edge")}`;
   }
   filter.addEventListener("input", apply);
   apply();

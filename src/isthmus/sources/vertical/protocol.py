@@ -11,6 +11,7 @@ from isthmus.parties.agreement.protocol import Protocol, register_protocol
 from isthmus.parties.agreement.roster import Roster
 from isthmus.parties.agreement.toml import Reader
 from isthmus.parties.records.events import Event
+from isthmus.plurals import counted
 
 NAME = "two parties"
 SCORES = ("K2", "BDeu", "BIC")
@@ -150,7 +151,9 @@ class TwoParties(Protocol):
     def problems(self, roster: Roster) -> list[str]:
         broken = []
         if len(roster) != 2:
-            broken.append(f"{len(roster)} sites take part; this protocol is for exactly 2")
+            broken.append(
+                f"the study has {counted(len(roster), 'site')}; this protocol is for exactly 2"
+            )
         names = [m.name for m in roster.members]
         if [p.name for p in self.parties] != names:
             broken.append(f"protocol.parties must name the sites {names}, in this order")
