@@ -36,7 +36,8 @@ def add(command: argparse.ArgumentParser) -> None:
         type=float,
         default=1.0,
         metavar="ROWS",
-        help="weight of the prior of discrete variables in rows; 0 for maximum likelihood",
+        help="weight of the prior of discrete variables in rows; by default 1; 0 gives the maximum "
+        "likelihood estimate",
     )
     command.set_defaults(run=run)
 

@@ -91,11 +91,20 @@ def _draft_options(draft: argparse.ArgumentParser) -> None:
         metavar="VARIABLE",
         help="order of the variables: only earlier ones can be parents; by default as listed",
     )
-    draft.add_argument("--parents", type=int, default=2, help="maximum number of parents")
-    draft.add_argument("--score", default="K2", choices=["K2", "BDeu", "BIC"], help="score")
-    draft.add_argument("--ess", type=float, default=1.0, help="equivalent sample size of BDeu")
     draft.add_argument(
-        "--minimum-cohort", type=int, default=50, help="smallest number of common people"
+        "--parents", type=int, default=2, help="maximum number of parents; by default 2"
+    )
+    draft.add_argument(
+        "--score", default="K2", choices=["K2", "BDeu", "BIC"], help="score; by default K2"
+    )
+    draft.add_argument(
+        "--ess", type=float, default=1.0, help="equivalent sample size of BDeu; by default 1"
+    )
+    draft.add_argument(
+        "--minimum-cohort",
+        type=int,
+        default=50,
+        help="smallest number of common people; by default 50",
     )
     draft.add_argument(
         "--intersection",
@@ -104,7 +113,7 @@ def _draft_options(draft: argparse.ArgumentParser) -> None:
         help="name of the one party that learns which people are common; by default both do",
     )
     draft.add_argument(
-        "--count", action="store_true", help="allow to count the common people beforehand"
+        "--count", action="store_true", help="allow counting the common people beforehand"
     )
     draft.add_argument(
         "--tables",
@@ -115,9 +124,11 @@ def _draft_options(draft: argparse.ArgumentParser) -> None:
         "--minimum-cell",
         type=int,
         default=5,
-        help="smallest number of people in a non-empty cell of such a table",
+        help="smallest number of people in a non-empty cell of such a table; by default 5",
     )
-    draft.add_argument("--runs", type=int, default=RUNS, help="maximum number of runs")
+    draft.add_argument(
+        "--runs", type=int, default=RUNS, help=f"maximum number of runs; by default {RUNS}"
+    )
 
 
 def _run_options(run: argparse.ArgumentParser) -> None:

@@ -29,7 +29,7 @@ def add(command: argparse.ArgumentParser) -> None:
         metavar="VARIABLE",
         help="variable to ask for; repeat for a joint distribution",
     )
-    for name, meaning in (("given", "was seen to be"), ("do", "is set from outside to")):
+    for name, meaning in (("given", "was observed to have"), ("do", "is set from outside to")):
         command.add_argument(
             f"--{name}",
             action="append",

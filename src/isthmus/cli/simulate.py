@@ -72,7 +72,10 @@ def add(command: argparse.ArgumentParser) -> None:
         help="how a variable depends on its parents; by default linear with Gaussian noise",
     )
     group.add_argument(
-        "--levels", type=at_least(2), default=2, help="discrete: levels of a variable"
+        "--levels",
+        type=at_least(2),
+        default=2,
+        help="discrete: number of levels of a variable; by default 2",
     )
     command.set_defaults(run=run)
 

@@ -56,7 +56,7 @@ def add_table_options(command: argparse.ArgumentParser, missing: Sequence[str] =
         nargs=2,
         default=[],
         metavar=("COLUMN", "UNIT"),
-        help=f"read dates as a number of {', '.join(UNITS)}; may be repeated",
+        help=f"read a column of dates as a number, in {', '.join(UNITS)}; may be repeated",
     )
     reading.add_argument(
         "--drop",
