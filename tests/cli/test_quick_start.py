@@ -13,8 +13,9 @@ from isthmus.cli.graph_files import DATASETS
 from isthmus.sources import TimeUnit
 from isthmus.statistics import Kind
 
-# The parser, its errors, the folder of tables (without reading any), and how packages are lazy.
-LIGHT = {"cli", "errors", "lazy", "sources"}
+# The parser, its errors and plurals, the folder of tables (without reading any), and how packages
+# are lazy.
+LIGHT = {"cli", "errors", "lazy", "plurals", "sources"}
 
 
 @pytest.mark.parametrize("words", [["--help"], ["--version"], ["completion", "bash"]])
