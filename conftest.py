@@ -7,6 +7,7 @@ who pastes one page from top to bottom sees what we saw.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Generator
 from contextlib import ExitStack, chdir
 from doctest import ELLIPSIS, NORMALIZE_WHITESPACE
@@ -32,6 +33,8 @@ def _enter_sandbox(namespace: dict[str, Any]) -> None:
 
 def _leave_sandbox(namespace: dict[str, Any]) -> None:
     namespace.pop(SANDBOX).close()
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
 
 
 def _pages(path: str, *patterns: str) -> Sybil:
