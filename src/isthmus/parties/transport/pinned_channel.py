@@ -221,6 +221,10 @@ class PinnedChannel:
                 reason="silent",
             )
 
+    def seems_silent(self) -> bool:
+        """Whether several signs of life did not come; `check` says so if none comes at all."""
+        return time.monotonic() - self._heard > self._silence / 4
+
     def close(self, reason: str | None = None) -> None:
         """Close the connection; say why, if the run did not come to its end."""
         if self._closing.is_set():

@@ -344,7 +344,7 @@ class TwoPartyRun:
         """Return why the engine failed: often because the other party is gone."""
         channel, _ = self._parts()
         end = time.monotonic() + FIND_CAUSE
-        while time.monotonic() < end:
+        while time.monotonic() < end or channel.seems_silent():
             try:
                 channel.check()
             except AbortedError as error:
