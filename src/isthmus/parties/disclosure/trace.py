@@ -24,8 +24,6 @@ from isthmus.types import Floats, Integers
 LANES = 4
 """Number of sums of 64 bits in a fingerprint."""
 
-EVERY = slice(None)
-
 MISSING = np.uint32(0)
 """The hash of a missing value."""
 
@@ -182,34 +180,29 @@ class Trace:
         if mine.all() and theirs.all():
             return []
         found = []
+        rows, others = self.rows(common), other.rows(common)
         for pattern in np.unique(np.concatenate([mine, theirs]), axis=0):
-            own, its = (known == pattern for known in (mine, theirs))
-            found.append(self._apart_on(common, other, own.all(axis=1), its.all(axis=1)))
+            own, its = ((known == pattern).all(axis=1) for known in (mine, theirs))
+            found.append(
+                _persons_apart(rows[own], self.owners[own], others[its], other.owners[its])
+            )
         for i, j in itertools.combinations_with_replacement(range(len(common)), 2):
             both = [common[i], common[j]] if i < j else [common[i]]
             own, its = (known[:, i] & known[:, j] for known in (mine, theirs))
-            found.append(self._apart_on(both, other, own, its))
+            found.append(
+                _persons_apart(
+                    self.rows(both)[own], self.owners[own], other.rows(both)[its], other.owners[its]
+                )
+            )
         return found
 
     def _known(self, names: Sequence[str]) -> NDArray[np.bool_]:
         """Return which values are not missing."""
         return np.asarray(self.cells[:, [self.names.index(name) for name in names]] != MISSING)
 
-    def _apart_on(
-        self,
-        common: Sequence[str],
-        other: Trace,
-        own: NDArray[np.bool_] | slice = EVERY,
-        its: NDArray[np.bool_] | slice = EVERY,
-    ) -> int:
-        """Return how many persons differ on these variables, among some rows of both."""
-        ours, theirs = self.rows(common)[own], other.rows(common)[its]
-        by_row = _apart(mixed(ours), mixed(theirs))
-        owners, others = (
-            np.unique(codes, return_inverse=True)[1].reshape(-1)
-            for codes in (self.owners[own], other.owners[its])
-        )
-        return min(by_row, _apart(_per_person(ours, owners), _per_person(theirs, others)))
+    def _apart_on(self, common: Sequence[str], other: Trace) -> int:
+        """Return how many persons differ on these variables."""
+        return _persons_apart(self.rows(common), self.owners, other.rows(common), other.owners)
 
     def rows(self, names: Sequence[str], some: slice | None = None) -> Words:
         """Return one hash per row, of these variables; of all rows by default."""
@@ -255,6 +248,13 @@ def _per_person(rows: Words, owners: Integers) -> Words:
     found = np.zeros(owners.max(initial=-1) + 1, dtype=np.uint64)
     np.add.at(found, owners, mixed(rows))
     return found
+
+
+def _persons_apart(ours: Words, owners: Integers, theirs: Words, others: Integers) -> int:
+    """Return how many persons differ, by the hashes of their rows."""
+    mine, its = (np.unique(o, return_inverse=True)[1].reshape(-1) for o in (owners, others))
+    by_row = _apart(mixed(ours), mixed(theirs))
+    return min(by_row, _apart(_per_person(ours, mine), _per_person(theirs, its)))
 
 
 def _apart(ours: Words, theirs: Words) -> int:
