@@ -296,6 +296,7 @@ def test_a_number_of_four_hundred_digits_does_not_raise() -> None:
     assert len(refused) == len(questions) + 2  # each is in the ledger
 
 
+@pytest.mark.timing
 def test_billions_of_tables_are_refused_at_once() -> None:
     names = tuple(f"v{i}" for i in range(120))
     rng = np.random.default_rng(1)

@@ -29,6 +29,7 @@ def _slow(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Frame, "moments", slow)
 
 
+@pytest.mark.timing
 @pytest.mark.usefixtures("_slow")
 def test_reading_a_table_in_memory_counts() -> None:
     begin = time.monotonic()

@@ -128,6 +128,7 @@ def dense(d: int) -> BarrierSweeps:
     return native
 
 
+@pytest.mark.timing
 def test_a_step_is_short() -> None:
     native = dense(600)
     longest = 0.0
@@ -201,6 +202,7 @@ def test_removals_agree_with_regressions_of_their_own(seed: int) -> None:
             left.remove(removals[stage])
 
 
+@pytest.mark.timing
 def test_a_step_of_many_removals_is_short() -> None:
     d = 600
     moments = random_moments(d, 2 * d, 0)
@@ -334,6 +336,7 @@ def test_group_lassos_in_slices_are_those_at_once(limit: int) -> None:
     assert np.array_equal(found[0], start) == (limit == 0)
 
 
+@pytest.mark.timing
 def test_a_step_of_a_large_group_lasso_is_short() -> None:
     p, rng = 3000, np.random.default_rng(0)
     root = rng.normal(size=(p, 200)) / 10.0

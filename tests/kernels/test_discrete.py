@@ -243,6 +243,7 @@ def score_for_a_minute(score: DiscreteScore) -> None:
         kernel_scores(score, 0, [1, 2], list(range(3, 40)))
 
 
+@pytest.mark.timing
 def test_a_batch_of_huge_tables_can_be_interrupted() -> None:
     """K5: a score of variables with thousands of levels hears Ctrl-C."""
     rng = np.random.default_rng(1)

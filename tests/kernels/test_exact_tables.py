@@ -169,6 +169,7 @@ def test_a_failure_of_the_score_comes_through_and_the_builder_can_go_on() -> Non
         assert unpacked(build(builder)) == slow_lists(5, 3)
 
 
+@pytest.mark.timing
 def test_a_step_is_short_with_a_thousand_variables() -> None:
     local = gaussian_score(GaussianBIC(), 1, 50, 1000)
     builder = new_builder(local.kernel, None, quota=2000)
@@ -185,6 +186,7 @@ def test_a_step_is_short_with_a_thousand_variables() -> None:
     assert time.monotonic() - start < 0.5
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_ctrl_c_ends_a_long_step(jobs: int) -> None:
     local = gaussian_score(GaussianBIC(), 1, 500, 24)

@@ -156,6 +156,7 @@ def test_slices_do_not_change_the_result(worth: float) -> None:
         np.testing.assert_array_equal(a, b)
 
 
+@pytest.mark.timing
 def test_a_step_is_short_and_weights_have_no_cycle_at_any_time() -> None:
     d, rng = 300, np.random.default_rng(0)
     native = lassos(random_moments(d, 2 * d, 0), 1e-3)

@@ -306,6 +306,7 @@ def long_runs() -> dict[str, Callable[[], Any]]:
 RUNS = ["windows", "swaps", "graph", "subsets", "clusters", "decomposition"]
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize("name", RUNS)
 def test_a_step_is_short(name: str) -> None:
     run = long_runs()[name]()
@@ -317,6 +318,7 @@ def test_a_step_is_short(name: str) -> None:
     assert longest < 0.03
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize("name", RUNS[:-1])
 def test_ctrl_c_ends_a_long_step(name: str) -> None:
     run = long_runs()[name]()

@@ -187,10 +187,12 @@ def longest_step(run: XgesRun, seconds: float) -> float:
     return longest
 
 
+@pytest.mark.timing
 def test_a_step_is_short_with_many_variables() -> None:
     assert longest_step(begin(problem(300, 1)), 3.0) < 0.03
 
 
+@pytest.mark.timing
 def test_a_step_is_short_with_thousands_of_levels() -> None:
     """K5: one call for a column with thousands of levels held everything."""
     rng = np.random.default_rng(1)

@@ -213,6 +213,7 @@ def test_max_parents() -> None:
     assert not none.parents.any()
 
 
+@pytest.mark.timing
 def test_a_time_limit_returns_the_draws_so_far() -> None:
     run = PartitionMCMC(warm_up=50).begin(
         gaussian(10, 100, 1), demands(10), np.random.default_rng(0), draws=10**7, chains=2

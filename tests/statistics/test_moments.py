@@ -314,6 +314,7 @@ def test_duplicates_do_not_depend_on_the_unit(scale: float) -> None:
     assert moments.duplicates() == (("b", "d"),)
 
 
+@pytest.mark.timing
 def test_duplicates_of_many_levels_are_found_quickly() -> None:
     rng = np.random.default_rng(1)
     n, levels = 400, 40

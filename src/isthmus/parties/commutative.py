@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 
-from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
-
 from isthmus.errors import AbortedError
 
 MODULUS = 2**255 - 19
@@ -47,12 +45,15 @@ class Multiplier:
     """A secret number by which points are multiplied."""
 
     def __init__(self) -> None:
-        self._key = X25519PrivateKey.generate()
+        from cryptography.hazmat.primitives.asymmetric import x25519
+
+        self._key = x25519.X25519PrivateKey.generate()
+        self._read = x25519.X25519PublicKey.from_public_bytes
 
     def __call__(self, point: bytes) -> bytes:
         """Multiply a point; `AbortedError` if it is not one."""
         try:
-            return self._key.exchange(X25519PublicKey.from_public_bytes(point))
+            return self._key.exchange(self._read(point))
         except ValueError as error:
             raise AbortedError(
                 "The other party sent points that are none. Check that both parties have the same "

@@ -60,6 +60,7 @@ def begin(search: Any, local: LocalScore) -> Any:
     return search.begin(local, Knowledge().bind(local.nodes), np.random.default_rng(0))
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize("kind", ["levels", "numbers"])
 @pytest.mark.parametrize("search", SEARCHES, ids=lambda search: type(search).__name__)
 def test_a_time_limit_with_a_thousand_variables(
@@ -90,6 +91,7 @@ def test_ctrl_c_with_a_thousand_variables(
     assert time.monotonic() - start < after + LATENESS
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize(
     "search", [*SEARCHES[:4], SubsetDP()], ids=lambda search: type(search).__name__
 )
@@ -108,6 +110,7 @@ def test_a_time_limit_with_thousands_of_levels(search: Any, score: Any) -> None:
     assert time.monotonic() - start < 0.5 + LATENESS
 
 
+@pytest.mark.timing
 def test_a_known_order_stops_while_sets_are_listed(thousand: dict[str, LocalScore]) -> None:
     local = thousand["numbers"]
     start = time.monotonic()
@@ -117,6 +120,7 @@ def test_a_known_order_stops_while_sets_are_listed(thousand: dict[str, LocalScor
     assert found.score == pytest.approx(total)
 
 
+@pytest.mark.timing
 def test_steps_are_short_while_near_best_graphs_are_listed() -> None:
     table = list_parent_sets(gaussian_score(GaussianBIC(), 1, 300, 11), slack=1e6, max_parents=3)
     run = AStar(networks=20_000).begin(
@@ -130,6 +134,7 @@ def test_steps_are_short_while_near_best_graphs_are_listed() -> None:
     assert longest < 0.3  # a collection of garbage alone may take half of it
 
 
+@pytest.mark.timing
 def test_sixty_four_nodes_are_grouped_soon() -> None:
     rng = np.random.default_rng(0)
     d, lines = 64, 50
