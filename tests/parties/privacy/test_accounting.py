@@ -117,7 +117,18 @@ def test_the_scale_keeps_the_cost(sites: int, numbers: int, rho: float) -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"epsilon": 0.0}, {"epsilon": math.inf}, {"delta": 0.0}, {"delta": 0.1}]
+    "wrong",
+    [
+        {"epsilon": 0.0},
+        {"epsilon": math.inf},
+        {"epsilon": "1"},
+        {"delta": 0.0},
+        {"delta": 0.1},
+        {"delta": None},
+        {"rows_per_person": 2.5},
+        {"rows_per_person": True},
+        {"honest": "2"},
+    ],
 )
 def test_impossible_budgets_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(StudyError, match=next(iter(wrong))):

@@ -56,7 +56,18 @@ class Privacy:
             raise StudyError("This budget cannot be used: " + "; ".join(problems) + ".")
 
     def _problems(self) -> list[str]:
-        problems = []
+        problems = [
+            f"{name} is {value!r}; it must be a {wanted}"
+            for name, wanted, kinds, value in (
+                ("epsilon", "number", (int, float), self.epsilon),
+                ("delta", "number", (int, float), self.delta),
+                ("rows_per_person", "whole number", (int,), self.rows_per_person),
+                ("honest", "whole number", (int,), self.honest),
+            )
+            if isinstance(value, bool) or not isinstance(value, kinds)
+        ]
+        if problems:
+            return problems
         if not SMALLEST_EPSILON <= self.epsilon <= LARGEST_EPSILON:
             problems.append(
                 f"epsilon is {self.epsilon:g}; it must be between {SMALLEST_EPSILON:g} and "
