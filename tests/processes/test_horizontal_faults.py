@@ -69,13 +69,14 @@ class Killer(Transport):
 
 @SLOW_CARRIERS
 def test_a_site_killed_at_any_stage(hospitals: Callable[..., Hospitals], carrier: str) -> None:
-    """Every site, every stage: the exact sum of the survivors, who are named."""
+    """At every stage, and with ISTHMUS_LONG every site: the exact sum of the survivors."""
     world = hospitals(30, 40, 2, 50, fixed=False, carrier=carrier)
     world.serve(*world.names)
     study, boss, number = world.study, world.boss, count(1)
     request = AskMoments(NAMES)
     faults = list(product(world.names, range(len(STAGES))))
-    if carrier == "flower":  # a minute each: every stage and every site once
+    if carrier == "flower" or "ISTHMUS_LONG" not in os.environ:
+        # Every stage, and every site at least once.
         faults = [(world.names[stage % 4], stage) for stage in range(len(STAGES))]
     for i, (name, stage) in enumerate(faults):
         opening = Opening(

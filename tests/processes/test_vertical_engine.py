@@ -108,6 +108,7 @@ def test_structure_only_is_the_best_network(study: Callable[..., Companies]) -> 
         assert "revealed is the network and nothing else" in world.log(name)
 
 
+@pytest.mark.skipif("ISTHMUS_LONG" not in os.environ, reason="a minute of computation")
 def test_gaussian_structure_from_secret_moments(study: Callable[..., Companies]) -> None:
     world = study(CONTINUOUS, "structure only")
     assert world.both(stand_in=False) == (ExitCode.DONE, ExitCode.DONE)

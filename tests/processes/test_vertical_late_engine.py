@@ -14,7 +14,7 @@ from isthmus.sources.vertical.two_party import address_of
 pytest.importorskip("spu")
 
 
-@pytest.mark.parametrize("late", ["2", "3"])
+@pytest.mark.parametrize("late", ["3"])
 def test_an_engine_that_connects_late(companies: Callable[..., Companies], late: str) -> None:
     """The first message of the alignment must not overtake that of the connection.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
@@ -136,7 +137,12 @@ def test_knowledge_is_kept() -> None:
     assert knowledge.allows(ist.learn(truth.data, search=ist.NotearsMLP(), knowledge=knowledge).dag)
 
 
-@pytest.mark.parametrize("n", [20, 100, 1000])
+SMALL = pytest.param(
+    20, marks=pytest.mark.skipif("ISTHMUS_LONG" not in os.environ, reason="half a minute")
+)
+
+
+@pytest.mark.parametrize("n", [SMALL, 100, 1000])
 def test_networks_find_next_to_nothing_in_noise(n: int) -> None:
     edges = [
         len(
@@ -149,7 +155,7 @@ def test_networks_find_next_to_nothing_in_noise(n: int) -> None:
     assert sum(edges) <= 2
 
 
-@pytest.mark.parametrize("factor", [1e-6, 0.01, 7.0, 1e6])
+@pytest.mark.parametrize("factor", [1e-6, 7.0])
 def test_networks_do_not_depend_on_a_common_unit(factor: float) -> None:
     rng = np.random.default_rng(0)
     a = rng.normal(size=1000)
