@@ -71,6 +71,14 @@ print(*{name.partition('.')[0] for name in sys.modules})"""
     assert not HEAVY & set(run(code).split())
 
 
+def test_dir_lists_what_can_be_used() -> None:
+    """Editors complete names from it, also of modules that nothing has imported yet."""
+    code = "import isthmus; print(*dir(isthmus)); print(*dir(isthmus.sources))"
+    top, sources = (set(line.split()) for line in run(code).splitlines())
+    assert {*isthmus.__all__, "io", "metrics", "plots", "report", "simulate"} <= top
+    assert {*isthmus.sources.__all__} <= sources
+
+
 def test_learning_from_a_table_imports_no_federation() -> None:
     code = "import sys, isthmus; isthmus.learn; print(*sys.modules)"
     names = run(code).split()

@@ -7,7 +7,7 @@ from typing import Any
 from isthmus.lazy import lazy_names, provide
 
 # The public names and their modules are in __init__.pyi; each is imported when it is first used.
-_imported, __all__ = lazy_names(__name__)
+_imported, _names, __all__ = lazy_names(__name__)
 
 # Lower layers do not know these modules, and load them when they need what is named here.
 provide("drawings for notebooks", "isthmus.plots.notebook")
@@ -28,4 +28,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return [*__all__, *globals(), "__version__"]
+    return [*_names(), "__version__"]

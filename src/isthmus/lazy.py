@@ -16,8 +16,8 @@ from typing import Any
 _PROVIDERS: dict[str, list[str]] = {}
 
 
-def lazy_names(package: str) -> tuple[Callable[[str], Any], list[str]]:
-    """Return what a lazy package needs: its ``__getattr__``, and its ``__all__``.
+def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """Return what a lazy package needs: ``__getattr__``, ``__dir__`` and ``__all__``.
 
     Parameters
     ----------
@@ -43,7 +43,10 @@ def lazy_names(package: str) -> tuple[Callable[[str], Any], list[str]]:
         setattr(module, name, value)
         return value
 
-    return get, public
+    def names() -> list[str]:
+        return sorted({*homes, *vars(module)})
+
+    return get, names, public
 
 
 def provide(what: str, *modules: str) -> None:

@@ -86,3 +86,18 @@ def test_the_help_imports_no_command() -> None:
     assert "isthmus.cli.app" in modules
     assert not {f"isthmus.cli.{name}" for name in COMMANDS} & modules
     assert not {"rich", "shtab", "polars", "narwhals", "scipy"} & modules
+
+
+def test_an_interrupt_before_anything_ran_leaves_no_traceback() -> None:
+    code = """
+import sys
+class Interrupting:
+    def find_spec(self, name, *_):
+        if name == "isthmus.cli.app":
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Interrupting())
+from isthmus.cli import main
+sys.exit(main(["--help"]))"""
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert ran.returncode == 130
+    assert ran.stderr == "isthmus: error 130 (interrupted): Interrupted.\n"

@@ -53,6 +53,8 @@ def prepare(name: str) -> None:
         ledger.append("opened", what="something")
     if name == "site accept":
         assert main(["site", "policy", "east", "study"]) == 0
+    if name == "party accept":
+        assert main(["party", "policy", "shop", "joint"]) == 0
 
 
 @pytest.mark.parametrize("name", EXAMPLES)

@@ -1,6 +1,6 @@
 """``python -m isthmus.cli`` is the same as ``isthmus``."""
 
-from isthmus.cli.app import main
+from isthmus.cli import main
 
 if __name__ == "__main__":
     raise SystemExit(main())

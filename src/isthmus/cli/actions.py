@@ -24,5 +24,5 @@ def add_action(
     action.add_argument("home", type=Path, metavar="HOME", help=f"private folder of the {whose}")
     if study:
         action.add_argument("study", type=Path, metavar="STUDY", help="shared folder of the study")
-    action.set_defaults(run=run)
+    action.set_defaults(run=run, whose=whose)
     return action

@@ -46,5 +46,7 @@ EXAMPLES = {
     "party dry-run": "isthmus party dry-run bank joint --data accounts.csv",
     "party run": "isthmus party run bank joint --data accounts.csv -o network.html",
     "party status": "isthmus party status bank joint",
+    "party rotate": "isthmus party rotate bank",
+    "party accept": "isthmus party accept shop bank/succession.toml",
     "completion": "isthmus completion bash",
 }

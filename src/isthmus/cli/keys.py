@@ -6,6 +6,7 @@ import argparse
 import getpass
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,19 @@ from isthmus.errors import FormatError
 PASSPHRASE = "ISTHMUS_PASSPHRASE"
 """Environment variable with the passphrase of keys, for services that nobody types to."""
 
-RESTART = "A site that is running read its policy when it started: restart it."
+
+def add_key_actions(action: Callable[..., argparse.ArgumentParser], whose: str) -> None:
+    """Add the actions on the keys of a site or a party."""
+    pinned = action("pin", "add peers to the policy, from their cards", pin, study=False)
+    pinned.add_argument("card", nargs="+", type=Path, metavar="CARD", help="card of a peer")
+    rotation = action("rotate", f"replace the key of the {whose} by a new one", rotate, study=False)
+    rotation.add_argument(
+        "--passphrase", action="store_true", help="protect the new key by a passphrase"
+    )
+    accepted = action("accept", "accept the new key of a peer", accept, study=False)
+    accepted.add_argument(
+        "succession", type=Path, metavar="FILE", help="the peer's succession.toml"
+    )
 
 
 def load_identity(path: Path) -> Any:
@@ -45,7 +58,7 @@ def new_passphrase() -> str:
 
 
 def own_keys(home: Path) -> list[bytes] | None:
-    """Return the keys of a site, also the earlier ones; ``None`` if the folder has no card."""
+    """Return the keys of a folder, also the earlier ones; ``None`` if the folder has no card."""
     from isthmus.parties.agreement.cards import Card
     from isthmus.parties.agreement.succession import Succession
 
@@ -56,7 +69,7 @@ def own_keys(home: Path) -> list[bytes] | None:
 
 
 def rotate(options: argparse.Namespace) -> ExitCode:
-    """Replace the key of a site; the old key signs that the new one follows it."""
+    """Replace the key of a site or a party; the old key signs that the new one follows it."""
     from isthmus.parties.records.folder_lock import FolderLock
 
     with FolderLock(options.home, "the rotation of the key"):
@@ -73,7 +86,7 @@ def _rotated(home: Path, *, passphrase: bool) -> ExitCode:
 
     path, card = home / "identity.pem", Card.read(home / "card.toml")
     old, new = load_identity(path), Identity.generate()
-    # The old key is put aside last: whatever fails before leaves the site as it was.
+    # The old key is put aside last: whatever fails before leaves the folder as it was.
     beside = home / "identity.new"
     beside.unlink(missing_ok=True)
     new.save(beside, new_passphrase() if passphrase else None)
@@ -109,7 +122,7 @@ def accept(options: argparse.Namespace) -> ExitCode:
     path.write_text(renewed.to_toml(), encoding="utf-8")
     (peer,) = [m for m in renewed.peers or () if m.key == succession.new]
     say(f"{peer.name} ({peer.organisation}) has a new key: {key_fingerprint(peer.key)}")
-    say(RESTART)
+    _say_restart(options.whose)
     return ExitCode.DONE
 
 
@@ -131,7 +144,8 @@ def pin(options: argparse.Namespace) -> ExitCode:
         if any(m.name == member.name and m != member for m in peers):
             raise StudyError(
                 f"The policy knows {member.name!r} with another key or organisation. A new key "
-                "is accepted with 'isthmus site accept'; anything else is changed by hand."
+                f"is accepted with 'isthmus {options.whose} accept'; anything else is changed by "
+                "hand."
             )
         if member.key in policy.revoked:
             raise StudyError(
@@ -146,5 +160,9 @@ def pin(options: argparse.Namespace) -> ExitCode:
         raise StudyError(f"The peers cannot be told apart: {'; '.join(problems)}.")
     path.write_text(replace(policy, peers=tuple(peers)).to_toml(), encoding="utf-8")
     say("Confirm these fingerprints with their owners by another channel, such as the telephone.")
-    say(RESTART)
+    _say_restart(options.whose)
     return ExitCode.DONE
+
+
+def _say_restart(whose: str) -> None:
+    say(f"A {whose} that is running read its policy when it started: restart it.")

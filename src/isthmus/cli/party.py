@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from isthmus.cli.actions import add_action
 from isthmus.cli.described import described
 from isthmus.cli.exit_codes import ExitCode
-from isthmus.cli.keys import load_identity, new_passphrase, pin, say
+from isthmus.cli.keys import add_key_actions, load_identity, new_passphrase, say
 from isthmus.cli.outputs import check_outputs, write_outputs
 from isthmus.cli.site import NAME, draft_policy
 from isthmus.errors import AbortedError, FormatError, IsthmusError, MismatchError
@@ -45,8 +45,7 @@ def add(command: argparse.ArgumentParser) -> None:
     new.add_argument(
         "--passphrase", action="store_true", help="protect the private key by a passphrase"
     )
-    pinned = action("pin", "add parties to the peers of the policy", pin, study=False)
-    pinned.add_argument("card", nargs="+", type=Path, metavar="CARD", help="card of a party")
+    add_key_actions(action, "party")
     _draft_options(action("draft", "write a study and sign it as its author", _draft))
     action("policy", "draft the policy of the party, or check a study against it", draft_policy)
     dry = action("dry-run", "check the table and print what would leave; no connection", _dry_run)

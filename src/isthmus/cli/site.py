@@ -16,7 +16,7 @@ from isthmus.cli.actions import add_action
 from isthmus.cli.carriers import add_carrier, serve
 from isthmus.cli.described import parties_of
 from isthmus.cli.exit_codes import ExitCode
-from isthmus.cli.keys import accept, load_identity, new_passphrase, pin, rotate, say
+from isthmus.cli.keys import add_key_actions, load_identity, new_passphrase, say
 from isthmus.cli.ledger import spent_before
 from isthmus.errors import FormatError
 from isthmus.sources.tables.read_table import read_table
@@ -44,16 +44,7 @@ def add(command: argparse.ArgumentParser) -> None:
     new.add_argument(
         "--passphrase", action="store_true", help="protect the private key by a passphrase"
     )
-    pinned = action("pin", "add sites to the peers of the policy", pin, study=False)
-    pinned.add_argument("card", nargs="+", type=Path, metavar="CARD", help="card of a site")
-    rotation = action("rotate", "replace the key of the site by a new one", rotate, study=False)
-    rotation.add_argument(
-        "--passphrase", action="store_true", help="protect the new key by a passphrase"
-    )
-    accepted = action("accept", "accept the new key of a peer", accept, study=False)
-    accepted.add_argument(
-        "succession", type=Path, metavar="FILE", help="the peer's succession.toml"
-    )
+    add_key_actions(action, "site")
     action(
         "certify", "create a certificate for a site of an earlier version", _certify, study=False
     )
