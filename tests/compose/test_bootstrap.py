@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import threading
 import time
 from typing import Any
@@ -195,6 +196,27 @@ def test_time_limit_and_interruption_keep_what_is_finished(
     ensemble = ist.bootstrap(discrete, replicates=50, jobs=4, progress=interrupt)
     assert "of 50 replicates" in ensemble.notes[-1]
     assert threading.active_count() < 10
+
+
+def test_an_interruption_does_not_wait_for_thousands_of_replicates(
+    discrete: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    learn = module._Replicates.learn
+    begun: list[int] = []
+
+    def interrupting(self: Any, number: int, stopped: Any) -> ist.DAG | None:
+        begun.append(number)
+        if number == 1:  # the first one is kept
+            _thread.interrupt_main()
+        return learn(self, number, stopped)
+
+    monkeypatch.setattr(module._Replicates, "learn", interrupting)
+    try:
+        ensemble = ist.bootstrap(discrete, replicates=3000, jobs=1)
+    except KeyboardInterrupt:
+        pytest.fail(f"The interruption was handled after {len(begun)} replicates.")
+    assert "of 3000 replicates" in ensemble.notes[-1]
+    assert len(begun) < 1000
 
 
 def test_a_time_limit_without_any_replicate(

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
+from queue import Empty, SimpleQueue
 from typing import Any, final
 
 import numpy as np
@@ -243,45 +245,53 @@ def _in_threads(
 ) -> list[DAG]:
     """Learn in threads, which share the rows; the compiled core lets them run side by side."""
     begin = told = time.monotonic()
+    numbers, ended = iter(range(replicates)), SimpleQueue[None]()
+    learned: dict[int, DAG] = {}
     stop = threading.Event()
     interrupted = False
-    with ThreadPoolExecutor(min(threads, replicates)) as pool:
-        tasks = [pool.submit(plan.learn, i, stop.is_set) for i in range(replicates)]
+    tasks: list[Future[None]] = []
+
+    def work() -> None:
         try:
-            while True:
-                done, left = wait(tasks, timeout=_POLL, return_when=FIRST_EXCEPTION)
+            while not stop.is_set() and (number := next(numbers, None)) is not None:
+                dag = plan.learn(number, stop.is_set)
+                if dag is not None:
+                    learned[number] = dag
+        except BaseException:
+            stop.set()
+            raise
+        finally:
+            ended.put(None)
+
+    with ThreadPoolExecutor(min(threads, replicates)) as pool:
+        try:
+            tasks += [pool.submit(work) for _ in range(min(threads, replicates))]
+            running = len(tasks)
+            while running and (end is None or time.monotonic() < end):
+                # Unlike concurrent.futures.wait, get can be interrupted without holding a lock.
+                with suppress(Empty):
+                    ended.get(timeout=_POLL)
+                    running -= 1
                 now = time.monotonic()
-                if not left or _failed(done) or (end is not None and now >= end):
-                    break
                 if report is not None and now - told >= _REPORT_INTERVAL:
                     told = now
-                    share = len(done) / replicates
-                    text = f"{len(done)} of {replicates} replicates"
+                    share = len(learned) / replicates
+                    text = f"{len(learned)} of {replicates} replicates"
                     report(Progress(plan.name, text, float("nan"), now - begin, share))
         except KeyboardInterrupt:
             interrupted = True
         finally:
             stop.set()
-            pool.shutdown(wait=True, cancel_futures=True)
-    dags = _finished(tasks)
-    if dags:
-        return dags
+    for task in tasks:
+        task.result()
+    if learned:
+        return [learned[number] for number in sorted(learned)]
     if interrupted:
         raise KeyboardInterrupt
     raise NoDrawsError(
         "The bootstrap was stopped by the time limit before its first replicate was finished. "
         "Allow more time, or name a quicker search."
     )
-
-
-def _failed(tasks: set[Future[DAG | None]]) -> bool:
-    return any(task.exception() is not None for task in tasks)
-
-
-def _finished(tasks: Sequence[Future[DAG | None]]) -> list[DAG]:
-    """Return the graphs of the finished tasks; raise what a task raised."""
-    results = [task.result() for task in tasks if not task.cancelled()]
-    return [dag for dag in results if dag is not None]
 
 
 def _in_processes(plan: _Replicates, replicates: int) -> list[DAG]:
