@@ -49,6 +49,8 @@ def test_predictions_are_those_of_the_network(clinic: Any) -> None:
     assert model.score(X, y) == pytest.approx((model.predict(X) == y).mean())
     assert model.score(X, y) > 0.8
     assert model.dag_ == model.solution_.dag
+    areas = cross_val_score(BayesianNetwork(), X, y, cv=3, scoring="roc_auc")
+    assert areas.min() > 0.8
 
 
 def test_a_target_among_the_columns(clinic: Any) -> None:
@@ -107,3 +109,38 @@ def test_without_scikit_learn_the_message_names_the_extra(monkeypatch: pytest.Mo
     monkeypatch.setattr(module, "BaseEstimator", object)
     with pytest.raises(MissingExtraError, match="sklearn"):
         BayesianNetwork()
+
+
+@pytest.mark.filterwarnings("ignore:X ")  # scikit-learn warns that names differ
+def test_rows_without_names_are_read_in_the_order_of_fit() -> None:
+    rng = np.random.default_rng(3)
+    X = pd.DataFrame(rng.normal(size=(60, 2)), columns=["a", "b"])
+    y = X["a"] - 2 * X["b"] + 0.1 * rng.normal(size=60)
+    named, unnamed = BayesianNetwork().fit(X, y), BayesianNetwork().fit(X.to_numpy(), y)
+    expected = named.predict(X)
+    np.testing.assert_allclose(named.predict(X.to_numpy()), expected)
+    np.testing.assert_allclose(unnamed.predict(X), expected)
+    assert named.score(X.to_numpy(), y) == pytest.approx(named.score(X, y))
+
+
+@pytest.mark.filterwarnings("ignore::isthmus.errors.DataWarning")
+def test_a_prediction_for_each_row_if_all_columns_were_left_out() -> None:
+    X = pd.DataFrame({"id": [f"p{i}" for i in range(40)]})
+    model = BayesianNetwork().fit(X, np.array(["yes", "no", "yes", "yes"] * 10))
+    assert model.predict(X).tolist() == ["yes"] * 40
+    assert model.predict_proba(X).shape == (40, 2)
+
+
+def test_missing_values_are_a_level_or_the_message_says_what_to_do(clinic: Any) -> None:
+    X, y = clinic.drop(columns="dysp").astype(object), clinic["dysp"]
+    X.loc[::3, "smoke"] = np.nan
+    with pytest.raises(ValueError, match=r"NaN.*missing=DropRows\(\)"):
+        BayesianNetwork().fit(X, y)
+    with pytest.raises(ValueError, match="must be complete"):
+        BayesianNetwork(missing=ist.DropRows()).fit(X, y).predict(X)
+    model = BayesianNetwork(missing=ist.OwnLevel("unknown"))
+    assert np.isfinite(cross_val_score(model, X, y, cv=3)).all()
+    filled = X.fillna("unknown")
+    assert (model.fit(X, y).predict(X) == model.predict(filled)).all()
+    with pytest.raises(ValueError, match="y contains missing values"):
+        BayesianNetwork().fit(clinic[["smoke"]], y.astype(object).where(y == "yes", None))

@@ -13,6 +13,7 @@ from isthmus.compose.learn import learn
 from isthmus.errors import ArgumentError, MissingExtraError
 from isthmus.graphs import DAG, Knowledge
 from isthmus.models import GaussianNetwork
+from isthmus.sources import Missing, OwnLevel
 from isthmus.statistics import Kind
 
 try:
@@ -23,7 +24,15 @@ except ImportError:  # the module can be imported all the same; an estimator can
 if TYPE_CHECKING:
     from isthmus.scores import Score
     from isthmus.searches import Search
-    from isthmus.sources import Missing
+
+_IN_FIT = (
+    "Say what to do about missing values: BayesianNetwork(missing=DropRows()), or OwnLevel(), "
+    "NodeAverage() or StructuralEM() for categories, or ExpectationMaximisation() for numbers."
+)
+_IN_QUESTIONS = (
+    "Rows to predict or to score must be complete, unless missing=OwnLevel(): fill in the missing "
+    "values, or drop these rows."
+)
 
 
 @final
@@ -47,7 +56,9 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
     kinds
         How to read some columns: ``{"age": "continuous"}``.
     missing
-        What to do about missing values, such as ``DropRows()``; by default they are refused.
+        What to do about missing values in `fit`, such as ``DropRows()``; by default they are
+        refused. Rows to predict or to score must be complete, unless missing is a level of its
+        own, ``OwnLevel()``.
     target
         Name of the column of ``X`` to predict, if no ``y`` is given.
     pseudo_count
@@ -123,6 +134,8 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
         if y is not None:
             name = _name_of(y, table)
             values = column_or_1d(y, warn=True)
+            if values.dtype.kind == "O" and any(v is None or v != v for v in values):
+                raise ValueError("Input y contains missing values (None or NaN). Drop these rows.")
             if values.dtype.kind in "OUSb":
                 check_classification_targets(values)
             if values.dtype.kind == "f" and not np.isfinite(values).all():
@@ -159,16 +172,17 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the most probable level, or the expected value, of the target for each row."""
-        table, target = self._question(X)
+        table, target, rows = self._question(X)
         found: NDArray[Any] = self.network_.predict(table, target)
-        return found
+        return found if table else np.repeat(found, rows, axis=0)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the probabilities of the levels of a discrete target, ordered as `classes_`."""
-        table, target = self._question(X)
+        table, target, rows = self._question(X)
         if isinstance(self.network_, GaussianNetwork):
             raise ArgumentError(f"{target!r} is continuous, so its levels have no probabilities.")
-        return self.network_.predict_probabilities(table, target)
+        found = self.network_.predict_probabilities(table, target)
+        return found if table else np.repeat(found, rows, axis=0)
 
     def score(self, X: Any, y: Any = None) -> float:
         """Return how well the network describes rows; higher is better.
@@ -208,7 +222,8 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
 
         check_is_fitted(self)
 
-    def _question(self, X: Any) -> tuple[dict[str, Any], str]:
+    def _question(self, X: Any) -> tuple[dict[str, Any], str, int]:
+        """Return the columns that tell about the target, the target, and the number of rows."""
         self._check_fitted()
         if self.target_ is None:
             raise ArgumentError(
@@ -217,7 +232,9 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
         if self.target_ not in self.network_.dag.nodes:
             raise ArgumentError(f"The target {self.target_!r} was left out of the network.")
         table = self._table(X, reset=False)
-        return {v: c for v, c in table.items() if v in self.network_.dag.nodes}, self.target_
+        rows = len(next(iter(table.values())))
+        told = {v: c for v, c in table.items() if v in self.network_.dag.nodes}
+        return told, self.target_, rows
 
     def _levels(self) -> Mapping[str, Any]:
         return {} if isinstance(self.network_, GaussianNetwork) else self.network_.levels
@@ -230,27 +247,52 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
         named = bool(columns) and all(isinstance(c, str) for c in columns)
         if not reset and named and self.target is not None and self._lacks_target(columns):
             # The target is what is asked for, so it may be missing.
-            return {c: np.asarray(X[c]) for c in columns}
-        array = validate_data(
-            self,
-            X,
-            reset=reset,
-            dtype=None,
-            ensure_min_samples=2 if reset else 1,
-            ensure_all_finite=self.missing is None or not reset,
-        )
+            return self._with_level({c: np.asarray(X[c]) for c in columns})
+        try:
+            array = validate_data(
+                self,
+                X,
+                reset=reset,
+                dtype=None,
+                ensure_min_samples=2 if reset else 1,
+                ensure_all_finite=not isinstance(self.missing, Missing if reset else OwnLevel),
+            )
+        except ValueError as error:
+            if "NaN" not in str(error):
+                raise
+            problem = str(error).splitlines()[0].rstrip(".")
+            raise ValueError(f"{problem}. {_IN_FIT if reset else _IN_QUESTIONS}") from None
+        # Columns are called as in fit, whether the rows of a prediction have names or not.
+        names = [f"x{i}" for i in range(array.shape[1])]
+        if reset:
+            names = columns if named else names
+        else:
+            names = getattr(self, "feature_names_in_", names)
         if named:
-            return {c: np.asarray(X[c]) for c in columns}
-        return {f"x{i}": _numbers(array[:, i]) for i in range(array.shape[1])}
+            table = {str(n): np.asarray(X[c]) for n, c in zip(names, columns, strict=True)}
+        else:
+            table = {str(n): _numbers(array[:, i]) for i, n in enumerate(names)}
+        return table if reset else self._with_level(table)
+
+    def _with_level(self, table: dict[str, Any]) -> dict[str, Any]:
+        """Give missing values the level that they had in `fit`."""
+        if not isinstance(self.missing, OwnLevel):
+            return table
+        return {n: _filled(column, self.missing.level) for n, column in table.items()}
 
     def _lacks_target(self, columns: list[str]) -> bool:
-        known = [c for c in self.feature_names_in_ if c != self.target]
-        return columns == known
+        known = getattr(self, "feature_names_in_", ())
+        return columns == [c for c in known if c != self.target]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.categorical = True
         tags.input_tags.string = True
+        if hasattr(self, "classes_"):
+            from sklearn.utils import ClassifierTags
+
+            # Only `fit` tells. Scorers such as "roc_auc" then ask for probabilities.
+            tags.estimator_type, tags.classifier_tags = "classifier", ClassifierTags()
         return tags
 
 
@@ -262,6 +304,12 @@ def _name_of(y: Any, table: Mapping[str, Any]) -> str:
     while name in table:
         name += "_"
     return name
+
+
+def _filled(column: NDArray[Any], level: str) -> NDArray[Any]:
+    """Replace None and NaN by a level."""
+    absent = np.array([v is None or v != v for v in column.tolist()], dtype=np.bool_)
+    return np.where(absent, level, column.astype(object)) if absent.any() else column
 
 
 def _numbers(column: NDArray[Any]) -> NDArray[Any]:
