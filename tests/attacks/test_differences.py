@@ -287,3 +287,46 @@ def test_a_dry_run_says_that_the_data_are_nearly_those_of_an_earlier_release() -
     run = second.controllers["east"].dry_run(AskMoments(NAMES))
     assert "earlier release" in str(run)
     assert isinstance(second.ledgers["east"], MemoryLedger)
+
+
+# --- groups of persons -------------------------------------------------------------------------
+
+
+def with_flags(tables: Mapping[str, Any], name: str, flagged: int) -> dict[str, Any]:
+    """The first patients of every hospital have the flag; in the east this many do."""
+    flags = {}
+    for site, table in tables.items():
+        n = len(table["age"])
+        flags[site] = table | {name: (np.arange(n) < (flagged if site == "east" else 60)) * 1.0}
+    return flags
+
+
+@pytest.mark.parametrize("more", [0, 1, 4, 5])
+def test_two_studies_of_nearly_the_same_patients_do_not_show_the_others(more: int) -> None:
+    """Products with two flags differ by the record of the patient who has only one of them."""
+    first = None
+    for name, flagged in (("diabetes", 60), ("insulin", 60 + more)):
+        tables, schema = with_flags(hospitals(), name, flagged), Schema.continuous([*NAMES, name])
+        world = Attacked(tables, schema, BOUNDS | {name: (0, 1)}, earlier=first)
+        if name == "insulin" and 0 < more < 5:
+            refuses(world, "east")
+        else:
+            assert world.federation().moments().n == 1350
+        first = world
+
+
+@pytest.mark.parametrize("flagged", [0, 1, 4, 5])
+def test_a_new_patient_with_a_rare_flag_is_not_shown_by_a_second_study(flagged: int) -> None:
+    """Sixty patients are new, which is a cohort; products with the flag are of one of them."""
+    tables = hospitals()
+    schema, bounds = Schema.continuous([*NAMES, "flag"]), BOUNDS | {"flag": (0, 1)}
+    before = with_flags(tables, "flag", 60)
+    first = Attacked(before, schema, bounds)
+    first.federation().moments()
+    new = patients(60, 91) | {"flag": (np.arange(60) < flagged) * 1.0}
+    later = before | {"east": with_rows(before["east"], new)}
+    second = Attacked(later, schema, bounds, earlier=first, purpose="again")
+    if 0 < flagged < 5:
+        refuses(second, "east")
+    else:
+        assert second.federation(20).moments().n == 1350 + 60

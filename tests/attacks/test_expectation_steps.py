@@ -248,3 +248,47 @@ def test_numbers_that_no_table_has_end_in_a_sentence() -> None:
         wrong[k] = from_ints([-1 if k else 2**60], LIMBS)[0]
         with pytest.raises(DataError, match="wrong answer"):
             ExpectationRun(Grid.of(world.study)).take(wrong)
+
+
+@pytest.mark.parametrize("more", [0, 1, 49, 50])
+def test_patterns_of_two_studies_that_differ_by_one_patient_do_not_show_the_patient(
+    more: int,
+) -> None:
+    """The rows without y are shown by one study, those without w by another one.
+
+    All x and z are there, and both studies are of the same patients.
+    """
+    tables, others = {}, {}
+    for i, site in enumerate(SITES):
+        values = np.random.default_rng(i).normal(size=(400, 3))
+        tables[site], others[site] = values, values.copy()
+        values[:100, 1] = np.nan
+        others[site][: 100 + more * (site == "east"), 1] = np.nan
+    first = world_of(tables)
+    sums(first, 2)
+    columns = {s: {"w": v[:, 1], "x": v[:, 0], "z": v[:, 2]} for s, v in others.items()}
+    bounds = dict.fromkeys(("w", "x", "z"), (-100.0, 100.0))
+    requests = ("moments", "expectation")
+    schema = Schema.continuous(tuple(bounds))
+    second = Attacked(columns, schema, bounds, requests=requests, rounds=60, earlier=first)
+    if 0 < more < 50:
+        with pytest.raises(AbortedError, match=r"'east': 'refused'"):
+            second.federation().ask(AskExpectation(tuple(bounds), 0))
+        assert second.why("east") == ["other_data"]
+    else:
+        second.federation().ask(AskExpectation(tuple(bounds), 0))
+
+
+def test_complete_rows_alone_do_not_show_whom_an_earlier_study_had_as_incomplete() -> None:
+    """An earlier study shows the sums of rows that have y; a later one has these rows but one."""
+    tables = {s: np.random.default_rng(i).normal(size=(400, 3)) for i, s in enumerate(SITES)}
+    for values in tables.values():
+        values[:100, 1] = np.nan
+    first = world_of(tables)
+    sums(first, 2)
+    complete = {s: v[101 if s == "east" else 100 :] for s, v in tables.items()}
+    second = world_of(complete, ("x", "z"), earlier=first, requests=("moments",))
+    with pytest.raises(AbortedError, match=r"'east': 'refused'"):
+        second.federation().moments()
+    assert second.why("east") == ["other_data"]
+    assert not second.why("north")

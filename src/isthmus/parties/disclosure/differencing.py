@@ -6,6 +6,7 @@ from typing import NamedTuple, final
 
 from isthmus.parties.agreement.policy import Policy
 from isthmus.parties.agreement.study import Study
+from isthmus.parties.disclosure.groups import Apart, groups_apart
 from isthmus.parties.disclosure.trace import Trace
 from isthmus.parties.records.ledger import Ledger
 
@@ -49,7 +50,7 @@ class EarlierReleases:
     def __init__(self, ledger: Ledger, policy: Policy) -> None:
         self._ledger = ledger
         self._policy = policy
-        self._apart: dict[tuple[str, str], int | None] = {}
+        self._apart: dict[tuple[str, str], Apart | None] = {}
         self._read = 0
         # In order and without repetitions; the values are not used.
         self._traces: dict[_Traced, None] = {}
@@ -83,18 +84,22 @@ class EarlierReleases:
             if earlier.fingerprint == fingerprint or asked.isdisjoint(earlier.variables):
                 continue
             apart = self._persons_apart(trace, fingerprint, earlier.kept)
-            if apart is None or 0 < apart < self._policy.minimum_cohort:
-                least = self._policy.minimum_cohort
+            least = self._policy.minimum_cohort
+            if apart is None or 0 < apart.cohort < least:
                 return [f"fewer than {least} persons are not in the data of an earlier release"]
+            least = self._policy.minimum_cell
+            if 0 < apart.cell < least:
+                return [f"a group differs by fewer than {least} persons from an earlier release"]
         return []
 
-    def _persons_apart(self, trace: Trace, mine: str, kept: str) -> int | None:
+    def _persons_apart(self, trace: Trace, mine: str, kept: str) -> Apart | None:
         """Return by how many persons two versions differ; ``None`` if that cannot be known."""
         if (mine, kept) not in self._apart:
             data = self._ledger.kept(kept)
             other = None if data is None else Trace.read(data)
             same_key = other is not None and other.key == trace.key
-            self._apart[mine, kept] = trace.persons_apart(other) if other and same_key else None
+            limit = self._policy.minimum_cohort
+            self._apart[mine, kept] = _apart(trace, other, limit) if other and same_key else None
         return self._apart[mine, kept]
 
     def is_too_similar(self, study: Study, parties: frozenset[int]) -> bool:
@@ -114,6 +119,16 @@ class EarlierReleases:
             if common and 0 < len(organisations) < FEWEST_ORGANISATIONS:
                 return True
         return False
+
+
+def _apart(mine: Trace, theirs: Trace, limit: int) -> Apart | None:
+    """Return by how few persons two versions differ; ``None`` if they have nothing in common."""
+    all_persons = mine.persons_apart(theirs)
+    if all_persons is None:
+        return None
+    groups = groups_apart(mine, theirs, limit)
+    cohorts = [number for number in (all_persons, groups.cohort) if number]
+    return Apart(min(cohorts, default=0), groups.cell)
 
 
 def _others(some: frozenset[Party], known: frozenset[Party]) -> set[str]:

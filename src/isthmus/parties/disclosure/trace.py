@@ -53,12 +53,15 @@ class Trace:
         A hash of each value, shape (rows, variables).
     owners
         The person of each row, as codes from zero.
+    discrete
+        Those of the variables that are discrete.
     """
 
     key: str
     names: tuple[str, ...]
     cells: NDArray[np.uint32]
     owners: Integers
+    discrete: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -121,7 +124,8 @@ class Trace:
             before = cls.of(secret, schema, original, owners)
             cells = np.column_stack([cells, before.cells])
             names = (*names, *(ORIGINAL + name for name in schema.names))
-        return cls(_name_of(secret), names, cells, owners)
+        discrete = tuple(v.name for v in schema.variables if v.levels)
+        return cls(_name_of(secret), names, cells, owners, discrete)
 
     def fingerprint(self, secret: bytes) -> str:
         """Identify the rows and whose they are, as a multiset: their order does not matter.
@@ -168,7 +172,7 @@ class Trace:
         columns = [
             self.names.index(ORIGINAL + n if ORIGINAL + n in self.names else n) for n in kept
         ]
-        return Trace(self.key, tuple(kept), self.cells[:, columns], self.owners)
+        return Trace(self.key, tuple(kept), self.cells[:, columns], self.owners, self.discrete)
 
     def _apart_by_holes(self, common: Sequence[str], other: Trace) -> list[int]:
         """Compare what sums over incomplete rows can tell apart.
@@ -184,13 +188,13 @@ class Trace:
         for pattern in np.unique(np.concatenate([mine, theirs]), axis=0):
             own, its = ((known == pattern).all(axis=1) for known in (mine, theirs))
             found.append(
-                _persons_apart(rows[own], self.owners[own], others[its], other.owners[its])
+                persons_apart_in(rows[own], self.owners[own], others[its], other.owners[its])
             )
         for i, j in itertools.combinations_with_replacement(range(len(common)), 2):
             both = [common[i], common[j]] if i < j else [common[i]]
             own, its = (known[:, i] & known[:, j] for known in (mine, theirs))
             found.append(
-                _persons_apart(
+                persons_apart_in(
                     self.rows(both)[own], self.owners[own], other.rows(both)[its], other.owners[its]
                 )
             )
@@ -202,7 +206,7 @@ class Trace:
 
     def _apart_on(self, common: Sequence[str], other: Trace) -> int:
         """Return how many persons differ on these variables."""
-        return _persons_apart(self.rows(common), self.owners, other.rows(common), other.owners)
+        return persons_apart_in(self.rows(common), self.owners, other.rows(common), other.owners)
 
     def rows(self, names: Sequence[str], some: slice | None = None) -> Words:
         """Return one hash per row, of these variables; of all rows by default."""
@@ -217,7 +221,7 @@ class Trace:
 
     def to_chunks(self) -> Iterator[bytes]:
         """Return the trace in pieces, to be kept."""
-        head = {"key": self.key, "names": list(self.names)}
+        head = {"key": self.key, "names": list(self.names), "discrete": list(self.discrete)}
         text = json.dumps(head, separators=(",", ":")).encode()
         yield len(text).to_bytes(8, "little") + text
         for array, kind in ((self.owners, "<i8"), (self.cells, "<u4")):
@@ -238,7 +242,8 @@ class Trace:
             rows = (len(data) - start) // (8 + 4 * len(names))
             owners = np.frombuffer(data, "<i8", rows, start)
             cells = np.frombuffer(data, "<u4", rows * len(names), start + owners.nbytes)
-            return cls(head["key"], names, cells.reshape(rows, len(names)), owners)
+            cells, discrete = cells.reshape(rows, len(names)), tuple(head.get("discrete", ()))
+            return cls(head["key"], names, cells, owners, discrete)
         except (ValueError, KeyError, TypeError) as error:
             raise LedgerError("A kept trace of earlier data cannot be read.") from error
 
@@ -250,7 +255,7 @@ def _per_person(rows: Words, owners: Integers) -> Words:
     return found
 
 
-def _persons_apart(ours: Words, owners: Integers, theirs: Words, others: Integers) -> int:
+def persons_apart_in(ours: Words, owners: Integers, theirs: Words, others: Integers) -> int:
     """Return how many persons differ, by the hashes of their rows."""
     mine, its = (np.unique(o, return_inverse=True)[1].reshape(-1) for o in (owners, others))
     by_row = _apart(mixed(ours), mixed(theirs))
