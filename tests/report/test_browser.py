@@ -251,6 +251,27 @@ def test_comparison_slider_and_downloads(browser: Any, tmp_path: Path) -> None:
     assert page.problems == []
 
 
+def picture(page: Any) -> bytes:
+    """Download the drawing."""
+    page.click("#downloads summary")
+    with page.expect_download() as download:
+        page.click("#downloads [data-export=png]")
+    return Path(download.value.path()).read_bytes()
+
+
+def test_a_table_wider_than_its_place_can_be_reached(browser: Any, tmp_path: Path) -> None:
+    table = ist.datasets.asia(rows=200)
+    path = tmp_path / "r.html"
+    ist.learn(table).report(path)
+    page = opened(browser, path, {"width": 200, "height": 844})
+    page.click("#parameters details:has-text('either') summary")
+    wide = "document.querySelector('#parameters details[open] .scroll')"
+    wait_until(page, f"{wide}.scrollWidth > {wide}.clientWidth && {wide}.tabIndex === 0")
+    page.set_viewport_size(DESKTOP)
+    wait_until(page, f"{wide}.tabIndex === -1")
+    assert page.problems == []
+
+
 def test_large_networks_open_as_communities(browser: Any, tmp_path: Path) -> None:
     dag = network(160)
     reference = ist.DAG(dag.nodes, dag.edges[5:])
@@ -272,8 +293,13 @@ def test_large_networks_open_as_communities(browser: Any, tmp_path: Path) -> Non
     assert page.evaluate("Report.network.cy.zoom() * Report.network.font") < 11
     shown = "Number(document.querySelector('#labels').dataset.shown)"
     wait_until(page, f"{shown} > 10")
+    in_boxes = "Number(Report.network.cy.nodes().first().style('text-opacity'))"
+    small = picture(page)
+    page.evaluate("void Report.network.cy.zoom(0.7)")
+    wait_until(page, f"{in_boxes} === 0")  # a name is drawn once
     page.evaluate("void Report.network.cy.zoom(0.99)")  # now names are as large as their boxes
-    wait_until(page, f"{shown} === 0")
+    wait_until(page, f"{shown} === 0 && {in_boxes} === 1")
+    assert picture(page) == small  # with all names
     assert page.problems == []
 
 

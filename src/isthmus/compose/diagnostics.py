@@ -53,8 +53,9 @@ def _degenerate_columns(statistics: Statistic) -> tuple[str, ...]:
         )
     copies = statistics.duplicates()
     if copies:
+        groups = "; ".join(" and ".join(map(repr, group)) for group in copies)
         notes.append(
-            f"Columns that determine each other exactly: {[list(c) for c in copies]}. "
+            f"Columns that determine each other exactly: {groups}. "
             "The edges between them and to others are arbitrary; keep one of each."
         )
     return tuple(notes)

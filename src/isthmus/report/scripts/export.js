@@ -83,6 +83,7 @@
     png: () => {
       const { cy } = Report.network;
       const { w, h } = cy.elements().boundingBox();
+      Report.network.name(true);
       // Browsers refuse canvases beyond about 16,000 pixels a side.
       cy.png({ output: "blob-promise", full: true, scale: Math.min(2, 12_000 / Math.max(w, h, 1)), bg: color("back") }).then((blob) => save(blob, "image/png", "png"));
     },

@@ -45,7 +45,9 @@
     pen.setTransform(scale, 0, 0, scale, 0, 0);
     pen.clearRect(0, 0, wide, high);
     canvas.dataset.shown = 0;
-    if (font * cy.zoom() >= readable) return;
+    const large = font * cy.zoom() >= readable;
+    Report.network.name(large);
+    if (large) return;
     pen.font = `${SIZE}px system-ui, sans-serif`;
     Object.assign(pen, { textAlign: "center", textBaseline: "middle" });
     const [back, ink, mark] = ["back", "text", "mark"].map(color);

@@ -28,13 +28,14 @@ Report.network = (() => {
   const container = document.querySelector("#drawing");
   if (!container || typeof cytoscape === "undefined") return fixedDrawing();
 
+  let named = true;
   const cy = cytoscape({ container, style: style(), minZoom: 0.02, maxZoom: 4, autounselectify: true, boxSelectionEnabled: false });
 
   function style() {
     const [text, box, line, mark, back, group, soft] = ["text", "box", "line", "mark", "back", "group", "rule"].map(color);
     const states = [["added", [1, 0], 4], ["missing", [7, 4], 2.5], ["reversed", [2, 3], 4], ["undecided", [9, 3, 2, 3], 2.5]];
     return [
-      { selector: "node", style: { shape: "round-rectangle", width: "data(width)", height: "data(height)", label: "data(label)", "text-wrap": "wrap", "text-valign": "center", "font-size": FONT, "min-zoomed-font-size": READABLE, "font-family": "system-ui, sans-serif", color: text, "background-color": box, "border-color": line, "border-width": 1 } },
+      { selector: "node", style: { shape: "round-rectangle", width: "data(width)", height: "data(height)", label: "data(label)", "text-wrap": "wrap", "text-valign": "center", "line-height": 1.2, "font-size": FONT, "text-opacity": named ? 1 : 0, "font-family": "system-ui, sans-serif", color: text, "background-color": box, "border-color": line, "border-width": 1 } },
       { selector: "node.group", style: { "background-color": group, "border-color": soft, "border-width": 1, "z-compound-depth": "bottom" } },
       { selector: "node.closed", style: { "background-color": box, "border-width": 3, "border-style": "double", "border-color": line } },
       { selector: "edge", style: { width: "data(width)", "line-color": line, "target-arrow-color": line, "source-arrow-color": line, "target-arrow-shape": "data(head)", "source-arrow-shape": "data(tail)", "arrow-scale": 0.9, "curve-style": "bezier", opacity: 0.85 } },
@@ -245,7 +246,15 @@ Report.network = (() => {
     else if ("chosen" in what && state.mode === "near" && state.chosen !== null) draw();
     else if ("chosen" in what) highlight();
   });
-  return { cy, draw, fit, zoom, restyle, font: FONT, readable: READABLE };
+
+  // Whether boxes have their names in them; labels.js shows names where boxes are small.
+  function name(wanted) {
+    if (named === wanted) return;
+    named = wanted;
+    cy.style().fromJson(style()).update();
+  }
+
+  return { cy, draw, fit, zoom, restyle, name, font: FONT, readable: READABLE };
 
   // Without cytoscape.js: mark nodes and edges in the drawing that the page has.
   function fixedDrawing() {

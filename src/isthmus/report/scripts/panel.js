@@ -79,8 +79,19 @@
     const details = document.querySelector(`details[data-panel="${chosen}"] > div`);
     if (details) inner.push(element("h3", "Parameters"), details.cloneNode(true));
     panel.replaceChildren(...inner);
+    watchTables(panel);
     panel.scrollTop = 0;
   }
+  // Tables that are wider than their place can be scrolled with the keyboard.
+  const widths = new ResizeObserver((entries) => {
+    for (const { target } of entries) {
+      if (target.scrollWidth > target.clientWidth) target.tabIndex = 0;
+      else target.removeAttribute("tabindex");
+    }
+  });
+  const watchTables = (root) => root.querySelectorAll(".scroll").forEach((table) => widths.observe(table));
+
+  watchTables(document);
   show();
   Report.listen((what) => { if ("chosen" in what || "mode" in what) show(); });
 })();
