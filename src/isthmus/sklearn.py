@@ -14,6 +14,7 @@ from isthmus.errors import ArgumentError, MissingExtraError
 from isthmus.graphs import DAG, Knowledge
 from isthmus.models import GaussianNetwork
 from isthmus.sources import Missing, OwnLevel
+from isthmus.sources.tables.missing import is_absent
 from isthmus.statistics import Kind
 
 try:
@@ -134,7 +135,7 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
         if y is not None:
             name = _name_of(y, table)
             values = column_or_1d(y, warn=True)
-            if values.dtype.kind == "O" and any(v is None or v != v for v in values):
+            if values.dtype.kind == "O" and any(is_absent(v) for v in values):
                 raise ValueError("Input y contains missing values (None or NaN). Drop these rows.")
             if values.dtype.kind in "OUSb":
                 check_classification_targets(values)
@@ -308,7 +309,7 @@ def _name_of(y: Any, table: Mapping[str, Any]) -> str:
 
 def _filled(column: NDArray[Any], level: str) -> NDArray[Any]:
     """Replace None and NaN by a level."""
-    absent = np.array([v is None or v != v for v in column.tolist()], dtype=np.bool_)
+    absent = np.array([is_absent(v) for v in column.tolist()], dtype=np.bool_)
     return np.where(absent, level, column.astype(object)) if absent.any() else column
 
 

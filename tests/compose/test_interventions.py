@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import copy
 import itertools
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import isthmus as ist
-from isthmus.errors import DataError, MismatchError, SchemaError
+from isthmus.errors import DataError, MismatchError, MissingValuesError, SchemaError
 from isthmus.models import DiscreteNetwork, GaussianNetwork
 from isthmus.scores.interventional import InterventionalScore
 from isthmus.sources import Frame
@@ -151,6 +152,47 @@ def test_refusals() -> None:
     numbers = ist.Interventions([chain(50, 1), chain(50, 2, "b")], [[], ["b"]])
     with pytest.raises(MismatchError, match="score of counts or moments"):
         ist.learn(numbers, score=ist.ExactGP())
+
+
+def test_refusals_say_what_to_do(tmp_path: Path) -> None:
+    table = codes(4, 1) | {"r": np.array(["u", None, "u", "u"], dtype=object)}
+    with pytest.raises(SchemaError, match="'r' lacks a value in 1 row"):
+        ist.Interventions(table, {"u": []}, column="r")
+    with pytest.raises(SchemaError, match="different types"):
+        ist.Interventions(
+            table | {"r": np.array(["u", 1, 1, 1], dtype=object)}, {"u": []}, column="r"
+        )
+    with pytest.raises(MissingValuesError, match="complete rows: drop the others"):
+        ist.Interventions([{"a": [1.5, np.nan]}, {"a": [2.5]}], [[], []])
+    lazy = pytest.importorskip("polars").LazyFrame(codes(4, 1))
+    with pytest.raises(DataError, match="Collect it first"):
+        ist.Interventions([lazy], [[]])
+    numbers = ist.Interventions([chain(50, 1), chain(50, 2, "b")], [[], ["b"]])
+    assert ist.learn(numbers, missing=ist.DropRows()).dag == ist.learn(numbers).dag
+    with pytest.raises(MismatchError, match=r"LeastSquares.*search such as Boss"):
+        ist.learn(numbers, search=ist.Notears())
+    with pytest.raises(MismatchError, match=r"several regimes here. Call sample"):
+        ist.bootstrap(numbers, replicates=2)
+    solution = ist.learn(numbers)
+    with pytest.raises(MismatchError, match=r"several regimes here. Compare.*do="):
+        solution.effect("a", "b")
+    with pytest.raises(MismatchError, match="statistics of several regimes"):
+        solution.standardised_refit()
+    with pytest.raises(MismatchError, match=r"solution.fit\(\) without data"):
+        solution.fit(numbers)
+    mixed = [chain(50, 1) | {"k": codes(50, 1)["a"]}, chain(50, 2, "b") | {"k": codes(50, 2)["a"]}]
+    kinds = {"k": "discrete"}
+    with pytest.raises(MismatchError, match="in which no variable was a target"):
+        ist.learn(ist.Interventions(mixed, [[], ["b"]], kinds=kinds)).fit()
+    solution.save(tmp_path / "s")
+    with pytest.raises(MismatchError, match=r"several regimes.*write_json"):
+        ist.Solution.load(tmp_path / "s").fit()
+
+
+def test_numbers_stay_numbers_if_another_table_has_text() -> None:
+    tables = [{"a": [1, 2] * 20, "b": ["u", "v"] * 20}, {"a": ["1", "x"] * 20, "b": ["u"] * 40}]
+    with pytest.raises(SchemaError, match=r"1 and '1', which differ only in their type"):
+        ist.learn(ist.Interventions(tables, [[], ["b"]], kinds={"a": "discrete"}))
 
 
 def test_coefficients_of_several_regimes() -> None:

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import isthmus as ist
+from isthmus.compose.fit import fit
 from isthmus.errors import (
     ArgumentError,
     DataError,
@@ -307,6 +308,27 @@ def test_a_level_of_its_own() -> None:
 def test_what_a_strategy_cannot_treat(table: Table, missing: Missing, error: str) -> None:
     with pytest.raises(MissingValuesError, match=error):
         ist.learn(table, missing=missing)
+
+
+def test_a_strategy_for_the_other_kind_is_named() -> None:
+    with pytest.raises(MissingValuesError, match=r"ExpectationMaximisation\(\) if all columns are"):
+        ist.learn(punched(gaussian(60), 0.3), missing=ist.NodeAverage())
+    with pytest.raises(MissingValuesError, match=r"StructuralEM\(\) or NodeAverage\(\) if all"):
+        ist.learn(punched(alarm_like(60), 0.3), missing=ist.ExpectationMaximisation())
+
+
+@pytest.mark.parametrize("missing", [ist.NodeAverage(), ist.StructuralEM()])
+def test_statistics_and_parameters_without_a_score(missing: Missing) -> None:
+    whole, table = alarm_like(60), punched(alarm_like(60), 0.3)
+    dag = ist.DAG(list(table), [])
+    with pytest.raises(MismatchError, match=r"there is none here. Use DropRows\(\).*parent_sets"):
+        ist.summarise(table, missing=missing)
+    with pytest.raises(MismatchError, match=r"there is none here. Use DropRows\(\).*learn finds"):
+        fit(table, dag, missing=missing)
+    assert fit(whole, dag, missing=missing) == fit(whole, dag)
+    solution = ist.learn(table, missing=missing)
+    with pytest.raises(MissingValuesError, match=r"solution.fit\(\) without data"):
+        solution.fit(table)
 
 
 def test_refusals() -> None:

@@ -32,7 +32,7 @@ from isthmus.graphs import DAG, Knowledge
 from isthmus.results import Ensemble
 from isthmus.runs import Progress
 from isthmus.sources import Missing, TimeUnit
-from isthmus.statistics import Counts, Kind, Moments, Rows, Statistic
+from isthmus.statistics import Counts, Kind, Moments, Regimes, Rows, Statistic
 from isthmus.statistics.coded import CodedRows
 from isthmus.statistics.incomplete import IncompleteCounts
 
@@ -171,6 +171,11 @@ class _Drawing:
                     f"The bootstrap draws rows, and there are none here. {refusal} Or call "
                     "sample(data): the posterior over graphs needs the statistics only."
                 ) from refusal
+        if isinstance(statistics, Regimes):
+            raise MismatchError(
+                "The bootstrap draws from the rows of one table, and there are several regimes "
+                "here. Call sample(data): the posterior over graphs takes them."
+            )
         raise MismatchError(
             f"The bootstrap draws rows, and {statistics!r} has none to draw from. Give the table "
             "itself, or counts(Plan.everything())."

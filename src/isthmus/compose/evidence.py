@@ -10,15 +10,15 @@ from typing import Any, final
 import numpy as np
 
 from isthmus.compose.evidence_file import pack_evidence, unpack_evidence
-from isthmus.compose.prepare import Problem
-from isthmus.errors import DataWarning, MismatchError
+from isthmus.compose.prepare import Problem, refuse_left_to_scores
+from isthmus.errors import DataWarning, MismatchError, MissingValuesError
 from isthmus.fitting import effect_in, fit_gaussian, fit_gp, fit_mixed, fit_tables
 from isthmus.graphs import DAG
 from isthmus.models import GPNetwork, Network
 from isthmus.objectives import LOCAL_SCORES, LocalScore
 from isthmus.results import Solution
 from isthmus.results.solution_file import read_evidence_with
-from isthmus.sources import Frame, Precomputed, as_source
+from isthmus.sources import Frame, Interventions, Precomputed, as_source
 from isthmus.sources.base import Source
 from isthmus.statistics import (
     Counts,
@@ -92,7 +92,10 @@ class LearnedFrom:
         """Learn again with the same options from columns scaled to variance one."""
         moments = self.statistics
         if not isinstance(moments, Moments):
-            raise MismatchError("Only continuous columns can be standardised; these are counts.")
+            raise MismatchError(
+                "Columns are standardised from moments of all rows, and this graph was learned "
+                f"from {moments.described}."
+            )
         if moments.schema.has_features or moments.schema.of_kind(Kind.DISCRETE):
             raise MismatchError("Only tables of plain continuous columns can be standardised.")
         if self.learn_again is None:
@@ -130,6 +133,12 @@ class LearnedFrom:
         continuous = len(schema.of_kind(Kind.CONTINUOUS)) == len(schema)
         if data is None and isinstance(statistics, Regimes) and continuous:
             return fit_gaussian(statistics, dag)
+        if data is None and isinstance(statistics, Regimes) and schema.of_kind(Kind.CONTINUOUS):
+            raise MismatchError(
+                "The parameters of mixed variables are fitted from rows, and those of several "
+                "regimes are not kept. Give a table in which no variable was a target: "
+                "solution.fit(table)."
+            )
         if data is None and isinstance(statistics, _TABLES):
             return fit_tables(statistics, dag, pseudo_count=pseudo_count)
         if data is None and not schema.of_kind(Kind.DISCRETE):
@@ -139,13 +148,25 @@ class LearnedFrom:
                 f"Parameters are fitted from moments or counts; this graph was learned from "
                 f"{statistics.described}. Learn with a score that needs moments or counts."
             )
+        if isinstance(data, Interventions):
+            raise MismatchError(
+                "A network is fitted to several regimes by the graph that was learned from them: "
+                "call solution.fit() without data, or give a table in which no variable was a "
+                "target."
+            )
         source = self.source if data is None else _read(data, schema)
         if source is None:
             raise MismatchError(
                 "The parameters of discrete variables cannot be computed from moments, and this "
                 "solution was copied or loaded without its data. Give them: solution.fit(data)."
             )
-        return fit_network(source, dag, pseudo_count)
+        try:
+            return fit_network(source, dag, pseudo_count)
+        except MissingValuesError as refusal:
+            raise MissingValuesError(
+                "The table has missing values. Call solution.fit() without data to use the "
+                "statistics that the graph was learned from, or give a table of complete rows."
+            ) from refusal
 
     def fit_gp(self, dag: DAG) -> GPNetwork:
         """Fit the curves of a Gaussian-process network with this graph."""
@@ -160,6 +181,12 @@ class LearnedFrom:
     def effect(self, dag: DAG, cause: str, effect: str) -> tuple[float, float, int]:
         """Return a total effect in a graph, its standard error and its degrees of freedom."""
         moments = self.statistics
+        if isinstance(moments, Regimes):
+            raise MismatchError(
+                "Standard errors of effects are those of a regression on the rows of one table, "
+                "and there are several regimes here. Compare solution.fit().query(target, "
+                "do={cause: value}) for different values."
+            )
         if not isinstance(moments, Moments) or moments.schema.of_kind(Kind.DISCRETE):
             raise MismatchError(
                 "Effects with standard errors are regression coefficients, and some variables here "
@@ -173,9 +200,10 @@ class LearnedFrom:
         local = self.local
         if local is None:
             raise MismatchError(
-                "Edge strengths are differences of a local score of statistics, and this graph was "
-                "learned with a loss or from rows, which a solution does not keep. See "
-                "solution.details for the weights of edges, or compare graphs with isthmus.score."
+                "Edge strengths are differences of a local score of statistics. This graph was "
+                "learned with a loss or from rows, which a solution does not keep, or with a score "
+                "that its file could not keep. See solution.details for the weights of edges, or "
+                "compare graphs with isthmus.score."
             )
         position = {name: i for i, name in enumerate(local.nodes)}
         strengths = {}
@@ -206,6 +234,7 @@ def _read(data: object, schema: Schema) -> Source:
 
 def fit_network(source: Source, dag: DAG, pseudo_count: float) -> Network:
     """Estimate the parameters of a graph: tables, linear regressions, or both."""
+    refuse_left_to_scores(source, "or fit the graph that learn finds: learn(data, missing=...)")
     kinds = {source.schema()[v].kind for v in dag.nodes}
     if kinds == {Kind.DISCRETE}:
         return fit_tables(source.counts(Plan.families(dag)), dag, pseudo_count=pseudo_count)

@@ -144,8 +144,8 @@ def prepare(
         dag = check_dag(dag)
     if isinstance(missing, StructuralEM) and not structural_em:
         raise MismatchError(
-            f"{missing!r} learns one graph, so it is for learn. Use NodeAverage(), DropRows() or "
-            "OwnLevel() here."
+            f"{missing!r} learns one graph, so it is for learn. Use NodeAverage() or OwnLevel() "
+            "for categories, ExpectationMaximisation() for numbers, or DropRows() here."
         )
     begin = time.monotonic()
     integers = None if score is None else score.kind
@@ -235,14 +235,27 @@ def _averaged(score: AnyScore, source: Source) -> AnyScore:
     return NodeAverageScore(score, source.missing.caution)
 
 
+def refuse_left_to_scores(source: Source, instead: str) -> None:
+    """Refuse incomplete rows whose missing values are left to a score, where there is no score."""
+    if not isinstance(source, Frame | Lazy) or not source.has_missing:
+        return
+    if isinstance(source.missing, NodeAverage | StructuralEM):
+        raise MismatchError(
+            f"{source.missing!r} leaves missing values to a score, and there is none here. Use "
+            f"DropRows() or OwnLevel(), {instead}."
+        )
+
+
 def _interventional(score: AnyScore, source: Source) -> AnyScore:
     """The version of a score for data of several regimes, if the source has them."""
     if not isinstance(source, Interventions):
         return score
-    if score.needs not in (Counts, Moments) or score.basis is not None:
+    plain = score.needs in (Counts, Moments) and score.basis is None
+    if not plain or LOCAL_SCORES not in score.gives:
         raise MismatchError(
-            f"Data of several regimes need a score of counts or moments, and {score!r} needs "
-            f"{score.needs.described}. Use BIC(), BDeu(), GaussianBIC() or BGe(), for instance."
+            f"Data of several regimes need a local score of counts or moments without basis "
+            f"functions, and the score is {score!r}. Use BIC(), BDeu(), GaussianBIC() or BGe(), "
+            "for instance, and a search such as Boss()."
         )
     return InterventionalScore(score)
 

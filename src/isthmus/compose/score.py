@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from isthmus.compose.arguments import AnyScore, check_dag, check_kinds, check_missing, check_score
-from isthmus.compose.prepare import prepare
+from isthmus.compose.prepare import prepare, refuse_left_to_scores
 from isthmus.errors import ArgumentError
 from isthmus.graphs import DAG
 from isthmus.objectives import LOCAL_SCORES
@@ -95,4 +95,5 @@ def summarise(
             "Write plan=Plan.everything() or plan=Plan.sets([['a', 'b'], ['b', 'c']])."
         )
     source = as_source(data, kinds=kinds, missing=check_missing(missing))
+    refuse_left_to_scores(source, "or give the table itself to learn, score or parent_sets")
     return source.moments() if plan is None else source.counts(plan)

@@ -194,7 +194,9 @@ class Solution:
         """Write the solution to a file, which `load` reads.
 
         The format is documented and has no pickle. The details of the search and the rows of a
-        mixed table are not kept.
+        mixed table are not kept, nor are statistics of several regimes (`Interventions`) and of
+        incomplete categories (`NodeAverage`, `StructuralEM`): write the fitted network of these
+        with `isthmus.io.write_json`.
 
         Parameters
         ----------
@@ -298,7 +300,9 @@ class Solution:
         if self.evidence is None:
             raise MismatchError(
                 "This solution has no statistics, so it cannot fit parameters or compute edge "
-                "strengths. Solutions of isthmus.learn have them, unless they were saved without."
+                "strengths. Files have none if they were saved without, or if the graph was "
+                "learned from several regimes, or by NodeAverage() or StructuralEM(). Learn it "
+                "again, or write the fitted network: isthmus.io.write_json(solution.fit(), path)."
             )
         return self.evidence
 

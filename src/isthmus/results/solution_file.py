@@ -73,6 +73,7 @@ def write_solution(attributes: dict[str, Any], path: str | PathLike[str]) -> Non
         "status": asdict(attributes["status"]),
         "disclosure": [asdict(entry) for entry in attributes["disclosure"].entries],
         "reading": [asdict(column) for column in attributes["reading"].columns],
+        "remarks": attributes["reading"].remarks,
         "knowledge": None if knowledge is None else _knowledge(knowledge),
         "provenance": asdict(attributes["provenance"]),
     }
@@ -146,7 +147,8 @@ def _attributes(content: dict[str, Any]) -> dict[str, Any]:
             tuple(
                 ColumnReading(str(c["name"]), ReadAs(c["read_as"]), str(c["reason"]), c["caution"])
                 for c in content["reading"]
-            )
+            ),
+            tuple(str(remark) for remark in content.get("remarks", ())),
         ),
         "provenance": read_provenance(content.get("provenance")),
         "knowledge": None

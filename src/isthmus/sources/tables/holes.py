@@ -130,9 +130,15 @@ def _require(
 
 def refuse_other_kind(names: Sequence[str], missing: Missing, kind: str) -> MissingValuesError:
     """The error for columns of a kind that a strategy cannot treat."""
+    other, fitting = (
+        ("continuous", "ExpectationMaximisation()")
+        if kind == "discrete"
+        else ("discrete", "StructuralEM() or NodeAverage()")
+    )
     return MissingValuesError(
-        f"{missing!r} takes {kind} columns, and {list(names[:10])} are not. Use DropRows(), leave "
-        "these columns out, or fill their missing values with a method you trust."
+        f"{missing!r} takes {kind} columns, and {list(names[:10])} are not. Use DropRows(), or "
+        f"{fitting} if all columns are {other}; leave these columns out; or fill in their missing "
+        "values with a method you trust."
     )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from isthmus.errors import MissingValuesError
 from isthmus.results.reading import ColumnReading
 from isthmus.sources.tables.grouping import Grouped
-from isthmus.sources.tables.holes import LEFT_TO_SCORES
+from isthmus.sources.tables.holes import LEFT_TO_SCORES, refuse_other_kind
 from isthmus.sources.tables.missing import Missing
 from isthmus.statistics import IncompleteCounts, Schema
 
@@ -33,10 +33,7 @@ def incomplete_remarks(
         return ()
     wrong = [n for n, r in readings.items() if r.used and not any(n in g.levels for g in groups)]
     if wrong:
-        raise MissingValuesError(
-            f"{missing!r} takes discrete columns, and {wrong[:10]} are not. Use DropRows(), or "
-            "leave these columns out."
-        )
+        raise refuse_other_kind(wrong, missing, "discrete")
     for grouped in groups:
         if grouped.absent is not None:
             lost = int((grouped.absent * grouped.rows.filled()).sum())

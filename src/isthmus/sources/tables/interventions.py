@@ -8,13 +8,14 @@ from typing import Any, NoReturn, final
 import numpy as np
 from numpy.typing import NDArray
 
-from isthmus.errors import DataError, MismatchError, SchemaError
+from isthmus.errors import DataError, MismatchError, MissingValuesError, SchemaError
 from isthmus.plurals import counted
 from isthmus.results.disclosure import Disclosure
 from isthmus.results.reading import Reading
 from isthmus.sources.base import Source
 from isthmus.sources.tables.frame import Frame
 from isthmus.sources.tables.kinds import AsGiven
+from isthmus.sources.tables.missing import Missing, is_absent
 from isthmus.sources.tables.series import numpy_columns
 from isthmus.statistics import Expansion, Plan, Schema, Statistic
 from isthmus.statistics.regimes import Regimes
@@ -71,6 +72,13 @@ class Interventions(Source):
         self._columns, self._regime = columns, regime
         self._pooled = Frame(columns, kinds=kinds)
         self._targets = tuple(sets)
+        try:
+            self._pooled.schema()
+        except MissingValuesError as refusal:
+            raise MissingValuesError(
+                f"{str(refusal).partition(' Say what to do')[0]} Data of several regimes need "
+                "complete rows: drop the others first, or leave these columns out."
+            ) from refusal
         unknown = sorted(set().union(*sets).difference(self._pooled.schema().names))
         if unknown:
             raise SchemaError(
@@ -106,6 +114,10 @@ class Interventions(Source):
             schema, len(self._regime), tuple(parts), tuple(part_of.ravel().tolist()), self._targets
         )
 
+    def with_missing(self, missing: Missing) -> Source:
+        """The same data: there are no missing values."""
+        return self
+
     def moments(self, names: Sequence[str] | None = None) -> NoReturn:
         """Raise an error: statistics differ from child to child."""
         raise self._refused()
@@ -124,8 +136,9 @@ class Interventions(Source):
 
     def _refused(self) -> MismatchError:
         return MismatchError(
-            "Data of several regimes have statistics of their own for each child. Use learn with "
-            "a score of counts or moments, such as BIC() or GaussianBIC()."
+            "Data of several regimes have statistics of their own for each child. Only learn, "
+            "sample, score and parent_sets take them, with a score of counts or moments, such as "
+            "BIC() or GaussianBIC()."
         )
 
     def disclosure(self) -> Disclosure:
@@ -150,24 +163,53 @@ def _of_tables(
             f"There are {len(data)} tables; give one collection of targets for each, which may be "
             "empty: targets=[[], ['a'], ['b', 'c']]."
         )
-    tables = [numpy_columns(table) for table in data]
+    tables = [_in_memory(table) for table in data]
     names = list(tables[0])
     for table in tables:
         if set(table) != set(names):
             raise SchemaError(f"The tables have different columns: {names} and {list(table)}.")
-    columns = {n: np.concatenate([table[n] for table in tables]) for n in names}
+    columns = {n: _joined([table[n] for table in tables]) for n in names}
     sizes = [len(table[names[0]]) for table in tables]
     regime = np.repeat(np.arange(len(tables)), sizes)
     return columns, regime, [_target_set(t) for t in targets]
 
 
+def _in_memory(table: object) -> Columns:
+    from isthmus.sources.tables.engines.find import is_lazy
+
+    if not isinstance(table, (Mapping, np.ndarray)) and is_lazy(table):
+        raise DataError(
+            f"A {type(table).__name__} is not a table in memory, which Interventions needs. "
+            "Collect it first."
+        )
+    return numpy_columns(table)
+
+
+def _joined(parts: list[NDArray[Any]]) -> NDArray[Any]:
+    """Join the parts of a column, without turning numbers into text where only some are text."""
+    text = {part.dtype.kind in "US" for part in parts}
+    return np.concatenate([p.astype(object) if len(text) > 1 else p for p in parts])
+
+
 def _of_column(
     data: object, targets: object, column: str
 ) -> tuple[Columns, NDArray[np.int64], list[frozenset[str]]]:
-    columns = numpy_columns(data)
+    columns = _in_memory(data)
     if column not in columns:
         raise SchemaError(f"There is no column {column!r}. There are: {list(columns)[:20]}.")
-    labels, regime = np.unique(columns.pop(column), return_inverse=True)
+    given = columns.pop(column)
+    absent = sum(is_absent(value) for value in given.tolist())
+    if absent:
+        raise SchemaError(
+            f"The column {column!r} lacks a value in {counted(absent, 'row')}. Each row belongs to "
+            "a regime: drop these rows, or give them a value of their own."
+        )
+    try:
+        labels, regime = np.unique(given, return_inverse=True)
+    except TypeError:
+        raise SchemaError(
+            f"The values of {column!r} are of different types. Make them all text, or all numbers."
+        ) from None
     if not isinstance(targets, Mapping) or set(targets) != set(labels.tolist()):
         raise SchemaError(
             f"targets must map each value of {column!r} to the names of its targets, which may be "

@@ -8,6 +8,11 @@ from typing import final
 from isthmus.options import require_integer, require_number
 
 
+def is_absent(value: object) -> bool:
+    """Whether a cell has no value: None, NaN, NaT or pandas.NA (which cannot be compared)."""
+    return value is None or type(value).__name__ == "NAType" or bool(value != value)
+
+
 class Missing:
     """How missing values are treated. By default they are refused."""
 
