@@ -122,3 +122,25 @@ def test_a_site_that_adds_no_noise_is_covered(tmp_path: Path, sites: int) -> Non
     assert release.cost(threshold - 1) <= release.rho
     assert release.cost(threshold - 2) > release.rho  # two cheaters are too many: said when signing
     assert f"as long as {threshold - 1} of the sites" in release.privacy.describe()
+
+
+@pytest.mark.parametrize("limit", ["rows", "bounds"])
+def test_limits_of_the_author_do_not_tell_whether_a_person_is_in_the_table(
+    tmp_path: Path, limit: str
+) -> None:
+    """A site that refuses sixty rows and not fifty-nine tells what the noise hides.
+
+    So does one that refuses a value in the middle of bounds whose half width is rounded to zero.
+    """
+    if limit == "rows":
+        group = consortium(tmp_path, requests=["moments"], protocol=SecureSums(rows=59))
+    else:
+        privacy = Privacy(2.0, 1e-6, {"age": (0.0, 100.0)})
+        group = consortium(tmp_path, requests=["moments"], privacy=privacy)
+        bounds = dict(group.study.bounds)
+        name = next(n for n in bounds if n != "age")
+        group = renewed(group, requests=["moments"], bounds=bounds | {name: (0.0, 5e-324)})
+        for site in NAMES:
+            group.data[site][name][0] = 0.0
+    group.federation().moments()
+    assert not group.why("north")

@@ -30,6 +30,7 @@ from isthmus.statistics import Schema
 NAMES = ("a", "b")
 SITES = ("x", "y", "z")
 ZERO = ((0.0, 0.0), (0.0, 0.0))
+HASH = 32
 
 
 class Witnessed:
@@ -199,13 +200,13 @@ def test_sites_that_are_shown_different_heads_add_up_to_noise(three: Witnessed) 
     drive(first, three.transport())
     assert max(map(abs, to_ints(first.total))) < 2**110
     key = three.world.keys["z"]
-    other = first.heads | {2: HeadStatement.sign(key, led.terms, 2, bytes(32)).body()}
+    other = first.heads | {2: HeadStatement.sign(key, led.terms, 2, bytes(96)).body()}
     views = {"x": led.round(3, first.heads), "y": led.round(3, other), "z": led.round(3, other)}
     sums = Accumulator(first.opening.size, first.opening.limbs)
     for name, view in views.items():
         view.receive(three.world.sites[name].handle(view.begin()[name]))
         (frame,) = view._got.values()
-        sums.add(from_bytes(frame.body[32:-100], first.opening.limbs))
+        sums.add(from_bytes(frame.body[32 : -HeadStatement.SIZE], first.opening.limbs))
     assert max(map(abs, to_ints(sums.total()))) > 2**115
 
 
@@ -321,13 +322,33 @@ def test_an_earlier_result_does_not_come_back_with_its_old_confirmations(three: 
     assert three.refusal("x")["why"] == "replay"
 
 
-def test_a_site_that_invents_a_memory_is_named(
+def test_a_site_cannot_block_another_one_by_an_invented_memory(
     three: Witnessed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    invented = bytes([7]) * 32
-    monkeypatch.setattr(three.world.controllers["z"], "remembered", lambda _: invented)
+    """Only an entry that a site has signed itself can be missing in its ledger."""
+    three.federation().ask(AskTotals(NAMES))
+    theirs = three.world.controllers["z"].remembered(0)[HASH:]  # of another entry
+    for i, signature in enumerate((bytes(64), bytes([7]) * 64, theirs)):
+        invented = bytes([7]) * HASH + signature
+        monkeypatch.setattr(three.world.controllers["z"], "remembered", lambda _, h=invented: h)
+        federation = three.world.federation(three.world.round + 10 * (i + 1))
+        assert federation.ask(AskTotals(NAMES)).n > 0
+        assert "refused" not in three.world.events("x")
+
+
+@pytest.mark.parametrize("changed", [0, HASH, HASH + 63])
+def test_a_head_that_its_site_has_not_signed_is_refused(
+    three: Witnessed, monkeypatch: pytest.MonkeyPatch, changed: int
+) -> None:
+    """Else nobody could prove later what a site had in its ledger before it was cut."""
+    inner = three.world.controllers["z"].head
+
+    def wrong() -> bytes:
+        head = bytearray(inner())
+        head[changed] ^= 1
+        return bytes(head)
+
+    monkeypatch.setattr(three.world.controllers["z"], "head", wrong)
     with pytest.raises(AbortedError):
         three.federation().ask(AskTotals(NAMES))
-    entry = three.refusal("x")
-    assert (entry["why"], entry["missing"]) == ("witness", invented.hex())
-    assert entry["told_by"] == "z"
+    assert three.refusal("x")["why"] == "bad_signature"

@@ -15,8 +15,8 @@ def test_a_cut_below_a_limit_is_found_if_there_is_one() -> None:
     rng = np.random.default_rng(0)
     for _ in range(150):
         nodes = int(rng.integers(2, 7))
-        graph = np.triu(rng.integers(0, 9, (nodes, nodes)) * (rng.random((nodes, nodes)) < 0.5), 1)
-        graph = (graph + graph.T).astype(float)
+        edges = np.triu(rng.integers(0, 9, (nodes, nodes)) * (rng.random((nodes, nodes)) < 0.5), 1)
+        graph = (edges + edges.T).astype(np.float64)
         cuts = []
         for side in itertools.product([False, True], repeat=nodes):
             inside = np.array(side)

@@ -34,7 +34,7 @@ from isthmus.parties.transport.grpc.credentials import (
     grpc_library,
     require_pinned,
 )
-from isthmus.parties.transport.grpc.grpc_site import GrpcSite
+from isthmus.parties.transport.grpc.grpc_site import NO_MESSAGE, GrpcSite
 from isthmus.parties.transport.grpc.grpc_transport import GrpcTransport
 from isthmus.parties.transport.grpc.pieces import HEAD, PIECE, Assembler, BrokenPieceError, pieces
 from isthmus.parties.transport.grpc.service import ADMITTED, METHOD, SERVER_OPTIONS, SERVICE
@@ -330,18 +330,24 @@ def test_silent_sites_are_waited_for() -> None:
 
 
 def test_messages_that_are_too_long(world: World) -> None:
-    rejected: list[int] = []
+    """A site refuses them over the same connection, and is not asked again and again."""
+    asked: list[bytes] = []
+
+    def refuse(message: bytes) -> bytes:
+        asked.append(message)
+        return b"refused" if message == NO_MESSAGE else message[::-1]
+
     world.join("a", lambda _: bytes(LONGEST + 1))
-    world.join("b", longest=100, reject=lambda: rejected.append(1))
+    world.join("b", refuse, longest=100)
     world.transport.gather(["a", "b"])
     start = time.monotonic()
     assert list(world.transport.exchange({"a": b"?"})) == []  # at once, not after the time limit
     assert time.monotonic() - start < TIMES.answer
-    short = threading.Timer(1.0, lambda: world.transport._break("b"))
-    short.start()
-    assert list(world.transport.exchange({"b": bytes(101)})) == []
-    assert rejected
+    for size in (101, 2 * PIECE + 1):
+        assert list(world.transport.exchange({"b": bytes(size)})) == [b"refused"]
     assert list(world.transport.exchange({"b": b"12"})) == [b"21"]
+    assert asked == [NO_MESSAGE, NO_MESSAGE, b"12"]
+    assert sum("connected" in line for line in world.said["b"]) == 1
 
 
 def test_a_coordinator_that_reads_no_answers_does_not_fill_the_memory_of_a_site(

@@ -25,6 +25,8 @@ class LedgerIndex:
         The hashes of all entries.
     heads
         The last head of each other party's ledger, by key.
+    signed_heads
+        The last of these that its owner has signed, with the signature behind it.
     fingerprints
         Fingerprints of the data of statistics, by the name of the event.
     results
@@ -39,6 +41,7 @@ class LedgerIndex:
         self.tally = LedgerTally()
         self.hashes: set[str] = set()
         self.heads: dict[str, str] = {}
+        self.signed_heads: dict[str, str] = {}
         self.fingerprints: dict[str, set[str]] = {}
         self.results: set[tuple[str, ...]] = set()
         self.noisy: list[Entry] = []
@@ -49,6 +52,14 @@ class LedgerIndex:
         self.tally.add(entry)
         self.hashes.add(entry["hash"])
         remember(self.heads, entry)
+        signed = entry.get("head_signatures", {})
+        remember(
+            self.signed_heads,
+            {
+                field: {k: h + signed[h] for k, h in entry.get(field, {}).items() if h in signed}
+                for field in ("seen", "heads")
+            },
+        )
         if "data" in entry:
             self.fingerprints.setdefault(entry["event"], set()).add(entry["data"])
         if known_event(entry["event"]).reveals_result:

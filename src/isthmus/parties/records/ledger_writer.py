@@ -29,6 +29,9 @@ from isthmus.parties.requests import Request
 WRITTEN_IN_FULL = 100
 """Of each kind of refusal, this many are all written; later ones are thinned out."""
 
+HASH = 64
+"""Length of a hash in hexadecimal digits."""
+
 LONGEST_REQUEST = 4096
 """Of a longer request, in bytes, only the hash is written."""
 
@@ -248,6 +251,7 @@ class LedgerWriter:
             Positions of the parties that the result of the round is over.
         heads
             The last entries of the other parties' ledgers, by key: this ledger is their witness.
+            Each is a hash, with the signature of the owner behind it if there is one.
         seen
             The same, of parties that have not confirmed yet that they have what is remembered.
         result
@@ -280,17 +284,30 @@ class LedgerWriter:
             details["organisations"] = [members[i].organisation for i in sorted(parties)]
             details["keys"] = [members[i].key.hex() for i in sorted(parties)]
         given = {
-            "heads": dict(heads or {}),
-            "seen": dict(seen or {}),
+            "heads": {key: head[:HASH] for key, head in (heads or {}).items()},
+            "seen": {key: head[:HASH] for key, head in (seen or {}).items()},
             "result": result,
             "sites": list(sites),
         }
         details |= {key: value for key, value in given.items() if value}
+        signed = {h[:HASH]: h[HASH:] for h in (*(heads or {}).values(), *(seen or {}).values())}
+        if any(signed.values()):
+            details["head_signatures"] = signed
         self._append(event, number, details)
 
     def head(self) -> bytes:
         """Return the hash of the last entry, for the witnesses."""
         return bytes.fromhex(self._ledger.head())
+
+    def signed_head(self) -> bytes:
+        """Return the hash of the last entry, and the signature of the site on it."""
+        last = self._ledger.entries(-1)[0]
+        return bytes.fromhex(last["hash"] + last["signature"])
+
+    def remembered_signed(self) -> Mapping[str, str]:
+        """Return the last head that each other party has signed, by key, with the signature."""
+        self._update()
+        return self._all.signed_heads
 
     def remembered(self) -> Mapping[str, str]:
         """Return the last head of each other party's ledger that this one has seen, by key."""

@@ -27,6 +27,7 @@ from isthmus.parties.identity import KEY, Identity, Verifier
 from isthmus.parties.records.events import Event
 from isthmus.parties.records.journal import Slot
 from isthmus.parties.records.ledger import Ledger
+from isthmus.parties.records.ledger_entries import signed_bytes
 from isthmus.parties.records.ledger_writer import LedgerWriter, Sent
 from isthmus.sources.horizontal.privacy.answers import NoisyAnswers
 from isthmus.sources.horizontal.received_results import ReceivedResults
@@ -35,6 +36,7 @@ from isthmus.sources.horizontal.requests.grid import Grid
 from isthmus.sources.horizontal.requests.reading import read_sum_request
 from isthmus.sources.horizontal.secure_sum import protocol
 from isthmus.sources.horizontal.secure_sum.frames import (
+    HEAD,
     UNAUTHENTICATED,
     BrokenFrameError,
     FrameKind,
@@ -313,21 +315,32 @@ class SiteController(ReleaseGate):
         return Sent(opening.size, size, FORM, self._data.fingerprint, kept)
 
     def head(self) -> bytes:
-        return self._writer.head() if self._policy.needs_witnesses else bytes(KEY)
+        return self._writer.signed_head() if self._policy.needs_witnesses else bytes(HEAD)
 
     def remembered(self, position: int) -> bytes:
         if not self._policy.needs_witnesses:  # a simulation: nobody keeps anything
-            return bytes(KEY)
+            return bytes(HEAD)
         key = self._study.members[position].key.hex()
-        return bytes.fromhex(self._writer.remembered().get(key, "")) or bytes(KEY)
+        return bytes.fromhex(self._writer.remembered_signed().get(key, "")) or bytes(HEAD)
 
     def witness(self, heads: Mapping[int, bytes]) -> None:
         members = self._study.members
-        self._heads = {members[j].key.hex(): h.hex() for j, h in heads.items() if any(h)}
+        given = {j: head for j, head in heads.items() if any(head)}
+        for j, head in given.items():
+            if not self._is_signed(head, members[j].key):
+                raise BrokenFrameError(Refusal.BAD_SIGNATURE, j)
+        self._heads = {members[j].key.hex(): head.hex() for j, head in given.items()}
+
+    def _is_signed(self, head: bytes, key: bytes) -> bool:
+        """Return whether the owner of a ledger has signed its entry."""
+        entry = signed_bytes(head[:KEY].hex())
+        return self._verifier.verify(key, head[KEY:], entry)
 
     def require_head(self, head: bytes, told_by: int | None = None) -> None:
-        if not self._writer.contains(head):
-            self._evidence = {"missing": head.hex()}
+        if told_by is not None and not self._is_signed(head, self._identity.public):
+            return  # nothing is remembered, or it was made up
+        if any(head) and not self._writer.contains(head[:KEY]):
+            self._evidence = {"missing": head[:KEY].hex()}
             if told_by is not None:
                 self._evidence["told_by"] = self._study.members[told_by].name
             raise BrokenFrameError(Refusal.WITNESS)

@@ -13,7 +13,7 @@ from typing import Any, Self, TypeAlias, final
 from isthmus.parties.printable import printable
 from isthmus.parties.transport.base import PING
 from isthmus.parties.transport.grpc.credentials import SiteCredentials, grpc_library
-from isthmus.parties.transport.grpc.pieces import Assembler, BrokenPieceError, pieces
+from isthmus.parties.transport.grpc.pieces import Assembler, BrokenPieceError, TooLongError, pieces
 from isthmus.parties.transport.grpc.service import (
     ADMITTED,
     CARRIER,
@@ -30,6 +30,9 @@ CHECK = 0.2
 """Seconds between two checks of whether to stop."""
 
 LONGEST_REASON = 200
+
+NO_MESSAGE = b"\0"
+"""Stands for a question that was not read. It is no message of any protocol."""
 
 _Outbox: TypeAlias = "queue.Queue[Iterator[bytes] | None]"
 
@@ -137,17 +140,14 @@ class GrpcSite:
             connected = set(ADMITTED) <= {tuple(pair) for pair in call.initial_metadata()}
             if connected:
                 self._say(f"connected to {self._address}")
-            assembler = Assembler(self._longest)
-            for piece in call:
-                if (complete := assembler.add(piece)) is not None:
-                    number, message = complete
-                    self._send(outbox, pieces(number, self._answer(number, message)), call)
+            for number, message in self._questions(call):
+                self._send(outbox, pieces(number, self._answer(number, message)), call)
             return connected, "the coordinator ended the connection"
         except self._grpc.RpcError as error:
             return connected, _reason(error)
         except BrokenPieceError as error:
             self._reject()
-            return connected, str(error)
+            return False, str(error)  # as if it had not been open: the site does not hurry back
         except Exception as error:  # noqa: BLE001 - nothing may end the thread that dials again
             return connected, f"the site failed to answer ({type(error).__name__})"
         finally:
@@ -155,6 +155,25 @@ class GrpcSite:
             with suppress(queue.Empty):
                 outbox.get_nowait()
             outbox.put_nowait(None)
+
+    def _questions(self, call: Any) -> Iterator[tuple[bytes, bytes]]:
+        """Yield number and text of each question, and `NO_MESSAGE` for one that is too long.
+
+        The answer is then a refusal. A site that ended the connection instead would get the same
+        question again over the next one.
+        """
+        assembler, refused = Assembler(self._longest), b""
+        for piece in call:
+            try:
+                complete = assembler.add(piece)
+            except TooLongError as error:
+                if error.number != refused:
+                    refused = error.number
+                    self._say(str(error))
+                    yield refused, NO_MESSAGE
+                continue
+            if complete is not None:
+                yield complete
 
     def _send(self, outbox: _Outbox, answer: Iterator[bytes], call: Any) -> None:
         """Wait until the answer before was taken: else answers that nobody reads fill memory."""

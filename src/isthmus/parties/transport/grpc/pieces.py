@@ -24,6 +24,21 @@ class BrokenPieceError(Exception):
     """The other end sent something that is not the next piece of a message."""
 
 
+@final
+class TooLongError(BrokenPieceError):
+    """The other end sends a message that is longer than allowed.
+
+    Parameters
+    ----------
+    number
+        Number of the message.
+    """
+
+    def __init__(self, number: bytes, size: int, longest: int) -> None:
+        super().__init__(f"a message has {size} bytes; at most {longest} are allowed")
+        self.number = number
+
+
 def numbers() -> Iterator[bytes]:
     """Return numbers for messages; no other process uses them."""
     session = secrets.token_bytes(8)
@@ -63,16 +78,16 @@ class Assembler:
 
         Raises
         ------
+        TooLongError
+            The message is too long. Its other pieces may follow.
         BrokenPieceError
-            It is not the next piece, or the message is too long.
+            It is not the next piece.
         """
         if len(piece) < HEAD.size:
             raise BrokenPieceError("a piece is too short")
         number, total, start = HEAD.unpack_from(piece)
         if total > self._longest:
-            raise BrokenPieceError(
-                f"a message has {total} bytes; at most {self._longest} are allowed"
-            )
+            raise TooLongError(number, total, self._longest)
         if start == 0:
             self._number, self._size = number, 0
             self._parts.clear()

@@ -81,7 +81,8 @@ class NoisyMoments(NoisyRelease[Moments]):
                 ranges += [(0.0, 1.0)] * v.width
             else:
                 low, high = clipping_bounds(self.study, self.privacy, v.name)
-                ranges.append((low / 2 + high / 2, high / 2 - low / 2))
+                # Never zero: a value at the centre would be refused, and tell of its person.
+                ranges.append((low / 2 + high / 2, max(high / 2 - low / 2, math.ulp(0.0))))
         return ranges
 
     def rounded(self, values: Floats) -> Floats:
@@ -93,7 +94,8 @@ class NoisyMoments(NoisyRelease[Moments]):
                 parts.append(GRID * (column[:, None] == np.arange(1, len(v.levels))))
             else:
                 centre, half = self._ranges[self._schema.blocks[i][0]]
-                share = np.rint((column - centre) / half * GRID)
+                with np.errstate(over="ignore"):  # clipped all the same
+                    share = np.rint((column - centre) / half * GRID)
                 parts.append(np.clip(share, -GRID, GRID)[:, None])
         return np.concatenate(parts, axis=1)
 

@@ -40,11 +40,14 @@ REQUEST = 2**20
 LARGEST_RESULT = 2**24
 """Longest result, in bytes, that a coordinator sends to the sites."""
 
+HEAD = KEY + SIGNATURE
+"""The hash of the last entry of a ledger, and the signature of its owner on that entry."""
+
 SHARE = 4 * PIECES
-SEALED = 2 * SHARE + KEY + TAG
+SEALED = 2 * SHARE + HEAD + TAG
 """Two shares, and the last entry of the receiver's ledger that the sender knows."""
 
-MEMORY = KEY + TAG
+MEMORY = HEAD + TAG
 """The last entry of the receiver's ledger that the sender knows, alone."""
 
 _ENTRY = struct.Struct("<H")
@@ -265,9 +268,9 @@ class Advert:
     channel: bytes
     mask: bytes
     commitment: bytes
-    head: bytes = bytes(KEY)
+    head: bytes = bytes(HEAD)
 
-    SIZE = 5 * KEY
+    SIZE = 4 * KEY + HEAD
 
     def body(self) -> bytes:
         """Return the body of its frame."""
@@ -278,7 +281,8 @@ class Advert:
         """Read what `body` wrote."""
         if frame.kind is not FrameKind.ADVERT or len(frame.body) != cls.SIZE:
             raise BrokenFrameError(Refusal.MALFORMED)
-        return cls(*(frame.body[i : i + KEY] for i in range(0, cls.SIZE, KEY)))
+        keys = (frame.body[i : i + KEY] for i in range(0, 4 * KEY, KEY))
+        return cls(*keys, frame.body[4 * KEY :])
 
 
 @final

@@ -12,8 +12,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Self, final
 
-from isthmus.parties.identity import KEY, SIGNATURE, Identity, Verifier, digest
-from isthmus.sources.horizontal.secure_sum.frames import BrokenFrameError, Refusal, write_entries
+from isthmus.parties.identity import SIGNATURE, Identity, Verifier, digest
+from isthmus.sources.horizontal.secure_sum.frames import (
+    HEAD,
+    BrokenFrameError,
+    Refusal,
+    write_entries,
+)
 from isthmus.sources.horizontal.secure_sum.terms import Terms
 
 _NUMBER = struct.Struct("<I")
@@ -30,7 +35,7 @@ class HeadStatement:
     number
         Number of the round.
     head
-        Hash of the entry; zeros if the site keeps no ledger.
+        Hash of the entry, and the signature on it; zeros if the site keeps no ledger.
     signature
         The signature of the site.
     """
@@ -39,7 +44,7 @@ class HeadStatement:
     head: bytes
     signature: bytes
 
-    SIZE: ClassVar[int] = _NUMBER.size + KEY + SIGNATURE
+    SIZE: ClassVar[int] = _NUMBER.size + HEAD + SIGNATURE
 
     @classmethod
     def sign(cls, identity: Identity, terms: Terms, number: int, head: bytes) -> Self:
@@ -68,7 +73,7 @@ NO_STATEMENT = bytes(HeadStatement.SIZE)
 
 
 def _signed(terms: Terms, key: bytes, number: int, head: bytes) -> bytes:
-    return digest(b"isthmus ledger head 1", terms.digest, key, _NUMBER.pack(number), head)
+    return digest(b"isthmus ledger head 2", terms.digest, key, _NUMBER.pack(number), head)
 
 
 def write_heads(heads: Mapping[int, bytes]) -> bytes:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 
-from isthmus.parties.identity import KEY
 from isthmus.sources.horizontal.secure_sum.frames import (
+    HEAD,
     BrokenFrameError,
     FrameKind,
     Opening,
@@ -43,27 +43,32 @@ class ReleaseGate(ABC):
         """Record that a frame was not answered, with the whole question that it asked."""
 
     def head(self) -> bytes:
-        """Return the hash of the last entry of the ledger, which other sites keep."""
-        return bytes(KEY)
+        """Return hash and signature of the last entry of the ledger, which other sites keep."""
+        return bytes(HEAD)
 
     def remembered(self, position: int) -> bytes:
         """Return the last head of another site's ledger that this site has seen, or zeros."""
-        return bytes(KEY)
+        return bytes(HEAD)
 
     def witness(self, heads: Mapping[int, bytes]) -> None:
-        """Take the heads of other sites' ledgers, to be kept with the next record."""
+        """Take the heads of other sites' ledgers, to be kept with the next record.
+
+        Raise `BrokenFrameError` if a site has not signed its own.
+        """
         _ = heads
 
     def require_head(self, head: bytes, told_by: int | None = None) -> None:
         """Raise `BrokenFrameError` unless the ledger contains an entry that others remember.
 
+        What another site says counts only with this site's own signature on the entry. Otherwise it
+        could make up an entry, and nobody would let this site take part any more.
+
         Parameters
         ----------
         head
-            The hash of the entry.
+            Hash and signature of the entry.
         told_by
-            The site that says so, if it is another one than this: either it is wrong, or entries of
-            this site's ledger are lost.
+            The site that says so, if it is another one than this.
         """
         _ = head, told_by
 

@@ -327,13 +327,13 @@ class _Round:
         assert self.active is not None
         agreed = self._agreed(self.active)
         heads: dict[int, bytes] = {}
-        size = len(agreed) + KEY
+        size = len(agreed) + frames.HEAD
         for raw in frames.read_frames(frame.body, size, len(self._terms.members)):
             sent = frames.opened(raw, self._terms, self._verifier)
             right = sent.kind is FrameKind.CONSENT and sent.round == self.opening.number
-            if not right or sent.body[:-KEY] != agreed or sent.sender not in self.active:
+            if not right or sent.body[: -frames.HEAD] != agreed or sent.sender not in self.active:
                 raise BrokenFrameError(Refusal.NO_CONSENT, sent.sender)
-            heads[sent.sender] = sent.body[-KEY:]
+            heads[sent.sender] = sent.body[-frames.HEAD :]
         self._gate.witness({j: head for j, head in heads.items() if j != self._me})
         if len(heads) < self._terms.threshold:
             raise BrokenFrameError(Refusal.NO_CONSENT)
