@@ -260,7 +260,7 @@ def test_unmasking_without_a_signed_set() -> None:
     )
     party = Party(4)
     _, outgoing = party.up_to(4)
-    few = fr.read_frames(fr.parse(outgoing["s0"]).body, 64, 4)[:2]
+    few = fr.read_frames(fr.parse(outgoing["s0"]).body, 32 + fr.HEAD, 4)[:2]
     answer = party.sites[0].handle(party.signed(FrameKind.UNMASK, b"".join(few)))
     assert refusal(answer) is Refusal.NO_CONSENT
 

@@ -47,6 +47,7 @@ from isthmus.sources.horizontal.secure_sum.frames import (
     standing_context,
     write_set,
 )
+from isthmus.sources.horizontal.secure_sum.heads import HeadStatement
 from isthmus.sources.horizontal.secure_sum.one_message_coordinator import KeyRound, OneMessageRound
 from isthmus.sources.horizontal.simulation import simulated
 from isthmus.statistics import Schema
@@ -108,7 +109,8 @@ def test_without_a_site_there_is_no_sum() -> None:
         _ = led.total
     # What did arrive does not add up to anything that anyone sent.
     got = [
-        ints(np.frombuffer(f.body[32:-100], "<u4").reshape(-1, LIMBS)) for f in led._got.values()
+        ints(np.frombuffer(f.body[32 : -HeadStatement.SIZE], "<u4").reshape(-1, LIMBS))
+        for f in led._got.values()
     ]
     sums = {sum(column) % 2**128 for column in zip(*got, strict=True)}
     kept = party.expected(["s0", "s1", "s3"])
@@ -170,7 +172,8 @@ def test_masks_are_bound_to_the_question() -> None:
         party.sites[i] = slotted(party, i, slot)
     second = party.answers(single(party, keys, request=b"another").begin())
     for name in first:
-        a, b = (np.frombuffer(parse(x[name]).body[32:-100], "<u4") for x in (first, second))
+        masked = (parse(x[name]).body[32 : -HeadStatement.SIZE] for x in (first, second))
+        a, b = (np.frombuffer(numbers, "<u4") for numbers in masked)
         assert (a == b).mean() < 0.2
 
 
