@@ -19,6 +19,7 @@ from isthmus.sources.horizontal.requests.expectation import (
     WIDEST,
     AskExpectation,
     ExpectationRun,
+    ExpectationState,
 )
 from isthmus.sources.horizontal.requests.grid import LIMBS, Grid
 from isthmus.sources.horizontal.requests.statistics import AskMoments
@@ -223,6 +224,17 @@ def test_a_site_cannot_choose_parameters_at_which_sums_are_cut(mean: float, prod
                 run.take(numbers)
         else:
             run.take(numbers)
+
+
+def test_a_sum_that_was_refused_is_refused_again() -> None:
+    world = usual()
+    grid = Grid.of(world.study)
+    state = ExpectationState()
+    state.take(1, step(world.federation(), 0), grid)
+    steered = from_ints([2**100] * 9, LIMBS)
+    for _ in range(2):
+        with pytest.raises(DataError, match="wrong answer"):
+            state.take(2, steered, grid)
 
 
 def test_no_sum_is_cut_at_the_most_extreme_parameters() -> None:

@@ -151,8 +151,8 @@ class ExpectationState(MethodState):
             self._run = ExpectationRun(grid)
             for earlier in self._sums:
                 self._run.take(earlier)
-        self._sums.append(total)
         self._run.take(total)
+        self._sums.append(total)  # not before: a sum that was refused is refused again
 
     def answer(self, step: int, source: Source) -> Contribution[Any]:
         """Compute the contribution of the site to a step."""

@@ -281,8 +281,10 @@ class Advert:
         """Read what `body` wrote."""
         if frame.kind is not FrameKind.ADVERT or len(frame.body) != cls.SIZE:
             raise BrokenFrameError(Refusal.MALFORMED)
-        keys = (frame.body[i : i + KEY] for i in range(0, 4 * KEY, KEY))
-        return cls(*keys, frame.body[4 * KEY :])
+        context, channel, mask, commitment = (
+            frame.body[i : i + KEY] for i in range(0, 4 * KEY, KEY)
+        )
+        return cls(context, channel, mask, commitment, frame.body[4 * KEY :])
 
 
 @final
