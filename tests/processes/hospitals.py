@@ -244,13 +244,17 @@ class Hospitals:
         """Start sites that this process reaches by its carrier, and wait until they answer."""
         more = ["--socket-only"] if self.carrier == "sockets" else ["--carrier", self.carrier]
         for name in names:
-            self._await(name, online=False)  # the connection of a killed one ends a moment later
+            self.await_gone(name)  # the connection of a killed one ends a moment later
             self.start(name, *more, extra=extra)
         for name in names:
             self.await_site(name)
 
     def await_site(self, name: str) -> None:
         self._await(name, online=True)
+
+    def await_gone(self, name: str) -> None:
+        """Wait until the coordinator's end of the carrier has noticed that a site is gone."""
+        self._await(name, online=False)
 
     def _await(self, name: str, *, online: bool) -> None:
         end = time.monotonic() + (FLOWER_PATIENCE if self.carrier == "flower" else PATIENCE)

@@ -149,6 +149,7 @@ def test_replay(hospitals: Callable[..., Hospitals], carrier: str) -> None:
     world.serve("s1")
     assert [said(world, "s1", f) for f in mine] == [Refusal.REPLAY] * 5
     world.kill("s1")
+    world.await_gone("s1")  # Flower keeps who is connected in a file
     other(world)
     world.stop_listening()
     world.serve("s1")
