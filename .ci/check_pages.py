@@ -1,6 +1,7 @@
 """Fail when a built page would load anything from elsewhere, or has a link to nowhere.
 
-Docs must open from disk, without a network.
+Docs must open from disk, without a network, and say everything aloud: pictures have a text, and
+headings of tables are not empty.
 """
 
 from __future__ import annotations
@@ -15,17 +16,23 @@ HARMLESS_LINKS = {"canonical", "license", "author", "next", "prev", "search"}
 
 
 class Page(HTMLParser):
-    """Collects the addresses a page loads by itself, its links within the site, and its anchors."""
+    """Collects what a page loads by itself, its links within the site, its anchors, and gaps."""
 
     def __init__(self) -> None:
         super().__init__()
         self.remote: list[str] = []
         self.links: list[str] = []
         self.anchors: set[str] = {""}
+        self.gaps: list[str] = []
+        self.heading: str | None = None
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Note the address if the tag makes the browser load it, or a reader may follow it."""
         given = dict(attrs)
+        if tag == "img" and "alt" not in given:
+            self.gaps.append(f"has no alt text for {given.get('src')}")
+        if tag == "th":
+            self.heading = ""
         self.anchors |= {given.get("id") or "", given.get("name") or ""}
         link = given.get("href") if tag == "a" else None
         if link and ":" not in link.partition("/")[0] and not link.startswith("//"):
@@ -35,6 +42,18 @@ class Page(HTMLParser):
         address = given.get(LOADING.get(tag, "")) or ""
         if address.startswith(("http:", "https:", "//")):
             self.remote.append(address)
+
+    def handle_data(self, data: str) -> None:
+        """Read the text of a heading of a table."""
+        if self.heading is not None:
+            self.heading += data.strip()
+
+    def handle_endtag(self, tag: str) -> None:
+        """Note a heading of a table that is empty."""
+        if tag == "th":
+            if self.heading == "":
+                self.gaps.append(f"has an empty heading of a table in line {self.getpos()[0]}")
+            self.heading = None
 
 
 def read(file: Path) -> Page:
@@ -66,10 +85,11 @@ def main(folder: Path) -> int:
     for file, page in pages.items():
         problems = [f"loads {address}" for address in page.remote]
         problems += [f"has a dead link {link}" for link in dead_links(file, pages)]
+        problems += page.gaps
         bad += len(problems)
         for problem in problems:
             print(f"{file.relative_to(folder.resolve())} {problem}")
-    print(f"{len(pages)} pages, {bad} remote loads or dead links")
+    print(f"{len(pages)} pages, {bad} remote loads, dead links or gaps")
     return 1 if bad or not pages else 0
 
 

@@ -22,6 +22,7 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_design",
     "mathml",
+    "table_heads",
     "executed",
     "benchmark_charts",
     "commands",
@@ -50,6 +51,8 @@ html_js_files = ["header.js"]
 html_css_files = ["header.css"]
 templates_path = ["_templates"]
 html_show_sourcelink = False
+# Pages that belong to no section have no list of its pages.
+html_sidebars = {"gallery": [], "changelog": [], "contributing": []}
 html_theme_options = {
     "show_prev_next": True,
     "navbar_end": ["version", "theme-switcher", "navbar-icon-links"],
