@@ -43,6 +43,8 @@ CASES: list[tuple[str, ExitCode, str]] = [
     ("simulate --nodes 5 --model liner -o x.csv", USAGE, "Did you mean linear?"),
     ("datasets write aisa -o x.csv", USAGE, "Did you mean asia?"),
     ("completion powershel", USAGE, "Known are: bash"),
+    ("learn good.csv -o ./good.csv", USAGE, "Give the output another name"),
+    ("fit graph.dot good.csv -o graph.dot", USAGE, "would replace it"),
     # Files
     ("learn nowhere.csv", FILE, "Check the name"),
     ("learn folder.csv", FILE, "is a folder"),
@@ -185,7 +187,7 @@ def test_bad_input_ends_in_one_sentence(
 
 
 def test_errors_are_in_the_json_document(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for line, code, says in (CASES[4], CASES[20]):
+    for line, code, says in (CASES[4], CASES[22]):
         assert main([*shlex.split(line), "--json"]) == code
         told = json.loads(capsys.readouterr().out)
         assert told["exit_code"] == code

@@ -8,11 +8,13 @@ import warnings
 from collections.abc import Iterator, Sequence
 from importlib import import_module
 from importlib.metadata import version
+from pathlib import Path
+from typing import Any
 
 from isthmus.cli.examples import EXAMPLES
 from isthmus.cli.exit_codes import ExitCode, code_of, sentence_of
 from isthmus.cli.output import Output, begin, discard_output
-from isthmus.cli.parsing import Parser
+from isthmus.cli.parsing import Parser, UsageError
 from isthmus.errors import IsthmusError, IsthmusWarning
 
 COMMANDS = {
@@ -56,6 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         options = parser(given).parse_args(given)
         name = options.leaf.prog.removeprefix("isthmus ")
+        _keep_inputs(options)
         with warnings.catch_warnings():
             warnings.simplefilter("always", IsthmusWarning)
             warnings.showwarning = lambda message, *_, **__: output.note(str(message))
@@ -115,6 +118,25 @@ def _complete(leaf: Parser) -> None:
     if leaf.epilog:
         leaf.description = f"{leaf.description} {leaf.epilog}"
     leaf.epilog = f"example:\n  {example}"
+
+
+def _keep_inputs(options: argparse.Namespace) -> None:
+    """Raise an error if an output would replace a file that the command reads."""
+    given = vars(options)
+    outputs = [path for name in ("output", "truth") for path in _paths(given.get(name))]
+    inputs = [p for name in given.keys() - {"output", "truth"} for p in _paths(given[name])]
+    for path in outputs:
+        if any(path.samefile(each) for each in inputs if path.is_file() and each.is_file()):
+            raise UsageError(
+                f"The output {str(path)!r} is a file that the command reads, and would replace it. "
+                "Give the output another name."
+            )
+
+
+def _paths(value: Any) -> list[Path]:
+    if isinstance(value, list | tuple):
+        return [path for each in value for path in _paths(each)]
+    return [Path(value)] if isinstance(value, str | Path) and "\0" not in str(value) else []
 
 
 def _moved(given: list[str], output: Output) -> list[str]:
