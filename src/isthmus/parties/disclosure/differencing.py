@@ -98,7 +98,7 @@ class EarlierReleases:
             data = self._ledger.kept(kept)
             other = None if data is None else Trace.read(data)
             same_key = other is not None and other.key == trace.key
-            limit = self._policy.minimum_cohort
+            limit = max(self._policy.minimum_cohort, self._policy.minimum_cell)
             self._apart[mine, kept] = _apart(trace, other, limit) if other and same_key else None
         return self._apart[mine, kept]
 

@@ -44,10 +44,25 @@ class Apart(NamedTuple):
 
 
 class _Partition(NamedTuple):
-    """Groups of the rows of a trace: a number for each row, and the variable that they are from."""
+    """Groups of the rows of a trace.
+
+    Attributes
+    ----------
+    name
+        The variable that they are from.
+    codes
+        The group of each row.
+    sizes
+        Number of persons in each group.
+    """
 
     name: str
     codes: Integers
+    sizes: Floats
+
+    @classmethod
+    def of(cls, name: str, codes: Integers, weight: Floats) -> _Partition:
+        return cls(name, codes, np.bincount(codes, weight).astype(np.float64))
 
 
 def groups_apart(mine: Trace, theirs: Trace, limit: int) -> Apart:
@@ -58,7 +73,7 @@ def groups_apart(mine: Trace, theirs: Trace, limit: int) -> Apart:
     mine, theirs
         Traces with the same key.
     limit
-        Combined patterns are compared up to this number of persons.
+        Differences of this number of persons and more need not be found.
     """
     common = [n for n in _variables(mine) if n in theirs.names]
     if not common or any(n.startswith(IDENTIFIER) for n in (*mine.names, *theirs.names)):
@@ -66,16 +81,20 @@ def groups_apart(mine: Trace, theirs: Trace, limit: int) -> Apart:
     cells = _same_values_apart(mine, theirs, common)
     weights = _weights(mine), _weights(theirs)
     left, right = _linked(mine.unhidden(), theirs.unhidden(), common)
-    own = [p for p in _partitions(mine) if p.name not in common]
-    its = [p for p in _partitions(theirs) if p.name not in common]
-    all_rows = (_Partition("", np.zeros(len(t.cells), np.int64)) for t in (mine, theirs))
-    everyone, all_others = all_rows
+    own, its = (
+        [_Partition.of(n, codes, weight) for n, codes in _partitions(trace) if n not in common]
+        for trace, weight in zip((mine, theirs), weights, strict=True)
+    )
+    everyone, all_others = (
+        _Partition.of("", np.zeros(len(weight), np.int64), weight) for weight in weights
+    )
     for a, b in [
         *((p, q) for p in own for q in its),
         *((p, all_others) for p in own),
         *((everyone, q) for q in its),
     ]:
-        cells.append(_closest(a.codes, b.codes, left, right, weights))
+        if _may_be_near(a, b, limit):
+            cells.append(_closest(a.codes, b.codes, left, right, weights))
     cohorts = _patterns_apart(mine, theirs, common, left, right, weights, limit)
     return Apart(_smallest(cohorts), _smallest(cells))
 
@@ -94,7 +113,12 @@ def _weights(trace: Trace) -> Floats:
     return np.asarray(1.0 / np.bincount(trace.owners)[trace.owners])
 
 
-def _partitions(trace: Trace) -> list[_Partition]:
+def _may_be_near(a: _Partition, b: _Partition, limit: int) -> bool:
+    """Return whether groups of both differ in size by fewer persons than the limit."""
+    return bool((np.abs(a.sizes[:, None] - b.sizes[None, :]) < limit).any())
+
+
+def _partitions(trace: Trace) -> list[tuple[str, Integers]]:
     """Return the variables with few different values, whose persons have sums of their own."""
     found = []
     for name in _variables(trace):
@@ -103,7 +127,7 @@ def _partitions(trace: Trace) -> list[_Partition]:
         if len(np.unique(cells[: 4 * MOST_VALUES])) <= most:
             values, codes = np.unique(cells, return_inverse=True)
             if 1 < len(values) <= most:
-                found.append(_Partition(name, codes.reshape(-1)))
+                found.append((name, codes.reshape(-1)))
     return found
 
 
