@@ -269,3 +269,10 @@ def test_samples_of_a_wrong_size_are_refused(n: Any) -> None:
         assert len(network.sample(0)["a"]) == 0
         three: Any = np.int64(3)
         assert len(network.sample(three)["a"]) == 3
+
+
+def test_no_rows_get_no_predictions() -> None:
+    network = ist.learn(ist.datasets.asia(rows=200)).fit()
+    assert isinstance(network, DiscreteNetwork)
+    assert network.predict_probabilities({"smoke": []}, "dysp").shape == (0, 2)
+    assert network.predict({"smoke": []}, "dysp").shape == (0,)

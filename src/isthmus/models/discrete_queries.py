@@ -61,7 +61,7 @@ def predict_probabilities(
         engine.joint([dag.index(target)], dict(zip(positions, row.tolist(), strict=True)))
         for row in distinct
     ]
-    found: Floats = np.array(answers)[places.ravel()]
+    found: Floats = np.reshape(answers, (-1, len(levels[target])))[places.ravel()]
     return found
 
 
