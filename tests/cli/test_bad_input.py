@@ -45,6 +45,8 @@ CASES: list[tuple[str, ExitCode, str]] = [
     ("completion powershel", USAGE, "Known are: bash"),
     ("learn good.csv -o ./good.csv", USAGE, "Give the output another name"),
     ("fit graph.dot good.csv -o graph.dot", USAGE, "would replace it"),
+    ("coordinator new lead --host ''", USAGE, "such as coordinator.example.org"),
+    ("simulate --nodes 100000000 --rows 5", USAGE, "more than 100,000"),
     # Files
     ("learn nowhere.csv", FILE, "Check the name"),
     ("learn folder.csv", FILE, "is a folder"),
@@ -187,7 +189,7 @@ def test_bad_input_ends_in_one_sentence(
 
 
 def test_errors_are_in_the_json_document(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for line, code, says in (CASES[4], CASES[22]):
+    for line, code, says in (CASES[4], CASES[24]):
         assert main([*shlex.split(line), "--json"]) == code
         told = json.loads(capsys.readouterr().out)
         assert told["exit_code"] == code

@@ -17,6 +17,7 @@ from isthmus.cli.drafting import add_draft_options, draft
 from isthmus.cli.exit_codes import ExitCode
 from isthmus.cli.keys import load_identity, say
 from isthmus.cli.outputs import check_outputs, write_outputs, write_result
+from isthmus.cli.parsing import host_name
 from isthmus.cli.strategies import admm_from, missing_from, score_from, search_from
 from isthmus.cli.study_requests import estimation_of
 from isthmus.errors import AbortedError, FormatError, IsthmusError, MismatchError
@@ -36,6 +37,7 @@ def add(command: argparse.ArgumentParser) -> None:
     new = action("new", "create keys and certificates", _new, study=False)
     new.add_argument(
         "--host",
+        type=host_name,
         action="append",
         required=True,
         help="name or address under which the sites reach this machine; may be repeated",

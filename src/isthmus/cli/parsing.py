@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn, TypeVar, final
 
@@ -110,8 +111,8 @@ def one_of(known: Sequence[str]) -> Callable[[str], str]:
     return lambda given: match_name(given, known)
 
 
-def at_least(low: int) -> Callable[[str], int]:
-    """Return a type of options that are whole numbers from ``low``."""
+def at_least(low: int, most: int | None = None) -> Callable[[str], int]:
+    """Return a type of options that are whole numbers from ``low`` to ``most``."""
 
     def read(given: str) -> int:
         try:
@@ -122,9 +123,20 @@ def at_least(low: int) -> Callable[[str], int]:
             raise argparse.ArgumentTypeError(
                 f"{given!r} is not a whole number of at least {low}"
             ) from None
+        if most is not None and number > most:
+            raise argparse.ArgumentTypeError(f"{given!r} is more than {most:,}")
         return number
 
     return read
+
+
+def host_name(given: str) -> str:
+    """Read the name or the address of a host."""
+    if not re.fullmatch(r"[A-Za-z0-9._:-]{1,253}", given):
+        raise argparse.ArgumentTypeError(
+            f"{given!r} is not the name or address of a host, such as coordinator.example.org"
+        )
+    return given
 
 
 def seconds(given: str) -> float:

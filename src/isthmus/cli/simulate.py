@@ -16,6 +16,9 @@ from isthmus.cli.probabilities import GRAPHS, check_formats, write_graph
 from isthmus.plurals import counted
 from isthmus.sources.tables.write_table import WRITTEN, check_written, write_table, write_text
 
+MOST_NODES = 100_000
+"""A graph has a bitset per node: its memory can grow with the square of the number of nodes."""
+
 SHAPES = ("erdos-renyi", "scale-free")
 MODELS = ("discrete", "linear", "mlp", "additive")
 TRUTHS = (".bif", *GRAPHS)
@@ -50,7 +53,7 @@ def add(command: argparse.ArgumentParser) -> None:
         help=f"write the graph, or the network as .bif, to this file: {', '.join(TRUTHS)}",
     )
     group = command.add_argument_group("random network")
-    group.add_argument("--nodes", type=at_least(2), help="number of variables")
+    group.add_argument("--nodes", type=at_least(2, MOST_NODES), help="number of variables")
     group.add_argument(
         "--degree",
         type=float,

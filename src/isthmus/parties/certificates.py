@@ -257,7 +257,8 @@ def _named(name: str) -> Any:
     from cryptography import x509
     from cryptography.x509.oid import NameOID
 
-    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    # X.509 allows 64 letters; the whole name of a host is in the alternative names.
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name[:64])])
 
 
 def _host(name: str) -> Any:
