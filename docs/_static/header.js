@@ -27,3 +27,8 @@ document.addEventListener("DOMContentLoaded", () => {
     document.head.append(list);
   }
 });
+
+// The theme hides the text of its search button on phones: name it for screen readers.
+document.addEventListener("DOMContentLoaded", () => {
+  for (const button of document.querySelectorAll(".search-button__button")) button.setAttribute("aria-label", "Search");
+});
