@@ -3,8 +3,9 @@
 // disk, too, where fetch is not allowed; without the file, the header keeps the plain version.
 document.addEventListener("DOMContentLoaded", () => {
   // Screen readers and voice control should know the search button by the text that it shows.
+  // On phones it shows none, and keeps the name that the theme gives it.
   for (const button of document.querySelectorAll(".search-button-field")) {
-    button.removeAttribute("aria-label");
+    if (!button.closest(".navbar-persistent--mobile")) button.removeAttribute("aria-label");
   }
   for (const place of document.querySelectorAll(".version")) {
     const root = place.dataset.root;
@@ -26,9 +27,4 @@ document.addEventListener("DOMContentLoaded", () => {
     };
     document.head.append(list);
   }
-});
-
-// The theme hides the text of its search button on phones: name it for screen readers.
-document.addEventListener("DOMContentLoaded", () => {
-  for (const button of document.querySelectorAll(".search-button__button")) button.setAttribute("aria-label", "Search");
 });
