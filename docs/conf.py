@@ -52,7 +52,7 @@ html_css_files = ["header.css"]
 templates_path = ["_templates"]
 html_show_sourcelink = False
 # Pages that belong to no section have no list of its pages.
-html_sidebars = {"gallery": [], "changelog": [], "contributing": []}
+html_sidebars: dict[str, list[str]] = {"gallery": [], "changelog": [], "contributing": []}
 html_theme_options = {
     "show_prev_next": True,
     "navbar_end": ["version", "theme-switcher", "navbar-icon-links"],
