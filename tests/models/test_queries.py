@@ -272,6 +272,7 @@ def test_samples_of_a_wrong_size_are_refused(n: Any) -> None:
 
 
 def test_no_rows_get_no_predictions() -> None:
+    pytest.importorskip("pyagrum")
     network = ist.learn(ist.datasets.asia(rows=200)).fit()
     assert isinstance(network, DiscreteNetwork)
     assert network.predict_probabilities({"smoke": []}, "dysp").shape == (0, 2)

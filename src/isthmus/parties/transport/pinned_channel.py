@@ -6,6 +6,7 @@ length in four bytes, then its JSON form. Data never pass through it.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import queue
@@ -331,9 +332,14 @@ def _wrapped(
     raw.settimeout(HANDSHAKE)
     try:
         raw.getpeername()  # wrap_socket would not close a connection that is gone already
-        connection = context.wrap_socket(raw, server_side=server)
+        connection = context.wrap_socket(raw, server_side=server, do_handshake_on_connect=False)
     except OSError:
         raw.close()
+        raise
+    try:
+        connection.do_handshake()
+    except OSError:
+        _close_after_reading(connection)
         raise
     try:
         if not credentials.accepts(connection):
@@ -349,6 +355,19 @@ def _wrapped(
         connection.close()
         raise
     return connection
+
+
+def _close_after_reading(connection: ssl.SSLSocket) -> None:
+    """Close a connection so that the other end learns why.
+
+    Where something was not read, closing would also take away the message that says so.
+    """
+    with contextlib.suppress(OSError), connection:
+        connection.settimeout(1.0)
+        connection.shutdown(socket.SHUT_WR)
+        for _ in range(16):
+            if not socket.socket.recv(connection, 4096):
+                break
 
 
 def _is_certificate(error: ssl.SSLError) -> bool:
