@@ -169,9 +169,8 @@ class Coordinator:
             expected = KEY + 4 * self.opening.size * self.opening.limbs
             right = len(body) == expected and body[:KEY] == self._context
         elif frame.kind is FrameKind.CONSENT:
-            right = (
-                body[: -frames.HEAD] == self._agreed()
-            )  # then the last entry of the site's ledger
+            # Behind it is the last entry of the site's ledger.
+            right = body[: -frames.HEAD] == self._agreed()
         else:
             shares, stated = body[: -HeadStatement.SIZE], body[-HeadStatement.SIZE :]
             HeadStatement.read(stated, self._terms, frame.sender, self._verifier)
