@@ -45,6 +45,7 @@ CASES: list[tuple[str, ExitCode, str]] = [
     ("completion powershel", USAGE, "Known are: bash"),
     ("learn good.csv -o ./good.csv", USAGE, "Give the output another name"),
     ("fit graph.dot good.csv -o graph.dot", USAGE, "would replace it"),
+    (f"learn good.csv -o graph.dot --forbidden {'x' * 300} a", GRAPH, "data do not have"),
     ("coordinator new lead --host ''", USAGE, "such as coordinator.example.org"),
     ("simulate --nodes 100000000 --rows 5", USAGE, "more than 100,000"),
     # Files

@@ -126,11 +126,18 @@ def _keep_inputs(options: argparse.Namespace) -> None:
     outputs = [path for name in ("output", "truth") for path in _paths(given.get(name))]
     inputs = [p for name in given.keys() - {"output", "truth"} for p in _paths(given[name])]
     for path in outputs:
-        if any(path.samefile(each) for each in inputs if path.is_file() and each.is_file()):
+        if _is_file(path) and any(path.samefile(each) for each in inputs if _is_file(each)):
             raise UsageError(
                 f"The output {str(path)!r} is a file that the command reads, and would replace it. "
                 "Give the output another name."
             )
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # too long for a name, as the URL of a database may be
+        return False
 
 
 def _paths(value: Any) -> list[Path]:
