@@ -17,6 +17,7 @@ provide(
     "isthmus.sources.vertical.requests",
     "isthmus.federated",
 )
+provide("statistics of solutions in files", "isthmus.compose.evidence")
 
 
 def __getattr__(name: str) -> Any:

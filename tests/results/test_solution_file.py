@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import copy
 import pickle
+import subprocess
+import sys
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -77,6 +79,17 @@ def test_in_other_processes() -> None:
     found = joblib.Parallel(n_jobs=2)(work)
     same(found[0], ist.learn(NUMERIC, score=ist.BGe()), NUMERIC)
     same(found[1], ist.learn(DISCRETE), DISCRETE)
+
+
+def test_a_new_process_that_has_not_learned_loads(tmp_path: Path) -> None:
+    path = tmp_path / "solution.isthmus"
+    ist.learn(DISCRETE).save(path)
+    code = f"import isthmus as ist; print(ist.Solution.load({str(path)!r}).fit())"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, encoding="utf-8", check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("DiscreteNetwork(3 nodes")
 
 
 def test_without_statistics_nothing_of_the_data_is_in_the_file(tmp_path: Path) -> None:

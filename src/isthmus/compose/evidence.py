@@ -17,7 +17,6 @@ from isthmus.graphs import DAG
 from isthmus.models import GPNetwork, Network
 from isthmus.objectives import LOCAL_SCORES, LocalScore
 from isthmus.results import Solution
-from isthmus.results.solution_file import read_evidence_with
 from isthmus.sources import Frame, Interventions, Precomputed, as_source
 from isthmus.sources.base import Source
 from isthmus.statistics import (
@@ -216,13 +215,11 @@ class LearnedFrom:
         return strengths
 
 
-def _from_bytes(content: bytes) -> LearnedFrom:
+def evidence_from_bytes(content: bytes) -> LearnedFrom:
+    """Return what a solution in a file keeps, without what learns again."""
     statistics, score, nodes, caveat = unpack_evidence(content)
     local = None if score is None else LOCAL_SCORES.of(score.bind(statistics))
     return LearnedFrom(statistics, nodes, local, None, caveat)
-
-
-read_evidence_with(_from_bytes)
 
 
 def _read(data: object, schema: Schema) -> Source:

@@ -13,6 +13,7 @@ from typing import Any, Protocol, TypeVar
 
 from isthmus.errors import FormatError, IsthmusError
 from isthmus.graphs import DAG, Knowledge
+from isthmus.lazy import provided
 from isthmus.results.disclosure import Disclosure, Release
 from isthmus.results.provenance import read_provenance
 from isthmus.results.reading import ColumnReading, ReadAs, Reading
@@ -43,18 +44,10 @@ class Evidence(Protocol):
         """Return what `fit` and `strengths` of this graph need; nothing if there is no format."""
 
 
-_readers: list[Callable[[bytes], Any]] = []
-
-
-def read_evidence_with(reader: Callable[[bytes], Any]) -> None:
-    """Say how the evidence of a solution is read: `isthmus.compose` does, which knows statistics.
-
-    Parameters
-    ----------
-    reader
-        Takes what ``to_bytes`` of the evidence has returned.
-    """
-    _readers[:] = [reader]
+def _read_evidence(packed: bytes) -> Any:
+    """Return the evidence that ``to_bytes`` has packed: `isthmus.compose` knows statistics."""
+    (module,) = provided("statistics of solutions in files")
+    return module.evidence_from_bytes(packed)
 
 
 def write_solution(attributes: dict[str, Any], path: str | PathLike[str]) -> None:
@@ -110,7 +103,7 @@ def read_solution(path: str | PathLike[str], build: Callable[..., T]) -> T:
             if not isinstance(content, dict) or content.get("format") != FORMAT:
                 raise FormatError(f"this version reads the format {FORMAT!r}.")
             attributes = _attributes(content)
-            evidence = None if packed is None else _readers[0](packed)
+            evidence = None if packed is None else _read_evidence(packed)
             return build(**attributes, evidence=evidence)
         except (IsthmusError, *_DAMAGE) as error:
             raise FormatError(
