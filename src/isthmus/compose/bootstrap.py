@@ -1,4 +1,4 @@
-"""How sure a learned graph is, by learning it again from resampled rows."""
+"""Measure how stable a learned graph is, by learning it again from resampled rows."""
 
 from __future__ import annotations
 
@@ -57,10 +57,10 @@ def bootstrap(
 ) -> Ensemble:
     """Learn a graph from each of many tables whose rows are drawn with replacement.
 
-    The share of the replicates that have an edge says how much it depends on the rows that
-    happened to be seen (Friedman, Goldszmidt and Wyner 1999). If the score gives equivalent graphs
-    the same value, each replicate is represented by a random member of its equivalence class, so
-    that a direction that the data do not determine is counted about half of the time.
+    The share of the replicates that have an edge measures how stable the edge is: how much it
+    depends on particular rows (Friedman, Goldszmidt and Wyner 1999). If the score gives equivalent
+    graphs the same value, each replicate is represented by a random member of its equivalence
+    class, so that a direction that the data do not determine is counted about half of the time.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def bootstrap(
         counts of everything: they are resampled from their counts. Other tables need their rows.
     score, search
         As for :func:`~isthmus.learn`: by default chosen from the columns. All replicates use the
-        same.
+        same score and search.
     replicates
         Number of resampled tables.
     knowledge
@@ -93,7 +93,7 @@ def bootstrap(
     Returns
     -------
     Ensemble
-        The graphs with the share of replicates in which they were found: probabilities of edges,
+        The learned graphs with their shares of the replicates, from which follow shares of edges,
         directions, paths and Markov blankets, and an averaged graph. Ctrl-C returns the replicates
         that are finished.
 

@@ -1,4 +1,4 @@
-"""How well networks describe rows that they were not fitted to."""
+"""Measure how well networks describe rows that they were not fitted to."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ from isthmus.types import Floats
 
 
 def log_likelihood(network: Network, data: object) -> float:
-    """Return the log-likelihood of the rows of a table in a network with parameters.
+    """Return the log-likelihood of the rows of a table under a fitted network.
 
     Parameters
     ----------
     network
         From ``solution.fit()``, or read from a file.
     data
-        A table with a column for each node; more columns do no harm. Levels are matched by their
-        values.
+        A table with a column for each node; further columns are ignored. Levels are matched by
+        their values.
 
     Examples
     --------
@@ -91,9 +91,9 @@ def cross_validate(
     Parameters
     ----------
     data
-        A table whose rows are at hand.
+        A table in memory.
     folds
-        Number of parts; each is left out once.
+        Number of parts into which the rows are divided; each part is left out once.
     score, search, knowledge
         As for :func:`~isthmus.learn`.
     kinds
@@ -109,8 +109,8 @@ def cross_validate(
     Returns
     -------
     CrossValidation
-        The log-likelihood per row of each fold. Higher is better; differences between two calls
-        with the same seed compare two ways to learn.
+        The log-likelihood per row of each fold; higher is better. To compare two scores or
+        searches, call this function twice with the same seed and take the difference.
 
     Examples
     --------

@@ -45,7 +45,10 @@ def learn(
     time_limit: float | None = None,
     progress: bool | Callable[[Progress], None] | None = None,
 ) -> Solution:
-    """Learn the graph of a Bayesian network.
+    """Learn the graph of a Bayesian network from data.
+
+    The score and the search algorithm are chosen from the columns, unless you pass them. Missing
+    values are refused, unless you say how to handle them.
 
     Parameters
     ----------
@@ -60,7 +63,7 @@ def learn(
     knowledge
         Required and forbidden edges, and tiers.
     kinds
-        How to read some columns, where the default is not what you mean: ``"continuous"`` and
+        How to read some columns, if the default is not what you want: ``"continuous"`` and
         ``"discrete"`` (or `Kind`), or a unit for dates such as ``"days"`` (or `TimeUnit`).
     missing
         What to do about missing values: `DropRows`, `OwnLevel`, `NodeAverage`, `StructuralEM` or
@@ -77,8 +80,8 @@ def learn(
     Returns
     -------
     Solution
-        The graph, its score, and what can be done with them. Ctrl-C during the search also
-        returns a solution: the best graph so far.
+        The graph, its score, and methods to fit, plot, save and report it. Ctrl-C during the
+        search also returns a solution: the best graph so far.
 
     Examples
     --------
@@ -171,7 +174,7 @@ def solve(
     time_limit: float | None = None,
     progress: bool | Callable[[Progress], None] | None = None,
 ) -> Solution:
-    """Search a table of scored parent sets, however it was made.
+    """Learn a graph from a table of scored parent sets.
 
     Parameters
     ----------
@@ -180,7 +183,7 @@ def solve(
     search
         A search that accepts score tables; :class:`~isthmus.AStar` by default.
     knowledge
-        Forbidden edges. Required edges must be known when the table is made.
+        Forbidden edges. Pass required edges to :func:`~isthmus.parent_sets` instead.
     seed
         Random seed. The same seed gives the same graph.
     time_limit

@@ -28,13 +28,14 @@ def reweight(
     kinds: Mapping[str, Kind | str] | None = None,
     progress: bool | Callable[[Progress], None] | None = None,
 ) -> Posterior:
-    """Weight the graphs of a posterior by how likely they are under a better score.
+    """Correct the draws of a posterior to a more accurate score, by importance weights.
 
-    For scores that are too slow to sample with: draw graphs with a fast approximation, then score
-    only the families of the distinct graphs that were drawn (Giudice, Kuipers and Moffa 2023). The
-    importance weight of a graph is the ratio of its two scores. A note says how many equal draws
-    the weights are worth, and whether they can be trusted; with ArviZ (extra ``posterior``) their
-    tail is judged, too. Graphs that were never drawn cannot get weight.
+    Use this for scores that are too slow to sample with: draw graphs with a fast approximation,
+    then compute the slow score only for the families of the distinct graphs that were drawn
+    (Giudice, Kuipers and Moffa 2023). The importance weight of a graph is the ratio of its two
+    scores. A note says how many equally weighted draws the result is worth, and whether the weights
+    can be trusted; with ArviZ (extra ``posterior``) it also covers their tail. Graphs that were
+    never drawn cannot get any weight.
 
     Parameters
     ----------
@@ -43,7 +44,7 @@ def reweight(
     data
         The data that the graphs were drawn from, in any form that the score can use.
     score
-        The log marginal likelihood to be corrected to, such as
+        The log marginal likelihood to correct to, such as
         ``GP(integral=GPIntegral.IMPORTANCE)`` for draws with ``GP()``.
     kinds
         How to read some columns, as for :func:`~isthmus.learn`.

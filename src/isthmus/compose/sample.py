@@ -55,6 +55,9 @@ def sample(
 ) -> Posterior:
     """Draw graphs from the posterior distribution given data.
 
+    With few variables the posterior is computed exactly, and the draws are independent. With more
+    variables, graphs are drawn by several Markov chains, and the result says whether they agree.
+
     Parameters
     ----------
     data
@@ -64,7 +67,7 @@ def sample(
         The log marginal likelihood of a graph, as a sum over families. By default `BDeu` if all
         columns are discrete, `BGe` if all are continuous.
     sampler
-        By default chosen by the number of variables: exact if they are few.
+        Sampling algorithm. By default chosen by the number of variables: exact if there are few.
     draws
         Number of graphs to keep from each chain.
     chains
@@ -190,7 +193,7 @@ def _ensemble(nodes: tuple[str, ...], draws: Draws) -> Ensemble:
 
 
 def with_notes(posterior: Posterior) -> Posterior:
-    """Say whether the chains agree, which is no question for independent draws, and the weights."""
+    """Add notes on the importance weights, and on whether dependent chains agree."""
     chains, draws = posterior.chains.shape
     notes: list[str] = []
     if posterior.log_weights is not None and posterior.importance().collapsed:

@@ -21,9 +21,9 @@ def score(
     kinds: Mapping[str, Kind | TimeUnit | str] | None = None,
     missing: Missing | None = None,
 ) -> float:
-    """Score a graph on data.
+    """Compute the score of a graph on data.
 
-    Only the statistics of its families are asked of the source.
+    Only the statistics of the graph's families are requested from the source.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def summarise(
     kinds: Mapping[str, Kind | TimeUnit | str] | None = None,
     missing: Missing | None = None,
 ) -> Moments | Counts:
-    """Compute the statistics that scores need, to save them, to add them up, or to learn later.
+    """Compute the statistics that scores need, so that you can save them, add them or learn later.
 
     Parameters
     ----------

@@ -196,11 +196,11 @@ class DAG:
         return self._named(blanket & ~(1 << i))
 
     def adjustment_set(self, cause: str, effect: str) -> tuple[str, ...]:
-        """Return the nodes to adjust for when the total effect of a node on another is estimated.
+        """Return the nodes to adjust for in order to estimate the total effect of `cause`.
 
-        Among all valid sets this one gives the estimate of least variance in a linear model
-        (Henckel, Perković and Maathuis 2022). It is empty if the effect is zero, as there is no
-        directed path.
+        Among all valid sets, this one gives the estimate with the smallest variance in a linear
+        model (Henckel, Perković and Maathuis 2022). If there is no directed path from `cause` to
+        `effect`, the effect is zero and the set is empty.
 
         Parameters
         ----------
@@ -308,7 +308,7 @@ class DAG:
     @overload
     def cpdag(self, knowledge: Knowledge) -> PDAG: ...
     def cpdag(self, knowledge: Knowledge | None = None) -> CPDAG | PDAG:
-        """Return the graph that represents all Markov-equivalent DAGs.
+        """Return the CPDAG, which represents all DAGs that are Markov equivalent to this one.
 
         Parameters
         ----------

@@ -166,8 +166,9 @@ class PartialGraph(ABC):
     def random_dag(self, rng: np.random.Generator) -> DAG:
         """Return a random consistent extension; see `to_dag`.
 
-        Undirected edges get their directions one after the other, each with the same chance as far
-        as there is a choice left. Every extension can be drawn, some more often than others.
+        The undirected edges are directed one after the other; if both directions are still
+        possible, each has the same probability. Every extension can be drawn, but some are drawn
+        more often than others.
         """
         self.to_dag()
         graph = Mixed(self._parents, self._neighbours)

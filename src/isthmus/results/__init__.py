@@ -1,4 +1,4 @@
-"""Results: solutions, how they were found, and which data were released for them."""
+"""Results: solutions and posteriors, how they were computed, and which data were released."""
 
 from isthmus.results.chains import ChainAgreement, EdgeDiagnostics, WeightDiagnostics
 from isthmus.results.cross_validation import CrossValidation

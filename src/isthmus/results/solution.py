@@ -66,11 +66,11 @@ class Solution:
     ----------
     dag
         The learned graph. If ``equivalent`` is true it is one member of its equivalence class: the
-        data cannot tell it from the others, and only the directions in ``cpdag`` are learned.
+        data cannot distinguish it from the others, so only the directions in ``cpdag`` are learned.
     score
         Value of the objective; not a number if it was computed in secret and nobody knows it.
     status
-        How the search ended.
+        Why the search stopped.
     disclosure
         The data that were released to learn it.
     choice
@@ -82,9 +82,10 @@ class Solution:
     knowledge
         The background knowledge that the graph agrees with.
     notes
-        Warnings: constant columns, duplicates, a choice that the data do not support well.
+        Warnings, for example about constant or duplicate columns, or about a choice of score or
+        search that does not suit the data.
     reading
-        How each column of the table was read, and why; columns that were left out included.
+        How each column of the table was read, and why, including columns that were left out.
     details
         What else the search reports: a record such as `~isthmus.results.WeightDetails` or
         `~isthmus.results.ExactDetails`, depending on the search.
@@ -152,8 +153,8 @@ class Solution:
     def effect(self, cause: str, effect: str) -> EffectEstimate:
         """Estimate the total effect of one continuous variable on another, by adjustment.
 
-        It is the effect of an intervention if the graph is causal and there are no common causes
-        outside of it. ``network.query(..., do=...)`` is the way for discrete variables.
+        It is the effect of an intervention if the graph is causal and no common cause is missing
+        from it. For discrete variables, use ``network.query(..., do=...)``.
 
         Parameters
         ----------
@@ -193,10 +194,10 @@ class Solution:
     def save(self, path: str | PathLike[str], *, statistics: bool = True) -> None:
         """Write the solution to a file, which `load` reads.
 
-        The format is documented and has no pickle. The details of the search and the rows of a
-        mixed table are not kept, nor are statistics of several regimes (`Interventions`) and of
-        incomplete categories (`NodeAverage`, `StructuralEM`): write the fitted network of these
-        with `isthmus.io.write_json`.
+        The format is documented and does not use pickle. The details of the search and the rows of
+        a mixed table are not saved, nor are statistics of several regimes (`Interventions`) and of
+        incomplete categories (`NodeAverage`, `StructuralEM`). In these cases, also save the fitted
+        network with `isthmus.io.write_json`.
 
         Parameters
         ----------
@@ -257,7 +258,7 @@ class Solution:
         reference: DAG | CPDAG | PDAG | None = None,
         command: str | None = None,
     ) -> None:
-        """Write one HTML page: the network to explore, edges, parameters, and the data released.
+        """Write an HTML report with the interactive network, its parameters, and the data released.
 
         Parameters
         ----------
@@ -329,7 +330,7 @@ class Solution:
 @final
 @dataclass(frozen=True)
 class Refit:
-    """A graph beside the one learned by the same score and search from standardised columns.
+    """A comparison of a learned graph with the one learned from standardised columns.
 
     Edges that are reversed or missing depend on the scales of the columns. If the scales carry
     information, for example because all columns have the same unit, so do these edges; if the

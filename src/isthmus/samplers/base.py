@@ -1,4 +1,4 @@
-"""What a sampler is: options, and a run that the one driver steps.
+"""Base classes of samplers: options, and a run that computes one step at a time.
 
 A sampler is a frozen dataclass with the options; ``begin`` returns a run that does one step at a
 time and returns `Draws`. Time limits, progress and Ctrl-C are handled by `isthmus.runs.drive`, so

@@ -1,4 +1,4 @@
-"""The exact posterior over graphs of up to some twenty variables."""
+"""The exact posterior over graphs of up to about twenty variables."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _SLICE = 0.02
 class ExactPosterior(Sampler[LocalScore]):
     """Exact probabilities of all edges and paths, and independent draws of graphs.
 
-    Sums over all graphs by dynamic programming over sets of variables, under a prior that is a
-    product over families (a uniform prior over graphs, not over orders). It takes time of the order
-    of 3^d and memory of the order of d 2^d: seconds for 18 variables, half a minute and 0.4 GB for
-    20. There is no Monte-Carlo error in the probabilities, and the draws are independent.
+    The sum over all graphs is computed by dynamic programming over sets of variables, under a prior
+    that is a product over families (a uniform prior over graphs, not over orders). It takes time on
+    the order of 3^d and memory on the order of d 2^d: seconds for 18 variables, half a minute and
+    0.4 GB for 20. The probabilities have no Monte Carlo error, and the draws are independent.
 
     Parameters
     ----------

@@ -14,10 +14,11 @@ from isthmus.samplers.chain_sampler import ChainSampler
 class OrderMCMC(ChainSampler):
     """Draw graphs by Markov chains over orders of the variables; the draws are biased.
 
-    Friedman and Koller (Machine Learning 2003). A graph counts once for each order that it agrees
-    with, so graphs that agree with many orders, above all those with few edges, get more weight
-    than under a uniform prior over graphs. `PartitionMCMC` has no such bias; orders mix faster.
-    To correct the bias, weight each graph by one over the number of its orders.
+    The method is that of Friedman and Koller (Machine Learning 2003). A graph counts once for each
+    order that it agrees with, so graphs that agree with many orders, above all those with few
+    edges, get more weight than under a uniform prior over graphs. `PartitionMCMC` does not have
+    this bias, but chains over orders mix faster. To correct the bias, weight each graph by one over
+    the number of its orders.
 
     The options are those of `ChainSampler`.
 

@@ -14,11 +14,12 @@ from isthmus.samplers.chain_sampler import ChainSampler
 class PartitionMCMC(ChainSampler):
     """Draw graphs from the posterior by Markov chains over ordered partitions.
 
-    Kuipers and Moffa (Journal of the American Statistical Association 2017). Every graph belongs
-    to one partition, so draws follow the posterior under a uniform prior over graphs, unlike those
-    of `OrderMCMC`. A round moves nodes to places drawn from all their places, swaps nodes, splits
-    and merges elements, reverses edges (Grzegorczyk and Husmeier 2008), and draws new parents of
-    six nodes at once from their exact distribution given the rest of the graph.
+    The method is that of Kuipers and Moffa (Journal of the American Statistical Association 2017).
+    Every graph belongs to exactly one partition, so draws follow the posterior under a uniform
+    prior over graphs, unlike those of `OrderMCMC`. A round moves nodes to places drawn from all
+    their possible places, swaps nodes, splits and merges elements, reverses edges (Grzegorczyk and
+    Husmeier 2008), and draws new parents of six nodes at once from their exact distribution given
+    the rest of the graph.
 
     The options are those of `ChainSampler`.
 

@@ -25,8 +25,9 @@ _MOVES = 64
 class StructureMCMC(Sampler[LocalScore]):
     """Metropolis-Hastings over graphs by single edges: a simple check of other samplers.
 
-    Madigan and York (1995). Each move picks an ordered pair of variables and proposes to add,
-    delete or reverse their edge. It mixes slowly: prefer `ExactPosterior` for few variables.
+    The method is that of Madigan and York (1995). Each move picks an ordered pair of variables and
+    proposes to add, delete or reverse their edge. The chains mix slowly: prefer `ExactPosterior`
+    for few variables.
 
     Parameters
     ----------

@@ -25,7 +25,7 @@ class DegenerateGaussian(Score[Moments, LocalScore]):
 
     A discrete variable with r levels is represented by r - 1 indicator columns, and BIC is computed
     as if all columns were jointly Gaussian (Andrews, Ramsey and Cooper 2019). The score is fast,
-    needs moments only, is score-equivalent, and equals ``GaussianBIC`` on continuous tables.
+    needs only moments, is score-equivalent, and equals ``GaussianBIC`` on continuous tables.
 
     Parameters
     ----------

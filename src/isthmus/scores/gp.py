@@ -53,8 +53,8 @@ class GP(Score[Moments, LocalScore]):
     For continuous variables, which are standardised; higher is better. Each variable is a sum of
     smooth functions of its parents plus normal noise. The functions have Gaussian-process priors
     with squared-exponential kernels of amplitude one; priors of the length scales, the mean and
-    the noise are those of Giudice, Kuipers and Moffa 2023. The score tells the direction of
-    nonlinear effects, so Markov-equivalent graphs have different values.
+    the noise are those of Giudice, Kuipers and Moffa 2023. The score can determine the direction
+    of nonlinear effects, so Markov-equivalent graphs have different values.
 
     Only moments of Chebyshev polynomials are needed: the cost of a score does not depend on the
     number of rows, which may be in a warehouse or at many sites. `ExactGP` needs the rows.

@@ -31,10 +31,10 @@ class Perceptrons(Score[Rows, ParametricLoss]):
 
     For continuous variables; lower is better. Columns are centred and divided by the smallest of
     their standard deviations, which is an upper bound on the noise if all noise has the same scale.
-    A common unit therefore does not matter, and weights, penalties and ``ridge`` are in units of
-    the noise. The weight of an edge is the norm of the weights from the cause to the hidden layer
-    of the effect (Zheng et al. 2020, arXiv 1909.13189). The score needs rows, and JAX: install the
-    extra ``neural``.
+    Multiplying all columns by the same factor therefore does not matter, and weights, penalties and
+    ``ridge`` are in units of the noise. The weight of an edge is the norm of the weights from the
+    cause to the hidden layer of the effect (Zheng et al. 2020, arXiv 1909.13189). The score needs
+    rows, and JAX: install the extra ``neural``.
 
     Parameters
     ----------

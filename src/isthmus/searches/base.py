@@ -1,4 +1,4 @@
-"""What a search algorithm is: options, and a run that the one driver steps.
+"""Base classes of search algorithms: options, and a run that computes one step at a time.
 
 A search is a frozen dataclass with the options; ``begin`` returns a run that does one step at a
 time. Time limits, progress and Ctrl-C are handled by `isthmus.runs.drive`, so a step should take

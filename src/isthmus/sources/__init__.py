@@ -1,4 +1,4 @@
-"""Where data live."""
+"""Sources of data: tables in memory, tables of engines, federations and two parties."""
 
 from __future__ import annotations
 

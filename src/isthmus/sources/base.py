@@ -17,14 +17,14 @@ from isthmus.statistics import Basis, Counts, Expansion, Kind, Moments, Plan, Sc
 
 
 class Source(ABC):
-    """A place where data live.
+    """Base class of sources of data.
 
-    A source computes statistics where the data are; only those leave it.
+    A source computes statistics where the data are stored, and only the statistics leave it.
     """
 
     @abstractmethod
     def schema(self) -> Schema:
-        """Names, kinds and levels of the variables."""
+        """Return the names, kinds and levels of the variables."""
 
     @abstractmethod
     def moments(self, names: Sequence[str] | None = None) -> Moments:

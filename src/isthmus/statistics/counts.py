@@ -41,9 +41,9 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, eq=False)
 class Counts(Statistic):
-    """Contingency tables over the planned sets of variables.
+    """Contingency tables over the planned sets of variables, which can be added and saved.
 
-    Make one with `from_codes` or `from_tables`, or ask a source for it.
+    Create them with `from_codes` or `from_tables`, or compute them with `summarise`.
 
     Parameters
     ----------

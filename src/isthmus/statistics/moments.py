@@ -42,12 +42,12 @@ def _frozen(values: ArrayLike) -> Floats:
 @final
 @dataclass(frozen=True, eq=False)
 class Moments(Statistic):
-    """First and second moments of the columns of all variables, kept so that they add up.
+    """First and second moments of the columns of all variables, which can be added and saved.
 
-    Each variable has a block of columns (see `Schema`): a continuous one its value and its basis
-    functions, a discrete one an indicator per level but the first. With ``s`` the shift, the sums
-    are ``Σ (x - s)`` and the Gram matrix is ``Σ (x - s)(x - s)ᵀ``. The shift is near the mean, so
-    nothing is lost where the mean is large compared with the spread.
+    Each variable has a block of columns (see `Schema`): a continuous variable has its value and its
+    basis functions, and a discrete variable has one indicator per level except the first. With
+    ``s`` the shift, the sums are ``Σ (x - s)`` and the Gram matrix is ``Σ (x - s)(x - s)ᵀ``. The
+    shift is near the mean, so no precision is lost if the mean is large compared with the spread.
 
     Parameters
     ----------

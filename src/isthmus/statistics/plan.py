@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class Plan:
     """The sets of variables whose tables, and their margins, may be requested.
 
-    Make one with `everything`, `up_to`, `sets` or `families`.
+    Create a plan with `everything`, `up_to`, `sets` or `families`.
 
     Attributes
     ----------

@@ -23,26 +23,27 @@ from isthmus.types import Bools, Floats
 class Dynotears(Search[AdditiveLoss]):
     """Learn a vector autoregression with a graph within each step, by continuous optimisation.
 
-    Give `learn` a `Series`. The graph of the solution is over the variables now and at earlier
-    time steps, which are printed as ``x@1``, ``x@2`` …; the
-    detail ``network`` is the same as a :class:`~isthmus.results.DynamicNetwork`, with its weights
-    and a plot of time. Edges from earlier steps cannot close a cycle, so only those within a step
-    are kept from it. A common unit of all columns does not matter; like all least squares
-    the search depends on their relative scales.
+    Pass a `Series` to `learn`. The nodes of the learned graph are the variables now and at earlier
+    time steps, which are printed as ``x@1``, ``x@2`` …; ``solution.details.network`` is the same
+    graph as a :class:`~isthmus.results.DynamicNetwork`, with its weights and a plot over time.
+    Edges from earlier steps cannot close a cycle, so only edges within a step are constrained to be
+    acyclic. Multiplying all columns by the same factor does not change the result, but like all
+    least squares the search depends on their relative scales.
 
     Parameters
     ----------
     penalty, lagged_penalty
-        Weight of the sum of the absolute weights within a step, and from earlier steps, in the unit
-        of the data. By default the criterion chooses, in units of what noise alone reaches.
+        Penalty on the sum of the absolute weights within a step, and from earlier steps, in the
+        unit of the data. By default the criterion chooses among multiples of the largest gradient
+        that noise alone produces.
     threshold, lagged_threshold
-        Remove edges within a step, and from earlier steps, of a weight up to this. By default the
-        criterion chooses the parents.
+        Remove edges within a step, and from earlier steps, with a weight up to this value. By
+        default the criterion chooses the parents.
     sweeps
-        How often, at most, every node is moved to its best place in the order that the optimisation
-        ended in.
+        Maximum number of passes over all nodes that move each node to its best place in the order
+        found by the optimisation.
     criterion
-        Chooses penalties and parents where they are not given.
+        Criterion that chooses penalties and parents, if they are not given.
     """
 
     penalty: float | None = None

@@ -70,26 +70,26 @@ _PATIENCE = 0.05
 class Notears(Search[SmoothLoss]):
     """Learn a weighted graph by continuous optimisation.
 
-    With :class:`~isthmus.LeastSquares` the loss depends on the relative scales of the columns:
-    right where all noise has the same scale, misleading where units are arbitrary. With
-    :class:`~isthmus.scores.LinearLikelihood` it does not.
+    With :class:`~isthmus.LeastSquares` the loss depends on the relative scales of the columns. This
+    is right if all noise has the same scale, and misleading if units are arbitrary. With
+    :class:`~isthmus.scores.LinearLikelihood` the loss does not depend on scale.
 
     Parameters
     ----------
     penalty
         Penalty on edges: a number for :class:`L1` with that weight (least squares), or a
-        :class:`QuasiMCP` (likelihood). By default several ℓ1 weights are tried, the criterion
-        chooses, and variables keep moving while the criterion falls (up to a hundred variables);
-        for a likelihood it is ``QuasiMCP()``.
+        :class:`QuasiMCP` (likelihood). By default, for least squares, several ℓ1 weights are tried
+        and the criterion chooses among them; with up to a hundred variables, the order is then
+        improved as long as the criterion decreases. For a likelihood the default is ``QuasiMCP()``.
     threshold
         Remove edges with a smaller weight. By default the criterion chooses.
     acyclicity
-        How the relaxed problem is made acyclic.
+        Acyclicity constraint of the relaxed problem.
     criterion
         Chooses penalty and threshold. By default :class:`EqualNoiseEBIC` for least squares, and
         :class:`RefitEBIC`, which does not depend on units, for a likelihood.
     refine
-        Whether variables then move within the order while the objective falls.
+        Whether to improve the order by moving variables as long as the objective decreases.
     starts
         Number of starts of the moves under a likelihood, which has many more local minima than
         least squares: first from the order of the relaxed solution, then from the best order so far

@@ -1,4 +1,4 @@
-"""NOTEARS for additive models: generalised linear, and sums of curves."""
+"""NOTEARS for additive models: generalised linear models and sums of curves."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from isthmus.searches.continuous.family_criterion import FamilyEBIC
 @final
 @dataclass(frozen=True)
 class NotearsAdditive(Search[AdditiveLoss]):
-    """Continuous optimisation over the coefficients of an additive model.
+    """Learn an additive model by continuous optimisation of its coefficients.
 
-    The score says which model: `Logistic` and `Poisson` for truth values and counts (from rows),
+    The score determines the model: `Logistic` and `Poisson` for Booleans and counts (from rows),
     `AdditiveLeastSquares` for curves (from moments of a basis). The weight of an edge is the norm
     of its coefficients. Lower values of the objective are better.
 
     Parameters
     ----------
     penalty
-        Weight of the sum of all edges' weights, in the unit of the data. By default the criterion
-        chooses among three, in units of what noise alone reaches.
+        Penalty on the sum of all edge weights, in the unit of the data. By default the criterion
+        chooses among three multiples of the largest gradient that noise alone produces.
     threshold
-        Remove edges with a weight up to this, in the unit of the data. By default the criterion
-        chooses the parents.
+        Remove edges with a weight up to this value, in the unit of the data. By default the
+        criterion chooses the parents.
     sweeps
-        How often, at most, every node is moved to its best place in the order that the optimisation
-        ended in.
+        Maximum number of passes over all nodes that move each node to its best place in the order
+        found by the optimisation.
     criterion
-        Chooses the penalty and the parents where they are not given.
+        Criterion that chooses the penalty and the parents, if they are not given.
     """
 
     penalty: float | None = None

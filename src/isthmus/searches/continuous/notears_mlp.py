@@ -50,22 +50,22 @@ _RESIDUAL = 1e-3
 class NotearsMLP(Search[ParametricLoss]):
     """Learn one small neural network per node by continuous optimisation.
 
-    After Zheng et al. 2020 (arXiv 1909.13189), with the central path in place of the augmented
-    Lagrangian. A criterion then chooses among the parents that the path ended in, and the networks
-    are fitted once more along the graph, without the penalty. The score says which network
-    (`Perceptrons`). It needs rows, and the extra ``neural``. Lower values of the objective are
-    better.
+    The method follows Zheng et al. 2020 (arXiv 1909.13189), with the central path in place of the
+    augmented Lagrangian. A criterion then chooses among the parents at the end of the path, and the
+    networks are refitted along the graph without the penalty. The score determines the network
+    (`Perceptrons`). The search needs rows, and the extra ``neural``. Lower values of the objective
+    are better.
 
     Parameters
     ----------
     penalty
-        Weight of the sum of the absolute weights between causes and hidden layers, in units of the
-        noise. By default it follows from the numbers of nodes and rows.
+        Penalty on the sum of the absolute weights between causes and hidden layers, in units of the
+        noise. By default computed from the numbers of nodes and rows.
     threshold
-        Remove edges with a weight up to this, in units of the noise. By default the criterion
+        Remove edges with a weight up to this value, in units of the noise. By default the criterion
         chooses the parents.
     criterion
-        Chooses the parents where no threshold is given.
+        Criterion that chooses the parents, if no threshold is given.
     """
 
     penalty: float | None = None

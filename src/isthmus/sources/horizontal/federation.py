@@ -42,12 +42,12 @@ T = TypeVar("T")
 
 @final
 class Federation(Source):
-    """Sites that hold different rows of the same variables.
+    """Sites that hold different rows of the same variables, as a source of statistics.
 
     Every statistic is one secure sum over all sites. The coordinator, which owns this object,
-    learns the sum and nothing about a single site. A sum is kept and not requested again.
+    learns the sum and nothing about a single site. Sums are cached and not requested again.
 
-    For research, `simulate` creates a federation within this process.
+    For research and tests, `simulate` creates a federation within this process.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ class Federation(Source):
         Number of the first round. Rounds that were opened before cannot be opened again.
     journal
         Records rounds and sums. A federation with the journal of one that was killed resumes its
-        run and comes to the same result.
+        run and computes the same result.
 
     Examples
     --------

@@ -60,7 +60,7 @@ class Prepared(NamedTuple):
 
 @final
 class Frame(Source):
-    """A table in memory. Nothing leaves it.
+    """A table in memory, as a source of statistics. Nothing leaves this process.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ class Frame(Source):
         ``"days"``. By default floats are continuous; text, categories and Booleans are discrete;
         whole numbers are discrete when they have at most 20 distinct values that repeat, or lie
         within ten of each other. Identifiers and columns with too many levels are left out;
-        `reading` tells.
+        see `reading`.
     integers
         How to read integers that ``kinds`` does not name, whatever their number of values.
     keep
@@ -80,7 +80,7 @@ class Frame(Source):
     missing
         What to do about missing values; by default they are refused.
     schema
-        What the columns are, where that is known beforehand (a study with several sites). It
+        The variables, if they are known in advance (as in a study with several sites). It
         also chooses the columns and their order. By default levels are those that occur, sorted.
     names
         Names for the columns of a NumPy array; ``x0``, ``x1`` … if not given.

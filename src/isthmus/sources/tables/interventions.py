@@ -25,11 +25,11 @@ Columns = dict[str, NDArray[Any]]
 
 @final
 class Interventions(Source):
-    """Rows from several regimes, in some of which variables were set from outside.
+    """Data from several regimes, in some of which variables were set by an intervention.
 
-    Each family is scored on the rows in which its child was not a target, since an intervention
-    cuts the child off from its parents. As parents, targets count like any other variable. This
-    holds for interventions that replace the mechanism of their target, such as a knock-out.
+    Each family is scored on the rows in which its child was not a target, because an intervention
+    cuts the child off from its parents. As parents, targets are treated like any other variable.
+    This is valid for interventions that replace the mechanism of their target, such as a knock-out.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class Interventions(Source):
         The targets of each regime: a mapping from the values of `column` to names of variables, or
         one collection of names per table. A regime without targets is observational.
     column
-        Name of the column that tells the regime of each row of a single table.
+        Name of the column that states the regime of each row, if `data` is a single table.
     kinds
         How to read some columns, as for `Frame`.
 

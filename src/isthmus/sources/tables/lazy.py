@@ -74,8 +74,8 @@ SMALL = 2**22
 class Lazy(Source):
     """A table of an engine. The engine computes the statistics; rows stay where they are.
 
-    Results are cached, so that the engine computes nothing twice. Any column names work: the engine
-    is asked for columns by position.
+    Results are cached, so that the engine computes nothing twice. Columns may have any name,
+    because they are requested from the engine by position.
 
     Parameters
     ----------
@@ -91,8 +91,8 @@ class Lazy(Source):
         What to do about missing values: `DropRows`, for discrete columns `NodeAverage` or
         `StructuralEM`, for continuous ones `ExpectationMaximisation`; by default they are refused.
     schema
-        What the columns are, where that is known beforehand. It also selects the columns and
-        their order, and saves the query for the levels.
+        The variables, if they are known in advance. It also selects the columns and their order,
+        and makes the query for the levels unnecessary.
     """
 
     def __init__(
@@ -420,7 +420,7 @@ class Lazy(Source):
         return Counts(schema, n, plan, held)
 
     def rows(self) -> NDArray[np.float64]:
-        """Not at hand."""
+        """Raise `MismatchError`: the rows stay in the engine."""
         raise MismatchError(
             f"The rows are with {self._engine.site}; only statistics come over. Choose a score "
             "that needs moments or counts, or collect the table and give that."
@@ -463,7 +463,7 @@ class Lazy(Source):
         return LazyFeatures(self, self.moments_of, wide, schema)
 
     def disclosure(self) -> Disclosure:
-        """What the engine has sent so far."""
+        """Return what the engine has sent so far."""
         return Disclosure(tuple(self._releases))
 
     def _release(self, what: str, size: int) -> None:

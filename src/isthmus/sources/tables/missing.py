@@ -29,10 +29,10 @@ class KeepMissing(Missing):
 @final
 @dataclass(frozen=True)
 class DropRows(Missing):
-    """Leave out every row in which a value is missing; the notes tell how many.
+    """Drop every row in which a value is missing; the notes say how many.
 
-    Harmless if few rows are concerned and values are missing completely at random. With p columns
-    of which each lacks 10 % of its values, only ``0.9 ** p`` of the rows remain.
+    This is harmless if it affects few rows and values are missing completely at random. With p
+    columns that each lack 10% of their values, only ``0.9 ** p`` of the rows remain.
 
     Examples
     --------
@@ -49,10 +49,10 @@ class DropRows(Missing):
 @final
 @dataclass(frozen=True)
 class OwnLevel(Missing):
-    """Make missing a level of its own, for discrete columns.
+    """Make "missing" a level of its own, for discrete columns.
 
-    The right choice if the absence of a value is itself an answer ("not asked", "not applicable").
-    If values are missing by chance, the extra level weakens and adds edges.
+    Use this if the absence of a value is itself an answer ("not asked", "not applicable"). If
+    values are missing by chance, the extra level weakens true edges and adds false ones.
 
     Parameters
     ----------
@@ -77,16 +77,16 @@ class OwnLevel(Missing):
 class NodeAverage(Missing):
     """Score each family on the rows that are complete for it, for discrete columns.
 
-    Works with `BIC`, `AIC` and `EBIC`. The gain of a parent set over no parents is the average over
-    the rows complete for the child and these parents, times the number of all rows. Without missing
-    values the score is that of complete data, bit for bit.
+    This works with `BIC`, `AIC` and `EBIC`. The gain of a parent set over no parents is the average
+    over the rows that are complete for the child and these parents, times the number of all rows.
+    Without missing values the score is that of complete data, bit for bit.
 
     Parameters
     ----------
     caution
-        Families of different rows are compared, so the gain has a standard error that grows with
-        the number of missing values. This many of them are subtracted for each parent. Above 0
-        the score is consistent if values are missing completely at random; 0 gives denser graphs.
+        Number of standard errors to subtract for each parent. Families are compared on different
+        rows, so the gain has a standard error that grows with the number of missing values. Above
+        0 the score is consistent if values are missing completely at random; 0 gives denser graphs.
 
     Examples
     --------
@@ -107,9 +107,9 @@ class NodeAverage(Missing):
 @final
 @dataclass(frozen=True)
 class ExpectationMaximisation(Missing):
-    """Estimate the moments of a normal distribution from all values there are.
+    """Estimate the moments of a normal distribution from all observed values.
 
-    For continuous columns: every search, score and posterior of Gaussian networks then runs on
+    For continuous columns. Every score, search and sampler for Gaussian networks then works on
     these moments. Values may be missing at random, that is, depending on other values that are
     observed.
 
@@ -144,19 +144,20 @@ class ExpectationMaximisation(Missing):
 @final
 @dataclass(frozen=True)
 class StructuralEM(Missing):
-    """Complete the rows by the graph, learn the graph from them, and repeat; for discrete columns.
+    """Structural expectation-maximisation (Friedman 1997), for discrete columns.
 
-    Structural expectation-maximisation (Friedman 1997) with `BIC`, `AIC` or `EBIC`. It starts with
-    the graph of `NodeAverage`. Given a graph and its parameters, the distribution of missing values
-    given the observed values of their row is exact. The next graph is learned from rows completed
-    by draws from it. The result is the graph with the highest score of the observed values: their
-    log-likelihood minus the penalties. Values may be missing at random, that is, depending on other
-    values that are observed. It takes much longer than `NodeAverage`.
+    The method completes the rows with the current graph, learns the next graph from them, and
+    repeats. It works with `BIC`, `AIC` and `EBIC`, and starts with the graph of `NodeAverage`.
+    Given a graph and its parameters, the distribution of the missing values of a row given its
+    observed values is exact, and rows are completed by draws from it. The result is the graph with
+    the highest score of the observed values: their log-likelihood minus the penalties. Values may
+    be missing at random, that is, depending on other values that are observed. It takes much longer
+    than `NodeAverage`.
 
     Parameters
     ----------
     draws
-        How many times each row is completed. Fewer take less time and memory, and add noise.
+        Number of times each row is completed. Fewer draws take less time and memory, and add noise.
     max_iterations
         Stop after this many graphs.
     """

@@ -16,12 +16,12 @@ from isthmus.statistics import Counts, Expansion, Moments, Plan, Rows, Schema, S
 
 @final
 class Precomputed(Source):
-    """Statistics that were computed before.
+    """Statistics that were computed earlier, as a source.
 
     Parameters
     ----------
     statistics
-        What there is; nothing else can be asked for.
+        The available statistics; no others can be requested.
     """
 
     def __init__(self, statistics: Statistic) -> None:
@@ -85,7 +85,7 @@ class Precomputed(Source):
         return found
 
     def rows(self) -> NDArray[np.float64]:
-        """Not here."""
+        """Raise `MismatchError`: statistics have no rows."""
         raise MismatchError(
             "There are only statistics here, no rows. Choose a score that needs moments or counts, "
             "or give the table itself."

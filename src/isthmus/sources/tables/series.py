@@ -22,26 +22,26 @@ Columns = dict[str, NDArray[Any]]
 
 @final
 class Series(Source):
-    """Time series: each variable now, and at earlier time steps.
+    """Time series, with each variable now and at earlier time steps.
 
-    A row is one time step with the ``lags`` steps before it. Rows never reach across two
-    realisations, nor across a gap in time. The value of ``x`` one step earlier is a variable of its
-    own, printed as ``x@1``; its schema states what it is, so that no method puts an edge from a
-    later to an earlier step.
+    A row is one time step together with the ``lags`` steps before it. Rows never combine steps of
+    two realisations, nor steps across a gap in time. The value of ``x`` one step earlier is a
+    variable of its own, printed as ``x@1``. The schema records this, so that no method adds an edge
+    from a later to an earlier step.
 
     Parameters
     ----------
     data
         One table in memory, or a sequence of tables, one for each realisation.
     lags
-        How many steps back.
+        Number of earlier time steps to include.
     by
-        Column that tells realisations apart within a table; without it a table is one.
+        Column that identifies the realisation; without it, each table is one realisation.
     time
-        Column to sort by. Where it holds numbers or dates, the shortest step is the step, and a
-        longer one is a gap. Without it rows are in order and without gaps.
+        Column to sort by. If it holds numbers or dates, the shortest difference is the time step,
+        and a longer one is a gap. Without it, rows are taken to be in order and without gaps.
     centre
-        Whether to take the mean of each realisation off it, where levels differ between them.
+        Whether to subtract the mean of each realisation, if their levels differ.
 
     Examples
     --------

@@ -53,10 +53,10 @@ SECRET = "The scores were computed on secret shares and are known to nobody."
 
 @final
 class TwoParty(Source):
-    """Columns of this party, together with those of another party that runs the same.
+    """Two parties that hold different columns for the same people, as a source of data.
 
-    Both parties hold different variables of the same people. They compute on secret shares; what
-    is revealed is what the study says, to both of them.
+    The other party runs the same code with its own columns. Both compute on secret shares, and
+    only what the study states is revealed to them.
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ class TwoParty(Source):
         return self._moments if names is None else self._moments.select(names)
 
     def count_people(self) -> int:
-        """Count the people whom both parties have, with the other party, which calls this, too.
+        """Count the people whom both parties have; the other party calls this at the same time.
 
         Nobody learns who they are, and no column is used. The study must allow the request
         ``"intersection size"``. Use it before a study commits to more.
