@@ -90,7 +90,7 @@ def opened(browser: Any, path: Path, size: dict[str, int] = DESKTOP) -> Any:
     page.on("console", lambda m: page.problems.append(m.text) if m.type == "error" else None)
     page.on("request", lambda r: page.problems.append(r.url) if "file:" not in r.url else None)
     page.goto(path.as_uri())
-    wait_until(page, "Report.network.cy.nodes().length > 0")
+    wait_until(page, "Report.network.cy?.nodes().length > 0")
     return page
 
 
@@ -249,6 +249,55 @@ def test_comparison_slider_and_downloads(browser: Any, tmp_path: Path) -> None:
     page.fill("#least", "2")
     assert page.evaluate("Report.network.cy.edges().length") == 1
     assert page.problems == []
+
+
+def test_the_page_can_be_used_before_the_network_is_drawn(browser: Any, tmp_path: Path) -> None:
+    dag = network(160)
+    path = write(tmp_path / "r.html", dag)
+    page = browser.new_page(viewport=DESKTOP)
+    page.set_default_timeout(PATIENCE)
+    # Frames wait until the test lets them go: as on a machine that is slow or has no time.
+    page.add_init_script(
+        """window.frames_held = []; window.frame = window.requestAnimationFrame.bind(window);
+        window.requestAnimationFrame = (call) => frames_held.push(call);"""
+    )
+    page.goto(path.as_uri())
+    assert page.evaluate("typeof cytoscape") == "undefined"
+    assert page.inner_text("#waiting") == "Drawing the network …"
+    hidden = "getComputedStyle(document.querySelector('#edges')).contentVisibility"
+    assert page.evaluate(hidden) == "hidden"
+    page.emulate_media(media="print")
+    assert page.evaluate(hidden) == "visible"
+    page.emulate_media(media="screen")
+    page.fill("#search", "gene_150")
+    page.press("#search", "Enter")
+    assert page.inner_text("#panel h2") == "gene_150"
+    page.evaluate(
+        """() => { window.requestAnimationFrame = window.frame;
+        for (const call of frames_held) requestAnimationFrame(call); }"""
+    )
+    wait_until(page, "document.querySelector('#waiting') === null")
+    shown = page.evaluate("Report.network.cy.nodes('[node]').map((n) => n.data('node'))")
+    wanted = {"gene_150", *dag.parents("gene_150"), *dag.children("gene_150")}
+    assert {dag.nodes[i] for i in shown} == wanted
+    wait_until(page, "document.querySelector('#again').classList.contains('ready')")
+    # A link to a section arrives there, though the sections before it were never laid out.
+    page.click("nav a[href='#again']")
+    place = "Math.round(document.querySelector('#again h2').getBoundingClientRect().bottom)"
+    wait_until(page, f"0 < {place} && {place} < innerHeight")
+
+
+def test_a_download_of_the_drawing_does_not_wait(browser: Any, tmp_path: Path) -> None:
+    page = browser.new_page(viewport=DESKTOP)
+    page.set_default_timeout(PATIENCE)
+    page.add_init_script("window.requestAnimationFrame = () => {};")  # it never starts by itself
+    page.goto(write(tmp_path / "r.html", network(5)).as_uri())
+    page.evaluate("document.querySelector('#downloads').open = true")
+    with page.expect_download() as download:
+        page.evaluate("document.querySelector('[data-export=svg]').click()")
+    drawing = ET.fromstring(Path(download.value.path()).read_bytes())
+    texts = drawing.iter("{http://www.w3.org/2000/svg}text")
+    assert sorted(text.text or "" for text in texts) == sorted(network(5).nodes)
 
 
 def picture(page: Any) -> bytes:

@@ -21,15 +21,15 @@ _LIBRARIES = ("dagre.min.js", "cytoscape.min.js")
 _SCRIPTS = (
     "data.js",
     "groups.js",
-    "layout.js",
-    "network.js",
-    "labels.js",
+    "drawing.js",
     "matrix.js",
     "panel.js",
     "table.js",
     "export.js",
     "main.js",
 )
+_DRAWING = ("layout.js", "network.js", "labels.js")
+"""Scripts that need the libraries: ``drawing.js`` runs both when the rest of the page is ready."""
 _EXPORT = 3_000_000
 """Longer texts are left out of the page: characters."""
 
@@ -45,7 +45,11 @@ def render(page: Page) -> str:
     """
     libraries = _libraries()
     picture = None if libraries else _picture(page)
-    scripts = [*libraries, *(_read(f"scripts/{name}") for name in _SCRIPTS)]
+    head = _read("scripts/head.js")
+    scripts = [
+        _read(f"scripts/{name}") for name in (*_SCRIPTS, *(() if libraries else ("fixed.js",)))
+    ]
+    drawing = [*libraries, *(_read(f"scripts/{name}") for name in _DRAWING)] if libraries else []
     exports = {kind: text for kind, text in page.exports.items() if len(text) <= _EXPORT}
     template = _environment().get_template("page.html")
     html: str = template.render(
@@ -58,8 +62,10 @@ def render(page: Page) -> str:
         states=STATES,
         blocks=_blocks(page),
         style=_read("templates/page.css"),
+        head=head,
         scripts=scripts,
-        policy=_policy(scripts),
+        drawing=drawing,
+        policy=_policy([head, *drawing, *scripts]),
         licences=_read("assets/licences.txt") if libraries else "",
         version=_version(),
     )

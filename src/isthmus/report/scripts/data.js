@@ -1,7 +1,6 @@
 "use strict";
 // What the page shows and what is selected. Other scripts read Report and listen to its changes.
 const Report = (() => {
-  document.documentElement.classList.add("js");
   const data = JSON.parse(document.querySelector("#data").textContent);
   const { nodes, edges } = data;
   const touching = nodes.map(() => []);
@@ -89,6 +88,7 @@ const Report = (() => {
   return {
     data, nodes, edges, touching, state, start, change, visible, blanket, near, find, describe, size, largest, other, number, counted, color,
     large: nodes.length > 60,
+    interactive: document.querySelector("#drawing") !== null,
     listen: (listener) => listeners.push(listener),
   };
 })();

@@ -79,8 +79,12 @@
 
   const makers = {
     csv: () => save(csv(), "text/csv", "csv"),
-    svg: () => save(svg(), "image/svg+xml", "svg"),
+    svg: () => {
+      Report.network.start();
+      save(svg(), "image/svg+xml", "svg");
+    },
     png: () => {
+      Report.network.start();
       const { cy } = Report.network;
       const { w, h } = cy.elements().boundingBox();
       Report.network.name(true);

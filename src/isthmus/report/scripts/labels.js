@@ -2,7 +2,6 @@
 // Level of detail: where names would be too small to read, show as many at a readable size as fit.
 (() => {
   const { cy, font, readable } = Report.network;
-  if (!cy) return;
   const { nodes, touching, groups, state, color } = Report;
   const SIZE = 12; // pixels
   const MOST = 150;

@@ -119,6 +119,4 @@
       else network.fit();
     }, 100);
   }).observe($("#picture"));
-
-  network.draw();
 })();

@@ -1,6 +1,6 @@
 "use strict";
-// The drawing of the network: by cytoscape.js, or the drawing that is already in the page.
-Report.network = (() => {
+// The drawing of the network, by cytoscape.js.
+(() => {
   const { nodes, edges, state, groups, layout, color } = Report;
   const FONT = 13;
   const READABLE = 11; // pixels of the smallest names
@@ -26,8 +26,6 @@ Report.network = (() => {
   const labels = nodes.map(broken);
   const sizes = labels.map(sizeOf);
   const container = document.querySelector("#drawing");
-  if (!container || typeof cytoscape === "undefined") return fixedDrawing();
-
   let named = true;
   const cy = cytoscape({ container, style: style(), minZoom: 0.02, maxZoom: 4, autounselectify: true, boxSelectionEnabled: false });
 
@@ -153,33 +151,38 @@ Report.network = (() => {
     else if (state.mode === "groups") elements = groupElements(groups.expanded);
     else if (Report.large) elements = groupElements(new Set(groups.members.keys()));
     else elements = flatElements([...nodes.keys()]);
-    cy.batch(() => {
-      cy.elements().remove();
-      cy.add(elements);
-    });
+    cy.elements().remove();
+    // Whether names fit is known before there are elements, so that their style is computed once.
+    const view = viewOf(elements.filter(({ group }) => group === "nodes").map(({ data, position }) => ({ ...data, ...position })));
+    if (view) name(FONT * view.zoom >= READABLE);
+    cy.add(elements);
+    if (view) cy.viewport(view);
     highlight();
-    fit();
   }
 
   // Show everything; a neighbourhood with names that can be read, around its centre if it is large.
   function fit() {
+    const view = viewOf(cy.nodes().map((node) => ({ ...node.data(), ...node.position() })));
+    if (view) cy.viewport(view);
+  }
+
+  function viewOf(boxes) {
     cy.resize();
     const [xs, ys] = [bends.map(([x]) => x), bends.map(([, y]) => y)];
-    for (const node of cy.nodes().toArray()) {
-      const [{ x, y }, { width, height }] = [node.position(), node.data()];
+    for (const { x, y, width, height } of boxes) {
       xs.push(x - width / 2, x + width / 2);
       ys.push(y - height / 2, y + height / 2);
     }
-    if (!xs.length) return;
+    if (!xs.length) return null;
     const [left, right, top, bottom] = [xs.reduce((a, b) => Math.min(a, b)), xs.reduce((a, b) => Math.max(a, b)), ys.reduce((a, b) => Math.min(a, b)), ys.reduce((a, b) => Math.max(a, b))];
     const [width, height] = [cy.width(), cy.height()];
     let zoom = Math.min(1.3, (width - 2 * MARGIN) / (right - left), (height - 2 * MARGIN) / (bottom - top));
     let centre = { x: (left + right) / 2, y: (top + bottom) / 2 };
     if (state.mode === "near" && state.chosen !== null && zoom < READABLE / FONT) {
       zoom = READABLE / FONT;
-      if ((bottom - top) * zoom > height) centre = { x: centre.x, y: cy.$id(`n${state.chosen}`).position("y") };
+      if ((bottom - top) * zoom > height) centre = { x: centre.x, y: boxes.find(({ node }) => node === state.chosen).y };
     }
-    cy.viewport({ zoom, pan: { x: width / 2 - zoom * centre.x, y: height / 2 - zoom * centre.y } });
+    return { zoom, pan: { x: width / 2 - zoom * centre.x, y: height / 2 - zoom * centre.y } };
   }
 
   function highlight() {
@@ -254,37 +257,5 @@ Report.network = (() => {
     cy.style().fromJson(style()).update();
   }
 
-  return { cy, draw, fit, zoom, restyle, name, font: FONT, readable: READABLE };
-
-  // Without cytoscape.js: mark nodes and edges in the drawing that the page has.
-  function fixedDrawing() {
-    const svg = document.querySelector("#picture > svg");
-    const boxes = svg ? [...svg.querySelectorAll(".node")] : [];
-    const lines = svg ? [...svg.querySelectorAll(".edge")] : [];
-    for (const box of boxes) {
-      const choose = () => Report.change({ chosen: Number(box.dataset.node) });
-      box.addEventListener("click", choose);
-      box.addEventListener("keydown", (event) => event.key === "Enter" && choose());
-    }
-    Report.listen(() => {
-      const { chosen } = state;
-      const close = chosen === null ? new Set() : Report.near(chosen, 1);
-      for (const box of boxes) {
-        const node = Number(box.dataset.node);
-        box.classList.toggle("chosen", node === chosen);
-        box.classList.toggle("near", close.has(node));
-        box.classList.toggle("far", chosen !== null && !close.has(node));
-      }
-      for (const line of lines) {
-        const [a, b] = [Number(line.dataset.from), Number(line.dataset.to)];
-        const edge = edges.find((e) => (e.from === a && e.to === b) || (e.from === b && e.to === a));
-        const own = a === chosen || b === chosen;
-        line.classList.toggle("off", Boolean(edge) && !Report.visible(edge));
-        line.classList.toggle("near", own);
-        line.classList.toggle("far", chosen !== null && !own);
-      }
-      if (svg) svg.style.display = state.view === "network" ? "" : "none";
-    });
-    return { cy: null, draw() {}, fit() {}, zoom() {}, restyle() {} };
-  }
+  Object.assign(Report.network, { cy, draw, fit, zoom, restyle, name, font: FONT, readable: READABLE });
 })();

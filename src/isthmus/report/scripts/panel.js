@@ -45,7 +45,7 @@
   }
 
   function focusButton() {
-    if (!Report.network.cy || state.mode === "near") return [];
+    if (!Report.interactive || state.mode === "near") return [];
     const made = element("button", "Show its neighbourhood", { type: "button", id: "focus" });
     made.addEventListener("click", () => Report.change({ mode: "near", view: "network" }));
     return [made];
