@@ -14,7 +14,7 @@ from isthmus.plurals import counted
 
 @final
 class Dataset(Mapping[str, NDArray[Any]]):
-    """Columns by name, with the truth. It can be given to ``learn`` as it is.
+    """A table together with the network it was simulated from. Pass it to ``learn`` directly.
 
     Parameters
     ----------

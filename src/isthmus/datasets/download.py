@@ -10,10 +10,10 @@ from isthmus.errors import ArgumentError, DownloadError, MissingExtraError
 
 
 def fetch(url: str, *, sha256: str, folder: str | Path | None = None) -> Path:
-    """Download a file once, check it and return where it is.
+    """Download a file once, check its checksum and return its path.
 
-    A file that is there already and has this checksum is not downloaded again, so the second
-    call works offline.
+    If the file is already in the folder and has this checksum, it is not downloaded again, so the
+    second call works offline.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def fetch(url: str, *, sha256: str, folder: str | Path | None = None) -> Path:
     Raises
     ------
     DownloadError
-        If the file cannot be downloaded, or has another checksum. Nothing is kept then.
+        If the file cannot be downloaded, or has a different checksum. No file is kept then.
     """
     digest = str(sha256).strip().lower()
     if not re.fullmatch(r"[0-9a-f]{64}", digest):

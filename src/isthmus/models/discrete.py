@@ -96,9 +96,9 @@ class DiscreteNetwork:
         return sum(t.size - t.size // t.shape[-1] for t in self.tables.values())
 
     def unseen(self, node: str) -> tuple[tuple[Level, ...], ...]:
-        """Return the levels of the parents that no row has together.
+        """Return the combinations of levels of the parents that do not occur in the data.
 
-        The probabilities of the node are then a guess: they come from the prior alone.
+        The probabilities of the node given such a combination come from the prior alone.
 
         Parameters
         ----------
@@ -189,7 +189,7 @@ class DiscreteNetwork:
         evidence: Mapping[str, Level] | None = None,
         do: Mapping[str, Level] | None = None,
     ) -> Probabilities:
-        """Return the joint distribution of some nodes, given what is seen and what is done.
+        """Return the joint distribution of some nodes, given observations and interventions.
 
         It is exact, by junction trees of pyAgrum (extra ``[inference]``).
 
@@ -200,8 +200,8 @@ class DiscreteNetwork:
         evidence
             Levels of other nodes that are observed.
         do
-            Levels to which nodes are set from outside: their usual causes have no influence on
-            them. This is an effect in the world only if the graph is causal.
+            Levels to which nodes are set by an intervention, which removes the influence of
+            their usual causes. The answer is valid in the real world only if the graph is causal.
 
         Raises
         ------
@@ -218,7 +218,7 @@ class DiscreteNetwork:
         return Probabilities({v: self.levels[v] for v in asked}, values)
 
     def predict_probabilities(self, data: Mapping[str, ArrayLike], target: str) -> Floats:
-        """Return the distribution of a node for each row, given the columns that there are.
+        """Return the distribution of a node for each row, given the available columns.
 
         Parameters
         ----------

@@ -166,7 +166,7 @@ class GaussianNetwork:
         evidence: Mapping[str, float] | None = None,
         do: Mapping[str, float] | None = None,
     ) -> Normal:
-        """Return the joint distribution of some nodes, given what is seen and what is done.
+        """Return the joint distribution of some nodes, given observations and interventions.
 
         Parameters
         ----------
@@ -175,8 +175,8 @@ class GaussianNetwork:
         evidence
             Values of other nodes that are observed.
         do
-            Values to which nodes are set from outside: their usual causes have no influence on
-            them. This is an effect in the world only if the graph is causal.
+            Values to which nodes are set by an intervention, which removes the influence of
+            their usual causes. The answer is valid in the real world only if the graph is causal.
 
         Raises
         ------
@@ -207,7 +207,7 @@ class GaussianNetwork:
         )
 
     def predict(self, data: Mapping[str, ArrayLike], target: str) -> NDArray[np.float64]:
-        """Return the expected value of a node for each row, given the columns that there are.
+        """Return the expected value of a node for each row, given the available columns.
 
         Parameters
         ----------

@@ -21,15 +21,15 @@ from isthmus.types import Floats
 @final
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """The effect of a parent on its child, with a 95 % band.
+    """The effect of a parent on its child, with a 95% band.
 
     Attributes
     ----------
     at
         Values of the parent.
     mean, lower, upper
-        Posterior mean of the effect there, and a pointwise band that holds it with a probability
-        of 95 %, in units of the child. Over the data the effect is zero on average.
+        Posterior mean of the effect there, and a pointwise band that contains it with a
+        probability of 95%, in units of the child. The average of the effect over the data is zero.
     """
 
     at: Floats
@@ -109,7 +109,7 @@ class GPNetwork:
         return GPNetwork, (self.dag, dict(self.means), dict(self.noises), dict(self.effects))
 
     def curve(self, parent: str, child: str, at: ArrayLike | None = None) -> Curve:
-        """Return the effect of a parent on its child, with a 95 % band.
+        """Return the effect of a parent on its child, with a 95% band.
 
         Parameters
         ----------

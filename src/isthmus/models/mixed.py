@@ -125,7 +125,7 @@ class MixedNetwork:
         draws: int = 100_000,
         seed: int = 0,
     ) -> Probabilities | NormalMixture:
-        """Return the joint distribution of some nodes, given what is seen and what is done.
+        """Return the joint distribution of some nodes, given observations and interventions.
 
         The answer is exact if the discrete variables on which it depends have at most 10,000
         unknown configurations, and none of them has a continuous parent of unknown value.
@@ -139,8 +139,9 @@ class MixedNetwork:
         evidence
             Levels and values of other nodes that are observed.
         do
-            Levels and values to which nodes are set from outside: their usual causes have no
-            influence on them. This is an effect in the world only if the graph is causal.
+            Levels and values to which nodes are set by an intervention, which removes the
+            influence of their usual causes. The answer is valid in the real world only if the
+            graph is causal.
         draws
             Number of draws if the answer is simulated.
         seed

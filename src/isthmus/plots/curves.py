@@ -22,7 +22,7 @@ def plot_curves(
     columns: int = 3,
     color: str | None = None,
 ) -> list[Axes]:
-    """Draw the effect of each edge, with a band that holds it with a probability of 95 %.
+    """Draw the effect of each edge, with a band that contains it with a probability of 95%.
 
     Parameters
     ----------

@@ -89,7 +89,7 @@ def publication(width: float = 7.2) -> Iterator[None]:
 
     Plots are in black and grey, in a sans-serif font of 8 points, and no wider than ``width``.
     Files are PDF by default, with their fonts embedded as TrueType, which journals accept. Save the
-    plot inside of the block.
+    plot inside the block.
 
     Parameters
     ----------

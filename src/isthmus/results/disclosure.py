@@ -47,7 +47,7 @@ class Disclosure:
 
     @classmethod
     def none(cls) -> Disclosure:
-        """Nothing left the place where the data live."""
+        """Return a disclosure without any release."""
         return cls()
 
     def __add__(self, other: Disclosure) -> Disclosure:
@@ -55,6 +55,6 @@ class Disclosure:
 
     def __str__(self) -> str:
         if not self.entries:
-            return "Nothing left the place where the data live."
+            return "Return a disclosure without any release."
         lines = [f"{e.site}: {e.what} ({e.form}, {e.size} numbers)" for e in self.entries]
         return "\n".join(lines)

@@ -70,7 +70,7 @@ class DynamicNetwork:
         lag_of: Mapping[str, Lag],
         weights: Mapping[tuple[str, str], float] | None = None,
     ) -> DynamicNetwork:
-        """Fold a graph over variables now and at earlier time steps into a dynamic network.
+        """Convert a graph over variables now and at earlier time steps to a dynamic network.
 
         Edges between earlier steps only repeat what holds at all times, and are left out.
 

@@ -9,7 +9,7 @@ from typing import final
 @final
 @dataclass(frozen=True)
 class EffectEstimate:
-    """How much one variable changes per unit of another one, if that is changed from outside.
+    """Estimated total effect of one variable on another, per unit of an intervention on it.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Weighted graphs: what a posterior distribution or a bootstrap gives."""
+"""Weighted graphs, the result of a bootstrap or a posterior distribution."""
 
 from __future__ import annotations
 
@@ -279,7 +279,7 @@ class Ensemble:
         """Return the probability that an edge ``[from, to]`` has this direction in the CPDAG.
 
         The directions of the other edges of a graph differ between equivalent graphs, which no
-        data can tell apart.
+        data can distinguish.
         """
         d = len(self.nodes)
         index = {name: i for i, name in enumerate(self.nodes)}

@@ -73,7 +73,7 @@ class Posterior:
     independent
         Whether the draws are independent, not steps of a Markov chain.
     status
-        How the sampler ended.
+        Why the sampler stopped.
     disclosure
         The data that were released.
     choice
@@ -291,7 +291,7 @@ class Posterior:
         )
 
     def importance(self) -> WeightDiagnostics:
-        """Judge the importance weights of the draws: how many equal ones they are worth."""
+        """Assess the importance weights: how many equally weighted draws they are worth."""
         if self.log_weights is None:
             return WeightDiagnostics(self.chains.size, float(self.chains.size), None)
         return weight_diagnostics(self.log_weights[self.chains.ravel()])
@@ -302,8 +302,8 @@ class Posterior:
         Parameters
         ----------
         lowest
-            Edges with a probability below this, or above one minus this, are left out: of an
-            indicator that hardly changes neither figure means anything.
+            Edges with a probability below this, or above one minus this, are left out: for an
+            edge that hardly ever changes, neither figure is meaningful.
 
         Raises
         ------
@@ -346,7 +346,7 @@ class Posterior:
         reference: DAG | None = None,
         command: str | None = None,
     ) -> None:
-        """Write one HTML page: the network to explore, probabilities, and the data released.
+        """Write an HTML report with the interactive network, probabilities, and the data released.
 
         Parameters
         ----------
@@ -370,7 +370,7 @@ class Posterior:
     def save(self, path: str | PathLike[str]) -> None:
         """Write the posterior to a file in NumPy's ``.npz`` format.
 
-        Options and details of the sampler are not kept beyond their description.
+        Options and details of the sampler are saved only as text.
         """
         from isthmus.results.posterior_file import write_posterior
 

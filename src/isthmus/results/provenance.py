@@ -1,4 +1,4 @@
-"""What it takes to compute a result again."""
+"""What is needed to reproduce a result."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LIBRARIES = ("isthmus", "numpy", "scipy", "narwhals")
 @final
 @dataclass(frozen=True)
 class Provenance:
-    """What it takes to compute a result again from the same data.
+    """What is needed to reproduce a result from the same data.
 
     Attributes
     ----------

@@ -37,11 +37,11 @@ class ColumnReading:
     name
         Name of the column.
     read_as
-        What it was taken for.
+        What the column was read as.
     reason
-        Why.
+        Why it was read in this way.
     caution
-        A sentence about something that deserves a look, or None.
+        A sentence about something to check, or None.
     """
 
     name: str

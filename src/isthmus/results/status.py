@@ -32,7 +32,7 @@ class Status:
     ending
         The kind of ending.
     message
-        Why the run stopped, and what to do if it should go on.
+        Why the run stopped, and what to do to continue it.
     steps
         How many steps the search took.
     seconds
