@@ -1,7 +1,7 @@
 """Fail when a built page would load anything from elsewhere, or has a link to nowhere.
 
-Docs must open from disk, without a network, and say everything aloud: pictures have a text, and
-headings of tables are not empty.
+Docs must open from disk, without a network, within a second, and say everything aloud: pictures
+have a text, and headings of tables are not empty.
 """
 
 from __future__ import annotations
@@ -9,9 +9,13 @@ from __future__ import annotations
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
-from urllib.parse import unquote, urldefrag
+from urllib.parse import unquote, urldefrag, urlsplit
 
 LOADING = {"script": "src", "img": "src", "iframe": "src", "source": "src", "link": "href"}
+# Times depend on the machine. These sizes do not; pages below them took less than a second.
+KINDS = {".js": "scripts", ".css": "style sheets"}
+MOST_ELEMENTS = 4_500
+MOST_BYTES = {"page": 200_000, "scripts": 200_000, "style sheets": 500_000}
 HARMLESS_LINKS = {"canonical", "license", "author", "next", "prev", "search"}
 
 
@@ -21,6 +25,8 @@ class Page(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
         self.remote: list[str] = []
+        self.loaded: list[str] = []
+        self.elements = 0
         self.links: list[str] = []
         self.anchors: set[str] = {""}
         self.gaps: list[str] = []
@@ -29,6 +35,7 @@ class Page(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Note the address if the tag makes the browser load it, or a reader may follow it."""
         given = dict(attrs)
+        self.elements += 1
         if tag == "img" and "alt" not in given:
             self.gaps.append(f"has no alt text for {given.get('src')}")
         if tag == "th":
@@ -42,6 +49,8 @@ class Page(HTMLParser):
         address = given.get(LOADING.get(tag, "")) or ""
         if address.startswith(("http:", "https:", "//")):
             self.remote.append(address)
+        elif address and not address.startswith("data:"):
+            self.loaded.append(address)
 
     def handle_data(self, data: str) -> None:
         """Read the text of a heading of a table."""
@@ -78,18 +87,37 @@ def dead_links(file: Path, pages: dict[Path, Page]) -> list[str]:
     return dead
 
 
+def weight(file: Path, page: Page) -> list[str]:
+    """Return what is missing on disk, and what is too large to be loaded within a second."""
+    found = [f"has {page.elements} elements"] if page.elements > MOST_ELEMENTS else []
+    sizes = {"page": file.stat().st_size, "scripts": 0, "style sheets": 0}
+    for address in page.loaded:
+        target = (file.parent / unquote(urlsplit(address).path)).resolve()
+        if not target.is_file():
+            found.append(f"loads {address}, which does not exist")
+        elif target.suffix in KINDS:
+            sizes[KINDS[target.suffix]] += target.stat().st_size
+    return found + [
+        f"has {size} bytes of {what}"
+        for what, size in sizes.items()
+        if size > MOST_BYTES[what] and file.stem != "search"
+    ]
+
+
 def main(folder: Path) -> int:
     """Check every page in a folder."""
-    pages = {file.resolve(): read(file) for file in sorted(folder.rglob("*.html"))}
+    files = sorted(file.resolve() for file in folder.rglob("*.html"))
+    # The theme leaves a template among its files.
+    pages = {file: read(file) for file in files if file.name != "webpack-macros.html"}
     bad = 0
     for file, page in pages.items():
         problems = [f"loads {address}" for address in page.remote]
         problems += [f"has a dead link {link}" for link in dead_links(file, pages)]
-        problems += page.gaps
+        problems += page.gaps + weight(file, page)
         bad += len(problems)
         for problem in problems:
             print(f"{file.relative_to(folder.resolve())} {problem}")
-    print(f"{len(pages)} pages, {bad} remote loads, dead links or gaps")
+    print(f"{len(pages)} pages, {bad} problems")
     return 1 if bad or not pages else 0
 
 

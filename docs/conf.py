@@ -17,27 +17,36 @@ version = release
 extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
     "sphinx.ext.napoleon",
     "sphinx.ext.viewcode",
     "sphinx_copybutton",
     "sphinx_design",
     "mathml",
+    "public_names",
+    "quick_pages",
+    "readable_names",
     "table_heads",
     "executed",
     "benchmark_charts",
     "commands",
 ]
 exclude_patterns = ["_build"]
+# Names in the docstrings link to their pages.
+default_role = "py:obj"
 # Attributes of two classes may have the same name, and their lists are looked up like references.
 suppress_warnings = ["ref.python"]
 
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath", "fieldlist"]
 myst_heading_anchors = 3
 
-autodoc_default_options = {"members": True, "show-inheritance": True}
+autodoc_default_options = {"members": True}
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_preserve_defaults = True
+# Long signatures have a line for each parameter; the list of contents has short names.
+maximum_signature_line_length = 80
+toc_object_entries_show_parents = "hide"
 napoleon_google_docstring = False
 napoleon_use_ivar = True
 napoleon_preprocess_types = True
@@ -51,6 +60,8 @@ html_js_files = ["header.js"]
 html_css_files = ["header.css"]
 templates_path = ["_templates"]
 html_show_sourcelink = False
+# The search finds names faster than an index of thousands of lines.
+html_use_index = False
 # Pages that belong to no section have no list of its pages.
 html_sidebars: dict[str, list[str]] = {"gallery": [], "changelog": [], "contributing": []}
 html_theme_options = {
@@ -60,4 +71,6 @@ html_theme_options = {
     "secondary_sidebar_items": ["page-toc"],
     "footer_start": ["copyright"],
     "footer_end": [],
+    # The sidebar lists the names of the module that is open, not of all modules.
+    "collapse_navigation": True,
 }

@@ -19,17 +19,16 @@ With `x` and `lines`, errors against another key of the runs, one line per value
 
 from __future__ import annotations
 
-import base64
 import io
 import json
 from collections import defaultdict
-from html import escape
 from pathlib import Path
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from docutils import nodes
 from docutils.parsers.rst import directives
+from pictures import show_svg
 from sphinx.util.docutils import SphinxDirective
 
 if TYPE_CHECKING:
@@ -67,12 +66,7 @@ class Benchmark(SphinxDirective):
             if x
             else _draw(_against_time(runs))
         )
-        code = base64.b64encode(svg.encode()).decode()
-        image = (
-            f'<div class="plot"><img alt="{escape(self.options["alt"])}" '
-            f'src="data:image/svg+xml;base64,{code}"></div>'
-        )
-        return [nodes.raw("", image, format="html")]
+        return [show_svg(self.env, svg, self.options["alt"])]
 
 
 def _against_time(runs: list[dict[str, Any]]) -> dict[str, tuple[float, float]]:

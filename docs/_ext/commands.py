@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from isthmus.cli.reference import reference_page
+from isthmus.cli.reference import reference_pages
 
-PAGE = "reference/command-line"
-
-
-def _append(_: Any, name: str, source: list[str]) -> None:
-    if name == PAGE:
-        source[0] += "\n" + reference_page()
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
 
 
-def setup(app: Any) -> dict[str, bool]:
+def _write(app: Sphinx) -> None:
+    folder = Path(app.srcdir, "reference", "commands")
+    folder.mkdir(exist_ok=True)
+    for command, text in reference_pages().items():
+        page = folder / f"{command}.md"
+        if not page.exists() or page.read_text(encoding="utf-8") != text:
+            page.write_text(text, encoding="utf-8")
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
     """Register the extension."""
-    app.connect("source-read", _append)
+    app.connect("builder-inited", _write)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

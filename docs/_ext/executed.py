@@ -21,7 +21,6 @@ The last one links to the page as an executed notebook.
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import io
 import json
@@ -29,12 +28,12 @@ import re
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from docutils import nodes
 from docutils.parsers.rst import directives
+from pictures import show_svg
 from sphinx.util.docutils import SphinxDirective
 
 from isthmus.plots import svg_graph
@@ -152,7 +151,7 @@ class Plot(Executed):
     option_spec: ClassVar[dict[str, Any]] = {"alt": directives.unchanged_required}
 
     def run(self) -> list[nodes.Node]:
-        """Save it as an SVG that is part of the page."""
+        """Save it as an SVG and show it."""
         run = self.page_run()
         shown = run.value(self.arguments[0])
         file = io.StringIO()
@@ -162,12 +161,7 @@ class Plot(Executed):
         run.pictures[len(run.printed) - 1] = file.getvalue()
         if "alt" not in self.options:
             raise self.error("A plot needs the option :alt:, for readers who cannot see it.")
-        code = base64.b64encode(file.getvalue().encode()).decode()
-        image = (
-            f'<div class="plot"><img alt="{escape(self.options["alt"])}" '
-            f'src="data:image/svg+xml;base64,{code}"></div>'
-        )
-        return [nodes.raw("", image, format="html")]
+        return [show_svg(self.env, file.getvalue(), self.options["alt"])]
 
 
 class Notebook(SphinxDirective):

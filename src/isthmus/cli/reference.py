@@ -1,4 +1,4 @@
-"""The reference page of the command line, which the build of the documentation makes."""
+"""The reference of the command line, from which the documentation is built."""
 
 from __future__ import annotations
 
@@ -9,16 +9,22 @@ from isthmus.cli.app import leaves, parser
 from isthmus.cli.parsing import Parser
 
 
-def reference_page() -> str:
-    """Return all commands with their arguments, in Markdown."""
-    parts = [part for leaf in leaves(parser()) for part in _command(leaf)]
-    return "\n".join(parts) + "\n"
+def reference_pages() -> dict[str, str]:
+    """Return a page in Markdown for each command, with its subcommands and all arguments."""
+    pages: dict[str, list[str]] = {}
+    for leaf in leaves(parser()):
+        _, command, *subcommand = leaf.prog.split()
+        page = pages.setdefault(command, [f"# isthmus {command}", ""])
+        if subcommand:
+            page += [f"## isthmus {command} {' '.join(subcommand)}", ""]
+        page += _command(leaf)
+    return {command: "\n".join(lines) + "\n" for command, lines in pages.items()}
 
 
 def _command(leaf: Parser) -> Iterator[str]:
     description = (leaf.description or "").strip()
     sentence = description[:1].upper() + description[1:].rstrip(".")
-    yield from (f"## {leaf.prog}", "", f"{_plain(sentence)}.", "")
+    yield from (f"{_plain(sentence)}.", "")
     yield from ("```text", leaf.example, "```", "")
     yield from ("| argument | meaning |", "| --- | --- |")
     for action in leaf._actions:  # noqa: SLF001 - argparse has no public list of its arguments

@@ -14,6 +14,8 @@ from isthmus.graphs import DAG
 from isthmus.graphs.names import listed
 
 Level: TypeAlias = str | int | float | bool
+"""A value of a discrete variable."""
+
 Codes: TypeAlias = "NDArray[np.unsignedinteger[Any]]"
 
 # Published networks have probabilities with few digits, so the sum of a row may differ from one.

@@ -52,6 +52,7 @@ class Capability(Generic[InterfaceT]):
 
 
 Capabilities: TypeAlias = frozenset[Capability[Any]]
+"""All that an objective offers."""
 
 
 class Objective(ABC):
