@@ -130,7 +130,7 @@ def draft_policy(options: argparse.Namespace) -> ExitCode:
             rounds_per_study=study.rounds,
             rounds_per_year=STUDIES_PER_YEAR * study.rounds,
             queries_per_year=STUDIES_PER_YEAR * study.rounds,
-            stop_file=(options.home / "STOP").resolve(),
+            stop_file=Path("STOP"),
             peers=study.members,
         )
         if study.privacy is not None:

@@ -20,6 +20,23 @@ def test_a_policy_is_read_as_written(tmp_path: Path) -> None:
     assert Policy.read(tmp_path / "policy.toml") == made
 
 
+def test_the_stop_file_moves_with_the_policy(tmp_path: Path) -> None:
+    made = replace(policy(tmp_path), stop_file=Path("STOP"))
+    for home in (tmp_path / "old", tmp_path / "new"):
+        home.mkdir()
+        (home / "policy.toml").write_text(made.to_toml(), encoding="utf-8")
+        read = Policy.read(home / "policy.toml")
+        assert read.stop_path == home.resolve() / "STOP"
+        assert read.to_toml() == made.to_toml()  # not bound to this folder when written again
+
+
+def test_a_stop_file_that_nobody_can_create_refuses(tmp_path: Path) -> None:
+    text = replace(policy(tmp_path), stop_file=Path("/gone/home/STOP")).to_toml()
+    (tmp_path / "policy.toml").write_text(text, encoding="utf-8")
+    with pytest.raises(StudyError, match="nobody could stop the site"):
+        Policy.read(tmp_path / "policy.toml")
+
+
 @pytest.mark.parametrize("line", range(18))
 def test_a_missing_key_refuses(tmp_path: Path, line: int) -> None:
     lines = policy(tmp_path).to_toml().splitlines()

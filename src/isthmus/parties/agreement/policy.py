@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import final
 
-from isthmus.errors import IsthmusError, RefusedError, StudyError
+from isthmus.errors import RefusedError, StudyError
 from isthmus.parties.agreement.earlier_formats import policy_from_format_1, policy_from_format_2
 from isthmus.parties.agreement.persons import Persons
+from isthmus.parties.agreement.policy_keys import read_peers, read_revoked
 from isthmus.parties.agreement.protocol import protocol_named, protocol_names, request_names
 from isthmus.parties.agreement.roster import Member
 from isthmus.parties.agreement.study import Study
 from isthmus.parties.agreement.toml import Reader, document, parse_toml
-from isthmus.parties.identity import key_bytes, key_text
+from isthmus.parties.identity import key_text
 from isthmus.parties.privacy.accounting import epsilon_of
 from isthmus.parties.privacy.spending import Spending
 from isthmus.plurals import counted
@@ -72,7 +73,7 @@ class Policy:
         Number of rounds that are opened, and of statistics that are sent, over all studies in 365
         days.
     stop_file
-        While this file exists, the site answers nothing.
+        While this file exists, the site answers nothing. Relative to `folder`.
     columns_per_row
         How many columns may be released per row of the site; 0.33 means three rows per column.
     largest_share
@@ -98,6 +99,8 @@ class Policy:
     only_with_noise
         Whether the site takes part in studies with differential privacy only, so that this budget
         limits everything that leaves.
+    folder
+        Where the policy file is, so that a site can be moved with it.
     """
 
     minimum_cohort: int
@@ -121,6 +124,7 @@ class Policy:
     maximum_delta: float = MAXIMUM_DELTA
     only_with_noise: bool = False
     epsilon_per_study: float = math.inf
+    folder: Path = field(default=Path(), compare=False)
 
     def __post_init__(self) -> None:
         if not (self.columns_per_row > 0 and 0 < self.largest_share <= 1):
@@ -180,11 +184,23 @@ class Policy:
                 f"The policy {path} can be changed by everybody on this machine (mode {mode:o}). "
                 "Check what it says, and run chmod 600 on it."
             )
-        return cls.parse(Path(path).read_bytes())
+        policy = cls.parse(Path(path).read_bytes(), Path(path).resolve().parent)
+        if not policy.stop_path.parent.is_dir():
+            raise StudyError(
+                f"The policy {path} has the stop_file {str(policy.stop_file)!r}, in a folder that "
+                "does not exist here, so that nobody could stop the site. Write stop_file = "
+                '"STOP" for a file beside the policy, or the path of a folder that exists.'
+            )
+        return policy
+
+    @property
+    def stop_path(self) -> Path:
+        """Where the stop file is looked for."""
+        return self.folder / self.stop_file
 
     @classmethod
-    def parse(cls, data: bytes) -> Policy:
-        """Read the bytes of a policy file.
+    def parse(cls, data: bytes, folder: Path = Path()) -> Policy:
+        """Read the bytes of a policy file in a folder.
 
         Raises
         ------
@@ -222,8 +238,8 @@ class Policy:
         maximum_delta = top.take("maximum_delta", float, MAXIMUM_DELTA)
         only_with_noise = top.take("only_with_noise", bool, default=False)
         epsilon_per_study = top.take("epsilon_per_study", float, math.inf)
-        revoked = _keys(top)
-        peers = None if top.is_text("peers", ANY) else _peers(top)
+        revoked = read_revoked(top)
+        peers = None if top.is_text("peers", ANY) else read_peers(top)
         variables = top.strings("variables")
         stop_file = top.take("stop_file", str)
         if not stop_file:
@@ -247,6 +263,7 @@ class Policy:
             protocols=protocols,
             requests=requests,
             stop_file=Path(stop_file),
+            folder=folder,
         )
 
     def to_toml(self) -> str:
@@ -365,29 +382,6 @@ class Policy:
                 + ". Whoever is responsible for the study or for the policy must change one of "
                 "them."
             )
-
-
-def _keys(top: Reader) -> tuple[bytes, ...]:
-    """Read the revoked keys."""
-    found = []
-    for text in top.strings("revoked"):
-        try:
-            found.append(key_bytes(text))
-        except IsthmusError as error:
-            top.problems.append(f"revoked: {str(error).rstrip('.')}")
-    return tuple(found)
-
-
-def _peers(top: Reader) -> tuple[Member, ...]:
-    """Read the pinned parties."""
-    found = []
-    for entry in top.tables("peers", empty=True):
-        name, organisation = entry.take("name", str), entry.take("organisation", str)
-        key = entry.convert("key", key_bytes)
-        entry.reject_other_keys()
-        if key is not None:
-            found.append(Member(name, organisation, key))
-    return tuple(found)
 
 
 def _least_organisations(protocols: tuple[str, ...]) -> int:

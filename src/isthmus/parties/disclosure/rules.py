@@ -56,7 +56,7 @@ class SiteRules:
 
     def _closed(self) -> tuple[Denial, str] | None:
         """Return why the site answers nothing at all, for programs and for people."""
-        stop_file = self._policy.stop_file
+        stop_file = self._policy.stop_path
         if stop_file.exists():
             return Denial.STOPPED, (
                 f"The site is stopped because the file {stop_file} exists. Whoever created it may "
