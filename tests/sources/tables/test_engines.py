@@ -148,6 +148,18 @@ def test_duckdb_with_values_that_are_no_levels(make_duckdb: Constructor) -> None
         Lazy(make_duckdb(mixed()), schema=short).moments()
 
 
+def test_narwhals_keeps_no_types_of_duckdb_at_exit(make_duckdb: Constructor) -> None:
+    """Under some interpreters, DuckDB 2.0 ends with thirty lines on leaks if it does."""
+    from narwhals._namespace import _builtin_namespace
+
+    from isthmus.sources.tables.engines import duckdb
+
+    Lazy(make_duckdb(mixed())).moments()
+    assert _builtin_namespace.cache_info().currsize > 0
+    duckdb._release_cached_types()
+    assert _builtin_namespace.cache_info().currsize == 0
+
+
 def test_a_table_that_changes_is_noticed(make_duckdb: Constructor) -> None:
     relation = make_duckdb({"a": [0, 1, 1], "b": ["x", "y", "y"]})
     source = Lazy(relation)

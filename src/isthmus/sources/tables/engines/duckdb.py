@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, final
@@ -18,6 +20,15 @@ from isthmus.sources.tables.engines.base import (
 )
 from isthmus.sources.tables.kinds import CellType
 from isthmus.statistics import Kind, Schema
+
+
+@atexit.register
+def _release_cached_types() -> None:
+    """Empty a cache of narwhals, as DuckDB 2.0 prints pages on leaks if its types are in it."""
+    namespaces = sys.modules.get("narwhals._namespace")
+    clear = getattr(getattr(namespaces, "_builtin_namespace", None), "cache_clear", None)
+    if clear is not None:
+        clear()
 
 
 @final
