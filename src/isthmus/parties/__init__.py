@@ -1,4 +1,4 @@
-"""What any joint computation needs, whatever its protocol.
+"""Identities, studies, policies, ledgers and transports, for every protocol.
 
 Transports that reach other machines are in `isthmus.parties.transport`.
 """

@@ -1,4 +1,4 @@
-"""What a search or a sampler reports beside its graphs: one typed record per family."""
+"""What searches and samplers report in addition to graphs: one typed record per family."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class SamplerDetails:
 @final
 @dataclass(frozen=True)
 class ChainDetails(SamplerDetails):
-    """What sampling by Markov chains over orders or partitions reports.
+    """Details of sampling by Markov chains over orders or partitions.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class ChainDetails(SamplerDetails):
 @final
 @dataclass(frozen=True)
 class ExactPosteriorDetails(SamplerDetails):
-    """What the exact posterior reports.
+    """Details of the exact posterior.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class ExactPosteriorDetails(SamplerDetails):
 @final
 @dataclass(frozen=True)
 class StructuralEMDetails(SearchDetails):
-    """What structural expectation-maximisation reports.
+    """Details of structural expectation-maximisation.
 
     Attributes
     ----------
@@ -99,7 +99,7 @@ class StructuralEMDetails(SearchDetails):
 @final
 @dataclass(frozen=True)
 class OrderDetails(SearchDetails):
-    """What a search over orders reports.
+    """Details of a search over orders.
 
     Attributes
     ----------
@@ -122,7 +122,7 @@ class OrderDetails(SearchDetails):
 @final
 @dataclass(frozen=True)
 class RBNetsDetails(SearchDetails):
-    """What RBNets reports.
+    """Details of a search with RBNets.
 
     Attributes
     ----------
@@ -156,7 +156,7 @@ class RBNetsDetails(SearchDetails):
 @final
 @dataclass(frozen=True)
 class ExactDetails(SearchDetails):
-    """What an exact search reports.
+    """Details of an exact search.
 
     Attributes
     ----------
@@ -188,7 +188,7 @@ class ExactDetails(SearchDetails):
 @final
 @dataclass(frozen=True, eq=False)
 class WeightDetails(SearchDetails):
-    """What a continuous search over the weights of a linear model reports.
+    """Details of a continuous search over the weights of a linear model.
 
     Attributes
     ----------
@@ -224,7 +224,7 @@ class WeightDetails(SearchDetails):
 @final
 @dataclass(frozen=True, eq=False)
 class ModelDetails(SearchDetails):
-    """What a continuous search over a nonlinear or dynamic model reports.
+    """Details of a continuous search over a nonlinear or dynamic model.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""How a run ended, with a sentence that explains it."""
+"""The status of a run: how it ended, with a sentence that explains why."""
 
 from __future__ import annotations
 

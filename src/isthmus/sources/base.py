@@ -1,4 +1,4 @@
-"""What a source of data offers: statistics, and rows only where they are at hand."""
+"""Base classes of sources of data, which provide statistics, and rows if they hold them."""
 
 from __future__ import annotations
 
@@ -28,42 +28,42 @@ class Source(ABC):
 
     @abstractmethod
     def moments(self, names: Sequence[str] | None = None) -> Moments:
-        """Moments of these variables, in the order asked; of all if not given."""
+        """Return the moments of some variables, in the order of `names`; by default of all."""
 
     @abstractmethod
     def counts(self, plan: Plan) -> Counts:
-        """Counts over the planned sets of discrete variables."""
+        """Return the counts over the planned sets of discrete variables."""
 
     @abstractmethod
     def rows(self) -> NDArray[np.float64]:
-        """All rows, shape (n, d), levels as codes; `MismatchError` where rows are not at hand."""
+        """Return all rows, shape (n, d), levels as codes; `MismatchError` if there are none."""
 
     @abstractmethod
     def with_features(self, expansion: Expansion) -> Source:
-        """The same data, with basis functions as further columns of its variables.
+        """Return the same data, with basis functions as further columns of its variables.
 
-        The source has the variables of the expansion only. A source with rows at hand can give
-        ``Frame(self.rows(), names=self.schema().names).with_features(expansion)``; one that cannot
-        compute basis functions raises `MismatchError`.
+        The result has only the variables of the expansion. A source that holds rows can return
+        ``Frame(self.rows(), names=self.schema().names).with_features(expansion)``; a source that
+        cannot compute basis functions raises `MismatchError`.
         """
 
     def with_missing(self, missing: Missing) -> Source:
-        """The same data, with missing values treated in this way, for sources that can do so."""
+        """Return the same data with a strategy for missing values, for sources that support it."""
         raise SchemaError(
             f"missing is for tables and federations; {self!r} was read already. Give it to the "
             f"source: Frame(table, missing={missing!r})."
         )
 
     def expansion_of(self, basis: Basis) -> Expansion:
-        """The centre and scale of each variable for a basis; by default from the moments."""
+        """Return the centre and scale of each variable for a basis; by default from the moments."""
         return Expansion.standardised(basis, self.moments())
 
     @abstractmethod
     def disclosure(self) -> Disclosure:
-        """What has left the place where the data live, so far."""
+        """Return what has been released so far."""
 
     def notes(self) -> tuple[str, ...]:
-        """What a reader of a result should know about the statistics; nothing by default."""
+        """Return what a reader of a result should know about the statistics; nothing by default."""
         return ()
 
 
@@ -72,7 +72,7 @@ class Reads(Protocol):
     """A source that decides by itself how the columns of a table are read."""
 
     def reading(self) -> Reading:
-        """How each column was read, and why."""
+        """Return how each column was read, and why."""
 
 
 @runtime_checkable

@@ -184,15 +184,15 @@ class Frame(Source):
         return wanted or variable, values
 
     def reading(self) -> Reading:
-        """How each column was read, and why."""
+        """Return how each column was read, and why."""
         return self._prepared[2]
 
     def schema(self) -> Schema:
-        """Names, kinds and levels of the variables."""
+        """Return the names, kinds and levels of the variables."""
         return self._prepared[0]
 
     def moments(self, names: Sequence[str] | None = None) -> Moments:
-        """Moments of these variables, in the order asked; of all if not given."""
+        """Return the moments of some variables, in the order of `names`; by default of all."""
         schema, columns, _, absent = self._prepared
         if absent is not None:
             moments = self._estimated.moments
@@ -259,7 +259,7 @@ class Frame(Source):
             refuse_missing(dict(zip(schema.names, counted, strict=True)), len(columns[0]))
 
     def counts(self, plan: Plan) -> Counts:
-        """Counts over the planned sets of discrete variables."""
+        """Return the counts over the planned sets of discrete variables."""
         schema = countable(self.schema(), plan)
         self._require_complete()
         return Counts.from_rows(schema, self._coded, plan=plan)
@@ -276,17 +276,17 @@ class Frame(Source):
         return rows
 
     def rows(self) -> NDArray[np.float64]:
-        """All rows, shape (n, d), levels as codes."""
+        """Return all rows, of shape (n, d), with levels as codes."""
         self._require_complete()
         return self.rows_with_holes()
 
     def with_features(self, expansion: Expansion) -> Frame:
-        """The same table, with basis functions that are computed when moments are."""
+        """Return the same table with basis functions, which are computed together with moments."""
         schema = expansion.widen(self.schema())
         return Frame(self._data, schema=schema, missing=self.missing)
 
     def disclosure(self) -> Disclosure:
-        """Nothing: the table is here."""
+        """Return an empty disclosure: the table is in this process."""
         return Disclosure.none()
 
     def __repr__(self) -> str:

@@ -87,11 +87,11 @@ class Interventions(Source):
             )
 
     def schema(self) -> Schema:
-        """Names, kinds and levels of the variables, of all regimes together."""
+        """Return the names, kinds and levels of the variables, over all regimes."""
         return self._pooled.schema()
 
     def reading(self) -> Reading:
-        """How each column was read, and why."""
+        """Return how each column was read, and why."""
         return self._pooled.reading()
 
     def regimes(self, needs: type[Statistic]) -> Regimes:
@@ -115,7 +115,7 @@ class Interventions(Source):
         )
 
     def with_missing(self, missing: Missing) -> Source:
-        """The same data: there are no missing values."""
+        """Return the same data: there are no missing values."""
         return self
 
     def moments(self, names: Sequence[str] | None = None) -> NoReturn:
@@ -142,7 +142,7 @@ class Interventions(Source):
         )
 
     def disclosure(self) -> Disclosure:
-        """Nothing: the tables are here."""
+        """Return an empty disclosure: the tables are in this process."""
         return Disclosure.none()
 
     def __repr__(self) -> str:

@@ -178,7 +178,7 @@ class Lazy(Source):
         return cells | dict.fromkeys(self._times, CellType.TEMPORAL)
 
     def schema(self) -> Schema:
-        """Names, kinds and levels of the variables.
+        """Return the names, kinds and levels of the variables.
 
         Continuous columns are known from their types. Levels need one pass over the discrete ones,
         which gives their counts as well where the joint table is small.
@@ -193,7 +193,7 @@ class Lazy(Source):
         return self._schema
 
     def reading(self) -> Reading:
-        """How each column was read, and why."""
+        """Return how each column was read, and why."""
         schema = self.schema()
         return self._reading or stated(schema)
 
@@ -363,7 +363,7 @@ class Lazy(Source):
         return self._group(names).take(names)
 
     def moments(self, names: Sequence[str] | None = None) -> Moments:
-        """Moments of these variables, in the order asked; of all if not given."""
+        """Return the moments of some variables, in the order of `names`; by default of all."""
         schema = self.schema()
         if self._moments is not None:
             return self._moments if names is None else self._moments.select(names)
@@ -404,7 +404,7 @@ class Lazy(Source):
         return computed.moments
 
     def counts(self, plan: Plan) -> Counts:
-        """Counts over the planned sets of discrete variables."""
+        """Return the counts over the planned sets of discrete variables."""
         schema = countable(self.schema(), plan)
         if plan.is_everything or self._is_small(schema.names):
             return Counts.from_rows(schema, self._joint(schema.names), plan=plan)
@@ -441,7 +441,7 @@ class Lazy(Source):
             yield {n: table.get_column(self._columns[n]) for n in names}
 
     def with_features(self, expansion: Expansion) -> LazyFeatures:
-        """The same table, with basis functions that the engine computes, or this process."""
+        """Return the same table with basis functions, computed by the engine or this process."""
         import narwhals as nw
 
         schema = expansion.widen(self.schema())

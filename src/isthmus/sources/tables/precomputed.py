@@ -29,15 +29,15 @@ class Precomputed(Source):
 
     @property
     def statistics(self) -> Statistic:
-        """What there is."""
+        """The available statistics."""
         return self._statistics
 
     def schema(self) -> Schema:
-        """Names, kinds and levels of the variables."""
+        """Return the names, kinds and levels of the variables."""
         return self._statistics.schema
 
     def moments(self, names: Sequence[str] | None = None) -> Moments:
-        """The moments; from counts when they hold every pair."""
+        """Return the moments; computed from counts if these contain every pair."""
         found = self._statistics
         if isinstance(found, Rows):
             found = found.moments()
@@ -58,7 +58,7 @@ class Precomputed(Source):
         return found if names is None else found.select(names)
 
     def counts(self, plan: Plan) -> Counts:
-        """The counts, when they cover the plan."""
+        """Return the counts, if they cover the plan."""
         found = self._statistics
         if not isinstance(found, Counts):
             raise MismatchError(
@@ -99,7 +99,7 @@ class Precomputed(Source):
         )
 
     def disclosure(self) -> Disclosure:
-        """Nothing more than these statistics, which someone released before."""
+        """Return an empty disclosure: the statistics were released before."""
         return Disclosure.none()
 
     def __repr__(self) -> str:

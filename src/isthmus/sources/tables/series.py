@@ -96,27 +96,27 @@ class Series(Source):
         self._frame = Frame(values, names=schema.names, schema=schema)
 
     def schema(self) -> Schema:
-        """The variables now, then one step before, and so on."""
+        """Return the variables now, then one step earlier, and so on."""
         return self._frame.schema()
 
     def moments(self, names: Sequence[str] | None = None) -> Moments:
-        """Moments of these columns, in the order asked; of all if not given."""
+        """Return the moments of some columns, in the order of `names`; by default of all."""
         return self._frame.moments(names)
 
     def counts(self, plan: Plan) -> Counts:
-        """Not of continuous columns; the error says so."""
+        """Raise an error: continuous columns have no counts."""
         return self._frame.counts(plan)
 
     def rows(self) -> Floats:
-        """All rows."""
+        """Return all rows."""
         return self._frame.rows()
 
     def with_features(self, expansion: Expansion) -> Frame:
-        """The same rows, with basis functions of the variables of all time steps."""
+        """Return the same rows, with basis functions of the variables of all time steps."""
         return self._frame.with_features(expansion)
 
     def disclosure(self) -> Disclosure:
-        """Nothing: the series are here."""
+        """Return an empty disclosure: the series are in this process."""
         return Disclosure.none()
 
     def __repr__(self) -> str:
