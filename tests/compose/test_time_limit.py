@@ -69,3 +69,27 @@ def test_waiting_for_others_does_not() -> None:
     solution = ist.learn(_Elsewhere(), score=ist.GaussianBIC(), search=ENDLESS, time_limit=0.4)
     assert solution.status.ending is Ending.TIME_LIMIT
     assert solution.status.seconds > 0.3
+
+
+def test_a_time_limit_below_what_the_statistics_take_is_told_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("isthmus.compose.prepare._SECONDS_PER_PAIR", 1.0)
+    with pytest.warns(ist.errors.DataWarning, match="8 columns: .* take about 64 s"):
+        ist.learn(TABLE, time_limit=5.0)
+
+
+def test_without_time_the_search_is_not_set_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("set up")
+
+    monkeypatch.setattr("isthmus.searches.orders.boss.BossRun", refuse)
+    required = ist.Knowledge(required=[("x3", "x1")])
+    solution = ist.learn(
+        TABLE, score=ist.GaussianBIC(), search=ist.Boss(), knowledge=required, time_limit=1e-9
+    )
+    assert solution.status.ending is Ending.TIME_LIMIT
+    assert "so the search had no time" in solution.status.message
+    assert solution.dag.edges == (("x3", "x1"),)
+    by_hand = ist.score(TABLE, solution.dag, score=ist.GaussianBIC())
+    assert solution.score == pytest.approx(by_hand)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -27,6 +28,7 @@ from isthmus.errors import ArgumentError
 from isthmus.graphs import DAG, BoundKnowledge, Knowledge
 from isthmus.objectives import PARENT_SETS, Objective, ScoreTable
 from isthmus.results import Disclosure, Provenance, Solution, Status
+from isthmus.results.status import Ending
 from isthmus.runs import Progress, drive
 from isthmus.searches import AStar, SearchResult
 from isthmus.sources import Missing, TimeUnit
@@ -72,7 +74,9 @@ def learn(
         Random seed. The same seed gives the same graph.
     time_limit
         Stop after this many seconds and return the best graph so far. Reading a table in memory
-        is included; waiting for a database or for the sites of a federation is not.
+        is included; waiting for a database or for the sites of a federation is not. The statistics
+        are computed in any case: with 10,000 columns that takes tens of seconds, and a warning
+        says so before.
     progress
         True, False, or a function that is called with a :class:`~isthmus.runs.Progress`. By
         default progress is shown if standard error is a terminal and the search takes long.
@@ -111,8 +115,9 @@ def learn(
         search, reason = choose_search(problem.schema, problem.score, problem.objective)
     else:
         reason = "as requested"
+    spent = time.monotonic() - begin - problem.waited
     if time_limit is not None:
-        time_limit -= time.monotonic() - begin - problem.waited
+        time_limit -= spent
     completing = StructuralEMSearch.of(problem, search)
     result, status = _search(
         search if completing is None else completing,
@@ -123,6 +128,12 @@ def learn(
         progress,
         problem.score,
     )
+    if time_limit is not None and time_limit <= 0.0 and status.ending is Ending.TIME_LIMIT:
+        message = (
+            f"reading the data and computing the statistics took {spent:.2g} s, so the search had "
+            "no time. Give a time_limit of several times that, or fewer columns."
+        )
+        status = replace(status, message=message)
     if completing is not None:
         problem = completing.completed(problem)
     objective = problem.objective

@@ -103,10 +103,7 @@ class BossRun:
         best = self._run.best()
         if best is not None:
             return _as_tuples(best[0]), best[1]
-        parents = tuple(
-            tuple(np.flatnonzero(self._required[:, v]).tolist()) for v in range(self._score.size)
-        )
-        return parents, sum(local(self._score, v, p) for v, p in enumerate(parents))
+        return required_graph(self._score, self._required)
 
     @property
     def score(self) -> float:
@@ -122,6 +119,15 @@ class BossRun:
             f"start {start} of {self._starts}, sweep {self._run.sweeps}: "
             f"{self._run.moved} of {self._score.size} variables"
         )
+
+
+def required_graph(score: LocalScore, required: Flags | None) -> tuple[Parents, float]:
+    """Return the parents and the score of the graph that has only the required edges."""
+    parents: list[list[int]] = [[] for _ in range(score.size)]
+    for parent, child in [] if required is None else np.argwhere(required).tolist():
+        parents[child].append(parent)
+    result = tuple(map(tuple, parents))
+    return result, sum(local(score, v, p) for v, p in enumerate(result))
 
 
 @final

@@ -292,6 +292,10 @@ class Moments(Statistic):
 
         With fewer than three rows all are, so none are named. Constants are left out.
         """
+        return self._duplicates
+
+    @cached_property
+    def _duplicates(self) -> tuple[tuple[str, ...], ...]:
         values = self.without_features()
         return same_blocks(
             values.schema, values.n, values.mean(), values.scatter(), values.constants()
@@ -390,7 +394,9 @@ def correlate(covariance: Floats) -> tuple[Floats, Floats]:
     constant = variance <= 0.0
     variance[constant] = 1.0
     spread = np.sqrt(variance)
-    correlation: Floats = np.clip(covariance / spread[:, None] / spread[None, :], -1.0, 1.0)
+    correlation: Floats = covariance / spread[:, None]
+    correlation /= spread[None, :]  # in place: with 10,000 columns a copy has 800 MB
+    np.clip(correlation, -1.0, 1.0, out=correlation)
     correlation[constant, :] = 0.0
     correlation[:, constant] = 0.0
     np.fill_diagonal(correlation, 1.0)

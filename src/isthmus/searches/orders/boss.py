@@ -6,6 +6,8 @@ decomposable score; on score-equivalent ones it is the most accurate search in o
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar, final
@@ -13,7 +15,7 @@ from typing import ClassVar, final
 import numpy as np
 
 from isthmus.graphs import BoundKnowledge
-from isthmus.kernels.orders import BossRun, ParallelBossRun
+from isthmus.kernels.orders import BossRun, ParallelBossRun, Parents, required_graph
 from isthmus.objectives import LOCAL_SCORES, PARENT_SETS, LocalScore, ScoreTable
 from isthmus.options import require_integer, require_jobs
 from isthmus.searches.base import Accepts, Run, Search, SearchResult
@@ -77,7 +79,8 @@ class Boss(Search[LocalScore]):
             return BossTableRun(self.starts, orders)
         score = LOCAL_SCORES.require(objective).kernel
         kind = BossRun if self.jobs is None else partial(ParallelBossRun, jobs=max(self.jobs, 0))
-        run = kind(
+        begin = partial(
+            kind,
             score,
             rng,
             starts=self.starts,
@@ -85,24 +88,41 @@ class Boss(Search[LocalScore]):
             forbidden=knowledge.forbidden,
             max_parents=self.max_parents,
         )
-        return _BossRun(run)
+        return _BossRun(begin, partial(required_graph, score, knowledge.required))
 
 
 @final
 class _BossRun(Run[SearchResult]):
-    def __init__(self, run: BossRun | ParallelBossRun) -> None:
-        self._run = run
+    def __init__(
+        self,
+        begin: Callable[[], BossRun | ParallelBossRun],
+        without_search: Callable[[], tuple[Parents, float]],
+    ) -> None:
+        self._begin = begin
+        self._without_search = without_search
+        self._run: BossRun | ParallelBossRun | None = None
+        self._asked = False
 
     def step(self) -> bool:
-        """Search for a few milliseconds."""
+        """Search for a few milliseconds; the first step only lets the caller look at the clock.
+
+        With 10,000 variables the set-up takes seconds, which there may not be.
+        """
+        if not self._asked:
+            self._asked = True
+            return False
+        if self._run is None:
+            self._run = self._begin()
         return self._run.step()
 
     def best(self) -> SearchResult:
         """Return the graph of the best order so far, including the current one."""
-        return SearchResult(*self._run.best())
+        return SearchResult(*(self._without_search if self._run is None else self._run.best)())
 
     def describe(self) -> tuple[str, float, float | None]:
         """Report the current start and sweep."""
+        if self._run is None:
+            return "setting up", math.nan, None
         return self._run.describe(), self._run.score, None
 
     def conclusion(self) -> str:
