@@ -158,6 +158,21 @@ def test_errors_end_with_their_code_and_a_sentence(
     assert "Traceback" not in told
 
 
+def test_dates_that_a_text_file_holds_are_read_as_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [f"2024-{1 + i // 28:02}-{1 + i % 28:02},{i * 0.37 % 1:.3f}" for i in range(60)]
+    path = tmp_path / "visits.csv"
+    path.write_text("\n".join(["day,x", *rows]))
+    assert main(["learn", str(path), "--dates", "day", "days", "--explain"]) == 0
+    assert "in days as requested" in capsys.readouterr().out
+    assert main(["learn", str(path), "--explain"]) == 0
+    assert "Give --dates 'day' days if it should be used." in "".join(capsys.readouterr())
+    path.write_text("\n".join(["day,x", *rows, "03/04/2024,0.5"]))
+    assert main(["learn", str(path), "--dates", "day", "days"]) == ExitCode.DATA
+    assert "such as '03/04/2024'" in capsys.readouterr().err
+
+
 def test_missing_values_have_a_code_of_their_own(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

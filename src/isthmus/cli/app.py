@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from isthmus.cli.examples import EXAMPLES
-from isthmus.cli.exit_codes import ExitCode, code_of, sentence_of
+from isthmus.cli.exit_codes import ExitCode, code_of, in_options, sentence_of
 from isthmus.cli.output import Output, begin, discard_output
 from isthmus.cli.parsing import Parser, UsageError
 from isthmus.errors import IsthmusError, IsthmusWarning
@@ -61,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _keep_inputs(options)
         with warnings.catch_warnings():
             warnings.simplefilter("always", IsthmusWarning)
-            warnings.showwarning = lambda message, *_, **__: output.note(str(message))
+            warnings.showwarning = lambda message, *_, **__: output.note(in_options(str(message)))
             code: ExitCode = options.run(options)
     except KeyboardInterrupt:
         code, error = ExitCode.INTERRUPTED, "Interrupted before there was a result."

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from isthmus.cli.exit_codes import in_options
+
 SHOWN_VARIABLES = 12
 
 
@@ -49,4 +51,5 @@ def described_solution(solution: Any) -> str:
     edges = solution.dag.edges
     directed = set(solution.cpdag.directed if getattr(solution, "equivalent", False) else edges)
     lines = [f"{a} {'→' if (a, b) in directed else '—'} {b}" for a, b in edges]
-    return "\n".join([str(solution).replace("(see .cpdag)", "(shown as —)"), *lines])
+    summary = in_options(str(solution).replace("(see .cpdag)", "(shown as —)"))
+    return "\n".join([summary, *lines])

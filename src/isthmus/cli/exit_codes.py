@@ -79,6 +79,10 @@ _CODES: tuple[tuple[type[Exception], ExitCode], ...] = (
 _AS_OPTIONS = (
     (r"learn\(data, missing=\.\.\.\) with", "--missing with"),
     (r"kinds=\{'([^']*)': '(continuous|discrete)'\}", r"--\2 '\1'"),
+    (r"(--discrete '[^']*') or 'continuous'", r"\1 or --continuous"),
+    (r"kinds=\{'([^']*)': '(days)'\}", r"--dates '\1' \2"),
+    (r"Convert column '([^']*)' to dates if", r"Give --dates '\1' days if"),
+    (r"Leave it out of kinds, or", "Leave --dates out for it, or"),
     (r", in pandas for instance with df\.columns = df\.columns\.astype\(str\)", ""),
 )
 """What messages say of Python, and of the command line."""
@@ -93,7 +97,11 @@ def sentence_of(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         where = "" if error.filename is None else f" {str(error.filename)!r}:"
         return f"Reading or writing failed:{where} {error.strerror}."
-    text = str(error)
+    return in_options(str(error))
+
+
+def in_options(text: str) -> str:
+    """Return a message in which options of the command line replace arguments in Python."""
     for pattern, option in _AS_OPTIONS:
         text = re.sub(pattern, option, text)
     return text

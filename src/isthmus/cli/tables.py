@@ -104,7 +104,13 @@ def opened(options: argparse.Namespace) -> TableFile:
         missing=None if options.na is None else tuple(options.na),
         header=not options.no_header,
     )
-    return open_table(options.file, drop=options.drop, text_format=given, table=options.table)
+    return open_table(
+        options.file,
+        drop=options.drop,
+        text_format=given,
+        table=options.table,
+        dates=[name for name, _ in options.dates],
+    )
 
 
 def kinds_of(options: argparse.Namespace) -> dict[str, Any] | None:

@@ -110,7 +110,7 @@ class Column:
             known = replace(known, distinct=distinct, words=words)
             if teachable(distinct, values):
                 return known
-            written, examples = looks_written(texts)
+            written, examples = looks_written(sorted(texts))
             return replace(known, written=written, examples=examples)
         if self.cells in (CellType.INTEGER, CellType.FLOAT):
             return _with_numbers(known, present, is_all=rows is None)
