@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import isthmus as ist
-from isthmus.errors import ArgumentError, MissingExtraError
+from isthmus.errors import ArgumentError, MissingExtraError, SchemaError
 
 pytest.importorskip("sklearn")
 pd = pytest.importorskip("pandas")
@@ -146,3 +146,28 @@ def test_missing_values_are_a_level_or_the_message_says_what_to_do(clinic: Any) 
     assert (model.fit(X, y).predict(X) == model.predict(filled)).all()
     with pytest.raises(ValueError, match="y contains missing values"):
         BayesianNetwork().fit(clinic[["smoke"]], y.astype(object).where(y == "yes", None))
+
+
+def test_errors_name_the_parameters_of_the_estimator(clinic: Any) -> None:
+    with pytest.raises(ArgumentError, match=r"score_function must be .* score_function=BIC\(\)"):
+        BayesianNetwork(score_function="bic").fit(clinic)  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match="random_state must be an integer"):
+        BayesianNetwork(random_state=-1).fit(clinic)
+    with pytest.raises(ArgumentError, match="random_state must be an integer"):
+        BayesianNetwork().fit(clinic).sample(random_state=-1)
+
+
+def test_levels_that_fit_has_not_seen() -> None:
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.choice(list("xyz"), 60), "b": rng.choice(list("pq"), 60)})
+    y = np.where(X["a"] == "x", "up", "down")
+    X.loc[0, "a"] = "rare"
+    model = BayesianNetwork().fit(X[1:], y[1:])
+    for call in (model.predict, model.predict_proba):
+        with pytest.raises(SchemaError, match=r"'rare', which fit has not seen.*Merge rare levels"):
+            call(X)
+    with pytest.raises(SchemaError, match="which fit has not seen"):
+        BayesianNetwork().fit(X[1:]).score(X)
+    with pytest.warns(UserWarning, match="'rare', which fit has not seen"):
+        scores = cross_val_score(BayesianNetwork(), X, y, cv=3)
+    assert np.isnan(scores).tolist() == [True, False, False]

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from isthmus.compose.arguments import check_score, check_seed
 from isthmus.compose.evaluate import log_likelihood
 from isthmus.compose.learn import learn
-from isthmus.errors import ArgumentError, MissingExtraError
+from isthmus.errors import ArgumentError, MissingExtraError, SchemaError
 from isthmus.graphs import DAG, Knowledge
 from isthmus.models import GaussianNetwork
 from isthmus.sources import Missing, OwnLevel
@@ -43,6 +44,10 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
     With ``fit(X, y)`` the column ``y`` becomes a variable of the network, and `predict` and `score`
     are about it. With ``fit(X)`` alone, `score` is the log-likelihood per row, and `predict` is
     about `target`.
+
+    A network has no probability for a level that `fit` has not seen, so `predict` and `score`
+    refuse it. In ``cross_val_score`` such a fold gets the ``error_score``, NaN with a warning by
+    default. Merge rare levels first, or give folds that have all levels in every training part.
 
     Parameters
     ----------
@@ -129,6 +134,9 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
         from sklearn.utils.multiclass import check_classification_targets, type_of_target
         from sklearn.utils.validation import column_or_1d
 
+        if self.score_function is not None:
+            check_score(self.score_function, "score_function")
+        check_seed(self.random_state, "random_state")
         table = self._table(X, reset=True)
         kinds = dict(self.kinds or {})
         self.target_ = self.target
@@ -201,6 +209,7 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
         table = self._table(X, reset=False)
         if self.target_ is not None and self.target_ not in table:
             raise ArgumentError(f"The network has the variable {self.target_!r}: give y, too.")
+        self._refuse_unseen(table)
         return log_likelihood(self.network_, table) / len(next(iter(table.values())))
 
     def sample(self, n_samples: int = 1, *, random_state: int = 0) -> dict[str, NDArray[Any]]:
@@ -214,8 +223,9 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
             Random seed, an integer.
         """
         self._check_fitted()
+        seed = check_seed(random_state, "random_state")
         draw = getattr(self.network_, "sample_labels", self.network_.sample)
-        rows: dict[str, NDArray[Any]] = draw(n_samples, seed=random_state)
+        rows: dict[str, NDArray[Any]] = draw(n_samples, seed=seed)
         return rows
 
     def _check_fitted(self) -> None:
@@ -235,7 +245,21 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
         table = self._table(X, reset=False)
         rows = len(next(iter(table.values())))
         told = {v: c for v, c in table.items() if v in self.network_.dag.nodes}
+        self._refuse_unseen({v: c for v, c in told.items() if v != self.target_})
         return told, self.target_, rows
+
+    def _refuse_unseen(self, table: Mapping[str, Any]) -> None:
+        """Say what to do about levels that `fit` has not seen."""
+        for name, levels in self._levels().items():
+            known = set(levels)
+            strange = [v for v in np.asarray(table.get(name, ())).tolist() if v not in known]
+            if strange:
+                raise SchemaError(
+                    f"Column {name!r} contains {strange[0]!r}, which fit has not seen: its levels "
+                    f"are {list(levels[:10])}. Merge rare levels before fit, drop these rows, or "
+                    "in cross-validation give folds whose training parts have all levels; a fold "
+                    "without a score is NaN there."
+                )
 
     def _levels(self) -> Mapping[str, Any]:
         return {} if isinstance(self.network_, GaussianNetwork) else self.network_.levels

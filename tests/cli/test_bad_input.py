@@ -48,6 +48,8 @@ CASES: list[tuple[str, ExitCode, str]] = [
     (f"learn good.csv -o graph.dot --forbidden {'x' * 300} a", GRAPH, "data do not have"),
     ("coordinator new lead --host ''", USAGE, "such as coordinator.example.org"),
     ("simulate --nodes 100000000 --rows 5", USAGE, "more than 100,000"),
+    ("simulate --nodes 3 --degree 99", USAGE, "a --degree of at most 2"),
+    ("simulate --nodes 3 --degree -1 --shape scale-free", USAGE, "0 to 2 neighbours"),
     # Files
     ("learn nowhere.csv", FILE, "Check the name"),
     ("learn folder.csv", FILE, "is a folder"),
@@ -56,6 +58,7 @@ CASES: list[tuple[str, ExitCode, str]] = [
     ("ledger show folder.csv", FILE, "Name the private folder"),
     # Content of tables
     ("learn letter.docx", DATA, "Convert it"),
+    ("learn records.json", DATA, "pandas.read_json('records.json').to_csv('records.csv'"),
     ("learn empty.csv", DATA, "is empty"),
     ("learn header.csv", DATA, "row"),
     ("learn ragged.csv", DATA, "Mend the row"),
@@ -129,6 +132,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
             "broken.xlsx": "no table",
             "broken.csv.gz": "no gzip",
             "letter.docx": "Dear all",
+            "records.json": "[{}]",
             "net.bif": BIF,
             "broken.bif": "network {",
             "graph.dot": 'digraph dag {\n  "a";\n  "b";\n  "a" -> "b";\n}\n',

@@ -237,3 +237,11 @@ def test_shows_the_curves_of_a_gaussian_process_network(tmp_path: Path) -> None:
     assert len(down) == 101
     rises = np.sign(np.diff(down))
     assert (rises[1:] != rises[:-1]).sum() >= 2  # a sine, drawn as one
+
+
+def test_a_copy_without_the_libraries_says_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("isthmus.report.rendering._LIBRARIES", ("absent.js",))
+    with pytest.warns(ist.errors.IsthmusWarning, match=r"run sh build_assets\.sh"):
+        ist.learn(numbers(["a", "b"])).report(tmp_path / "r.html")

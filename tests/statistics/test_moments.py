@@ -378,3 +378,10 @@ def test_weighted_and_unweighted_rows_can_be_mixed() -> None:
     found = builder.finish()
     assert found.n == 70
     np.testing.assert_allclose(found.covariance(), expected.covariance(), rtol=1e-12)
+
+
+@pytest.mark.parametrize("top", [2e153, 1.5e308])
+def test_squares_near_the_largest_number_are_refused_without_another_word(top: float) -> None:
+    signs = np.where(np.arange(60) % 2, 1.0, -1.0)
+    with pytest.raises(DataError, match="squares overflow"):  # warnings are errors
+        Moments.from_array(Schema.continuous(["a"]), top * signs[:, None])

@@ -57,8 +57,8 @@ def add(command: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--degree",
         type=float,
-        default=2.0,
-        help="expected number of neighbours of a variable; by default 2",
+        help="expected number of neighbours of a variable, less than the number of variables; by "
+        "default 2, or 1 of two variables",
     )
     group.add_argument(
         "--shape",
@@ -141,8 +141,14 @@ def _drawn(options: argparse.Namespace) -> tuple[Any, ist.DAG, dict[str, Any]]:
 
 
 def _graph(options: argparse.Namespace) -> ist.DAG:
+    most = options.nodes - 1
+    degree = min(2.0, most) if options.degree is None else options.degree
+    if not 0 <= degree <= most:
+        raise UsageError(
+            f"--degree {degree:g}: each of {options.nodes} variables can have 0 to {most} "
+            f"neighbours. Give a --degree of at most {most}, or more --nodes."
+        )
     if options.shape == "scale-free":
-        attachments = max(1, round(options.degree / 2))
+        attachments = max(1, round(degree / 2))
         return ist.simulate.scale_free(options.nodes, attachments, seed=options.seed)
-    degree = min(options.degree, options.nodes - 1)
     return ist.simulate.erdos_renyi(options.nodes, degree=degree, seed=options.seed)

@@ -27,9 +27,9 @@ AnySearch: TypeAlias = Search[Any]
 T = TypeVar("T")
 
 
-def check_score(score: object) -> AnyScore:
-    """Return ``score`` if it is a score object; otherwise say what to write."""
-    return _check_strategy(score, Score, "score", "BIC()", _names(isthmus.scores, Score))
+def check_score(score: object, name: str = "score") -> AnyScore:
+    """Return ``score`` if it is a score object; otherwise say what to write for this parameter."""
+    return _check_strategy(score, Score, name, "BIC()", _names(isthmus.scores, Score))
 
 
 def check_search(search: object) -> AnySearch:
@@ -121,13 +121,13 @@ def check_dag(dag: object) -> DAG:
     )
 
 
-def check_seed(seed: object) -> int:
-    """Return a seed that NumPy accepts."""
+def check_seed(seed: object, name: str = "seed") -> int:
+    """Return a seed that NumPy accepts; otherwise say what to write for this parameter."""
     import numpy as np
 
     if isinstance(seed, (int, np.integer)) and not isinstance(seed, bool) and seed >= 0:
         return int(seed)
-    raise ArgumentError(f"seed must be an integer of at least 0; {seed!r} was given.")
+    raise ArgumentError(f"{name} must be an integer of at least 0; {seed!r} was given.")
 
 
 def check_time_limit(time_limit: object) -> float | None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import warnings
 from functools import cache
 from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from isthmus.errors import IsthmusError
+from isthmus.errors import IsthmusError, IsthmusWarning
 from isthmus.graphs.comparison import STATES
 from isthmus.models import GPNetwork
 from isthmus.report.communities import communities
@@ -44,6 +45,14 @@ def render(page: Page) -> str:
         ``page.draw``, and cannot be zoomed or moved.
     """
     libraries = _libraries()
+    if not libraries:
+        warnings.warn(
+            "Reports of this copy of Isthmus have a drawing without zoom and search: it has no "
+            "libraries that draw. In a source checkout, run sh build_assets.sh, which needs npm; "
+            "or install a wheel.",
+            IsthmusWarning,
+            stacklevel=2,
+        )
     picture = None if libraries else _picture(page)
     head = _read("scripts/head.js")
     scripts = [

@@ -108,9 +108,10 @@ class Accumulator:
                 finite = np.asarray(x, dtype=np.float64)
                 finite = finite[np.isfinite(finite)]
                 if len(finite):
-                    # Dividing first cannot overflow; the anchor keeps a constant exact.
+                    # The anchor keeps a constant exact.
                     anchor = finite[0]
-                    shift[start] = anchor + ((finite - anchor) / len(finite)).sum()
+                    with np.errstate(over="ignore"):  # what overflows is refused later
+                        shift[start] = anchor + ((finite - anchor) / len(finite)).sum()
                     if v.features is not None:
                         shift[start + 1 : stop] = v.features.evaluate(finite).mean(axis=1)
         return np.where(np.isfinite(shift), shift, 0.0)

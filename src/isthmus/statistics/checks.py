@@ -14,6 +14,9 @@ OVERFLOW = (
     "Rescale the columns (change their units) first."
 )
 
+LARGEST_SQUARES = 1e306
+"""Sums of squares above this overflow when they are added or subtracted: floats end at 1.8e308."""
+
 UNDERFLOW = 1e-290
 """Sums of squares below this have lost digits: floats below 1e-308 are not exact."""
 

@@ -14,7 +14,7 @@ from isthmus.errors import DataError, MismatchError, SchemaError
 from isthmus.statistics import archive
 from isthmus.statistics.accumulator import Accumulator
 from isthmus.statistics.base import Gatherable, Statistic
-from isthmus.statistics.checks import refuse_empty
+from isthmus.statistics.checks import LARGEST_SQUARES, OVERFLOW, refuse_empty
 from isthmus.statistics.duplicates import same_blocks
 from isthmus.statistics.level_pairs import level_pairs
 from isthmus.statistics.schema import Kind, Role, Schema, Variable
@@ -94,6 +94,8 @@ class Moments(Statistic):
             if not np.isfinite(values).all():
                 raise DataError(f"{name} holds values that are not finite; moments must be.")
             object.__setattr__(self, name, values)
+        if p and self.gram.diagonal().max() > LARGEST_SQUARES:
+            raise DataError(OVERFLOW)
 
     @classmethod
     def from_array(

@@ -20,6 +20,7 @@ _TEXT = (".csv", ".tsv", ".txt")
 _ARROW = (".arrow", ".feather", ".ipc")
 _EXCEL = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
 _DUCKDB = (".duckdb", ".ddb")
+_JSON = (".json", ".jsonl", ".ndjson")
 ENDINGS = (*_TEXT, ".csv.gz", ".parquet", *_ARROW, *_EXCEL, *_DUCKDB)
 """Extensions of the files that can be read."""
 _LIBRARIES = ("polars", "pandas", "pyarrow")
@@ -130,6 +131,12 @@ def _ending(path: Path) -> str:
         ending = suffixes[-2]
     else:
         ending = suffixes[-1] if suffixes else ""
+    if ending in _JSON:
+        raise DataError(
+            f"{path.name!r} is JSON, and a table is needed. Convert a list of records with "
+            f"pandas.read_json({path.name!r}).to_csv('{path.stem}.csv', index=False). A network in "
+            "JSON is read by the commands query, simulate and compare, and by isthmus.io.read_json."
+        )
     if ending not in ENDINGS:
         raise DataError(
             f"{path.name!r} does not end in {', '.join(ENDINGS)}. Convert it, or read it in "
