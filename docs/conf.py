@@ -26,7 +26,7 @@ extensions = [
     "public_names",
     "quick_pages",
     "readable_names",
-    "table_heads",
+    "accessible_markup",
     "executed",
     "benchmark_charts",
     "commands",

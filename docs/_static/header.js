@@ -7,6 +7,10 @@ document.addEventListener("DOMContentLoaded", () => {
   for (const button of document.querySelectorAll(".search-button-field")) {
     if (!button.closest(".navbar-persistent--mobile")) button.removeAttribute("aria-label");
   }
+  for (const arrow of document.querySelectorAll("summary:has(> .toctree-toggle)")) {
+    const link = arrow.closest("li").querySelector("a");
+    arrow.setAttribute("aria-label", `Pages of ${link.textContent.trim()}`);
+  }
   for (const place of document.querySelectorAll(".version")) {
     const root = place.dataset.root;
     const list = document.createElement("script");
