@@ -39,8 +39,6 @@ suppress_warnings = ["ref.python"]
 
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath", "fieldlist"]
 myst_heading_anchors = 3
-# Quotation marks and ellipses; two hyphens begin an option of a command, and stay.
-smartquotes_action = "qe"
 
 autodoc_default_options = {"members": True}
 autodoc_member_order = "bysource"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Iterator
 
 from isthmus.cli.app import leaves, parser
@@ -46,7 +47,7 @@ def _name(action: argparse.Action) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return a text that Markdown does not change."""
+    """Return a text that Markdown does not change, with the options in it as code."""
     for mark in ("\\", "*", "_", "<", "|", "["):
         text = text.replace(mark, f"\\{mark}")
-    return text
+    return re.sub(r"(?<![\w-])(--[a-z][a-z-]*)", r"`\1`", text)
