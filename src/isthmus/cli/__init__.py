@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 
 from isthmus.cli.exit_codes import ExitCode
+from isthmus.cli.streams import prepare_streams
 
 __all__ = ["ExitCode", "main"]
 
@@ -18,6 +19,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     arguments
         Arguments of the command; by default those that were typed.
     """
+    prepare_streams()
     try:
         # Imported here, so that Ctrl-C also ends an import without a traceback.
         from isthmus.cli import app

@@ -15,6 +15,7 @@ from isthmus.cli.examples import EXAMPLES
 from isthmus.cli.exit_codes import ExitCode, code_of, in_options, sentence_of
 from isthmus.cli.output import Output, begin, discard_output
 from isthmus.cli.parsing import Parser, UsageError
+from isthmus.cli.streams import harmless
 from isthmus.errors import IsthmusError, IsthmusWarning
 
 COMMANDS = {
@@ -161,7 +162,7 @@ def _moved(given: list[str], output: Output) -> list[str]:
 def _finish(output: Output, command: str, code: ExitCode, error: str | None) -> int:
     if error is not None:
         kind = code.name.lower().replace("_", " ")
-        sys.stderr.write(f"isthmus: error {int(code)} ({kind}): {error}\n")
+        sys.stderr.write(f"isthmus: error {int(code)} ({kind}): {harmless(error)}\n")
     try:
         output.finish(command, int(code), error)
     except OSError as failure:

@@ -51,5 +51,6 @@ def described_solution(solution: Any) -> str:
     edges = solution.dag.edges
     directed = set(solution.cpdag.directed if getattr(solution, "equivalent", False) else edges)
     lines = [f"{a} {'→' if (a, b) in directed else '—'} {b}" for a, b in edges]
+    lines = [" ".join(line.splitlines()) for line in lines]
     summary = in_options(str(solution).replace("(see .cpdag)", "(shown as —)"))
     return "\n".join([summary, *lines])

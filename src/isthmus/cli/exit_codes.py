@@ -82,6 +82,10 @@ _AS_OPTIONS = (
     (r"(--discrete '[^']*') or 'continuous'", r"\1 or --continuous"),
     (r"kinds=\{'([^']*)': '(days)'\}", r"--dates '\1' \2"),
     (r"Convert column '([^']*)' to dates if", r"Give --dates '\1' days if"),
+    (r"kinds=\{'([^']*)': Kind\.CONTINUOUS\}", r"--continuous '\1'"),
+    (r"kinds=\{'([^']*)': Kind\.DISCRETE\}", r"--discrete '\1'"),
+    (r"kinds names (\[.*?\]), which", r"--continuous, --discrete or --dates names \1, which"),
+    (r"as JSON with isthmus\.io\.", "as .json."),
     (r"Leave it out of kinds, or", "Leave --dates out for it, or"),
     (r", in pandas for instance with df\.columns = df\.columns\.astype\(str\)", ""),
 )
@@ -94,6 +98,10 @@ def sentence_of(error: Exception) -> str:
         return f"There is not enough memory ({error}). Use fewer rows or columns."
     if isinstance(error, FileNotFoundError) and error.filename:
         return f"There is no file or folder {str(error.filename)!r}. Check the name."
+    if isinstance(error, NotADirectoryError) and error.filename:
+        return f"A part of {str(error.filename)!r} is a file and not a folder. Name a folder."
+    if isinstance(error, FileExistsError) and error.filename:
+        return f"There is a file {str(error.filename)!r} already. Give another name."
     if isinstance(error, OSError) and error.strerror:
         where = "" if error.filename is None else f" {str(error.filename)!r}:"
         return f"Reading or writing failed:{where} {error.strerror}."

@@ -7,9 +7,9 @@ import os
 import shlex
 import sys
 from collections.abc import Sequence
-from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
+from isthmus.cli.streams import harmless, prints_unicode
 from isthmus.sources.tables.databases import without_secret
 
 
@@ -34,14 +34,14 @@ class Output:
     def say(self, text: str) -> None:
         """Print a line for people immediately."""
         if self.as_json:
-            sys.stderr.write(text + "\n")
+            sys.stderr.write(harmless(text) + "\n")
         else:
-            _print(text)
+            _print(harmless(text))
 
     def note(self, text: str) -> None:
         """Print a warning."""
         self.notes.append(text)
-        sys.stderr.write(f"note: {text}\n")
+        sys.stderr.write(f"note: {harmless(text)}\n")
 
     def finish(self, command: str, code: int, error: str | None) -> None:
         """Print the document, if one was requested."""
@@ -49,29 +49,21 @@ class Output:
             return
         document = {"command": command, "exit_code": code, "error": error, **self.facts}
         document["notes"] = self.notes
-        _print(json.dumps(document, ensure_ascii=False, indent=1, default=str))
+        _print(json.dumps(document, ensure_ascii=not prints_unicode(), indent=1, default=str))
 
 
 def _print(text: str) -> None:
-    file = standard_output()
     try:
-        file.write(text + "\n")
-        file.flush()
+        sys.stdout.write(text + "\n")
+        sys.stdout.flush()
     except BrokenPipeError:
         discard_output()  # the reader has seen enough; the rest of the command is done
-
-
-def standard_output() -> IO[str]:
-    """Return standard output, or a file that takes everything if it was closed."""
-    if sys.stdout is None:
-        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - until the end
-    return sys.stdout
 
 
 def discard_output() -> None:
     """Discard what cannot be printed: Python must not flush to a closed pipe at exit."""
     try:
-        standard_output().flush()
+        sys.stdout.flush()
     except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import isthmus as ist
 from isthmus.cli.exit_codes import ExitCode, code_of, sentence_of
 from isthmus.cli.output import command_line, give, say
+from isthmus.cli.whole_files import whole_file
 from isthmus.errors import FormatError, IsthmusError, MismatchError
 from isthmus.sources.tables.write_table import check_place
 
@@ -66,7 +67,8 @@ def write_outputs(
     code, written, failed = ExitCode.DONE, [], {}
     for path in paths:
         try:
-            write(result, path)
+            with whole_file(path) as place:
+                write(result, place)
         except (IsthmusError, OSError) as error:
             code = code or code_of(error)
             failed[str(path)] = sentence_of(error)

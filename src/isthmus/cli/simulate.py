@@ -9,10 +9,11 @@ from typing import Any
 import isthmus as ist
 from isthmus.cli.exit_codes import ExitCode
 from isthmus.cli.graph_files import NETWORKS, read_graph_file
-from isthmus.cli.output import give, say, standard_output
+from isthmus.cli.output import give, say
 from isthmus.cli.outputs import write_outputs
 from isthmus.cli.parsing import UsageError, at_least, one_of
 from isthmus.cli.probabilities import GRAPHS, check_formats, write_graph
+from isthmus.cli.streams import data_output
 from isthmus.plurals import counted
 from isthmus.sources.tables.write_table import WRITTEN, check_written, write_table, write_text
 
@@ -98,7 +99,7 @@ def run(options: argparse.Namespace) -> ExitCode:
     network, dag, columns = _drawn(options)
     give(rows=options.rows, nodes=dag.nodes, edges=dag.edges)
     if not options.output:
-        write_text(columns, standard_output())
+        write_text(columns, data_output())
     code = write_outputs(columns, options.output, write=write_table)
 
     def write_truth(_: Any, path: Path) -> None:

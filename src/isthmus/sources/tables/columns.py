@@ -300,7 +300,7 @@ def column_of_series(name: str, series: nw.Series[Any]) -> Column:
         return _column_of_times(name, series)
     if cells is CellType.CATEGORY:
         return _column_of_text(name, series)
-    if isinstance(dtype, nw.Decimal):
+    if isinstance(dtype, (nw.Decimal, nw.Int128, nw.UInt128)):
         series = series.cast(nw.Float64)
     values = series.to_numpy()
     absent = _nans(values, values.dtype)

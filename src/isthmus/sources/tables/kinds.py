@@ -65,7 +65,8 @@ def cell_type_of(name: str, dtype: nw.dtypes.DType) -> CellType:
     """The cell type of a narwhals data type; nested types are refused."""
     import narwhals as nw
 
-    if dtype.is_float() or isinstance(dtype, nw.Decimal):
+    # NumPy has no integers of 128 bits.
+    if dtype.is_float() or isinstance(dtype, (nw.Decimal, nw.Int128, nw.UInt128)):
         return CellType.FLOAT
     if dtype.is_integer():
         return CellType.INTEGER

@@ -88,6 +88,10 @@ def open_table(
     import narwhals as nw
 
     shown = str(path)
+    if not shown:
+        raise FileNotFoundError("The name of the file is empty. Name a file with a table.")
+    if not shown.isascii() and shown.encode(errors="ignore").decode() != shown:
+        raise DataError(f"The name {shown!r} is not text in UTF-8. Rename the file.")
     if is_url(shown):
         native, name = url_table(shown, table)
         shown = without_secret(shown)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO, Any, final
 
 from isthmus.errors import ArgumentError, DataError, DataWarning
+from isthmus.plurals import counted
 from isthmus.sources.tables.names import check_unique
 
 SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
@@ -72,7 +73,7 @@ class TextFormat:
             )
         if self.encoding is not None:
             try:
-                codecs.lookup(self.encoding)
+                "".encode(self.encoding)  # which base64 and its like cannot do
             except LookupError:
                 raise ArgumentError(
                     f"The encoding {self.encoding!r} is unknown. Give utf-8, cp1252 or utf-16, "
@@ -242,7 +243,7 @@ class TextTable:
                     f"{self._path.name!r} is not text in {self.encoding} ({error.reason}). Give "
                     "another encoding, such as utf-8 or cp1252."
                     if isinstance(error, UnicodeDecodeError)
-                    else f"{self._path.name!r} is not text in {self.encoding}."
+                    else f"{self._path.name!r} is not text in {self.encoding}. Give another one."
                 ) from None
 
     def _warn_numbers(self) -> None:
@@ -286,8 +287,8 @@ class TextTable:
                 if self._width == 1:
                     advice = "Delete lines above the names of the columns, such as titles"
                 raise DataError(
-                    f"Row {number} of {self._path.name!r} has {len(row)} cells, and the first has "
-                    f"{self._width}. {advice}, or say which character separates cells."
+                    f"Row {number} of {self._path.name!r} has {counted(len(row), 'cell')}, and the "
+                    f"first has {self._width}. {advice}, or say which character separates cells."
                 )
 
 
@@ -301,6 +302,8 @@ def _encoding(path: Path) -> str:
     """UTF-16 and UTF-32 by their first bytes, UTF-8 if the whole file is, else that of Windows."""
     with _opened(path) as file:
         first = file.read(_CHUNK)
+        if first.startswith((b"\x1f\x8b", b"PK")):
+            raise DataError(f"{path.name!r} is compressed. Let it end in .csv.gz, or unpack it.")
         if first.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
             return "utf-32"
         if first.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
@@ -310,8 +313,8 @@ def _encoding(path: Path) -> str:
             while first:
                 if b"\0" in first:
                     raise DataError(
-                        f"{path.name!r} has NUL bytes: it is damaged, or it is not a text file, or "
-                        "its encoding is utf-16-le or utf-16-be, which you have to say."
+                        f"{path.name!r} has NUL bytes: it is damaged, or not a text file, or its "
+                        "encoding is utf-16-le or utf-16-be, which you have to say (--encoding)."
                     )
                 decoder.decode(first)
                 first = file.read(_CHUNK)
