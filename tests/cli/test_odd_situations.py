@@ -186,7 +186,7 @@ def test_half_a_file_is_not_left_behind(tmp_path: Path) -> None:
     with whole_file(link) as place:
         place.write_text("new")
     assert (path.read_text(), link.is_symlink()) == ("new", True)
-    assert path.stat().st_mode & 0o777 == 0o600
+    assert os.name == "nt" or path.stat().st_mode & 0o777 == 0o600
     assert sorted(tmp_path.iterdir()) == [link, path]
 
 
