@@ -47,9 +47,9 @@ def render(page: Page) -> str:
     libraries = _libraries()
     if not libraries:
         warnings.warn(
-            "Reports of this copy of Isthmus have a drawing without zoom and search: it has no "
-            "libraries that draw. In a source checkout, run sh build_assets.sh, which needs npm; "
-            "or install a wheel.",
+            "Reports of this copy of Isthmus have a drawing that cannot be zoomed or moved: the "
+            "libraries for it are missing. In a source checkout, run sh build_assets.sh, which "
+            "needs npm; or install a wheel.",
             IsthmusWarning,
             stacklevel=2,
         )

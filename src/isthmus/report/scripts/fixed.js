@@ -2,6 +2,7 @@
 // Without the libraries that draw: mark nodes and edges in the drawing that the page has.
 (() => {
   const { edges, state } = Report;
+  addEventListener("load", () => document.documentElement.classList.add("ready")); // it is drawn
   const svg = document.querySelector("#picture > svg");
   const boxes = svg ? [...svg.querySelectorAll(".node")] : [];
   const lines = svg ? [...svg.querySelectorAll(".edge")] : [];
