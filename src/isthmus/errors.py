@@ -57,10 +57,12 @@ class NoDrawsError(IsthmusError, RuntimeError):
 class MissingExtraError(IsthmusError, ImportError):
     """An optional dependency is not installed."""
 
-    def __init__(self, package: str, extra: str, purpose: str) -> None:
+    def __init__(self, package: str, extra: str | None, purpose: str) -> None:
+        # Without an extra of Isthmus, the package itself is installed.
+        installed = package if extra is None else f"isthmus[{extra}]"
         super().__init__(
             f"{purpose} needs {package!r}, which is not installed. "
-            f"Install it with: pip install 'isthmus[{extra}]'"
+            f"Install it with: pip install '{installed}'"
         )
 
 

@@ -130,6 +130,14 @@ def test_bad_input_ends_in_one_sentence(
     assert sorted(folder.iterdir()) == before
 
 
+def test_errors_are_in_the_json_document(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for line, code, says in BAD[1::4]:
+        assert main([*shlex.split(line), "--json"]) == code
+        told = json.loads(capsys.readouterr().out)
+        assert told["exit_code"] == code
+        assert says in told["error"]
+
+
 def test_there_are_forty() -> None:
     assert len({line for line, _, _ in BAD}) >= 40
 

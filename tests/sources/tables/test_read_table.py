@@ -11,7 +11,13 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from isthmus.errors import ArgumentError, DataError, IsthmusError, SchemaError
+from isthmus.errors import (
+    ArgumentError,
+    DataError,
+    IsthmusError,
+    MissingExtraError,
+    SchemaError,
+)
 from isthmus.sources.tables.read_table import open_table, read_table
 from isthmus.sources.tables.text_files import TextFormat
 
@@ -116,6 +122,23 @@ def test_arrow_parquet_and_workbooks(tmp_path: Path) -> None:
         open_table(book, table="two")
     with pytest.raises(SchemaError, match="Its sheets: one, two"):
         open_table(book, table="three")
+
+
+def test_sheets_that_hold_no_table_are_named(tmp_path: Path) -> None:
+    rows: list[list[object]] = [["a", "b"], [1.5, "x"], [2.5, "y"]]
+    sheets = {"cover": [], "title": [["Results of 2024"], *rows], "data": rows}
+    book = workbook(tmp_path / "t.xlsx", sheets)
+    with pytest.raises(DataError, match=r"'cover' of 't.xlsx' is empty.* cover, title, data"):
+        open_table(book)
+    with pytest.raises(DataError, match=r"one cell, 'Results of 2024'\. Delete rows above"):
+        open_table(book, table="title")
+    assert open_table(book, table="data").table.columns == ["a", "b"]
+
+
+def test_a_database_without_a_driver_names_its_package() -> None:
+    pytest.importorskip("ibis")
+    with pytest.raises(MissingExtraError, match=r"pip install 'ibis-framework\[mysql\]'"):
+        open_table("mysql://me:hunter2@localhost/none")
 
 
 def test_tables_of_databases_stay_there(tmp_path: Path) -> None:

@@ -68,7 +68,8 @@ def url_table(url: str, table: str | None) -> tuple[Any, str]:
     try:
         connection = ibis.connect(url)
     except ImportError:
-        raise MissingExtraError(f"ibis-framework[{scheme}]", extra, f"Reading {shown}") from None
+        own = _EXTRAS.get(scheme)
+        raise MissingExtraError(f"ibis-framework[{scheme}]", own, f"Reading {shown}") from None
     except Exception as error:  # noqa: BLE001 - each database has its own; none may show a password
         reason = without_secret(str(error).partition("\n")[0])
         raise DataError(f"Connecting to {shown} failed: {reason}. Check the URL.") from None

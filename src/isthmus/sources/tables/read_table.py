@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -204,13 +205,36 @@ def _excel(path: Path, library: str, sheet: str | None) -> tuple[Any, tuple[str,
         raise DataError(f"{path.name!r} is not a workbook, or it is damaged. Save it again.")
     import fastexcel
 
+    logging.getLogger("fastexcel").setLevel(logging.ERROR)  # it tells of columns without values
     book = fastexcel.read_excel(path)
     names = book.sheet_names
     if sheet is not None and sheet not in names:
         raise SchemaError(f"{path.name!r} has no sheet {sheet!r}. Its sheets: {', '.join(names)}.")
     chosen = sheet or names[0]
-    first = book.load_sheet(chosen, header_row=None, n_rows=1).to_polars()
+    first = book.load_sheet(chosen, header_row=None, n_rows=2).to_polars()
+    header = first.row(0) if first.height else ()
+    _refuse_cover(path, chosen, names, first.rows())
     # Repeated names would get numbers without a word.
-    check_unique(first.row(0) if first.height else ())
+    check_unique([name for name in header if name is not None])
     more = "" if len(names) == 1 or sheet else f", the first of {len(names)}"
-    return book.load_sheet(chosen).to_polars(), (f"sheet: {chosen}{more}",)
+    native = book.load_sheet(chosen).to_polars()
+    unnamed = {
+        old: f"column_{i}" for i, old in enumerate(native.columns, 1) if header[i - 1] is None
+    }
+    return native.rename(unnamed), (f"sheet: {chosen}{more}",)
+
+
+def _refuse_cover(path: Path, sheet: str, sheets: list[str], rows: list[tuple[Any, ...]]) -> None:
+    """Raise `DataError` if a sheet is empty, or if a title stands above the names of columns."""
+    if not rows:
+        raise DataError(
+            f"The sheet {sheet!r} of {path.name!r} is empty. Name another one (--table); it has: "
+            f"{', '.join(sheets)}."
+        )
+    filled = [cell for cell in rows[0] if cell is not None]
+    names = rows[-1] if all(isinstance(cell, str) for cell in rows[-1]) else ()
+    if len(filled) == 1 < len(names):
+        raise DataError(
+            f"The first row of the sheet {sheet!r} of {path.name!r} has one cell, {filled[0]!r}. "
+            "Delete rows above the names of the columns, such as titles."
+        )
