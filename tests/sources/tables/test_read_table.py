@@ -126,6 +126,7 @@ def test_arrow_parquet_and_workbooks(tmp_path: Path) -> None:
 
 def test_sheets_that_hold_no_table_are_named(tmp_path: Path) -> None:
     rows: list[list[object]] = [["a", "b"], [1.5, "x"], [2.5, "y"]]
+    sheets: dict[str, list[list[object]]]
     sheets = {"cover": [], "title": [["Results of 2024"], *rows], "data": rows}
     book = workbook(tmp_path / "t.xlsx", sheets)
     with pytest.raises(DataError, match=r"'cover' of 't.xlsx' is empty.* cover, title, data"):
