@@ -63,6 +63,9 @@ BAD: list[tuple[str, ExitCode, str]] = [
     ("learn good.csv --required a a", GRAPH, "cannot cause itself"),
     ("learn good.csv --required a b --required b a", GRAPH, "Remove or reverse"),
     ("learn good.csv --time-limit nan", USAGE, "positive number of seconds"),
+    ("coordinator draft l s --address here", USAGE, "coordinator.example.org:9092"),
+    ("site join home study --data good.csv --coordinator h:0", USAGE, "HOST:PORT"),
+    ("party run home study --data good.csv --connect :9300", USAGE, "HOST:PORT"),
     ("study variables -o v.toml --continuous a 5 1", STUDY, "ascending order"),
     # Networks
     ("query sums.bif --target a", FORMAT, "must sum to one"),

@@ -147,4 +147,4 @@ def test_nobody_answers(drafted: Callable[..., Path], capsys: pytest.CaptureFixt
     (folder / "study" / "shop.signature").unlink()
     assert run(*start, "--gather", "0.5") == ExitCode.STUDY
     assert "no valid signature of ['shop']" in capsys.readouterr().err
-    assert run(*start, "--listen", "nowhere") == ExitCode.FORMAT
+    assert run(*start, "--listen", "nowhere") == ExitCode.USAGE

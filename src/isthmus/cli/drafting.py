@@ -10,6 +10,7 @@ from isthmus.cli.carriers import certificates
 from isthmus.cli.described import described
 from isthmus.cli.exit_codes import ExitCode
 from isthmus.cli.keys import load_identity, say
+from isthmus.cli.parsing import host_and_port
 from isthmus.cli.strategies import missing_from
 from isthmus.cli.study_requests import ADMM, drafted_requests
 from isthmus.errors import FormatError
@@ -100,7 +101,10 @@ def add_draft_options(draft: argparse.ArgumentParser) -> None:
         "sites, and moments are estimated by one secure sum per step",
     )
     draft.add_argument(
-        "--address", metavar="HOST:PORT", help=f"address of this machine; by default port {PORT}"
+        "--address",
+        type=host_and_port,
+        metavar="HOST:PORT",
+        help=f"address of this machine; by default port {PORT}",
     )
 
 

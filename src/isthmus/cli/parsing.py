@@ -139,6 +139,17 @@ def host_name(given: str) -> str:
     return given
 
 
+def host_and_port(given: str) -> str:
+    """Read an address of the form HOST:PORT."""
+    host, _, port = given.rpartition(":")
+    if not host or not port.isdecimal() or not 0 < int(port) < 65536:
+        raise argparse.ArgumentTypeError(
+            f"{given!r} must have the form HOST:PORT, such as coordinator.example.org:9092"
+        )
+    host_name(host.strip("[]"))
+    return given
+
+
 def seconds(given: str) -> float:
     """Read a positive number of seconds."""
     try:

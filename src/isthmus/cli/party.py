@@ -14,6 +14,7 @@ from isthmus.cli.described import described
 from isthmus.cli.exit_codes import ExitCode
 from isthmus.cli.keys import add_key_actions, load_identity, new_passphrase, say
 from isthmus.cli.outputs import check_outputs, write_outputs
+from isthmus.cli.parsing import host_and_port
 from isthmus.cli.site import NAME, draft_policy
 from isthmus.errors import AbortedError, FormatError, IsthmusError, MismatchError
 from isthmus.sources.tables.read_table import read_table
@@ -141,14 +142,19 @@ def _run_options(run: argparse.ArgumentParser) -> None:
         help="output file, as for isthmus learn; may be repeated",
     )
     run.add_argument(
-        "--listen", metavar="HOST:PORT", help="address to listen on, if not the card's"
+        "--listen",
+        type=host_and_port,
+        metavar="HOST:PORT",
+        help="address to listen on, if not the card's",
     )
     run.add_argument(
         "--count",
         action="store_true",
         help="only count the common people; the study must allow it",
     )
-    run.add_argument("--connect", metavar="HOST:PORT", help="address of the other party")
+    run.add_argument(
+        "--connect", type=host_and_port, metavar="HOST:PORT", help="address of the other party"
+    )
     run.add_argument(
         "--gather",
         type=float,

@@ -18,6 +18,7 @@ from isthmus.cli.described import parties_of
 from isthmus.cli.exit_codes import ExitCode
 from isthmus.cli.keys import add_key_actions, load_identity, new_passphrase, say
 from isthmus.cli.ledger import spent_before
+from isthmus.cli.parsing import host_and_port
 from isthmus.errors import FormatError
 from isthmus.sources.tables.read_table import read_table
 
@@ -63,6 +64,7 @@ def add(command: argparse.ArgumentParser) -> None:
         )
     join.add_argument(
         "--coordinator",
+        type=host_and_port,
         metavar="HOST:PORT",
         help="address of the coordinator; by default as in the study folder",
     )

@@ -11,6 +11,7 @@ from typing import final
 from isthmus.errors import StudyError
 from isthmus.parties.agreement.roster import Member, Roster
 from isthmus.parties.identity import digest
+from isthmus.plurals import counted
 from isthmus.sources.horizontal.secure_sum.shamir import MOST
 
 FEWEST = 3
@@ -113,7 +114,7 @@ def problems(roster: Roster, threshold: int, organisations: int) -> list[str]:
     broken = []
     sites = len(roster)
     if not FEWEST <= sites <= MOST:
-        broken.append(f"{sites} sites were given; {FEWEST} to {MOST} are allowed")
+        broken.append(f"{counted(sites, 'site')} given; {FEWEST} to {MOST} are allowed")
     lowest = max(FEWEST, sites // 2 + 1)
     if not lowest <= threshold <= max(sites, FEWEST):
         broken.append(
