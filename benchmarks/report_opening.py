@@ -12,6 +12,7 @@ thread that runs the page, which other programs do not stretch. The least of thr
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -101,7 +102,7 @@ def main(paths: list[Path]) -> None:
     rows: dict[Path, list[dict[str, tuple[float, float]]]] = {path: [] for path in paths}
     with sync_playwright() as started:
         browser = started.chromium.launch(
-            executable_path="/usr/bin/chromium", args=["--no-sandbox"]
+            executable_path=shutil.which("chromium"), args=["--no-sandbox"]
         )
         for _ in range(OPENINGS):
             for path in paths:
