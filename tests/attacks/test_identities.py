@@ -297,13 +297,14 @@ def test_a_peer_that_looks_like_another_one_is_not_pinned(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     world = Attacked(hospitals("north", "east", "south"), SCHEMA, BOUNDS)
-    (tmp_path / "policy.toml").write_text(pinned(world).to_toml())
+    policy = pinned(world, stop_file=Path("STOP"))
+    (tmp_path / "policy.toml").write_text(policy.to_toml())
     stolen = Identity.generate().public
     for name, organisation in (("nоrth", "other"), ("west", "North Hospital")):
         Card(Member(name, organisation, stolen), "node").write(tmp_path / "card.toml")
         assert run("site", "pin", tmp_path, tmp_path / "card.toml") == ExitCode.STUDY
         assert "cannot be told apart" in capsys.readouterr().err
-    assert Policy.read(tmp_path / "policy.toml") == pinned(world)
+    assert Policy.read(tmp_path / "policy.toml") == policy
 
 
 def test_sites_that_the_author_renames_are_the_same_sites() -> None:
@@ -352,9 +353,10 @@ def test_a_card_with_a_revoked_key_is_not_pinned(
 def test_a_policy_that_everybody_can_change_is_refused(tmp_path: Path) -> None:
     world = Attacked(hospitals("north", "east", "south"), SCHEMA, BOUNDS)
     path = tmp_path / "policy.toml"
-    path.write_text(pinned(world).to_toml())
+    policy = pinned(world, stop_file=Path("STOP"))
+    path.write_text(policy.to_toml())
     path.chmod(0o644)
-    assert Policy.read(path) == pinned(world)
+    assert Policy.read(path) == policy
     path.chmod(0o666)
     with pytest.raises(StudyError, match="mode 666"):
         Policy.read(path)
