@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import time
 from itertools import combinations, pairwise
 
@@ -43,6 +44,12 @@ def test_basics() -> None:
     assert dag.adjacency().tolist() == [[False] * 3, [True, False, True], [True, False, False]]
     assert repr(dag) == "DAG(3 nodes, 3 edges: a → c, a → b, b → c)"
     assert repr(DAG([])) == "DAG(0 nodes, 0 edges)"
+    chain = [f"x{i}" for i in range(1000)]
+    text = repr(DAG(chain, list(itertools.pairwise(chain))))
+    assert text.startswith("DAG(1000 nodes, 999 edges: x0 → x1, x1 → x2, ")
+    assert text.endswith(" more)")
+    assert len(text) < 500
+    assert repr(DAG(["a" * 1000, "b"], [("a" * 1000, "b")])) == "DAG(2 nodes, 1 edge)"
 
 
 def test_equality_ignores_the_order_of_nodes() -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 from itertools import combinations
 
@@ -133,9 +134,24 @@ def test_pdag_basics() -> None:
     assert graph.adjacency().sum() == 3
     assert graph == PDAG(["c", "b", "a"], [("a", "b")], [("b", "c")])
     assert hash(graph) == hash(PDAG(["c", "b", "a"], [("a", "b")], [("b", "c")]))
-    assert repr(graph) == "PDAG(3 nodes, 1 directed edge, 1 undirected edge)"
+    assert repr(graph) == "PDAG(3 nodes, 1 directed edge, 1 undirected edge: a → b, b — c)"
+    assert repr(graph.skeleton()) == "UndirectedGraph(3 nodes, 2 edges: a — b, b — c)"
     with pytest.raises(AttributeError):
         graph._nodes = ()
+
+
+def test_a_class_prints_its_directions() -> None:
+    collider = DAG(list("abcd"), [("a", "b"), ("c", "b"), ("c", "d")]).cpdag()
+    assert repr(collider) == (
+        "CPDAG(4 nodes, 2 directed edges, 1 undirected edge: a → b, c → b, c — d)"
+    )
+    nodes = [f"x{i}" for i in range(40)]
+    pairs = list(itertools.combinations(nodes, 2))
+    text = repr(DAG(nodes, pairs).cpdag())
+    assert text.startswith("CPDAG(40 nodes, 0 directed edges, 780 undirected edges: x0 — x1, ")
+    assert len(text) < 500
+    shown = text.count("—")
+    assert text.endswith(f" and {780 - shown} more)")
 
 
 def test_a_pdag_is_no_cpdag() -> None:

@@ -11,7 +11,7 @@ from isthmus.errors import GraphError
 from isthmus.graphs.adjustment import is_valid_adjustment, optimal_adjustment
 from isthmus.graphs.bits import bits, check_masks, index_of, mask_of, transpose
 from isthmus.graphs.display import notebook_html
-from isthmus.graphs.names import check_nodes, edges_of, listed, position
+from isthmus.graphs.names import check_nodes, edges_in_words, edges_of, listed, position
 from isthmus.graphs.order import checked_order, reach
 from isthmus.graphs.orientation import compelled_parents
 from isthmus.graphs.separation import connected
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from isthmus.graphs.knowledge import Knowledge
     from isthmus.graphs.partial import CPDAG, PDAG
-
-_SHOWN_EDGES = 4
 
 
 @final
@@ -364,12 +362,8 @@ class DAG:
         return notebook_html(self, repr(self))
 
     def __repr__(self) -> str:
-        edges = self.edges
-        shown = ", ".join(f"{a} → {b}" for a, b in edges[:_SHOWN_EDGES])
-        more = ", …" if len(edges) > _SHOWN_EDGES else ""
-        colon = ": " if edges else ""
-        sizes = f"{counted(len(self._nodes), 'node')}, {counted(len(edges), 'edge')}"
-        return f"DAG({sizes}{colon}{shown}{more})"
+        sizes = f"{counted(len(self._nodes), 'node')}, {counted(len(self.edges), 'edge')}"
+        return f"DAG({sizes}{edges_in_words(self.edges)})"
 
 
 def _fill(

@@ -9,6 +9,8 @@ from difflib import get_close_matches
 from isthmus.errors import GraphError
 
 SHOWN = 6
+LONGEST = 400
+"""Maximum number of characters of the edges in the text of a graph."""
 
 
 def check_nodes(nodes: Iterable[str]) -> tuple[tuple[str, ...], dict[str, int]]:
@@ -54,6 +56,23 @@ def listed(names: Iterable[str]) -> str:
     text = ", ".join(repr(name) for name in all_names[:SHOWN])
     more = len(all_names) - SHOWN
     return f"{text} and {more} more" if more > 0 else text or "none"
+
+
+def edges_in_words(
+    directed: Sequence[tuple[str, str]], undirected: Sequence[tuple[str, str]] = ()
+) -> str:
+    """Return edges as ``": a → b, b — c"`` for the text of a graph; a long list is abbreviated."""
+    shown: list[str] = []
+    length = 0
+    for pairs, mark in ((directed, "→"), (undirected, "—")):
+        for a, b in pairs:
+            edge = f"{a} {mark} {b}"
+            length += len(edge) + 2
+            if length > LONGEST:
+                more = len(directed) + len(undirected) - len(shown)
+                return f": {', '.join(shown)} and {more} more" if shown else ""
+            shown.append(edge)
+    return f": {', '.join(shown)}" if shown else ""
 
 
 def same_nodes(a: Sequence[str], b: Sequence[str], what: str) -> None:

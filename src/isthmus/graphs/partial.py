@@ -11,7 +11,7 @@ from isthmus.errors import GraphError
 from isthmus.graphs.bits import bits, transpose
 from isthmus.graphs.dag import DAG
 from isthmus.graphs.display import notebook_html
-from isthmus.graphs.names import check_nodes, edges_of, listed, position
+from isthmus.graphs.names import check_nodes, edges_in_words, edges_of, listed, position
 from isthmus.graphs.order import checked_order
 from isthmus.graphs.orientation import (
     Mixed,
@@ -218,7 +218,8 @@ class PartialGraph(ABC):
         return (
             f"{type(self).__name__}({counted(len(self._nodes), 'node')}, "
             f"{counted(len(self.directed), 'directed edge')}, "
-            f"{counted(len(self.undirected), 'undirected edge')})"
+            f"{counted(len(self.undirected), 'undirected edge')}"
+            f"{edges_in_words(self.directed, self.undirected)})"
         )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from isthmus.errors import GraphError
 from isthmus.graphs.bits import bits
-from isthmus.graphs.names import check_nodes, edges_of, position
+from isthmus.graphs.names import check_nodes, edges_in_words, edges_of, position
 from isthmus.plurals import counted
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ class UndirectedGraph:
 
     def __repr__(self) -> str:
         nodes, edges = counted(len(self._nodes), "node"), counted(len(self.edges), "edge")
-        return f"UndirectedGraph({nodes}, {edges})"
+        return f"UndirectedGraph({nodes}, {edges}{edges_in_words((), self.edges)})"
 
 
 def _fill(
