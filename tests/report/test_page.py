@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 import re
+import shutil
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -243,5 +244,15 @@ def test_a_copy_without_the_libraries_says_what_to_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("isthmus.report.rendering._LIBRARIES", ("absent.js",))
-    with pytest.warns(ist.errors.IsthmusWarning, match=r"run sh build_assets\.sh"):
-        ist.learn(numbers(["a", "b"])).report(tmp_path / "r.html")
+    solution = ist.learn(numbers(["a", "b"]))
+    checkout = tmp_path / "checkout" / "src" / "isthmus" / "report"
+    shutil.copytree(Path(ist.__file__).parent / "report", checkout)
+    monkeypatch.setattr("isthmus.report.rendering._HERE", checkout)
+    with pytest.warns(ist.errors.IsthmusWarning, match="force-reinstall isthmus"):
+        solution.report(tmp_path / "r.html")
+    (tmp_path / "checkout" / "build_assets.sh").touch()
+    with pytest.warns(
+        ist.errors.IsthmusWarning, match=r"run `sh build_assets\.sh` there, which needs npm"
+    ) as caught:
+        solution.report(tmp_path / "r.html")
+    assert not any("wheel" in str(w.message).lower() for w in caught)

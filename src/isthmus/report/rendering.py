@@ -47,9 +47,8 @@ def render(page: Page) -> str:
     libraries = _libraries()
     if not libraries:
         warnings.warn(
-            "Reports of this copy of Isthmus have a drawing that cannot be zoomed or moved: the "
-            "libraries for it are missing. In a source checkout, run sh build_assets.sh, which "
-            "needs npm; or install a wheel.",
+            "The drawing in this report cannot be zoomed or moved, because this copy of Isthmus "
+            f"lacks the JavaScript libraries for it. {_remedy()}",
             IsthmusWarning,
             stacklevel=2,
         )
@@ -67,6 +66,7 @@ def render(page: Page) -> str:
         exports=exports,
         picture=picture,
         interactive=bool(libraries),
+        remedy=_remedy(),
         rows=_rows(page),
         states=STATES,
         blocks=_blocks(page),
@@ -119,6 +119,18 @@ def _libraries() -> list[str]:
     if not all((_HERE / "assets" / name).is_file() for name in (*_LIBRARIES, "licences.txt")):
         return []
     return [_read(f"assets/{name}") for name in _LIBRARIES]
+
+
+def _remedy() -> str:
+    """Return how to get the drawing libraries, which depends on how Isthmus was installed."""
+    if (_HERE.parents[2] / "build_assets.sh").is_file():
+        return (
+            "It is a source checkout: run `sh build_assets.sh` there, which needs npm, and write "
+            "the report again."
+        )
+    return (
+        "Wheels have them: run `pip install --force-reinstall isthmus` and write the report again."
+    )
 
 
 def _picture(page: Page) -> str | None:
