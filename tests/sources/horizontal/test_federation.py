@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import isthmus as ist
 from isthmus.errors import (
     AbortedError,
+    ArgumentError,
     DataError,
     FederationError,
     MismatchError,
@@ -343,3 +344,17 @@ def test_kinds_are_read_alike() -> None:
     whole = {"x": np.arange(30) % 3, "y": np.arange(30) % 2}
     federation = Federation.simulate(split(whole, 3), kinds=dict.fromkeys(whole, Kind.CONTINUOUS))
     assert federation.schema() == Schema.continuous(["x", "y"])
+
+
+def test_the_sites_of_a_list_are_named_by_their_position() -> None:
+    data = numbers()
+    parts = split(data, 3)
+    listed = Federation.simulate(list(parts.values()))
+    assert [site.name for site in listed.study.members] == ["site1", "site2", "site3"]
+    check_moments(listed.moments(), Federation.simulate(parts).moments())
+
+
+@pytest.mark.parametrize("wrong", [{}, [], 3, np.zeros((9, 3)), numbers(), {"a": [1, 2]}])
+def test_something_other_than_tables_of_sites_is_refused(wrong: Any) -> None:
+    with pytest.raises(ArgumentError, match="simulate needs"):
+        Federation.simulate(wrong)

@@ -106,7 +106,7 @@ class Federation(Source):
     @classmethod
     def simulate(
         cls,
-        tables: Mapping[str, object],
+        tables: Mapping[str, object] | Sequence[object],
         *,
         schema: Schema | None = None,
         kinds: Mapping[str, Kind | str] | None = None,
@@ -123,7 +123,8 @@ class Federation(Source):
         Parameters
         ----------
         tables
-            The table of each site, by its name. Each site is an organisation of its own.
+            The table of each site, by its name; the sites of a list are named ``site1``,
+            ``site2`` and so on. Each site is an organisation of its own.
         schema
             The common variables; by default those of the tables, with the levels of all tables.
         kinds
@@ -148,8 +149,9 @@ class Federation(Source):
             What the tables may lack: with `ExpectationMaximisation`, values of continuous
             variables; with `DropRows`, every site drops its incomplete rows. Others are refused.
         """
-        from isthmus.sources.horizontal.simulation import simulated
+        from isthmus.sources.horizontal.simulation import named_tables, simulated
 
+        tables = named_tables(tables)
         if missing is not None and not isinstance(missing, ExpectationMaximisation | DropRows):
             raise _not_offered(missing)
         if schema is None:

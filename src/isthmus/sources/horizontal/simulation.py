@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isthmus.errors import StudyError
+from isthmus.errors import ArgumentError, StudyError
 from isthmus.parties.agreement import policy
 from isthmus.parties.agreement.policy import ANY, Policy
 from isthmus.parties.agreement.protocol import request_names
@@ -30,6 +30,33 @@ from isthmus.sources.horizontal.snapshot import local_source, rows_with_holes
 from isthmus.statistics import Kind, Plan, Schema
 
 UNLIMITED = 10**6
+
+
+def named_tables(tables: Mapping[str, object] | Sequence[object]) -> dict[str, object]:
+    """Return the table of each site by its name; sites of a list are named by their position."""
+    if isinstance(tables, list | tuple):
+        tables = {f"site{number}": table for number, table in enumerate(tables, start=1)}
+    if not isinstance(tables, Mapping) or not tables:
+        raise ArgumentError(
+            "Federation.simulate needs the table of each site, as a dictionary such as "
+            "{'north': table1, 'east': table2, 'south': table3} or as a list; "
+            f"{'an empty one' if isinstance(tables, Mapping) else type(tables).__name__} was given."
+        )
+    columns = [name for name, table in tables.items() if not _is_table(table)]
+    if columns:
+        raise ArgumentError(
+            "Federation.simulate needs one table per site; a "
+            f"{type(tables[columns[0]]).__name__} was given for {columns[0]!r}. Divide the rows "
+            "among the sites: {'north': table[:300], 'east': table[300:600], ...}."
+        )
+    return dict(tables)
+
+
+def _is_table(value: object) -> bool:
+    """Whether a value can be a table; a list or array of one dimension is a column."""
+    return (
+        not isinstance(value, str | list | tuple | float | int) and getattr(value, "ndim", 2) == 2
+    )
 
 
 def simulated(
