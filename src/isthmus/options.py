@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
+from enum import Enum, StrEnum
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, TypeVar
+
+import numpy as np
 
 from isthmus.errors import ArgumentError
+
+E = TypeVar("E", bound=StrEnum)
 
 
 def _is_number(value: Any, kind: type) -> bool:
@@ -17,8 +23,10 @@ LARGEST = 2**62
 """Largest integer that an option can have."""
 
 
-def require_integer(strategy: object, name: str, *, least: int, optional: bool = False) -> None:
-    """Raise `ArgumentError` unless an option is an integer of at least ``least`` and at most 2**62.
+def require_integer(
+    strategy: object, name: str, *, least: int, most: int = LARGEST, optional: bool = False
+) -> None:
+    """Raise `ArgumentError` unless an option is an integer within bounds.
 
     Parameters
     ----------
@@ -28,19 +36,44 @@ def require_integer(strategy: object, name: str, *, least: int, optional: bool =
         Name of the option.
     least
         Smallest value that is allowed.
+    most
+        Largest value that is allowed.
     optional
         Whether None is allowed.
     """
     value = getattr(strategy, name)
     if value is None and optional:
         return
-    if _is_number(value, Integral) and least <= value <= LARGEST:
+    if _is_number(value, Integral) and least <= value <= most:
         return
     other = ", or None" if optional else ""
-    most = f" and at most {LARGEST}" if _is_number(value, Integral) and value > least else ""
+    too_large = _is_number(value, Integral) and value > least
+    upper = f" and at most {most}" if most < LARGEST or too_large else ""
     raise ArgumentError(
         f"{type(strategy).__name__} was given {name}={value!r}; {name} must be an integer of at "
-        f"least {least}{most}{other}."
+        f"least {least}{upper}{other}."
+    )
+
+
+def require_integers(strategy: object, name: str, *, least: int) -> None:
+    """Replace an option by a tuple; raise `ArgumentError` unless it contains integers only.
+
+    Parameters
+    ----------
+    strategy, name
+        As for `require_integer`.
+    least
+        Smallest value that is allowed.
+    """
+    value = getattr(strategy, name)
+    if isinstance(value, Iterable) and not isinstance(value, str):
+        numbers = tuple(value)
+        if all(_is_number(v, Integral) and least <= v <= LARGEST for v in numbers):
+            object.__setattr__(strategy, name, numbers)
+            return
+    raise ArgumentError(
+        f"{type(strategy).__name__} was given {name}={value!r}; {name} must be a tuple of integers "
+        f"of at least {least}."
     )
 
 
@@ -49,7 +82,7 @@ def require_jobs(strategy: object, name: str, *, optional: bool = False) -> None
     value = getattr(strategy, name)
     if value is None and optional:
         return
-    if _is_number(value, Integral) and (value >= 1 or value == -1):
+    if _is_number(value, Integral) and (1 <= value <= LARGEST or value == -1):
         return
     other = ", or None" if optional else ""
     raise ArgumentError(
@@ -91,3 +124,72 @@ def require_number(
         f"{type(strategy).__name__} was given {name}={value!r}; {name} must be a finite "
         f"number{bound}{other}."
     )
+
+
+def require_boolean(strategy: object, name: str) -> None:
+    """Raise `ArgumentError` unless an option is True or False."""
+    value = getattr(strategy, name)
+    if not isinstance(value, (bool, np.bool_)):
+        raise ArgumentError(
+            f"{type(strategy).__name__} was given {name}={value!r}; {name} must be True or False."
+        )
+
+
+def require_instance(
+    strategy: object, name: str, kind: type, example: str, *, optional: bool = False
+) -> None:
+    """Raise `ArgumentError` unless an option is an object of a class.
+
+    Parameters
+    ----------
+    strategy, name, optional
+        As for `require_integer`.
+    kind
+        The class.
+    example
+        Code that creates such an object, for the message.
+    """
+    value = getattr(strategy, name)
+    if isinstance(value, kind) or (value is None and optional):
+        return
+    other = ", or None" if optional else ""
+    raise ArgumentError(
+        f"{type(strategy).__name__} was given {name}={value!r}; {name} must be a {kind.__name__}, "
+        f"such as {example}{other}."
+    )
+
+
+def require_choice(strategy: object, name: str, choices: type[StrEnum]) -> None:
+    """Replace the value of an enum option by the enum's member.
+
+    Raises `ArgumentError` unless the option is a member of the enum or the value of one.
+    """
+    owner = type(strategy).__name__
+    object.__setattr__(strategy, name, as_choice(getattr(strategy, name), choices, name, owner))
+
+
+def as_choice(value: object, choices: type[E], name: str, owner: str) -> E:
+    """Return the member of an enum, given the member or its value.
+
+    Parameters
+    ----------
+    value
+        What the user gave.
+    choices
+        The enum.
+    name
+        Name of the option or parameter.
+    owner
+        Name of the class or function that has it.
+
+    Raises
+    ------
+    ArgumentError
+        If the value is anything else, also a member of another enum with the same value.
+    """
+    if isinstance(value, choices):
+        return value
+    if isinstance(value, str) and not isinstance(value, Enum) and value in set(choices):
+        return choices(value)
+    allowed = ", ".join(f"{choices.__name__}.{m.name} ({m.value!r})" for m in choices)
+    raise ArgumentError(f"{owner} was given {name}={value!r}; {name} must be one of {allowed}.")

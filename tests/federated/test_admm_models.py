@@ -13,7 +13,14 @@ from numpy.typing import NDArray
 
 import isthmus as ist
 from isthmus import simulate
-from isthmus.errors import AbortedError, DataError, FormatError, RefusedError, SchemaError
+from isthmus.errors import (
+    AbortedError,
+    ArgumentError,
+    DataError,
+    FormatError,
+    RefusedError,
+    SchemaError,
+)
 from isthmus.federated import (
     ADMM,
     AskNetworks,
@@ -252,7 +259,7 @@ def test_a_step_for_another_model_is_refused() -> None:
     client = NetworkClient(curved(5, 9), 2, 5)
     with pytest.raises(RefusedError, match="shape"):
         client.answer(1, np.zeros(3), 0.1)
-    with pytest.raises(DataError, match="hidden"):
+    with pytest.raises(ArgumentError, match="hidden"):
         PerceptronADMM(hidden=0)
     names = tuple(f"x{i}" for i in range(98))
     with pytest.raises(DataError, match="fit into"):

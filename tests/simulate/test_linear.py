@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isthmus import simulate
-from isthmus.errors import DataError, GraphError
+from isthmus.errors import ArgumentError, DataError, GraphError
 from isthmus.graphs import DAG
 
 NOISES = [simulate.Gaussian(), simulate.Exponential(), simulate.Gumbel(), simulate.Uniform()]
@@ -146,5 +146,5 @@ def test_refusals() -> None:
         lambda: simulate.UnequalVariances(2.0, 1.0),
         lambda: simulate.UniformWeights(2.0, 1.0),
     ):
-        with pytest.raises(DataError):
+        with pytest.raises(ArgumentError):
             bad()

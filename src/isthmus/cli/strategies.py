@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import ast
 import dataclasses
-from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 import isthmus
@@ -100,9 +99,6 @@ def _build(text: str, classes: dict[str, type]) -> Any:
             f"{name} has no option {unknown[0]!r}{suggestion(unknown[0], allowed)}"
         )
     try:
-        for field in dataclasses.fields(classes[name]):
-            if field.name in options and isinstance(field.default, StrEnum):
-                options[field.name] = type(field.default)(options[field.name])
         return classes[name](**options)
     except (TypeError, ValueError) as error:
         raise argparse.ArgumentTypeError(str(error)) from None

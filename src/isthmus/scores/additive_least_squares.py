@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from isthmus.errors import MismatchError
 from isthmus.objectives import ADDITIVE_MODEL, AdditiveLoss, Capabilities, QuadraticAdditiveLoss
+from isthmus.options import require_boolean, require_instance
 from isthmus.scores.base import Score
 from isthmus.statistics import Basis, Chebyshev, Kind, Moments
 from isthmus.statistics.symmetry import symmetrise
@@ -53,6 +54,10 @@ class AdditiveLeastSquares(Score[Moments, AdditiveLoss]):
     needs: ClassVar[type[Moments]] = Moments
     kind: ClassVar[Kind] = Kind.CONTINUOUS
     gives: ClassVar[Capabilities] = frozenset({ADDITIVE_MODEL})
+
+    def __post_init__(self) -> None:
+        require_instance(self, "basis", Basis, "Chebyshev()")
+        require_boolean(self, "equal_variances")
 
     def bind(self, statistics: Moments) -> AdditiveLoss:
         """Bind the score to the moments of variables with basis functions."""

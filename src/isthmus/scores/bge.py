@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from isthmus.errors import MismatchError
 from isthmus.objectives import LocalScore
-from isthmus.options import require_number
+from isthmus.options import require_choice, require_number
 from isthmus.scores.base import Score
 from isthmus.scores.gaussian import bind_matrix
 from isthmus.statistics import Kind, Moments
@@ -76,6 +76,8 @@ class BGe(Score[Moments, LocalScore]):
     def __post_init__(self) -> None:
         require_number(self, "alpha_mu", above=0)
         require_number(self, "alpha_w", above=0, optional=True)
+        require_choice(self, "prior_mean", PriorMean)
+        require_choice(self, "prior_scale", PriorScale)
 
     def bind(self, statistics: Moments) -> LocalScore:
         """Bind the score to moments."""

@@ -8,7 +8,7 @@ from typing import ClassVar, final
 import numpy as np
 
 from isthmus.objectives import LocalScore
-from isthmus.options import require_number
+from isthmus.options import require_boolean, require_number
 from isthmus.scores.base import Score
 from isthmus.scores.extended import edge_prices, small_sample_prices
 from isthmus.scores.gaussian import bind_likelihood
@@ -52,6 +52,7 @@ class GaussianEBIC(Score[Moments, LocalScore]):
 
     def __post_init__(self) -> None:
         require_number(self, "gamma", least=0)
+        require_boolean(self, "small_sample")
 
     def bind(self, statistics: Moments) -> LocalScore:
         """Bind the score to moments."""

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, ClassVar, final
 
 import numpy as np
 
-from isthmus.errors import ArgumentError
 from isthmus.graphs import DAG
 from isthmus.objectives import UNFINISHED, LocalScore, PythonLocalScore
-from isthmus.options import require_integer
+from isthmus.options import require_boolean, require_choice, require_instance, require_integer
 from isthmus.scores.base import Score
 from isthmus.statistics import Chebyshev, Kind, Moments, Rows
 from isthmus.statistics.regressions import (
@@ -88,11 +87,7 @@ class GP(Score[Moments, LocalScore]):
     slow: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if not isinstance(self.basis, Chebyshev):
-            raise ArgumentError(
-                f"GP was given basis={self.basis!r}; it must be a Chebyshev basis, such as "
-                "Chebyshev(48, 5.0)."
-            )
+        require_instance(self, "basis", Chebyshev, "Chebyshev(48, 5.0)")
         _check(self)
 
     def bind(self, statistics: Moments) -> LocalScore:
@@ -145,6 +140,7 @@ class ExactGP(Score[Rows, LocalScore]):
     slow: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
+        require_boolean(self, "interactions")
         _check(self)
 
     def bind(self, statistics: Rows) -> LocalScore:
@@ -157,11 +153,7 @@ class ExactGP(Score[Rows, LocalScore]):
 
 def _check(score: GP | ExactGP) -> None:
     require_integer(score, "draws", least=2)
-    if not isinstance(score.integral, GPIntegral):
-        raise ArgumentError(
-            f"{type(score).__name__} was given integral={score.integral!r}; it must be "
-            "GPIntegral.LAPLACE, GPIntegral.IMPORTANCE or GPIntegral.BRIDGE."
-        )
+    require_choice(score, "integral", GPIntegral)
 
 
 @final

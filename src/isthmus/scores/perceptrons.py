@@ -8,9 +8,9 @@ from typing import ClassVar, final
 
 import numpy as np
 
-from isthmus.errors import DataError
 from isthmus.objectives import PARAMETRIC_MODEL, Capabilities, ParametricLoss
 from isthmus.objectives.parametric import NodeModel
+from isthmus.options import require_integer, require_number
 from isthmus.scores.base import Score
 from isthmus.statistics import Kind, Rows
 from isthmus.types import Bools, Floats, Work, completed
@@ -51,10 +51,8 @@ class Perceptrons(Score[Rows, ParametricLoss]):
     gives: ClassVar[Capabilities] = frozenset({PARAMETRIC_MODEL})
 
     def __post_init__(self) -> None:
-        if self.hidden < 1:
-            raise DataError(f"hidden must be at least 1; {self.hidden} was given.")
-        if self.ridge < 0:
-            raise DataError(f"ridge must not be negative; {self.ridge} was given.")
+        require_integer(self, "hidden", least=1)
+        require_number(self, "ridge", least=0)
 
     def bind(self, statistics: Rows) -> ParametricLoss:
         values = statistics.values - statistics.values.mean(axis=0)

@@ -15,6 +15,7 @@ from isthmus.objectives import (
     GeneralisedLinearLoss,
     PoissonFamily,
 )
+from isthmus.options import require_boolean
 from isthmus.scores.base import Score
 from isthmus.statistics import Rows
 
@@ -38,6 +39,9 @@ class Poisson(Score[Rows, AdditiveLoss]):
     needs: ClassVar[type[Rows]] = Rows
     kind: ClassVar[None] = None
     gives: ClassVar[Capabilities] = frozenset({ADDITIVE_MODEL})
+
+    def __post_init__(self) -> None:
+        require_boolean(self, "log_causes")
 
     def bind(self, statistics: Rows) -> AdditiveLoss:
         """Bind the score to rows."""

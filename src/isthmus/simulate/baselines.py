@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from isthmus.errors import DataError
 from isthmus.graphs import DAG
+from isthmus.options import as_choice
 from isthmus.simulate.sortability import column_names, r_squared, second_moments
 from isthmus.simulate.streams import Purpose, stream
 from isthmus.types import Floats
@@ -43,6 +44,7 @@ def sort_and_regress(data: Any, *, by: SortBy = SortBy.VARIANCE, seed: int = 0) 
     seed
         Random seed, for `SortBy.RANDOM` only.
     """
+    by = as_choice(by, SortBy, "by", "sort_and_regress")
     names = column_names(data)
     covariance, n = second_moments(data, names)
     order = _order(covariance, names, by, seed)

@@ -8,7 +8,8 @@ from typing import final
 
 import numpy as np
 
-from isthmus.errors import DataError
+from isthmus.errors import ArgumentError
+from isthmus.options import require_number
 from isthmus.types import Floats
 
 
@@ -77,8 +78,7 @@ class EqualVariances(Variances):
     value: float = 1.0
 
     def __post_init__(self) -> None:
-        if not self.value > 0:
-            raise DataError(f"A noise variance must be positive; {self.value} was given.")
+        require_number(self, "value", above=0)
 
     def draw(self, rng: np.random.Generator, d: int) -> Floats:
         return np.full(d, float(self.value))
@@ -93,8 +93,10 @@ class UnequalVariances(Variances):
     high: float = 2.0
 
     def __post_init__(self) -> None:
-        if not 0 < self.low <= self.high:
-            raise DataError(f"Expected 0 < low <= high; got low={self.low}, high={self.high}.")
+        require_number(self, "low", above=0)
+        require_number(self, "high", above=0)
+        if self.low > self.high:
+            raise ArgumentError(f"Expected 0 < low <= high; got low={self.low}, high={self.high}.")
 
     def draw(self, rng: np.random.Generator, d: int) -> Floats:
         return rng.uniform(self.low, self.high, d)
@@ -109,8 +111,10 @@ class UniformWeights:
     high: float = 2.0
 
     def __post_init__(self) -> None:
-        if not 0 <= self.low <= self.high:
-            raise DataError(f"Expected 0 <= low <= high; got low={self.low}, high={self.high}.")
+        require_number(self, "low", least=0)
+        require_number(self, "high", least=0)
+        if self.low > self.high:
+            raise ArgumentError(f"Expected 0 <= low <= high; got low={self.low}, high={self.high}.")
 
     def draw(self, rng: np.random.Generator, count: int) -> Floats:
         """Draw ``count`` weights."""

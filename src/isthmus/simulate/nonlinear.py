@@ -11,6 +11,7 @@ import numpy as np
 
 from isthmus.errors import DataError
 from isthmus.graphs import DAG
+from isthmus.options import require_boolean, require_instance, require_integer, require_number
 from isthmus.simulate.noise import (
     EqualVariances,
     Gaussian,
@@ -48,8 +49,8 @@ class MLP(Mechanism):
     weights: UniformWeights = UniformWeights()
 
     def __post_init__(self) -> None:
-        if self.hidden < 1:
-            raise DataError(f"hidden must be at least 1; {self.hidden} was given.")
+        require_integer(self, "hidden", least=1)
+        require_instance(self, "weights", UniformWeights, "UniformWeights()")
 
     def apply(self, rng: np.random.Generator, parents: Floats) -> Floats:
         p = len(parents)
@@ -89,10 +90,10 @@ class FourierAdditive(Mechanism):
     shared: bool = False
 
     def __post_init__(self) -> None:
-        if self.terms < 1:
-            raise DataError(f"terms must be at least 1; {self.terms} was given.")
-        if self.decay < 0:
-            raise DataError(f"decay must be 0 or more; {self.decay} was given.")
+        require_integer(self, "terms", least=1)
+        require_number(self, "decay", least=0)
+        require_instance(self, "weights", UniformWeights, "UniformWeights()")
+        require_boolean(self, "shared")
 
     def apply(self, rng: np.random.Generator, parents: Floats) -> Floats:
         betas = self.weights.draw(rng, len(parents))

@@ -9,6 +9,7 @@ import numpy as np
 
 from isthmus.errors import GraphError
 from isthmus.graphs import DAG
+from isthmus.options import as_choice
 from isthmus.simulate.streams import Purpose, stream
 from isthmus.types import Integers
 
@@ -114,6 +115,7 @@ def scale_free(
     seed
         Random seed. The same seed gives the same graph.
     """
+    hubs = as_choice(hubs, Hubs, "hubs", "scale_free")
     names = node_names(nodes)
     d = len(names)
     if attachments < 1:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from isthmus.errors import FormatError, SchemaError
 from isthmus.graphs.lags import Lag, lagged_names
+from isthmus.options import require_choice
 from isthmus.statistics.features.base import Features
 
 Level: TypeAlias = str | int | float | bool
@@ -136,7 +137,7 @@ class Variable:
                 f"A variable was named {self.name!r}. "
                 "Names are non-empty strings: rename the column."
             )
-        object.__setattr__(self, "kind", Kind(self.kind))
+        require_choice(self, "kind", Kind)
         levels = tuple(plain_level(v, self.name) for v in self.levels)
         object.__setattr__(self, "levels", levels)
         if self.kind is Kind.CONTINUOUS and levels:

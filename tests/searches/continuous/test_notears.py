@@ -354,7 +354,6 @@ class _Other(SmoothLoss):
         (Notears(penalty=0.1), QuadraticLoss(["a"], np.eye(1))),
         (Notears(penalty=QuasiMCP()), QuadraticLoss(["a"], np.eye(1), 10)),
         (Notears(penalty=0.1), LikelihoodLoss(["a"], np.eye(1), 10)),
-        (Notears(threshold=-1.0), QuadraticLoss(["a"], np.eye(1), 10)),
     ],
 )
 def test_what_does_not_fit_is_refused(search: Notears, loss: SmoothLoss) -> None:

@@ -14,7 +14,7 @@ from tests.patience import LATENESS
 
 import isthmus as ist
 from isthmus import simulate
-from isthmus.errors import DataError, MismatchError
+from isthmus.errors import ArgumentError, MismatchError
 from isthmus.graphs import Knowledge
 from isthmus.neural import perceptron
 from isthmus.objectives import ParametricLoss
@@ -192,7 +192,7 @@ def test_limits_and_refusals() -> None:
     assert solution.details.kkt_residual > 0.0
     with pytest.raises(MismatchError, match=r"Perceptrons.* needs the rows"):
         ist.learn(ist.summarise(truth.data), search=ist.NotearsMLP())
-    with pytest.raises(DataError, match="hidden"):
+    with pytest.raises(ArgumentError, match="hidden"):
         ist.Perceptrons(hidden=0)
 
 

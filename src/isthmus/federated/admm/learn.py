@@ -35,6 +35,7 @@ from isthmus.federated.admm.steps import (
 from isthmus.graphs import DAG
 from isthmus.graphs.adjacency import above_threshold
 from isthmus.graphs.lags import Lag
+from isthmus.options import require_integer, require_number
 from isthmus.sources.horizontal.federation import Federation
 from isthmus.sources.horizontal.requests.statistics import AskTotals
 from isthmus.sources.horizontal.secure_sum.frames import REQUEST
@@ -89,6 +90,11 @@ class DynamicADMM(ADMM):
 
     lagged_penalty: float = 0.01
     lagged_threshold: float = 0.1
+
+    def __post_init__(self) -> None:
+        ADMM.__post_init__(self)
+        require_number(self, "lagged_penalty", least=0)
+        require_number(self, "lagged_threshold", least=0)
 
     def start(self, schema: Schema) -> Floats:
         """Return zeros, with one column per contemporaneous variable."""
@@ -153,8 +159,9 @@ class PerceptronADMM(ADMM):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.hidden < 1:
-            raise DataError(f"hidden must be at least 1; {self.hidden} was given.")
+        ADMM.__post_init__(self)
+        require_integer(self, "hidden", least=1)
+        require_integer(self, "seed", least=0)
 
     def start(self, schema: Schema) -> Floats:
         """Draw the initial parameters; no network uses the variable that it predicts."""

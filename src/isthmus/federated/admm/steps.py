@@ -21,6 +21,7 @@ import numpy as np
 
 from isthmus.federated.admm.requests import AskConsensus, StepOfADMM
 from isthmus.graphs.adjacency import above_threshold
+from isthmus.options import require_choice, require_integer, require_number
 from isthmus.searches.continuous.acyclicity import exponential
 from isthmus.statistics import Schema
 from isthmus.types import Bools, Floats
@@ -123,6 +124,15 @@ class ADMM(ABC):
     threshold: float = 0.3
     centring: Centring = Centring.LOCAL
     stiffness: Stiffness = Stiffness.EACH
+
+    def __post_init__(self) -> None:
+        for name in ("penalty", "tolerance", "threshold"):
+            require_number(self, name, least=0)
+        for name in ("rho1", "rho2", "growth1", "growth2"):
+            require_number(self, name, above=0)
+        require_integer(self, "rounds", least=1)
+        require_choice(self, "centring", Centring)
+        require_choice(self, "stiffness", Stiffness)
 
     @abstractmethod
     def start(self, schema: Schema) -> Floats:

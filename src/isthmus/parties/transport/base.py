@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Protocol, TypeAlias, final
 
 from isthmus.errors import AbortedError
+from isthmus.options import require_number
 
 PING = b""
 """The message that asks whether a site is running; the answer is empty, too."""
@@ -73,6 +74,10 @@ class Timeouts:
     gather: float = 3600.0
     pause: float = 86400.0
     reconnect: float = 60.0
+
+    def __post_init__(self) -> None:
+        for name in ("answer", "gather", "pause", "reconnect"):
+            require_number(self, name, least=0)
 
 
 class SiteState(StrEnum):

@@ -11,6 +11,7 @@ from isthmus.errors import MismatchError
 from isthmus.graphs import BoundKnowledge
 from isthmus.graphs.lags import Lag
 from isthmus.objectives import LAGGED_MODEL, AdditiveLoss
+from isthmus.options import require_instance, require_integer, require_number
 from isthmus.results.dynamic import DynamicEdge, DynamicNetwork
 from isthmus.searches.base import Accepts, Run, Search, SearchResult
 from isthmus.searches.continuous.additive_run import AdditiveOptions, AdditiveRun
@@ -53,6 +54,12 @@ class Dynotears(Search[AdditiveLoss]):
     sweeps: int = 10
     criterion: FamilyEBIC = FamilyEBIC()
     accepts: ClassVar[Accepts] = (LAGGED_MODEL,)
+
+    def __post_init__(self) -> None:
+        for name in ("penalty", "lagged_penalty", "threshold", "lagged_threshold"):
+            require_number(self, name, least=0, optional=True)
+        require_integer(self, "sweeps", least=0)
+        require_instance(self, "criterion", FamilyEBIC, "FamilyEBIC()")
 
     def begin(
         self, objective: AdditiveLoss, knowledge: BoundKnowledge, rng: np.random.Generator

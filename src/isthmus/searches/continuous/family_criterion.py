@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import final
 
-from isthmus.errors import MismatchError
+from isthmus.options import require_number
 
 _SATURATED = 3.0
 """A fit with fewer observations per coefficient is not trusted."""
@@ -38,8 +38,8 @@ class FamilyEBIC:
     strength: float = 0.2
 
     def __post_init__(self) -> None:
-        if not (self.gamma >= 0.0 and self.strength >= 0.0):
-            raise MismatchError(f"gamma and strength must not be negative; {self!r} was given.")
+        require_number(self, "gamma", least=0)
+        require_number(self, "strength", least=0)
 
     def edges(self, freedom: float, parents: int, observations: int, possible: int) -> float:
         """Return the cost of the edges into one target.

@@ -20,6 +20,7 @@ from isthmus.kernels.continuous import order_along, reachable
 from isthmus.objectives import SECOND_MOMENTS
 from isthmus.objectives.local import LocalScore
 from isthmus.objectives.smooth import LikelihoodLoss, MomentsLoss, SmoothLoss
+from isthmus.options import require_boolean, require_instance, require_integer, require_number
 from isthmus.results.details import WeightDetails
 from isthmus.searches.base import Accepts, Run, Search, SearchResult
 from isthmus.searches.continuous.cuts import Cut, best_cut, cut_at, judged, left_by
@@ -114,12 +115,19 @@ class Notears(Search[SmoothLoss]):
     starts: int = 20
     accepts: ClassVar[Accepts] = (SECOND_MOMENTS,)
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.penalty, Penalty):
+            require_number(self, "penalty", least=0, optional=True)
+        require_number(self, "threshold", least=0, optional=True)
+        require_instance(self, "acyclicity", Acyclicity, "LogDet()")
+        require_instance(self, "criterion", Criterion, "RefitEBIC()", optional=True)
+        require_boolean(self, "refine")
+        require_integer(self, "starts", least=1)
+
     def begin(
         self, objective: SmoothLoss, knowledge: BoundKnowledge, rng: np.random.Generator
     ) -> Run[SearchResult]:
         """Start a run."""
-        if self.threshold is not None and not self.threshold >= 0.0:
-            raise MismatchError(f"A threshold must not be negative; {self.threshold} was given.")
         return _NotearsRun(self, SECOND_MOMENTS.require(objective), knowledge, rng)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from isthmus.graphs import BoundKnowledge
 from isthmus.objectives import ADDITIVE_MODEL, AdditiveLoss
+from isthmus.options import require_instance, require_integer, require_number
 from isthmus.searches.base import Accepts, Run, Search, SearchResult
 from isthmus.searches.continuous.additive_run import AdditiveOptions, AdditiveRun
 from isthmus.searches.continuous.family_criterion import FamilyEBIC
@@ -43,6 +44,12 @@ class NotearsAdditive(Search[AdditiveLoss]):
     sweeps: int = 10
     criterion: FamilyEBIC = FamilyEBIC()
     accepts: ClassVar[Accepts] = (ADDITIVE_MODEL,)
+
+    def __post_init__(self) -> None:
+        require_number(self, "penalty", least=0, optional=True)
+        require_number(self, "threshold", least=0, optional=True)
+        require_integer(self, "sweeps", least=0)
+        require_instance(self, "criterion", FamilyEBIC, "FamilyEBIC()")
 
     def begin(
         self, objective: AdditiveLoss, knowledge: BoundKnowledge, rng: np.random.Generator

@@ -9,11 +9,11 @@ from typing import Any, ClassVar, final
 import numpy as np
 from numpy.typing import NDArray
 
-from isthmus.errors import MismatchError
 from isthmus.graphs import BoundKnowledge
 from isthmus.kernels.continuous import acyclic_part
 from isthmus.objectives import PARAMETRIC_MODEL, ParametricLoss
 from isthmus.objectives.parametric import NodeModel
+from isthmus.options import require_instance, require_number
 from isthmus.results.details import ModelDetails
 from isthmus.searches.base import Accepts, Run, Search, SearchResult
 from isthmus.searches.continuous.central_path import (
@@ -74,10 +74,9 @@ class NotearsMLP(Search[ParametricLoss]):
     accepts: ClassVar[Accepts] = (PARAMETRIC_MODEL,)
 
     def __post_init__(self) -> None:
-        for name in ("penalty", "threshold"):
-            value = getattr(self, name)
-            if value is not None and not value >= 0.0:
-                raise MismatchError(f"{name} must not be negative; {value} was given.")
+        require_number(self, "penalty", least=0, optional=True)
+        require_number(self, "threshold", least=0, optional=True)
+        require_instance(self, "criterion", FamilyEBIC, "FamilyEBIC()")
 
     def begin(
         self, objective: ParametricLoss, knowledge: BoundKnowledge, rng: np.random.Generator

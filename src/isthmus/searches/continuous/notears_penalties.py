@@ -10,6 +10,7 @@ from typing import final
 import numpy as np
 
 from isthmus.errors import MismatchError
+from isthmus.options import require_number
 from isthmus.types import Floats
 
 
@@ -40,8 +41,7 @@ class L1(Penalty):
     weight: float = 0.1
 
     def __post_init__(self) -> None:
-        if not self.weight >= 0.0:
-            raise MismatchError(f"A penalty must not be negative; {self.weight} was given.")
+        require_number(self, "weight", least=0)
 
     def value(self, weights: Floats) -> Floats:
         """Cost of each weight."""
@@ -91,8 +91,8 @@ class QuasiMCP(Penalty):
     width: float = 0.2
 
     def __post_init__(self) -> None:
-        if not self.width > 0.0 or (self.price is not None and not self.price >= 0.0):
-            raise MismatchError(f"Need width > 0 and price >= 0; {self!r} was given.")
+        require_number(self, "price", least=0, optional=True)
+        require_number(self, "width", above=0)
 
     def priced(self, rows: int | None, d: int) -> QuasiMCP:
         """Fill in the price."""
@@ -182,6 +182,9 @@ class RefitEBIC(Criterion):
 
     gamma: float = 0.5
 
+    def __post_init__(self) -> None:
+        require_number(self, "gamma", least=0)
+
     def price(self, rows: int, d: int) -> float:
         """Cost of an edge in nats per row."""
         return float((0.5 * np.log(rows) + 2.0 * self.gamma * np.log(max(d, 2))) / rows)
@@ -219,8 +222,8 @@ class EqualNoiseEBIC(Criterion):
     typical: float = 0.7
 
     def __post_init__(self) -> None:
-        if not self.typical > 0.0:
-            raise MismatchError(f"A typical weight must be positive; {self.typical} was given.")
+        require_number(self, "gamma", least=0)
+        require_number(self, "typical", above=0)
 
     def edges(self, weights: Floats, rows: int, d: int) -> float:
         """Cost in nats of the edges into one variable."""

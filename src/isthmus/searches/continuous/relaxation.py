@@ -13,6 +13,7 @@ import numpy as np
 
 from isthmus.kernels.continuous import BarrierSweeps
 from isthmus.objectives.smooth import LikelihoodLoss, MomentsLoss
+from isthmus.options import require_integer, require_number
 from isthmus.searches.continuous.acyclicity import exponential
 from isthmus.searches.continuous.background import BackgroundCall
 from isthmus.searches.continuous.notears_penalties import Penalty
@@ -106,6 +107,13 @@ class LogDet(Acyclicity):
     growth: float = 4.0
     stages: int = 7
     sweeps: int = 8
+
+    def __post_init__(self) -> None:
+        require_number(self, "radius", above=0)
+        require_number(self, "start", above=0)
+        require_number(self, "growth", above=1)
+        require_integer(self, "stages", least=1)
+        require_integer(self, "sweeps", least=1)
 
     def begin(self, task: Task, penalty: Penalty) -> Relaxation:
         """Start from no weights."""
@@ -224,6 +232,12 @@ class Exponential(Acyclicity):
     growth: float = 10.0
     progress: float = 0.25
     largest: float = 1e16
+
+    def __post_init__(self) -> None:
+        require_number(self, "tolerance", least=0)
+        require_number(self, "growth", above=1)
+        require_number(self, "progress", above=0)
+        require_number(self, "largest", above=0)
 
     def begin(self, task: Task, penalty: Penalty) -> Relaxation:
         """Start from no weights."""

@@ -15,7 +15,7 @@ from isthmus.errors import MismatchError
 from isthmus.graphs import BoundKnowledge
 from isthmus.kernels.greedy import XgesRun
 from isthmus.objectives import LOCAL_SCORES, LocalScore
-from isthmus.options import require_integer
+from isthmus.options import require_boolean, require_integer
 from isthmus.searches.base import Accepts, Run, Search, SearchResult
 
 
@@ -49,6 +49,7 @@ class XGES(Search[LocalScore]):
     accepts: ClassVar[Accepts] = (LOCAL_SCORES,)
 
     def __post_init__(self) -> None:
+        require_boolean(self, "extended")
         require_integer(self, "max_parents", least=0, optional=True)
 
     def begin(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from isthmus.errors import KnowledgeError, MismatchError
 from isthmus.graphs import BoundKnowledge
 from isthmus.objectives import LOCAL_SCORES, PARENT_SETS, LocalScore, ScoreTable
-from isthmus.options import require_integer
+from isthmus.options import require_boolean, require_integer
 from isthmus.results.details import ExactDetails
 from isthmus.searches.base import Accepts, Run, Search, SearchResult
 from isthmus.searches.claims import best_graph
@@ -62,6 +62,7 @@ class KnownOrder(Search[LocalScore]):
             )
         object.__setattr__(self, "order", tuple(self.order))
         require_integer(self, "max_parents", least=0, optional=True)
+        require_boolean(self, "exact")
 
     def begin(
         self,

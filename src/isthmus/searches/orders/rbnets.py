@@ -10,10 +10,16 @@ from typing import Any, ClassVar, final
 import numpy as np
 from numpy.typing import NDArray
 
-from isthmus.errors import MismatchError
 from isthmus.graphs import BoundKnowledge
 from isthmus.kernels.table_orders import SwapSearch
 from isthmus.objectives import LOCAL_SCORES, PARENT_SETS, LocalScore, ScoreTable
+from isthmus.options import (
+    require_boolean,
+    require_instance,
+    require_integer,
+    require_integers,
+    require_number,
+)
 from isthmus.results.details import RBNetsDetails
 from isthmus.searches.base import Accepts, Run, Search, SearchResult
 from isthmus.searches.exact.table_stage import climb
@@ -56,6 +62,12 @@ class RBNetsVariant:
     warm_start: bool = True
     polish: bool = True
     noise: float = 0.3
+
+    def __post_init__(self) -> None:
+        require_integer(self, "walks", least=1)
+        for name in ("shaping", "duelling", "warm_start", "polish"):
+            require_boolean(self, name)
+        require_number(self, "noise", least=0)
 
 
 @final
@@ -112,13 +124,15 @@ class RBNets(Search[LocalScore]):
     accepts: ClassVar[Accepts] = (LOCAL_SCORES, PARENT_SETS)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "hidden", tuple(self.hidden))
-        counts = (self.episodes, self.replay, self.batch, self.replace_every, *self.hidden)
-        if min(counts) < 1 or self.departures.walks < 1 or not self.learning_rate > 0.0:
-            raise MismatchError(
-                f"{self!r} is not valid: the numbers of episodes, units, transitions, steps and "
-                "walks must be at least 1, and the learning rate must be above 0."
-            )
+        for name in ("episodes", "replay", "batch", "replace_every"):
+            require_integer(self, name, least=1)
+        require_boolean(self, "faithful")
+        require_instance(self, "departures", RBNetsVariant, "RBNetsVariant()")
+        require_integers(self, "hidden", least=1)
+        require_number(self, "learning_rate", above=0)
+        require_number(self, "discount", least=0)
+        require_integer(self, "max_parents", least=0, optional=True)
+        require_integer(self, "sets", least=1, optional=True)
 
     @classmethod
     def improved(cls, **options: Any) -> RBNets:

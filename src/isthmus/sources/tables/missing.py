@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
-from isthmus.options import require_integer, require_number
+from isthmus.options import require_instance, require_integer, require_number
 
 
 def is_absent(value: object) -> bool:
@@ -70,6 +70,9 @@ class OwnLevel(Missing):
     """
 
     level: str = "missing"
+
+    def __post_init__(self) -> None:
+        require_instance(self, "level", str, "'missing'")
 
 
 @final

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import ClassVar, Self, TypeVar, final
 
 from isthmus.errors import StudyError
+from isthmus.options import require_choice
 from isthmus.parties.agreement.protocol import Protocol, register_protocol
 from isthmus.parties.agreement.roster import Roster
 from isthmus.parties.agreement.toml import Reader
@@ -105,6 +106,9 @@ class TwoParties(Protocol):
     minimum_parties: ClassVar[int] = 2
     has_coordinator: ClassVar[bool] = False
     events: ClassVar[tuple[Event, ...]] = (ALIGNING, ALIGNED, SHARING, REVEALING, ENDED)
+
+    def __post_init__(self) -> None:
+        require_choice(self, "identifier_kind", IdentifierKind)
 
     @classmethod
     def read(cls, section: Reader) -> Self:

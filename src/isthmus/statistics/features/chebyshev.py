@@ -8,7 +8,7 @@ from typing import Any, ClassVar, final
 
 import numpy as np
 
-from isthmus.errors import DataError
+from isthmus.options import require_integer, require_number
 from isthmus.statistics.features.base import Basis, polynomial, register_basis
 from isthmus.types import Floats
 
@@ -38,10 +38,8 @@ class Chebyshev(Basis):
     rows_per_column: ClassVar[int] = 10
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.terms, int) and 1 <= self.terms <= MOST_TERMS):
-            raise DataError(f"terms must be between 1 and {MOST_TERMS}; {self.terms} was given.")
-        if not 0 < self.radius < float("inf"):
-            raise DataError(f"radius must be positive and finite; {self.radius} was given.")
+        require_integer(self, "terms", least=1, most=MOST_TERMS)
+        require_number(self, "radius", above=0)
 
     @property
     def size(self) -> int:
