@@ -1,4 +1,4 @@
-"""Learn Bayesian networks from data that cannot be brought together."""
+"""Learn Bayesian networks from one table, or from data that must stay where they are."""
 
 from __future__ import annotations
 

@@ -83,7 +83,8 @@ def parser(arguments: Sequence[str] | None = None) -> Parser:
     """
     root = Parser(
         prog="isthmus",
-        description="Learn Bayesian networks from data that cannot be brought together.",
+        description="Learn Bayesian networks from one table, or from data that must stay where "
+        "they are.",
         epilog="Every command has its own help with an example: isthmus learn --help",
     )
     root.add_argument("--version", action="version", version=f"isthmus {version('isthmus')}")
