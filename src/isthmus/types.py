@@ -51,6 +51,6 @@ def completed_within(work: Work[T], seconds: float) -> T | None:
 
 
 def advance(work: Work[None], seconds: float) -> bool:
-    """Work for at least this long, if there is so much to do; return whether all is done."""
+    """Work for about this many seconds; return whether all is done."""
     until = time.monotonic() + seconds
     return all(time.monotonic() < until for _ in work)

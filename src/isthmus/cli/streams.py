@@ -46,7 +46,7 @@ def harmless(text: str) -> str:
 
 
 def _replace(error: UnicodeError) -> tuple[str, int]:
-    """Return what stands for characters that a stream lacks: arrows are worth reading."""
+    """Return replacements for characters that a stream cannot encode, such as arrows."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     lacking = error.object[error.start : error.end]

@@ -189,7 +189,7 @@ def prepare(
 
 
 def _warn_of_minimum(width: int, left: float) -> None:
-    """Say that the sums of all pairs of columns, which no search can do without, take longer."""
+    """Warn if computing the Gram matrix will exceed the time limit."""
     minimum = _SECONDS_PER_PAIR * width**2
     if minimum > max(left, _HARDLY):
         warnings.warn(
@@ -309,7 +309,7 @@ def _gather(source: Source, score: AnyScore, dag: DAG | None) -> Statistic:
         and isinstance(source, Precomputed)
         and isinstance(source.statistics, score.needs)
     ):
-        # Counts that were made by a plan are all there is: a search that asks for more is told.
+        # There are no other counts than those of the plan: other requests raise UnplannedError.
         return source.statistics
     try:
         return score.needs.gather(source, dag)

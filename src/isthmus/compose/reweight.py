@@ -33,7 +33,7 @@ def reweight(
     Use this for scores that are too slow to sample with: draw graphs with a fast approximation,
     then compute the slow score only for the families of the distinct graphs that were drawn
     (Giudice, Kuipers and Moffa 2023). The importance weight of a graph is the ratio of its two
-    scores. A note says how many equally weighted draws the result is worth, and whether the weights
+    scores. A note gives the effective sample size of the result, and says whether the weights
     can be trusted; with ArviZ (extra ``posterior``) it also covers their tail. Graphs that were
     never drawn cannot get any weight.
 

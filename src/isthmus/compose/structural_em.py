@@ -29,7 +29,7 @@ _FIRST_PSEUDO_COUNT = 1.0
 _PSEUDO_COUNT = 1e-3
 """Per table: rows that are complete for a family need not have all cells that others have."""
 _PASSES = 5
-"""Most iterations for the parameters of a graph."""
+"""Maximum number of iterations for the parameters of a graph."""
 _GAIN = 0.5
 """The parameters are good enough to learn the next graph when the log-likelihood rises by less."""
 _PATIENCE = 2

@@ -14,7 +14,7 @@ from isthmus.statistics import Kind, Rows
 from isthmus.types import Floats, Integers
 
 _LARGEST = 10_000_000
-"""Most parameters of one node."""
+"""Maximum number of parameters of one node."""
 
 
 def fit_mixed(rows: Rows, dag: DAG, *, pseudo_count: float = 1.0) -> MixedNetwork:

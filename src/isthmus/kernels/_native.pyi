@@ -458,7 +458,7 @@ class ExactSampler:
     def __init__(self, posterior: ExactPosterior, seed: int) -> None: ...
 
     def step(self, draws: int, seconds: float = 0.01) -> bool:
-        """Go on for so long at most; return whether there are so many draws."""
+        """Draw for at most this many seconds; return whether the number of draws is reached."""
 
     def parents(self) -> Annotated[NDArray[numpy.uint64], dict(shape=(None, None), order='C')]:
         """Parents of each node in each draw, as bits."""

@@ -343,8 +343,8 @@ class OrderedLassos:
         least
             A variable moves if the sum of minima falls by more than this.
         worth
-            A gain of less than this in one column is not looked for, and a loss of less than a
-            tenth of it is estimated. With 0 all columns are solved exactly.
+            Smallest gain in one column that is searched for; losses of less than a tenth of it are
+            estimated. With 0 all columns are solved exactly.
         """
         self._native.sweep(_integers(turns), least=least, worth=worth)
 

@@ -8,6 +8,6 @@ ExactPosterior = _native.ExactPosterior
 ExactSampler = _native.ExactSampler
 
 MAX_NODES = 25
-"""Most nodes that the kernels take."""
+"""Maximum number of nodes."""
 
 __all__ = ["MAX_NODES", "ExactPosterior", "ExactSampler"]

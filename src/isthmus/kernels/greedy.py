@@ -47,7 +47,7 @@ class XgesRun:
         )
 
     def step(self, seconds: float = 0.01) -> bool:
-        """Work for so many seconds at most; return whether the search has ended."""
+        """Work for at most this many seconds; return whether the search has ended."""
         return self._run.step(seconds)
 
     def best(self) -> tuple[tuple[tuple[int, ...], ...], float]:

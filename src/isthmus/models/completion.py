@@ -20,9 +20,9 @@ from isthmus.types import Floats
 Codes = NDArray[np.uint16]
 
 _ROWS = 512
-"""Most rows of a batch: some milliseconds."""
+"""Maximum number of rows per batch, which then takes some milliseconds."""
 _CELLS = 2**22
-"""Most numbers in the arrays of a batch."""
+"""Maximum number of elements in the arrays of a batch."""
 _PER_BUCKET, _PER_CELL = 2e-4, 7e-8
 """Seconds, roughly: a batch of fewer rows has fewer missing variables, and costs more calls."""
 
@@ -33,7 +33,7 @@ class Batch(NamedTuple):
     Attributes
     ----------
     log_likelihood
-        Of the observed values of these rows, together.
+        Log-likelihood of the observed values in these rows.
     counts
         For each node the expected number of rows in each cell of its table, flat.
     draws

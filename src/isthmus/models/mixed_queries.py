@@ -30,7 +30,7 @@ from isthmus.models.questions import check_joint_size
 from isthmus.types import Floats
 
 MOST_CONFIGURATIONS = 10_000
-"""Most configurations of unknown discrete variables that are enumerated."""
+"""Maximum number of configurations of unknown discrete variables to enumerate."""
 _CELLS = 2_000_000
 """Numbers in the covariance matrices of one batch of configurations: 16 MB."""
 _RANK = 1e-12
@@ -125,9 +125,9 @@ class MixedQuery:
         effective = 1 / float(weights @ weights)
         if effective < _LEAST_EFFECTIVE:
             raise DataError(
-                f"The evidence is so improbable that {draws:,} draws are worth only "
-                f"{effective:.0f}; at least {_LEAST_EFFECTIVE} are needed. Raise draws, or leave "
-                "evidence out."
+                f"The evidence is so improbable that {draws:,} draws have an effective sample size "
+                f"of only {effective:.0f}; at least {_LEAST_EFFECTIVE} are needed. Raise draws, or "
+                "leave evidence out."
             )
         if not self._is_discrete(self.targets[0]):
             means = np.stack([columns[v] for v in self.targets], axis=1)

@@ -10,7 +10,7 @@ from isthmus.errors import ArgumentError, DataError
 from isthmus.graphs import DAG
 
 _LARGEST = 10_000_000
-"""Most cells of a joint distribution."""
+"""Maximum number of cells of a joint distribution."""
 
 
 def checked_question(

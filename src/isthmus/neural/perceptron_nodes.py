@@ -15,7 +15,7 @@ _ITERATIONS = 300
 _TOLERANCE = 1e-7
 _SLOW = 3
 _ROWS = 4096
-"""Most rows of the Jacobian that are held at a time."""
+"""Maximum number of rows of the Jacobian in memory at a time."""
 _PIECE = 2**28
 """Multiplications in one piece of work; they take some 20 ms."""
 

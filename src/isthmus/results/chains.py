@@ -15,15 +15,15 @@ Edges: TypeAlias = tuple[tuple[str, str], ...]
 DISAGREEMENT = 0.05
 """Chains whose estimates of an edge probability differ by more are said to disagree."""
 _TRUSTED_TAIL = 0.7
-"""Vehtari et al. (2024): estimates are unreliable above."""
+"""Estimates are unreliable if the Pareto shape is above this (Vehtari et al. 2024)."""
 _TRUSTED_SHARE = 0.05
-"""Of the draws that must be left as effective ones."""
+"""Minimum ratio of effective to total draws."""
 _FEWEST = 25
 """Draws below which the tail of the weights cannot be estimated."""
 _FEWEST_DRAWS = 4
-"""Of each chain, for ArviZ to compare the halves of it."""
+"""Minimum draws per chain for split R-hat."""
 _NAMED = 3
-"""Edges on which chains disagree that a note names."""
+"""Number of edges that a note about disagreeing chains names."""
 
 
 @final

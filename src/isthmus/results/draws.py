@@ -15,7 +15,7 @@ _ROUNDING = 1e-6
 
 
 def check_positions(chains: NDArray[Any], graphs: int) -> None:
-    """Refuse chains that are not arrays of positions among so many distinct graphs."""
+    """Raise `ArgumentError` unless chains are an array of positions below ``graphs``."""
     if chains.ndim != 2 or not np.issubdtype(chains.dtype, np.integer):
         raise ArgumentError(
             "chains must be an array of integers of shape (chains, draws); an array of "

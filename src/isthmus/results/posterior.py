@@ -291,7 +291,7 @@ class Posterior:
         )
 
     def importance(self) -> WeightDiagnostics:
-        """Assess the importance weights: how many equally weighted draws they are worth."""
+        """Assess the importance weights by their effective sample size and their tail."""
         if self.log_weights is None:
             return WeightDiagnostics(self.chains.size, float(self.chains.size), None)
         return weight_diagnostics(self.log_weights[self.chains.ravel()])

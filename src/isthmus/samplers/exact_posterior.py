@@ -56,7 +56,7 @@ class ExactPosterior(Sampler[LocalScore]):
 
     @staticmethod
     def memory(variables: int) -> float:
-        """Return about how many bytes a problem of so many variables needs."""
+        """Return roughly how many bytes a problem with this number of variables needs."""
         return 2.0**variables * (10 * variables + 68)
 
     def begin(

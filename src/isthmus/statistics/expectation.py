@@ -134,7 +134,7 @@ class Maximisation:
         schema
             The variables.
         n
-            Number of rows that the moments are worth.
+            Number of rows of the moments.
         centre, scale
             What the columns were standardised by.
         """

@@ -22,7 +22,7 @@ BUFFERED = 2**20
 """Rows are summed up when there are this many numbers."""
 
 LARGEST = 2**28
-"""Most numbers that are kept: 2 GB."""
+"""Maximum number of values in memory: 2 GB."""
 
 
 class Standardised(NamedTuple):

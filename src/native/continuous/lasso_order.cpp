@@ -11,7 +11,7 @@ namespace isthmus {
 
 namespace {
 
-/// At most so many numbers are kept of Cholesky factors: half a gigabyte.
+/// Maximum number of elements of Cholesky factors in memory: half a gigabyte.
 constexpr std::size_t most_kept = std::size_t{1} << 26;
 constexpr std::size_t nobody = std::numeric_limits<std::size_t>::max();
 

@@ -65,12 +65,12 @@ private:
     struct Segment {
         std::vector<Slot> slots;
         std::size_t used = 0;
-        unsigned depth = 0;  // the first bits of the hashes in it agree, so many of them
+        unsigned depth = 0;  // number of leading bits in which its hashes agree
     };
 
     static constexpr std::size_t first_slots = 16;
     static constexpr std::size_t most_slots = std::size_t{1} << 13;
-    // From here on hashes that agree in so many bits are crowded, and splitting would not help.
+    // Hashes that agree in this number of bits are crowded, and splitting would not help.
     static constexpr unsigned most_depth = 18;
 
     [[nodiscard]] Segment& segment_of(std::uint32_t hash) const {
@@ -119,7 +119,7 @@ private:
         for (const Slot& slot : old) {
             if (slot.item != none) put((slot.hash & bit) != 0 ? high : low, slot);
         }
-        // Of the entries that led to `low`, the upper half leads to `high` now.
+        // The upper half of the entries that led to `low` now leads to `high`.
         const std::size_t width = std::size_t{1} << (depth_ - low.depth);
         const auto prefix = static_cast<std::size_t>((hash | bit) >> (32 - low.depth));
         for (std::size_t i = 0; i < width; ++i) directory_[prefix * width + i] = &high;

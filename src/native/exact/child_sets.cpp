@@ -4,7 +4,7 @@ namespace isthmus {
 
 namespace {
 
-/// Up to so many variables the smallest sets get a share of their own.
+/// Maximum number of variables with a separate share for the smallest sets.
 constexpr std::size_t few = 50;
 
 }  // namespace

@@ -18,8 +18,8 @@ struct TableProblem {
     std::shared_ptr<const LocalScore> score;
     std::shared_ptr<const ScoreBound> bound;
     Rules rules;                       // a bound on the parents that is at least d is none
-    double slack;                      // sets may score so much less than a subset
-    std::optional<std::size_t> quota;  // how many sets of a child are scored at most
+    double slack;                      // sets may score this much less than a subset
+    std::optional<std::size_t> quota;  // maximum number of scored sets per child
 
     [[nodiscard]] std::size_t size() const { return rules.size(); }
 };

@@ -25,8 +25,8 @@ class OrderGraph {
 public:
     struct Options {
         double known;                 // score of a graph that is known
-        std::optional<double> slack;  // look for all states of graphs that score so much less than
-                                      // the best one at most; without, for one best graph
+        std::optional<double> slack;  // search all states of graphs that score at most this much
+                                      // less than the best; without it, one best graph
         std::size_t max_states;       // give up here
     };
 

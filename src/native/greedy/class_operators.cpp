@@ -74,7 +74,7 @@ void ClassOperators::renew_deletions(ClassState& state, std::size_t y, std::vect
     best = nothing;
     state.blocked_deletions[y] = 0;
     const auto try_all = [&](std::size_t x) {
-        // Of the two equal ways to delete x - y only one counts.
+        // Only one of the two equal ways to delete x - y counts.
         if (x > y && !graph.parents.has(y, x)) return;
         if (rules_.must(x, y) || rules_.must(y, x)) return;
         for (std::size_t w = 0; w < words_; ++w) {

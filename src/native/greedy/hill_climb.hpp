@@ -24,9 +24,9 @@ namespace isthmus {
 class HillClimb {
 public:
     struct Options {
-        std::size_t tabu;      // so many of the last graphs may not be visited again
-        std::size_t patience;  // so many changes without a new best graph end a climb
-        std::size_t restarts;  // so many climbs in a row without a better graph end the search
+        std::size_t tabu;      // number of recent graphs that may not be visited again
+        std::size_t patience;  // number of changes without a new best graph that ends a climb
+        std::size_t restarts;  // number of consecutive climbs without a better graph that ends the search
         std::optional<std::uint64_t> seed;  // without one, there is one climb and nothing is drawn
     };
 

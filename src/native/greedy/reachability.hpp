@@ -20,7 +20,7 @@ public:
     /// Extends reachability by one new edge, which must not close a cycle.
     void add(Variable parent, Variable child);
 
-    /// Computes reachability anew from the parents of each node. Returns false if there is a cycle.
+    /// Computes reachability from the parents of each node. Returns false if there is a cycle.
     bool rebuild(const std::vector<std::vector<Variable>>& parents);
 
 private:

@@ -107,7 +107,7 @@ void bind_exact_posterior(nb::module_& m) {
                 return self.step(draws, watch);
             },
             "draws"_a, "seconds"_a = 0.01,
-            "Go on for so long at most; return whether there are so many draws.")
+            "Draw for at most this many seconds; return whether the number of draws is reached.")
         .def(
             "parents",
             [](ExactSampler& self) {

@@ -27,7 +27,8 @@ public:
     /// The posterior must be done, and must not be stepped again.
     ExactSampler(std::shared_ptr<ExactPosterior> posterior, std::uint64_t seed);
 
-    /// Draws until there are so many graphs or the watch ends the slice; returns whether there are.
+    /// Draws until this number of graphs is reached or the watch ends the slice; returns whether
+    /// it is reached.
     bool step(std::size_t draws, Watch& watch);
 
     [[nodiscard]] std::size_t size() const { return posterior_->weights()->size(); }

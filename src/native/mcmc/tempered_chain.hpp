@@ -23,7 +23,7 @@ public:
     TemperedChain(std::shared_ptr<const FamilyTables> tables, Space space,
                   const Chain::Labels& start, std::uint64_t seed, std::size_t levels);
 
-    /// Makes rounds until there are so many, with a draw after every `thin` of them once the warm-up
+    /// Makes this number of rounds in total, with a draw after every `thin` of them once the warm-up
     /// is over; after a pause the same call goes on.
     void run(std::size_t rounds, std::size_t warmup, std::size_t thin, Watch& watch);
 

@@ -12,7 +12,7 @@ namespace isthmus {
 
 /// Node-average likelihood: each family is scored on the rows that are complete for it.
 ///
-/// Of n rows, m have values of the child and its parents. Let I be the mutual information of child
+/// m of n rows have values of the child and its parents. Let I be the mutual information of child
 /// and parents in these m rows, s the standard deviation of what a row contributes to it, and L the
 /// mean log-likelihood of the child by itself. The score is
 ///

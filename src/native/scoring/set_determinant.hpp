@@ -29,7 +29,7 @@ public:
     SetDeterminant(const Matrix<double>& correlation, double tolerance)
         : correlation_{correlation}, tolerance_{tolerance} {}
 
-    /// What so many dependences in one set are worth.
+    /// Log-determinant contribution of `nullity` linear dependences.
     [[nodiscard]] static double worth(std::size_t nullity, double tolerance);
 
     /// `columns` may come in any order. Left by an exception of the watch, the same call goes on

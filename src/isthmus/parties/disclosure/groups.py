@@ -19,10 +19,11 @@ from isthmus.parties.disclosure.trace import IDENTIFIER, MISSING, ORIGINAL, Trac
 from isthmus.types import Floats, Integers
 
 MOST_VALUES = 32
-"""Groups by different variables are compared if these have at most so many different values."""
+"""Maximum number of values of the variables whose groups are compared."""
 
 FEW_VALUES = 3
-"""Sums and sums of squares determine how many persons have each of at most so many values."""
+"""Up to this number of values, sums and sums of squares determine how many persons have each
+value."""
 
 NOBODY = 1e-6
 """Persons with several rows are counted in fractions, with rounding errors."""
@@ -34,9 +35,9 @@ class Apart(NamedTuple):
     Attributes
     ----------
     cohort
-        Of all persons, or of those of combined patterns of missing values. Zero if none differ.
+        Number of persons, or of persons with combined patterns of missing values; 0 for none.
     cell
-        Of the persons with a value of a variable.
+        Number of persons with a value of a variable.
     """
 
     cohort: int

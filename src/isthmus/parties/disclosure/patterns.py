@@ -20,8 +20,8 @@ PARTNERS = 500
 """So many of the most frequent patterns are compared when one that breaks a rule is merged."""
 
 FREQUENT = 2000
-"""All but so many patterns are merged at once: merging one by one takes the square of their number
-(benchmarks/missing_steps.py)."""
+"""Number of patterns that are merged one by one, which takes time quadratic in their number; rarer
+ones are merged at once (benchmarks/missing_steps.py)."""
 
 
 def hide_rare_patterns(

@@ -14,7 +14,7 @@ SMALLEST_SCALE = 0.5
 """The bound on sums of discrete Gaussians holds from this standard deviation on."""
 
 STEPS = 200
-"""Of bisections, each of which halves an interval of floating-point numbers."""
+"""Maximum number of bisection steps."""
 
 
 def delta_of(rho: float, epsilon: float) -> float:

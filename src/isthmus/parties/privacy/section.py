@@ -16,7 +16,8 @@ LARGEST_DELTA = 1e-3
 """A larger δ could be reached by publishing the records of some persons."""
 
 SMALLEST_EPSILON, LARGEST_EPSILON = 1e-6, 1e3
-"""Below, no number of rows would be enough; above, noise hides nobody."""
+"""Below the first, no number of rows would be enough. Above the second, the noise gives no
+meaningful privacy."""
 
 MOST_ROWS_PER_PERSON = 10**6
 

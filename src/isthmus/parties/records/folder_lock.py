@@ -12,7 +12,7 @@ from isthmus.errors import FederationError
 from isthmus.parties.printable import printable
 
 LONGEST_NOTE = 300
-"""Of the note about the holder, at most this many bytes are read."""
+"""Maximum number of bytes to read of the note about the holder."""
 
 
 @final

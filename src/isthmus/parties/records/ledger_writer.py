@@ -27,13 +27,13 @@ from isthmus.parties.records.ledger_tally import LedgerTally
 from isthmus.parties.requests import Request
 
 WRITTEN_IN_FULL = 100
-"""Of each kind of refusal, this many are all written; later ones are thinned out."""
+"""Number of refusals of each kind that are all written; later ones are thinned out."""
 
 HASH = 64
 """Length of a hash in hexadecimal digits."""
 
 LONGEST_REQUEST = 4096
-"""Of a longer request, in bytes, only the hash is written."""
+"""Maximum number of bytes of a request; of longer ones only the hash is written."""
 
 
 @final

@@ -33,7 +33,7 @@ class AdditivePath:
     allowed, required
         Edges that may and that must be there, shape (nodes, targets).
     penalties
-        Of each edge.
+        Penalty of each edge.
     """
 
     def __init__(

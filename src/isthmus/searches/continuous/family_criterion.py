@@ -60,5 +60,5 @@ class FamilyEBIC:
 
     @staticmethod
     def trusts(freedom: float, observations: int) -> bool:
-        """Return whether there are enough observations for so many degrees of freedom."""
+        """Return whether there are enough observations for this number of degrees of freedom."""
         return _SATURATED * freedom <= observations

@@ -248,7 +248,7 @@ class EqualNoiseEBIC(Criterion):
         Parameters
         ----------
         left, count, rows
-            Of the graph, as in `total`.
+            Residual variances, number of edges and number of rows, as in `total`.
         """
         d = len(left)
         pairs = d * (d - 1) // 2

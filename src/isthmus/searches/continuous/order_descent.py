@@ -53,9 +53,9 @@ class OrderDescent:
     allowed, required
         Edges that may and that must be there, shape (nodes, targets).
     penalties
-        Of each edge, shape (nodes, targets).
+        Penalty of each edge, shape (nodes, targets).
     order
-        Of the targets; required edges go forwards in it.
+        Order of the targets, in which required edges point forwards.
     guess
         Coefficients near the solution.
     """

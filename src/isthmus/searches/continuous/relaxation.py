@@ -99,7 +99,7 @@ class LogDet(Acyclicity):
     stages
         Number of stages.
     sweeps
-        Most passes over all nodes in a stage.
+        Maximum number of passes over all nodes per stage.
     """
 
     radius: float = 1.0

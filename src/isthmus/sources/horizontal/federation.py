@@ -256,7 +256,7 @@ class Federation(Source):
         Raises
         ------
         DataError
-            There are too few rows for so many columns: their products would reveal single rows.
+            There are too few rows for this number of columns: the sums would reveal single rows.
         """
         if self._study.privacy is not None:
             raise MismatchError(

@@ -41,7 +41,7 @@ class SiteData:
     Parameters
     ----------
     study, identity, policy, ledger, rules
-        Of the site.
+        Study, identity, policy, ledger and disclosure rules of the site.
     data
         The site's table or source.
     noisy

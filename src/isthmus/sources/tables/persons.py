@@ -40,7 +40,7 @@ def persons_in(data: object, column: str) -> Integers:
 class PersonCodes:
     """Numbers the persons of a table that is read batch by batch.
 
-    Of each identifier a hash of 64 bits is kept in memory, and nothing else.
+    Only a hash of 64 bits per identifier is kept in memory.
     """
 
     def __init__(self) -> None:

@@ -14,7 +14,7 @@ from isthmus.errors import ArgumentError, DataError
 from isthmus.types import Integers
 
 LARGEST = 1 << 20
-"""Most cells of a table."""
+"""Maximum number of cells of a table."""
 
 
 @final

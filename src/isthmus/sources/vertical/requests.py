@@ -27,7 +27,7 @@ class TwoPartyRequest(Request):
     """Whether both parties must know who the people in common are."""
 
     kinds: ClassVar[tuple[Kind, ...]]
-    """Of which kinds the variables may be; all of them are of the same kind."""
+    """Kinds of variables that are allowed; all variables must be of the same kind."""
 
     @classmethod
     def of(cls, study: Study) -> Self:

@@ -40,7 +40,7 @@ RESOLUTION = 20
 """Bits of the fraction to which scaled values are rounded."""
 
 LARGEST_SET = MOST_GAUSSIAN_PARENTS + 1
-"""Most variables of a determinant: a child and three parents."""
+"""Maximum number of variables of a determinant: a child and three parents."""
 
 SMALLEST = 2.0**-24
 """Determinants of correlations below this count as this: such variables are collinear."""

@@ -23,7 +23,7 @@ Members: TypeAlias = tuple[int, ...]
 """Positions of variables, ascending."""
 
 ELEMENTS = 1 << 22
-"""Most elements of a matrix in one product."""
+"""Maximum number of elements of a matrix in one product."""
 
 
 def product(left: Any, right: Any) -> Any:

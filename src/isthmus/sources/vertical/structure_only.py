@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from isthmus.sources.vertical.engine import Engine
 
 MOST = 200_000
-"""Most families that are scored."""
+"""Maximum number of families to score."""
 
 
 def structure_only(

@@ -331,7 +331,7 @@ def test_drowned_signals_are_reported() -> None:
     tables = {s: {"a": rng.normal(size=50), "b": rng.normal(size=50)} for s in "xyz"}
     bounds = {"a": (-4.0, 4.0), "b": (-4.0, 4.0)}
     federation = Federation.simulate(tables, privacy=Privacy(0.5, bounds=bounds))
-    with pytest.warns(DataWarning, match="The noise drowns the moments"):
+    with pytest.warns(DataWarning, match="The noise dominates the moments"):
         federation.moments()
 
 

@@ -316,7 +316,7 @@ class FlowerSuperLink:
         return True
 
     def receive(self, seconds: float) -> Sequence[tuple[dict[str, Any], bytes]]:
-        """Return messages of the relay app, as soon as there are any or after so many seconds."""
+        """Return messages of the relay app; wait for at most this many seconds."""
         self._accept()
         if self._connection is None:
             time.sleep(min(seconds, 0.2))

@@ -210,7 +210,7 @@ class GrpcTransport(RemoteTransport):
                 self._changed.notify_all()
 
     def _break(self, site: str) -> None:
-        """Give up the questions to a site that answers with something else than an answer."""
+        """Abandon the questions to a site that sent an invalid reply."""
         with self._changed:
             for question in self._questions.values():
                 if question.site == site:

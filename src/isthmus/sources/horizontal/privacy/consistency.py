@@ -14,7 +14,7 @@ Tables: TypeAlias = dict[Positions, Floats]
 
 LARGEST_SUBSET = 3
 MOST_ADJUSTMENTS = 200_000
-"""Larger subsets of variables are not compared once there would be so many adjustments."""
+"""Maximum number of adjustments; larger subsets of variables are then not compared."""
 
 
 def shared_subsets(sets: list[Positions]) -> dict[Positions, list[Positions]]:

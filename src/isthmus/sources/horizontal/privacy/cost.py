@@ -11,11 +11,12 @@ from isthmus.parties.privacy.accounting import epsilon_of
 from isthmus.sources.horizontal.privacy.release import Estimate, NoisyRelease
 
 ENOUGH = 30
-"""If rows are worth less than this number per variable, missing and wrong edges are likely. Chosen
-on random networks: ``benchmarks/results/privacy-tuning.md``."""
+"""Effective number of rows per variable below which missing and wrong edges are likely. Chosen on
+random networks: ``benchmarks/results/privacy-tuning.md``."""
 
 RANGE = 10
-"""Most networks are no less accurate than those from this part of the rows; see the same file."""
+"""Factor between the upper and the lower end of the effective number of rows: most networks are at
+least as accurate as the lower end says; see the same file."""
 
 
 @final
@@ -80,7 +81,7 @@ class NoiseCost:
 
     @property
     def at_least(self) -> int:
-        """The lower end of what the rows are worth."""
+        """Lower end of the effective number of rows."""
         return max(self.worth // RANGE, 1)
 
     @property
@@ -103,9 +104,10 @@ class NoiseCost:
         said = []
         if self.is_drowned:
             said.append(
-                f"The noise drowns the {self.name}: {self.rows:,} rows are worth about "
-                f"{self.worth:,}. Many edges will be missing, and some will be wrong. More rows, "
-                "fewer variables, smaller tables, narrower bounds or a larger ε help."
+                f"The noise dominates the {self.name}: {self.rows:,} rows with noise tell as much "
+                f"as about {self.worth:,} without it. Many edges will be missing, and some will be "
+                "wrong. More rows, fewer variables, smaller tables, narrower bounds or a larger ε "
+                "help."
             )
         if self.hidden:
             said.append(

@@ -30,11 +30,11 @@ PASSES = 3
 """How often tables are made consistent and non-negative in turn."""
 
 RARE = 1.0
-"""Cells with fewer rows than this many standard deviations of the noise count as so many."""
+"""Smallest count of a cell, in standard deviations of the noise, in estimates of its effect."""
 
 QUANTILE = 1.0
-"""Of the ratios of noise to sampling error over all tables; 1 is the worst table. These constants
-were chosen on random networks: ``benchmarks/results/privacy-tuning.md``."""
+"""Quantile of the ratios of noise to sampling error over all tables; 1 is the worst table. These
+constants were chosen on random networks: ``benchmarks/results/privacy-tuning.md``."""
 
 
 @final

@@ -26,22 +26,22 @@ GRID = 2**14
 less than any noise that protects somebody."""
 
 CHUNK = 2**16
-"""Products of integers up to `GRID` over so many rows are exact in floating point."""
+"""Number of rows whose products of integers up to `GRID` can be added exactly in floating point."""
 
 FLOOR = 1.0
 """Eigenvalues of the covariance are at least this share of the typical largest eigenvalue of the
 noise, so that noise does not look like an exact relation."""
 
 QUANTILE = 0.5
-"""Of the variances that noise adds to partial correlations, over all pairs of variables."""
+"""Quantile, over all pairs of variables, of the variance that noise adds to a correlation."""
 
 POWER = 2.0
-"""Of the share of directions that noise leaves visible, in what the statistics are worth. These
-constants were chosen on random networks: ``benchmarks/results/privacy-tuning.md``."""
+"""Exponent of the share of directions that noise leaves visible, in the effective number of rows.
+These constants were chosen on random networks: ``benchmarks/results/privacy-tuning.md``."""
 
 
 SIGNIFICANT = 3.0
-"""A variance within this many standard deviations of the noise is not told from zero."""
+"""Number of standard deviations of the noise within which a variance may be zero."""
 
 CLIPPED = 0.9
 """The mean square of a variable, in units of half the width of its bounds: 1/3 if values are spread

@@ -102,7 +102,7 @@ class NoisyRelease(ABC, Generic[S]):
         return self.privacy.rows_per_person * self.row_sensitivity
 
     def cost(self, sites: int) -> float:
-        """Return the ρ of the answer if so many sites keep their noise to themselves."""
+        """Return the ρ of the answer if this number of sites do not reveal their noise."""
         return cost(self.sensitivity, self.scale, sites, self.numbers)
 
 

@@ -24,7 +24,7 @@ DIGITS = 16
 """Binary digits of a slice."""
 
 ROWS = 2**20
-"""Most rows that are multiplied at once: their products have 2 · `DIGITS` + 21 <= 53 digits."""
+"""Maximum number of rows per product, whose sums have 2 · `DIGITS` + 21 <= 53 digits."""
 
 NUMBERS = 2**22
 """About as many numbers are in memory at once."""

@@ -46,7 +46,7 @@ CONFIRMED = Event("confirmed")
 @register_protocol
 @dataclass(frozen=True)
 class SecureSums(Protocol):
-    """Sums over sites whose terms nobody sees (Bonawitz et al. 2017).
+    """Secure sums: only totals over all sites are revealed (Bonawitz et al. 2017).
 
     Parameters
     ----------
