@@ -23,7 +23,7 @@ T = TypeVar("T")
 Work: TypeAlias = Generator[None, None, T]
 """A long computation in pieces of at most about 50 ms: it yields after each, and returns a value.
 
-Whoever drives it can stop between two pieces, to look at the time or to let Ctrl-C through.
+The caller can stop between two pieces, for a time limit or for Ctrl-C.
 """
 
 

@@ -89,7 +89,7 @@ _AS_OPTIONS = (
     (r"Leave it out of kinds, or", "Leave --dates out for it, or"),
     (r", in pandas for instance with df\.columns = df\.columns\.astype\(str\)", ""),
 )
-"""What messages say of Python, and of the command line."""
+"""Patterns of Python code in messages, and their replacements on the command line."""
 
 
 def sentence_of(error: Exception) -> str:

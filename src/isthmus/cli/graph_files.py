@@ -31,9 +31,9 @@ _READERS = {
 }
 """Functions of `isthmus.io` that read files with these extensions."""
 NETWORKS = "a network (.bif, .xmlbif, .net, .xdsl, .json), a solution (.isthmus) or dataset:NAME"
-"""What can be asked or simulated, for help texts."""
+"""Networks that can be queried or simulated, for help texts."""
 GRAPHS = f"{NETWORKS}, or a graph (.dot, .gml, .graphml, .csv)"
-"""What can be compared, for help texts."""
+"""Graphs that can be compared, for help texts."""
 
 
 @final

@@ -15,7 +15,7 @@ from isthmus.cli.output import say as say
 from isthmus.errors import FormatError
 
 PASSPHRASE = "ISTHMUS_PASSPHRASE"
-"""Environment variable with the passphrase of keys, for services that nobody types to."""
+"""Environment variable with the passphrase of keys, for services without a terminal."""
 
 
 def add_key_actions(action: Callable[..., argparse.ArgumentParser], whose: str) -> None:

@@ -52,7 +52,7 @@ _SECONDS_PER_PAIR = 5e-8
 """Lower bound of the time per pair of columns until a search can start. With 10,000 columns and 200
 rows it was twice that on one core."""
 _HARDLY = 0.5
-"""Seconds by which a time limit may be missed without a word."""
+"""Seconds by which a time limit may be exceeded without a warning."""
 
 
 @final

@@ -36,7 +36,7 @@ _MOST_DRAWS, _MOST_CHAINS = 10**8, 10**4
 
 
 _MUCH_LEFT_OUT = 0.05
-"""A larger share of weight outside of the tables is said to the user."""
+"""Share of the weight outside the tables above which a note is added."""
 
 
 def sample(

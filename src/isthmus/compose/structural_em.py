@@ -31,7 +31,7 @@ _PSEUDO_COUNT = 1e-3
 _PASSES = 5
 """Maximum number of iterations for the parameters of a graph."""
 _GAIN = 0.5
-"""The parameters are good enough to learn the next graph when the log-likelihood rises by less."""
+"""Increase of the log-likelihood below which the next graph is learned."""
 _PATIENCE = 2
 """Stop after this many graphs without a better score: the next differ by the noise of draws."""
 

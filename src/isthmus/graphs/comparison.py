@@ -21,7 +21,7 @@ STATES = {
     "reversed": "the other way round in the reference",
     "undecided": "directed in one graph only",
 }
-"""What can be said of an edge, and what it means."""
+"""States of an edge in a comparison, and their meanings."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from isthmus.types import Floats
 _RANK = 1e-12
 """Share of the largest eigenvalue of a correlation matrix below which one counts as zero."""
 _IMPOSSIBLE = 1e-6
-"""Standard deviations by which evidence may miss what the other evidence determines."""
+"""Tolerance, in standard deviations, for evidence that other evidence determines."""
 
 
 def gain(

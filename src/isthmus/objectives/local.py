@@ -27,7 +27,7 @@ from isthmus.objectives.score_bound import BoundWork, ScoreBound
 from isthmus.types import completed
 
 UNFINISHED: Final = scoring.UNFINISHED
-"""What the function of a `PythonLocalScore` returns if it wants to be called again to go on."""
+"""Returned by the function of a `PythonLocalScore` if it must be called again to finish."""
 
 
 class Recipe(NamedTuple):

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _MARGIN = 8.0  # points
 _SMALLEST = 5.0
-"""Points below which journals refuse text in figures."""
+"""Minimum font size in figures, in points, that journals accept."""
 
 
 def plot_graph(

@@ -29,7 +29,7 @@ Export: TypeAlias = Callable[[Graph | Network], Mapping[str, str]]
 STRENGTH = Measure("strength", "Strength is the decrease of the score without the edge.")
 
 _CURVES = 200
-"""With more edges, curves are not fitted: it would take long, and nobody could look at them."""
+"""Maximum number of edges for which curves are fitted."""
 
 
 class Released(Protocol):

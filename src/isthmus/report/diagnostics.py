@@ -14,7 +14,7 @@ _NAMES = {
     "left_out": "posterior weight left out by the limit on candidates",
     "complete": "score table has every parent set that can be optimal",
 }
-"""Names of fields that need more than their own words."""
+"""Display names of fields whose own names are not clear enough."""
 
 
 class Status(Protocol):

@@ -32,7 +32,7 @@ _SCRIPTS = (
 _DRAWING = ("layout.js", "network.js", "labels.js")
 """Scripts that need the libraries: ``drawing.js`` runs both when the rest of the page is ready."""
 _EXPORT = 3_000_000
-"""Longer texts are left out of the page: characters."""
+"""Maximum number of characters of a file that is embedded in the page."""
 
 
 def render(page: Page) -> str:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from isthmus.errors import ArgumentError
 
 _ROUNDING = 1e-6
-"""By how much a sum of probabilities may exceed one."""
+"""Tolerance for sums of probabilities above one."""
 
 
 def check_positions(chains: NDArray[Any], graphs: int) -> None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from isthmus.gaussian_processes.families import Regressions
 
 _SLICE = 0.02
-"""Seconds after which a score lets others look at the time and at Ctrl-C."""
+"""Seconds of work before a score returns control, for time limits and Ctrl-C."""
 _WORTH_A_NOTE = 1e-3
 """Share of the variance beyond the radius of the basis from which a note mentions it."""
 
@@ -40,8 +40,9 @@ class GPIntegral(StrEnum):
     """Importance sampling from Student-t distributions at all modes: corrects Laplace, which is
     too low by a few tenths of a nat."""
     BRIDGE = "bridge"
-    """Bridge sampling on draws of the no-U-turn sampler: a check of the others, a second or more
-    per family, and several when a number of parents comes up first. Needs the extra ``gp``."""
+    """Bridge sampling on draws of the no-U-turn sampler, as a check of the others. It takes a
+    second or more per family, and longer for the first family with a given number of parents. Needs
+    the extra ``gp``."""
 
 
 @final

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from isthmus.types import Floats
 
 _NUMBERS = 2**22
-"""Numbers per block of rows: some 10 ms of work, after which Python hears Ctrl-C."""
+"""Numbers per block of rows: some 10 ms of work, after which Python can handle Ctrl-C."""
 
 _TILE = 128
 """Side of square tiles that are read along rows and along columns: two of them fit the cache."""

@@ -11,7 +11,7 @@ from isthmus.parties.disclosure.row_hashes import chunks
 from isthmus.types import Floats, Integers
 
 RANK = 1e-12
-"""Directions with less than this share of the largest singular value do not exist."""
+"""Share of the largest singular value below which a direction counts as zero."""
 
 
 def largest_share(material: Material) -> float:

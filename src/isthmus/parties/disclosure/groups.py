@@ -26,7 +26,7 @@ FEW_VALUES = 3
 value."""
 
 NOBODY = 1e-6
-"""Persons with several rows are counted in fractions, with rounding errors."""
+"""Tolerance of a number of persons: those with several rows are counted in fractions."""
 
 
 class Apart(NamedTuple):

@@ -17,7 +17,7 @@ from isthmus.parties.disclosure.material import Material
 from isthmus.types import Floats, Integers
 
 PARTNERS = 500
-"""So many of the most frequent patterns are compared when one that breaks a rule is merged."""
+"""Number of the most frequent patterns to compare when one that breaks a rule is merged."""
 
 FREQUENT = 2000
 """Number of patterns that are merged one by one, which takes time quadratic in their number; rarer

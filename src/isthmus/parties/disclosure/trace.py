@@ -28,10 +28,10 @@ MISSING = np.uint32(0)
 """The hash of a missing value."""
 
 IDENTIFIER = "\0identifier "
-"""What the names of columns of identifiers begin with; no variable has such a name."""
+"""Prefix of the names of identifier columns; no variable has such a name."""
 
 ORIGINAL = "\0original "
-"""What the names of columns begin with that hold values before some were hidden."""
+"""Prefix of the names of columns that contain values before some were hidden."""
 
 
 @final

@@ -15,7 +15,7 @@ FORMAT_1 = "isthmus-ledger/1"
 """Entries of earlier versions, which were not signed."""
 
 START = "0" * 64
-"""What the first entry follows, and the head of an empty ledger."""
+"""The hash before the first entry, which is the head of an empty ledger."""
 
 Entry: TypeAlias = Mapping[str, Any]
 

@@ -60,14 +60,14 @@ class Timeouts:
     Attributes
     ----------
     answer
-        For the answer of a site to one message. A site that takes longer is silent.
+        Time for a site to answer one message. A site that takes longer is considered silent.
     gather
-        For all sites to connect at the beginning.
+        Time for all sites to connect at the beginning.
     pause
-        For silent sites to come back, where a round cannot continue without them.
+        Time for silent sites to come back, if a round cannot continue without them.
     reconnect
-        For a site to connect again whose connection broke before it answered; not longer than
-        `answer`. A site that takes longer is silent.
+        Time for a site to connect again if its connection broke before it answered; at most
+        `answer`. A site that takes longer is considered silent.
     """
 
     answer: float = 300.0

@@ -41,7 +41,7 @@ WRITE = 5.0
 """Seconds for writing one message."""
 
 POLL = 0.05
-"""Seconds between two looks at what is to be sent."""
+"""Seconds between two checks for messages to send."""
 
 STRANGERS = 30.0
 """Seconds that a party still waits after a connection with a wrong certificate."""

@@ -48,7 +48,7 @@ _RECORDED = 4
 """On the path, the graph of the weights is recorded when the iterations have grown by one part in
 this many, so that recording takes a few per cent of the time at most."""
 _SOON = 0.2
-"""Seconds after which an answer is worth recording again."""
+"""Seconds before the next intermediate result is recorded."""
 _ZERO = 1e-9
 """Weights up to this are rounding errors."""
 RESIDUAL = 1e-6

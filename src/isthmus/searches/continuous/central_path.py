@@ -41,7 +41,7 @@ PATH = (
     Stage(0.01, 0.8, 1e-5, 500),
     Stage(0.001, 0.7, 1e-6, 1000),
 )
-"""Long enough that what is left of cycles is far below any threshold."""
+"""Stages of the path: enough for the weights of cycles to fall far below any threshold."""
 
 
 @final

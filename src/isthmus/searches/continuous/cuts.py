@@ -12,7 +12,7 @@ from isthmus.searches.continuous.notears_penalties import Criterion
 from isthmus.types import Bools, Floats, Integers, Work
 
 _DETERMINED = 1e-10
-"""A variable of which its parents leave a smaller share is determined by them."""
+"""Share of the variance below which a variable counts as determined by its parents."""
 _SLICE = 0.02
 """Seconds per step of the regressions."""
 _THRESHOLDS = 500

@@ -19,19 +19,19 @@ class FamilyEBIC:
 
     ``n' l + k log(n) / 2 + 2 gamma |parents| log(p)`` with l the mean loss of the refitted model
     in nats, k its degrees of freedom, p the number of possible parents (Chen and Chen 2008). For
-    least squares each target has a noise variance of its own, and ``n' = n - k - 1`` takes the
-    place of n, which keeps the rate of false edges where there are few observations. An edge must
-    also have some strength: no model holds exactly, and with many observations any two columns that
-    share an unmeasured cause show evidence for an edge.
+    least squares each target has its own noise variance, and ``n' = n - k - 1`` replaces n, which
+    keeps the rate of false edges constant for few observations. An edge must also have a minimum
+    strength: no model holds exactly, and with many observations any two columns with an unmeasured
+    common cause show evidence for an edge.
 
     Parameters
     ----------
     gamma
-        Weight of the number of possible parents: 0 is BIC; 0.5 keeps false edges in check where
+        Weight of the number of possible parents: 0 is BIC; 0.5 limits the number of false edges if
         there are many variables.
     strength
-        Smallest standard deviation of what an edge contributes to its target, in units of the noise
-        of the target.
+        Minimum standard deviation of the contribution of an edge to its target, in units of the
+        noise of the target.
     """
 
     gamma: float = 0.5

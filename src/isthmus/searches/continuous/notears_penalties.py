@@ -34,8 +34,7 @@ class L1(Penalty):
     Parameters
     ----------
     weight
-        In the unit of the loss for one unit of the weight: for least squares it depends on the
-        units of the data.
+        Penalty per unit of an edge weight. For least squares it depends on the units of the data.
     """
 
     weight: float = 0.1
@@ -127,7 +126,7 @@ class EdgePrice(Penalty):
     Parameters
     ----------
     price
-        In the unit of the loss.
+        Penalty of an edge in the unit of the loss.
     """
 
     price: float
@@ -169,15 +168,16 @@ class Criterion(ABC):
 @final
 @dataclass(frozen=True)
 class RefitEBIC(Criterion):
-    """Extended BIC with a noise variance of its own for each variable.
+    """Extended BIC with a separate noise variance for each variable.
 
-    ``Σ_j log(v_j) / 2 + |edges| (log(n) / 2 + 2 gamma log(d)) / n`` with ``v_j`` what its parents
-    leave of the variance of j: in nats per row, and the same in all units.
+    The criterion is ``Σ_j log(v_j) / 2 + |edges| (log(n) / 2 + 2 gamma log(d)) / n`` nats per row,
+    where ``v_j`` is the residual variance of j given its parents. It does not depend on units.
 
     Parameters
     ----------
     gamma
-        0 is BIC; 0.5 keeps false edges in check where there are many variables or few rows.
+        Weight of the extra penalty. 0 is BIC; 0.5 limits the number of false edges if there are
+        many variables or few rows.
     """
 
     gamma: float = 0.5
@@ -201,21 +201,22 @@ class RefitEBIC(Criterion):
 @final
 @dataclass(frozen=True)
 class EqualNoiseEBIC(Criterion):
-    """Extended BIC for noise of one size, which is what least squares takes for granted.
+    """Extended BIC for noise with equal variances, which is what least squares assumes.
 
     ``d/2 log(Σ_j v_j / d) + (Σ_edges c(w) + gamma log C(d(d-1)/2, |edges|)) / n`` with
-    ``c(w) = log(nd)/2 - 2 log(min(|w|, 2 typical) / typical)``. The d n residuals estimate one
-    variance together, which tells more from few rows than d variances do. The binomial coefficient
-    is the number of ways to choose the pairs that are joined (Chen and Chen 2008). The last term of
-    c is that of a moment prior (Johnson and Rossell 2010): edges worth having do not have weights
-    near zero, so a weak edge must show more evidence, and with many rows it does not slip in.
+    ``c(w) = log(nd)/2 - 2 log(min(|w|, 2 typical) / typical)``. All d n residuals estimate one
+    variance, which is more precise for few rows than d variances. The binomial coefficient is the
+    number of ways to choose the adjacent pairs (Chen and Chen 2008). The last term of c is that of
+    a moment prior (Johnson and Rossell 2010): relevant edges do not have weights near zero, so weak
+    edges need more evidence, also with many rows.
 
     Parameters
     ----------
     gamma
         Weight of the number of graphs.
     typical
-        Weight of an edge that costs as much as BIC says; up to twice as strong ones cost less.
+        Weight at which an edge has the penalty of BIC; edges of up to twice this weight have a
+        smaller penalty.
     """
 
     gamma: float = 1.0

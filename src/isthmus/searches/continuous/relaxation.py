@@ -93,7 +93,7 @@ class LogDet(Acyclicity):
     radius
         r, the bound on the spectral radius of the squared weights.
     start
-        First t, as a share of the mean variance (for a likelihood, as it is).
+        Initial t, as a fraction of the mean variance; for a likelihood, t itself.
     growth
         Factor between stages.
     stages
@@ -221,11 +221,12 @@ class Exponential(Acyclicity):
     tolerance
         Stop when the constraint is at most this.
     growth
-        Factor of the quadratic term when the measure does not fall to ``progress`` of what it was.
+        Factor by which the weight of the quadratic term grows if the constraint did not decrease
+        to ``progress`` times its previous value.
     progress
         See ``growth``.
     largest
-        Stop when the quadratic term has this weight.
+        Stop when the weight of the quadratic term reaches this value.
     """
 
     tolerance: float = 1e-8

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     import narwhals as nw
 
 _SAMPLE = 10_000
-"""Number of cells that are looked at before all of them are."""
+"""Number of cells to inspect before all cells are inspected."""
 _LARGEST = 2.0**53
 """Beyond this, floats are not exact integers."""
 

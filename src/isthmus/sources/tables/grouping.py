@@ -23,7 +23,7 @@ PACK = 2**18
 """Planned sets are asked for together while their common table has at most this many cells."""
 
 LOOK_BACK = 200
-"""How many packs a set is tried with."""
+"""Number of packs to which adding a set is tried."""
 
 NUMBER = "n"
 """Name of the column of group sizes; the columns of the table are named c0, c1 and so on."""

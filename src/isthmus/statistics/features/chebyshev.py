@@ -28,8 +28,8 @@ class Chebyshev(Basis):
     terms
         Number of functions: the polynomials of degree 1 to this.
     radius
-        How many standard deviations around the mean the interval [-1, 1] of the polynomials
-        covers; values further out are moved to its border.
+        Half-width of the interval around the mean on which the polynomials are defined, in
+        standard deviations. Values outside are clipped to it.
     """
 
     terms: int = 6

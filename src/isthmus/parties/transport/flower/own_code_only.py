@@ -21,7 +21,7 @@ FOLDERS = tuple(os.path.realpath(folder) for folder in sys.path if folder)
 """Python's own folders, installed packages, and the folder of our app."""
 
 RECEIVED = os.path.realpath(os.environ.get("FLWR_HOME") or Path.home() / ".flwr")
-"""Return the folder in which Flower saves apps: the one in its settings, or its default."""
+"""The folder in which Flower saves apps: the one in its settings, or its default."""
 
 
 def is_within(path: str, folder: str) -> bool:

@@ -39,7 +39,7 @@ GUARD = 32
 """Additional bits in which the shifts are stored."""
 
 NUMBERS = 2**22
-"""Largest number of numbers in one round."""
+"""Maximum number of values in one round."""
 
 Objects = NDArray[Any]
 

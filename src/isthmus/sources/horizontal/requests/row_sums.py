@@ -27,7 +27,7 @@ ROWS = 2**20
 """Maximum number of rows per product, whose sums have 2 · `DIGITS` + 21 <= 53 digits."""
 
 NUMBERS = 2**22
-"""About as many numbers are in memory at once."""
+"""Approximate number of values in memory at once."""
 
 
 def encode_rows(grid: Grid, rows: Floats, places: Sequence[int] | None = None) -> LimbArray:

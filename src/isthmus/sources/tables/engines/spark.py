@@ -33,7 +33,7 @@ from isthmus.statistics.patterns import PatternBuilder, PatternRows
 
 SAMPLE = 10_000
 INFINITE = "infinite"
-"""What workers call numbers of infinite values."""
+"""Key under which workers report the number of infinite values."""
 
 
 @final
