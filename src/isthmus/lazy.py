@@ -55,7 +55,7 @@ def provide(what: str, *modules: str) -> None:
     Parameters
     ----------
     what
-        What lower layers need.
+        Object that lower layers need.
     *modules
         Names of the modules that have it.
     """

@@ -174,7 +174,7 @@ def as_choice(value: object, choices: type[E], name: str, owner: str) -> E:
     Parameters
     ----------
     value
-        What the user gave.
+        Value given by the user.
     choices
         The enum.
     name

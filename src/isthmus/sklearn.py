@@ -62,7 +62,7 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
     kinds
         How to read some columns: ``{"age": "continuous"}``.
     missing
-        What to do about missing values in `fit`, such as ``DropRows()``; by default they are
+        How to handle missing values in `fit`, such as ``DropRows()``; by default they are
         refused. Rows to predict or to score must be complete, unless missing is a level of its
         own, ``OwnLevel()``.
     target
@@ -77,7 +77,7 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
     Attributes
     ----------
     solution_
-        What was learned; see `isthmus.Solution`.
+        The learned solution; see `isthmus.Solution`.
     network_
         The graph with its parameters.
     target_
@@ -249,7 +249,7 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
         return told, self.target_, rows
 
     def _refuse_unseen(self, table: Mapping[str, Any]) -> None:
-        """Say what to do about levels that `fit` has not seen."""
+        """Raise an error for levels that `fit` has not seen."""
         for name, levels in self._levels().items():
             known = set(levels)
             strange = [v for v in np.asarray(table.get(name, ())).tolist() if v not in known]

@@ -72,7 +72,6 @@ def test_the_reference_has_every_command_and_option() -> None:
         assert f"# {leaf.prog}\n" in page
     assert "| `--forbidden` `FROM TO` |" in page
     assert "as in Python: `--score` 'BDeu(ess=10)'" in page  # as code, where it keeps its hyphens
-    assert "--anew" not in page  # an option of earlier versions
 
 
 def test_the_help_imports_no_command() -> None:

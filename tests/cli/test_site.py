@@ -225,7 +225,6 @@ def test_sums_take_no_options_of_admm(drafted: Callable[..., Path]) -> None:
     command = ["coordinator", "run", folder / "lead", folder / "study"]
     assert run(*command, "--admm", "LinearADMM") == ExitCode.MISMATCH
     assert run(*command, "--restart") == ExitCode.MISMATCH
-    assert run(*command, "--anew") == ExitCode.MISMATCH  # the earlier spelling
 
 
 def test_from_policy_to_dry_run(

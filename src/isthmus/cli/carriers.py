@@ -22,7 +22,7 @@ LOOPBACK = "127.0.0.1"
 
 
 class Carrier(StrEnum):
-    """What carries messages between machines. All parties of a study use the same."""
+    """Transport of messages between machines. All parties of a study use the same one."""
 
     GRPC = "grpc"
     FLOWER = "flower"

@@ -89,7 +89,6 @@ def add(command: argparse.ArgumentParser) -> None:
         help="discard the sums of earlier runs and request them again, to use other options of "
         "ADMM; earlier rounds still count towards the limit of the study",
     )
-    run.add_argument("--anew", dest="restart", action="store_true", help=argparse.SUPPRESS)
     run.add_argument("--seed", type=int, default=0, help="random seed")
     for name, usual, meaning in (
         ("answer", "300", "for the answer of a site to one message"),

@@ -48,7 +48,7 @@ class GraphFile:
     graph
         The graph.
     content
-        What the file holds: a graph, a network or a solution.
+        Content of the file: a graph, a network or a solution.
     """
 
     name: str

@@ -51,7 +51,7 @@ def write_outputs(
     Parameters
     ----------
     result
-        What to write.
+        The result to write.
     paths
         The files.
     write

@@ -16,7 +16,7 @@ _COMMANDS_OF_TERMINALS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\
 
 
 def prepare_streams() -> None:
-    """Let every text be printed: closed streams take it, and others replace what they lack."""
+    """Make every text printable: replace characters that a stream cannot encode."""
     codecs.register_error("isthmus", _replace)
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)

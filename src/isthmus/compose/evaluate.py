@@ -99,7 +99,7 @@ def cross_validate(
     kinds
         How to read some columns.
     missing
-        What to do about missing values, `DropRows` or `OwnLevel`; by default they are refused.
+        How to handle missing values, `DropRows` or `OwnLevel`; by default they are refused.
     pseudo_count
         Weight of the prior of parameters, as for ``solution.fit``. With 0, a combination of
         levels that is new in a fold has a log-likelihood of minus infinity.

@@ -68,7 +68,7 @@ def learn(
         How to read some columns, if the default is not what you want: ``"continuous"`` and
         ``"discrete"`` (or `Kind`), or a unit for dates such as ``"days"`` (or `TimeUnit`).
     missing
-        What to do about missing values: `DropRows`, `OwnLevel`, `NodeAverage`, `StructuralEM` or
+        How to handle missing values: `DropRows`, `OwnLevel`, `NodeAverage`, `StructuralEM` or
         `ExpectationMaximisation`. By default they are refused.
     seed
         Random seed. The same seed gives the same graph.

@@ -55,7 +55,7 @@ def parent_sets(
     kinds
         How to read some columns.
     missing
-        What to do about missing values, as for :func:`~isthmus.learn`, except `StructuralEM`.
+        How to handle missing values, as for :func:`~isthmus.learn`, except `StructuralEM`.
 
     Examples
     --------
@@ -152,7 +152,7 @@ def _work(
     options: Mapping[str, Any],
     share: float | None,
 ) -> tuple[list[Block], bool]:
-    """What one process does: statistics travel, compiled scores are made where they are used."""
+    """Score the parent sets of some nodes in one process; compiled scores are made there."""
     return _blocks(LOCAL_SCORES.require(score.bind(statistics)), known, children, options, share)
 
 

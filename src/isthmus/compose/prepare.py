@@ -63,7 +63,7 @@ class Problem:
     Attributes
     ----------
     source
-        Where the statistics came from.
+        Source of the statistics.
     schema
         The variables, as they were read.
     reading
@@ -71,7 +71,7 @@ class Problem:
     score, score_reason
         The score, and why it was chosen.
     statistics
-        What was gathered from the source.
+        Statistics of the source.
     objective
         The score bound to the statistics.
     knowledge
@@ -128,7 +128,7 @@ def prepare(
     kinds
         How to read some columns.
     missing
-        What to do about missing values; by default they are refused.
+        How to handle missing values; by default they are refused.
     dag
         If given, only the statistics of its families are gathered.
     choose

@@ -16,7 +16,7 @@ _PATIENCE = 1.0
 def reporter_for(
     progress: bool | Callable[[Progress], None] | None,  # noqa: FBT001 - as given to learn
 ) -> Iterator[Callable[[Progress], None] | None]:
-    """Give the function that shows progress, or None; whatever it wrote is wiped at the end."""
+    """Yield a function that shows progress, or None; clear the progress line at the end."""
     if callable(progress):
         yield progress
         return

@@ -77,7 +77,7 @@ def sample(
     kinds
         How to read some columns, as for :func:`~isthmus.learn`.
     missing
-        What to do about missing values, as for :func:`~isthmus.learn`, except `StructuralEM`.
+        How to handle missing values, as for :func:`~isthmus.learn`, except `StructuralEM`.
     seed
         Random seed. The same seed gives the same draws.
     time_limit

@@ -37,7 +37,7 @@ def score(
     kinds
         How to read some columns.
     missing
-        What to do about missing values, as for :func:`~isthmus.learn`, except `StructuralEM`.
+        How to handle missing values, as for :func:`~isthmus.learn`, except `StructuralEM`.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def summarise(
     kinds
         How to read some columns.
     missing
-        What to do about missing values: `DropRows`, `OwnLevel` or `ExpectationMaximisation`. By
+        How to handle missing values: `DropRows`, `OwnLevel` or `ExpectationMaximisation`. By
         default they are refused.
 
     Examples

@@ -23,7 +23,7 @@ class Dataset(Mapping[str, NDArray[Any]]):
     network
         The network that they were simulated from.
     description
-        What it is about, and where it was published.
+        Subject of the data, and where they were published.
     """
 
     def __init__(

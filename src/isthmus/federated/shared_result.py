@@ -24,7 +24,7 @@ def shared_result(
     Parameters
     ----------
     solution
-        What was learned.
+        The learned solution.
     study
         The study.
     sites

@@ -35,7 +35,7 @@ class Comparison:
     missing
         Edges of the reference only; True if directed.
     name
-        What the reference is called.
+        Name of the reference.
     """
 
     states: Mapping[Pair, str]

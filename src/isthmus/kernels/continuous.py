@@ -334,7 +334,7 @@ class OrderedLassos:
         self._native.start(_integers(order), np.ascontiguousarray(weights.T))
 
     def sweep(self, turns: Integers, *, least: float, worth: float) -> None:
-        """Let variables move in these turns; `step` then does so.
+        """Prepare to move variables in this order; `step` then moves them.
 
         Parameters
         ----------

@@ -106,7 +106,7 @@ class SamplingRun:
     tables
         Weights of the parent sets, all of them computed.
     space
-        What the states of the chains are: orders or partitions.
+        State space of the chains: orders or partitions.
     starts
         A graph to start from for each chain, as the parents of each node.
     rng

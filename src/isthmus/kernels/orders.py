@@ -209,7 +209,7 @@ class OrderDescent:
     rng
         Generator of the turns in which variables move.
     tolerance
-        By how much a place in the order must be better than another to be preferred.
+        Minimum gain for which a place in the order is preferred to another.
     max_sweeps
         Upper bound on the number of sweeps over all variables per order.
     required, forbidden

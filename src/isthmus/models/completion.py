@@ -196,7 +196,7 @@ class Completion:
         return total
 
     def _evidence(self, v: int, codes: Codes, absent: NDArray[np.bool_]) -> Floats:
-        """One for each level that a row allows, of shape (rows, levels)."""
+        """Return 1 for each level that a row allows and 0 otherwise, of shape (rows, levels)."""
         levels = np.arange(self._sizes[v])
         allowed: Floats = ((codes[v][:, None] == levels) | absent[v][:, None]).astype(np.float64)
         return allowed

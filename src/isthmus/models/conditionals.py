@@ -215,7 +215,7 @@ class MultinomialLogit(DiscreteConditional):
         For each discrete parent, what is added for each of its levels, of shape (levels of the
         parent, levels).
     slopes
-        What is added per unit of each continuous parent, of shape (parents, levels).
+        Coefficients of the continuous parents, of shape (parents, levels).
     """
 
     levels: tuple[Level, ...]

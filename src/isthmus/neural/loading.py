@@ -16,7 +16,7 @@ def load_jax(feature: str) -> None:
     Parameters
     ----------
     feature
-        What needs JAX, for the error message.
+        Feature that needs JAX, for the error message.
     """
     with interrupts.held_back():
         try:

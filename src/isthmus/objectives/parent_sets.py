@@ -142,7 +142,7 @@ class TableBuilder:
         return self._native.complete
 
     def _use_share(self, end: float) -> None:
-        """Let the next children use their share of the time, then end them."""
+        """List the parent sets of the next children within their share of the time."""
         finished = self._native.finished
         now = time.monotonic()
         share = now + (end - now) * self._jobs / (self._native.children - finished)

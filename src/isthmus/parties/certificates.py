@@ -190,7 +190,7 @@ def fingerprint(certificate: bytes | str) -> str:
 def alone(certificate: bytes | str) -> bytes:
     """Return the certificate that `fingerprint` is of, without anything that follows it.
 
-    TLS trusts every certificate of a text, also those behind the one that a study names.
+    TLS trusts every certificate of a text, also those after the one that a study names.
     """
     from cryptography.hazmat.primitives.serialization import Encoding
 

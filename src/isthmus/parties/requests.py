@@ -27,7 +27,7 @@ class Request(ABC):
     protocol
         Name of the protocol that carries it.
     caution
-        What someone who signs a study with this request should know, or nothing.
+        Advice for those who sign a study with this request; empty for none.
     """
 
     name: ClassVar[str]

@@ -34,7 +34,7 @@ def plot_growth(
     reference
         The graph to compare with, such as a published one; by default the graph of most rows.
     label
-        What the numbers in ``graphs`` count.
+        Axis label for the numbers in ``graphs``.
     ax
         Axes to draw on; by default those of a new figure.
 

@@ -74,7 +74,7 @@ def plot_trace(trace: NDArray[np.float64], *, label: str, ax: Axes | None = None
     trace
         Values, of shape (chains, draws).
     label
-        What the values are.
+        Axis label for the values.
     ax
         Axes to draw on; by default those of a new figure.
     """

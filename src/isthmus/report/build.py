@@ -69,7 +69,7 @@ class ColumnRead(Protocol):
 
     @property
     def read_as(self) -> str:
-        """What it was taken for."""
+        """How the column was read."""
 
     @property
     def reason(self) -> str:

@@ -50,7 +50,7 @@ class EdgeRow:
 
 @dataclass(frozen=True)
 class RunAgain:
-    """What it takes to compute the result again.
+    """Code, command and versions that reproduce the result.
 
     Attributes
     ----------

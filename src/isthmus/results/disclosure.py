@@ -12,9 +12,9 @@ class Release:
     Attributes
     ----------
     site
-        Who released it.
+        Name of the site.
     what
-        What it was, in a sentence for a data protection officer.
+        Description of the data, for a data protection officer.
     form
         How it was sent: ``"plain"``, ``"secure sum"`` and so on.
     size

@@ -111,7 +111,7 @@ class Ensemble:
         Parameters
         ----------
         dags
-            One graph at least.
+            At least one graph.
         weights
             Weight of each graph; by default all count the same.
         notes, disclosure

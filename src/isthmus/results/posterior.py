@@ -83,7 +83,7 @@ class Posterior:
     notes
         Warnings, above all if the chains disagree.
     details
-        What else the sampler reports.
+        Other results of the sampler.
     effect_model
         Coefficients of linear networks, for `effects`; None if the columns are not continuous, or
         if the posterior was loaded from a file.

@@ -34,7 +34,7 @@ _MEASURES = (
 
 
 class Reportable(Protocol):
-    """What a report needs of a posterior. Its ``str`` is the summary, one sentence per line."""
+    """Interface of a posterior for a report. Its ``str`` is the summary, one sentence per line."""
 
     @property
     def nodes(self) -> tuple[str, ...]:
@@ -50,7 +50,7 @@ class Reportable(Protocol):
 
     @property
     def details(self) -> Any:
-        """What else the sampler reports."""
+        """Other results of the sampler."""
 
     @property
     def disclosure(self) -> Disclosure:

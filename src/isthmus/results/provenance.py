@@ -16,7 +16,7 @@ _LIBRARIES = ("isthmus", "numpy", "scipy", "narwhals")
 @final
 @dataclass(frozen=True)
 class Provenance:
-    """What is needed to reproduce a result from the same data.
+    """Code, seed and versions that reproduce a result from the same data.
 
     Attributes
     ----------

@@ -37,7 +37,7 @@ class ColumnReading:
     name
         Name of the column.
     read_as
-        What the column was read as.
+        How the column was read.
     reason
         Why it was read in this way.
     caution
@@ -95,7 +95,7 @@ class Reading:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader of the result should know: columns left out, and cautions."""
+        """Notes on the reading of columns: columns left out, and cautions."""
         out = [c for c in self.columns if not c.used]
         notes: list[str] = []
         if out:

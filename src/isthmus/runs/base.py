@@ -8,7 +8,7 @@ from typing import Generic, Protocol, TypeVar
 
 
 class Result(Protocol):
-    """What a run returns.
+    """Result of a run.
 
     ``gap`` is an upper bound on how much better the best possible answer can be: 0 is a proof that
     the answer is optimal, None means that nothing is proven. ``converged`` is False if the run came

@@ -54,7 +54,7 @@ class Draws:
     independent
         Whether the draws are independent, not steps of a Markov chain.
     details
-        What else the sampler reports: a record of `isthmus.results`.
+        Other results of the sampler: a record of `isthmus.results`.
     converged
         Whether the sampler did all the work it was asked for.
     gap
@@ -107,7 +107,7 @@ class Draws:
         log_scores
             Logarithm of score times prior of each draw, of shape (chains, draws).
         details
-            What else the sampler reports.
+            Other results of the sampler.
         **reported
             Other attributes of `Draws`, such as ``edge_probabilities``.
         """

@@ -78,7 +78,7 @@ class ChainRun(Run[Draws]):
     options
         Options of the sampler.
     space
-        What the states of the chains are.
+        State space of the chains.
     objective, knowledge, rng, draws, chains
         As for ``Sampler.begin``.
     """

@@ -68,7 +68,7 @@ class NodeAverageScore(Score[IncompleteCounts, LocalScore]):
         return extended(local, prices)
 
     def _errors(self, statistics: IncompleteCounts) -> Floats:
-        """What each parent of each child costs, per standard deviation of a row's contribution."""
+        """Return the penalty per parent of each child, per standard deviation of a contribution."""
         pairs = statistics.pairs()
         lost = np.diagonal(pairs)[:, None] / np.maximum(pairs, 1.0) - 1.0
         errors: Floats = self.caution * np.sqrt(statistics.n * np.maximum(lost, 0.0))

@@ -35,7 +35,7 @@ class SearchResult:
     score
         Value of the objective.
     details
-        What else the search reports: a record of `isthmus.results`, such as `OrderDetails`.
+        Other results of the search: a record of `isthmus.results`, such as `OrderDetails`.
     gap
         Upper bound on how much better the optimal graph can be: 0 is a proof of optimality, None
         means that nothing is proven.

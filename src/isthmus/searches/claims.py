@@ -15,12 +15,12 @@ def best_graph(
     *,
     ordered: bool = False,
 ) -> str:
-    """Say among which graphs none scores higher, without a full stop.
+    """Return a phrase for the set of graphs among which this one is proven to be the best.
 
     Parameters
     ----------
     knowledge
-        What the graphs have to agree with.
+        Background knowledge that the graphs agree with.
     max_parents
         Bound on the number of parents that the search was given, or None.
     table

@@ -36,7 +36,7 @@ def stream(seed: int, purpose: Purpose, *path: int) -> np.random.Generator:
     seed
         Random seed, a non-negative integer.
     purpose
-        What the random numbers are for.
+        Purpose of the random numbers.
     path
         Additional keys, such as the index of a node.
     """

@@ -83,7 +83,7 @@ class EstimatesMoments(Protocol):
         """Estimate until this time of ``time.monotonic()`` at most."""
 
     def estimation_remarks(self) -> tuple[str, ...]:
-        """What the user should know about moments that were estimated; nothing if none were."""
+        """Notes on estimated moments; none if no moments were estimated."""
 
 
 def countable(schema: Schema, plan: Plan) -> Schema:

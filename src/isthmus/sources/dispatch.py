@@ -40,7 +40,7 @@ def as_source(
     keep
         Columns of a table that are not left out whatever they look like; None for all.
     missing
-        What to do about missing values of a table or of the sites of a federation; by default they
+        How to handle missing values of a table or of the sites of a federation; by default they
         are refused.
     """
     if isinstance(data, (Source, Statistic)):

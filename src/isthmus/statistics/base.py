@@ -43,7 +43,7 @@ class Statistic(ABC):
     n
         Number of rows.
     described
-        What it is, for messages: "a score needs ...".
+        Name of the statistic, for messages: "a score needs ...".
     """
 
     schema: Schema

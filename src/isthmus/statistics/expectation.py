@@ -28,7 +28,7 @@ class Estimated(NamedTuple):
     converged: bool
 
     def remarks(self) -> tuple[str, ...]:
-        """What the user should know if the moments have not converged."""
+        """Notes for the user if the moments have not converged."""
         remark = (
             f"The moments of the incomplete columns were still changing after {self.iterations} "
             "iterations of expectation-maximisation. Allow more iterations or time."
@@ -136,7 +136,7 @@ class Maximisation:
         n
             Number of rows of the moments.
         centre, scale
-            What the columns were standardised by.
+            Centres and scales by which the columns were standardised.
         """
         gram = n * self.covariance * scale[:, None] * scale[None, :]
         return Moments(schema, n, centre + scale * self.mean, np.zeros(len(scale)), gram)

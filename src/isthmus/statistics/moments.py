@@ -247,7 +247,7 @@ class Moments(Statistic):
         Parameters
         ----------
         asker
-            What needs them, for the error message.
+            Name of the caller, for the error message.
 
         Raises
         ------

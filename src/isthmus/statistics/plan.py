@@ -27,7 +27,7 @@ class Plan:
     limit
         Every set of at most this many variables, or ``None``.
     groups
-        These sets and all their subsets, or ``None``. With neither, every set.
+        These sets and all their subsets, or ``None``. If both are ``None``, every set is planned.
 
     Examples
     --------

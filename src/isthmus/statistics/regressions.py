@@ -39,7 +39,7 @@ def regressions_from_moments(moments: Moments, asker: str) -> MomentRegressions:
     moments
         Moments of variables with basis functions.
     asker
-        What needs them, for the error message.
+        Name of the caller, for the error message.
     """
     from isthmus.gaussian_processes.families import MomentRegressions
 

@@ -221,7 +221,7 @@ class AskNetworks(StepOfADMM):
     parameters
         The common parameters, as little-endian 64-bit floating-point numbers.
     centre
-        What is subtracted from the rows; ``None`` for the means of each site.
+        Values that are subtracted from the rows; ``None`` for the means of each site.
     """
 
     asked: tuple[str, ...]

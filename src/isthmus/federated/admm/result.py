@@ -42,7 +42,7 @@ class ADMMResult:
     cycles
         Acyclicity measure of the final weights; zero for an acyclic graph.
     disclosure
-        What each site released.
+        Data that each site released.
     options
         The model and the schedule of ADMM.
     """

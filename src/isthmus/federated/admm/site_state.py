@@ -21,7 +21,7 @@ SAVED = ("_multipliers", "_step", "_asked", "_own", "_rho")
 
 
 class StepRequest(Protocol):
-    """What the state needs to know about a request for one step of ADMM."""
+    """Interface of a request for one step of ADMM."""
 
     @property
     def variables(self) -> tuple[str, ...]:

@@ -67,7 +67,7 @@ class Turn:
     rows
         Number of rows of all sites.
     centre
-        What sites subtract from their rows; ``None`` for the means of each site.
+        Values that sites subtract from their rows; ``None`` for the means of each site.
     step, rho, common
         Number of the step, penalty on disagreement, and the common parameters.
     """

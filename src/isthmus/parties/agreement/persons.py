@@ -15,7 +15,7 @@ _COLUMN = "column:"
 @final
 @dataclass(frozen=True)
 class Persons:
-    """Who a row of the site describes.
+    """The person or persons that a row of the site describes.
 
     Parameters
     ----------

@@ -80,7 +80,7 @@ class Policy:
         The largest share that one person may have in the sum of squares of any combination of the
         released columns. 1 allows all.
     persons
-        Who a row describes.
+        The person or persons that a row describes.
     fixed_windows
         Whether the centres and scales of basis functions must be those of the study.
     fixed_membership
@@ -100,7 +100,7 @@ class Policy:
         Whether the site takes part in studies with differential privacy only, so that this budget
         limits everything that leaves.
     folder
-        Where the policy file is, so that a site can be moved with it.
+        Folder of the policy file. Paths in the policy are relative to it.
     """
 
     minimum_cohort: int
@@ -195,7 +195,7 @@ class Policy:
 
     @property
     def stop_path(self) -> Path:
-        """Where the stop file is looked for."""
+        """Path of the stop file."""
         return self.folder / self.stop_file
 
     @classmethod

@@ -39,7 +39,7 @@ class _Result(NamedTuple):
 
 @final
 class EarlierReleases:
-    """What the ledger of a site knows about its earlier releases, in any study.
+    """Earlier releases of a site in any study, from its ledger.
 
     Parameters
     ----------

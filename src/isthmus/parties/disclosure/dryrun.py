@@ -9,16 +9,16 @@ from typing import final
 @final
 @dataclass(frozen=True, eq=False)
 class DryRun:
-    """What would leave a site, and which rules do not allow it. Nothing has left.
+    """Data that a site would release, and the rules that forbid it. Nothing was released.
 
     Attributes
     ----------
     site
         Name of the site.
     request
-        What was requested, in a phrase.
+        Description of the request.
     contribution
-        What the site would contribute, before it is protected; ``None`` if it has nothing to
+        Contribution of the site before it is protected; ``None`` if it has nothing to
         contribute. It never leaves in this form.
     lines
         The same, for people.

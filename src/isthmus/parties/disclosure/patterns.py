@@ -107,7 +107,7 @@ def _material(
 
 
 def _contained(observed: NDArray[np.bool_], which: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Let all but the most frequent patterns join the largest of these that they contain."""
+    """Merge rare patterns into the largest frequent pattern that they contain."""
     sizes = np.bincount(which, minlength=len(observed))
     order = np.argsort(-sizes, kind="stable")
     bottom = len(observed) - 1

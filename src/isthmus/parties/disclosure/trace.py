@@ -54,7 +54,7 @@ class Trace:
     owners
         The person of each row, as codes from zero.
     discrete
-        Those of the variables that are discrete.
+        Names of the discrete variables.
     """
 
     key: str
@@ -89,7 +89,7 @@ class Trace:
             trace, so that an exchange of two persons with the same values is a difference. Without
             it, persons are compared by their values alone.
         folder
-            Where to put the hashes, in a file without a name; ``None`` keeps them in memory.
+            Folder for the hashes, which are in an unnamed file; ``None`` keeps them in memory.
         original
             The rows before values were hidden, if some were. Persons are compared by these, too.
         """

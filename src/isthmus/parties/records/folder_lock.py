@@ -26,7 +26,7 @@ class FolderLock:
     folder
         The private folder of a site or a party.
     purpose
-        What the folder is used for, for the message to others: "isthmus site join".
+        Purpose of the lock, for the message to other processes: "isthmus site join".
 
     Raises
     ------
@@ -55,7 +55,7 @@ class FolderLock:
         os.pwrite(self._handle, note.encode()[:LONGEST_NOTE], 0)
 
     def close(self) -> None:
-        """Let others use the folder."""
+        """Release the lock."""
         os.ftruncate(self._handle, 0)
         os.close(self._handle)
 

@@ -24,7 +24,7 @@ class Ledger(ABC):
     """A list of entries to which entries can only be added."""
 
     _identity: Identity | None = None
-    _checked = 0  # so many entries, whose signatures need not be checked again
+    _checked = 0  # number of entries whose signatures were checked already
 
     def bind(self, identity: Identity) -> None:
         """Sign all further entries, after checking the signatures of the earlier ones.

@@ -14,7 +14,7 @@ Place = tuple[Any, Any]
 
 @final
 class LedgerTally:
-    """What the limits on rounds and queries need to know about entries.
+    """Numbers of rounds and queries in the entries of a ledger, for limits on them.
 
     A question is counted once until it has been answered, and then once per answer. So a question
     that is asked again after a round in which nothing was sent does not count again.

@@ -46,7 +46,7 @@ class NoisyAnswer:
     question
         Hash of the request.
     rho
-        What it costs, in zero-concentrated differential privacy.
+        Cost in zero-concentrated differential privacy.
     kept
         Hash of the kept answer.
     """
@@ -244,7 +244,7 @@ class LedgerWriter:
         number
             Number of the round.
         request, description
-            What was requested; or a phrase where there is no request.
+            The request, or a description if there is none.
         sent
             The statistic that is about to leave.
         parties

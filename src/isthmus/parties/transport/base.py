@@ -81,7 +81,7 @@ class Timeouts:
 
 
 class SiteState(StrEnum):
-    """What a coordinator knows about a site."""
+    """State of a site, as seen by the coordinator."""
 
     AWAITED = "awaited"
     ASKED = "asked"

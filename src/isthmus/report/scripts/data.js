@@ -43,7 +43,7 @@ const Report = (() => {
     return [...members].sort((a, b) => a - b);
   }
 
-  // The node and all nodes within so many visible edges of it; its Markov blanket for 0.
+  // The node and all nodes within this many visible edges of it; its Markov blanket for 0.
   function near(node, radius) {
     if (radius === 0) return new Set([node, ...blanket(node)]);
     const reached = new Set([node]);

@@ -25,7 +25,7 @@ from isthmus.types import Floats
 
 
 def exponential(weights: Floats) -> tuple[float, Floats]:
-    """Give ``tr exp(W ∘ W) - d`` and its gradient (Zheng et al. 2018, arXiv 1803.01422)."""
+    """Return ``tr exp(W ∘ W) - d`` and its gradient (Zheng et al. 2018, arXiv 1803.01422)."""
     from scipy.linalg import expm
 
     power: Floats = expm(weights * weights)
@@ -34,7 +34,7 @@ def exponential(weights: Floats) -> tuple[float, Floats]:
 
 
 def polynomial(weights: Floats) -> tuple[float, Floats]:
-    """Give ``tr (I + W ∘ W / d)^d - d`` and its gradient (Yu et al. 2019, arXiv 1904.10098)."""
+    """Return ``tr (I + W ∘ W / d)^d - d`` and its gradient (Yu et al. 2019, arXiv 1904.10098)."""
     d = len(weights)
     if d == 0:
         return 0.0, np.zeros_like(weights)
@@ -45,7 +45,7 @@ def polynomial(weights: Floats) -> tuple[float, Floats]:
 
 
 def log_determinant(weights: Floats, s: float = 1.0) -> tuple[float, Floats]:
-    """Give ``d log s - log det(s I - W ∘ W)`` and its gradient.
+    """Return ``d log s - log det(s I - W ∘ W)`` and its gradient.
 
     After Bello et al. 2022, arXiv 2209.08037. Outside the domain, where the spectral radius of
     ``W ∘ W`` is not below ``s``, the value is infinite and the gradient is not a number.

@@ -97,7 +97,7 @@ class AdditivePath:
         return (yield from self._path.iterate())
 
     def describe(self) -> str:
-        """Say where on the path this is."""
+        """Return a phrase for the progress line."""
         return "start" if self._path is None else self._path.describe()
 
     @property

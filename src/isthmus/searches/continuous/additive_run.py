@@ -58,14 +58,14 @@ RESIDUAL = 1e-6
 @final
 @dataclass(frozen=True, eq=False)
 class AdditiveOptions:
-    """What a search over additive losses is asked for.
+    """Options of a search over additive losses.
 
     Attributes
     ----------
     penalties, thresholds
         One for each node as a cause, in the unit of the data; None to let the criterion choose.
     sweeps
-        How often, at most, every node is moved to its best place in the order.
+        Maximum number of passes that move each node to its best place in the order.
     criterion
         Chooses among penalties and parents.
     """
@@ -85,9 +85,9 @@ class AdditiveRun(Run[SearchResult]):
     objective
         The loss.
     knowledge
-        What must and must not be in the graph.
+        Required and forbidden edges.
     options
-        Penalties, thresholds, and who chooses them.
+        Penalties, thresholds and the criterion that chooses them.
     network_of
         Makes the dynamic network of a graph and its coefficients, for time series.
     """
@@ -373,7 +373,7 @@ class AdditiveRun(Run[SearchResult]):
         return SearchResult(tuple(parents), value, details, converged=residual <= RESIDUAL)
 
     def describe(self) -> tuple[str, float, float | None]:
-        """Say where the run stands."""
+        """Return a phrase, the best objective, and the fraction done."""
         value = np.nan if self._descent is None else self._descent.value * self._normalised.unit**2
         return self._text, value, None
 

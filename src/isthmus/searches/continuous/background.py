@@ -16,7 +16,7 @@ class _AbandonedError(Exception):
 
 @final
 class _Baton:
-    """What the caller and the thread share. It does not refer to the caller."""
+    """State shared by the caller and the thread, without a reference to the caller."""
 
     def __init__(self) -> None:
         self._wanted, self.finished = threading.Event(), threading.Event()
@@ -33,7 +33,7 @@ class _Baton:
         self._wanted.set()
 
     def check(self) -> None:
-        """Let the thread continue only while somebody waits for it."""
+        """Pause the thread unless the caller waits for it."""
         self._wanted.wait()
         if self._abandoned:
             raise _AbandonedError

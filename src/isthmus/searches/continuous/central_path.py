@@ -130,7 +130,7 @@ class CentralPath:
     Attributes
     ----------
     parameters
-        Those reached after the last iteration.
+        Parameters after the last iteration.
     evaluations, iterations
         How many there were so far.
     """

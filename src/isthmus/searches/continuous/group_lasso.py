@@ -35,7 +35,7 @@ class NodeLasso:
     causes
         Nodes that may have coefficients.
     penalties
-        One for each node.
+        Penalty of each node.
     """
 
     loss: AdditiveLoss

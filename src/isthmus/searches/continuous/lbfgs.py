@@ -33,7 +33,7 @@ class LBFGS:
     function
         Computes value and gradient; the value may be infinite outside its domain.
     start
-        Where to begin; the value must be finite there.
+        Initial point, at which the value must be finite.
     memory
         Number of pairs kept.
     """

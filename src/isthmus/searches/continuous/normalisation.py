@@ -77,7 +77,7 @@ class NormalisedLoss:
 
 
 def normalise(loss: AdditiveLoss) -> Work[NormalisedLoss]:
-    """Give a loss in units of the noise."""
+    """Return a loss in units of the noise."""
     information, losses = yield from _at_null(loss)
     yield
     unit = 1.0

@@ -337,7 +337,7 @@ class _ParametricRun(Run[SearchResult]):
         return each
 
     def describe(self) -> tuple[str, float, float | None]:
-        """Say where the run stands."""
+        """Return a phrase, the best objective, and the fraction done."""
         return self._text, np.nan, None
 
     def conclusion(self) -> str:

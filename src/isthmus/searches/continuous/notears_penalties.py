@@ -83,7 +83,7 @@ class QuasiMCP(Penalty):
         Cost of an edge in the unit of the loss: nats per row for a likelihood. With None, that of
         the extended BIC, ``(log(n) / 2 + log(d)) / n``.
     width
-        Where the penalty becomes flat, for standardised columns.
+        Weight from which the penalty is constant, for standardised columns.
     """
 
     price: float | None = None

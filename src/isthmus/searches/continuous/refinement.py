@@ -162,7 +162,7 @@ class _Lassos(Refinement):
             yield
 
     def _move(self) -> Work[None]:
-        """Let all variables move, then the neighbours of those that did, and again.
+        """Move all variables, then repeatedly the neighbours of those that moved.
 
         The end is a sweep in which nothing moved, or (many variables) to little effect.
         """

@@ -130,7 +130,7 @@ class Program(PartSearch):
         )
 
     def _start(self, lines: list[int], networks: int) -> Work[None]:
-        """Give SCIP the known graph, or the ranking the graphs around it."""
+        """Pass the known graph to SCIP, or the graphs around it to the ranking."""
         from pyscipopt.scip import PY_SCIP_PARAMSETTING
 
         model, start = self._model, self._places(lines)

@@ -172,7 +172,7 @@ class _ASOBSRun(Run[SearchResult]):
         return perturbed
 
     def _select(self) -> Work[bool]:
-        """Let nodes also choose later nodes as parents; return whether the score improved."""
+        """Allow later nodes as parents, and reorder; return whether the score improved."""
         run = self._run
         assert run is not None
         before, order = self._total, run.order

@@ -146,7 +146,7 @@ class Federation(Source):
             are not taken from the tables. By default the study then has counts of up to three
             variables if all variables are discrete, and moments otherwise.
         missing
-            What the tables may lack: with `ExpectationMaximisation`, values of continuous
+            How to handle missing values: with `ExpectationMaximisation`, values of continuous
             variables; with `DropRows`, every site drops its incomplete rows. Others are refused.
         """
         from isthmus.sources.horizontal.simulation import named_tables, simulated

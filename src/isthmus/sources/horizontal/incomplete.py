@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 
 class Asked(Protocol):
-    """What is used of a federation."""
+    """Interface of a federation."""
 
     @property
     def study(self) -> Study: ...

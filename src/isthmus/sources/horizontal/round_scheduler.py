@@ -26,8 +26,6 @@ from isthmus.sources.horizontal.study_terms import terms_of
 T = TypeVar("T")
 
 RESTART = "restart"
-EARLIER_RESTART = "anew"
-"""The name of the same record in journals of earlier versions."""
 
 OTHER_OPTIONS = (
     "A run can only be resumed with the same method and the same options. To use others, start "
@@ -125,7 +123,7 @@ class RoundScheduler:
             if self._open is not None and self._open["round"] == record["round"]:
                 self._chain = heads
             self._abandon(unless=record["round"])
-        elif event in (RESTART, EARLIER_RESTART):
+        elif event == RESTART:
             self._sums.clear()
             self._abandon()
 

@@ -77,7 +77,7 @@ class Snapshot:
     schema
         The variables of the study.
     persons
-        Who the rows describe.
+        The persons that the rows describe.
     folder
         A folder for the rows of a table of an engine, where they are in a file that nobody else can
         open. ``None`` keeps them in memory, as those of other tables.

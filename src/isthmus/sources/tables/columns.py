@@ -52,7 +52,7 @@ class Column:
     name
         Its name.
     cells
-        What its cells are.
+        Type of its cells.
     values
         The cells; for text and categories of a dataframe, codes into `labels`; for dates and times,
         seconds. Cells that are missing hold an arbitrary value.
@@ -91,7 +91,7 @@ class Column:
         return replace(self, values=codes.ravel(), labels=labels, absent=None)
 
     def profile(self, rows: int | None = None) -> Profile:
-        """What has to be known to decide how to read the column.
+        """Properties of the column that determine how it is read.
 
         Parameters
         ----------

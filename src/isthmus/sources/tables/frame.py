@@ -78,7 +78,7 @@ class Frame(Source):
     keep
         Columns that are not left out whatever they look like; None for all.
     missing
-        What to do about missing values; by default they are refused.
+        How to handle missing values; by default they are refused.
     schema
         The variables, if they are known in advance (as in a study with several sites). It
         also chooses the columns and their order. By default levels are those that occur, sorted.
@@ -209,7 +209,7 @@ class Frame(Source):
         self._until = until
 
     def estimation_remarks(self) -> tuple[str, ...]:
-        """What the user should know about estimated moments; nothing if none were."""
+        """Notes on estimated moments; none if no moments were estimated."""
         return self._estimated.remarks() if "_estimated" in self.__dict__ else ()
 
     @cached_property

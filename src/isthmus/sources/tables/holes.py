@@ -44,7 +44,7 @@ def treat(
     columns
         The columns. Unless rows are dropped or missing is a level, they still have holes.
     remarks
-        What the user should know.
+        Notes for the user.
     """
     holes = {c.name: c.missing for c, _ in columns if c.missing}
     if not holes:
@@ -98,7 +98,7 @@ def complete_rows(
 
 
 def _remarks(before: int, after: int) -> tuple[str, ...]:
-    """Say how many rows were dropped; refuse to drop all."""
+    """Return a note on the number of dropped rows; refuse to drop all."""
     if after == 0 < before:
         raise DataError(
             "No row is complete, so DropRows() leaves nothing. Leave out the columns with the most "
@@ -143,5 +143,5 @@ def refuse_other_kind(names: Sequence[str], missing: Missing, kind: str) -> Miss
 
 
 def moments_are_estimated(lost: int, cells: int) -> str:
-    """Say how many values are missing, and that moments are estimated from the others."""
+    """Return a note that moments are estimated, with the number of missing values."""
     return f"{lost:,} of {cells:,} values are missing; the moments are estimated from the others."

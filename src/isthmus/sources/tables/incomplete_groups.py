@@ -28,7 +28,7 @@ def incomplete_counts(schema: Schema, groups: Sequence[Grouped]) -> IncompleteCo
 def incomplete_remarks(
     missing: Missing | None, groups: Sequence[Grouped], readings: Mapping[str, ColumnReading]
 ) -> tuple[str, ...]:
-    """Say how many values are missing that are left to the score; refuse continuous columns."""
+    """Return a note on missing values that are left to the score; refuse continuous columns."""
     if missing is None or type(missing) not in LEFT_TO_SCORES:
         return ()
     wrong = [n for n, r in readings.items() if r.used and not any(n in g.levels for g in groups)]

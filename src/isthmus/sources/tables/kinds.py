@@ -22,7 +22,7 @@ CODES = 10
 
 
 class CellType(Enum):
-    """What the cells of a column are, before it is decided how they are read."""
+    """Type of the cells of a column, before it is decided how they are read."""
 
     FLOAT = "floats"
     INTEGER = "integers"

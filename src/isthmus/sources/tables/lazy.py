@@ -88,7 +88,7 @@ class Lazy(Source):
     keep
         Columns that are not left out whatever they look like; None for all.
     missing
-        What to do about missing values: `DropRows`, for discrete columns `NodeAverage` or
+        How to handle missing values: `DropRows`, for discrete columns `NodeAverage` or
         `StructuralEM`, for continuous ones `ExpectationMaximisation`; by default they are refused.
     schema
         The variables, if they are known in advance. It also selects the columns and their order,
@@ -159,7 +159,7 @@ class Lazy(Source):
 
     @cached_property
     def _cells(self) -> dict[str, CellType]:
-        """What the cells of each column are; no data are read for this."""
+        """Return the type of the cells of each column, without reading data."""
         types = self._frame.collect_schema()
         names = tuple(self._columns) if self._schema is None else self._schema.names
         lacking = [n for n in names if n not in self._columns]
@@ -226,7 +226,7 @@ class Lazy(Source):
         return schema
 
     def _drop_rows(self, names: Sequence[str]) -> tuple[str, ...]:
-        """Let the engine leave out rows in which one of these columns lacks a value."""
+        """Drop rows in which one of these columns lacks a value, in the engine."""
         self._rows_dropped = True
         cells = {self._columns[n]: self._cells[n] for n in names}
         self._frame, remarks = complete_rows(self._frame, cells)
@@ -259,7 +259,7 @@ class Lazy(Source):
 
     @cached_property
     def _profiles(self) -> dict[str, Profile]:
-        """What the first rows tell about each column, and all rows where these do not suffice."""
+        """Return profiles of the columns from the first rows, or from all rows if needed."""
         cells, kinds = self._cells, self._kinds
         counted = {
             n for n, own in cells.items() if own not in (CellType.FLOAT, CellType.TEMPORAL)
@@ -385,7 +385,7 @@ class Lazy(Source):
         return moments
 
     def _known_profiles(self) -> Iterable[tuple[str, Profile]]:
-        """What was seen of the columns when they were read; nothing if the schema was given."""
+        """Return the profiles from reading the columns; none if the schema was given."""
         return self._profiles.items() if "_profiles" in self.__dict__ else ()
 
     def limit_estimation(self, until: float) -> None:
@@ -394,7 +394,7 @@ class Lazy(Source):
             self._estimation.until = until
 
     def estimation_remarks(self) -> tuple[str, ...]:
-        """What the user should know about estimated moments; nothing if none were."""
+        """Notes on estimated moments; none if no moments were estimated."""
         return () if self._estimation is None else self._estimation.remarks
 
     def moments_of(self, schema: Schema) -> Moments:

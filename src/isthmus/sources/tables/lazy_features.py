@@ -76,7 +76,7 @@ class LazyFeatures(Source):
         return self
 
     def disclosure(self) -> Disclosure:
-        """What the engine sent for the table itself, and for the basis functions."""
+        """Data that the engine sent for the table itself, and for the basis functions."""
         own = self._table.disclosure()
         return own if self._wide is None else own + self._wide.disclosure()
 

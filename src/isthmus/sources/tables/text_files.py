@@ -90,7 +90,7 @@ class TextTable:
     path
         The file; ``.gz`` is decompressed.
     given
-        What the user says about the format.
+        Format given by the user.
     """
 
     def __init__(self, path: Path, given: TextFormat) -> None:

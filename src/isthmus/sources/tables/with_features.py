@@ -57,7 +57,7 @@ class WithFeatures(Source):
         return self._wide.with_features(expansion)
 
     def disclosure(self) -> Disclosure:
-        """What left for the standardisation, and then for the basis functions."""
+        """Data that were released for the standardisation, and for the basis functions."""
         return self._wide.disclosure()
 
     def __repr__(self) -> str:

@@ -46,7 +46,7 @@ class Columns:
     columns
         All variables, in the same order at both parties.
     values
-        This party's own: codes of levels, or numbers.
+        Values of this party's own columns: codes of levels, or numbers.
     rank
         Rank of this party.
     rows

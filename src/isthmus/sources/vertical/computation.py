@@ -39,7 +39,7 @@ def compute(
     link
         The connection to the other engine.
     task
-        What to compute, the same at both parties except for the names of the own columns.
+        The computation, the same at both parties except for the names of the own columns.
     values
         The values of the own columns, one row per common person; if only one party knows who they
         are, one row per person of the other party.

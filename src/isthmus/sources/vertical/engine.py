@@ -30,16 +30,16 @@ BOTH = (0, 1)
 
 
 class Witness(Protocol):
-    """Who is asked before a value is opened, and told afterwards."""
+    """Approves values before they are opened, and records them afterwards."""
 
     def before(self, label: str) -> None:
         """Return if the value may be opened; raise otherwise."""
 
     def after(self, label: str, value: Any) -> None:
-        """Hear of a value that both parties know now.
+        """Record a value that both parties now know.
 
-        Values that were opened to one party are not told, so that they are in no journal, whose
-        content is exchanged when a run is resumed.
+        Values that were opened to one party only are not recorded, because the content of the
+        journal is exchanged when a run is resumed.
         """
 
 
@@ -51,7 +51,7 @@ class Opening:
     Attributes
     ----------
     what
-        What it is, in words.
+        Description of the value.
     to
         Ranks of the parties that learned it.
     value
@@ -66,7 +66,7 @@ class Opening:
 @final
 @dataclass
 class Costs:
-    """What the programs of an engine have cost this party so far.
+    """Costs of an engine's programs for this party so far.
 
     Attributes
     ----------
@@ -113,7 +113,7 @@ class Engine:
     log
         File for the link's statistics, which `costs` then contains.
     known
-        What was opened in an earlier attempt at the same computation, by its description. It is
+        Values opened in an earlier attempt at the same computation, by their descriptions. It is
         not opened again.
     """
 
@@ -154,7 +154,7 @@ class Engine:
             A function of arrays. It is compiled once for each combination of shapes, so it must
             depend on nothing else.
         inputs
-            What it is called with.
+            Arguments of the program.
         bits
             Size of the ring: 64 for integers, 128 for fractions.
 
@@ -188,7 +188,7 @@ class Engine:
         secret
             The shares of both parties are put together, nothing else.
         what
-            What it is, in words, for the transcript.
+            Description of the value, for the transcript.
         to
             Ranks of the parties that learn it.
 
@@ -226,7 +226,7 @@ class Engine:
         values
             The numbers, at their owner; ignored at the other party.
         what
-            What they are, in words, for the transcript.
+            Description of the values, for the transcript.
         owner
             Rank of the party that has them.
         shape
@@ -260,7 +260,7 @@ class Engine:
         Parameters
         ----------
         topic
-            What it is about, for the error message.
+            Topic, for the error message.
         terms
             Plain data that must be equal. Only a hash of it is exchanged.
         """
@@ -370,7 +370,7 @@ def connect_local(rank: int, ports: tuple[int, int], patience: float = 60.0) -> 
     rank
         0 or 1.
     ports
-        Where the two engines listen.
+        Ports on which the two engines listen.
     patience
         Seconds to wait for a message.
     """

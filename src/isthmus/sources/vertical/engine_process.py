@@ -61,14 +61,14 @@ class Parent:
 @final
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """What the engine gets from its parent.
+    """Inputs of the engine process from its parent.
 
     Attributes
     ----------
     link
         How to connect to the other engine.
     task
-        What to compute: request, order, parents, score, levels, columns of both parties.
+        The computation: request, order, parents, score, levels, columns of both parties.
     hashes
         A hash of each person's identifier; empty if the rows are already aligned.
     positions

@@ -53,13 +53,13 @@ class PartyController:
     study
         The study, signed by both parties.
     signatures
-        Those of the author and of both parties.
+        Signatures of the author and of both parties.
     identity
         The party's key.
     policy, ledger, journal
         The party's own policy, ledger and journal.
     request
-        What is computed.
+        The request.
     clock
         Returns the current time.
     code

@@ -71,7 +71,7 @@ class PartyTable:
         study, name, identity
             The study, and the party's name and key.
         persons
-            Who the rows describe, as the policy of the party states it.
+            The persons that the rows describe, as stated in the policy of the party.
         """
         terms = two_parties(study.protocol)
         names = terms.holding(name).columns

@@ -34,7 +34,7 @@ class Step:
 @final
 @dataclass(frozen=True)
 class K2Result:
-    """What private K2 reveals.
+    """Result of private K2: the values that it reveals.
 
     Attributes
     ----------

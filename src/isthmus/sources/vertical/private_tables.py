@@ -106,7 +106,7 @@ def release(counts: Any, smallest: Any) -> Any:
 def private_tables(
     engine: Engine, columns: Columns, dag: DAG, minimum_cell: int, names: Sequence[str] = ("", "")
 ) -> dict[str, OwnTable]:
-    """Give each party the tables of its own variables and their parents.
+    """Reveal to each party the tables of its own variables and their parents.
 
     Parameters
     ----------

@@ -40,7 +40,7 @@ BOTH = "both"
 @final
 @dataclass(frozen=True)
 class Holding:
-    """What one party brings.
+    """Columns and certificate of one party.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class TwoParties(Protocol):
     Parameters
     ----------
     parties
-        What each of the two parties brings.
+        Columns and certificates of the two parties.
     identifier
         The column that identifies a person, under the same name at both parties.
     order
@@ -226,11 +226,11 @@ class TwoParties(Protocol):
         return self.intersection in (BOTH, name)
 
     def holding(self, name: str) -> Holding:
-        """Return what a party brings."""
+        """Return the columns and the certificate of a party."""
         return next(p for p in self.parties if p.name == name)
 
     def other(self, name: str) -> Holding:
-        """Return what the other party brings."""
+        """Return the columns and the certificate of the other party."""
         return next(p for p in self.parties if p.name != name)
 
 

@@ -30,7 +30,7 @@ class PastRun:
     rows
         How many people both parties have; zero before that is known.
     decisions
-        What was revealed.
+        Revealed values.
     """
 
     number: int = 0
@@ -49,7 +49,7 @@ class NextRun:
     number
         Its number.
     known
-        What an earlier attempt at this run revealed to one of the parties.
+        Values that an earlier attempt at this run revealed to one of the parties.
     rows
         How many people both parties have, if both of them still know who they are; else zero.
     """

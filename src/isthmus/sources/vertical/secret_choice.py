@@ -46,7 +46,7 @@ def choose(engine: Engine, scores: Sequence[Sequence[int]], what: str) -> list[i
     scores
         This party's shares, ring elements of 128 bits. Earlier ones win ties.
     what
-        What the positions mean, for the transcript.
+        Meaning of the positions, for the transcript.
     """
     if not scores:
         return []

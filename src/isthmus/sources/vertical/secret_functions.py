@@ -118,9 +118,9 @@ def coefficients(
     Parameters
     ----------
     function
-        What is approximated.
+        The function to approximate.
     intervals
-        Where.
+        Intervals on which it is approximated.
     exact_slope
         Whether the linear term multiplies the integer itself rather than its scaled value. That
         has no rounding error if the slope is not tiny.
@@ -235,7 +235,7 @@ def evaluate(
     values
         Integers with 128 bits, shape (m,), none beyond the intervals.
     intervals
-        Where the functions are polynomials.
+        Intervals on which the functions are polynomials.
     tables
         Coefficients of the function of each value, as `coefficients` gives them.
     fractions

@@ -49,7 +49,7 @@ SMALLEST = 2.0**-24
 @final
 @dataclass(frozen=True, eq=False)
 class Scaled:
-    """One's own columns: centred, scaled and rounded, with what that needed."""
+    """Columns of this party after centring, scaling and rounding, with the constants used."""
 
     positions: list[int]
     units: Floats

@@ -43,7 +43,7 @@ FIND_CAUSE = 3.0
 @final
 @dataclass(frozen=True)
 class Connection:
-    """Where the two parties reach each other. A party needs two consecutive ports.
+    """Addresses of the two parties. A party needs two consecutive ports.
 
     Attributes
     ----------
@@ -100,9 +100,9 @@ class TwoPartyRun:
     table
         Its rows.
     connection
-        Where the other party is.
+        Address of the other party.
     task
-        What the engine computes, in plain data.
+        The computation of the engine, in plain data.
     folder
         A private folder for the log of the engine and for temporary files.
     watch
@@ -258,7 +258,7 @@ class TwoPartyRun:
         }
 
     def _ready(self, _: None) -> bytes:
-        """Let both engines connect at the same time."""
+        """Wait until both engines are ready to connect."""
         channel, run = self._parts()
         channel.send({"ready": run.number})
         channel.take("ready", self._connection.patience)
@@ -266,7 +266,7 @@ class TwoPartyRun:
         return b"ok"
 
     def _connected(self, _: None) -> bytes:
-        """Let the engines begin only when both have connected.
+        """Wait until both engines have connected.
 
         The private set intersection begins with the same message as the connection. If one engine
         is there while the other one still connects, that message is taken for a repetition and

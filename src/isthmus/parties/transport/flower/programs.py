@@ -43,7 +43,7 @@ def app_environment(home: Path, program: str, socket: Path) -> dict[str, str]:
     program
         Name of the program that runs apps, ``"flwr-clientapp"`` or ``"flwr-serverapp"``.
     socket
-        Where the app passes messages on.
+        Path of the socket to which the app forwards messages.
     """
     folder = home / "programs"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -35,7 +35,7 @@ def grpc_library() -> Any:
 @final
 @dataclass(frozen=True)
 class CoordinatorCredentials:
-    """What the coordinator shows, and which certificates it accepts.
+    """The coordinator's certificate, and the certificates that it accepts.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ def _is_tls_1_3(shown: Mapping[str, list[bytes]]) -> bool:
 @final
 @dataclass(frozen=True)
 class SiteCredentials:
-    """What a site shows, and the only authority that it accepts.
+    """A site's certificate, and the only authority that it accepts.
 
     Attributes
     ----------

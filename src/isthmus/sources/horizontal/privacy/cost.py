@@ -22,14 +22,14 @@ least as accurate as the lower end says; see the same file."""
 @final
 @dataclass(frozen=True)
 class NoiseCost:
-    """What the noise of one statistic promises and costs.
+    """Privacy guarantee of the noise of one statistic, and its cost in accuracy.
 
     Attributes
     ----------
     name, variables
         Name of the statistic, and the number of its variables.
     epsilon, delta
-        What the answer costs of the budget, with the honest sites that the study counts on.
+        Share of the budget for the answer, given the honest sites that the study assumes.
     alone
         The same ε if all sites in the sum keep their noise to themselves.
     rows, error

@@ -88,7 +88,7 @@ class NoisyRelease(ABC, Generic[S]):
 
     @property
     def rho(self) -> float:
-        """What the answer costs: an equal part of the budget for each request of the study."""
+        """Cost of the answer: an equal part of the budget for each request of the study."""
         return self.privacy.rho / len(self.study.requests)
 
     @cached_property

@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False)
 class Contribution(Generic[T]):
-    """What one site contributes to a sum.
+    """Contribution of one site to a sum.
 
     Attributes
     ----------
@@ -27,7 +27,7 @@ class Contribution(Generic[T]):
         The statistic that it was computed from. The site's rules on cohorts and small cells are
         applied to it.
     value
-        What is added to the sum.
+        Value that is added to the sum.
     """
 
     statistic: Statistic
@@ -35,7 +35,7 @@ class Contribution(Generic[T]):
 
 
 class MethodState(ABC):
-    """What a method keeps at a site between its requests.
+    """State of a method at a site between its requests.
 
     Attributes
     ----------

@@ -62,7 +62,7 @@ IMPOSSIBLE = (
 
 
 class Available(NamedTuple):
-    """What the values that are there tell about each column, over all sites.
+    """Numbers, means and standard deviations of the available values, over all sites.
 
     Attributes
     ----------
@@ -91,7 +91,7 @@ class Available(NamedTuple):
 
 @final
 class ExpectationRun:
-    """What follows from the sums of the steps so far: the parameters of the next step.
+    """Parameters of the next step, computed from the sums of the steps so far.
 
     The coordinator and the sites compute them alike. Nobody can choose them.
 

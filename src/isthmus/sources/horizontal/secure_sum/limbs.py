@@ -38,7 +38,7 @@ def from_digits(digits: NDArray[np.int64], lowest: int, limbs: int) -> LimbArray
         Signed integers below 2⁶² in absolute value, shape (digits, numbers). Number n is the sum
         of ``digits[k, n] << (16 * k + lowest)`` over all k.
     lowest
-        By how many bits the lowest digit is shifted.
+        Number of bits by which the lowest digit is shifted.
     limbs
         Number of limbs of the result.
     """

@@ -208,8 +208,8 @@ class OneMessageRound(AllSitesRound):
     keys
         The hash of the keys, `KeyRound.keys`.
     heads
-        What all sites stated about their ledgers in the round before with these keys, by position;
-        nothing in the first round.
+        Statements of all sites about their ledgers in the previous round with these keys, by
+        position; empty in the first round.
 
     Attributes
     ----------

@@ -67,7 +67,7 @@ class Progress(StrEnum):
 @final
 @dataclass(frozen=True)
 class _Saved:
-    """What a site must keep over a restart.
+    """State that a site keeps over a restart.
 
     `told` is what the site has told the others of their ledgers, sealed: each key is used once.
     `is_known` says that the others have told it the same, and that nothing is missing. `answered`

@@ -90,7 +90,7 @@ class Engine(ABC):
     def profile(
         self, columns: Mapping[str, CellType], counted: Collection[str], rows: int | None
     ) -> dict[str, Profile]:
-        """What tells how to read these columns.
+        """Return the properties of columns that determine how they are read.
 
         Parameters
         ----------

@@ -44,7 +44,7 @@ class IbisEngine(Engine):
     def profile(
         self, columns: Mapping[str, CellType], counted: Collection[str], rows: int | None
     ) -> dict[str, Profile]:
-        """What tells how to read the columns; not by narwhals, whose query PostgreSQL refuses."""
+        """Return the properties of columns; not by narwhals, whose query PostgreSQL refuses."""
         import ibis
 
         head = self.table if rows is None else self.table.limit(rows)

@@ -49,7 +49,7 @@ class PolarsEngine(Engine):
     def profile(
         self, columns: Mapping[str, CellType], counted: Collection[str], rows: int | None
     ) -> dict[str, Profile]:
-        """What tells how to read these columns."""
+        """Return the properties of columns that determine how they are read."""
         return profile_by_narwhals(self.table, columns, counted, rows)
 
     def of_table(self, table: Any) -> PolarsEngine:

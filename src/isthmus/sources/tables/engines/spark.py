@@ -56,7 +56,7 @@ class SparkEngine(Engine):
     def profile(
         self, columns: Mapping[str, CellType], counted: Collection[str], rows: int | None
     ) -> dict[str, Profile]:
-        """What tells how to read these columns."""
+        """Return the properties of columns that determine how they are read."""
         return profile_by_narwhals(self.table, columns, counted, rows)
 
     def of_table(self, table: Any) -> SparkEngine:
@@ -75,7 +75,7 @@ class SparkEngine(Engine):
         return SparkEngine(self.table.withColumns(numbers))
 
     def moments(self, schema: Schema, columns: Sequence[str]) -> Computed:
-        """Let each worker add up its partition."""
+        """Add up each partition on its worker."""
         from pyspark.sql import functions as F  # noqa: N812
 
         chosen = [
@@ -90,7 +90,7 @@ class SparkEngine(Engine):
         return _merged(schema, shift, [np.array(row[0]) for row in parts])
 
     def patterns(self, schema: Schema, columns: Sequence[str]) -> SummedPatterns:
-        """Let each worker sum up its partition by which values are missing."""
+        """Sum up each partition on its worker, by which values are missing."""
         from pyspark.sql import functions as F  # noqa: N812
 
         selected = self.table.select(
@@ -133,7 +133,7 @@ class SparkEngine(Engine):
 
 
 def _collected(selected: Any, work: Callable[[Iterable[Any]], Iterator[Any]], form: str) -> Any:
-    """Let the workers compute, and collect their answers."""
+    """Run the computation on the workers, and collect their answers."""
     with warnings.catch_warnings():
         # Spark warns of pandas 3 before every function on Arrow, which does not use pandas.
         warnings.filterwarnings("ignore", message=".*pandas.*", category=FutureWarning)

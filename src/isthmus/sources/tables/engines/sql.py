@@ -74,7 +74,7 @@ class Writer:
         return repr(level)
 
     def ask(self, chosen: Sequence[str], *, limit: int | None = None) -> NDArray[np.float64]:
-        """One row of numbers."""
+        """Return one row of numbers."""
         import ibis
 
         names = [f"c{i}" for i in range(len(chosen))]
