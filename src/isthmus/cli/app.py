@@ -24,7 +24,7 @@ COMMANDS = {
     "bootstrap": "learn from resampled rows: how stable each edge is",
     "compare": "compare a graph with another one",
     "fit": "estimate the parameters of a given graph",
-    "query": "ask a network: what follows from what was seen or done",
+    "query": "query a network: distributions given observations or interventions",
     "simulate": "draw a table from a network, or from a random one",
     "datasets": "list the built-in datasets, or write one to a file",
     "study": "describe, read, check and sign a study of several parties",

@@ -67,8 +67,8 @@ def _require_complete(entries: list[Mapping[str, Any]]) -> None:
     for number, head in missed_by_witnesses(entries):
         raise LedgerError(
             f"The ledger has lost entries: when entry {number} was written, another site knew "
-            f"the entry {head[:16]}…, which is not in it. No crash does that, because nobody "
-            "hears of an entry before it is complete on disk. Restore the ledger from a backup."
+            f"the entry {head[:16]}…, which is not in it. A crash cannot cause this, because an "
+            "entry is on disk before others learn of it. Restore the ledger from a backup."
         )
 
 

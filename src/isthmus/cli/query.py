@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def add(command: argparse.ArgumentParser) -> None:
     """Describe the command."""
     command.description = (
-        "Print the distribution of variables, given what was seen (--given) or done (--do)."
+        "Print the distribution of variables, given observations (--given) or interventions (--do)."
     )
     command.add_argument("network", metavar="NETWORK", help=NETWORKS)
     command.add_argument(
