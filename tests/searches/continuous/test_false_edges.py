@@ -57,7 +57,7 @@ def test_poisson_search_finds_next_to_nothing_in_noise() -> None:
 
 
 def test_the_criterion_refuses_negative_options() -> None:
-    with pytest.raises(ist.errors.MismatchError, match="must not be negative"):
+    with pytest.raises(ist.errors.ArgumentError, match="gamma"):
         FamilyEBIC(gamma=-1.0)
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from isthmus import simulate
-from isthmus.errors import MismatchError
+from isthmus.errors import ArgumentError, MismatchError
 from isthmus.graphs import DAG, Knowledge
 from isthmus.kernels.continuous import BarrierSweeps, OrderedLassos
 from isthmus.metrics import shd
@@ -465,7 +465,7 @@ def test_the_criterion_for_equal_noise_sees_units_only_if_they_differ() -> None:
     assert gain(9.0 * matrix) == pytest.approx(gain(matrix), rel=1e-9)
     other = np.diag([1.0, 30.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0])
     assert gain(other @ matrix @ other) != pytest.approx(gain(matrix), rel=1e-3)
-    with pytest.raises(MismatchError):
+    with pytest.raises(ArgumentError):
         EqualNoiseEBIC(typical=0.0)
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tests.objectives.problems import discrete_rows, discrete_score, gaussian_score
 
 import isthmus as ist
-from isthmus.errors import MismatchError, MissingExtraError
+from isthmus.errors import ArgumentError, MissingExtraError
 from isthmus.graphs import DAG, Knowledge
 from isthmus.kernels.table_orders import ScoreLines
 from isthmus.objectives import list_parent_sets
@@ -239,10 +239,12 @@ def test_options_that_make_no_sense() -> None:
         {"episodes": 0},
         {"learning_rate": 0.0},
         {"hidden": (0,)},
-        {"departures": RBNetsVariant(walks=0)},
+        {"departures": "improved"},
     ):
-        with pytest.raises(MismatchError, match="is not valid"):
+        with pytest.raises(ArgumentError, match="must be"):
             RBNets(**options)
+    with pytest.raises(ArgumentError, match="walks"):
+        RBNetsVariant(walks=0)
 
 
 @pytest.mark.timing
