@@ -6,6 +6,7 @@ import numpy as np
 
 from isthmus.errors import DataError
 from isthmus.graphs import DAG
+from isthmus.models.least_squares import regress, spectrum
 from isthmus.statistics import Moments
 
 
@@ -32,21 +33,18 @@ def adjusted_effect(
             f"A regression on {len(x)} variables needs at least {len(x) + 2} rows for a standard "
             f"error; there are {moments.n}."
         )
-    spread = np.sqrt(scatter[x, x])
-    if not (spread > 0).all():
+    if {cause, *given} & set(moments.constants()) or not (scatter[x, x] > 0.0).all():
         raise DataError(f"{cause!r} or a variable to adjust for is constant: no effect to see.")
-    within = scatter[np.ix_(x, x)] / np.outer(spread, spread)
-    if np.linalg.cond(within) > 1e12:
+    fitted = regress(scatter[np.ix_([*x, y], [*x, y])])
+    if fitted.rank < len(x):
         raise DataError(
             f"{cause!r} and {list(given)} are linearly dependent, so their effects cannot be told "
             "apart."
         )
-    inverse = np.linalg.inv(within)
-    cross = scatter[x, y] / spread
-    weights = inverse @ cross
-    residual = max(float(scatter[y, y] - cross @ weights), 0.0)
-    error = float(np.sqrt(residual / degrees * inverse[0, 0])) / float(spread[0])
-    return float(weights[0]) / float(spread[0]), error, degrees
+    parts = spectrum(scatter[np.ix_(x, x)])
+    precision = float(parts.spread[0]) / np.sqrt((parts.vectors[0] ** 2 / parts.values).sum())
+    error = float(np.sqrt(fitted.variance / degrees) / precision)
+    return float(fitted.coefficients[0]), error, degrees
 
 
 def effect_in(moments: Moments, dag: DAG, cause: str, effect: str) -> tuple[float, float, int]:

@@ -26,6 +26,7 @@ from isthmus.models.conditionals import (
     configuration,
 )
 from isthmus.models.distributions import NormalMixture, Probabilities
+from isthmus.models.least_squares import spectrum
 from isthmus.models.questions import check_joint_size
 from isthmus.types import Floats
 
@@ -33,8 +34,6 @@ MOST_CONFIGURATIONS = 10_000
 """Maximum number of configurations of unknown discrete variables to enumerate."""
 _CELLS = 2_000_000
 """Numbers in the covariance matrices of one batch of configurations: 16 MB."""
-_RANK = 1e-12
-"""Smallest eigenvalue of the correlation matrix of the evidence that has a density."""
 _LEAST_EFFECTIVE = 100
 """Effective draws below which the standard error itself cannot be trusted."""
 
@@ -228,18 +227,13 @@ def _conditioned(
 
     Configurations that are not possible may have no density.
     """
-    within = covariance[:, seen][:, :, seen]
+    spread, eigenvalues, vectors, free = spectrum(covariance[:, seen][:, :, seen])
     across = covariance[:, asked][:, :, seen]
-    spread = np.sqrt(within.diagonal(axis1=1, axis2=2))
-    spread = np.where(spread > 0, spread, 1.0)
-    eigenvalues, vectors = np.linalg.eigh(within / (spread[:, :, None] * spread[:, None, :]))
-    flat = eigenvalues <= _RANK
-    if flat[possible].any():
+    if not free[possible].all():
         raise DataError(
             "Some of the continuous evidence is determined by other variables, without noise, so "
             "it has no density. Leave it out, or fit the network with a larger pseudo_count."
         )
-    eigenvalues = np.where(flat, 1.0, eigenvalues)
     # Columns of `whitening` turn the evidence into independent variables of variance one.
     whitening = vectors / spread[:, :, None] / np.sqrt(eigenvalues)[:, None, :]
     surprise = ((values - mean[:, seen])[:, None, :] @ whitening)[:, 0]

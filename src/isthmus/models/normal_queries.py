@@ -6,10 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.errors import DataError
+from isthmus.models.least_squares import spectrum
 from isthmus.types import Floats
 
-_RANK = 1e-12
-"""Share of the largest eigenvalue of a correlation matrix below which one counts as zero."""
 _IMPOSSIBLE = 1e-6
 """Tolerance, in standard deviations, for evidence that other evidence determines."""
 
@@ -22,14 +21,10 @@ def gain(
     The first array has the shape (targets, given). The columns of the second are combinations of
     the given variables, in units of their standard deviations, whose variance is zero.
     """
-    spread = np.sqrt(covariance[given, given])
-    spread[spread == 0] = 1.0
-    within = covariance[np.ix_(given, given)] / np.outer(spread, spread)
-    across = covariance[np.ix_(targets, given)] / spread
-    values, vectors = np.linalg.eigh(within)
-    free = values > _RANK * max(float(values.max(initial=0.0)), 1.0)
-    inverse = (vectors[:, free] / values[free]) @ vectors[:, free].T
-    return across @ inverse / spread, vectors[:, ~free] / spread[:, None]
+    parts = spectrum(covariance[np.ix_(given, given)])
+    cross = covariance[np.ix_(given, targets)] / parts.spread[:, None]
+    weights = parts.solve(cross) / parts.spread[:, None]
+    return weights.T, parts.vectors[:, ~parts.free] / parts.spread[:, None]
 
 
 def condition(
