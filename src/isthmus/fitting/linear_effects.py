@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.graphs import DAG
+from isthmus.models.least_squares import RANK, spectrum
 
 
 class _Family(NamedTuple):
@@ -35,14 +36,19 @@ class LinearEffects:
     nodes
         Names of the variables.
     scatter
-        Posterior scatter matrix: that of the data plus that of the prior.
+        Scatter matrix of the data plus that of the prior.
     degrees
         Posterior degrees of freedom of the Wishart distribution.
+    shift
+        If the mean of the prior is not that of the data, the root of what their distance adds to
+        the scatter: ``scatter + outer(shift, shift)`` is the posterior scatter matrix. It is kept
+        apart because the sum would lose the scatter if the distance is large.
     """
 
     nodes: tuple[str, ...]
     scatter: NDArray[np.float64]
     degrees: float
+    shift: NDArray[np.float64] | None = None
 
     @cached_property
     def _families(self) -> dict[tuple[int, tuple[int, ...]], _Family]:
@@ -54,11 +60,11 @@ class LinearEffects:
         Each path has the product of its coefficients as its effect. These belong to different
         nodes and are independent, so the mean of the product is the product of the means.
         """
-        d = len(self.nodes)
-        weights = np.zeros((d, d))
-        for v, parents in enumerate(dag.parent_indices()):
-            weights[list(parents), v] = self._family(v, parents).mean
-        effects = np.asarray(np.linalg.inv(np.eye(d) - weights), np.float64)
+        effects = np.eye(len(self.nodes))
+        families = dag.parent_indices()
+        for node in dag.topological_order():
+            v = dag.index(node)
+            effects[:, v] += effects[:, list(families[v])] @ self._family(v, families[v]).mean
         np.fill_diagonal(effects, 0.0)
         return effects
 
@@ -95,13 +101,27 @@ class LinearEffects:
     def _family(self, child: int, parents: tuple[int, ...]) -> _Family:
         key = (child, parents)
         if key not in self._families:
-            own = list(parents)
-            precision = self.scatter[np.ix_(own, own)]
-            cross = self.scatter[own, child]
-            inverse = np.linalg.inv(precision)
-            mean = inverse @ cross
-            residual = float(self.scatter[child, child] - cross @ mean)
-            shape = 0.5 * (self.degrees - len(self.nodes) + len(own) + 1)
-            root = np.linalg.cholesky(inverse) if own else np.zeros((0, 0))
-            self._families[key] = _Family(mean, root, 0.5 * max(residual, 0.0), shape)
+            self._families[key] = self._regression(child, list(parents))
         return self._families[key]
+
+    def _regression(self, child: int, own: list[int]) -> _Family:
+        parts = spectrum(self.scatter[np.ix_(own, own)])
+        # The prior makes every direction a proper one, if only just: coefficients of collinear
+        # parents are very uncertain, not zero.
+        values = np.where(parts.free, parts.values, RANK)
+        root = parts.vectors / np.sqrt(values) / parts.spread[:, None]
+        pull = root.T @ self.scatter[own, child]
+        mean = root @ pull
+        residual = max(float(self.scatter[child, child] - pull @ pull), 0.0)
+        shape = 0.5 * (self.degrees - len(self.nodes) + len(own) + 1)
+        if self.shift is not None:
+            # One more row at `shift`: the update of a regression by a single observation.
+            row = root.T @ self.shift[own]
+            length = float(row @ row)
+            surprise = float(self.shift[child] - self.shift[own] @ mean)
+            mean = mean + root @ row * (surprise / (1.0 + length))
+            residual += surprise**2 / (1.0 + length)
+            if length > 0.0:
+                shrink = (1.0 - 1.0 / np.sqrt(1.0 + length)) / length
+                root = root - np.outer(root @ row, shrink * row)
+        return _Family(mean, root, 0.5 * residual, shape)

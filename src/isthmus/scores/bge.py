@@ -7,14 +7,21 @@ from enum import StrEnum
 from typing import ClassVar, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isthmus.errors import MismatchError
 from isthmus.objectives import LocalScore
 from isthmus.options import require_choice, require_number
 from isthmus.scores.base import Score
-from isthmus.scores.gaussian import bind_matrix
+from isthmus.scores.gaussian import bind_matrix, bind_shifted
 from isthmus.statistics import Kind, Moments
+from isthmus.types import Floats
+
+_FAR = 1e3
+"""Squared distance of the means, in units of the scatter, from which the two are kept apart.
+
+Their sum then loses three digits more than the scatter has (`tests/repro/test_w22_bge_offset.py`).
+Scores are then computed in Python, which takes longer.
+"""
 
 
 class PriorMean(StrEnum):
@@ -49,7 +56,8 @@ class BGe(Score[Moments, LocalScore]):
         Degrees of freedom of the Wishart prior, above d + 1; by default d + 2.
     prior_mean
         Prior mean: zero or the sample mean. With zero the score depends on the location of the
-        data; centre them first, or use the sample mean.
+        data; centre them first, or use the sample mean. Scores of columns whose mean is many
+        standard deviations from zero take longer.
     prior_scale
         Units in which the prior is stated, and of which the score is the density: those of the
         columns, as published, or the standard deviation of each column. With the former, a change
@@ -86,14 +94,15 @@ class BGe(Score[Moments, LocalScore]):
         statistics = statistics.numeric(self)
         n, d = statistics.n, len(statistics.schema)
         units = self._units(statistics)
-        posterior = self.posterior(statistics)[0] / np.outer(units, units)
+        scatter, _, shift = self.posterior(statistics)
+        scatter = scatter / np.outer(units, units)
         alpha_w, t = self._prior_degrees(d), self._prior_scale(d)
         # Without this correction the score of a constant column would depend on its unit, and edges
         # would be added. With a large variance, a constant column gets no edges.
         constants = list(statistics.schema.indices(statistics.constants()))
         if len(constants) < d:
-            posterior[constants, :] = posterior[:, constants] = 0.0
-            posterior[constants, constants] = t * (1.0 + n) ** 4
+            scatter[constants, :] = scatter[:, constants] = 0.0
+            scatter[constants, constants] = t * (1.0 + n) ** 4
         k = np.arange(d + 1, dtype=np.float64)
         free = alpha_w - d + k + 1.0
         constant = (
@@ -104,23 +113,32 @@ class BGe(Score[Moments, LocalScore]):
             + 0.5 * (free + k) * np.log(t)
         )
         tables = (constant, 0.5 * (n + free), np.full(d + 1, 0.5))
-        return bind_matrix(statistics.schema.names, posterior, tables)
+        names = statistics.schema.names
+        if shift is None:
+            return bind_matrix(names, scatter, tables)
+        shift = shift / units
+        if len(constants) < d:
+            shift[constants] = 0.0
+        if (shift**2 <= _FAR * np.diagonal(scatter)).all():
+            return bind_matrix(names, scatter + np.outer(shift, shift), tables)
+        return bind_shifted(names, scatter, shift, tables)
 
-    def posterior(self, moments: Moments) -> tuple[NDArray[np.float64], float]:
-        """Return the scale matrix and the degrees of freedom of the posterior Wishart distribution.
+    def posterior(self, moments: Moments) -> tuple[Floats, float, Floats | None]:
+        """Return scatter matrix, degrees of freedom and shift of the posterior distribution.
 
         The precision matrix of the variables follows a Wishart distribution with the inverse of
-        this matrix as its scale.
+        ``scatter + outer(shift, shift)`` as its scale. The shift is None if the mean of the prior
+        is that of the sample.
         """
         n, d = moments.n, len(moments.schema)
         units = self._units(moments)
         matrix = moments.scatter() + self._prior_scale(d) * np.diag(units * units)
+        shift = None
         if self.prior_mean is PriorMean.ZERO:
-            mean = moments.mean()
-            matrix = matrix + n * self.alpha_mu / (n + self.alpha_mu) * np.outer(mean, mean)
-        return matrix, self._prior_degrees(d) + n
+            shift = np.sqrt(n * self.alpha_mu / (n + self.alpha_mu)) * moments.mean()
+        return matrix, self._prior_degrees(d) + n, shift
 
-    def _units(self, moments: Moments) -> NDArray[np.float64]:
+    def _units(self, moments: Moments) -> Floats:
         units = np.ones(len(moments.schema))
         if self.prior_scale is PriorScale.SAMPLE:
             deviations = np.sqrt(np.diagonal(moments.covariance()))

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from isthmus.kernels.scoring import gaussian_score
-from isthmus.objectives import LocalScore
+from isthmus.models.least_squares import spectrum
+from isthmus.objectives import LocalScore, PythonLocalScore
 from isthmus.scores.score_bounds import gaussian_bound
 from isthmus.statistics import Moments
 from isthmus.statistics.moments import correlate
@@ -47,3 +48,28 @@ def bind_matrix(
         equivalent=True,
         ceiling=lambda: gaussian_bound(correlation, np.log(scale), tables, TOLERANCE),
     )
+
+
+def bind_shifted(
+    names: Sequence[str], matrix: Floats, shift: Floats, tables: tuple[Floats, Floats, Floats]
+) -> LocalScore:
+    """Bind the same score for ``R = matrix + outer(shift, shift)``, however long the shift is.
+
+    The determinant of each block is ``det(matrix) (1 + shift' matrix^-1 shift)``. The first factor
+    is that of `bind_matrix`. The matrix is never added up, so it is not lost next to the shift.
+    """
+    centred = bind_matrix(names, matrix, tables)
+    _, log_variance, log_determinant = tables
+
+    def log_factor(within: list[int]) -> float:
+        parts = spectrum(matrix[np.ix_(within, within)])
+        scaled = (shift[within] / parts.spread)[:, None]
+        return float(np.log1p((scaled * parts.solve(scaled)).sum()))
+
+    def local(child: int, parents: tuple[int, ...]) -> float:
+        k, own = len(parents), list(parents)
+        before, after = log_factor(own), log_factor([*own, child])
+        value = centred.local(child, own) - float(log_variance[k]) * (after - before)
+        return value - float(log_determinant[k]) * before
+
+    return PythonLocalScore(names, local, equivalent=True)
