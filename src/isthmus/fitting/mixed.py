@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.errors import DataError
+from isthmus.fitting.configurations import regress_within
 from isthmus.fitting.logit import fit_logit
 from isthmus.fitting.tables import probabilities
 from isthmus.graphs import DAG
 from isthmus.models import Conditional, ConditionalGaussian, MixedNetwork, ProbabilityTable
 from isthmus.statistics import Kind, Rows
-from isthmus.types import Floats, Integers
 
 _LARGEST = 10_000_000
 """Maximum number of parameters of one node."""
@@ -32,10 +34,19 @@ def fit_mixed(rows: Rows, dag: DAG, *, pseudo_count: float = 1.0) -> MixedNetwor
         The graph.
     pseudo_count
         Weight of the prior, in rows; 0 for maximum likelihood. For a table it is divided equally
-        among the cells, as by `fit_tables`. For a regression it adds rows to each configuration
-        that are distributed as all rows together, so a configuration that does not occur has
-        the regression of all rows. For a logistic regression it is spread over the levels at the
-        mean of the parents, and is the precision of a normal prior of the standardised slopes.
+        among the cells, as by `fit_tables`. For a logistic regression it is spread over the levels
+        at the mean of the parents, and is the precision of a normal prior of the standardised
+        slopes, the same for all levels. For linear regressions, see below.
+
+    Notes
+    -----
+    A configuration with at least six residual degrees of freedom has the least-squares regression
+    of its own rows, whatever ``pseudo_count`` is. To a configuration with fewer, ``pseudo_count``
+    rows are added around its own mean, with the covariance within configurations, pooled over all
+    of them; so a single row gets the common slopes and variance. Slopes that the rows of a
+    configuration leave open (a parent is constant there) are the common ones. A configuration
+    without rows has the common slopes, and the mean and variance of all rows about them. If the
+    rows of a configuration lie exactly on a line, its variance comes from the added rows.
     """
     schema = rows.schema
     columns = {v: rows.values[:, schema.index(v)] for v in dag.nodes}
@@ -52,8 +63,17 @@ def fit_mixed(rows: Rows, dag: DAG, *, pseudo_count: float = 1.0) -> MixedNetwor
         own = columns[node]
         if not levels:
             place = _places(codes, sizes, rows.n)
-            fitted = _regressions(own, numbers, place, sizes, pseudo_count)
-            conditionals[node] = ConditionalGaussian(discrete, continuous, *fitted)
+            fitted = regress_within(
+                [*(columns[p] for p in continuous), own], place, prod(sizes), pseudo_count
+            )
+            conditionals[node] = ConditionalGaussian(
+                discrete,
+                continuous,
+                fitted.intercepts.reshape(sizes),
+                fitted.coefficients.reshape(*sizes, len(continuous)),
+                fitted.variances.reshape(sizes),
+                fitted.counts.reshape(sizes),
+            )
         elif numbers is None:
             shape = (*sizes, len(levels))
             place = _places([*codes, own.astype(np.intp)], shape, rows.n)
@@ -90,47 +110,3 @@ def _places(codes: list[NDArray[np.intp]], sizes: tuple[int, ...], n: int) -> ND
     for column, size in zip(codes, sizes, strict=True):
         place = place * size + column
     return place
-
-
-def _regressions(
-    y: Floats,
-    x: Floats | None,
-    place: NDArray[np.intp],
-    sizes: tuple[int, ...],
-    pseudo_count: float,
-) -> tuple[Floats, Floats, Floats, Integers]:
-    """Return intercepts, coefficients, variances and counts of all configurations."""
-    columns = y[:, None] if x is None else np.column_stack([x, y])
-    k = columns.shape[1] - 1
-    cells = int(np.prod(sizes))
-    centre = columns.mean(axis=0)
-    deviations = columns - centre
-    pooled = deviations.T @ deviations / len(y)
-    counts = np.bincount(place, minlength=cells)
-    intercepts, variances = np.empty(cells), np.empty(cells)
-    coefficients = np.empty((cells, k))
-    ends = np.concatenate([[0], np.cumsum(counts)])
-    order = np.argsort(place, kind="stable")
-    for cell in range(cells):
-        part = deviations[order[ends[cell] : ends[cell + 1]]]
-        # A configuration without rows and without a prior has the regression of all rows.
-        prior = pseudo_count if pseudo_count > 0 else float(len(part) == 0)
-        weight = len(part) + prior
-        # About the mean of its own rows nothing cancels, however far apart configurations are.
-        own = part.mean(axis=0) if len(part) else np.zeros(k + 1)
-        mean = len(part) * own / weight
-        around, between = part - own, own - mean
-        covariance = around.T @ around + len(part) * np.outer(between, between)
-        covariance = (covariance + prior * (pooled + np.outer(mean, mean))) / weight
-        slopes = np.linalg.lstsq(covariance[:k, :k], covariance[:k, k], rcond=None)[0]
-        cross = covariance[:k, k]
-        explained = 2.0 * slopes @ cross - slopes @ covariance[:k, :k] @ slopes
-        coefficients[cell] = slopes
-        intercepts[cell] = mean[k] + centre[k] - slopes @ (mean[:k] + centre[:k])
-        variances[cell] = max(covariance[k, k] - explained, 0.0)
-    return (
-        intercepts.reshape(sizes),
-        coefficients.reshape(*sizes, k),
-        variances.reshape(sizes),
-        counts.reshape(sizes),
-    )

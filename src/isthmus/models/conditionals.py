@@ -135,7 +135,7 @@ class ConditionalGaussian(Conditional):
         One axis per discrete parent, and a last one for the continuous parents.
     counts
         The number of rows of each configuration; None if not known. A configuration with no rows
-        has the regression of all rows together.
+        has the slopes that are common to all configurations.
     """
 
     discrete: tuple[str, ...]

@@ -1,0 +1,131 @@
+"""Linear regressions within the configurations of discrete parents."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isthmus.models.least_squares import Regression, regress
+from isthmus.types import Floats, Integers
+
+_ENOUGH = 6
+"""Residual degrees of freedom from which a configuration has a regression of its own.
+
+Chosen by the log-likelihood of new rows (`tests/repro/test_w05_mixed_prior.py`). With fewer, the
+variance of few residuals is often far too small; with more, configurations of different spread are
+mixed without need.
+"""
+_BATCH = 2**18
+"""Numbers in the covariance matrices of the configurations that are solved at a time."""
+
+
+class Regressions(NamedTuple):
+    """Regressions of all configurations: one row each."""
+
+    intercepts: Floats
+    coefficients: Floats
+    variances: Floats
+    counts: Integers
+
+
+class _Groups(NamedTuple):
+    """The configurations that occur, their rows, and means and scatter matrices of the columns."""
+
+    cells: NDArray[np.intp]
+    counts: Integers
+    means: Floats
+    scatters: Floats
+
+
+def regress_within(
+    columns: list[Floats], place: NDArray[np.intp], cells: int, pseudo_count: float
+) -> Regressions:
+    """Regress the last column on the others in each configuration.
+
+    Parameters
+    ----------
+    columns
+        The regressors, and the target.
+    place
+        The configuration of each row.
+    cells
+        Number of configurations.
+    pseudo_count
+        Weight of the prior, in rows; see `isthmus.fitting.fit_mixed`.
+    """
+    counts = np.bincount(place, minlength=cells)
+    groups = _groups(columns, place, counts)
+    n, k = len(place), len(columns) - 1
+    mean = groups.counts @ groups.means / n
+    away = groups.means - mean
+    total = (groups.scatters.sum(axis=0) + (groups.counts * away.T) @ away) / n
+    pooled = _pooled(groups, total, n)
+    common = regress(pooled).coefficients
+    # A configuration without rows: the common slopes, and what all rows have about them.
+    change = np.append(-common, 1.0)
+    intercepts = np.full(cells, mean[k] - common @ mean[:k])
+    coefficients = np.tile(common, (cells, 1))
+    variances = np.full(cells, max(float(change @ total @ change), 0.0))
+    step = max(_BATCH // (k + 1) ** 2, 1)
+    for start in range(0, len(groups.cells), step):
+        part = _Groups(*(values[start : start + step] for values in groups))
+        fitted = _solve(part, pooled, common, pseudo_count)
+        coefficients[part.cells], variances[part.cells] = fitted.coefficients, fitted.variance
+        explained = (fitted.coefficients * part.means[:, :k]).sum(axis=1)
+        intercepts[part.cells] = part.means[:, k] - explained
+    return Regressions(intercepts, coefficients, variances, counts)
+
+
+def _groups(columns: list[Floats], place: NDArray[np.intp], counts: Integers) -> _Groups:
+    """Sum up the rows of each configuration, about its own mean."""
+    cells = np.flatnonzero(counts)
+    number = np.zeros(len(counts), np.intp)
+    number[cells] = np.arange(len(cells))
+    group, sizes = number[place], counts[cells]
+    first = np.empty(len(cells), np.intp)
+    first[group[::-1]] = np.arange(len(place))[::-1]
+    p = len(columns)
+    means, scatters = np.empty((len(cells), p)), np.empty((len(cells), p, p))
+    deviations = []
+    for j, column in enumerate(columns):
+        # From the first row of its configuration, a constant deviates by exactly zero.
+        away = column - column[first][group]
+        mean = np.bincount(group, away, len(cells)) / sizes
+        means[:, j] = column[first] + mean
+        deviations.append(away - mean[group])
+        for i, other in enumerate(deviations):
+            products = np.bincount(group, other * deviations[j], len(cells))
+            scatters[:, i, j] = scatters[:, j, i] = products
+    return _Groups(cells, sizes, means, scatters)
+
+
+def _pooled(groups: _Groups, total: Floats, n: int) -> Floats:
+    """Return the covariance of the prior: within configurations, or of all rows if they are few."""
+    k, within = total.shape[0] - 1, n - len(groups.cells)
+    if within - k >= _ENOUGH:
+        pooled: Floats = groups.scatters.sum(axis=0) / within
+        if regress(pooled).variance > 0.0:
+            return pooled
+    if n - 1 - k >= _ENOUGH and regress(total).variance > 0.0:
+        return total
+    return np.diag(np.diagonal(total))
+
+
+def _solve(groups: _Groups, pooled: Floats, common: Floats, pseudo_count: float) -> Regression:
+    """Return the regressions of configurations that occur."""
+    sizes = groups.counts.astype(np.float64)
+    own = regress(groups.scatters / sizes[:, None, None], common)
+    if pseudo_count == 0:
+        return own
+    few = groups.counts - 1 - own.rank < _ENOUGH
+    weights = sizes[few] + pseudo_count
+    shrunk = regress(
+        (groups.scatters[few] + pseudo_count * pooled) / weights[:, None, None], common
+    )
+    own.coefficients[few], own.variance[few] = shrunk.coefficients, shrunk.variance
+    exact = own.variance == 0.0
+    prior = pseudo_count * float(regress(pooled).variance)
+    own.variance[exact] = prior / (sizes[exact] + pseudo_count)
+    return own
