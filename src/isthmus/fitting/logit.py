@@ -25,7 +25,7 @@ _PARAMETERS = 100
 _FIRST_ROWS = 4096
 """Rows of the first stage; each further stage has `_GROWTH` times as many."""
 _GROWTH = 8
-_BLOCK = 16384
+_BLOCK = 4096
 """Rows whose probabilities are in memory at a time."""
 
 
@@ -125,16 +125,8 @@ class _Rows(NamedTuple):
     mean: Floats
     pseudo_count: float
 
-    def value(self, weights: Floats) -> float:
-        """Return the negative logarithm of the posterior density."""
-        total = self._prior(weights)
-        for x, own in self._blocks():
-            logits = weights.T @ x
-            total += self.each * float(_log_sums(logits).sum() - logits[own, _positions(own)].sum())
-        return total
-
     def gradient(self, weights: Floats) -> tuple[float, Floats]:
-        """Return the value and its gradient (features, levels)."""
+        """Return the negative logarithm of the posterior density, and its gradient."""
         total, gradient = self._prior(weights), self._prior_gradient(weights)
         for x, own in self._blocks():
             logits = weights.T @ x
@@ -149,17 +141,16 @@ class _Rows(NamedTuple):
         """Return the Hessian, of shape (levels, features, levels, features)."""
         features, levels = weights.shape
         hessian = np.zeros((levels, features, levels, features))
+        diagonal = np.zeros((levels, features, features))
         for x, _ in self._blocks():
             logits = weights.T @ x
             shares = np.exp(logits - _log_sums(logits))
-            for a in range(levels):
-                weighted = (self.each * shares[a]) * x
-                for b in range(a + 1):
-                    hessian[a, :, b] -= (weighted * shares[b]) @ x.T
-                hessian[a, :, a] += weighted @ x.T
+            weighted = (shares[:, None] * x).reshape(levels * features, -1)
+            hessian -= (weighted @ weighted.T).reshape(hessian.shape)
+            diagonal += (weighted @ x.T).reshape(levels, features, features)
         for a in range(levels):
-            for b in range(a):
-                hessian[b, :, a] = hessian[a, :, b]
+            hessian[a, :, a] += diagonal[a]
+        hessian *= self.each
         logits = weights.T @ self.mean
         shares = np.exp(logits - _log_sums(logits))
         inner = self.pseudo_count * (np.diag(shares) - np.outer(shares, shares))
@@ -199,22 +190,21 @@ def _positions(own: NDArray[np.intp]) -> NDArray[np.intp]:
 def _newton(rows: _Rows, weights: Floats) -> Floats:
     """Minimise by Newton's method with halved steps, among weights that sum to zero."""
     features, levels = weights.shape
-    basis = _contrasts(levels)
+    basis, size = _contrasts(levels), features * (levels - 1)
+    value, gradient = rows.gradient(weights)
     for _ in range(_ITERATIONS):
-        value, gradient = rows.gradient(weights)
-        hessian = np.einsum(
-            "afbg,aj,bk->jfkg", rows.curvature(weights), basis, basis, optimize=True
-        )
-        size = features * (levels - 1)
+        curvature = rows.curvature(weights)
+        hessian = np.einsum("afbg,aj,bk->jfkg", curvature, basis, basis, optimize=True)
         parts = spectrum(hessian.reshape(size, size))
         slope = (gradient @ basis).T.reshape(size, 1) / parts.spread[:, None]
         move = parts.solve(slope) / parts.spread[:, None]
         direction = (basis @ move.reshape(levels - 1, features)).T
         gain, length = float((gradient * direction).sum()), 1.0
-        while length > 1e-8 and rows.value(weights - length * direction) > (
-            value - 0.25 * length * gain + 1e-12 * abs(value)
-        ):
+        limit = value + 1e-12 * abs(value)
+        value, gradient = rows.gradient(weights - direction)
+        while length > 1e-8 and value > limit - 0.25 * length * gain:
             length *= 0.5
+            value, gradient = rows.gradient(weights - length * direction)
         weights = weights - length * direction
         if gain < _NEARLY:
             break
