@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, final
 
 import numpy as np
@@ -12,11 +13,12 @@ import numpy as np
 from isthmus.compose.evidence_file import pack_evidence, unpack_evidence
 from isthmus.compose.prepare import Problem, refuse_left_to_scores
 from isthmus.errors import DataWarning, MismatchError, MissingValuesError
-from isthmus.fitting import effect_in, fit_gaussian, fit_gp, fit_mixed, fit_tables
+from isthmus.fitting import adjusted_effect, fit_gaussian, fit_gp, fit_mixed, fit_tables
 from isthmus.graphs import DAG
 from isthmus.models import GPNetwork, Network
 from isthmus.objectives import LOCAL_SCORES, LocalScore
 from isthmus.results import Solution
+from isthmus.results.effects import Adjusted
 from isthmus.sources import Frame, Interventions, Precomputed, as_source
 from isthmus.sources.base import Source
 from isthmus.statistics import (
@@ -34,6 +36,11 @@ from isthmus.statistics import (
 
 _TABLES = (Counts, ExpectedCounts, IncompleteCounts, Regimes)
 """Statistics from which the tables of discrete variables are fitted."""
+_NONLINEAR = (
+    "Learn it with score=GP() and call solution.fit_gp().curve(parent, child) for the effect along "
+    "an edge with a 95% band, or learn it with a linear score such as GaussianBIC()."
+)
+"""What to call for nonlinear effects."""
 
 
 @final
@@ -177,8 +184,8 @@ class LearnedFrom:
             "score=GP(), or call isthmus.fitting.fit_gp."
         )
 
-    def effect(self, dag: DAG, cause: str, effect: str) -> tuple[float, float, int]:
-        """Return a total effect in a graph, its standard error and its degrees of freedom."""
+    def adjusted_effects(self) -> Adjusted:
+        """Return a function that computes adjusted regression coefficients."""
         moments = self.statistics
         if isinstance(moments, Regimes):
             raise MismatchError(
@@ -186,13 +193,22 @@ class LearnedFrom:
                 "and there are several regimes here. Compare solution.fit().query(target, "
                 "do={cause: value}) for different values."
             )
-        if not isinstance(moments, Moments) or moments.schema.of_kind(Kind.DISCRETE):
+        if moments.schema.of_kind(Kind.DISCRETE):
             raise MismatchError(
-                "Effects with standard errors are regression coefficients, and some variables here "
-                "are discrete. Compare solution.fit().query(target, do={cause: value}) for "
-                "different values."
+                "`effect` needs continuous columns. Compare solution.fit().query(target, "
+                "do={cause: value}) for different values."
             )
-        return effect_in(moments.without_features(), dag, cause, effect)
+        if not isinstance(moments, Moments) and self.fit_caveat is None:
+            raise MismatchError(
+                "`effect` is computed from moments of all rows, and this graph was learned from "
+                f"{moments.described}."
+            )
+        if self.fit_caveat is not None or not isinstance(moments, Moments):
+            raise MismatchError(
+                "`effect` is a regression coefficient, and this graph was learned with a nonlinear "
+                f"model. {_NONLINEAR}"
+            )
+        return partial(adjusted_effect, moments.without_features())
 
     def strengths(self, dag: DAG) -> dict[tuple[str, str], float]:
         """Return for each edge by how much the score decreases without it."""

@@ -5,12 +5,11 @@ from isthmus.fitting.gp import fit_gp
 from isthmus.fitting.linear_effects import LinearEffects
 from isthmus.fitting.mixed import fit_mixed
 from isthmus.fitting.tables import fit_tables
-from isthmus.fitting.total_effect import adjusted_effect, effect_in
+from isthmus.fitting.total_effect import adjusted_effect
 
 __all__ = [
     "LinearEffects",
     "adjusted_effect",
-    "effect_in",
     "fit_gaussian",
     "fit_gp",
     "fit_mixed",

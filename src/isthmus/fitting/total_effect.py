@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from isthmus.errors import DataError
-from isthmus.graphs import DAG
 from isthmus.models.least_squares import regress, spectrum
 from isthmus.statistics import Moments
 
@@ -45,10 +44,3 @@ def adjusted_effect(
     precision = float(parts.spread[0]) / np.sqrt((parts.vectors[0] ** 2 / parts.values).sum())
     error = float(np.sqrt(fitted.variance / degrees) / precision)
     return float(fitted.coefficients[0]), error, degrees
-
-
-def effect_in(moments: Moments, dag: DAG, cause: str, effect: str) -> tuple[float, float, int]:
-    """Return the total effect in a graph with its standard error; zero without a path."""
-    if effect not in dag.descendants(cause):
-        return 0.0, 0.0, moments.n
-    return adjusted_effect(moments, cause, effect, dag.adjustment_set(cause, effect))

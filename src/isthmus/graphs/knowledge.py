@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from isthmus.errors import GraphError, KnowledgeError
-from isthmus.graphs.bits import bits
+from isthmus.graphs.bits import bits, mask_of, transpose
 from isthmus.graphs.lags import Lag, temporal_tiers
 from isthmus.graphs.names import check_nodes, check_strings, edges_of, listed
-from isthmus.graphs.order import checked_order
+from isthmus.graphs.order import checked_order, reach
 from isthmus.graphs.orientation import Mixed
 from isthmus.graphs.partial import CPDAG, PDAG
 
@@ -144,6 +144,27 @@ class Knowledge:
         late, early = self._tier.get(a), self._tier.get(b)
         backwards = late is not None and early is not None and late > early
         return not (backwards or b in self.roots or (a, b) in self.forbidden)
+
+    def excludes_path(self, nodes: Sequence[str], start: str, end: str) -> bool:
+        """Return whether no allowed graph over some nodes has a directed path between two of them.
+
+        Parameters
+        ----------
+        nodes
+            All nodes of the graph. A node in no tier may be on a path back to an earlier tier.
+        start, end
+            The first and the last node of the path.
+        """
+        bound = self.bind(nodes)
+        size, index = len(nodes), {name: i for i, name in enumerate(nodes)}
+        required = [mask_of(np.flatnonzero(row).tolist()) for row in bound.required]
+        allowed = [mask_of(np.flatnonzero(~row).tolist()) for row in bound.forbidden]
+        # An edge to a node that must come earlier would close a cycle.
+        for later, earlier in enumerate(
+            transpose([reach(1 << v, required) for v in range(size)], size)
+        ):
+            allowed[later] &= ~earlier
+        return not reach(1 << index[start], allowed) >> index[end] & 1
 
     def allows(self, dag: DAG) -> bool:
         """Return whether a DAG has every required edge and no forbidden one."""

@@ -16,7 +16,7 @@ from isthmus.results.details import (
 )
 from isthmus.results.disclosure import Disclosure, Release
 from isthmus.results.dynamic import DynamicEdge, DynamicNetwork
-from isthmus.results.effects import EffectEstimate
+from isthmus.results.effects import EffectEstimate, PossibleEffect, ZeroEffect
 from isthmus.results.ensemble import Ensemble
 from isthmus.results.features import Feature, edge, in_markov_blanket, path
 from isthmus.results.posterior import EffectModel, Posterior
@@ -44,6 +44,7 @@ __all__ = [
     "Feature",
     "ModelDetails",
     "OrderDetails",
+    "PossibleEffect",
     "Posterior",
     "Provenance",
     "RBNetsDetails",
@@ -58,6 +59,7 @@ __all__ = [
     "StructuralEMDetails",
     "WeightDetails",
     "WeightDiagnostics",
+    "ZeroEffect",
     "edge",
     "in_markov_blanket",
     "path",

@@ -2,8 +2,72 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import final
+from enum import Enum
+from functools import lru_cache
+from itertools import islice
+from math import inf, nan
+from typing import TypeAlias, final
+
+from isthmus.errors import GraphError
+from isthmus.graphs import CPDAG, PDAG, Knowledge
+from isthmus.graphs.possible_parents import (
+    is_identified,
+    outcome_parents,
+    possible_descendants,
+    possible_parents,
+)
+
+MAX_PARENT_SETS = 2**16
+"""Maximum number of possible parent sets of a cause: all subsets of 16 neighbours, about 10 s."""
+
+Adjusted: TypeAlias = Callable[[str, str, tuple[str, ...]], tuple[float, float, int]]
+"""Coefficient of a cause in the regression of an effect on it and on further variables, with its
+standard error and its degrees of freedom."""
+
+
+class ZeroEffect(Enum):
+    """Why an effect is zero without an estimate."""
+
+    KNOWLEDGE = "background knowledge excludes every directed path"
+    DIRECTION = "the learned graph has the opposite edge"
+
+
+@final
+@dataclass(frozen=True)
+class PossibleEffect:
+    """The estimate of an effect for one possible set of parents of the cause.
+
+    Attributes
+    ----------
+    parents
+        The parents of the cause.
+    adjustment
+        The variables that were adjusted for: the parents, and parents of the effect and of
+        variables before it. Empty if the effect is a parent, since it is zero then.
+    value, standard_error
+        The regression coefficient and its standard error; both are zero if the effect is a parent.
+    degrees
+        Degrees of freedom of the standard error.
+    """
+
+    parents: tuple[str, ...]
+    adjustment: tuple[str, ...]
+    value: float
+    standard_error: float
+    degrees: int
+
+    def interval(self, level: float = 0.95) -> tuple[float, float]:
+        """Return a confidence interval by the t distribution.
+
+        Parameters
+        ----------
+        level
+            Its coverage, between 0 and 1.
+        """
+        half = _quantile(level, max(self.degrees, 1)) * self.standard_error
+        return self.value - half, self.value + half
 
 
 @final
@@ -15,64 +79,189 @@ class EffectEstimate:
     ----------
     cause, effect
         The two variables.
-    value
-        The estimate: a regression coefficient, adjusted for other variables.
-    standard_error
-        Its standard error, if the graph is right. The graph was learned from the same data, so
-        this is too small where the graph itself is uncertain; see ``Posterior.effects``.
-    adjustment
-        The variables that were adjusted for.
-    degrees
-        Degrees of freedom of the standard error.
-    possible
-        Estimates under the graphs that are Markov equivalent to the learned one, in ascending
-        order. With more than one, the data do not determine the effect.
+    identified
+        Whether all members of the equivalence class imply the same effect. The graph decides this:
+        the effect is not identified if a possibly directed path to it leaves the cause by an edge
+        that can point either way.
+    alternatives
+        One estimate for each possible set of parents of the cause in the class; a single one if
+        the effect is identified. Empty if there are too many sets: the range was not computed.
+    has_path
+        Whether the learned graph has a directed path from cause to effect, or may have one. If not,
+        the graph implies an effect of zero, and the estimate shows how large an effect the search
+        may have missed.
+    zero
+        Why the effect is zero without an estimate, or None if it was estimated.
     """
 
     cause: str
     effect: str
-    value: float
-    standard_error: float
-    adjustment: tuple[str, ...]
-    degrees: int
-    possible: tuple[float, ...]
+    identified: bool
+    alternatives: tuple[PossibleEffect, ...]
+    has_path: bool = True
+    zero: ZeroEffect | None = None
 
     @property
-    def identified(self) -> bool:
-        """Whether all equivalent graphs have the same effect."""
-        return len(self.possible) == 1
+    def value(self) -> float:
+        """The estimate; not a number if the effect is not identified, see `possible`."""
+        return self.alternatives[0].value if self.identified else nan
+
+    @property
+    def standard_error(self) -> float:
+        """Its standard error given the graph; not a number if there is none.
+
+        It is zero if background knowledge makes the effect zero. It is not a number if the effect
+        is not identified, or zero because of a learned direction, whose uncertainty
+        `Posterior.effects` includes.
+        """
+        if not self.identified or self.zero is ZeroEffect.DIRECTION:
+            return nan
+        return self.alternatives[0].standard_error
+
+    @property
+    def adjustment(self) -> tuple[str, ...]:
+        """The variables that were adjusted for; empty if the effect is not identified."""
+        return self.alternatives[0].adjustment if self.identified else ()
+
+    @property
+    def degrees(self) -> int:
+        """Degrees of freedom of the standard error; 0 if there is none."""
+        return min((each.degrees for each in self.alternatives if each.standard_error), default=0)
+
+    @property
+    def possible(self) -> tuple[float, ...]:
+        """The distinct values of `alternatives`, in ascending order.
+
+        The first and the last one are the range of the effect. Empty if it was not computed.
+        """
+        return distinct_values([each.value for each in self.alternatives])
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Return a confidence interval by the t distribution.
+        """Return a confidence interval by the t distribution, given the equivalence class.
+
+        If the effect is not identified, it contains the intervals for all possible sets of parents,
+        so that it covers the effect whichever member of the class is true. It is infinite if the
+        range was not computed.
 
         Parameters
         ----------
         level
             Its coverage, between 0 and 1.
         """
-        from scipy.stats import t
-
-        half = float(t.ppf(0.5 + level / 2, max(self.degrees, 1))) * self.standard_error
-        return self.value - half, self.value + half
+        if not self.alternatives:
+            return -inf, inf
+        bounds = [each.interval(level) for each in self.alternatives]
+        return min(low for low, _ in bounds), max(high for _, high in bounds)
 
     def __str__(self) -> str:
+        pair = f"{self.cause} → {self.effect}"
+        if not self.identified:
+            return self._unidentified(pair)
+        if self.zero is ZeroEffect.KNOWLEDGE:
+            return f"{pair}: 0 by background knowledge, which excludes a directed path."
+        if self.zero is ZeroEffect.DIRECTION:
+            return (
+                f"{pair}: 0, because the learned graph has {self.effect} → {self.cause}. A learned "
+                "direction has no standard error; Posterior.effects includes its uncertainty."
+            )
         adjusted = f", adjusted for {', '.join(self.adjustment)}" if self.adjustment else ""
-        text = (
-            f"{self.cause} → {self.effect}: {self.value:.4g} (standard error "
-            f"{self.standard_error:.2g}){adjusted}"
-        )
-        if self.identified:
+        text = f"{pair}: {self.value:.4g} (standard error {self.standard_error:.2g}){adjusted}"
+        if self.has_path:
             return text
+        low, high = self.interval()
         return (
-            f"{text}. The data do not determine it: under equivalent graphs it is between "
-            f"{self.possible[0]:.4g} and {self.possible[-1]:.4g}."
+            f"{text}. The learned graph has no directed path, which implies 0; the data are "
+            f"compatible with {low:.2g} to {high:.2g} (95% interval)."
         )
+
+    def _unidentified(self, pair: str) -> str:
+        text = (
+            f"{pair}: not identified; the data do not determine the directions of all edges at "
+            f"{self.cause}."
+        )
+        if not self.alternatives:
+            return (
+                f"{text} The range was not computed: {self.cause} has more than "
+                f"{MAX_PARENT_SETS:,} possible sets of parents. Add background knowledge."
+            )
+        low, high = self.interval()
+        return (
+            f"{text} The effect is between {self.possible[0]:.4g} and {self.possible[-1]:.4g} "
+            f"over {len(self.alternatives)} possible sets of parents (95% interval from "
+            f"{low:.4g} to {high:.4g})."
+        )
+
+
+def estimate_effect(
+    graph: CPDAG | PDAG,
+    knowledge: Knowledge | None,
+    cause: str,
+    effect: str,
+    adjusted: Adjusted,
+) -> EffectEstimate:
+    """Estimate a total effect for each possible set of parents of the cause (IDA).
+
+    Adjusting for the parents of the cause also gives an honest interval if there is no path in the
+    graph, since the search may have missed an edge. The parents of the effect are added because
+    it may also have missed a common cause's edge to the cause.
+
+    Parameters
+    ----------
+    graph
+        The equivalence class.
+    knowledge
+        What was known about the edges beforehand.
+    cause, effect
+        Names of two variables.
+    adjusted
+        Computes an adjusted regression coefficient.
+    """
+    if graph.index(cause) == graph.index(effect):
+        raise GraphError(f"Cause and effect are the same node, {cause!r}; name two.")
+    if knowledge is not None and knowledge.excludes_path(graph.nodes, cause, effect):
+        nothing = PossibleEffect(graph.parents(cause), (), 0.0, 0.0, 0)
+        return EffectEstimate(
+            cause,
+            effect,
+            identified=True,
+            alternatives=(nothing,),
+            has_path=False,
+            zero=ZeroEffect.KNOWLEDGE,
+        )
+    more = outcome_parents(graph, cause, effect)
+
+    def estimate(parents: tuple[str, ...]) -> PossibleEffect:
+        given = {*parents, *more}
+        if effect in parents:
+            return PossibleEffect(parents, (), 0.0, 0.0, 0)
+        adjustment = tuple(name for name in graph.nodes if name in given)
+        return PossibleEffect(parents, adjustment, *adjusted(cause, effect, adjustment))
+
+    if is_identified(graph, [cause], [effect]):
+        # All possible sets of parents are valid, and the first one is the smallest.
+        own = estimate(graph.parents(cause))
+        zero = ZeroEffect.DIRECTION if effect in own.parents else None
+        has_path = effect in possible_descendants(graph, cause)
+        return EffectEstimate(
+            cause, effect, identified=True, alternatives=(own,), has_path=has_path, zero=zero
+        )
+    families = list(islice(possible_parents(graph, cause), MAX_PARENT_SETS + 1))
+    computed = len(families) <= MAX_PARENT_SETS
+    alternatives = tuple(estimate(own) for own in families) if computed else ()
+    return EffectEstimate(cause, effect, identified=False, alternatives=alternatives)
+
+
+@lru_cache(maxsize=256)
+def _quantile(level: float, degrees: int) -> float:
+    from scipy.stats import t
+
+    return float(t.ppf(0.5 + level / 2, degrees))
 
 
 def distinct_values(values: list[float]) -> tuple[float, ...]:
     """Return values in ascending order, without those that differ by rounding only."""
-    found: list[float] = []
+    distinct: list[float] = []
     for value in sorted(values):
-        if not found or value - found[-1] > 1e-9 * max(abs(value), abs(found[-1])):
-            found.append(value)
-    return tuple(found)
+        if not distinct or value - distinct[-1] > 1e-9 * max(abs(value), abs(distinct[-1])):
+            distinct.append(value)
+    return tuple(distinct)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from itertools import islice
 from math import isnan
 from os import PathLike
 from pathlib import Path
@@ -17,7 +16,7 @@ from isthmus.models import DiscreteNetwork, GPNetwork, Network
 from isthmus.plurals import counted
 from isthmus.results.details import SearchDetails
 from isthmus.results.disclosure import Disclosure
-from isthmus.results.effects import EffectEstimate, distinct_values
+from isthmus.results.effects import Adjusted, EffectEstimate, estimate_effect
 from isthmus.results.provenance import Provenance
 from isthmus.results.reading import Reading
 from isthmus.results.status import Sense, Status
@@ -27,8 +26,6 @@ if TYPE_CHECKING:
 
 
 Edges: TypeAlias = tuple[tuple[str, str], ...]
-_MEMBERS = 1000
-"""So many equivalent graphs are compared for an effect."""
 
 
 class Evidence(Protocol):
@@ -44,8 +41,14 @@ class Evidence(Protocol):
     def fit_gp(self, dag: DAG) -> GPNetwork:
         """Fit the curves of a Gaussian-process network with this graph."""
 
-    def effect(self, dag: DAG, cause: str, effect: str) -> tuple[float, float, int]:
-        """Return a total effect in a graph, its standard error and its degrees of freedom."""
+    def adjusted_effects(self) -> Adjusted:
+        """Return a function that computes adjusted regression coefficients.
+
+        Raises
+        ------
+        MismatchError
+            If effects are not coefficients: some variables are discrete, or the model is nonlinear.
+        """
 
     def strengths(self, dag: DAG) -> dict[tuple[str, str], float]:
         """Return for each edge how much the score falls without it."""
@@ -154,30 +157,24 @@ class Solution:
         """Estimate the total effect of one continuous variable on another, by adjustment.
 
         It is the effect of an intervention if the graph is causal and no common cause is missing
-        from it. For discrete variables, use ``network.query(..., do=...)``.
+        from it. The regression adjusts for the parents of the cause and for other parents of the
+        effect. If some edges at the cause can point either way, and this matters for the effect,
+        the answer is the range over all possible sets of parents. For discrete variables, use
+        ``network.query(..., do=...)``.
 
         Parameters
         ----------
         cause, effect
             Names of two variables.
+
+        Raises
+        ------
+        MismatchError
+            If some variables are discrete, or the graph was learned with a nonlinear model.
         """
-        evidence, dag = self._evidence(), self.dag
-        value, error, degrees = evidence.effect(dag, cause, effect)
-        members = islice(self.cpdag.members(), _MEMBERS) if self.equivalent else (dag,)
-        # Equivalent graphs with the same adjustment set have the same effect.
-        ways = {
-            (effect in g.descendants(cause), g.adjustment_set(cause, effect)): g for g in members
-        }
-        others = [evidence.effect(g, cause, effect)[0] for g in ways.values()]
-        return EffectEstimate(
-            cause,
-            effect,
-            value,
-            error,
-            dag.adjustment_set(cause, effect),
-            degrees,
-            distinct_values([value, *others]),
-        )
+        graph = self.cpdag if self.equivalent else PDAG(self.dag.nodes, self.dag.edges)
+        adjusted = self._evidence().adjusted_effects()
+        return estimate_effect(graph, self.knowledge, cause, effect, adjusted)
 
     def strengths(self) -> dict[tuple[str, str], float]:
         """Return for each edge how much the score falls without it."""
