@@ -3,11 +3,11 @@
     python benchmarks/tables/seventeen.py [--seeds 6] [--only "mixed 300" "binary 100"] [--write]
 
 Each table has ten variables and a random graph with twelve edges. Numbers are passed as floats,
-nominal categories as text, ordinal codes and counts as integers. The printed figures are means over
-the seeds: the structural Hamming distance between equivalence classes (lower is better) and the F1
-score of the skeleton (higher is better). The best distance of each row is bold, and a mark says where
-the default is worse than the best method by more than one edge. ``--write`` saves the table to
-benchmarks/results/seventeen.md. Six seeds take about five CPU minutes.
+nominal categories as text, ordinal codes and counts as integers. The printed figures are means
+over the seeds: the structural Hamming distance between equivalence classes (lower is better) and
+the F1 score of the skeleton (higher is better). The best distance of each row is bold, and a mark
+says where the default is worse than the best method by more than one edge. ``--write`` saves the
+table to benchmarks/results/seventeen.md. Six seeds take half a CPU minute.
 """
 
 from __future__ import annotations
@@ -280,8 +280,8 @@ def main() -> None:
         "",
         f"`python benchmarks/tables/seventeen.py --seeds {options.seeds}`",
         "",
-        "Ten variables, twelve edges; CPDAG-SHD / F1 score of the skeleton, means over "
-        f"{options.seeds} seeds. `!`: the default is worse than the best by more than one edge.",
+        "Ten variables, twelve edges; CPDAG-SHD / F1 score of the skeleton, means over the seeds.",
+        "`!`: the default is worse than the best by more than one edge.",
         "",
         "| table (rows) | default | other methods |",
         "| --- | --- | --- |",

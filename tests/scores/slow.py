@@ -75,10 +75,29 @@ def bge(
 def degenerate_gaussian(
     blocks: Sequence[NDArray[np.float64]], child: int, parents: Sequence[int]
 ) -> float:
-    """BIC of a multivariate regression of the child's columns on the parents' columns."""
-    y = blocks[child]
-    n, size = y.shape
-    design = np.column_stack([np.ones(n), *(blocks[p] for p in parents)])
+    """BIC of a multivariate regression of the child's columns on the parents' columns.
+
+    A discrete variable has more than one column. Each of its rare levels gets one artificial row,
+    in which only this variable varies.
+    """
+    n = len(blocks[0])
+    widths = [block.shape[1] for block in blocks]
+    rows = [np.column_stack([block - block.mean(axis=0) for block in blocks])]
+    for v, block in enumerate(blocks):
+        if widths[v] == 1:
+            continue
+        levels = np.column_stack([1.0 - block.sum(axis=1), block]).sum(axis=0)
+        for level, count in enumerate(levels):
+            if level != levels.argmax() and count < math.sqrt(n):
+                columns = np.zeros(widths[v] + 1)
+                columns[level] = math.sqrt(math.sqrt(n) - count)
+                columns[levels.argmax()] = -columns[level]
+                row = np.zeros(sum(widths))
+                row[sum(widths[:v]) : sum(widths[: v + 1])] = columns[1:]
+                rows.append(row[None, :])
+    parts = np.split(np.vstack(rows), np.cumsum(widths)[:-1], axis=1)
+    y, size = parts[child], widths[child]
+    design = np.column_stack([np.zeros(len(y)), *(parts[p] for p in parents)])
     residual = y - design @ np.linalg.lstsq(design, y, rcond=None)[0]
     log_det = np.linalg.slogdet(residual.T @ residual / n)[1]
     fit = -0.5 * n * (size * math.log(2 * math.pi) + log_det + size)

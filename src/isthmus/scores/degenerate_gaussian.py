@@ -16,6 +16,7 @@ from isthmus.scores.gaussian import TOLERANCE
 from isthmus.scores.score_bounds import block_bound
 from isthmus.statistics import Moments
 from isthmus.statistics.moments import correlate
+from isthmus.statistics.rare_levels import covariance_without_rare
 
 
 @final
@@ -26,6 +27,10 @@ class DegenerateGaussian(Score[Moments, LocalScore]):
     A discrete variable with r levels is represented by r - 1 indicator columns, and BIC is computed
     as if all columns were jointly Gaussian (Andrews, Ramsey and Cooper 2019). The score is fast,
     needs only moments, is score-equivalent, and equals ``GaussianBIC`` on continuous tables.
+
+    A Gaussian likelihood overrates coincidences of rare levels: two levels that occur once, in the
+    same row, look like an exact linear relation. Therefore a level with fewer than ``sqrt(n)`` of n
+    rows gets additional independent noise, as if it had that many.
 
     Parameters
     ----------
@@ -61,7 +66,7 @@ class DegenerateGaussian(Score[Moments, LocalScore]):
         n = statistics.n
         starts = np.array([start for start, _ in statistics.blocks] + [statistics.schema.width])
         sizes = np.diff(starts)
-        correlation, scale = correlate(statistics.covariance())
+        correlation, scale = correlate(covariance_without_rare(statistics))
         each = self.penalty * 0.5 * np.log(n)
         log_scale = np.concatenate([[0.0], np.cumsum(np.log(scale))])
         base = (

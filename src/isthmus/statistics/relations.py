@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from isthmus.statistics.moments import Moments, correlate
+from isthmus.statistics.rare_levels import covariance_without_rare
 from isthmus.types import Floats
 
 _DETERMINED = 1e-10
@@ -20,6 +21,7 @@ def linear_relations(moments: Moments) -> tuple[tuple[str, ...], ...]:
 
     There is one group per relation. Constants take part in none. With no more rows than columns,
     every column is a combination of others, and nothing is returned; nor for very many columns.
+    Rare levels that occur in the same rows are no relation of their variables.
     """
     moments = moments.without_features()
     p = moments.schema.width
@@ -32,7 +34,7 @@ def linear_relations(moments: Moments) -> tuple[tuple[str, ...], ...]:
     columns = np.flatnonzero(~constant & (np.diagonal(moments.scatter()) > 0.0))
     if not len(columns):
         return ()
-    correlation = correlate(moments.scatter())[0][np.ix_(columns, columns)]
+    correlation = correlate(covariance_without_rare(moments))[0][np.ix_(columns, columns)]
     if _has_full_rank(correlation):
         return ()
     from scipy.linalg import cho_solve, lapack  # half a second, so only where it is needed
