@@ -18,8 +18,8 @@ from isthmus.compose.arguments import (
     check_seed,
     check_time_limit,
 )
+from isthmus.compose.assumptions import check_assumptions
 from isthmus.compose.defaults import choose_search
-from isthmus.compose.diagnostics import diagnose
 from isthmus.compose.evidence import LearnedFrom
 from isthmus.compose.prepare import prepare, require_capability, with_targets
 from isthmus.compose.progress import reporter_for
@@ -159,7 +159,7 @@ def learn(
         notes=(
             *problem.reading.notes,
             *problem.source.notes(),
-            *diagnose(objective, statistics, dag),
+            *check_assumptions(problem, dag),
         ),
         reading=problem.reading,
         details=result.details,

@@ -238,6 +238,18 @@ class Frame(Source):
             values[absent.T] = np.nan
         return values
 
+    def complete_columns(self) -> tuple[Schema, list[NDArray[Any]], NDArray[np.intp] | None]:
+        """The columns as they were read, without the rows that lack a value.
+
+        The third item has the positions of these rows in the table; None if it is all of them, or
+        if the strategy for missing values dropped some before.
+        """
+        schema, columns, _, absent = self._prepared
+        if absent is None:
+            return schema, columns, None
+        rows = np.flatnonzero(~absent.any(axis=0))
+        return schema, [x[rows] for x in columns], rows
+
     @property
     def has_missing(self) -> bool:
         """Whether values are missing that the strategy leaves to the score."""

@@ -36,6 +36,11 @@ class WithFeatures(Source):
         self._source = source
         self._wide = source.with_features(basis)
 
+    @property
+    def source(self) -> Source:
+        """The source of the variables themselves."""
+        return self._source
+
     def schema(self) -> Schema:
         """The variables, with their basis functions."""
         return self._wide.schema()

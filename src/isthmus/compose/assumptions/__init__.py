@@ -1,0 +1,90 @@
+"""Checks of what a result rests on; each gives notes, and none of them stops a search.
+
+One function per check, which documents its cost. ``docs/how-to/assumptions.md`` lists them;
+``benchmarks/assumptions.py`` measures how often they are wrong and what they find.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+from isthmus.compose.assumptions.columns import (
+    constant_columns,
+    determined_columns,
+    duplicate_columns,
+    few_rows,
+    similar_levels,
+)
+from isthmus.compose.assumptions.rows import (
+    alike_neighbours,
+    copied_cells,
+    copied_rows,
+    outlying_rows,
+    repeated_units,
+)
+from isthmus.compose.assumptions.scales import rescaled, units
+from isthmus.compose.assumptions.shapes import (
+    common_scale,
+    curved_effects,
+    heavy_tails,
+    residuals,
+)
+from isthmus.compose.assumptions.table import RowTable
+from isthmus.compose.prepare import Problem
+from isthmus.errors import DataWarning
+from isthmus.graphs import DAG
+from isthmus.statistics import Counts, Moments
+
+__all__ = ["check_assumptions", "check_rows"]
+
+
+def check_assumptions(problem: Problem, dag: DAG) -> tuple[str, ...]:
+    """Return notes about the data, and about the graph that was learned, and issue warnings."""
+    objective, statistics = problem.objective, problem.statistics
+    table = RowTable.of(problem.source)
+    notes = (
+        *constant_columns(statistics),
+        *duplicate_columns(statistics),
+        *determined_columns(statistics),
+        *similar_levels(statistics.schema),
+        *few_rows(objective, statistics),
+        *units(problem, dag),
+        *rescaled(problem, table),
+        *(copied_cells(statistics) if table is None and isinstance(statistics, Counts) else ()),
+        *(() if table is None else check_rows(table, dag, linear=_is_linear(problem))),
+        *objective.notes(dag),
+    )
+    for note in notes:
+        warnings.warn(note, DataWarning, stacklevel=4)
+    return notes
+
+
+def check_rows(table: RowTable, dag: DAG, *, linear: bool) -> tuple[str, ...]:
+    """Return notes about rows and distributions.
+
+    Parameters
+    ----------
+    table
+        The rows.
+    dag
+        The graph whose residuals are checked.
+    linear
+        Whether the model is linear, so that curved effects are missed.
+    """
+    outliers = outlying_rows(table)
+    table = table.without(outliers.rows)
+    # Dependent rows make every later test too certain, so the first such note is the only one.
+    dependent = copied_rows(table) or repeated_units(table) or alike_neighbours(table)
+    sample = None if dependent else residuals(table, dag)
+    if sample is None:
+        return (*outliers.notes, *dependent)
+    return (
+        *outliers.notes,
+        # A common scale gives every column heavy tails.
+        *(common_scale(table, sample) or heavy_tails(table, sample)),
+        *(curved_effects(table, sample) if linear else ()),
+    )
+
+
+def _is_linear(problem: Problem) -> bool:
+    return isinstance(problem.statistics, Moments) and not problem.statistics.schema.has_features

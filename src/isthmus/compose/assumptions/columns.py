@@ -1,0 +1,103 @@
+"""Checks of columns that statistics are enough for, so that they work for every source."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from isthmus.compose.assumptions.table import listed
+from isthmus.objectives import Objective
+from isthmus.plurals import counted
+from isthmus.statistics import Moments, Schema, Statistic
+from isthmus.statistics.relations import linear_relations
+
+_MOST_SHOWN = 5
+"""Number of relations that are listed."""
+_ROWS_PER_VARIABLE = 1.0
+"""With no more rows than variables, edges rest on very little; see the table of false edges."""
+_FEWEST_ROWS = 10
+"""With fewer rows than this, edges rest on very little however few the variables."""
+
+
+def constant_columns(statistics: Statistic) -> tuple[str, ...]:
+    """Name columns with one value. Cost: none. It cannot be wrong."""
+    constants = statistics.constants()
+    if not constants:
+        return ()
+    return (f"Drop constant columns, which have no edges: {listed(constants)}.",)
+
+
+def duplicate_columns(statistics: Statistic) -> tuple[str, ...]:
+    """Name columns that determine each other. Cost: one pass over the pairs of columns."""
+    copies = statistics.duplicates()
+    if not copies:
+        return ()
+    groups = _joined([f"{listed(group)} determine each other exactly" for group in copies])
+    return (f"{groups}. Keep one of each: edges to the others are arbitrary.",)
+
+
+def determined_columns(statistics: Statistic) -> tuple[str, ...]:
+    """Name columns that are exact linear combinations of others, apart from mere copies.
+
+    Cost: one Cholesky factor of the correlations.
+    """
+    moments = statistics.without_rows()
+    if not isinstance(moments, Moments):
+        return ()
+    copies = [set(group) for group in statistics.duplicates()]
+    relations = [
+        group
+        for group in linear_relations(moments)
+        if not any(set(group) <= copy for copy in copies)
+    ]
+    if not relations:
+        return ()
+    schema = moments.schema.without_features()
+    return (f"{_joined([_relation(group, schema) for group in relations])}. Drop one of each.",)
+
+
+def _relation(group: Sequence[str], schema: Schema) -> str:
+    # Only a variable of one column is determined by the others for certain.
+    single = [name for name in group if schema[name].width == 1]
+    if not single:
+        return f"{listed(group)} have an exact linear relation"
+    others = [name for name in group if name != single[-1]]
+    verb = "determines" if len(others) == 1 else "determine"
+    return f"{listed(others)} {verb} {single[-1]!r} exactly"
+
+
+def _joined(sentences: Sequence[str]) -> str:
+    more = len(sentences) - _MOST_SHOWN
+    return "; ".join(sentences[:_MOST_SHOWN]) + (f"; and {more} more" if more > 0 else "")
+
+
+def similar_levels(schema: Schema) -> tuple[str, ...]:
+    """Name levels that differ only in spaces or in upper and lower case. Cost: none."""
+    alike = []
+    for variable in schema.variables:
+        forms: dict[str, str] = {}
+        for level in variable.levels:
+            if not isinstance(level, str):
+                continue
+            other = forms.setdefault(" ".join(level.split()).casefold(), level)
+            if other != level:
+                alike.append(f"{other!r} and {level!r} in {variable.name!r}")
+                break
+    if not alike:
+        return ()
+    note = (
+        "Merge levels that differ only in spaces or in upper and lower case: "
+        f"{_joined(alike)}. They count as different values."
+    )
+    return (note,)
+
+
+def few_rows(objective: Objective, statistics: Statistic) -> tuple[str, ...]:
+    """Note that there are hardly more rows than variables. Cost: none."""
+    d = len(objective.nodes)
+    if d < 2 or statistics.n > max(_ROWS_PER_VARIABLE * d, _FEWEST_ROWS - 1):
+        return ()
+    note = (
+        f"Use more rows or fewer variables: with {counted(statistics.n, 'row')} for {d} variables "
+        "only strong effects are found, and an edge may be a coincidence."
+    )
+    return (note,)

@@ -1,0 +1,343 @@
+"""Checks of rows: outliers, copies, repeated measurements of one unit, order in time.
+
+They need the rows, except `copied_cells`. Rates of false alarms and power:
+``benchmarks/results/assumptions.md``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isthmus.compose.assumptions.table import FEWEST_ROWS, RowTable, listed, spaced, standardised
+from isthmus.statistics import Counts, Kind
+from isthmus.types import Floats, Integers
+
+_SHARE = 0.3
+"""Share of the variance of a column above which a few rows are named."""
+_MOST_OUTLIERS = 10
+"""Rows that are named at most, and at most one row in fifty."""
+_FAR = 10.0
+"""Distance of an outlier from the mean of the other rows, in their standard deviations."""
+_HEAVY = 5.0
+"""Excess kurtosis of the other rows above which the tails are heavy, and the rows no outliers."""
+_COPIED_ROWS = 0.05
+"""Share of copies above which they are noted."""
+_ROWS_HASHED = 5_000
+"""About this many rows are compared with each other. All copies of a row are among them."""
+_COLUMNS_HASHED = 4
+"""Columns with the most different values, which are compared first."""
+_COMMON_DIVISOR = 14.0
+"""By chance, the frequencies of k distinct rows have the common divisor g in about one of g^k
+tables. This is the smallest k log g that is noted."""
+_FEWEST_UNITS = 20
+_ROWS_OF_UNITS = 20_000
+_OTHERS = 10
+"""Columns that are compared with an identifier."""
+_SAME_UNIT = 0.5
+"""Intraclass correlation above which the rows of one unit are alike."""
+_ALIKE = 0.3
+"""Autocorrelation above which neighbouring rows are alike."""
+_CERTAIN = 5.0
+"""Standard errors that any such correlation must exceed; with thousands of columns still rare."""
+_STRETCHES, _STRETCH = 4, 250
+"""Consecutive rows that are compared, if there are more."""
+_UNSORTED = 0.02
+"""Share of steps down in a column by which the rows were sorted, within the blocks of another."""
+
+
+class Outliers(NamedTuple):
+    """What was found, and the rows that other checks leave out."""
+
+    notes: tuple[str, ...]
+    rows: NDArray[np.intp]
+
+
+def outlying_rows(table: RowTable) -> Outliers:
+    """Find a few rows that make up much of the variance of a column.
+
+    The others must lie close together, so that heavy tails do not count. Cost: the extremes and
+    the variance of each column, about 1 ms per million cells.
+    """
+    most = min(_MOST_OUTLIERS, max(1, table.n // 50))
+    sample = table.sample()
+    quartiles = [len(sample) // 4, len(sample) // 2, 3 * len(sample) // 4]
+    named: list[int] = []
+    rows: set[int] = set()
+    largest = 0.0
+    for j in table.numeric:
+        column = np.ascontiguousarray(table.columns[j])
+        low, centre, high = np.partition(column[sample], quartiles)[quartiles].tolist()
+        scale = (high - low) / 1.35
+        farthest = max(float(column.max()) - centre, centre - float(column.min()))
+        # Half of what is asked below, because quartiles of a sample are not exact.
+        if farthest < 0.5 * scale * max(_FAR, math.sqrt(_SHARE * table.n / most)):
+            continue
+        found, share = _outliers(column.astype(np.float64), most)
+        if len(found):
+            named.append(j)
+            rows.update(found.tolist())
+            largest = max(largest, share)
+    if not rows or len(rows) > most:
+        return Outliers((), np.empty(0, dtype=np.intp))
+    at = np.array(sorted(rows), dtype=np.intp)
+    shown = at if table.positions is None else table.positions[at]
+    numbers = ", ".join(map(str, shown.tolist()))
+    counting = "counted from 0" + (" without dropped rows" if table.dropped else "")
+    what, makes = ("Row", "makes") if len(at) == 1 else ("Rows", "make")
+    note = (
+        f"Check {what.lower()} {numbers} ({counting}): {'it' if len(at) == 1 else 'they'} {makes} "
+        f"up {largest:.0%} of the variance of {table.listed(named)}. Such values create and hide "
+        "edges. Correct them, or remove the rows."
+    )
+    return Outliers((note,), at)
+
+
+def _outliers(column: Floats, most: int) -> tuple[NDArray[np.intp], float]:
+    """Return the rows far from all others, and their share of the variance."""
+    top = np.argpartition(np.abs(column - np.median(column)), -most)[-most:]
+    rest = np.delete(column, top)
+    mean, deviation = float(rest.mean()), float(rest.std())
+    none = np.empty(0, dtype=np.intp)
+    if deviation == 0.0:  # a count that is almost always zero, for instance
+        return none, 0.0
+    if float(np.mean(((rest - mean) / deviation) ** 4)) - 3.0 > _HEAVY:
+        return none, 0.0
+    far = top[np.abs(column[top] - mean) > _FAR * deviation]
+    if not len(far):
+        return none, 0.0
+    scatter = len(column) * float(column.var())
+    kept = np.delete(column, far)
+    share = 1.0 - len(kept) * float(kept.var()) / scatter
+    return (far, share) if share >= _SHARE else (none, 0.0)
+
+
+def copied_rows(table: RowTable) -> tuple[str, ...]:
+    """Find rows that occur more often than chance explains.
+
+    Two rows are equal by chance at most as often as their values in one column are, so copies are
+    found if some column has hardly any equal values in different rows. In a table of few levels,
+    only copies of the whole table are found: all frequencies have a common divisor. Cost: about
+    2 ms per 10,000 rows and 10 columns, and not more for more rows than that.
+    """
+    probe = table.sample()
+    variety = [len(np.unique(column[probe])) for column in table.columns]
+    varied = np.argsort(variety)[::-1][:_COLUMNS_HASHED].tolist()
+    everything = np.arange(table.n)
+    hashes = _hashes(table, varied, everything)
+    thinning = table.n // _ROWS_HASHED
+    rows = everything if thinning < 2 else np.flatnonzero(hashes % np.uint64(thinning) == 0)
+    n = len(rows)
+    if n < FEWEST_ROWS or n - len(np.unique(hashes[rows])) < _COPIED_ROWS * n:
+        return ()
+    _, first, frequency = np.unique(
+        _hashes(table, range(len(table.columns)), rows), return_index=True, return_counts=True
+    )
+    distinct = len(frequency)
+    if n - distinct < _COPIED_ROWS * n:
+        return ()
+    divisor = _common_divisor(frequency)
+    if divisor == 1:
+        pairs = float((frequency * (frequency - 1) / 2.0).sum())
+        by_chance = min(_coincidence(column[rows[first]]) for column in table.columns)
+        if pairs <= 10.0 * (1.0 + by_chance * n * (n - 1) / 2.0):
+            return ()
+    return (_copies_note(1.0 - distinct / n, divisor),)
+
+
+def copied_cells(counts: Counts) -> tuple[str, ...]:
+    """Find copies of a whole table of discrete columns from its counts, without rows."""
+    joint = counts.joint
+    if joint is None or joint.weights is None:
+        return ()
+    divisor = _common_divisor(joint.weights[joint.weights > 0])
+    return (_copies_note(1.0 - 1.0 / divisor, divisor),) if divisor > 1 else ()
+
+
+def _common_divisor(frequency: Integers) -> int:
+    """Return the common divisor of frequencies, or 1 if it may be a coincidence."""
+    divisor = int(np.gcd.reduce(frequency)) if len(frequency) else 1
+    return divisor if len(frequency) * math.log(max(divisor, 1)) >= _COMMON_DIVISOR else 1
+
+
+def _copies_note(share: float, divisor: int) -> str:
+    seen = f"Every row occurs {divisor} times or a multiple of it" if divisor > 1 else ""
+    return (
+        "Remove copied rows, unless they are separate observations: "
+        + (seen or f"{share:.0%} of the rows repeat others")
+        + ". Copies count as further evidence, which leads to false edges."
+    )
+
+
+def _hashes(table: RowTable, columns: Iterable[int], rows: NDArray[np.intp]) -> NDArray[np.uint64]:
+    """Return a number for each row that is the same for equal rows."""
+    hashes = np.zeros(len(rows), dtype=np.uint64)
+    for j in columns:
+        column = table.columns[j] if len(rows) == table.n else table.columns[j][rows]
+        cells = column.astype(np.float64)
+        cells += 0.0  # both zeros are equal
+        hashes ^= cells.view(np.uint64)
+        hashes *= np.uint64(0x9E3779B97F4A7C15)
+        hashes ^= hashes >> np.uint64(29)
+    return hashes
+
+
+def _coincidence(column: NDArray[Any]) -> float:
+    """Return the share of equal pairs of values."""
+    n = len(column)
+    if n < 2:
+        return 1.0
+    counts = np.unique(column, return_counts=True)[1].astype(np.float64)
+    return float((counts * (counts - 1.0)).sum()) / (n * (n - 1.0))
+
+
+def repeated_units(table: RowTable) -> tuple[str, ...]:
+    """Find a column of identifiers, each of several rows, whose rows are alike.
+
+    It has whole numbers, or equally frequent levels, that explain much of at least two other
+    columns, and far more than a cubic does. Cost: at most the first 20,000 rows and ten other
+    columns are looked at, about 1 ms per column of whole numbers.
+    """
+    rows = slice(0, _ROWS_OF_UNITS)
+    n = min(table.n, _ROWS_OF_UNITS)
+    for j, variable in enumerate(table.schema.variables):
+        column = table.columns[j][rows]
+        is_number = variable.kind is Kind.CONTINUOUS
+        if is_number and not (_whole(column[:100]) and _whole(column)):
+            continue
+        if not is_number and len(variable.levels) < _FEWEST_UNITS:
+            continue
+        _, unit, sizes = np.unique(column, return_inverse=True, return_counts=True)
+        if not _FEWEST_UNITS <= len(sizes) <= n / 2 or (not is_number and np.ptp(sizes)):
+            continue
+        alike, typical = _alike_within(table, j, unit.ravel(), sizes, is_number=is_number)
+        if len(alike) < 2:
+            continue
+        note = (
+            f"Average the rows of each {variable.name!r}, or keep one of them: rows with the same "
+            f"value are not independent ({typical:.0%} of the variance of {table.listed(alike)} "
+            "lies between values). Otherwise they count as further evidence, which leads to "
+            f"false edges. Do not use {variable.name!r} itself as a variable."
+        )
+        return (note,)
+    return ()
+
+
+def _alike_within(
+    table: RowTable, key: int, unit: Integers, sizes: Integers, *, is_number: bool
+) -> tuple[list[int], float]:
+    """Return the columns whose values are alike within units, and their intraclass correlation."""
+    n, units = len(unit), len(sizes)
+    size = (n - float((sizes.astype(np.float64) ** 2).sum()) / n) / (units - 1)
+    error = math.sqrt(2.0 / (size * max(size - 1.0, 0.1) * units))
+    threshold = max(_SAME_UNIT, _CERTAIN * error)
+    others = [j for j in range(len(table.columns)) if j != key]
+    others = [others[i] for i in spaced(len(others), _OTHERS)]
+    alike, values = [], []
+    for j in others:
+        column = standardised(table.numbers(j, slice(0, n)))
+        value = _intraclass(column, unit, sizes, size)
+        if value >= threshold and is_number:
+            smooth = _cubic(table.numbers(key, slice(0, n)))
+            value = _intraclass(column - smooth @ (smooth.T @ column), unit, sizes, size, total=n)
+        if value >= threshold:
+            alike.append(j)
+            values.append(value)
+    return alike, float(np.median(values)) if values else 0.0
+
+
+def _intraclass(
+    column: Floats, unit: Integers, sizes: Integers, size: float, total: float | None = None
+) -> float:
+    """Return the share of the variance between units; relative to `total` squares if given."""
+    squares = float(column @ column)
+    if squares == 0.0:
+        return 0.0
+    sums = np.bincount(unit, weights=column)
+    between = float((sums**2 / sizes).sum()) - float(column.sum()) ** 2 / len(column)
+    within = max(squares - between, 0.0) / (len(column) - len(sizes))
+    component = max(between / (len(sizes) - 1) - within, 0.0) / size
+    whole = component + within if total is None else total / len(column)
+    return component / whole if whole > 0.0 else 0.0
+
+
+def _cubic(values: Floats) -> Floats:
+    """Return orthonormal columns that span the cubics of a column."""
+    z = standardised(values)
+    return np.linalg.qr(np.vander(z / max(float(np.abs(z).max()), 1.0), 4))[0]
+
+
+def _whole(values: NDArray[Any]) -> bool:
+    return values.dtype.kind in "iub" or bool((values == np.floor(values)).all())
+
+
+def alike_neighbours(table: RowTable) -> tuple[str, ...]:
+    """Find rows that depend on the rows before them: time series, trends, batches.
+
+    Rows that were sorted by one of the columns are not meant: columns are compared within
+    narrow ranges of it. Cost: at most 1,000 rows are looked at, about 0.02 ms per column.
+    """
+    rows = _stretches(table.n)
+    between = np.diff(rows) == 1
+    columns = {j: standardised(table.numbers(j, rows)) for j in range(len(table.columns))}
+    threshold = max(_ALIKE, _CERTAIN / math.sqrt(len(rows)))
+    alike = [j for j, z in columns.items() if _autocorrelation(z, between) > threshold]
+    if len(alike) < 2:
+        return ()
+    keys = [j for j in alike if _is_sorted(table.columns[j])]
+    values = {j: columns[j] for j in alike if j not in keys}
+    if keys:
+        group = _ranges(table, keys, rows)
+        size = np.bincount(group)
+        values = {j: z - (np.bincount(group, weights=z) / size)[group] for j, z in values.items()}
+    found = {j: _autocorrelation(z, between) for j, z in values.items()}
+    found = {j: r for j, r in found.items() if r > threshold}
+    if len(found) < 2:
+        return ()
+    typical = float(np.median(list(found.values())))
+    note = (
+        "If the rows are a time series, use Series(table), or the differences of successive rows: "
+        f"neighbouring rows are alike (autocorrelation {typical:.2f} of "
+        f"{listed([table.names[j] for j in found])}), and trends and random walks lead to false "
+        "edges. If the rows were only sorted, ignore this note."
+    )
+    return (note,)
+
+
+def _stretches(n: int) -> NDArray[np.intp]:
+    """Return all rows, or some stretches of consecutive ones."""
+    if n <= _STRETCHES * _STRETCH:
+        return np.arange(n)
+    starts = np.linspace(0, n - _STRETCH, _STRETCHES).astype(np.intp)
+    return (starts[:, None] + np.arange(_STRETCH)).ravel()
+
+
+def _autocorrelation(z: Floats, between: NDArray[np.bool_]) -> float:
+    squares = float(z @ z)
+    if squares <= 1e-9 * len(z):
+        return 0.0
+    return float((z[1:] * z[:-1])[between].sum()) / squares * len(z) / max(int(between.sum()), 1)
+
+
+def _is_sorted(column: NDArray[Any]) -> bool:
+    """Whether rows were sorted by a column, perhaps after they were sorted by another."""
+    up = float(np.mean(column[1:] > column[:-1]))
+    down = float(np.mean(column[1:] < column[:-1]))
+    return min(up, down) <= _UNSORTED
+
+
+def _ranges(table: RowTable, keys: list[int], rows: NDArray[np.intp]) -> Integers:
+    """Number the rows by narrow ranges of the columns that they were sorted by."""
+    group = np.zeros(len(rows), dtype=np.int64)
+    for j in keys:
+        _, place = np.unique(table.columns[j][rows], return_inverse=True)
+        place = place.ravel()
+        if place.max() >= len(rows) // 5:
+            place = np.argsort(np.argsort(place, kind="stable")) * min(20, len(rows) // 25)
+            place = place // len(rows)
+        group = np.unique(group * (int(place.max()) + 1) + place, return_inverse=True)[1].ravel()
+    return group

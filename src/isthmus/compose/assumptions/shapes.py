@@ -1,0 +1,221 @@
+"""Checks of distributions: heavy tails, a common scale of the noise, curved effects.
+
+They need the rows. They look at residuals, which remain of each column after a linear regression
+on its parents in the graph. Rates of false alarms and power:
+``benchmarks/results/assumptions.md``.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from statistics import NormalDist
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isthmus.compose.assumptions.table import RowTable, standardised
+from isthmus.graphs import DAG
+from isthmus.statistics import Kind
+from isthmus.types import Bools, Floats
+
+_FEWEST_ROWS = 40
+_HEAVY, _LEAST_HEAVY, _ALWAYS_HEAVY = 0.6, 5.0, 60.0
+"""Excess kurtosis, per square root of the number of rows, at least and at most, above which 20
+independent columns have more than twice as many false edges as normal ones."""
+_TOGETHER = 0.1
+"""Correlation of the logarithms of squares, typical of all pairs."""
+_CERTAIN = 4.5
+"""Standard errors that this correlation must exceed."""
+_CURVED = 0.05
+"""Share of the variance that a curve must explain beyond a line to be worth a note."""
+_LEVEL = 0.002
+"""Rate of false alarms of the test of curves, on all pairs together."""
+
+
+class Residuals(NamedTuple):
+    """Columns of a sample of rows, and what the linear model leaves of them.
+
+    Attributes
+    ----------
+    columns
+        Positions in the table.
+    values
+        Standardised columns, shape (columns, rows).
+    left
+        Residuals, standardised, of the same shape.
+    """
+
+    columns: tuple[int, ...]
+    values: Floats
+    left: Floats
+
+
+def residuals(table: RowTable, dag: DAG) -> Residuals | None:
+    """Return residuals for a sample of the rows; None if there are too few rows or columns.
+
+    Cost: one regression per column with at most 1,000 rows, about 0.1 ms each.
+    """
+    rows, columns = table.sample(), table.pairwise
+    if len(rows) < _FEWEST_ROWS or len(columns) < 2:
+        return None
+    values = np.stack([standardised(table.numbers(j, rows)) for j in columns])
+    place = {table.names[j]: [k] for k, j in enumerate(columns)}
+    parents = {k: dag.parents(name) for name, (k,) in place.items() if name in dag.nodes}
+    design = [values]
+    width = len(columns)
+    for name in dict.fromkeys(p for names in parents.values() for p in names):
+        indicators = _indicators(table, name, rows)
+        if name not in place and width + len(indicators) <= len(rows) // 2:
+            place[name] = list(range(width, width + len(indicators)))
+            width += len(indicators)
+            design.append(indicators)
+    x = np.concatenate(design)
+    gram = x @ x.T + 1e-9 * len(rows) * np.eye(width)  # parents may determine each other
+    weights = np.zeros((len(columns), width))
+    for k, names in parents.items():
+        given = [i for name in names for i in place.get(name, ())]
+        if given:
+            weights[k, given] = np.linalg.solve(gram[np.ix_(given, given)], gram[given, k])
+    left = values - weights @ x
+    squares = np.einsum("ij,ij->i", left, left)[:, None]
+    exact = squares <= 1e-8 * len(rows)  # determined by the parents
+    left = np.where(exact, values, left / np.sqrt(np.where(exact, 1.0, squares) / len(rows)))
+    return Residuals(columns, values, left)
+
+
+def _indicators(table: RowTable, name: str, rows: NDArray[np.intp]) -> Floats:
+    """Return centred columns for a parent: its levels, or its values."""
+    j = table.names.index(name)
+    if table.schema.variables[j].kind is Kind.CONTINUOUS:
+        return standardised(table.numbers(j, rows))[None]
+    levels = np.arange(1, len(table.schema.variables[j].levels))
+    indicators = (levels[:, None] == table.columns[j][rows]).astype(np.float64)
+    return np.asarray(indicators - indicators.mean(axis=1, keepdims=True))
+
+
+def heavy_tails(table: RowTable, sample: Residuals) -> tuple[str, ...]:
+    """Find at least two columns with so heavy tails or such skew that edges may be false.
+
+    Cost: two passes over the sample, about 0.05 ms per column.
+    """
+    heavy = [sample.columns[k] for k in np.flatnonzero(_is_heavy(table.n, sample.left))]
+    if len(heavy) < 2:
+        return ()
+    positive = [j for j in heavy if float(table.columns[j].min()) > 0.0]
+    if len(positive) == len(heavy):
+        advice = f"Take logarithms of {table.listed(heavy)}"
+    elif positive:
+        advice = f"Take logarithms of {table.listed(positive)}, and normal scores of the others"
+    else:
+        advice = f"Replace {table.listed(heavy)} by their normal scores"
+    note = (
+        f"{advice}: {len(heavy)} columns have heavy tails or strong skew (excess kurtosis above "
+        f"{_limit(table.n):.0f}), which leads to false edges."
+    )
+    return (note,)
+
+
+def _limit(n: int) -> float:
+    return min(max(_LEAST_HEAVY, _HEAVY * math.sqrt(n)), _ALWAYS_HEAVY)
+
+
+def _is_heavy(n: int, left: Floats) -> Bools:
+    squares = left * left
+    heavy: Bools = np.einsum("ij,ij->i", squares, squares) / left.shape[1] - 3.0 > _limit(n)
+    return heavy
+
+
+def common_scale(table: RowTable, sample: Residuals) -> tuple[str, ...]:
+    """Find noise whose scale varies in all columns together, such as volatility of prices.
+
+    Most pairs of residuals must be large in the same rows. Cost: one product of matrices,
+    about 1 ms for 50 columns.
+    """
+    p, m = sample.left.shape
+    if p < 3:
+        return ()
+    sizes = np.log(sample.left * sample.left + 0.1)
+    sizes = _normalised(sizes)
+    correlation = (sizes @ sizes.T)[np.triu_indices(p, 1)]
+    typical = float(np.median(correlation))
+    # The median of uncorrelated correlations, one per pair.
+    error = 1.25 / math.sqrt(m * len(correlation))
+    if typical < max(_TOGETHER, _CERTAIN * error):
+        return ()
+    note = (
+        "Divide each row by its scale (for prices, a running volatility), or keep only edges that "
+        f"bootstrap confirms: {table.listed(sample.columns)} vary strongly in the same rows "
+        f"(correlation {typical:.2f} of the logarithms of squares), which leads to false edges "
+        "between uncorrelated columns."
+    )
+    return (note,)
+
+
+def curved_effects(table: RowTable, sample: Residuals) -> tuple[str, ...]:
+    """Find pairs of columns where a cubic explains more than a line, whether or not connected.
+
+    Columns with heavy tails are compared by their normal scores. Cost: one product of matrices,
+    about 5 ms for 50 columns.
+    """
+    p, m = sample.left.shape
+    values, left = sample.values.copy(), sample.left.copy()
+    for k in np.flatnonzero(_is_heavy(0, values) | _is_heavy(0, left)):
+        values[k] = _normal_scores(values[k], _quantiles(m))
+        left[k] = _normal_scores(left[k], _quantiles(m))
+    square, cube = _curves(np.clip(values, -3.0, 3.0))
+    left = _normalised(np.clip(left, -4.0, 4.0))
+    share = (square @ left.T) ** 2 + (cube @ left.T) ** 2  # of curve i in residual j
+    np.fill_diagonal(share, 0.0)
+    share = np.minimum(share, 1.0 - 1e-12)
+    certain = -(m - 5.0) * np.log1p(-share) > 2.0 * math.log(p * (p - 1) / _LEVEL)
+    curved = certain & (share > _CURVED)
+    if not curved.any():
+        return ()
+    cause, effect = np.unravel_index(int(np.where(curved, share, 0.0).argmax()), share.shape)
+    count = int(curved.any(axis=0).sum())
+    names = table.names
+    if table.schema.of_kind(Kind.DISCRETE):
+        advice = "Transform these columns"
+    else:
+        advice = "Try search=NotearsAdditive() or score=GP()"
+    note = (
+        f"{advice}: some effects are curved. A cubic in {names[sample.columns[cause]]!r} explains "
+        f"{share[cause, effect]:.0%} of what linear effects leave of "
+        f"{names[sample.columns[effect]]!r}, and {count} of {p} columns have such curves. Linear "
+        "scores miss or misdirect these edges."
+    )
+    return (note,)
+
+
+def _normal_scores(column: Floats, quantiles: Floats) -> Floats:
+    """Return the quantiles of a normal distribution that belong to the ranks of a column."""
+    _, group, size = np.unique(column, return_inverse=True, return_counts=True)
+    stop = np.cumsum(size)
+    totals = np.concatenate([[0.0], np.cumsum(quantiles)])
+    return np.asarray(((totals[stop] - totals[stop - size]) / size)[group.ravel()])
+
+
+@lru_cache(maxsize=4)
+def _quantiles(n: int) -> Floats:
+    quantile = NormalDist().inv_cdf
+    return np.array([quantile((i + 0.5) / n) for i in range(n)])
+
+
+def _curves(z: Floats) -> tuple[Floats, Floats]:
+    """Return the squares and cubes of columns, orthogonal to lower powers, with norm one."""
+    square = z * z
+    one = _normalised(z)
+    two = _normalised(square, one)
+    return two, _normalised(square * z, one, two)
+
+
+def _normalised(columns: Floats, *lower: Floats) -> Floats:
+    """Return rows with mean zero and norm one, orthogonal to others row by row."""
+    centred = columns - columns.mean(axis=1, keepdims=True)
+    for other in lower:
+        centred -= other * np.einsum("ij,ij->i", other, centred)[:, None]
+    squares = np.einsum("ij,ij->i", centred, centred)[:, None]
+    usable = squares > 1e-9 * columns.shape[1]  # powers of two or three values depend on lower ones
+    return np.where(usable, centred / np.sqrt(np.where(usable, squares, 1.0)), 0.0)
