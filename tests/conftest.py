@@ -266,7 +266,7 @@ def discrete_data() -> Table:
     rng, n = np.random.default_rng(1), 300
     return {
         "text": rng.choice(["b", "a", "ç", "it's"], n, p=[0.4, 0.3, 0.2, 0.1]),
-        "zahl": rng.integers(-3, 4, n),
+        "zahl": rng.integers(-2, 2, n),
         "truth": rng.random(n) < 0.3,
         "code": rng.integers(0, 3, n).astype(np.uint8),
     }

@@ -170,7 +170,7 @@ def test_effects_that_cannot_be_estimated() -> None:
         discrete.effect("a", "b")
     known = ist.Knowledge(required=[("a", "b")])
     with pytest.warns(ist.errors.DataWarning):
-        few = ist.learn({"a": [1.0, 2.0], "b": [1.0, 3.0]}, knowledge=known)
+        few = ist.learn({"a": [1.5, 2.0], "b": [1.5, 3.0]}, knowledge=known)
     with pytest.raises(DataError, match="rows"):
         few.effect("a", "b")
 

@@ -26,6 +26,15 @@ LEFT_OUT = frozenset({ReadAs.IDENTIFIER, ReadAs.FREE_TEXT, ReadAs.LEFT_OUT})
 NO_VALUES = "it has no values"
 """Why a column without values is left out; there is no way to keep it."""
 
+FEW_VALUES = "whole numbers with 5 to 20 different values, such as counts or answers on a scale"
+"""Why whole numbers that could also be codes are continuous."""
+
+ORDERED = "ordered categories, as numbers by their position"
+"""Why ordered categories are continuous."""
+
+_NAMED = 5
+"""Number of columns that a note names."""
+
 
 @final
 @dataclass(frozen=True)
@@ -112,6 +121,7 @@ class Reading:
                     f"kinds={{{example.name!r}: 'discrete'}}{continuous}."
                 )
             notes.append(f"{columns} left out: {shown}{more}.{advice}")
+        notes += _few_values([c.name for c in self.columns if c.reason in (FEW_VALUES, ORDERED)])
         cautions = (c.caution for c in self.columns if c.caution is not None)
         return (*notes, *cautions, *self.remarks)
 
@@ -130,3 +140,20 @@ class Reading:
     def __str__(self) -> str:
         wide = max((len(c.name) for c in self.columns), default=0)
         return "\n".join(f"{c.name:<{wide}}  {c.read_as:<10}  {c.reason}" for c in self.columns)
+
+
+def _few_values(names: list[str]) -> list[str]:
+    """Say which whole numbers and ordered categories became numbers, and how to change that."""
+    if not names:
+        return []
+    shown = ", ".join(repr(name) for name in names[:_NAMED])
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    columns, have, were = "Columns", "have", "were"
+    if len(names) == 1:
+        columns, have, were = "Column", "has", "was"
+    note = (
+        f"{columns} {shown}{more} {have} whole numbers with 5 to 20 different values, or ordered "
+        f"categories, and {were} read as numbers. To read codes as categories, say so: "
+        f"kinds={{{names[0]!r}: 'discrete'}}."
+    )
+    return [note]

@@ -229,20 +229,23 @@ def test_aligning_text_with_numbers_is_refused() -> None:
 INTEGERS: dict[str, tuple[Any, Kind]] = {
     "age of 15": (np.random.default_rng(0).integers(18, 90, 15), Kind.CONTINUOUS),
     "income of 15": (np.random.default_rng(1).integers(15_000, 90_000, 15), Kind.CONTINUOUS),
-    "Likert 1-5 of 15": (np.random.default_rng(2).integers(1, 6, 15), Kind.DISCRETE),
-    "Likert 1-7 of 10": (np.random.default_rng(3).integers(1, 8, 10), Kind.DISCRETE),
+    "Likert 1-5 of 15": (np.random.default_rng(2).integers(1, 6, 15), Kind.CONTINUOUS),
+    "Likert 1-7 of 10": (np.random.default_rng(3).integers(1, 8, 10), Kind.CONTINUOUS),
     "binary of 10": (np.array([0, 1] * 5), Kind.DISCRETE),
     "codes 10/20/30 of 15": (np.array([10, 20, 30] * 5), Kind.DISCRETE),
     "missing code -99 of 12": (np.array([1, 2, -99] * 4), Kind.DISCRETE),
+    "four codes as floats": (np.array([1.0, 2.0, 3.0, 9.0] * 3), Kind.DISCRETE),
+    "four codes of 4": (np.array([1, 2, 3, 9]), Kind.DISCRETE),
+    "five whole floats": (np.array([1.0, 2.0, 3.0, 4.0, 5.0] * 3), Kind.CONTINUOUS),
     "constant of 3": (np.array([7000] * 3), Kind.DISCRETE),
-    "year of 100": (np.array(range(2001, 2021)).repeat(5), Kind.DISCRETE),
+    "year of 100": (np.array(range(2001, 2021)).repeat(5), Kind.CONTINUOUS),
     "age of 200": (np.random.default_rng(4).integers(18, 90, 200), Kind.CONTINUOUS),
     "one row": (np.array([5]), Kind.DISCRETE),
 }
 
 
 @pytest.mark.parametrize("name", INTEGERS)
-def test_few_integers_are_discrete_only_if_they_repeat_or_look_like_codes(
+def test_whole_numbers_with_fewer_than_five_values_are_discrete(
     name: str, constructor: Constructor
 ) -> None:
     values, kind = INTEGERS[name]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from functools import reduce
 from typing import TypeVar, final
 
 import numpy as np
@@ -21,7 +20,7 @@ from isthmus.parties.records.ledger import Ledger
 from isthmus.parties.transport.base import Transport
 from isthmus.results.disclosure import Disclosure, Release
 from isthmus.sources.base import Source, countable
-from isthmus.sources.dispatch import as_source
+from isthmus.sources.horizontal.common_schema import common_schema
 from isthmus.sources.horizontal.incomplete import IncompleteFederation
 from isthmus.sources.horizontal.privacy.answers import noisy_release
 from isthmus.sources.horizontal.privacy.cost import NoiseCost
@@ -35,7 +34,6 @@ from isthmus.sources.horizontal.secure_sum.protocol import SecureSums
 from isthmus.sources.tables.frame import Frame
 from isthmus.sources.tables.missing import DropRows, ExpectationMaximisation, Missing
 from isthmus.statistics import Basis, Counts, Expansion, Kind, Moments, Plan, Schema
-from isthmus.statistics.schema import union_levels
 
 T = TypeVar("T")
 
@@ -155,10 +153,7 @@ class Federation(Source):
         if missing is not None and not isinstance(missing, ExpectationMaximisation | DropRows):
             raise _not_offered(missing)
         if schema is None:
-            sources = [
-                as_source(t, kinds=kinds, keep=None, missing=missing) for t in tables.values()
-            ]
-            schema = reduce(union_levels, [source.schema() for source in sources])
+            schema = common_schema(list(tables.values()), kinds, missing)
         if isinstance(missing, DropRows):
             tables = {n: Frame(t, schema=schema, missing=missing) for n, t in tables.items()}
         if requests is None and privacy is None:

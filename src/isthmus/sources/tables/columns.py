@@ -14,17 +14,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.errors import SchemaError
-from isthmus.sources.tables.decisions import Profile, looks_written, teachable
+from isthmus.sources.tables.decisions import FEW, Profile, looks_written, teachable
 from isthmus.sources.tables.encoding import (
+    SPAN,
     Values,
     factorise,
     narrow,
+    offsets_from,
     recoding,
     refuse_twins,
     too_many,
 )
 from isthmus.sources.tables.kinds import (
-    FEW,
     CellType,
     cell_type_of,
     cell_type_of_array,
@@ -62,6 +63,8 @@ class Column:
         Which cells are missing (null or NaN); ``None`` if none is.
     dtype
         How its library calls the type.
+    order
+        All levels of ordered categories, whether they occur or not; ``()`` for other columns.
     """
 
     name: str
@@ -70,6 +73,7 @@ class Column:
     labels: tuple[Level, ...] | None = None
     absent: NDArray[np.bool_] | None = None
     dtype: str = ""
+    order: tuple[Level, ...] = ()
 
     @property
     def missing(self) -> int:
@@ -104,6 +108,8 @@ class Column:
         known = Profile(self.cells, self.dtype, total, values)
         if not len(present):
             return replace(known, values=0)
+        if self.cells is CellType.ORDERED:
+            return replace(known, distinct=len(self.order))
         if self.cells is CellType.CATEGORY:
             distinct, texts = self._levels_and_texts(present)
             words = sum(t.count(" ") for t in texts) / max(len(texts), 1)
@@ -144,6 +150,17 @@ class Column:
         return narrow(lookup, len(levels))[places], levels
 
     @property
+    def numbers(self) -> Values:
+        """The cells as numbers: ordered categories by their position, Booleans as 0 and 1."""
+        if self.cells is CellType.BOOLEAN:
+            return self.values.astype(np.uint8)
+        if self.cells is not CellType.ORDERED:
+            return self.values
+        assert self.labels is not None
+        position = {level: place for place, level in enumerate(self.order)}
+        return np.array([position[level] for level in self.labels], dtype=np.int64)[self.values]
+
+    @property
     def whole_values(self) -> Values:
         """The cells, as integers if they are whole numbers stored as floats."""
         if self.cells is not CellType.FLOAT or not _are_whole(self.values):
@@ -168,10 +185,11 @@ def _with_numbers(known: Profile, values: Values, *, is_all: bool) -> Profile:
     distinct = len(np.unique(values[:_SAMPLE]))
     known = replace(known, whole=True, low=low, high=high, distinct=distinct)
     repeats = is_all and distinct < min(len(values), _SAMPLE)
-    is_known = high - low < FEW or (repeats and distinct > FEW)
-    if len(values) > _SAMPLE and not is_known:
-        return replace(known, distinct=len(np.unique(values)))
-    return known
+    if len(values) <= _SAMPLE or (repeats and distinct > FEW):
+        return known
+    if high - low < SPAN:
+        return replace(known, distinct=np.count_nonzero(np.bincount(offsets_from(values, low))))
+    return replace(known, distinct=len(np.unique(values)))
 
 
 def column_of_array(name: str, given: object) -> Column:
@@ -342,6 +360,7 @@ def _column_of_categories(name: str, native: Any) -> Column | None:
     array = getattr(native, "array", native)  # the values of a pandas column
     if hasattr(array, "__arrow_array__") and not hasattr(array, "categories"):
         array = array.__arrow_array__()  # pandas with the types of Arrow
+    order: list[Any] = []
     if hasattr(array, "categories"):
         # Categories may be anything, such as the intervals of pandas.cut.
         categories = [
@@ -349,10 +368,12 @@ def _column_of_categories(name: str, native: Any) -> Column | None:
             for c in array.categories.tolist()
         ]
         codes = np.asarray(array.codes)
+        order = categories if array.ordered else []
     elif hasattr(array, "dictionary_encode"):
         encoded = _one_dictionary(array)
         categories = encoded.dictionary.to_pylist()
         codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+        order = _order_of(array)
     else:
         return None
     absent = codes < 0
@@ -364,7 +385,18 @@ def _column_of_categories(name: str, native: Any) -> Column | None:
     labels = tuple(plain_level(categories[i], name) for i in present)
     refuse_twins(name, labels)
     values = lookup[np.where(absent, 0, codes)]
-    return Column(name, CellType.CATEGORY, values, labels, absent if absent.any() else None)
+    levels = tuple(plain_level(level, name) for level in order)
+    cells = CellType.ORDERED if levels else CellType.CATEGORY
+    return Column(name, cells, values, labels, absent if absent.any() else None, order=levels)
+
+
+def _order_of(array: Any) -> list[Any]:
+    """The levels of an ordered Arrow dictionary; none if its chunks order them differently."""
+    if not array.type.ordered:
+        return []
+    chunks = getattr(array, "chunks", [array])
+    orders = [chunk.dictionary.drop_null().to_pylist() for chunk in chunks]
+    return orders[0] if orders and all(own == orders[0] for own in orders) else []
 
 
 def _one_dictionary(array: Any) -> Any:

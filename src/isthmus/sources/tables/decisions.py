@@ -12,11 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.errors import SchemaError
-from isthmus.results.reading import NO_VALUES, ColumnReading, ReadAs, Reading
-from isthmus.sources.tables.kinds import CellType, TimeUnit, looks_discrete, refused_type
+from isthmus.results.reading import FEW_VALUES, NO_VALUES, ORDERED, ColumnReading, ReadAs, Reading
+from isthmus.sources.tables.kinds import CellType, TimeUnit, refused_type
 from isthmus.statistics import Kind, Schema
 from isthmus.statistics.schema import MAX_LEVELS
 
+NUMBERS = 5
+"""Whole numbers with at least this many different values, and ordered categories with at least this
+many levels, are read as numbers. As nominal categories, answers on a scale lost all edges in
+`tests/repro/test_w09_counts_likert.py`."""
+FEW = 20
+"""A note names whole numbers that are read as numbers and have at most this many values."""
 _COLLISIONS = 10.0
 """Measured integers of which this many pairs should be equal by chance, and none is, number the
 rows: by chance that happens with a probability of exp(-10)."""
@@ -54,7 +60,8 @@ class Profile:
     values
         Number of cells that are not missing.
     distinct
-        Number of distinct values. For floats that are not whole it need not be counted.
+        Number of distinct values; of ordered categories, number of levels. For floats that are
+        not whole it need not be counted.
     whole
         Whether all values of a numeric column are whole numbers.
     low, high
@@ -80,17 +87,15 @@ class Profile:
     examples: tuple[str, ...] = ()
 
     @property
-    def looks_discrete(self) -> bool:
-        """Whether whole numbers look like categories; those stored as floats have to repeat."""
-        if self.cells is CellType.FLOAT and not 2 <= self.distinct <= self.values / 2:
-            return False
-        return self.whole and looks_discrete(self.distinct, self.low, self.high, self.values)
+    def are_codes(self) -> bool:
+        """Whether whole numbers are read as categories: there are fewer than five of them."""
+        return self.whole and self.distinct < NUMBERS
 
     @property
     def numbers_rows(self) -> bool:
         """Whether whole numbers are all different although measured ones would repeat."""
         n = self.values
-        if not self.whole or self.distinct < n or self.looks_discrete:
+        if not self.whole or self.distinct < n or self.are_codes:
             return False
         return n * (n - 1) / 2 >= _COLLISIONS * (self.high - self.low + 1)
 
@@ -174,7 +179,9 @@ def decide(
         return ColumnReading(name, ReadAs.LEFT_OUT, NO_VALUES)
     if profile.cells is CellType.BOOLEAN:
         return ColumnReading(name, ReadAs.DISCRETE, "Booleans")
-    if profile.cells is CellType.CATEGORY:
+    if profile.cells is CellType.ORDERED and _are_numbers(profile, integers):
+        return ColumnReading(name, ReadAs.CONTINUOUS, ORDERED)
+    if profile.cells in (CellType.CATEGORY, CellType.ORDERED):
         return _decide_category(name, profile, keep=keep)
     return _decide_number(name, profile, integers, keep=keep)
 
@@ -213,22 +220,31 @@ def _decide_number(
     name: str, profile: Profile, integers: Kind | None, *, keep: bool
 ) -> ColumnReading:
     counted = f"{profile.distinct:,} different values in {profile.values:,} rows"
-    if not profile.whole:
+    # One value tells nothing, so that it is what its type suggests.
+    is_constant = profile.distinct <= 1 and profile.cells is CellType.FLOAT
+    if not profile.whole or is_constant:
         return ColumnReading(name, ReadAs.CONTINUOUS, "floating-point numbers")
-    if integers is None and profile.looks_discrete:
+    if integers is None and profile.are_codes:
         reason = f"whole numbers from {profile.low} to {profile.high}"
         return ColumnReading(name, ReadAs.DISCRETE, reason)
     named = _IDENTIFIER.search(name if name[-2:] == "ID" else name.lower()) is not None
     each_once = profile.distinct == profile.values > 2
-    if not keep and not profile.looks_discrete and (profile.numbers_rows or (named and each_once)):
+    if not keep and not profile.are_codes and (profile.numbers_rows or (named and each_once)):
         return ColumnReading(name, ReadAs.IDENTIFIER, f"whole numbers, {counted}")
-    if integers is Kind.DISCRETE and (profile.cells is CellType.INTEGER or profile.looks_discrete):
+    few = profile.distinct <= FEW
+    if integers is Kind.DISCRETE and (profile.cells is CellType.INTEGER or few):
         if profile.distinct > MAX_LEVELS and not keep:
             return ColumnReading(name, ReadAs.LEFT_OUT, f"{counted} are too many levels")
         return ColumnReading(name, ReadAs.DISCRETE, "whole numbers, as the score needs")
     if integers is Kind.CONTINUOUS:
         return ColumnReading(name, ReadAs.CONTINUOUS, "whole numbers, as the score needs")
-    return ColumnReading(name, ReadAs.CONTINUOUS, "whole numbers with many different values")
+    reason = FEW_VALUES if few else "whole numbers with many different values"
+    return ColumnReading(name, ReadAs.CONTINUOUS, reason)
+
+
+def _are_numbers(profile: Profile, integers: Kind | None) -> bool:
+    """Whether ordered categories are read as numbers, by the same rule as whole numbers."""
+    return integers is Kind.CONTINUOUS or (integers is None and profile.distinct >= NUMBERS)
 
 
 def finished(

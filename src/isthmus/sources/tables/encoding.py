@@ -66,12 +66,7 @@ def _factorise_integers(values: Values) -> tuple[Values, tuple[Level, ...]] | No
     low, high = int(values.min()), int(values.max())
     if high - low >= SPAN:
         return None
-    offsets = values
-    if values.dtype.kind == "u" and (low or values.dtype == np.uint64):
-        offsets = (values - np.array(low, dtype=values.dtype)).astype(np.int64)
-    elif low:
-        # Signed integers are widened first: 100 - (-100) does not fit into 8 bits.
-        offsets = values.astype(np.int64) - low
+    offsets = offsets_from(values, low)
     present = np.flatnonzero(np.bincount(offsets))
     levels = tuple(as_level(int(v) + low) for v in present)
     lookup = np.zeros(high - low + 1, dtype=np.uint16)
@@ -79,6 +74,16 @@ def _factorise_integers(values: Values) -> tuple[Values, tuple[Level, ...]] | No
     is_full = len(present) == high - low + 1
     places = offsets if is_full else lookup[offsets]
     return places, levels
+
+
+def offsets_from(values: Values, low: int) -> Values:
+    """Integers, or whole numbers stored as floats, minus the smallest of them."""
+    if values.dtype.kind == "u" and (low or values.dtype == np.uint64):
+        return (values - np.array(low, dtype=values.dtype)).astype(np.int64)
+    if low or values.dtype.kind == "f":
+        # Signed integers are widened first: 100 - (-100) does not fit into 8 bits.
+        return values.astype(np.int64) - low
+    return values
 
 
 def refuse_twins(name: str, values: Sequence[object]) -> None:

@@ -70,9 +70,9 @@ class Frame(Source):
     kinds
         How to read some columns: ``"continuous"``, ``"discrete"``, or a unit for dates such as
         ``"days"``. By default floats are continuous; text, categories and Booleans are discrete;
-        whole numbers are discrete when they have at most 20 distinct values that repeat, or lie
-        within ten of each other. Identifiers and columns with too many levels are left out;
-        see `reading`.
+        whole numbers with at most four different values are discrete, and others continuous; so
+        are ordered categories by their number of levels, and their positions are the numbers.
+        Identifiers and columns with too many levels are left out; see `reading`.
     integers
         How to read integers that ``kinds`` does not name, whatever their number of values.
     keep
@@ -174,10 +174,8 @@ class Frame(Source):
                 codes = np.where(column.absent, len(levels), codes.astype(np.int64))
                 levels = (*levels, level)
             return wanted or Variable(column.name, Kind.DISCRETE, levels), codes
-        values, unit = column.values, None
-        if column.cells is CellType.BOOLEAN:
-            values = values.astype(np.uint8)
-        elif column.cells is CellType.TEMPORAL:
+        values, unit = column.numbers, None
+        if column.cells is CellType.TEMPORAL:
             unit = self._given[column.name] if wanted is None else wanted.time_unit
             values = values / TimeUnit(unit or "").seconds
         variable = Variable(column.name, Kind.CONTINUOUS, time_unit=unit)

@@ -1,4 +1,4 @@
-"""How a column is read: by its data type, by what the user says, and by its distinct integers."""
+"""How a column is read: by its data type, and by what the user says."""
 
 from __future__ import annotations
 
@@ -14,12 +14,6 @@ from isthmus.statistics import Kind, Schema
 if TYPE_CHECKING:
     import narwhals as nw
 
-FEW = 20
-"""Integers with more distinct values than this are read as continuous."""
-
-CODES = 10
-"""Integers within a range this wide are read as codes (0/1, a Likert scale) however few rows."""
-
 
 class CellType(Enum):
     """Type of the cells of a column, before it is decided how they are read."""
@@ -28,6 +22,7 @@ class CellType(Enum):
     INTEGER = "integers"
     BOOLEAN = "Booleans"
     CATEGORY = "text or categories"
+    ORDERED = "ordered categories"
     TEMPORAL = "dates or times"
     EMPTY = "nothing"
 
@@ -164,22 +159,3 @@ def check_choice(kinds: object, schema: Schema | None) -> None:
     """Refuse kinds and a schema together."""
     if kinds is not None and schema is not None:
         raise SchemaError("Give kinds or a schema, not both: the schema determines the kinds.")
-
-
-def looks_discrete(distinct: int, low: int, high: int, rows: int) -> bool:
-    """Whether integers are read as categories by default.
-
-    There are at most 20 distinct values, and either they repeat (at most one distinct value per two
-    rows) or they lie within ten of each other, as codes do. So ages and incomes of 15 people
-    are continuous, while their answers on a scale from 1 to 5 are discrete.
-
-    Parameters
-    ----------
-    distinct
-        Number of distinct values.
-    low, high
-        Smallest and largest value.
-    rows
-        Number of rows.
-    """
-    return distinct <= FEW and (2 * distinct <= rows or high - low < CODES)

@@ -278,12 +278,13 @@ class Lazy(Source):
         return head
 
     def _is_uncertain(self, profile: Profile) -> bool:
-        """Whether the first rows do not tell if a column is empty or an identifier."""
+        """Whether the first rows do not tell if a column is empty, constant or an identifier."""
         if profile.values == 0:
             return True
         if profile.cells is CellType.CATEGORY or self._integers is Kind.DISCRETE:
             return profile.distinct > MANY
-        return profile.whole and profile.distinct == profile.values
+        is_constant = profile.cells is CellType.FLOAT and profile.distinct == 1
+        return profile.whole and (is_constant or profile.distinct == profile.values)
 
     def _profile(
         self, cells: Mapping[str, CellType], counted: Collection[str], rows: int | None
