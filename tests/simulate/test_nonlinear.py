@@ -5,7 +5,7 @@ import pytest
 from numpy.typing import NDArray
 
 from isthmus import simulate
-from isthmus.errors import DataError
+from isthmus.errors import ArgumentError, DataError
 from isthmus.graphs import DAG
 
 MECHANISMS = [simulate.MLP(hidden=10), simulate.FourierAdditive()]
@@ -116,7 +116,8 @@ def test_refusals() -> None:
         lambda: simulate.MLP(hidden=0),
         lambda: simulate.FourierAdditive(terms=0),
         lambda: simulate.FourierAdditive(decay=-1.0),
-        lambda: simulate.nonlinear(DAG(["a"]), 1, internally_standardised=True, seed=0),
     ):
-        with pytest.raises(DataError):
+        with pytest.raises(ArgumentError):
             bad()
+    with pytest.raises(DataError):
+        simulate.nonlinear(DAG(["a"]), 1, internally_standardised=True, seed=0)
