@@ -90,7 +90,7 @@ def test_acting_is_not_seeing() -> None:
     assert pulse.covariance[0, 0] == pytest.approx(16.0)
     # The alarm's only continuous parent is known: no simulation is needed.
     for how in ({"do": {"pulse": 84.0}}, {"evidence": {"pulse": 84.0}}):
-        alarm: Any = SICK.query("alarm", **how)  # type: ignore[arg-type]
+        alarm: Any = SICK.query("alarm", **how)  # type: ignore[call-overload]
         assert alarm["on"] == pytest.approx(1 / (1 + math.exp(-1)))
         assert alarm.error is None
 
@@ -113,8 +113,9 @@ def test_what_has_no_closed_form_is_simulated_with_its_error() -> None:
         ):
             assert abs(found - expected) < 4 * error
             assert 0 < error < 0.02 * expected
-    assert "standard error" in str(alarm)
-    assert "standard error" in str(value)
+    assert "(simulation error" in str(alarm)
+    assert "sampling error of the fitted parameters is not included" in str(alarm)
+    assert "(simulation error of the mean" in str(value)
     again: Any = SICK.query("alarm", seed=4)
     assert again["on"] == alarm["on"]
 
@@ -252,6 +253,6 @@ def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     answer = json.loads(capsys.readouterr().out)
     expected: Any = SICK.query("sick", {"alarm": "on"}, draws=5000, seed=3)
     assert answer["probabilities"] == expected.values.tolist()
-    assert answer["standard_error"] == expected.error.tolist()
+    assert answer["simulation_error"] == expected.error.tolist()
     assert main(["query", str(path), "--target", "sick", "--do", "pulse=high"]) != 0
     assert "is a number" in capsys.readouterr().err

@@ -67,7 +67,7 @@ def test_two_hundred_random_queries(seed: int) -> None:
         pick: list[str] = rest[: rng.integers(0, 3)]
         evidence = {v: str(rng.choice(network.levels[v])) for v in pick}
         do = {v: str(rng.choice(network.levels[v])) for v in rest[2 : 2 + rng.integers(0, 2)]}
-        found = network.query(targets, evidence=evidence, do=do)
+        found: Any = network.query(targets, evidence=evidence, do=do)
         assert found.names == tuple(targets)
         expected = slow_query(network, targets, evidence, do)
         np.testing.assert_allclose(np.asarray(found), expected, rtol=0, atol=1e-10)
@@ -121,7 +121,7 @@ def test_impossible_evidence_and_wrong_questions() -> None:
     with pytest.raises(ArgumentError, match="at least one"):
         network.query([])
     with pytest.raises(ArgumentError, match="must map"):
-        network.query("a", evidence=[("b", 1)])  # type: ignore[arg-type]
+        network.query("a", evidence=[("b", 1)])  # type: ignore[call-overload]
     with pytest.raises(ArgumentError, match="one level for each"):
         network.query("a")[0, 1]
 
@@ -190,8 +190,10 @@ def test_gaussian_interventions_change_the_sum_over_paths(seed: int) -> None:
     effects = np.linalg.inv(np.eye(6) - network.weights())
     for cause, effect in ((0, 5), (2, 4), (5, 0)):
         names = network.dag.nodes
-        high = network.query(names[effect], do={names[cause]: 3.0}).mean[0]
-        low = network.query(names[effect], do={names[cause]: 1.0}).mean[0]
+        answers: list[Any] = [
+            network.query(names[effect], do={names[cause]: value}) for value in (1.0, 3.0)
+        ]
+        low, high = (answer.mean[0] for answer in answers)
         assert (high - low) / 2 == pytest.approx(effects[cause, effect], abs=1e-12)
 
 

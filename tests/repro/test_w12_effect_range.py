@@ -44,7 +44,7 @@ def test_the_range_over_all_members_of_a_complete_graph() -> None:
 
 def test_undirected_edges_elsewhere_do_not_hide_the_own_one() -> None:
     rng = np.random.default_rng(0)
-    table = {}
+    table: dict[str, np.ndarray] = {}
     for k in range(12):
         a = rng.normal(size=1000)
         table |= {f"a{k}": a, f"b{k}": a + rng.normal(size=1000)}

@@ -60,8 +60,12 @@ def run(options: argparse.Namespace) -> ExitCode:
     else:
         answer = network.query(options.target, given, do)
     say(str(answer))
+    if isinstance(answer, ist.models.ProbabilityRange | ist.models.MeanRange):
+        bounds = {"lower": answer.lower.tolist(), "upper": answer.upper.tolist()}
+        give(identified=False, variables=answer.names, **bounds)
+        return ExitCode.DONE
     error = getattr(answer, "error", None)
-    simulated = {} if error is None else {"standard_error": error.tolist()}
+    simulated = {} if error is None else {"simulation_error": error.tolist()}
     if isinstance(answer, ist.models.Probabilities):
         give(levels=dict(answer.levels), probabilities=answer.values.tolist(), **simulated)
     else:

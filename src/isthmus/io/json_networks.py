@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from isthmus.errors import FormatError
-from isthmus.graphs import DAG
+from isthmus.graphs import CPDAG, DAG, PDAG
 from isthmus.models import (
     Conditional,
     ConditionalGaussian,
@@ -24,7 +24,11 @@ FORMAT = "isthmus-network/1"
 
 def network_to_dict(network: Network) -> dict[str, Any]:
     """Return a network as plain data."""
-    head = {"nodes": network.dag.nodes, "edges": network.dag.edges}
+    head: dict[str, Any] = {"nodes": network.dag.nodes, "edges": network.dag.edges}
+    if network.cpdag is not None:
+        kind = "CPDAG" if isinstance(network.cpdag, CPDAG) else "PDAG"
+        undirected = network.cpdag.undirected
+        head["class"] = {"type": kind, "undirected": undirected}
     if isinstance(network, DiscreteNetwork):
         counts = network.counts
         return {
@@ -51,21 +55,37 @@ def network_to_dict(network: Network) -> dict[str, Any]:
 def network_from_dict(data: dict[str, Any]) -> Network:
     """Build a network from plain data."""
     dag = DAG(data["nodes"], [(a, b) for a, b in data["edges"]])
+    cpdag = _class(dag, data.get("class"))
     if data["type"] == "discrete":
         levels = {node: tuple(own) for node, own in data["levels"].items()}
         tables = {node: np.array(t, dtype=np.float64) for node, t in data["tables"].items()}
         counts = data.get("counts")
         if counts is not None:
             counts = {node: np.array(t) for node, t in counts.items()}
-        return DiscreteNetwork(dag, levels, tables, counts)
+        return DiscreteNetwork(dag, levels, tables, counts, cpdag)
     if data["type"] == "gaussian":
-        return GaussianNetwork(dag, data["intercepts"], data["coefficients"], data["variances"])
+        return GaussianNetwork(
+            dag, data["intercepts"], data["coefficients"], data["variances"], cpdag
+        )
     if data["type"] == "mixed":
         given = data["conditionals"].items()
-        return MixedNetwork(dag, {node: _from_conditional(own) for node, own in given})
+        return MixedNetwork(dag, {node: _from_conditional(own) for node, own in given}, cpdag)
     raise FormatError(
         f"the network type must be 'discrete', 'gaussian' or 'mixed', got {data['type']!r}."
     )
+
+
+def _class(dag: DAG, given: dict[str, Any] | None) -> CPDAG | PDAG | None:
+    """Return the equivalence class; its directed edges are the other edges of the graph."""
+    if given is None:
+        return None
+    open_edges = [(a, b) for a, b in given["undirected"]]
+    pairs = {frozenset(edge) for edge in open_edges}
+    directed = [edge for edge in dag.edges if frozenset(edge) not in pairs]
+    if given["type"] not in ("CPDAG", "PDAG"):
+        raise FormatError(f"the class must be a 'CPDAG' or a 'PDAG', got {given['type']!r}.")
+    kind = CPDAG if given["type"] == "CPDAG" else PDAG
+    return kind(dag.nodes, directed, open_edges)
 
 
 def _conditional(own: Conditional) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from isthmus.models.distributions import Normal, NormalMixture, Probabilities
 from isthmus.models.gaussian import GaussianNetwork
 from isthmus.models.gp import Curve, Effect, GPNetwork
 from isthmus.models.mixed import MixedNetwork
+from isthmus.models.ranges import MeanRange, ProbabilityRange
 
 Network: TypeAlias = DiscreteNetwork | GaussianNetwork | MixedNetwork
 """A network with parameters."""
@@ -27,11 +28,13 @@ __all__ = [
     "GPNetwork",
     "GaussianNetwork",
     "Level",
+    "MeanRange",
     "MixedNetwork",
     "MultinomialLogit",
     "Network",
     "Normal",
     "NormalMixture",
     "Probabilities",
+    "ProbabilityRange",
     "ProbabilityTable",
 ]

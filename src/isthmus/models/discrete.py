@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, final
+from typing import Any, final, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isthmus.errors import DataError, MismatchError, SchemaError
-from isthmus.graphs import DAG
+from isthmus.graphs import CPDAG, DAG, PDAG
 from isthmus.graphs.display import notebook_html
 from isthmus.graphs.names import listed
 from isthmus.models.columns import (
@@ -29,10 +29,15 @@ from isthmus.models.columns import (
 )
 from isthmus.models.discrete_queries import code_of, mutilated, predict_probabilities
 from isthmus.models.distributions import Probabilities
+from isthmus.models.equivalence import check_class, members_to_ask, reason_for_range
 from isthmus.models.inference import JunctionTree
 from isthmus.models.questions import checked_question
+from isthmus.models.ranges import ProbabilityRange
 from isthmus.plurals import counted
 from isthmus.types import Floats
+
+_SAME = 1e-9
+"""Difference of probabilities of equivalent graphs that counts as rounding."""
 
 
 @final
@@ -52,6 +57,9 @@ class DiscreteNetwork:
     counts
         For each node the number of rows in each cell of its table, if the network was fitted to
         data; see `unseen`.
+    cpdag
+        The equivalence class that was learned, of which `dag` is an arbitrary member; interventions
+        are then answered for all members. None if the graph is causal by assumption.
 
     Raises
     ------
@@ -65,8 +73,10 @@ class DiscreteNetwork:
     levels: Mapping[str, tuple[Level, ...]]
     tables: Mapping[str, NDArray[np.float64]]
     counts: Mapping[str, NDArray[np.int64]] | None = None
+    cpdag: CPDAG | PDAG | None = None
 
     def __post_init__(self) -> None:
+        check_class(self.dag, self.cpdag)
         check_keys(self.dag, self.levels, "levels")
         check_keys(self.dag, self.tables, "tables")
         levels = {name: check_levels(name, self.levels[name]) for name in self.dag.nodes}
@@ -83,7 +93,8 @@ class DiscreteNetwork:
 
     def __reduce__(self) -> tuple[Any, ...]:
         counts = None if self.counts is None else dict(self.counts)
-        return DiscreteNetwork, (self.dag, dict(self.levels), dict(self.tables), counts)
+        parameters = (dict(self.levels), dict(self.tables), counts)
+        return DiscreteNetwork, (self.dag, *parameters, self.cpdag)
 
     @property
     def cardinalities(self) -> dict[str, int]:
@@ -183,15 +194,30 @@ class DiscreteNetwork:
             total += float(logs[row, columns[name].astype(np.intp)].sum())
         return total
 
+    @overload
+    def query(
+        self,
+        targets: str | Iterable[str],
+        evidence: Mapping[str, Level] | None = None,
+        do: None = None,
+    ) -> Probabilities: ...
+    @overload
     def query(
         self,
         targets: str | Iterable[str],
         evidence: Mapping[str, Level] | None = None,
         do: Mapping[str, Level] | None = None,
-    ) -> Probabilities:
+    ) -> Probabilities | ProbabilityRange: ...
+    def query(
+        self,
+        targets: str | Iterable[str],
+        evidence: Mapping[str, Level] | None = None,
+        do: Mapping[str, Level] | None = None,
+    ) -> Probabilities | ProbabilityRange:
         """Return the joint distribution of some nodes, given observations and interventions.
 
-        It is exact, by junction trees of pyAgrum (extra ``[inference]``).
+        It is exact for these parameters, by junction trees of pyAgrum (extra ``[inference]``). The
+        sampling error of fitted parameters is not included.
 
         Parameters
         ----------
@@ -203,6 +229,11 @@ class DiscreteNetwork:
             Levels to which nodes are set by an intervention, which removes the influence of
             their usual causes. The answer is valid in the real world only if the graph is causal.
 
+        Returns
+        -------
+        Probabilities or ProbabilityRange
+            A range if equivalent graphs give different answers to an intervention.
+
         Raises
         ------
         DataError
@@ -211,11 +242,39 @@ class DiscreteNetwork:
         asked, seen, forced = checked_question(self.dag, targets, evidence, do)
         changed = {v: code_of(v, self.levels[v], level) for v, level in forced.items()}
         known = {self.dag.index(v): code_of(v, self.levels[v], x) for v, x in seen.items()}
-        tree = self.junction_tree
-        if changed:
-            tree = JunctionTree(*mutilated(self.dag, self.tables, changed))
-        values = tree.joint([self.dag.index(v) for v in asked], known)
-        return Probabilities({v: self.levels[v] for v in asked}, values)
+        levels = {v: self.levels[v] for v in asked}
+        graphs = members_to_ask(self.dag, self.cpdag, forced, (*asked, *seen))
+        places = [self.dag.index(v) for v in asked]
+        answers = [self._after(dag, changed).joint(places, known) for dag in graphs]
+        if not answers:
+            return ProbabilityRange(levels, (), reason_for_range(forced, 0))
+        if np.ptp(answers, axis=0).max(initial=0.0) <= _SAME:
+            return Probabilities(levels, answers[0])
+        each = tuple(Probabilities(levels, values) for values in answers)
+        return ProbabilityRange(levels, each, reason_for_range(forced, len(each)))
+
+    def _after(self, dag: DAG, do: Mapping[str, int]) -> JunctionTree:
+        """Return the network of an equivalent graph after nodes are set to levels."""
+        if not do:
+            return self.junction_tree
+        if dag == self.dag:
+            return JunctionTree(*mutilated(self.dag, self.tables, do))
+        along = dag.reorder(self.dag.nodes)
+        return JunctionTree(*mutilated(along, self._tables_along(along), do))
+
+    def _tables_along(self, dag: DAG) -> dict[str, Floats]:
+        """Return the tables of an equivalent graph with the same distribution."""
+        tables: dict[str, Floats] = {}
+        for name in self.dag.nodes:
+            family = (*dag.parents(name), name)
+            if dag.parents(name) == self.dag.parents(name):
+                tables[name] = self.tables[name]
+                continue
+            joint = self.junction_tree.joint([self.dag.index(v) for v in family], {})
+            total = joint.sum(axis=-1, keepdims=True)
+            uniform = np.full(joint.shape, 1.0 / joint.shape[-1])
+            tables[name] = np.divide(joint, total, out=uniform, where=total > 0)
+        return tables
 
     def predict_probabilities(self, data: Mapping[str, ArrayLike], target: str) -> Floats:
         """Return the distribution of a node for each row, given the available columns.
@@ -266,7 +325,8 @@ class DiscreteNetwork:
             tables[name] = self.tables[name].transpose(*axes, len(axes))
             if self.counts is not None:
                 counts[name] = self.counts[name].transpose(*axes, len(axes))
-        return DiscreteNetwork(dag, self.levels, tables, counts or None)
+        cpdag = None if self.cpdag is None else self.cpdag.reorder(nodes)
+        return DiscreteNetwork(dag, self.levels, tables, counts or None, cpdag)
 
     def close_to(self, other: DiscreteNetwork, tolerance: float = 1e-9) -> bool:
         """Return whether two networks are equal up to a tolerance in their tables."""

@@ -12,6 +12,11 @@ from isthmus.errors import ArgumentError, SchemaError
 from isthmus.models.columns import Level
 from isthmus.types import Floats
 
+_SIMULATED = (
+    "More draws reduce the simulation error. The sampling error of the fitted parameters is not "
+    "included."
+)
+
 
 @final
 @dataclass(frozen=True, eq=False)
@@ -40,7 +45,7 @@ class Probabilities:
 
     @property
     def error(self) -> Floats | None:
-        """Standard error of each probability if the answer was simulated; None if it is exact."""
+        """Simulation error of each probability; None if the answer is exact for the parameters."""
         if self.squares is None:
             return None
         total, p = float(self.squares.sum()), self.values
@@ -80,9 +85,9 @@ class Probabilities:
         for place in np.ndindex(self.values.shape):
             known = zip(self.levels.values(), place, strict=True)
             row = ", ".join(str(own[i]) for own, i in known)
-            unsure = "" if error is None else f" (standard error {error[place]:.2g})"
+            unsure = "" if error is None else f" (simulation error {error[place]:.2g})"
             lines.append(f"{row}: {self.values[place]:.4f}{unsure}")
-        return "\n".join(lines)
+        return "\n".join(lines if error is None else [*lines, _SIMULATED])
 
 
 @final
@@ -159,7 +164,7 @@ class NormalMixture:
 
     @property
     def error(self) -> Floats | None:
-        """Standard error of each mean if the answer was simulated; None if it is exact."""
+        """Simulation error of each mean; None if the answer is exact for the parameters."""
         if not self.simulated:
             return None
         error: Floats = np.sqrt(self.weights**2 @ (self.means - self.mean) ** 2)
@@ -170,6 +175,6 @@ class NormalMixture:
         for i, (name, mean, spread) in enumerate(
             zip(self.names, self.mean.tolist(), self.deviation.tolist(), strict=True)
         ):
-            unsure = "" if error is None else f" (standard error of the mean {error[i]:.2g})"
+            unsure = "" if error is None else f" (simulation error of the mean {error[i]:.2g})"
             lines.append(f"{name}: {mean:.4g} ± {spread:.4g}{unsure}")
-        return "\n".join(lines)
+        return "\n".join(lines if error is None else [*lines, _SIMULATED])

@@ -6,20 +6,25 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import log, pi, sqrt
 from types import MappingProxyType
-from typing import Any, final
+from typing import Any, final, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isthmus.errors import DataError, SchemaError
-from isthmus.graphs import DAG
+from isthmus.graphs import CPDAG, DAG, PDAG
 from isthmus.graphs.display import notebook_html
 from isthmus.graphs.names import listed
 from isthmus.models.columns import check_keys, check_size, refuse_strangers
 from isthmus.models.distributions import Normal
+from isthmus.models.equivalence import check_class, members_to_ask, reason_for_range
 from isthmus.models.normal_queries import condition, gain
 from isthmus.models.questions import checked_question, finite
+from isthmus.models.ranges import MeanRange
 from isthmus.plurals import counted
+
+_SAME = 1e-9
+"""Relative difference of answers of equivalent graphs that counts as rounding."""
 
 
 @final
@@ -37,6 +42,9 @@ class GaussianNetwork:
         For each node, the coefficient of each parent.
     variances
         Residual variance of each node; zero if its parents determine it.
+    cpdag
+        The equivalence class that was learned, of which `dag` is an arbitrary member; interventions
+        are then answered for all members. None if the graph is causal by assumption.
 
     Raises
     ------
@@ -50,9 +58,11 @@ class GaussianNetwork:
     intercepts: Mapping[str, float]
     coefficients: Mapping[str, Mapping[str, float]]
     variances: Mapping[str, float]
+    cpdag: CPDAG | PDAG | None = None
 
     def __post_init__(self) -> None:
         nodes = self.dag.nodes
+        check_class(self.dag, self.cpdag)
         check_keys(self.dag, self.intercepts, "intercepts")
         check_keys(self.dag, self.coefficients, "coefficients")
         check_keys(self.dag, self.variances, "variances")
@@ -77,7 +87,8 @@ class GaussianNetwork:
 
     def __reduce__(self) -> tuple[Any, ...]:
         plain = {name: dict(own) for name, own in self.coefficients.items()}
-        return GaussianNetwork, (self.dag, dict(self.intercepts), plain, dict(self.variances))
+        parameters = (dict(self.intercepts), plain, dict(self.variances))
+        return GaussianNetwork, (self.dag, *parameters, self.cpdag)
 
     @property
     def parameters(self) -> int:
@@ -160,13 +171,29 @@ class GaussianNetwork:
             total -= 0.5 * (len(column) * log(2 * pi * variance) + squares / variance)
         return total
 
+    @overload
+    def query(
+        self,
+        targets: str | Iterable[str],
+        evidence: Mapping[str, float] | None = None,
+        do: None = None,
+    ) -> Normal: ...
+    @overload
     def query(
         self,
         targets: str | Iterable[str],
         evidence: Mapping[str, float] | None = None,
         do: Mapping[str, float] | None = None,
-    ) -> Normal:
+    ) -> Normal | MeanRange: ...
+    def query(
+        self,
+        targets: str | Iterable[str],
+        evidence: Mapping[str, float] | None = None,
+        do: Mapping[str, float] | None = None,
+    ) -> Normal | MeanRange:
         """Return the joint distribution of some nodes, given observations and interventions.
+
+        The sampling error of fitted parameters is not included; `Solution.effect` has it.
 
         Parameters
         ----------
@@ -178,6 +205,11 @@ class GaussianNetwork:
             Values to which nodes are set by an intervention, which removes the influence of
             their usual causes. The answer is valid in the real world only if the graph is causal.
 
+        Returns
+        -------
+        Normal or MeanRange
+            A range if equivalent graphs give different answers to an intervention.
+
         Raises
         ------
         DataError
@@ -185,15 +217,38 @@ class GaussianNetwork:
         """
         asked, seen, forced = checked_question(self.dag, targets, evidence, do)
         values = np.array([finite(v, f"The value of {name!r}") for name, v in seen.items()])
-        network = self._after({v: finite(x, f"The value of {v!r}") for v, x in forced.items()})
-        mean, covariance = condition(
-            network.mean(),
-            network.covariance(),
-            np.array([self.dag.index(v) for v in asked], np.intp),
-            np.array([self.dag.index(v) for v in seen], np.intp),
-            values,
-        )
-        return Normal(asked, mean, covariance)
+        settings = {v: finite(x, f"The value of {v!r}") for v, x in forced.items()}
+        graphs = members_to_ask(self.dag, self.cpdag, forced, (*asked, *seen))
+        targets_at = np.array([self.dag.index(v) for v in asked], np.intp)
+        seen_at = np.array([self.dag.index(v) for v in seen], np.intp)
+        answers = []
+        for dag in graphs:
+            network = self._along(dag, settings)
+            moments = network.mean(), network.covariance()
+            answers.append(Normal(asked, *condition(*moments, targets_at, seen_at, values)))
+        if not answers:
+            return MeanRange(asked, (), reason_for_range(forced, 0))
+        first = answers[0]
+        if all(_agree(first, answer) for answer in answers):
+            return first
+        return MeanRange(asked, tuple(answers), reason_for_range(forced, len(answers)))
+
+    def _along(self, dag: DAG, do: Mapping[str, float]) -> GaussianNetwork:
+        """Return the network of an equivalent graph after nodes are set from outside."""
+        if dag == self.dag:
+            return self._after(do)
+        mean, covariance = self.mean(), self.covariance()
+        intercepts, coefficients, variances = {}, {}, {}
+        for name in self.dag.nodes:
+            own = np.array([self.dag.index(name)], np.intp)
+            given = np.array([self.dag.index(p) for p in dag.parents(name)], np.intp)
+            weights = gain(covariance, own, given)[0][0]
+            rest = covariance[own[0], own[0]] - weights @ covariance[given, own[0]]
+            intercepts[name] = float(mean[own[0]] - weights @ mean[given])
+            coefficients[name] = dict(zip(dag.parents(name), weights.tolist(), strict=True))
+            variances[name] = max(float(rest), 0.0)
+        dag = dag.reorder(self.dag.nodes)
+        return GaussianNetwork(dag, intercepts, coefficients, variances)._after(do)  # noqa: SLF001 - own class
 
     def _after(self, do: Mapping[str, float]) -> GaussianNetwork:
         """Return the network after nodes are set to values from outside."""
@@ -233,7 +288,8 @@ class GaussianNetwork:
     def reorder(self, nodes: Sequence[str]) -> GaussianNetwork:
         """Return the same network with its nodes in another order."""
         dag = self.dag.reorder(nodes)
-        return GaussianNetwork(dag, self.intercepts, self.coefficients, self.variances)
+        cpdag = None if self.cpdag is None else self.cpdag.reorder(nodes)
+        return GaussianNetwork(dag, self.intercepts, self.coefficients, self.variances, cpdag)
 
     def close_to(self, other: GaussianNetwork, tolerance: float = 1e-9) -> bool:
         """Return whether two networks are equal up to a tolerance in their parameters."""
@@ -258,3 +314,12 @@ class GaussianNetwork:
     def __repr__(self) -> str:
         nodes, edges = counted(len(self.dag.nodes), "node"), counted(len(self.dag.edges), "edge")
         return f"GaussianNetwork({nodes}, {edges}, {counted(self.parameters, 'parameter')})"
+
+
+def _agree(one: Normal, other: Normal) -> bool:
+    """Return whether two distributions differ by rounding only."""
+    spread = np.sqrt(np.maximum(one.covariance.diagonal(), other.covariance.diagonal()))
+    scale = np.maximum(np.maximum(np.abs(one.mean), spread), 1e-300)
+    means = bool((np.abs(one.mean - other.mean) <= _SAME * scale).all())
+    away = np.abs(one.covariance - other.covariance)
+    return means and bool((away <= _SAME * np.outer(scale, scale)).all())

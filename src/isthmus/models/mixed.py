@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, final
+from typing import Any, final, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isthmus.errors import ArgumentError, DataError, MismatchError, SchemaError
-from isthmus.graphs import DAG
+from isthmus.graphs import CPDAG, DAG, PDAG
 from isthmus.graphs.display import notebook_html
 from isthmus.graphs.names import listed
 from isthmus.models.columns import (
@@ -25,9 +25,11 @@ from isthmus.models.columns import (
 from isthmus.models.conditionals import Conditional, ConditionalGaussian
 from isthmus.models.discrete_queries import code_of
 from isthmus.models.distributions import NormalMixture, Probabilities
+from isthmus.models.equivalence import check_class, members_to_ask, reason_for_range
 from isthmus.models.mixed_prediction import conditional_mean, level_probabilities
 from isthmus.models.mixed_queries import MixedQuery
 from isthmus.models.questions import checked_question, finite
+from isthmus.models.ranges import MeanRange, ProbabilityRange
 from isthmus.plurals import counted
 from isthmus.types import Floats
 
@@ -44,6 +46,9 @@ class MixedNetwork:
     conditionals
         The distribution of each node given its parents: `ProbabilityTable`, `ConditionalGaussian`
         or `MultinomialLogit`.
+    cpdag
+        The equivalence class that was learned, of which `dag` is an arbitrary member. None if the
+        graph is causal by assumption.
 
     Raises
     ------
@@ -53,8 +58,10 @@ class MixedNetwork:
 
     dag: DAG
     conditionals: Mapping[str, Conditional]
+    cpdag: CPDAG | PDAG | None = None
 
     def __post_init__(self) -> None:
+        check_class(self.dag, self.cpdag)
         check_keys(self.dag, self.conditionals, "conditionals")
         for name in self.dag.nodes:
             given, expected = self.conditionals[name].parents, self.dag.parents(name)
@@ -67,7 +74,7 @@ class MixedNetwork:
         object.__setattr__(self, "conditionals", MappingProxyType(ordered))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return MixedNetwork, (self.dag, dict(self.conditionals))
+        return MixedNetwork, (self.dag, dict(self.conditionals), self.cpdag)
 
     @property
     def levels(self) -> dict[str, tuple[Level, ...]]:
@@ -116,6 +123,17 @@ class MixedNetwork:
             total += own.log_density(columns[name], columns)
         return total
 
+    @overload
+    def query(
+        self,
+        targets: str | Iterable[str],
+        evidence: Mapping[str, Level | float] | None = None,
+        do: None = None,
+        *,
+        draws: int = 100_000,
+        seed: int = 0,
+    ) -> Probabilities | NormalMixture: ...
+    @overload
     def query(
         self,
         targets: str | Iterable[str],
@@ -124,13 +142,22 @@ class MixedNetwork:
         *,
         draws: int = 100_000,
         seed: int = 0,
-    ) -> Probabilities | NormalMixture:
+    ) -> Probabilities | NormalMixture | ProbabilityRange | MeanRange: ...
+    def query(
+        self,
+        targets: str | Iterable[str],
+        evidence: Mapping[str, Level | float] | None = None,
+        do: Mapping[str, Level | float] | None = None,
+        *,
+        draws: int = 100_000,
+        seed: int = 0,
+    ) -> Probabilities | NormalMixture | ProbabilityRange | MeanRange:
         """Return the joint distribution of some nodes, given observations and interventions.
 
         The answer is exact if the discrete variables on which it depends have at most 10,000
         unknown configurations, and none of them has a continuous parent of unknown value.
         Otherwise it is simulated by likelihood weighting, and the answer's `error` is its
-        standard error.
+        simulation error. The sampling error of fitted parameters is not included.
 
         Parameters
         ----------
@@ -150,7 +177,8 @@ class MixedNetwork:
         Returns
         -------
         Probabilities or NormalMixture
-            For discrete or for continuous targets.
+            For discrete or for continuous targets. `ProbabilityRange` or `MeanRange`, without
+            bounds, if equivalent graphs give different answers to an intervention.
 
         Raises
         ------
@@ -161,9 +189,21 @@ class MixedNetwork:
             raise ArgumentError(f"draws is {draws!r}; it must be an integer of at least 1.")
         asked, seen, forced = checked_question(self.dag, targets, evidence, do)
         values, settings = self._coded(seen), self._coded(forced)
+        if len(members_to_ask(self.dag, self.cpdag, forced, (*asked, *seen))) != 1:
+            return self._unidentified(asked, forced)
         question = MixedQuery(self.dag, self.conditionals, asked, values, settings)
         answer = question.exact()
         return question.simulated(draws, seed) if answer is None else answer
+
+    def _unidentified(
+        self, asked: tuple[str, ...], forced: Collection[str]
+    ) -> ProbabilityRange | MeanRange:
+        """Return an answer without bounds: conditionals along other graphs have no closed form."""
+        levels = self.levels
+        reason = reason_for_range(forced, 0, ", which a mixed network does not support")
+        if asked[0] in levels:
+            return ProbabilityRange({v: levels[v] for v in asked}, (), reason)
+        return MeanRange(asked, (), reason)
 
     def _coded(self, given: Mapping[str, Any]) -> dict[str, float]:
         """Return levels as codes, and checked numbers."""
@@ -246,7 +286,8 @@ class MixedNetwork:
 
     def reorder(self, nodes: Sequence[str]) -> MixedNetwork:
         """Return the same network with its nodes in another order."""
-        return MixedNetwork(self.dag.reorder(nodes), self.conditionals)
+        cpdag = None if self.cpdag is None else self.cpdag.reorder(nodes)
+        return MixedNetwork(self.dag.reorder(nodes), self.conditionals, cpdag)
 
     def _repr_html_(self) -> str | None:
         return notebook_html(self.dag, repr(self))

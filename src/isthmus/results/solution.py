@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from math import isnan
 from os import PathLike
@@ -132,7 +132,9 @@ class Solution:
 
         A graph of continuous variables gets a linear Gaussian network. If it was learned with a
         nonlinear model, a `ModelWarning` says so. A graph of discrete variables gets probability
-        tables, with the counts behind them. A graph of both gets a `MixedNetwork`.
+        tables, with the counts behind them. A graph of both gets a `MixedNetwork`. The network
+        keeps the equivalence class, so that an intervention whose effect the class does not
+        identify is answered by a range.
 
         Parameters
         ----------
@@ -145,6 +147,8 @@ class Solution:
         """
         evidence = self._evidence()
         network = evidence.fit(self.dag, data, pseudo_count)
+        if self.equivalent:
+            network = replace(network, cpdag=self.cpdag)
         if evidence.fit_caveat is not None:
             warnings.warn(evidence.fit_caveat, ModelWarning, stacklevel=2)
         return network
