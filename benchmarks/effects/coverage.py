@@ -1,11 +1,11 @@
 """Coverage of the 95% intervals of `Solution.effect`, on tables simulated from linear models.
 
 Each row of the result is a setting: how the tables were simulated and what was known. Each table
-contributes one random ordered pair of variables to each kind of pair that it has. "identified" means
-that the learned class identifies the effect; the true effect may be zero. If it does not, two
+contributes one random ordered pair of variables to each kind of pair that it has. "identified"
+means that the learned class identifies the effect; the true effect may be zero. If it does not, two
 intervals are counted: that of the range, and that of the alternative whose parents of the cause are
-the true ones. "class right" counts the identified pairs of tables whose learned equivalence class is
-the true one. "posterior" is the central interval of `Posterior.effects` for the first pair, which
+the true ones. "class right" counts the identified pairs of tables whose learned equivalence class
+is the true one. "posterior" is the central interval of `Posterior.effects` for a random pair, which
 averages over graphs; it is computed for every tenth table. Run it with
 
     python benchmarks/effects/coverage.py --tables 1000 > benchmarks/results/effects-coverage.md

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, final
@@ -60,11 +60,21 @@ class LinearEffects:
         Each path has the product of its coefficients as its effect. These belong to different
         nodes and are independent, so the mean of the product is the product of the means.
         """
+        return self._total(dag, lambda v, parents: self._family(v, parents).mean)
+
+    def draw_all(self, dag: DAG, rng: np.random.Generator) -> NDArray[np.float64]:
+        """Draw the coefficients of one graph and return all total effects ``[cause, effect]``."""
+        return self._total(dag, lambda v, parents: self._coefficients(v, parents, rng))
+
+    def _total(
+        self, dag: DAG, coefficients: Callable[[int, tuple[int, ...]], NDArray[np.float64]]
+    ) -> NDArray[np.float64]:
+        """Return the sums over all paths of the products of coefficients."""
         effects = np.eye(len(self.nodes))
         families = dag.parent_indices()
         for node in dag.topological_order():
             v = dag.index(node)
-            effects[:, v] += effects[:, list(families[v])] @ self._family(v, families[v]).mean
+            effects[:, v] += effects[:, list(families[v])] @ coefficients(v, families[v])
         np.fill_diagonal(effects, 0.0)
         return effects
 

@@ -279,6 +279,9 @@ class DiscreteNetwork:
     def predict_probabilities(self, data: Mapping[str, ArrayLike], target: str) -> Floats:
         """Return the distribution of a node for each row, given the available columns.
 
+        The sampling error of fitted parameters is not included. `unseen` lists the combinations of
+        levels without any rows.
+
         Parameters
         ----------
         data

@@ -23,6 +23,8 @@ _SIMULATED = (
 class Probabilities:
     """The joint distribution of discrete variables; ``numpy.asarray`` gives the probabilities.
 
+    The sampling error of fitted parameters is not included.
+
     Attributes
     ----------
     levels
@@ -95,6 +97,8 @@ class Probabilities:
 class Normal:
     """The joint normal distribution of continuous variables.
 
+    The sampling error of fitted parameters is not included.
+
     Attributes
     ----------
     names
@@ -123,6 +127,8 @@ class Normal:
 class NormalMixture:
     """The joint distribution of continuous variables as a weighted mixture of normal ones.
 
+    The sampling error of fitted parameters is not included.
+
     Attributes
     ----------
     names
@@ -144,7 +150,7 @@ class NormalMixture:
 
     @property
     def mean(self) -> Floats:
-        """Mean of each variable."""
+        """Mean of each variable; `error` is its simulation error."""
         mean: Floats = self.weights @ self.means
         return mean
 

@@ -96,7 +96,10 @@ class GaussianNetwork:
         return 2 * len(self.dag.nodes) + len(self.dag.edges)
 
     def weights(self) -> NDArray[np.float64]:
-        """Return the matrix of coefficients ``[from, to]``, in the order of ``dag.nodes``."""
+        """Return the matrix of coefficients ``[from, to]``, in the order of ``dag.nodes``.
+
+        The sampling error of fitted parameters is not included. `Solution.effect` has it.
+        """
         matrix = np.zeros((len(self.dag.nodes), len(self.dag.nodes)))
         for name, own in self.coefficients.items():
             for parent, value in own.items():
@@ -130,7 +133,10 @@ class GaussianNetwork:
         return {name: columns[name] for name in self.dag.nodes}
 
     def mean(self) -> NDArray[np.float64]:
-        """Return the means, in the order of ``dag.nodes``."""
+        """Return the means, in the order of ``dag.nodes``.
+
+        The sampling error of fitted parameters is not included.
+        """
         means: dict[str, float] = {}
         for name in self.dag.topological_order():
             own = self.coefficients[name]
@@ -138,7 +144,10 @@ class GaussianNetwork:
         return np.array([means[name] for name in self.dag.nodes])
 
     def covariance(self) -> NDArray[np.float64]:
-        """Return the covariance matrix, in the order of ``dag.nodes``."""
+        """Return the covariance matrix, in the order of ``dag.nodes``.
+
+        The sampling error of fitted parameters is not included.
+        """
         size = len(self.dag.nodes)
         order = [self.dag.index(name) for name in self.dag.topological_order()]
         # Entry [u, v] is the total effect of the noise of node u on node v.
@@ -263,6 +272,9 @@ class GaussianNetwork:
 
     def predict(self, data: Mapping[str, ArrayLike], target: str) -> NDArray[np.float64]:
         """Return the expected value of a node for each row, given the available columns.
+
+        `query` also returns the standard deviation of a single row around it.
+        The sampling error of fitted parameters is not included.
 
         Parameters
         ----------

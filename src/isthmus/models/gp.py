@@ -67,7 +67,7 @@ class Effect:
     length_scale: float
 
     def at(self, values: ArrayLike) -> Curve:
-        """Evaluate the curve at values of the parent."""
+        """Evaluate the curve and its 95% band at values of the parent."""
         x = np.atleast_1d(np.asarray(values, dtype=np.float64))
         inside = np.clip((x - self.centre) / (self.radius * self.scale), -1.0, 1.0)
         weights = chebvander(inside, len(self.mean) - 1) - self.average
@@ -130,7 +130,10 @@ class GPNetwork:
         return effect.at(at)
 
     def predict(self, data: Mapping[str, ArrayLike]) -> dict[str, Floats]:
-        """Return the posterior mean of each node given the values of its parents, row by row."""
+        """Return the posterior mean of each node given the values of its parents, row by row.
+
+        `noises` has the standard deviations around it, and `curve` the bands of its terms.
+        """
         missing = [v for v in self.dag.nodes if v not in data]
         if missing:
             raise SchemaError(f"The data lack the columns {missing[:10]} of the network.")

@@ -218,6 +218,8 @@ class MixedNetwork:
     def predict_probabilities(self, data: Mapping[str, ArrayLike], target: str) -> Floats:
         """Return the distribution of a discrete node for each row, given its Markov blanket.
 
+        The sampling error of fitted parameters is not included.
+
         Parameters
         ----------
         data
@@ -238,6 +240,9 @@ class MixedNetwork:
 
     def predict(self, data: Mapping[str, ArrayLike], target: str) -> NDArray[Any]:
         """Return the most probable level, or the expected value, of a node for each row.
+
+        `predict_probabilities` and `query` return the distribution around it.
+        The sampling error of fitted parameters is not included.
 
         Parameters
         ----------

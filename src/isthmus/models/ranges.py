@@ -19,6 +19,8 @@ from isthmus.types import Floats
 class ProbabilityRange:
     """Bounds on the probabilities after an intervention that the learned graph does not identify.
 
+    The sampling error of fitted parameters is not included.
+
     Attributes
     ----------
     levels
@@ -75,6 +77,8 @@ class ProbabilityRange:
 @dataclass(frozen=True, eq=False)
 class MeanRange:
     """Bounds on the means after an intervention that the learned graph does not identify.
+
+    The sampling error of fitted parameters is not included. `Solution.effect` has it.
 
     Attributes
     ----------

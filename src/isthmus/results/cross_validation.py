@@ -26,7 +26,7 @@ class CrossValidation:
 
     @property
     def mean(self) -> float:
-        """Log-likelihood per row, over all folds."""
+        """Log-likelihood per row, over all folds, with the error `standard_error`."""
         return float(np.average(self.log_likelihoods, weights=self.sizes))
 
     @property

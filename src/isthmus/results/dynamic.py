@@ -39,7 +39,8 @@ class DynamicNetwork:
     lags
         How far back edges may reach.
     weights
-        A weight for each edge; the edges of lag 0 have no cycle.
+        A weight for each edge; the edges of lag 0 have no cycle. The penalised estimates have no
+        standard errors; `isthmus.bootstrap` shows how stable the edges are.
     """
 
     nodes: tuple[str, ...]

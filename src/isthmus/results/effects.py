@@ -103,7 +103,10 @@ class EffectEstimate:
 
     @property
     def value(self) -> float:
-        """The estimate; not a number if the effect is not identified, see `possible`."""
+        """The estimate; not a number if the effect is not identified, see `possible`.
+
+        `standard_error` and `interval` give its uncertainty.
+        """
         return self.alternatives[0].value if self.identified else nan
 
     @property

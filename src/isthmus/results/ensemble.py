@@ -36,6 +36,10 @@ _ROUNDING = 1e-9
 class Ensemble:
     """Distinct graphs over the same nodes, each with a weight.
 
+    Probabilities are sums of weights, without a standard error, because an ensemble does not know
+    how many draws or replicates its weights stand for. With ``n`` independent ones, the standard
+    error of a probability ``p`` is the square root of ``p * (1 - p) / n``.
+
     Attributes
     ----------
     nodes

@@ -41,6 +41,9 @@ if TYPE_CHECKING:
 class EffectModel(Protocol):
     """The coefficients of a linear network given its graph and the data."""
 
+    def draw_all(self, dag: DAG, rng: np.random.Generator) -> NDArray[np.float64]:
+        """Draw the coefficients of one graph and return all total effects ``[cause, effect]``."""
+
     def mean(self, dag: DAG) -> NDArray[np.float64]:
         """Return the expected total effect ``[cause, effect]`` in one graph."""
 
@@ -131,20 +134,32 @@ class Posterior:
         return self.ensemble.nodes
 
     def edge_probabilities(self) -> NDArray[np.float64]:
-        """Return the probability of each edge ``[from, to]``, in the order of `nodes`."""
+        """Return the probability of each edge ``[from, to]``, in the order of `nodes`.
+
+        If they are estimated by Markov chains, `agreement` and `edges_by_chain` show their Monte
+        Carlo error.
+        """
         return self._edges.copy()
 
     def path_probabilities(self) -> NDArray[np.float64]:
-        """Return the probability that there is a directed path ``[from, to]``."""
+        """Return the probability that there is a directed path ``[from, to]``.
+
+        Unless it is exact, `trace` of a path shows the Monte Carlo error.
+        """
         exact = self.exact_paths
         return self.ensemble.path_probabilities() if exact is None else exact.copy()
 
     def markov_blanket_probabilities(self) -> NDArray[np.float64]:
-        """Return the probability that one node is in the Markov blanket of the other."""
+        """Return the probability that one node is in the Markov blanket of the other.
+
+        It is an average over the draws; `trace` of the feature shows its Monte Carlo error.
+        """
         return self.ensemble.markov_blanket_probabilities()
 
     def probability(self, feature: AnyFeature) -> float:
         """Return the probability of a feature, or the expectation of a function of the graph.
+
+        Unless it is exact, `trace` of the feature shows its Monte Carlo error.
 
         Parameters
         ----------
@@ -189,11 +204,17 @@ class Posterior:
         return dag_above(self.nodes, self._edges, threshold)
 
     def equivalence_classes(self) -> tuple[tuple[CPDAG, float], ...]:
-        """Return the Markov equivalence classes with their probabilities, most probable first."""
+        """Return the Markov equivalence classes with their probabilities, most probable first.
+
+        They are shares of the draws; `trace` of a feature shows the Monte Carlo error.
+        """
         return self.ensemble.equivalence_classes()
 
     def compelled_probabilities(self) -> NDArray[np.float64]:
-        """Return the probability that an edge ``[from, to]`` has this direction in the CPDAG."""
+        """Return the probability that an edge ``[from, to]`` has this direction in the CPDAG.
+
+        It is an average over the draws; `trace` of a feature shows its Monte Carlo error.
+        """
         return self.ensemble.compelled_probabilities()
 
     def effects(self, cause: str, effect: str, *, seed: int = 0) -> NDArray[np.float64]:
@@ -222,8 +243,36 @@ class Posterior:
         drawn = model.draw(dags, a, b, np.random.default_rng(seed))
         return drawn.reshape(self.chains.shape)
 
+    def effect_deviations(self, *, seed: int = 0) -> NDArray[np.float64]:
+        """Return the posterior standard deviation of each total effect ``[cause, effect]``.
+
+        It includes the uncertainty about the graph and about the coefficients, as the draws of
+        `effects` do.
+
+        Parameters
+        ----------
+        seed
+            Random seed. The same seed gives the same values.
+        """
+        model, rng, d = self._effect_model(), np.random.default_rng(seed), len(self.nodes)
+        weights = np.ones(len(self.ensemble))
+        if self.log_weights is not None:
+            weights = np.exp(self.log_weights - self.log_weights.max())
+        mean, spread, total = np.zeros((d, d)), np.zeros((d, d)), 0.0
+        for i in self.chains.ravel().tolist():
+            away = model.draw_all(self.ensemble.dags[i], rng) - mean
+            total += weights[i]
+            mean += weights[i] / total * away
+            spread += weights[i] * (1.0 - weights[i] / total) * away**2
+        deviations: NDArray[np.float64] = np.sqrt(spread / total)
+        return deviations
+
     def mean_effects(self) -> NDArray[np.float64]:
-        """Return the expected total effect ``[cause, effect]``, averaged over graphs."""
+        """Return the expected total effect ``[cause, effect]``, averaged over graphs.
+
+        Graphs without a directed path contribute zero. `effect_deviations` returns the posterior
+        standard deviations, and `effects` the draws of one effect.
+        """
         model = self._effect_model()
         d = len(self.nodes)
         total = np.zeros((d, d))

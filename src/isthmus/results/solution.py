@@ -181,7 +181,11 @@ class Solution:
         return estimate_effect(graph, self.knowledge, cause, effect, adjusted)
 
     def strengths(self) -> dict[tuple[str, str], float]:
-        """Return for each edge how much the score falls without it."""
+        """Return for each edge how much the score falls without it.
+
+        These are exact differences of the score on these data, without a standard error; the
+        probabilities of edges are those of `isthmus.sample` or `isthmus.bootstrap`.
+        """
         return self._evidence().strengths(self.dag)
 
     def standardised_refit(self) -> Refit:
