@@ -27,11 +27,18 @@ from isthmus.compose.arguments import (
 from isthmus.compose.defaults import choose_search
 from isthmus.compose.prepare import Problem, prepare, require_capability
 from isthmus.compose.progress import reporter_for
+from isthmus.compose.resampling import (
+    IndependentRows,
+    RowSampler,
+    sampler_of_rows,
+    with_equal_levels,
+)
 from isthmus.errors import MismatchError, MissingExtraError, MissingValuesError, NoDrawsError
 from isthmus.graphs import DAG, Knowledge
 from isthmus.results import Ensemble
 from isthmus.runs import Progress
 from isthmus.sources import Missing, TimeUnit
+from isthmus.sources.base import OrderedRows
 from isthmus.statistics import Counts, Kind, Moments, Regimes, Rows, Statistic
 from isthmus.statistics.coded import CodedRows
 from isthmus.statistics.incomplete import IncompleteCounts
@@ -128,7 +135,8 @@ def bootstrap(
     else:
         reason = "as requested"
     require_capability(problem.score, problem.objective.capabilities, search.accepts, search)
-    plan = _Replicates(problem, _Drawing.of(problem), search, seed)
+    drawing = _Drawing.of(problem)
+    plan = _Replicates(problem, drawing, search, seed)
     if threads is None:
         dags = _in_processes(plan, replicates)
     else:
@@ -136,6 +144,7 @@ def bootstrap(
         with reporter_for(progress) as report:
             dags = _in_threads(plan, replicates, threads, end, report)
     notes = [f"Score {problem.score!r} ({problem.score_reason}); search {search!r} ({reason})."]
+    notes += [*problem.source.notes(), *drawing.notes]
     if len(dags) < replicates:
         notes.append(f"It was stopped after {len(dags)} of {replicates} replicates.")
     return Ensemble.from_dags(dags, notes=tuple(notes), disclosure=problem.source.disclosure())
@@ -148,19 +157,32 @@ class _Drawing:
 
     statistics: Statistic
     rows: CodedRows | NDArray[Any]
+    sampler: RowSampler
+    notes: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, problem: Problem) -> _Drawing:
+        rows, source = cls._rows(problem), problem.source
+        owners = source.realisation_of_rows() if isinstance(source, OrderedRows) else None
+        if isinstance(rows, CodedRows) or owners is None:
+            return cls(problem.statistics, rows, IndependentRows(problem.statistics.n))
+        rows, note = with_equal_levels(rows, owners, problem.schema)
+        sampler = sampler_of_rows(owners, rows, lags=problem.schema.lags)
+        return cls(problem.statistics, rows, sampler, (*note, sampler.note))
+
+    @staticmethod
+    def _rows(problem: Problem) -> CodedRows | NDArray[Any]:
+        """Return the rows to draw from."""
         statistics = problem.statistics
         if isinstance(statistics, Counts) and statistics.joint is not None:
-            return cls(statistics, statistics.joint)
+            return statistics.joint
         if isinstance(statistics, Rows):
-            return cls(statistics, statistics.values)
+            return statistics.values
         if isinstance(statistics, IncompleteCounts):
-            return cls(statistics, statistics.codes)
+            return statistics.codes
         if isinstance(statistics, Moments):
             try:
-                return cls(statistics, problem.source.rows())
+                return problem.source.rows()
             except MissingValuesError as refusal:
                 raise MismatchError(
                     "The bootstrap draws complete rows, and some values are missing. Use "
@@ -182,7 +204,7 @@ class _Drawing:
         )
 
     def draw(self, rng: np.random.Generator) -> Statistic:
-        """Return the statistics of as many rows, drawn with replacement."""
+        """Return the statistics of drawn rows."""
         n, statistics = self.statistics.n, self.statistics
         if isinstance(self.rows, CodedRows):
             assert isinstance(statistics, Counts)
@@ -197,8 +219,8 @@ class _Drawing:
             drawn = np.sort(rng.integers(n, size=n))
             return IncompleteCounts(statistics.schema, statistics.codes[:, drawn])
         if isinstance(statistics, Rows):
-            return Rows(statistics.schema, self.rows[rng.integers(n, size=n)])
-        weights = np.bincount(rng.integers(n, size=n), minlength=n)
+            return Rows(statistics.schema, self.rows[self.sampler.draw(rng)])
+        weights = np.bincount(self.sampler.draw(rng), minlength=n)
         seen = weights > 0
         return Moments.from_array(statistics.schema, self.rows[seen], weights=weights[seen])
 

@@ -76,6 +76,14 @@ class Reads(Protocol):
 
 
 @runtime_checkable
+class OrderedRows(Protocol):
+    """A source whose rows depend on each other: consecutive steps of one or several series."""
+
+    def realisation_of_rows(self) -> NDArray[np.int64] | None:
+        """Return the realisation of each row; None if the rows are independent after all."""
+
+
+@runtime_checkable
 class EstimatesMoments(Protocol):
     """A source that may estimate moments from rows with missing values."""
 

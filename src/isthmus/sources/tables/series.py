@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, final
 
 import numpy as np
@@ -14,10 +16,19 @@ from isthmus.results.disclosure import Disclosure
 from isthmus.sources.base import Source
 from isthmus.sources.tables.frame import Frame
 from isthmus.sources.tables.names import as_narwhals
+from isthmus.sources.tables.realisations import different_levels
+from isthmus.sources.tables.time_steps import (
+    as_times,
+    differences,
+    find_steps,
+    refuse_missing_keys,
+)
 from isthmus.statistics import Counts, Expansion, Kind, Moments, Plan, Schema
 from isthmus.types import Floats
 
 Columns = dict[str, NDArray[Any]]
+_SHOWN = 5
+"""Number of variables that a note names."""
 
 
 @final
@@ -38,10 +49,21 @@ class Series(Source):
     by
         Column that identifies the realisation; without it, each table is one realisation.
     time
-        Column to sort by. If it holds numbers or dates, the shortest difference is the time step,
-        and a longer one is a gap. Without it, rows are taken to be in order and without gaps.
+        Column to sort by: numbers or dates, also as text. The time step is the shortest difference
+        if all others are multiples of it, and otherwise their median. Differences between 0.5 and
+        1.5 steps count as one step, and others are gaps. Without this column, rows are taken to be
+        in order and without gaps.
     centre
         Whether to subtract the mean of each realisation, if their levels differ.
+
+    Attributes
+    ----------
+    lags
+        Number of earlier time steps.
+    realisations
+        Number of stretches without a gap: of realisations, if there are no gaps.
+    owners
+        The realisation that each row belongs to, as an index.
 
     Examples
     --------
@@ -68,32 +90,38 @@ class Series(Source):
         tables = list(data) if isinstance(data, (list, tuple)) else [data]
         if not tables:
             raise DataError("There is no series: an empty sequence of tables was given.")
-        pieces: list[Floats] = []
-        owners: list[int] = []
-        self._names: tuple[str, ...] = ()
-        for table in tables:
-            names, found, groups = _pieces(table, by, time)
-            owners += [max(owners, default=-1) + 1 + g for g in groups]
-            if self._names and names != self._names:
+        parts = [_sorted(table, by, time) for table in tables]
+        self._names = parts[0].names
+        for part in parts:
+            if part.names != self._names:
                 raise SchemaError(
-                    f"The series have different columns: {list(self._names)} and {list(names)}."
+                    "The series have different columns: "
+                    f"{list(self._names)} and {list(part.names)}."
                 )
-            self._names = names
-            pieces += found
+        parts = [part for part in parts if len(part.values)] or parts[:1]
+        values = np.concatenate([part.values for part in parts])
+        owners = _numbered([part.owners for part in parts])
+        breaks, self._steps = _breaks(parts, owners, time)
+        if centre:
+            values = _centred(values, owners)
+        starts = np.flatnonzero(breaks) + 1
+        pieces = np.split(values, starts)
+        rows = [_stacked(piece, lags) for piece in pieces]
+        lengths = [len(r) for r in rows]
         self.lags = lags
         self.realisations = len(pieces)
-        rows = [_stacked(p - p.mean(axis=0) if centre else p, lags) for p in pieces]
-        values = np.concatenate(rows)
-        self.owners: NDArray[np.int64] = np.repeat(owners, [len(r) for r in rows])
-        """The realisation that each row belongs to."""
-        if not len(values):
+        self.owners: NDArray[np.int64] = np.repeat(
+            owners[np.concatenate([[0], starts])] if len(owners) else owners, lengths
+        )
+        self._given, self._centred = len(values), centre
+        if not sum(lengths):
             longest = max(len(p) for p in pieces)
             raise DataError(
                 f"No stretch has more than {lags} steps without a gap (the longest has {longest}). "
-                "Take fewer lags, or check the column of time."
+                "Use fewer lags, or check the column of time."
             )
         schema = Schema.continuous(self._names).with_lags(lags)
-        self._frame = Frame(values, names=schema.names, schema=schema)
+        self._frame = Frame(np.concatenate(rows), names=schema.names, schema=schema)
 
     def schema(self) -> Schema:
         """Return the variables now, then one step earlier, and so on."""
@@ -119,6 +147,41 @@ class Series(Source):
         """Return an empty disclosure: the series are in this process."""
         return Disclosure.none()
 
+    def realisation_of_rows(self) -> NDArray[np.int64]:
+        """Return the realisation that each row belongs to, as an index."""
+        return self.owners
+
+    def notes(self) -> tuple[str, ...]:
+        """Return how many rows are used and why others are not, and whether levels differ."""
+        return (self._rows_used(), *self._different_levels)
+
+    def _rows_used(self) -> str:
+        used, given = len(self.owners), self._given
+        first = "the first row has" if self.lags == 1 else f"the first {self.lags} rows have"
+        text = f"{used:,} of {given:,} rows are used; "
+        if self.realisations > 1:
+            text += f"in each of the {self.realisations:,} stretches without a gap, "
+        text += f"{first} no complete past"
+        return f"{text}. {self._steps}".rstrip()
+
+    @cached_property
+    def _different_levels(self) -> tuple[str, ...]:
+        """A note if realisations differ in level, unless each of them was centred."""
+        if self._centred:
+            return ()
+        rows, schema = self._frame.rows(), self._frame.schema()
+        different = different_levels(rows, len(self._names), self.owners)
+        if not different:
+            return ()
+        shown = [schema.names[v] for v in different]
+        more = f" and {len(shown) - _SHOWN} more" if len(shown) > _SHOWN else ""
+        note = (
+            f"The realisations differ in the level of {', '.join(map(repr, shown[:_SHOWN]))}{more} "
+            "by more than their fluctuations explain. Their rows are not comparable then, and "
+            "edges may be false. Use Series(..., centre=True)."
+        )
+        return (note,)
+
     def __repr__(self) -> str:
         return (
             f"Series({counted(len(self._names), 'variable')}, lags={self.lags}, "
@@ -127,10 +190,18 @@ class Series(Source):
         )
 
 
-def _pieces(
-    table: object, by: str | None, time: str | None
-) -> tuple[tuple[str, ...], list[Floats], list[int]]:
-    """The names of the variables, stretches of consecutive steps, and their realisations."""
+@final
+@dataclass(frozen=True, eq=False)
+class _Sorted:
+    """A table whose rows are sorted by realisation and time."""
+
+    names: tuple[str, ...]
+    values: Floats
+    owners: NDArray[np.int64]
+    times: NDArray[Any] | None
+
+
+def _sorted(table: object, by: str | None, time: str | None) -> _Sorted:
     columns = numpy_columns(table)
     keys = [k for k in (by, time) if k is not None]
     lacking = [k for k in keys if k not in columns]
@@ -139,20 +210,74 @@ def _pieces(
     names = tuple(n for n in columns if n not in keys)
     kinds = dict.fromkeys(names, Kind.CONTINUOUS)
     values = Frame({n: columns[n] for n in names}, kinds=kinds).rows()
-    n = len(values)
-    group = (
-        np.zeros(n, dtype=np.int64)
-        if by is None
-        else np.unique(columns[by], return_inverse=True)[1].reshape(n)
-    )
-    order = np.arange(n) if time is None else _sorted_by(columns[time], time)
-    order = order[np.argsort(group[order], kind="stable")]
-    breaks = np.diff(group[order]) != 0
-    if time is not None:
-        breaks |= _gaps(columns[time][order], breaks, time)
-    starts = np.flatnonzero(breaks) + 1
-    owners = group[order][np.concatenate([[0], starts])] if n else group
-    return names, np.split(values[order], starts), owners.tolist()
+    owners = np.zeros(len(values), dtype=np.int64) if by is None else _identified(columns[by], by)
+    if time is None:
+        order = np.argsort(owners, kind="stable")
+        return _Sorted(names, values[order], owners[order], None)
+    times = as_times(columns[time], time)
+    order = np.lexsort((times, owners))
+    return _Sorted(names, values[order], owners[order], times[order])
+
+
+def _identified(column: NDArray[Any], name: str) -> NDArray[np.int64]:
+    """Number the realisations of the rows."""
+    refuse_missing_keys(column, name, "by")
+    try:
+        numbers = np.unique(column, return_inverse=True)[1]
+    except TypeError as error:
+        raise DataError(
+            f"The column {name!r} (by=) mixes types that cannot be compared: {error}. Convert it "
+            "to text or to numbers."
+        ) from error
+    return numbers.reshape(len(column)).astype(np.int64)
+
+
+def _numbered(owners: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+    """Number the realisations of all tables; those of different tables are different."""
+    sizes = [int(part.max(initial=-1)) + 1 for part in owners]
+    offsets = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+    return np.concatenate([p + offset for p, offset in zip(owners, offsets, strict=True)])
+
+
+def _breaks(
+    parts: Sequence[_Sorted], owners: NDArray[np.int64], name: str | None
+) -> tuple[NDArray[np.bool_], str]:
+    """Where a realisation ends or has a gap, and a sentence about the time steps."""
+    ends = np.diff(owners) != 0
+    columns = [part.times for part in parts if part.times is not None]
+    if name is None or not columns:
+        return ends, ""
+    if len({times.dtype.kind in "mM" for times in columns}) > 1:
+        raise SchemaError(f"The column {name!r} has numbers in some tables and dates in others.")
+    # The difference between the last row of a table and the first of the next has no meaning.
+    lengths = [np.append(differences(times), np.nan) for times in columns]
+    between = np.concatenate(lengths)[:-1]
+    _refuse_repeated(columns, (between == 0) & ~ends, name)
+    steps = find_steps(between, ~ends, name, dates=columns[0].dtype.kind in "mM")
+    return ends | steps.gaps, steps.text
+
+
+def _refuse_repeated(
+    columns: Sequence[NDArray[Any]], repeated: NDArray[np.bool_], name: str
+) -> None:
+    """Refuse two rows of one time in one realisation."""
+    if repeated.any():
+        times = [time for column in columns for time in map(str, column)]
+        shown = [times[i + 1] for i in np.flatnonzero(repeated)[:3]]
+        raise DataError(
+            f"{int(repeated.sum())} rows have the same {name!r} as another row of their "
+            f"realisation, for instance {shown}. Name the column that tells realisations apart "
+            "with by=, or combine these rows."
+        )
+
+
+def _centred(values: Floats, owners: NDArray[np.int64]) -> Floats:
+    """Subtract the mean of each realisation, over all of its stretches."""
+    sizes = np.bincount(owners)
+    sums = np.stack([np.bincount(owners, column) for column in values.T], axis=1)
+    means = sums / np.maximum(sizes, 1)[:, None]
+    centred: Floats = values - means[owners]
+    return centred
 
 
 def numpy_columns(table: object) -> Columns:
@@ -175,36 +300,6 @@ def numpy_columns(table: object) -> Columns:
             "Lazy(table, schema=Schema.continuous(['x', …]).with_lags(2)); or collect it first."
         )
     return {c: np.asarray(frame.get_column(c).to_numpy()) for c in frame.columns}
-
-
-def _sorted_by(times: NDArray[Any], name: str) -> NDArray[np.int64]:
-    try:
-        found: NDArray[np.int64] = np.argsort(times, kind="stable")
-    except TypeError as error:
-        raise DataError(f"The column of time {name!r} cannot be sorted: {error}.") from error
-    return found
-
-
-def _gaps(times: NDArray[Any], between: NDArray[np.bool_], name: str) -> NDArray[np.bool_]:
-    """Where one realisation misses steps; refuses two rows of one time."""
-    within = ~between
-    same = (times[1:] == times[:-1]) & within
-    if same.any():
-        shown = times[1:][same][:3].tolist()
-        raise DataError(
-            f"{int(same.sum())} rows have the same {name!r} as another of their realisation, for "
-            f"instance {shown}. Name the column that tells realisations apart by by=, or join them."
-        )
-    if times.dtype.kind not in "iufmM":
-        return np.zeros(len(between), dtype=np.bool_)
-    steps = np.diff(times)
-    if times.dtype.kind in "mM":
-        steps = steps / np.timedelta64(1, "ns")
-    steps = steps.astype(np.float64)
-    if not within.any():
-        return np.zeros(len(between), dtype=np.bool_)
-    found: NDArray[np.bool_] = within & (steps > 1.5 * steps[within].min())
-    return found
 
 
 def _stacked(values: Floats, lags: int) -> Floats:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.results.disclosure import Disclosure
-from isthmus.sources.base import Source
+from isthmus.sources.base import OrderedRows, Source
 from isthmus.sources.dispatch import as_source
 from isthmus.statistics import Basis, Chebyshev, Counts, Expansion, Kind, Moments, Plan, Schema
 
@@ -64,6 +64,15 @@ class WithFeatures(Source):
     def disclosure(self) -> Disclosure:
         """Data that were released for the standardisation, and for the basis functions."""
         return self._wide.disclosure()
+
+    def notes(self) -> tuple[str, ...]:
+        """Notes of the source without basis functions."""
+        return self._source.notes()
+
+    def realisation_of_rows(self) -> NDArray[np.int64] | None:
+        """Return the realisation of each row of time series; None for other sources."""
+        source = self._source
+        return source.realisation_of_rows() if isinstance(source, OrderedRows) else None
 
     def __repr__(self) -> str:
         return f"WithFeatures({self._source!r}, {self.expansion.basis!r})"
