@@ -158,7 +158,7 @@ def test_there_are_forty() -> None:
         (f"{'x' * 3000},b", RELATED, "utf-8", f"{'x' * 3000}"),
         ("a,b", [f"{10**30 * i},{i % 7}.5" for i in range(40)], "utf-8", "2 variables"),
         ("a,b", [f"{x},{y}" for x in ("TRUE", "false") for y in "YN"] * 9, "utf-8", "2 variables"),
-        ("a,b", ["1,2"] * 9, "utf-8", "Constant columns: ['a', 'b']"),
+        ("a,b", ["1,2"] * 9, "utf-8", "Constant columns: 'a' and 'b'"),
         ("a,b", [f"{row.split(',')[0]}," for row in NUMBERS], "utf-8", "b (it has no values)"),
         ("a,b", NUMBERS[:1], "utf-8", "1 row for 2 variables"),
     ],

@@ -21,17 +21,20 @@ def test_scales_that_give_the_order_away_are_named() -> None:
     assert simulate.varsortability(data) > 0.9
     with pytest.warns(DataWarning, match="standardised_refit"):
         solution = ist.learn(data.data, search=ist.Notears())
-    assert any("varsortability" in note for note in solution.notes)
+    (note,) = solution.notes
+    assert note.startswith("Unless all columns have one common unit")
+    assert f"of {len(data.dag.edges)} edges" in note
     assert solution.dag == data.dag
     assert not solution.equivalent
 
 
-def test_standardised_columns_are_not_reported_as_varsortable() -> None:
-    data = raw().standardised()
-    with pytest.warns(DataWarning, match="probably standardised"):
-        solution = ist.learn(data.data, search=ist.Notears(penalty=0.1))
-    assert solution.dag.edges
-    assert not any("varsortability" in note for note in solution.notes)
+def test_edges_that_do_not_rest_on_units_are_not_noted() -> None:
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(2, 1000))
+    collider = {"a": a, "b": b, "c": a + b + rng.normal(size=1000)}
+    solution = ist.learn(collider, search=ist.Notears())
+    assert set(solution.dag.edges) == {("a", "c"), ("b", "c")}
+    assert solution.notes == ()
 
 
 def test_a_likelihood_does_not_warn_about_scales() -> None:
@@ -54,7 +57,7 @@ def test_the_standardised_refit_names_the_edges_that_disagree() -> None:
     assert sorted(both) == sorted(solution.dag.edges)
     there = refit.standardised.dag.edges
     assert sorted([*refit.kept, *((b, a) for a, b in refit.turned), *refit.new]) == sorted(there)
-    with pytest.warns(DataWarning, match="probably standardised"):
+    with pytest.warns(DataWarning, match="one common unit"):
         direct = ist.learn(data.standardised().data, search=ist.Notears())
     # On standardised columns some directions are exact ties, so the value is compared.
     assert direct.score == pytest.approx(refit.standardised.score, rel=1e-10)

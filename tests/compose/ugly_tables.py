@@ -250,7 +250,7 @@ CASES = {
     ),
     "a total": Case(
         lambda: numbers() | {"total": numbers()["x"] + numbers()["y"]},
-        note="exact linear relation: ['x', 'y', 'total']",
+        note="'x' and 'y' determine 'total' exactly",
         edges=("total x", "total y", "x y"),
     ),
     "one row": Case(one_row, (), (("x", CONSTANT), ("c", CONSTANT)), note="1 row for 3 variables"),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from isthmus.compose.assumptions.table import listed
 from isthmus.objectives import Objective
 from isthmus.plurals import counted
@@ -12,6 +14,8 @@ from isthmus.statistics.relations import linear_relations
 
 _MOST_SHOWN = 5
 """Number of relations that are listed."""
+_DETERMINED = 1e-6
+"""Share of the variance of a column that may be left by columns that determine it."""
 _ROWS_PER_VARIABLE = 1.0
 """With no more rows than variables, edges rest on very little; see the table of false edges."""
 _FEWEST_ROWS = 10
@@ -23,7 +27,7 @@ def constant_columns(statistics: Statistic) -> tuple[str, ...]:
     constants = statistics.constants()
     if not constants:
         return ()
-    return (f"Drop constant columns, which have no edges: {listed(constants)}.",)
+    return (f"Constant columns: {listed(constants)}. Drop them; they have no edges.",)
 
 
 def duplicate_columns(statistics: Statistic) -> tuple[str, ...]:
@@ -32,7 +36,8 @@ def duplicate_columns(statistics: Statistic) -> tuple[str, ...]:
     if not copies:
         return ()
     groups = _joined([f"{listed(group)} determine each other exactly" for group in copies])
-    return (f"{groups}. Keep one of each: edges to the others are arbitrary.",)
+    keep = "Keep one" if len(copies) == 1 else "Keep one of each"
+    return (f"{groups}. {keep}: edges to the others are arbitrary.",)
 
 
 def determined_columns(statistics: Statistic) -> tuple[str, ...]:
@@ -51,18 +56,30 @@ def determined_columns(statistics: Statistic) -> tuple[str, ...]:
     ]
     if not relations:
         return ()
-    schema = moments.schema.without_features()
-    return (f"{_joined([_relation(group, schema) for group in relations])}. Drop one of each.",)
+    values = moments.without_features()
+    drop = "Drop one" if len(relations) == 1 else "Drop one of each"
+    return (f"{_joined([_relation(group, values) for group in relations])}. {drop}.",)
 
 
-def _relation(group: Sequence[str], schema: Schema) -> str:
-    # Only a variable of one column is determined by the others for certain.
-    single = [name for name in group if schema[name].width == 1]
-    if not single:
-        return f"{listed(group)} have an exact linear relation"
-    others = [name for name in group if name != single[-1]]
-    verb = "determines" if len(others) == 1 else "determine"
-    return f"{listed(others)} {verb} {single[-1]!r} exactly"
+def _relation(group: Sequence[str], moments: Moments) -> str:
+    """Say which variable of a linear relation is determined, if all of its columns are."""
+    # Of variables of one column, the last: totals follow their parts.
+    for name in sorted(group[::-1], key=lambda name: moments.schema[name].width):
+        others = [other for other in group if other != name]
+        if _is_determined(moments.select([*others, name]), len(others)):
+            verb = "determines" if len(others) == 1 else "determine"
+            return f"{listed(others)} {verb} {name!r} exactly"
+    return f"{listed(group)} have an exact linear relation"
+
+
+def _is_determined(moments: Moments, variables: int) -> bool:
+    """Whether the first variables determine the last one."""
+    given = moments.blocks[variables - 1][1]
+    correlation = moments.correlation()
+    cross = correlation[:given, given:]
+    explained = np.linalg.lstsq(correlation[:given, :given], cross, rcond=1e-10)[0]
+    left = 1.0 - np.einsum("ij,ij->j", cross, explained)
+    return bool((left < _DETERMINED).all())
 
 
 def _joined(sentences: Sequence[str]) -> str:
@@ -97,7 +114,7 @@ def few_rows(objective: Objective, statistics: Statistic) -> tuple[str, ...]:
     if d < 2 or statistics.n > max(_ROWS_PER_VARIABLE * d, _FEWEST_ROWS - 1):
         return ()
     note = (
-        f"Use more rows or fewer variables: with {counted(statistics.n, 'row')} for {d} variables "
-        "only strong effects are found, and an edge may be a coincidence."
+        f"{counted(statistics.n, 'row')} for {d} variables. Use more rows or fewer variables: with "
+        "so few rows only strong effects are found, and an edge may be a coincidence."
     )
     return (note,)

@@ -140,7 +140,8 @@ def copied_rows(table: RowTable) -> tuple[str, ...]:
     distinct = len(frequency)
     if n - distinct < _COPIED_ROWS * n:
         return ()
-    divisor = _common_divisor(frequency)
+    levels = [len(np.unique(column[rows[first]])) for column in table.columns]
+    divisor = _common_divisor(frequency, math.prod(levels))
     if divisor == 1:
         pairs = float((frequency * (frequency - 1) / 2.0).sum())
         by_chance = min(_coincidence(column[rows[first]]) for column in table.columns)
@@ -154,22 +155,26 @@ def copied_cells(counts: Counts) -> tuple[str, ...]:
     joint = counts.joint
     if joint is None or joint.weights is None:
         return ()
-    divisor = _common_divisor(joint.weights[joint.weights > 0])
+    cells = math.prod(counts.schema.cardinalities.tolist())
+    divisor = _common_divisor(joint.weights[joint.weights > 0], cells)
     return (_copies_note(1.0 - 1.0 / divisor, divisor),) if divisor > 1 else ()
 
 
-def _common_divisor(frequency: Integers) -> int:
-    """Return the common divisor of frequencies, or 1 if it may be a coincidence."""
-    divisor = int(np.gcd.reduce(frequency)) if len(frequency) else 1
-    return divisor if len(frequency) * math.log(max(divisor, 1)) >= _COMMON_DIVISOR else 1
+def _common_divisor(frequency: Integers, cells: int) -> int:
+    """Return the common divisor of frequencies; 1 if it may be a coincidence or a design."""
+    if not 0 < len(frequency) < cells:  # an experiment with all combinations, equally often
+        return 1
+    divisor = int(np.gcd.reduce(frequency))
+    return divisor if len(frequency) * math.log(divisor) >= _COMMON_DIVISOR else 1
 
 
 def _copies_note(share: float, divisor: int) -> str:
-    seen = f"Every row occurs {divisor} times or a multiple of it" if divisor > 1 else ""
+    seen = f"{share:.0%} of the rows repeat others"
+    if divisor > 1:
+        seen = f"every row occurs {divisor} times or a multiple of it"
     return (
-        "Remove copied rows, unless they are separate observations: "
-        + (seen or f"{share:.0%} of the rows repeat others")
-        + ". Copies count as further evidence, which leads to false edges."
+        f"Remove copied rows, unless they are separate observations: {seen}. Copies count as "
+        "further evidence, which leads to false edges."
     )
 
 
