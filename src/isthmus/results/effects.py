@@ -144,7 +144,8 @@ class EffectEstimate:
 
         If the effect is not identified, it contains the intervals for all possible sets of parents,
         so that it covers the effect whichever member of the class is true. It is infinite if the
-        range was not computed.
+        range was not computed, and not a number if the effect is zero because of a learned
+        direction: that is right or wrong, and no interval says how likely.
 
         Parameters
         ----------
@@ -153,6 +154,8 @@ class EffectEstimate:
         """
         if not self.alternatives:
             return -inf, inf
+        if self.zero is ZeroEffect.DIRECTION:
+            return nan, nan
         bounds = [each.interval(level) for each in self.alternatives]
         return min(low for low, _ in bounds), max(high for _, high in bounds)
 
@@ -165,7 +168,8 @@ class EffectEstimate:
         if self.zero is ZeroEffect.DIRECTION:
             return (
                 f"{pair}: 0, because the learned graph has {self.effect} → {self.cause}. A learned "
-                "direction has no standard error; Posterior.effects includes its uncertainty."
+                "direction has no standard error or interval; Posterior.effects includes its "
+                "uncertainty."
             )
         adjusted = f", adjusted for {', '.join(self.adjustment)}" if self.adjustment else ""
         text = f"{pair}: {self.value:.4g} (standard error {self.standard_error:.2g}){adjusted}"
@@ -231,7 +235,13 @@ def estimate_effect(
             has_path=False,
             zero=ZeroEffect.KNOWLEDGE,
         )
-    more = outcome_parents(graph, cause, effect)
+    # A parent of the effect that cannot come before the cause is no common cause, but may be a
+    # mediator whose edge from the cause was missed.
+    more = {
+        name
+        for name in outcome_parents(graph, cause, effect)
+        if knowledge is None or not knowledge.excludes_path(graph.nodes, name, cause)
+    }
 
     def estimate(parents: tuple[str, ...]) -> PossibleEffect:
         given = {*parents, *more}
