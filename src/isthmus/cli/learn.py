@@ -56,7 +56,7 @@ def search_sentence(options: argparse.Namespace, problem: Problem) -> Sequence[s
 
     search, reason = options.search, "as requested"
     if search is None:
-        search, reason = choose_search(problem.schema, problem.score, problem.objective)
+        search, reason = choose_search(problem.schema, problem.objective)
     return [f"Search {search!r} ({reason})."]
 
 

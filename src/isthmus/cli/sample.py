@@ -55,7 +55,7 @@ def run(options: argparse.Namespace) -> ExitCode:
     def planned(problem: Problem) -> list[str]:
         sampler, reason = options.sampler, "as requested"
         if sampler is None:
-            sampler, reason = choose_sampler(problem.schema, problem.objective, problem.score)
+            sampler, reason = choose_sampler(problem.objective)
         return [f"Sampler {sampler!r} ({reason}), {options.chains} × {options.draws} draws."]
 
     if options.explain:

@@ -131,7 +131,7 @@ def bootstrap(
         data, score=score, search=search, knowledge=knowledge, kinds=kinds, missing=missing
     )
     if search is None:
-        search, reason = choose_search(problem.schema, problem.score, problem.objective)
+        search, reason = choose_search(problem.schema, problem.objective, runs=replicates)
     else:
         reason = "as requested"
     require_capability(problem.score, problem.objective.capabilities, search.accepts, search)

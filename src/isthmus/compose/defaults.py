@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from isthmus.compose.arguments import AnySampler, AnyScore, AnySearch, check_search
+import math
+
+from isthmus.compose.arguments import AnySampler, AnyScore, AnySearch
 from isthmus.errors import MismatchError
-from isthmus.objectives import LOCAL_SCORES, Objective
+from isthmus.objectives import LOCAL_SCORES, LocalScore, Objective
 from isthmus.plurals import counted
 from isthmus.samplers import ExactPosterior, PartitionMCMC
 from isthmus.scores import (
@@ -23,24 +25,26 @@ from isthmus.searches import (
     XGES,
     Boss,
     Dynotears,
+    HillClimb,
     Notears,
     NotearsAdditive,
     NotearsMLP,
     SubsetDP,
 )
 from isthmus.searches.base import Accepts
-from isthmus.statistics import Kind, Regimes, Schema
+from isthmus.statistics import Kind, Schema
 
-_EXHAUSTIVE = 14
-"""Up to this many variables, all graphs are searched; see ``benchmarks/exact/default.py``."""
-_SEVERAL_STARTS = 200
-"""Up to this many variables, several starts of Boss take seconds."""
-_EXACT_POSTERIOR, _EXACT_POSTERIOR_DISCRETE = 18, 16
-"""Up to this many variables, the posterior is exact: some seconds. Discrete families take longer to
-score. See ``benchmarks/posterior/exact.py``."""
-_EXACT_POSTERIOR_SLOW, _SLOW_FAMILIES = 8, 4_000
-"""The same for scores of which a family takes milliseconds, and how many families to score with
-more variables: below a minute."""
+_EXACT_SECONDS = 1.0
+"""An exact search is the default if scoring every family takes less time than this, as estimated
+from sizes; bounds on the score make it shorter. See ``benchmarks/exact/costs.py``."""
+_SLOW_FAMILY = 5e-3
+"""From this many seconds per family of two parents on, a search must score as few families as it
+can: one hill climb. See ``tests/repro/test_w13_gp_default_search.py``."""
+_REPEATED_STARTS, _MANY_VARIABLES = 4, 200
+"""Starts of Boss per replicate of a bootstrap; a single one with more variables than this."""
+_POSTERIOR_SECONDS, _PER_PAIR_OF_SETS = 20.0, 1e-8
+"""The exact posterior is the default if it takes less time than this: scoring every family, and
+summing over 3^d pairs of sets of variables. See ``benchmarks/posterior/exact.py``."""
 _GAMMA = 0.5
 """Weight of the extended term for mixed tables; see the table of false edges in the docs."""
 
@@ -79,28 +83,42 @@ def choose_score(
     )
 
 
-def choose_search(schema: Schema, score: AnyScore, objective: Objective) -> tuple[AnySearch, str]:
+def choose_search(schema: Schema, objective: Objective, *, runs: int = 1) -> tuple[AnySearch, str]:
     """Choose a search for an objective; the second item says why.
 
-    The choice follows the benchmarks in the documentation: a search over equivalence classes for
-    discrete tables, a search over orders for the others, and an exact search for few variables.
-    Discrete tables are not searched exactly by default: counting every set of variables would ask
-    a remote source for more than is needed.
+    An exact search, if scoring every family takes less than a second, as the objective estimates
+    from the sizes of the data: with few variables, as long as a family is cheap. Otherwise the
+    heuristic that is the most accurate in the benchmarks of the documentation: a search over
+    equivalence classes for discrete tables, a search over orders for the others, and a hill climb,
+    which scores the fewest families, if one of them takes milliseconds.
+
+    The choice does not depend on where the data are, with one exception: if a source gave tables
+    of some sets of variables instead of all of them, a search that looks at every set would ask it
+    for more than was agreed, so the search is a heuristic there.
+
+    Parameters
+    ----------
+    schema
+        The variables.
+    objective
+        The objective to optimise.
+    runs
+        How often the search will be run, as in a bootstrap.
     """
-    preferred = score.preferred_search()
-    if preferred is not None:
-        return check_search(preferred), "the score suggests it"
-    if LOCAL_SCORES.of(objective) is None:
+    local = LOCAL_SCORES.of(objective)
+    if local is None:
         return _continuous_search(objective)
-    d = len(schema)
-    all_discrete = len(schema.of_kind(Kind.DISCRETE)) == d
-    if objective.equivalent and all_discrete:
-        return XGES(), "the most accurate search on discrete tables"
-    if d <= _EXHAUSTIVE and (not all_discrete or score.needs is Regimes):
+    d = len(local.nodes)
+    if local.seconds_for_all() * runs < _EXACT_SECONDS:
         return SubsetDP(), f"{_variables(d)} few enough to search exhaustively"
-    if d <= _SEVERAL_STARTS:
-        return Boss(), f"the most accurate search for {d} variables, from several starts"
-    return Boss(starts=1), f"the most accurate search for {d} variables, from one start"
+    if _SLOW_FAMILY < local.seconds(2) < math.inf:
+        return HillClimb(restarts=0), "one family of this score takes milliseconds"
+    if local.equivalent and len(schema.of_kind(Kind.DISCRETE)) == d:
+        return XGES(), "the most accurate search on discrete tables"
+    if runs == 1:
+        return Boss(), f"the most accurate search for {d} variables"
+    starts = _REPEATED_STARTS if d <= _MANY_VARIABLES else 1
+    return Boss(starts=starts), f"the most accurate search for {d} variables"
 
 
 def _continuous_search(objective: Objective) -> tuple[AnySearch, str]:
@@ -128,19 +146,27 @@ def choose_marginal_likelihood(schema: Schema) -> tuple[AnyScore, str]:
     return DegenerateGaussian(), f"{mixed}; it approximates the marginal likelihood, as BIC does"
 
 
-def choose_sampler(
-    schema: Schema, objective: Objective, score: AnyScore | None = None
-) -> tuple[AnySampler, str]:
-    """Choose a sampler by the number of variables and the score; the second item says why."""
-    d = len(objective.nodes)
-    if score is not None and score.slow and d > _EXACT_POSTERIOR_SLOW:
-        count = max(c for c in range(1, d) if c == 1 or d * 2**c * (d - c) <= _SLOW_FAMILIES)
-        reason = f"one family of this score takes milliseconds, and {d} variables have too many"
-        return PartitionMCMC(candidates=count), reason
-    most = _EXACT_POSTERIOR_DISCRETE if schema.of_kind(Kind.DISCRETE) else _EXACT_POSTERIOR
-    if d <= most:
+def choose_sampler(objective: Objective) -> tuple[AnySampler, str]:
+    """Choose a sampler by the time that scores of families take; the second item says why."""
+    local = LOCAL_SCORES.require(objective)
+    d = len(local.nodes)
+    if local.seconds_for_all() + _PER_PAIR_OF_SETS * 3.0**d < _POSTERIOR_SECONDS:
         return ExactPosterior(), f"{_variables(d)} few enough to sum over all graphs"
-    return PartitionMCMC(), f"{d} variables are too many to sum over all graphs"
+    reason = f"{d} variables are too many to sum over all graphs"
+    if local.seconds(2) <= _SLOW_FAMILY or math.isinf(local.seconds(2)):
+        return PartitionMCMC(), reason
+    affordable = (c for c in range(1, d) if _table_seconds(local, c) < _POSTERIOR_SECONDS)
+    count = max(affordable, default=1)
+    return PartitionMCMC(candidates=count), f"{reason}, and one family takes milliseconds"
+
+
+def _table_seconds(score: LocalScore, candidates: int) -> float:
+    """Estimate how long it takes to score all subsets of candidates, and each with one more."""
+    others = len(score.nodes) - 1 - candidates
+    return len(score.nodes) * sum(
+        math.comb(candidates, k) * (score.seconds(k) + others * score.seconds(k + 1))
+        for k in range(candidates + 1)
+    )
 
 
 def _some_discrete(number: int, columns: int) -> str:

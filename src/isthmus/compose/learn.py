@@ -112,7 +112,7 @@ def learn(
         time_limit=time_limit,
     )
     if search is None:
-        search, reason = choose_search(problem.schema, problem.score, problem.objective)
+        search, reason = choose_search(problem.schema, problem.objective)
     else:
         reason = "as requested"
     spent = time.monotonic() - begin - problem.waited
@@ -160,6 +160,7 @@ def learn(
             *problem.reading.notes,
             *problem.source.notes(),
             *check_assumptions(problem, dag),
+            *result.notes,
         ),
         reading=problem.reading,
         details=result.details,
@@ -229,6 +230,7 @@ def solve(
         equivalent=table.equivalent,
         sense=table.sense,
         knowledge=knowledge,
+        notes=result.notes,
         details=result.details,
         provenance=Provenance.of_call("solve", seed, search=search, knowledge=knowledge),
     )

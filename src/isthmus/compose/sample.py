@@ -122,7 +122,7 @@ def sample(
     )
     objective = problem.objective
     if sampler is None:
-        sampler, reason = choose_sampler(problem.schema, objective, problem.score)
+        sampler, reason = choose_sampler(objective)
     else:
         reason = "as requested"
     if time_limit is not None:

@@ -5,6 +5,7 @@ Random choices are made here, with NumPy's generator; everything else is compile
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TypeAlias, final
 
 import numpy as np
@@ -35,11 +36,14 @@ class BossRun:
     rng
         Generator of all random choices.
     starts
-        Number of random orders to start from, at least 1.
+        Number of random orders to start from, at least 1; `allow` adds to it.
     required, forbidden
         Edges that must or must not be there, as matrices [from, to].
     max_parents
         Upper bound on the number of parents; None for no bound.
+    labels
+        The variables in the order in which random numbers apply to them; by default their own. An
+        order that depends on the scores makes the result independent of the order of the columns.
     """
 
     def __init__(
@@ -51,13 +55,16 @@ class BossRun:
         required: Flags | None = None,
         forbidden: Flags | None = None,
         max_parents: int | None = None,
+        labels: Integers | None = None,
     ) -> None:
         if starts < 1:
             raise ValueError(f"starts is {starts}; it must be at least 1")
         self._score = score
         self._rng = rng
+        self._labels = np.arange(score.size) if labels is None else labels
         self._starts = starts
         self._starts_left = starts
+        self._sweeps = 0
         self._required = edge_flags(required, score.size)
         self._run = _native.BossRun(
             score,
@@ -80,10 +87,25 @@ class BossRun:
         stage = self._run.stage
         if stage is _Stage.WANTS_ORDER:
             self._starts_left -= 1
-            self._run.start(random_order(self._required, self._rng))
+            self._run.start(random_order(self._required, self._rng, self._labels))
         elif stage is _Stage.WANTS_TURNS:
-            self._run.sweep(self._rng.permutation(self._score.size))
+            self._sweeps += 1
+            self._run.sweep(self._labels[self._rng.permutation(self._score.size)])
         return True
+
+    def allow(self, starts: int) -> None:
+        """Allow so many further starts."""
+        self._starts += starts
+        self._starts_left += starts
+
+    @property
+    def work(self) -> tuple[int, int]:
+        """Number of nodes of the grow-shrink trees, and of sweeps over all variables, so far."""
+        return self._run.nodes, self._sweeps
+
+    def current(self) -> Parents:
+        """Return the parents of each variable in the order of the last start."""
+        return _as_tuples(self._run.parents())
 
     @property
     def finished(self) -> bool:
@@ -116,7 +138,7 @@ class BossRun:
         if self._run.stage is _Stage.SETTLING:
             return f"start {start}: first scores"
         return (
-            f"start {start} of {self._starts}, sweep {self._run.sweeps}: "
+            f"start {start}, sweep {self._run.sweeps}: "
             f"{self._run.moved} of {self._score.size} variables"
         )
 
@@ -140,7 +162,7 @@ class ParallelBossRun:
 
     Parameters
     ----------
-    score, rng, starts, required, forbidden, max_parents
+    score, rng, starts, required, forbidden, max_parents, labels
         As for :class:`BossRun`.
     jobs
         Number of threads; 0 for one per processor.
@@ -156,29 +178,45 @@ class ParallelBossRun:
         required: Flags | None = None,
         forbidden: Flags | None = None,
         max_parents: int | None = None,
+        labels: Integers | None = None,
     ) -> None:
         if starts < 1:
             raise ValueError(f"starts is {starts}; it must be at least 1")
         if jobs < 0:
             raise ValueError(f"jobs is {jobs}; it must be at least 0")
         self._jobs = jobs
-        self._runs = [
-            BossRun(
-                score,
-                own,
-                starts=1,
-                required=required,
-                forbidden=forbidden,
-                max_parents=max_parents,
-            )
-            for own in rng.spawn(starts)
-        ]
+        self._rng = rng
+        self._begin = partial(
+            BossRun,
+            score,
+            starts=1,
+            required=required,
+            forbidden=forbidden,
+            max_parents=max_parents,
+            labels=labels,
+        )
+        self._runs: list[BossRun] = []
+        self.allow(starts)
 
     def step(self, seconds: float = 0.01) -> bool:
         """Search for at most this many seconds; return whether the search is finished."""
         waiting = [run for run in self._runs if run.prepare()]
         _native.step_together([run.native for run in waiting], seconds, self._jobs)
         return all(run.finished for run in waiting)
+
+    def allow(self, starts: int) -> None:
+        """Allow so many further starts."""
+        self._runs += [self._begin(own) for own in self._rng.spawn(starts)]
+
+    @property
+    def work(self) -> tuple[int, int]:
+        """Number of nodes of the grow-shrink trees, and of sweeps over all variables, so far."""
+        nodes, sweeps = zip(*(run.work for run in self._runs), strict=True)
+        return sum(nodes), sum(sweeps)
+
+    def scores(self) -> list[float]:
+        """Return the best score of each start."""
+        return [run.score for run in self._runs]
 
     def best(self) -> tuple[Parents, float]:
         """Return the parents and the score of the best graph so far."""
@@ -285,9 +323,13 @@ class OrderDescent:
         return _as_tuples(self._run.parents())
 
 
-def random_order(required: Flags, rng: np.random.Generator) -> Integers:
+def random_order(
+    required: Flags, rng: np.random.Generator, labels: Integers | None = None
+) -> Integers:
     """Draw an order in which required parents come before their children."""
     shuffled = rng.permutation(len(required))
+    if labels is not None:
+        shuffled = labels[shuffled]
     if not required.any():
         return shuffled.astype(np.int64, copy=False)
     placed: list[int] = []

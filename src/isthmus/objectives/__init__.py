@@ -9,7 +9,13 @@ from isthmus.objectives.additive import (
 from isthmus.objectives.base import Capabilities, Capability, Objective, Sense
 from isthmus.objectives.family_table import FAMILIES, FamilyTable
 from isthmus.objectives.generalised import Bernoulli, Family, GeneralisedLinearLoss, PoissonFamily
-from isthmus.objectives.local import LOCAL_SCORES, UNFINISHED, LocalScore, PythonLocalScore
+from isthmus.objectives.local import (
+    LOCAL_SCORES,
+    UNFINISHED,
+    FamilyCost,
+    LocalScore,
+    PythonLocalScore,
+)
 from isthmus.objectives.parametric import PARAMETRIC_MODEL, ParametricLoss
 from isthmus.objectives.parent_sets import TableBuilder, list_parent_sets
 from isthmus.objectives.penalised import PenalisedScore
@@ -40,6 +46,7 @@ __all__ = [
     "Capabilities",
     "Capability",
     "Family",
+    "FamilyCost",
     "FamilyTable",
     "GeneralisedLinearLoss",
     "LikelihoodLoss",

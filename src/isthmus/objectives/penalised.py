@@ -38,4 +38,10 @@ class PenalisedScore(LocalScore):
             return replace(inner, top=inner.top - prices)
 
         kernel = scoring.penalised_score(score.kernel, prices, factor)
-        super().__init__(score.nodes, kernel, equivalent=score.equivalent, ceiling=bound)
+        super().__init__(
+            score.nodes,
+            kernel,
+            equivalent=score.equivalent,
+            ceiling=bound,
+            cost=score.seconds,
+        )

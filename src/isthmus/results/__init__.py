@@ -3,6 +3,7 @@
 from isthmus.results.chains import ChainAgreement, EdgeDiagnostics, WeightDiagnostics
 from isthmus.results.cross_validation import CrossValidation
 from isthmus.results.details import (
+    BossDetails,
     ChainDetails,
     ExactDetails,
     ExactPosteriorDetails,
@@ -26,6 +27,7 @@ from isthmus.results.solution import Evidence, Refit, Solution
 from isthmus.results.status import Ending, Status
 
 __all__ = [
+    "BossDetails",
     "ChainAgreement",
     "ChainDetails",
     "ColumnReading",

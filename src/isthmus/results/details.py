@@ -121,6 +121,23 @@ class OrderDetails(SearchDetails):
 
 @final
 @dataclass(frozen=True)
+class BossDetails(SearchDetails):
+    """What `Boss` reports.
+
+    Attributes
+    ----------
+    starts
+        Number of finished starts.
+    reached
+        Number of starts that reached the best score.
+    """
+
+    starts: int
+    reached: int
+
+
+@final
+@dataclass(frozen=True)
 class RBNetsDetails(SearchDetails):
     """Details of a search with RBNets.
 

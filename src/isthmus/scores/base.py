@@ -30,15 +30,12 @@ class Score(ABC, Generic[StatisticsT, ObjectiveT_co]):
         Capabilities of its objectives; local scores by default.
     basis
         Basis functions of the columns that the score needs; None for most scores.
-    slow
-        Whether one family takes milliseconds, so that few of them should be scored.
     """
 
     needs: ClassVar[type[Statistic]]
     kind: ClassVar[Kind | None]
     gives: ClassVar[Capabilities] = frozenset({LOCAL_SCORES})
     basis: Basis | None = None
-    slow: ClassVar[bool] = False
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -51,13 +48,6 @@ class Score(ABC, Generic[StatisticsT, ObjectiveT_co]):
 
         A local score keeps references to this score and the statistics, so that it can be pickled.
         """
-
-    def preferred_search(self) -> object | None:
-        """Return the search that suits this score best; None to let `learn` choose.
-
-        A score that comes with a search of its own returns it here.
-        """
-        return None
 
 
 def _with_recipe(bind: Callable[..., Any]) -> Callable[..., Any]:

@@ -11,6 +11,7 @@ from isthmus.kernels.scoring import gaussian_block_score
 from isthmus.objectives import LocalScore
 from isthmus.options import require_number
 from isthmus.scores.base import Score
+from isthmus.scores.costs import block_cost
 from isthmus.scores.extended import extended, small_sample_prices
 from isthmus.scores.gaussian import TOLERANCE
 from isthmus.scores.score_bounds import block_bound
@@ -82,6 +83,7 @@ class DegenerateGaussian(Score[Moments, LocalScore]):
             kernel,
             equivalent=True,
             ceiling=lambda: block_bound(correlation, starts, base, 0.5 * n, each, TOLERANCE),
+            cost=block_cost(sizes),
         )
         if self.gamma == 0.0:
             return score

@@ -13,6 +13,7 @@ from isthmus.objectives.penalised import PenalisedScore
 from isthmus.scores.aic import AIC
 from isthmus.scores.base import Score
 from isthmus.scores.bic import BIC
+from isthmus.scores.costs import counting_cost
 from isthmus.scores.ebic import EBIC
 from isthmus.scores.extended import edge_prices
 from isthmus.statistics import Kind
@@ -54,5 +55,6 @@ class ExpectedScore(Score[ExpectedCounts, LocalScore]):
         each, prices = penalties(self.base, statistics.n, len(schema))
         form = DiscreteForm.LIKELIHOOD
         kernel = discrete_score(rows.codes, rows.weights, schema.cardinalities, form, draws * each)
-        many = LocalScore(schema.names, kernel, equivalent=True)
+        cost = counting_cost(schema, statistics.n * draws)
+        many = LocalScore(schema.names, kernel, equivalent=True, cost=cost)
         return PenalisedScore(many, prices, 1.0 / draws)

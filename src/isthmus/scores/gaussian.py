@@ -9,6 +9,7 @@ import numpy as np
 from isthmus.kernels.scoring import gaussian_score
 from isthmus.models.least_squares import spectrum
 from isthmus.objectives import LocalScore, PythonLocalScore
+from isthmus.scores.costs import gaussian_cost
 from isthmus.scores.score_bounds import gaussian_bound
 from isthmus.statistics import Moments
 from isthmus.statistics.moments import correlate
@@ -47,6 +48,7 @@ def bind_matrix(
         kernel,
         equivalent=True,
         ceiling=lambda: gaussian_bound(correlation, np.log(scale), tables, TOLERANCE),
+        cost=gaussian_cost,
     )
 
 

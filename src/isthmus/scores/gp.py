@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, ClassVar, final
 import numpy as np
 
 from isthmus.graphs import DAG
-from isthmus.objectives import UNFINISHED, LocalScore, PythonLocalScore
+from isthmus.objectives import UNFINISHED, FamilyCost, LocalScore, PythonLocalScore
 from isthmus.options import require_boolean, require_choice, require_instance, require_integer
 from isthmus.scores.base import Score
+from isthmus.scores.costs import process_cost
 from isthmus.statistics import Chebyshev, Kind, Moments, Rows
 from isthmus.statistics.regressions import (
     regressions_from_moments,
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 _SLICE = 0.02
 """Seconds of work before a score returns control, for time limits and Ctrl-C."""
+_BRIDGE_SECONDS = 1.0
+"""Minimum time of the no-U-turn sampler per family."""
 _WORTH_A_NOTE = 1e-3
 """Share of the variance beyond the radius of the basis from which a note mentions it."""
 
@@ -85,7 +88,6 @@ class GP(Score[Moments, LocalScore]):
     draws: int = 300
     needs: ClassVar[type[Moments]] = Moments
     kind: ClassVar[Kind] = Kind.CONTINUOUS
-    slow: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         require_instance(self, "basis", Chebyshev, "Chebyshev(48, 5.0)")
@@ -93,6 +95,8 @@ class GP(Score[Moments, LocalScore]):
 
     def bind(self, statistics: Moments) -> LocalScore:
         """Bind the score to the moments of variables with Chebyshev polynomials."""
+        from isthmus.gaussian_processes.families import FEWEST_TERMS
+
         regressions = regressions_from_moments(statistics, repr(self))
         scored = _Scored(regressions, self.integral, self.draws)
         names = statistics.schema.names
@@ -101,7 +105,8 @@ class GP(Score[Moments, LocalScore]):
         def notes(dag: DAG) -> tuple[str, ...]:
             return (*_clipped(beyond, dag, self.basis.radius), *_unresolved(scored, names, dag))
 
-        return PythonLocalScore(names, scored, equivalent=False, notes=notes)
+        cost = _cost(self, per_parent=min(FEWEST_TERMS, self.basis.size))
+        return PythonLocalScore(names, scored, equivalent=False, notes=notes, cost=cost)
 
 
 @final
@@ -138,7 +143,6 @@ class ExactGP(Score[Rows, LocalScore]):
     draws: int = 300
     needs: ClassVar[type[Rows]] = Rows
     kind: ClassVar[Kind] = Kind.CONTINUOUS
-    slow: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         require_boolean(self, "interactions")
@@ -149,7 +153,17 @@ class ExactGP(Score[Rows, LocalScore]):
         statistics.schema.require(Kind.CONTINUOUS, repr(self))
         regressions = regressions_from_rows(statistics, interactions=self.interactions)
         scored = _Scored(regressions, self.integral, self.draws)
-        return PythonLocalScore(statistics.schema.names, scored, equivalent=False)
+        cost = _cost(self, fixed=statistics.n)
+        return PythonLocalScore(statistics.schema.names, scored, equivalent=False, cost=cost)
+
+
+def _cost(score: GP | ExactGP, *, fixed: float = 0.0, per_parent: float = 0.0) -> FamilyCost:
+    """Estimate how long the regression of a child takes, and the integral over it."""
+    draws = 0 if score.integral is GPIntegral.LAPLACE else score.draws
+    modes = process_cost(fixed=fixed, per_parent=per_parent, draws=draws)
+    if score.integral is GPIntegral.BRIDGE:
+        return lambda parents: modes(parents) + _BRIDGE_SECONDS
+    return modes
 
 
 def _check(score: GP | ExactGP) -> None:

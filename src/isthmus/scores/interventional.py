@@ -31,4 +31,9 @@ class InterventionalScore(Score[Regimes, LocalScore]):
         """Bind the score to the statistics of each regime."""
         parts = [LOCAL_SCORES.require(self.base.bind(part)) for part in statistics.parts]
         kernel = child_scores([parts[k].kernel for k in statistics.part_of])
-        return LocalScore(statistics.schema.names, kernel, equivalent=False)
+        names = statistics.schema.names
+
+        def cost(parents: int) -> float:
+            return max(part.seconds(parents) for part in parts)
+
+        return LocalScore(names, kernel, equivalent=False, cost=cost)

@@ -13,6 +13,7 @@ from isthmus.options import require_number
 from isthmus.scores.aic import AIC
 from isthmus.scores.base import Score
 from isthmus.scores.bic import BIC
+from isthmus.scores.costs import counting_cost
 from isthmus.scores.ebic import EBIC
 from isthmus.scores.expected import penalties
 from isthmus.scores.extended import extended
@@ -64,7 +65,9 @@ class NodeAverageScore(Score[IncompleteCounts, LocalScore]):
             self._errors(statistics),
         )
         # Markov-equivalent graphs have the same score on complete data, and nearly so here.
-        local = LocalScore(statistics.schema.names, kernel, equivalent=True)
+        schema = statistics.schema
+        cost = counting_cost(schema, statistics.n)
+        local = LocalScore(schema.names, kernel, equivalent=True, cost=cost)
         return extended(local, prices)
 
     def _errors(self, statistics: IncompleteCounts) -> Floats:

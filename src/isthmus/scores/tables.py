@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TypeAlias
 
 from isthmus.kernels.scoring import DiscreteForm, discrete_score
 from isthmus.objectives import BoundWork, LocalScore, PythonLocalScore
+from isthmus.scores.costs import counting_cost
 from isthmus.statistics import Counts
 from isthmus.types import Integers
 
@@ -43,13 +45,17 @@ def bind_counts(
     if joint is not None:
         cards = counts.schema.cardinalities
         kernel = discrete_score(joint.codes, joint.weights, cards, form, parameter)
-        return LocalScore(names, kernel, equivalent=equivalent, ceiling=ceiling)
+        cost = counting_cost(counts.schema, counts.n)
+        return LocalScore(names, kernel, equivalent=equivalent, ceiling=ceiling, cost=cost)
 
     def local(child: int, parents: tuple[int, ...]) -> float:
         table = counts.table([*(names[p] for p in parents), names[child]])
         return table_score(table.reshape(-1, table.shape[-1]))
 
-    return PythonLocalScore(names, local, equivalent=equivalent, ceiling=ceiling)
+    # Only the planned tables came over. A search that looks at every set would ask for more.
+    return PythonLocalScore(
+        names, local, equivalent=equivalent, ceiling=ceiling, cost=lambda _: math.inf
+    )
 
 
 def log_likelihood(table: Integers) -> float:

@@ -41,6 +41,8 @@ class SearchResult:
         means that nothing is proven.
     converged
         Whether the result meets the conditions of a local optimum.
+    notes
+        What a user should know about the result, such as that it may depend on chance.
     """
 
     parents: tuple[tuple[int, ...], ...]
@@ -48,6 +50,7 @@ class SearchResult:
     details: Any = field(default_factory=SearchDetails)
     gap: float | None = None
     converged: bool = True
+    notes: tuple[str, ...] = ()
 
 
 class Search(ABC, Generic[ObjectiveT_contra]):

@@ -99,7 +99,10 @@ class _ClimbRun(Run[SearchResult]):
     def conclusion(self) -> str:
         """Explain why the search stopped."""
         if self._restarts:
-            return f"no better graph after {self._restarts} restarts."
+            return f"this is a local optimum; no better graph after {self._restarts} restarts."
         if self._patience == 0:
-            return "no edge insertion, deletion or reversal improves the score."
-        return f"no better graph in the last {self._patience} changes."
+            return (
+                "this is a local optimum; no edge insertion, deletion or reversal improves the "
+                "score."
+            )
+        return f"this is a local optimum; no better graph in the last {self._patience} changes."

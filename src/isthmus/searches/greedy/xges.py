@@ -95,7 +95,9 @@ class _XGESRun(Run[SearchResult]):
         """Explain why the search stopped."""
         if self._extended:
             return (
-                "no edge insertion, deletion or reversal improves the score, even after forcing a "
-                "deletion."
+                "this is a local optimum; no edge insertion, deletion or reversal improves the "
+                "score, even after forcing a deletion."
             )
-        return "no edge insertion, deletion or reversal improves the score."
+        return (
+            "this is a local optimum; no edge insertion, deletion or reversal improves the score."
+        )

@@ -7,7 +7,7 @@ decomposable score; on score-equivalent ones it is the most accurate search in o
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar, final
@@ -18,9 +18,18 @@ from isthmus.graphs import BoundKnowledge
 from isthmus.kernels.orders import BossRun, ParallelBossRun, Parents, required_graph
 from isthmus.objectives import LOCAL_SCORES, PARENT_SETS, LocalScore, ScoreTable
 from isthmus.options import require_integer, require_jobs
+from isthmus.results.details import BossDetails
 from isthmus.searches.base import Accepts, Run, Search, SearchResult
 from isthmus.searches.orders.boss_tables import BossTableRun
+from isthmus.searches.orders.starts import Starts, canonical_labels
 from isthmus.searches.orders.table_orders import OrderSearchState
+
+_BATCH = 4
+"""Number of starts that are begun together in threads."""
+_FAMILIES_PER_NODE, _TYPICAL_PARENTS, _PER_PLACE = 20, 3, 3e-8
+"""What a node of a tree and a place in the order cost: a node takes as long as this many families,
+because extensions of one parent set share most of their work, and a sweep tries d² places. See
+``benchmarks/orders/starts.py``."""
 
 
 @final
@@ -33,9 +42,11 @@ class Boss(Search[LocalScore]):
     Parameters
     ----------
     starts
-        Number of random orders to start from; the best result is returned. Starts share their
-        grow-shrink trees, so later ones cost less than the first. On a score table, the best listed
-        parents replace the trees.
+        Number of random orders to start from; the best result is returned. By default, starts go
+        on until five of them have reached the best score, or until about a second of work is done;
+        with hundreds of variables there are fewer, and at least one. Work is counted, not timed, so
+        the graph does not depend on the machine. Starts share their grow-shrink trees, so later
+        ones cost less than the first. On a score table, the best listed parents replace the trees.
     max_parents
         Maximum number of parents of a node; None for no limit.
     jobs
@@ -54,13 +65,13 @@ class Boss(Search[LocalScore]):
     True
     """
 
-    starts: int = 4
+    starts: int | None = None
     max_parents: int | None = None
     jobs: int | None = None
     accepts: ClassVar[Accepts] = (LOCAL_SCORES, PARENT_SETS)
 
     def __post_init__(self) -> None:
-        require_integer(self, "starts", least=1)
+        require_integer(self, "starts", least=1, optional=True)
         require_integer(self, "max_parents", least=0, optional=True)
         require_jobs(self, "jobs", optional=True)
 
@@ -77,47 +88,99 @@ class Boss(Search[LocalScore]):
                 table, knowledge, rng, max_parents=self.max_parents, sets=None
             )
             return BossTableRun(self.starts, orders)
-        score = LOCAL_SCORES.require(objective).kernel
-        kind = BossRun if self.jobs is None else partial(ParallelBossRun, jobs=max(self.jobs, 0))
-        begin = partial(
-            kind,
-            score,
-            rng,
-            starts=self.starts,
-            required=knowledge.required,
-            forbidden=knowledge.forbidden,
-            max_parents=self.max_parents,
-        )
-        return _BossRun(begin, partial(required_graph, score, knowledge.required))
+        return _BossRun(self, LOCAL_SCORES.require(objective), knowledge, rng)
 
 
 @final
 class _BossRun(Run[SearchResult]):
     def __init__(
         self,
-        begin: Callable[[], BossRun | ParallelBossRun],
-        without_search: Callable[[], tuple[Parents, float]],
+        options: Boss,
+        objective: LocalScore,
+        knowledge: BoundKnowledge,
+        rng: np.random.Generator,
     ) -> None:
-        self._begin = begin
-        self._without_search = without_search
+        self._options = options
+        self._objective = objective
+        self._knowledge = knowledge
+        self._rng = rng
+        self._starts = Starts(options.starts)
         self._run: BossRun | ParallelBossRun | None = None
-        self._asked = False
+        self._families: dict[tuple[int, tuple[int, ...]], float] = {}
+        self._work = self._steps()
 
     def step(self) -> bool:
         """Search for a few milliseconds; the first step only lets the caller look at the clock.
 
         With 10,000 variables the set-up takes seconds, which there may not be.
         """
-        if not self._asked:
-            self._asked = True
-            return False
-        if self._run is None:
-            self._run = self._begin()
-        return self._run.step()
+        return next(self._work, True) is not None
+
+    def _steps(self) -> Iterator[None]:
+        yield
+        labels = yield from canonical_labels(self._objective.kernel)
+        begin = partial(
+            BossRun if self._options.jobs is None else ParallelBossRun,
+            self._objective.kernel,
+            self._rng,
+            required=self._knowledge.required,
+            forbidden=self._knowledge.forbidden,
+            max_parents=self._options.max_parents,
+            labels=labels,
+        )
+        if self._options.jobs is None:
+            yield from self._one_by_one(begin(starts=1))
+        else:
+            batch = _BATCH if self._options.starts is None else self._options.starts
+            yield from self._in_threads(begin(starts=batch, jobs=max(self._options.jobs, 0)))
+
+    def _one_by_one(self, run: BossRun) -> Iterator[None]:
+        self._run = run
+        while True:
+            while not run.step():
+                yield
+            self._starts.record(self._total(run.current()))
+            if not self._starts.more(self._seconds(run.work)):
+                return
+            run.allow(1)
+
+    def _in_threads(self, run: ParallelBossRun) -> Iterator[None]:
+        """Begin starts in batches, whose size must not depend on the number of threads."""
+        self._run = run
+        while True:
+            while not run.step():
+                yield
+            for score in run.scores()[self._starts.number :]:
+                self._starts.record(score)
+            if not self._starts.more(self._seconds(run.work)):
+                return
+            run.allow(_BATCH)
+
+    def _total(self, parents: Parents) -> float:
+        """Score a graph. Most of its families are those of earlier starts."""
+        total = 0.0
+        for family in enumerate(parents):
+            if family not in self._families:
+                self._families[family] = self._objective.local(*family)
+            total += self._families[family]
+        return total
+
+    def _seconds(self, work: tuple[int, int]) -> float:
+        """Estimate the time of growing so many nodes of trees and of making so many sweeps."""
+        nodes, sweeps = work
+        d = len(self._objective.nodes)
+        per_node = _FAMILIES_PER_NODE * self._objective.seconds(_TYPICAL_PARENTS)
+        return nodes * per_node + sweeps * d**2 * _PER_PLACE
 
     def best(self) -> SearchResult:
         """Return the graph of the best order so far, including the current one."""
-        return SearchResult(*(self._without_search if self._run is None else self._run.best)())
+        if self._run is None:
+            return SearchResult(
+                *required_graph(self._objective.kernel, self._knowledge.required),
+                BossDetails(0, 0),
+            )
+        details = BossDetails(self._starts.number, self._starts.reached)
+        return SearchResult(*self._run.best(), details, notes=self._starts.notes())
 
     def describe(self) -> tuple[str, float, float | None]:
         """Report the current start and sweep."""
@@ -127,4 +190,4 @@ class _BossRun(Run[SearchResult]):
 
     def conclusion(self) -> str:
         """Explain why the search stopped."""
-        return "no move of a variable in the order improves the score."
+        return self._starts.conclusion()

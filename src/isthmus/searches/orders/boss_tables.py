@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import final
 
 import numpy as np
@@ -10,19 +11,23 @@ import numpy as np
 from isthmus.kernels.table_orders import TableRun
 from isthmus.searches.base import Run, SearchResult
 from isthmus.searches.exact.table_stage import settle
+from isthmus.searches.orders.starts import Starts
 from isthmus.searches.orders.table_orders import OrderSearchState
 
 _CHUNK = 32
+_PER_LINE, _PER_PLACE = 1e-8, 3e-8
+"""Estimated seconds of a sweep per line of the table, and per place that a variable can take."""
 
 
 @final
 class BossTableRun(Run[SearchResult]):
     """A run of BOSS that reads parents from a score table instead of grow-shrink trees."""
 
-    def __init__(self, starts: int, orders: OrderSearchState) -> None:
+    def __init__(self, starts: int | None, orders: OrderSearchState) -> None:
         self._orders = orders
-        self._starts = starts
+        self._starts = Starts(starts)
         self._start = 0
+        self._sweeps = 0
         self._sweep = 0
         self._run: TableRun | None = None
         self._total = -np.inf
@@ -35,7 +40,8 @@ class BossTableRun(Run[SearchResult]):
     def _steps(self) -> Iterator[None]:
         orders = self._orders
         yield from orders.prepare()
-        while self._start < self._starts:
+        per_sweep = _PER_LINE * len(orders.table) + _PER_PLACE * len(orders.nodes) ** 2
+        while self._starts.more(per_sweep * self._sweeps):
             self._start += 1
             self._sweep = 0
             run = yield from orders.begin(orders.draw())
@@ -45,6 +51,7 @@ class BossTableRun(Run[SearchResult]):
                 orders.keep(run.order, self._total)
                 gained = 0.0
                 self._sweep += 1
+                self._sweeps += 1
                 queue = orders.rng.permutation(len(orders.nodes))
                 for first in range(0, len(queue), _CHUNK):
                     run.sweep(queue[first : first + _CHUNK])
@@ -53,21 +60,23 @@ class BossTableRun(Run[SearchResult]):
                     self._total += run.gained
                     yield
             orders.keep(run.order, self._total)
+            self._starts.record(self._total)
             self._run = None
 
     def best(self) -> SearchResult:
         """Return the graph of the best order so far."""
         if self._run is not None:
             self._orders.keep(self._run.order, self._run.total)
-        return self._orders.result(effort={"starts": self._start})
+        effort = {"starts": self._start, "reached": self._starts.reached}
+        return replace(self._orders.result(effort=effort), notes=self._starts.notes())
 
     def describe(self) -> tuple[str, float, float | None]:
         """Report the current start and sweep."""
         if self._start == 0:
             return self._orders.describe()
-        text = f"start {self._start} of {self._starts}, sweep {self._sweep}"
+        text = f"start {self._start}, sweep {self._sweep}"
         return text, max(self._orders.score, self._total), None
 
     def conclusion(self) -> str:
         """Explain why the search stopped."""
-        return "no move of a variable in the order improves the score."
+        return self._starts.conclusion()
