@@ -15,8 +15,10 @@ import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 
 from isthmus.gaussian_processes.design import FLOOR, Design
-from isthmus.types import Floats
+from isthmus.types import Floats, Work
 
+_NOISE_STEPS, _NOISE_STEP, _NOISE_GAIN = 5, 1.2, 1.0
+"""Newton steps in log σ: how many at most, how long at most, and the gain that is worth one."""
 LOG_2PI = float(np.log(2.0 * np.pi))
 
 
@@ -66,6 +68,45 @@ class Density:
         solution, _ = dpotrs(factor, d.target, lower=1)
         halves = float(np.log(factor.diagonal()).sum())
         return prior - halves + _likelihood(d, float(d.target @ solution), noise)
+
+    def with_best_noise(self, point: Floats) -> Work[tuple[float, Floats]]:
+        """Maximise the density over σ alone, roughly; return the value and the point.
+
+        This is much cheaper than the derivatives in all parameters, and what tells whether a
+        length scale is worth a climb: the density at a good length scale is low if σ is not small.
+        """
+        d, best = self.design, (-np.inf, point)
+        with np.errstate(over="ignore", under="ignore"):
+            kernel = d.outer + self._kernel(point)
+        point = point.copy()
+        for _ in range(_NOISE_STEPS):
+            signal = float(np.exp(2.0 * point[-1]))
+            noise = signal + FLOOR
+            covariance = kernel.copy()
+            _add_to_diagonal(covariance, noise)
+            factor, failed = dpotrf(covariance, lower=1, overwrite_a=1, clean=0)
+            if failed:
+                break
+            halves = float(np.log(factor.diagonal()).sum())
+            inverse, _ = dpotri(factor, lower=1, overwrite_c=1)
+            inverse = np.tril(inverse) + np.tril(inverse, -1).T
+            weights = inverse @ d.target
+            value = _likelihood(d, float(d.target @ weights), noise) - halves
+            value += log_prior(d, point)
+            yield
+            if value > best[0]:
+                best = value, point.copy()
+            slope = weights @ weights - inverse.trace() - d.rest / noise + d.rest_squares / noise**2
+            bend = np.vdot(inverse, inverse) - 2.0 * weights @ inverse @ weights
+            bend += d.rest / noise**2 - 2.0 * d.rest_squares / noise**3
+            back = float(np.exp(-point[-1]))
+            first = slope * signal + back - 1.0
+            second = 2.0 * bend * signal**2 + 2.0 * slope * signal - back
+            step = first / max(abs(second), 1e-3)
+            if 0.5 * abs(first * step) < _NOISE_GAIN:
+                break
+            point[-1] += np.clip(step, -_NOISE_STEP, _NOISE_STEP)
+        return best
 
     def _kernel(self, point: Floats) -> Floats:
         d = self.design

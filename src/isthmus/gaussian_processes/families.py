@@ -8,16 +8,20 @@ from dataclasses import dataclass
 from typing import NamedTuple, final
 
 import numpy as np
+from scipy.linalg import cho_factor, cho_solve
 
 from isthmus.gaussian_processes.density import Density
-from isthmus.gaussian_processes.design import design_from_moments, design_from_rows
+from isthmus.gaussian_processes.design import FLOOR, design_from_moments, design_from_rows
 from isthmus.gaussian_processes.laplace import Mode, mode_work
-from isthmus.types import Floats, Work, completed
+from isthmus.types import Floats, Integers, Work, completed
 
 FEWEST_TERMS = 32
 """Polynomials per parent in the first fit; see the table of errors in the documentation."""
 RESOLUTION = 5.0
 """A length scale needs this many polynomials per radius divided by the length scale."""
+_SURPRISE, _FEWEST_RESIDUALS, _RIDGE = 5.0, 10, 1e-10
+"""More polynomials are used from the start if they explain more than noise would by this many
+standard deviations; the test needs some residuals, and a Gram matrix that is not singular."""
 _NEAR = 6.0
 """Modes that are more than this many nats below the best do not ask for more polynomials."""
 
@@ -123,6 +127,9 @@ class MomentRegressions(Regressions):
 
     def fit_work(self, child: int, parents: Sequence[int]) -> Work[RegressionFit]:
         chosen = [min(FEWEST_TERMS, self.terms)] * len(parents)
+        if parents and self._finer_terms_tell(child, parents, chosen):
+            chosen = [self.terms] * len(parents)
+        yield
         while True:
             density = self._density(child, parents, chosen)
             modes = yield from mode_work(density)
@@ -137,19 +144,43 @@ class MomentRegressions(Regressions):
                 return RegressionFit(density, modes, tuple(chosen), resolved)
             chosen = finer
 
+    def _finer_terms_tell(self, child: int, parents: Sequence[int], terms: list[int]) -> bool:
+        """Return whether the other polynomials explain more of the child than noise would.
+
+        An effect that varies so fast that the first polynomials cannot show it has no mode there.
+        """
+        extra = (self.terms - terms[0]) * len(parents)
+        columns = self._columns(parents, [self.terms] * len(parents))
+        left = self.n - len(columns)
+        if extra == 0 or left < _FEWEST_RESIDUALS:
+            return False
+        few = self._columns(parents, terms)
+        coarse, fine = (self._explained(child, c) for c in (few, columns))
+        rest = float(self.squares[child]) - fine
+        ratio = (fine - coarse) / max(rest, FLOOR * self.n) * left
+        return ratio > extra + _SURPRISE * np.sqrt(2.0 * extra)
+
+    def _explained(self, child: int, columns: Integers) -> float:
+        """Sum of squares of a child that a regression on some columns explains."""
+        gram = self.gram[np.ix_(columns, columns)]
+        ridge = _RIDGE * float(gram.diagonal().max())
+        factor = cho_factor(gram + ridge * np.eye(len(columns)), lower=True, overwrite_a=True)
+        products = self.products[columns, child]
+        return float(products @ cho_solve(factor, products))
+
     def _needed(self, modes: list[Mode], parents: int) -> Floats:
         near = [m.point[:parents] for m in modes if m.value > modes[0].value - _NEAR]
         shortest = np.exp(np.min(near, axis=0))
         needed: Floats = RESOLUTION * self.radius / shortest
         return needed
 
+    def _columns(self, parents: Sequence[int], terms: Sequence[int]) -> Integers:
+        """Positions of the constant and of the first polynomials of each parent."""
+        own = (1 + p * self.terms + np.arange(m) for p, m in zip(parents, terms, strict=True))
+        return np.concatenate([[0], *own]).astype(np.int64)
+
     def _density(self, child: int, parents: Sequence[int], terms: Sequence[int]) -> Density:
-        columns = np.concatenate(
-            [
-                [0],
-                *(1 + p * self.terms + np.arange(m) for p, m in zip(parents, terms, strict=True)),
-            ]
-        ).astype(np.intp)
+        columns = self._columns(parents, terms)
         return Density(
             design_from_moments(
                 self.gram[np.ix_(columns, columns)],

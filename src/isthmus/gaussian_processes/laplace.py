@@ -10,10 +10,13 @@ import numpy as np
 from isthmus.gaussian_processes.density import LOG_2PI, Density, Derivatives
 from isthmus.types import Floats, Work, completed
 
-_STARTS = (0.35, 1.2, 4.0)
-"""Length scales from which the optimisation starts, for all parents alike."""
-_TRIALS = (0.25, 0.6, 1.5, 4.0, 9.0)
-"""Length scales that are tried for one parent at a time, at the best mode so far."""
+_SCALES = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4)
+"""Length scales that are looked at, first for all parents alike, then for one at a time at the best
+mode so far. The prior leaves no mass below; see ``tests/repro/test_w16_gp_missed_mode.py``."""
+_NOISE = 0.4
+"""Where the noise starts at each of them."""
+_MOST_CLIMBS = 3
+"""Number of climbs from length scales that are the same for all parents."""
 _STEP = 0.4
 """Trials are farther than this from the mode, in the logarithm of the length scale."""
 _WITHIN = 3.0
@@ -49,20 +52,38 @@ def find_modes(density: Density) -> list[Mode]:
 
 def mode_work(density: Density) -> Work[list[Mode]]:
     """Find modes, in pieces of one evaluation of the density; the highest comes first."""
-    d = density.design
     modes: list[Mode] = []
-    for scale in _STARTS if d.parents else (1.0,):
-        start = np.zeros(density.size)
-        start[: d.parents] = np.log(scale)
-        start[-1] = np.log(0.6)
+    for start in (yield from _screened(density)):
         _insert(modes, (yield from climb(density, start, modes)))
-    if d.parents:
+    if density.design.parents:
         yield from _cross(density, modes)
     for i, mode in enumerate(modes):
         modes[i] = _polished(density, mode)
         yield
     modes.sort(key=lambda m: -m.value)
     return modes
+
+
+def _screened(density: Density) -> Work[list[Floats]]:
+    """Return the points to climb from: the hills along one length scale for all parents."""
+    start = np.zeros(density.size)
+    start[-1] = np.log(_NOISE)
+    p = density.design.parents
+    if p == 0:
+        return [start]
+    values, points = [-np.inf], [start]
+    for scale in reversed(_SCALES):
+        start = points[-1].copy()  # the best noise of the neighbour is a good first guess
+        start[:p] = np.log(scale)
+        value, point = yield from density.with_best_noise(start)
+        values.append(value)
+        points.append(point)
+    values.append(-np.inf)
+    hills = [
+        i for i in range(1, len(points)) if values[i] > values[i - 1] and values[i] >= values[i + 1]
+    ]
+    hills.sort(key=lambda i: -values[i])
+    return [points[i] for i in hills[:_MOST_CLIMBS]] or [start]
 
 
 def _cross(density: Density, modes: list[Mode]) -> Work[None]:
@@ -80,7 +101,7 @@ def _cross(density: Density, modes: list[Mode]) -> Work[None]:
 
 def _sides(here: float) -> tuple[list[float], list[float]]:
     """Length scales to try on both sides of one, the nearest first, as logarithms."""
-    trials = np.log(_TRIALS)
+    trials = np.log(_SCALES)
     return (
         [t for t in trials[::-1].tolist() if t < here - _STEP],
         [t for t in trials.tolist() if t > here + _STEP],
@@ -89,14 +110,12 @@ def _sides(here: float) -> tuple[list[float], list[float]]:
 
 def _second_hill(density: Density, best: Mode, j: int, scales: list[float]) -> Work[Floats | None]:
     """Return the highest point behind a valley on the way from a mode, if it is high enough."""
-    nearer, highest, found = best.value, best.value - _WITHIN, None
+    nearer, highest, found, trial = best.value, best.value - _WITHIN, None, best.point.copy()
     for scale in scales:
-        trial = best.point.copy()
         trial[j] = scale
-        value = density.value(trial)
-        yield
+        value, trial = yield from density.with_best_noise(trial)
         if value > max(nearer, highest):
-            highest, found = value, trial
+            highest, found = value, trial.copy()
         nearer = value
     return found
 

@@ -72,12 +72,13 @@ class Starts:
         """Say so if the result may depend on chance."""
         if self.number < 2 or self.reached > 1:
             return ()
-        return (
+        note = (
             f"Only one of {counted(self.number, 'start')} of the search reached this score, so "
             "there may be better graphs, and another seed may give a different one. Use "
             f"Boss(starts={10 * self.number}) to search longer, or isthmus.bootstrap to see which "
-            "edges are stable.",
+            "edges are stable."
         )
+        return (note,)
 
 
 def canonical_labels(score: LocalScore) -> Work[Integers]:
