@@ -193,27 +193,39 @@ def _ensemble(nodes: tuple[str, ...], draws: Draws) -> Ensemble:
 
 
 def with_notes(posterior: Posterior) -> Posterior:
-    """Add notes on the importance weights, and on whether dependent chains agree."""
+    """Add notes on the importance weights, and on whether dependent chains agree.
+
+    Chains that disagree, or that cannot be compared, are not called converged.
+    """
     chains, draws = posterior.chains.shape
     notes: list[str] = []
     if posterior.log_weights is not None and posterior.importance().collapsed:
         notes.append(str(posterior.importance()))
+    doubt = ""
     if posterior.independent:
         pass
     elif chains == 1:
         notes.append("One chain cannot tell whether it has converged; draw several.")
+        doubt = "there is no other chain to compare it with."
     elif draws < 10:
         notes.append("The chains are too short to compare them; draw more.")
+        doubt = "they are too short to compare."
     else:
-        notes.append(str(posterior.agreement()))
+        agreement = posterior.agreement()
+        notes.append(str(agreement))
+        doubt = "they disagree." if agreement.edges() else ""
     left_out = getattr(posterior.details, "left_out", None)
     if left_out is not None and left_out > _MUCH_LEFT_OUT:
         notes.append(
-            "Parent sets outside of the tables matter: graphs with one such set have about "
-            f"{_share(left_out)} the weight of those that can be drawn. Raise the number of "
-            "candidates, limit max_parents, or take edge probabilities with caution."
+            "The sampler probably misses important parent sets. Raise `candidates`, or limit "
+            f"`max_parents`: graphs with one such set have about {_share(left_out)} the weight of "
+            "those that can be drawn."
         )
-    return replace(posterior, notes=(*posterior.notes, *notes))
+    status = posterior.status
+    if doubt and status.ending is Ending.CONVERGED:
+        message = f"{status.message.removesuffix('.')}, but {doubt}"
+        status = replace(status, ending=Ending.NOT_CONVERGED, message=message)
+    return replace(posterior, status=status, notes=(*posterior.notes, *notes))
 
 
 def _share(ratio: float) -> str:

@@ -37,10 +37,13 @@ class ChainAgreement:
         Names of the nodes.
     differences
         For each edge ``[from, to]`` the largest difference of its probability between two chains.
+    independent
+        Whether the draws are independent, so that chains differ by chance alone.
     """
 
     nodes: tuple[str, ...]
     differences: NDArray[np.float64]
+    independent: bool = False
 
     @property
     def largest(self) -> float:
@@ -56,6 +59,11 @@ class ChainAgreement:
         )
 
     def __str__(self) -> str:
+        if self.independent:
+            return (
+                "The draws are independent. By chance alone, edge probabilities differ by up to "
+                f"{max(self.largest, 0.001):.2g} between equal parts of them."
+            )
         edges = self.edges()
         if not edges:
             return (

@@ -291,7 +291,7 @@ class Posterior:
     def agreement(self) -> ChainAgreement:
         """Compare the edge probabilities of the chains with each other."""
         edges = self.edges_by_chain()
-        return ChainAgreement(self.nodes, np.ptp(edges, axis=0))
+        return ChainAgreement(self.nodes, np.ptp(edges, axis=0), self.independent)
 
     def edges_by_chain(self) -> NDArray[np.float64]:
         """Return the edge probabilities by each chain alone, of shape (chains, nodes, nodes)."""

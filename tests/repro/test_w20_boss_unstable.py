@@ -1,0 +1,65 @@
+"""w20: the graph that Boss finds must not depend on the order of the columns or on few starts."""
+
+import numpy as np
+import pytest
+
+import isthmus as ist
+from isthmus import simulate
+from isthmus.searches.orders.starts import Starts
+
+
+def linear(d: int, n: int, seed: int) -> dict[str, np.ndarray]:
+    return dict(simulate.linear(simulate.erdos_renyi(d, 2 * d, seed=seed), n, seed=seed).data)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_the_order_and_the_units_of_columns_do_not_matter(seed: int) -> None:
+    table = linear(30, 100, seed)
+    names = list(table)
+    turned = np.random.default_rng(seed).permutation(names).tolist()
+    first = ist.learn(table)
+    other = ist.learn({name: 3.0 * table[name] for name in turned})
+    assert ist.metrics.shd_cpdag(first.dag, other.dag.reorder(names)) == 0
+
+
+def test_starts_go_on_until_they_agree() -> None:
+    table = linear(30, 100, 2)
+    four, default = ist.learn(table, search=ist.Boss(starts=4)), ist.learn(table)
+    assert four.details.starts == 4
+    assert default.details.starts > 20
+    assert default.details.reached == 5
+    assert default.score > four.score + 1.0
+    assert f"5 of {default.details.starts} starts reached it" in str(default.status)
+
+
+def test_a_graph_that_one_start_reached_is_a_matter_of_chance() -> None:
+    solution = ist.learn(linear(30, 100, 2), search=ist.Boss(starts=4))
+    assert solution.details.reached == 1
+    assert any("Only one of 4 starts" in note for note in solution.notes)
+
+
+def test_threads_do_not_change_the_graph() -> None:
+    table = linear(20, 200, 0)
+    one, two = (ist.learn(table, search=ist.Boss(jobs=jobs)) for jobs in (1, 2))
+    assert one.dag == two.dag
+    assert one.details == two.details
+
+
+def test_the_rule() -> None:
+    starts = Starts(None)
+    for _ in range(4):
+        starts.record(-10.0)
+        assert starts.more(0.0)
+    starts.record(-10.0 - 1e-12)
+    assert not starts.more(0.0)
+    starts.record(-9.0)
+    assert starts.reached == 1
+    assert starts.more(0.5)
+    assert not starts.more(1.5)
+    few = Starts(None)
+    few.record(-1.0)
+    assert few.more(1.5)
+    assert not few.more(5.0)
+    fixed = Starts(2)
+    fixed.record(-1.0)
+    assert fixed.more(100.0)
