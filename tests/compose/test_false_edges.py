@@ -52,8 +52,8 @@ def test_few_rows_give_few_edges_and_a_note(d: int, n: int, discrete: float) -> 
     assert np.mean(edges) <= 0.2 * d  # once 27 of 45, and 98
 
 
-def test_the_exact_search_is_the_default_up_to_fourteen_variables() -> None:
+def test_the_exact_search_is_the_default_up_to_fifteen_variables() -> None:
     rng = np.random.default_rng(0)
-    for d, name in ((14, "SubsetDP"), (15, "Boss")):
+    for d, name in ((15, "SubsetDP"), (16, "Boss")):
         solution = ist.learn({f"v{i}": rng.normal(size=100) for i in range(d)})
         assert name in solution.choice

@@ -220,13 +220,15 @@ def test_search_and_score_that_do_not_fit_are_told_apart() -> None:
 def test_the_choice_of_the_search_is_explained() -> None:
     assert "few enough to search exhaustively" in ist.learn(linear_table()[0]).choice
     rng = np.random.default_rng(0)
-    fifteen = {f"x{i}": rng.normal(size=50) for i in range(15)}
-    assert "from several starts" in ist.learn(fifteen).choice
+    many = {f"x{i}": rng.normal(size=50) for i in range(20)}
+    assert "the most accurate search for 20 variables" in ist.learn(many).choice
     assert "as requested" in ist.learn(linear_table()[0], search=ist.HillClimb()).choice
-    categories = {k: v for k, v in mixed_table().items() if k in ("smoker", "group")}
+    categories = {f"c{i}": rng.integers(0, 2, 100) for i in range(20)}
     assert "XGES" in ist.learn(categories).choice
     # K2 tells equivalent graphs apart, so a search over classes would not do.
     assert "Boss" in ist.learn(categories, score=ist.K2()).choice
+    two = {name: categories[name] for name in ("c0", "c1")}
+    assert "few enough to search exhaustively" in ist.learn(two).choice
 
 
 def test_few_variables_are_solved_for_the_best_graph_of_all() -> None:

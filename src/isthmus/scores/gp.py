@@ -66,7 +66,8 @@ class GP(Score[Moments, LocalScore]):
     ----------
     basis
         The polynomials. More terms resolve shorter length scales: 5 radius / terms is the shortest.
-        The score uses as many of them as the length scale needs.
+        The score uses as many of them as the length scale needs. Effects that oscillate by more
+        than terms / radius radians per standard deviation look like noise.
     integral
         How the hyperparameters are integrated out.
     draws
