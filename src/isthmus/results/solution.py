@@ -85,8 +85,8 @@ class Solution:
     knowledge
         The background knowledge that the graph agrees with.
     notes
-        Warnings, for example about constant or duplicate columns, or about a choice of score or
-        search that does not suit the data.
+        Warnings, for example about outliers, copied rows or duplicate columns, or about a choice
+        of score or search that does not suit the data.
     reading
         How each column of the table was read, and why, including columns that were left out.
     details

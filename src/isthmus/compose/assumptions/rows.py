@@ -23,6 +23,8 @@ _MOST_OUTLIERS = 10
 """Rows that are named at most, and at most one row in fifty."""
 _FAR = 10.0
 """Distance of an outlier from the mean of the other rows, in their standard deviations."""
+_APART = 3.0
+"""Distance of an outlier from the mean, per distance of the farthest of the other rows."""
 _HEAVY = 5.0
 """Excess kurtosis of the other rows above which the tails are heavy, and the rows no outliers."""
 _COPIED_ROWS = 0.05
@@ -60,8 +62,8 @@ class Outliers(NamedTuple):
 def outlying_rows(table: RowTable) -> Outliers:
     """Find a few rows that make up much of the variance of a column.
 
-    The others must lie close together, so that heavy tails do not count. Cost: the extremes and
-    the variance of each column, about 1 ms per million cells.
+    The others must lie far from them and close together, so that heavy tails do not count. Cost:
+    the extremes of each column and the quartiles of a sample, about 2 ms per million cells.
     """
     most = min(_MOST_OUTLIERS, max(1, table.n // 50))
     sample = table.sample()
@@ -105,13 +107,14 @@ def _outliers(column: Floats, most: int) -> tuple[NDArray[np.intp], float]:
     none = np.empty(0, dtype=np.intp)
     if deviation == 0.0:  # a count that is almost always zero, for instance
         return none, 0.0
-    if float(np.mean(((rest - mean) / deviation) ** 4)) - 3.0 > _HEAVY:
+    distance = np.abs(column - mean)
+    far = top[distance[top] > _FAR * deviation]
+    if not len(far) or distance[far].min() < _APART * np.delete(distance, far).max():
         return none, 0.0
-    far = top[np.abs(column[top] - mean) > _FAR * deviation]
-    if not len(far):
+    kept = np.delete(column, far)
+    if float(np.mean(standardised(kept) ** 4)) - 3.0 > _HEAVY:
         return none, 0.0
     scatter = len(column) * float(column.var())
-    kept = np.delete(column, far)
     share = 1.0 - len(kept) * float(kept.var()) / scatter
     return (far, share) if share >= _SHARE else (none, 0.0)
 

@@ -30,7 +30,7 @@ _CERTAIN = 4.5
 """Standard errors that this correlation must exceed."""
 _CURVED = 0.05
 """Share of the variance that a curve must explain beyond a line to be worth a note."""
-_LEVEL = 0.002
+_LEVEL = 0.001
 """Rate of false alarms of the test of curves, on all pairs together."""
 
 

@@ -10,7 +10,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from isthmus.sources import Frame, Source, WithFeatures
+from isthmus.sources import DropRows, Frame, Source, WithFeatures
 from isthmus.statistics import Kind, Schema
 from isthmus.types import Floats
 
@@ -56,7 +56,8 @@ class RowTable:
         schema, columns, positions = source.complete_columns()
         if len(columns[0]) < FEWEST_ROWS:
             return None
-        return cls(schema, columns, positions, bool(source.reading().remarks))
+        dropped = isinstance(source.missing, DropRows) and bool(source.reading().remarks)
+        return cls(schema, columns, positions, dropped)
 
     @property
     def n(self) -> int:

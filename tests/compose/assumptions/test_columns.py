@@ -1,0 +1,50 @@
+"""Checks of columns that need no rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+import isthmus as ist
+from isthmus.compose.assumptions.columns import determined_columns, similar_levels
+from isthmus.statistics import Schema
+
+
+def test_levels_that_differ_in_spaces_or_case() -> None:
+    schema = Schema.discrete({"a": ("no", "yes", "yes "), "b": ("New York", "new  york", "x")})
+    (note,) = similar_levels(schema)
+    assert "'yes' and 'yes ' in 'a'; 'New York' and 'new  york' in 'b'" in note
+    assert similar_levels(Schema.discrete({"a": ("no", "yes"), "n": (1, 2, 3)})) == ()
+    table = pl.DataFrame({"a": ["yes", "Yes", "no"] * 40, "b": ["u", "v"] * 60})
+    with pytest.warns(ist.errors.DataWarning, match="Merge levels"):
+        ist.learn(table.lazy())  # no rows are needed
+
+
+def test_the_determined_variable_is_named() -> None:
+    rng = np.random.default_rng(0)
+    siblings = rng.integers(0, 4, 300)
+    age = rng.normal(size=300)
+    table = {
+        "Alone": np.where(siblings == 0, "yes", "no"),
+        "SibSp": np.array(["none", "one", "two", "three"])[siblings],
+        "Age": age,
+    }
+    assert determined_columns(ist.summarise(table)) == (
+        "'SibSp' determines 'Alone' exactly. Drop one.",
+    )
+    parts = {"total": age + siblings, "age": age, "n": siblings + 0.0}
+    kinds = {"n": "continuous"}
+    (note,) = determined_columns(ist.summarise(parts, kinds=kinds))
+    assert note.endswith(" exactly. Drop one.")
+
+
+def test_one_common_level_does_not_determine_a_variable() -> None:
+    rng = np.random.default_rng(0)
+    missing = rng.random(400) < 0.3
+    table = {
+        name: np.where(missing, "missing", rng.choice(["u", "v", "w"], 400)) for name in ("a", "b")
+    }
+    table["x"] = rng.normal(size=400)
+    (note,) = determined_columns(ist.summarise(table))
+    assert note == "'a' and 'b' have an exact linear relation. Drop one."

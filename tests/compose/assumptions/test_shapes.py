@@ -1,0 +1,81 @@
+"""Checks of distributions: what they find, and what they must not."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import isthmus as ist
+
+SEEDS = range(4)
+
+
+def named(values: Any) -> dict[str, Any]:
+    return {f"v{j}": values[:, j] for j in range(values.shape[1])}
+
+
+def notes(table: dict[str, Any], **options: Any) -> str:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return " | ".join(ist.learn(table, **options).notes)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_heavy_tails_are_measured_after_the_parents(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    x = np.exp(1.2 * rng.normal(size=(300, 6)))
+    assert "Take logarithms of 'v0', 'v1', 'v2' and 3 more" in notes(named(x))
+    x[:, 0] -= 5.0
+    assert "and normal scores of the others" in notes(named(x))
+    assert notes(named(np.log(np.delete(x, 0, axis=1)))) == ""
+    # A rare category that shifts a column gives it tails, which the category explains.
+    rare = rng.random(1000) < 0.01
+    shifted = rng.normal(size=(1000, 3)) + 12.0 * rare[:, None]
+    assert "tails" not in notes({"rare": rare, **named(shifted)})
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_common_scale_is_noted_instead_of_tails(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(400, 5)) * np.exp(rng.normal(size=(400, 1)))
+    found = notes(named(x))
+    assert found.startswith("Divide each row by its scale")
+    assert "heavy tails" not in found
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_curves_are_found_with_and_without_an_edge(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    x, e, f = rng.normal(size=(3, 300))
+    with_edge = {"x": x, "y": x + np.sin(2 * x) + 0.5 * e, "z": f}
+    assert "in 'x' explains" in notes(with_edge)
+    without_edge = {"x": x, "y": np.cos(2 * x) + 0.2 * e, "z": f}
+    assert "Try search=NotearsAdditive() or score=GP()" in notes(without_edge)
+    assert "curved" not in notes(without_edge, score=ist.GP())
+    mixed = {**without_edge, "w": np.where(f > 0, "u", "v")}
+    assert notes(mixed).startswith("Transform these columns")
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("noise", ["exponential", "laplace", "uniform", "standard_cauchy"])
+def test_linear_effects_with_other_noise_are_not_called_curved(noise: str, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    e = getattr(rng, noise)(size=(500, 4))
+    independent = named(e)
+    assert "curved" not in notes(independent)
+
+
+def test_likert_items_and_counts_are_not_called_curved() -> None:
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        z = rng.normal(size=(300, 4))
+        z[:, 1] += z[:, 0]
+        z[:, 2] += z[:, 1]
+        likert = named(np.clip(np.round(4 + z), 1, 7))
+        kinds = dict.fromkeys(likert, "continuous")
+        assert notes(likert, kinds=kinds) == ""
+        counts = named(rng.poisson([1.0, 3.0, 9.0, 20.0], size=(300, 4)))
+        assert notes(counts, kinds=dict.fromkeys(counts, "continuous")) == ""

@@ -1,0 +1,81 @@
+"""w17: tables that violate an assumption of `learn` give a note that says so, and what to do."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import isthmus as ist
+
+N = 1000
+
+
+def named(values: Any) -> dict[str, Any]:
+    return {f"v{j}": values[:, j] for j in range(values.shape[1])}
+
+
+def changed(x: Any, name: str, rng: np.random.Generator) -> Any:
+    if name == "corrupt row":
+        x[0] = 1e4
+    elif name == "shifted rows":
+        x[:3] += 30
+    elif name == "cosine":
+        x[:, 1] = np.cos(2 * x[:, 0]) + 0.1 * x[:, 1]
+        x[:, 2] = x[:, 1] ** 2 + 0.1 * x[:, 2]
+    elif name == "trends":
+        x = x[:, :4] + 0.01 * np.arange(N)[:, None] * np.arange(1, 5)
+    elif name == "volatility":
+        x *= np.exp(1.5 * rng.normal(size=(N, 1)))
+    return x
+
+
+def violated(name: str, rng: np.random.Generator) -> dict[str, Any]:
+    x = rng.normal(size=(N, 6))
+    if name == "patients":
+        x = np.repeat(x[:200, :3], 5, axis=0) + 0.1 * x[:, 3:]
+        return {"patient": np.repeat(np.arange(200), 5), **named(x)}
+    if name == "levels":
+        return {"a": rng.choice(["yes", "yes ", "Yes", "no"], N), "b": rng.choice(["u", "v"], N)}
+    levels = np.array(["a", "b", "c"])
+    replaced = {
+        "copies": np.repeat(x[:50], 20, axis=0),
+        "discrete copies": np.repeat(levels[rng.integers(0, 3, size=(60, 8))], 20, axis=0),
+        "random walks": x.cumsum(axis=0),
+        "Cauchy": rng.standard_cauchy((N, 20)),
+        "lognormal": np.exp(rng.normal(size=(300, 20))),
+    }
+    return named(replaced[name] if name in replaced else changed(x, name, rng))
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("corrupt row", r"Check row 0 \(counted from 0\): it makes up 100% of the variance"),
+        ("shifted rows", "Check rows 0, 1, 2 "),
+        ("copies", "Remove copied rows.* every row occurs 20 times"),
+        ("discrete copies", "Remove copied rows"),
+        ("random walks", r"use Series\(table\), or the differences"),
+        ("trends", r"use Series\(table\), or the differences"),
+        ("volatility", "Divide each row by its scale"),
+        ("Cauchy", "by their normal scores"),
+        ("lognormal", "Take logarithms of "),
+        ("cosine", r"Try search=NotearsAdditive\(\) or score=GP\(\)"),
+        ("patients", "Average the rows of each 'patient'"),
+        ("levels", "Merge levels that differ only in spaces"),
+    ],
+)
+def test_a_violation_is_noted_once(name: str, words: str) -> None:
+    for seed in range(3):
+        with pytest.warns(ist.errors.DataWarning, match=words):
+            solution = ist.learn(violated(name, np.random.default_rng(seed)))
+        assert len(solution.notes) == 1
+
+
+def test_a_table_without_violations_has_no_notes() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for seed in range(5):
+            assert ist.learn(violated("none", np.random.default_rng(seed))).notes == ()
