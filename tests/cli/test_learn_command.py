@@ -167,7 +167,7 @@ def test_dates_that_a_text_file_holds_are_read_as_told(
     assert main(["learn", str(path), "--dates", "day", "days", "--explain"]) == 0
     assert "in days as requested" in capsys.readouterr().out
     assert main(["learn", str(path), "--explain"]) == 0
-    assert "Give --dates 'day' days if it should be used." in "".join(capsys.readouterr())
+    assert "choose a unit: --dates 'day' days." in "".join(capsys.readouterr())
     path.write_text("\n".join(["day,x", *rows, "03/04/2024,0.5"]))
     assert main(["learn", str(path), "--dates", "day", "days"]) == ExitCode.DATA
     assert "such as '03/04/2024'" in capsys.readouterr().err

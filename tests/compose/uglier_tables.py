@@ -47,19 +47,21 @@ CASES = {
     ),
     # text that was meant otherwise
     "numbers as text": Case(
-        add(z=[f"{v:.3f}" for v in rng(6).normal(size=N)]),
-        read=(("z", OUT),),
-        note="Convert column 'z' to numbers",
+        add(z=[f"{v:.3f}" for v in rng(6).normal(size=N)]), read=(("z", CONTINUOUS),)
     ),
     "numbers with decimal commas": Case(
         add(z=[f"{v:.3f}".replace(".", ",") for v in rng(6).normal(size=N)]),
+        read=(("z", CONTINUOUS),),
+    ),
+    "numbers and a word": Case(
+        add(z=["unknown", *(f"{v:.3f}" for v in rng(6).normal(size=N - 1))]),
         read=(("z", OUT),),
-        note="text that looks like numbers",
+        note="Convert column 'z' to numbers",
     ),
     "dates as text": Case(
         add(z=[str(day) for day in dates()]),
         read=(("z", OUT),),
-        note="Convert column 'z' to dates",
+        note=r"choose a unit: kinds={'z': 'days'}",
     ),
     "telephone numbers": Case(
         add(z=[f"+41 {k}" for k in rng(9).permutation(10**6)[:N]]), read=(("z", IDENTIFIER),)

@@ -81,7 +81,6 @@ _AS_OPTIONS = (
     (r"kinds=\{'([^']*)': '(continuous|discrete)'\}", r"--\2 '\1'"),
     (r"(--discrete '[^']*') or 'continuous'", r"\1 or --continuous"),
     (r"kinds=\{'([^']*)': '(days)'\}", r"--dates '\1' \2"),
-    (r"Convert column '([^']*)' to dates if", r"Give --dates '\1' days if"),
     (r"kinds=\{'([^']*)': Kind\.CONTINUOUS\}", r"--continuous '\1'"),
     (r"kinds=\{'([^']*)': Kind\.DISCRETE\}", r"--discrete '\1'"),
     (r"kinds names (\[.*?\]), which", r"--continuous, --discrete or --dates names \1, which"),

@@ -109,7 +109,6 @@ def opened(options: argparse.Namespace) -> TableFile:
         drop=options.drop,
         text_format=given,
         table=options.table,
-        dates=[name for name, _ in options.dates],
     )
 
 

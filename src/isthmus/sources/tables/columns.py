@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.errors import SchemaError
-from isthmus.sources.tables.decisions import FEW, Profile, looks_written, teachable
+from isthmus.sources.tables.decisions import FEW, NUMBERS, Profile
 from isthmus.sources.tables.encoding import (
     SPAN,
     Values,
@@ -31,6 +31,7 @@ from isthmus.sources.tables.kinds import (
     cell_type_of_array,
     refused_type,
 )
+from isthmus.sources.tables.written_numbers import are_digits, looks_written
 from isthmus.statistics import Level
 from isthmus.statistics.schema import MAX_LEVELS, plain_level, sort_levels
 
@@ -63,6 +64,10 @@ class Column:
         Which cells are missing (null or NaN); ``None`` if none is.
     dtype
         How its library calls the type.
+    is_text
+        Whether the cells are text, and not categories that someone has declared.
+    written
+        The text of a cell, if the numbers were written as text.
     order
         All levels of ordered categories, whether they occur or not; ``()`` for other columns.
     """
@@ -73,6 +78,8 @@ class Column:
     labels: tuple[Level, ...] | None = None
     absent: NDArray[np.bool_] | None = None
     dtype: str = ""
+    is_text: bool = False
+    written: str = ""
     order: tuple[Level, ...] = ()
 
     @property
@@ -114,7 +121,8 @@ class Column:
             distinct, texts = self._levels_and_texts(present)
             words = sum(t.count(" ") for t in texts) / max(len(texts), 1)
             known = replace(known, distinct=distinct, words=words)
-            if teachable(distinct, values):
+            hardly_repeat = 2 * distinct > values and are_digits(texts)  # identifiers
+            if not self.is_text or distinct < NUMBERS or hardly_repeat:
                 return known
             written, examples = looks_written(sorted(texts))
             return replace(known, written=written, examples=examples)
@@ -188,7 +196,8 @@ def _with_numbers(known: Profile, values: Values, *, is_all: bool) -> Profile:
     if len(values) <= _SAMPLE or (repeats and distinct > FEW):
         return known
     if high - low < SPAN:
-        return replace(known, distinct=np.count_nonzero(np.bincount(offsets_from(values, low))))
+        occurring = np.flatnonzero(np.bincount(offsets_from(values, low)))
+        return replace(known, distinct=len(occurring))
     return replace(known, distinct=len(np.unique(values)))
 
 
@@ -216,7 +225,8 @@ def column_of_array(name: str, given: object) -> Column:
     absent = _nans(values, values.dtype)
     if cells is CellType.TEMPORAL:
         values = _seconds(values)
-    return Column(name, cells, values, None, absent if absent.any() else None, dtype)
+    is_text = cells is CellType.CATEGORY
+    return Column(name, cells, values, None, absent if absent.any() else None, dtype, is_text)
 
 
 def _nans(values: Values, dtype: np.dtype[Any]) -> NDArray[np.bool_]:
@@ -289,7 +299,8 @@ def _column_of_objects(name: str, values: Values) -> Column:
             return Column(name, CellType.INTEGER, integers)
     if types and types == numbers:
         return Column(name, CellType.FLOAT, values.astype(np.float64))
-    return Column(name, CellType.CATEGORY, values)
+    is_text = all(issubclass(t, str) for t in types)
+    return Column(name, CellType.CATEGORY, values, is_text=is_text)
 
 
 def column_of_series(name: str, series: nw.Series[Any]) -> Column:
@@ -344,12 +355,13 @@ def _column_of_text(name: str, series: nw.Series[Any]) -> Column:
     """Code text inside the dataframe library, which is far quicker than over Python objects."""
     import narwhals as nw
 
-    if isinstance(series.dtype, (nw.Categorical, nw.Enum)):
+    is_text = not isinstance(series.dtype, (nw.Categorical, nw.Enum))
+    if not is_text:
         series = series.cast(nw.String)
     distinct = series.unique().to_list()
     places = series.replace_strict(distinct, list(range(len(distinct))), return_dtype=nw.Int64)
     labels = tuple(plain_level(v, name) for v in distinct)
-    return Column(name, CellType.CATEGORY, places.to_numpy(), labels)
+    return Column(name, CellType.CATEGORY, places.to_numpy(), labels, is_text=is_text)
 
 
 def _column_of_categories(name: str, native: Any) -> Column | None:

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from isthmus.errors import SchemaError
 from isthmus.results.reading import FEW_VALUES, NO_VALUES, ORDERED, ColumnReading, ReadAs, Reading
 from isthmus.sources.tables.kinds import CellType, TimeUnit, refused_type
-from isthmus.statistics import Kind, Schema
+from isthmus.sources.tables.written_numbers import is_year_first
+from isthmus.statistics import Kind, Level, Schema
 from isthmus.statistics.schema import MAX_LEVELS
 
 NUMBERS = 5
@@ -30,15 +31,8 @@ _WORDS = 3.0
 """Text with at least this many spaces per cell is free text."""
 _IDENTIFIER = re.compile(r"(^|[\W_])(id|ids|uuid|guid|identifier|rowid|rownum)($|[\W_])|[a-z]ID$")
 """Names of columns that number their rows: ``id``, ``patient_id``, ``patientID``."""
-_NUMBER = re.compile(
-    r"[$€£¥]\s?[+-]?\d[\d.,' ]*|[+-]?\d[\d.,' ]*\s?[%€$£]|"  # $1,234 or 12.5 %
-    r"[+-]?(\d{1,3}([,' ]\d{3})+(\.\d+)?|\d{1,3}(\.\d{3})+,\d+|\d*[.,]\d+)([eE][+-]?\d+)?"
-)
-_DATE = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}\b.*|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}\b.*")
 _NINES = re.compile(r"-?9{2,5}")
 """Numbers that surveys and instruments write for a missing value."""
-_MOST = 0.9
-"""Share of the different texts of a column that have to look like numbers or dates."""
 _MISSING_WORDS = frozenset(
     {"", "NA", "N/A", "n/a", "na", "NaN", "nan", "null", "NULL", "None", "?", "#N/A"}
 )
@@ -72,6 +66,8 @@ class Profile:
         What most cells of text look like: ``"numbers"``, ``"dates"`` or None.
     examples
         A cell of text that looks so and, if there is one, a cell that does not.
+    convertible
+        Whether text can be read as dates on request, as in a table in memory.
     """
 
     cells: CellType
@@ -85,6 +81,7 @@ class Profile:
     words: float = 0.0
     written: str | None = None
     examples: tuple[str, ...] = ()
+    convertible: bool = True
 
     @property
     def are_codes(self) -> bool:
@@ -98,20 +95,6 @@ class Profile:
         if not self.whole or self.distinct < n or self.are_codes:
             return False
         return n * (n - 1) / 2 >= _COLLISIONS * (self.high - self.low + 1)
-
-
-def looks_written(texts: Iterable[str]) -> tuple[str | None, tuple[str, ...]]:
-    """Whether most of the texts are numbers or dates, with examples of those that are and are not.
-
-    Whole numbers do not count, because identifiers are often written as text.
-    """
-    given = list(texts)
-    for what, pattern in (("numbers", _NUMBER), ("dates", _DATE)):
-        alike = [text for text in given if pattern.fullmatch(text.strip())]
-        if alike and len(alike) >= _MOST * len(given):
-            others = [text for text in given if not pattern.fullmatch(text.strip())]
-            return what, (alike[0], *others[:1])
-    return None, ()
 
 
 def sentinel(values: NDArray[Any]) -> tuple[int, int] | None:
@@ -182,7 +165,7 @@ def decide(
     if profile.cells is CellType.ORDERED and _are_numbers(profile, integers):
         return ColumnReading(name, ReadAs.CONTINUOUS, ORDERED)
     if profile.cells in (CellType.CATEGORY, CellType.ORDERED):
-        return _decide_category(name, profile, keep=keep)
+        return _decide_category(name, profile, integers, keep=keep)
     return _decide_number(name, profile, integers, keep=keep)
 
 
@@ -197,23 +180,46 @@ def _decide_time(name: str, profile: Profile, given: Kind | TimeUnit | None) -> 
     return ColumnReading(name, ReadAs.DATE, f"{profile.dtype}, in {given} as requested")
 
 
-def _decide_category(name: str, profile: Profile, *, keep: bool) -> ColumnReading:
+def _decide_category(
+    name: str, profile: Profile, integers: Kind | None, *, keep: bool
+) -> ColumnReading:
     levels, rows = profile.distinct, profile.values
-    if keep or teachable(levels, rows):
-        plural = "level" if levels == 1 else "levels"
-        return ColumnReading(name, ReadAs.DISCRETE, f"{profile.cells.value}, {levels:,} {plural}")
-    counted = f"{levels:,} different values in {rows:,} rows"
+    shown, advice = "", None
     if profile.written is not None:
         like, *unlike = profile.examples
         but = f" but not {unlike[0]!r}" if unlike else ""
         shown = f"text that looks like {profile.written}, such as {like!r}{but}"
-        advice = f"Convert column {name!r} to {profile.written} if it should be used."
-        return ColumnReading(name, ReadAs.LEFT_OUT, shown, advice)
+    if keep or teachable(levels, rows):
+        plural = "level" if levels == 1 else "levels"
+        reason = f"{profile.cells.value}, {levels:,} {plural}"
+        if shown and not keep and integers is not Kind.DISCRETE:
+            advice = (
+                f"Column {name!r} is {shown}, and was read as {levels:,} categories without an "
+                f"order. {_conversion(name, profile)} If these are categories, say so: "
+                f"kinds={{{name!r}: 'discrete'}}."
+            )
+        return ColumnReading(name, ReadAs.DISCRETE, reason, advice)
+    counted = f"{levels:,} different values in {rows:,} rows"
+    if shown:
+        return ColumnReading(name, ReadAs.LEFT_OUT, shown, _conversion(name, profile))
     if profile.words >= _WORDS:
         return ColumnReading(name, ReadAs.FREE_TEXT, counted)
     if 2 * levels > rows:
         return ColumnReading(name, ReadAs.IDENTIFIER, counted)
     return ColumnReading(name, ReadAs.LEFT_OUT, f"{counted} are too many to learn an edge")
+
+
+def _conversion(name: str, profile: Profile) -> str:
+    """What to do about numbers and dates that are written as text."""
+    if not profile.convertible:
+        return (
+            f"An engine does not convert text: cast column {name!r} to {profile.written} first if "
+            "it should be used as such."
+        )
+    if profile.written == "dates" and is_year_first(profile.examples):
+        return f"To use column {name!r} as dates, choose a unit: kinds={{{name!r}: 'days'}}."
+    form = " (2024-05-31)" if profile.written == "dates" else ""
+    return f"Convert column {name!r} to {profile.written}{form} if it should be used as such."
 
 
 def _decide_number(
@@ -268,23 +274,39 @@ def finished(
     """
     read = []
     for column in columns:
+        cautions = [] if column.caution is None else [column.caution]
         found = sentinel((values or {}).get(column.name, np.empty(0)))
         if found is not None:
-            caution = (
+            cautions.append(
                 f"Column {column.name!r} has the value {found[0]} in {found[1]:,} rows, far from "
                 "all others. If it means that the value is missing, replace it by NaN."
             )
-            column = replace(column, caution=caution)
         levels = schema[column.name].levels if column.used else ()
         words = [level for level in levels if level in _MISSING_WORDS]
         if words:
-            caution = (
+            cautions.append(
                 f"Column {column.name!r} has the level {words[0]!r}, which is counted as a value "
                 "like any other. If it means that the value is missing, replace it by None."
             )
-            column = replace(column, caution=caution)
-        read.append(column)
+        alike = _alike(levels)
+        if alike:
+            cautions.append(
+                f"Column {column.name!r} has the levels {alike[0]!r} and {alike[1]!r}, which "
+                "differ only in case or spaces. If they mean the same, write them in the same way."
+            )
+        read.append(replace(column, caution=" ".join(cautions) or None))
     return Reading(tuple(read), remarks)
+
+
+def _alike(levels: Iterable[Level]) -> tuple[str, str] | None:
+    """Two levels that differ only in case or white space, if there are any."""
+    seen: dict[str, str] = {}
+    for level in levels:
+        if isinstance(level, str):
+            other = seen.setdefault(" ".join(level.split()).casefold(), level)
+            if other != level:
+                return other, level
+    return None
 
 
 def refuse_nothing_left(columns: Iterable[ColumnReading]) -> None:

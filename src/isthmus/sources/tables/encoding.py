@@ -78,12 +78,13 @@ def _factorise_integers(values: Values) -> tuple[Values, tuple[Level, ...]] | No
 
 def offsets_from(values: Values, low: int) -> Values:
     """Integers, or whole numbers stored as floats, minus the smallest of them."""
+    offsets: Values = values
     if values.dtype.kind == "u" and (low or values.dtype == np.uint64):
-        return (values - np.array(low, dtype=values.dtype)).astype(np.int64)
-    if low or values.dtype.kind == "f":
+        offsets = (values - np.array(low, dtype=values.dtype)).astype(np.int64)
+    elif low or values.dtype.kind == "f":
         # Signed integers are widened first: 100 - (-100) does not fit into 8 bits.
-        return values.astype(np.int64) - low
-    return values
+        offsets = values.astype(np.int64) - low
+    return offsets
 
 
 def refuse_twins(name: str, values: Sequence[object]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple, final
 
@@ -13,9 +14,10 @@ from numpy.typing import NDArray
 from isthmus.errors import DataError, MismatchError, SchemaError
 from isthmus.plurals import counted
 from isthmus.results.disclosure import Disclosure
-from isthmus.results.reading import ColumnReading, ReadAs, Reading
+from isthmus.results.reading import FEW_VALUES, ColumnReading, ReadAs, Reading
 from isthmus.sources.base import Source, countable
 from isthmus.sources.tables.columns import Column, column_of_array, column_of_series
+from isthmus.sources.tables.conversion import converted
 from isthmus.sources.tables.decisions import Profile, decide, finished, refuse_nothing_left
 from isthmus.sources.tables.holes import treat
 from isthmus.sources.tables.kinds import (
@@ -125,7 +127,7 @@ class Frame(Source):
     def _prepared(self) -> Prepared:
         """The schema, each column as numbers or codes, and how they were read."""
         names = self._wanted.names if self._wanted is not None else tuple(self._data)
-        columns = [_column(n, self._data[n]) for n in names]
+        columns = [self._converted(_column(n, self._data[n])) for n in names]
         rows = {len(c.values) for c in columns}
         if len(rows) > 1:
             sizes = {c.name: len(c.values) for c in columns[:20]}
@@ -147,21 +149,30 @@ class Frame(Source):
         reading = finished(readings, schema, remarks, values)
         return Prepared(schema, [x for _, x in read], reading, absent)
 
+    def _converted(self, column: Column) -> Column:
+        """The column, as numbers or dates if it holds them as text."""
+        return converted(column, self._given_for(column), self._integers)
+
+    def _given_for(self, column: Column) -> AsGiven | None:
+        """How the schema or the user wants a column to be read."""
+        if self._wanted is None:
+            return self._given.get(column.name)
+        wanted = self._wanted[column.name]
+        may_be_time = column.cells in (CellType.TEMPORAL, CellType.CATEGORY)
+        return as_given(wanted.kind, wanted.time_unit if may_be_time else None)
+
     def _decide(self, column: Column) -> ColumnReading:
-        name, light = column.name, Profile(column.cells, column.dtype, 0, 0)
-        if self._wanted is not None:
-            wanted = self._wanted[name]
-            unit = wanted.time_unit if column.cells is CellType.TEMPORAL else None
-            return decide(name, light, as_given(wanted.kind, unit))
-        given = self._given.get(name)
-        profile = light if given is not None else column.profile()
-        return decide(
-            name,
-            profile,
+        given, light = self._given_for(column), Profile(column.cells, column.dtype, 0, 0)
+        reading = decide(
+            column.name,
+            light if given is not None else column.profile(),
             given,
             integers=self._integers,
-            keep=self._keep is None or name in self._keep,
+            keep=self._keep is None or column.name in self._keep,
         )
+        if column.written and reading.used and given is None and reading.reason != FEW_VALUES:
+            return replace(reading, reason=f"numbers written as text, such as {column.written!r}")
+        return reading
 
     def _read(self, column: Column, reading: ColumnReading) -> tuple[Variable, NDArray[Any]]:
         wanted = None if self._wanted is None else self._wanted[column.name]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, final
 
@@ -247,7 +248,8 @@ class Lazy(Source):
 
         def is_discrete(column: Column, rows: int) -> bool:
             if column.name not in self._kinds:  # now all of its values are known
-                readings[column.name] = self._decide(column.name, column.profile(rows))
+                profile = replace(column.profile(rows), convertible=False)
+                readings[column.name] = self._decide(column.name, profile)
             return readings[column.name].read_as is ReadAs.DISCRETE
 
         if isinstance(self.missing, NodeAverage | StructuralEM) or self._is_small(names):

@@ -14,7 +14,6 @@ from typing import Any, final
 from isthmus.errors import DataError, IsthmusError, MissingExtraError, SchemaError
 from isthmus.sources.tables.databases import duckdb_table, is_url, url_table, without_secret
 from isthmus.sources.tables.names import check_unique, repeated_names_refused
-from isthmus.sources.tables.text_dates import with_dates
 from isthmus.sources.tables.text_files import TextFormat, TextTable
 
 _TEXT = (".csv", ".tsv", ".txt")
@@ -63,7 +62,6 @@ def open_table(
     text: Sequence[str] = (),
     text_format: TextFormat = TextFormat(),
     table: str | None = None,
-    dates: Sequence[str] = (),
 ) -> TableFile:
     """Open a table in a file or a database with whichever table library is installed.
 
@@ -83,8 +81,6 @@ def open_table(
         How a text file is written, where it should not be recognised.
     table
         Name of the table in a database, or of the sheet in a workbook.
-    dates
-        Columns of a file that are dates even if it holds them as text.
     """
     import narwhals as nw
 
@@ -104,8 +100,6 @@ def open_table(
         try:
             with repeated_names_refused():
                 native, said = _read(file, ending, table, text_format, text)
-            if dates and ending not in _DUCKDB:
-                native = with_dates(native, dates)
         except (IsthmusError, FileNotFoundError, PermissionError, IsADirectoryError):
             raise
         except Exception as error:
