@@ -14,14 +14,22 @@ from isthmus.compose.learn import learn
 from isthmus.errors import ArgumentError, MissingExtraError, SchemaError
 from isthmus.graphs import DAG, Knowledge
 from isthmus.models import GaussianNetwork
-from isthmus.sources import Missing, OwnLevel
+from isthmus.results.reading import FEW_VALUES
+from isthmus.sources import Frame, Missing, OwnLevel
+from isthmus.sources.tables.kinds import as_kind
 from isthmus.sources.tables.missing import is_absent
 from isthmus.statistics import Kind
 
 try:
     from sklearn.base import BaseEstimator
+    from sklearn.utils.metaestimators import available_if
 except ImportError:  # the module can be imported all the same; an estimator cannot be made
     BaseEstimator = object
+
+    def available_if(_: Any) -> Any:
+        """Stand in for the decorator of scikit-learn."""
+        return lambda method: method
+
 
 if TYPE_CHECKING:
     from isthmus.scores import Score
@@ -42,8 +50,10 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
     """Learn a Bayesian network, and predict one of its variables from the others.
 
     With ``fit(X, y)`` the column ``y`` becomes a variable of the network, and `predict` and `score`
-    are about it. With ``fit(X)`` alone, `score` is the log-likelihood per row, and `predict` is
-    about `target`.
+    are about it. It is read as any other column: text, categories, Booleans and whole numbers with
+    at most four different values are classes, and other numbers are predicted by their expected
+    value; `target_kind` decides otherwise. With ``fit(X)`` alone, `score` is the log-likelihood per
+    row, and `predict` is about `target`.
 
     A network has no probability for a level that `fit` has not seen, so `predict` and `score`
     refuse it. In ``cross_val_score`` such a fold gets the ``error_score``, NaN with a warning by
@@ -67,6 +77,10 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
         own, ``OwnLevel()``.
     target
         Name of the column of ``X`` to predict, if no ``y`` is given.
+    target_kind
+        ``"discrete"`` makes the estimator a classifier, ``"continuous"`` a regressor. By default
+        `fit` decides by the values of the column to predict, so that tools which ask before
+        `fit`, such as stratified folds of ``cross_val_score``, need this option.
     pseudo_count
         Weight of the prior of the parameters, in rows.
     random_state
@@ -83,7 +97,7 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
     target_
         Name of the variable to predict, or None.
     classes_
-        Levels of the variable to predict, if it is discrete.
+        Levels of the variable to predict, if it is discrete; otherwise there is no such attribute.
 
     Examples
     --------
@@ -105,6 +119,7 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
         kinds: Mapping[str, Kind | str] | None = None,
         missing: Missing | None = None,
         target: str | None = None,
+        target_kind: Kind | str | None = None,
         pseudo_count: float = 1.0,
         random_state: int = 0,
         time_limit: float | None = None,
@@ -117,6 +132,7 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
         self.kinds = kinds
         self.missing = missing
         self.target = target
+        self.target_kind = target_kind
         self.pseudo_count = pseudo_count
         self.random_state = random_state
         self.time_limit = time_limit
@@ -131,9 +147,6 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
         y
             The column to predict; None if it is one of ``X``, or if nothing is to be predicted.
         """
-        from sklearn.utils.multiclass import check_classification_targets, type_of_target
-        from sklearn.utils.validation import column_or_1d
-
         if self.score_function is not None:
             check_score(self.score_function, "score_function")
         check_seed(self.random_state, "random_state")
@@ -141,22 +154,14 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
         kinds = dict(self.kinds or {})
         self.target_ = self.target
         if y is not None:
-            name = _name_of(y, table)
-            values = column_or_1d(y, warn=True)
-            if values.dtype.kind == "O" and any(is_absent(v) for v in values):
-                raise ValueError("Input y contains missing values (None or NaN). Drop these rows.")
-            if values.dtype.kind in "OUSb":
-                check_classification_targets(values)
-            if values.dtype.kind == "f" and not np.isfinite(values).all():
-                raise ValueError("Input y contains NaN or infinity.")
-            continuous = type_of_target(values) == "continuous"
-            kinds.setdefault(name, Kind.CONTINUOUS if continuous else Kind.DISCRETE)
-            table[name] = values
-            self.target_ = name
+            self.target_ = _name_of(y, table)
+            table[self.target_] = self._checked(y)
         if self.target_ is not None and self.target_ not in table:
             raise ArgumentError(
                 f"target is {self.target_!r}; the columns are {list(table)[:10]}. Name one of them."
             )
+        if self.target_ is not None and self.target_ not in kinds:
+            kinds |= self._kind_of(self.target_, table[self.target_])
         self.solution_ = learn(
             table,
             score=self.score_function,
@@ -169,9 +174,37 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
             progress=False,
         )
         self.network_ = self.solution_.fit(pseudo_count=self.pseudo_count)
+        if hasattr(self, "classes_"):  # of an earlier fit
+            del self.classes_
         if self.target_ is not None and self.target_ in self._levels():
             self.classes_ = np.array(self._levels()[self.target_])
         return self
+
+    def _checked(self, y: Any) -> NDArray[Any]:
+        """Return the column to predict after the checks of scikit-learn."""
+        from sklearn.utils.multiclass import check_classification_targets
+        from sklearn.utils.validation import column_or_1d
+
+        values: NDArray[Any] = column_or_1d(y, warn=True)
+        if values.dtype.kind == "O" and any(is_absent(v) for v in values):
+            raise ValueError("Input y contains missing values (None or NaN). Drop these rows.")
+        if values.dtype.kind in "OUSb" or self.target_kind == Kind.DISCRETE:
+            check_classification_targets(values)
+        if values.dtype.kind == "f" and not np.isfinite(values).all():
+            raise ValueError("Input y contains NaN or infinity.")
+        return values
+
+    def _kind_of(self, name: str, values: Any) -> dict[str, Kind]:
+        """How to read the column to predict; nothing if `learn` decides, with a note."""
+        if self.target_kind is not None:
+            return {name: as_kind(self.target_kind, "the target")}
+        if np.asarray(values).dtype.kind in "OUSTb":
+            return {name: Kind.DISCRETE}
+        integers = None if self.score_function is None else self.score_function.kind
+        frame = Frame({name: values}, integers=integers, keep=None, missing=self.missing)
+        if frame.reading()[name].reason == FEW_VALUES:
+            return {}
+        return {name: frame.schema()[name].kind}  # what is to be predicted is no identifier
 
     @property
     def dag_(self) -> DAG:
@@ -185,11 +218,12 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
         found: NDArray[Any] = self.network_.predict(table, target)
         return found if table else np.repeat(found, rows, axis=0)
 
+    # As in scikit-learn, a regressor has no such method.
+    @available_if(lambda self: self._is_discrete is not False)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the probabilities of the levels of a discrete target, ordered as `classes_`."""
         table, target, rows = self._question(X)
-        if isinstance(self.network_, GaussianNetwork):
-            raise ArgumentError(f"{target!r} is continuous, so its levels have no probabilities.")
+        assert not isinstance(self.network_, GaussianNetwork)
         found = self.network_.predict_probabilities(table, target)
         return found if table else np.repeat(found, rows, axis=0)
 
@@ -244,7 +278,7 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
             raise ArgumentError(f"The target {self.target_!r} was left out of the network.")
         table = self._table(X, reset=False)
         rows = len(next(iter(table.values())))
-        told = {v: c for v, c in table.items() if v in self.network_.dag.nodes}
+        told = {v: self._as_read(v, c) for v, c in table.items() if v in self.network_.dag.nodes}
         self._refuse_unseen({v: c for v, c in told.items() if v != self.target_})
         return told, self.target_, rows
 
@@ -261,6 +295,13 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
                     "without a score is NaN there."
                 )
 
+    def _as_read(self, name: str, column: Any) -> NDArray[Any]:
+        """Return a column as `fit` has read it: text and ordered categories may be numbers."""
+        values = np.asarray(column)
+        if name in self._levels() or values.dtype.kind in "fiub":
+            return values
+        return Frame({name: column}, kinds={name: Kind.CONTINUOUS}).rows()[:, 0]
+
     def _levels(self) -> Mapping[str, Any]:
         return {} if isinstance(self.network_, GaussianNetwork) else self.network_.levels
 
@@ -272,7 +313,7 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
         named = bool(columns) and all(isinstance(c, str) for c in columns)
         if not reset and named and self.target is not None and self._lacks_target(columns):
             # The target is what is asked for, so it may be missing.
-            return self._with_level({c: np.asarray(X[c]) for c in columns})
+            return self._with_level({c: X[c] for c in columns})
         try:
             array = validate_data(
                 self,
@@ -294,7 +335,7 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
         else:
             names = getattr(self, "feature_names_in_", names)
         if named:
-            table = {str(n): np.asarray(X[c]) for n, c in zip(names, columns, strict=True)}
+            table = {str(n): X[c] for n, c in zip(names, columns, strict=True)}
         else:
             table = {str(n): _numbers(array[:, i]) for i, n in enumerate(names)}
         return table if reset else self._with_level(table)
@@ -303,21 +344,32 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
         """Give missing values the level that they had in `fit`."""
         if not isinstance(self.missing, OwnLevel):
             return table
-        return {n: _filled(column, self.missing.level) for n, column in table.items()}
+        level = self.missing.level
+        return {n: _filled(np.asarray(column), level) for n, column in table.items()}
 
     def _lacks_target(self, columns: list[str]) -> bool:
         known = getattr(self, "feature_names_in_", ())
         return columns == [c for c in known if c != self.target]
 
+    @property
+    def _is_discrete(self) -> bool | None:
+        """Whether the target is discrete; None if that is not known before `fit`."""
+        if hasattr(self, "network_") and self.target_ is not None:
+            return hasattr(self, "classes_")
+        return None if self.target_kind is None else self.target_kind == Kind.DISCRETE
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.categorical = True
         tags.input_tags.string = True
-        if hasattr(self, "classes_"):
-            from sklearn.utils import ClassifierTags
+        from sklearn.utils import ClassifierTags, RegressorTags
 
-            # Only `fit` tells. Scorers such as "roc_auc" then ask for probabilities.
+        # Scorers such as "roc_auc" ask a classifier for probabilities.
+        is_discrete = self._is_discrete
+        if is_discrete:
             tags.estimator_type, tags.classifier_tags = "classifier", ClassifierTags()
+        elif is_discrete is False:
+            tags.estimator_type, tags.regressor_tags = "regressor", RegressorTags()
         return tags
 
 

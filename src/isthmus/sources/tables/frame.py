@@ -317,6 +317,8 @@ class Frame(Source):
 def _column(name: str, data: Any) -> Column:
     import narwhals as nw
 
+    if not isinstance(data, (np.ndarray, list, tuple, nw.Series)):
+        data = nw.from_native(data, series_only=True, pass_through=True)  # of a dictionary
     return (
         column_of_series(name, data) if isinstance(data, nw.Series) else column_of_array(name, data)
     )
