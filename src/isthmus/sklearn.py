@@ -174,8 +174,7 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
             progress=False,
         )
         self.network_ = self.solution_.fit(pseudo_count=self.pseudo_count)
-        if hasattr(self, "classes_"):  # of an earlier fit
-            del self.classes_
+        self.__dict__.pop("classes_", None)  # of an earlier fit
         if self.target_ is not None and self.target_ in self._levels():
             self.classes_ = np.array(self._levels()[self.target_])
         return self

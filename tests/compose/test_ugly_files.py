@@ -111,7 +111,7 @@ def test_damaged_files_are_read(name: str, tmp_path: Path) -> None:
 
 
 REFUSED: dict[str, tuple[Callable[[], bytes], str]] = {
-    "a title": (lambda: b"My table\n\n" + plain().encode(), "Delete lines above the names"),
+    "a title": (lambda: b"My table\n\n" + plain().encode(), "Skip lines above the names"),
     "a short row": (lambda: plain().encode() + b"1.0,2.0\n", "Row 402 .* has 2 cells.* Mend"),
     "an open quote": (lambda: plain().replace("l1", '"l1', 1).encode(), "not closed. Mend"),
     "a picture": (lambda: b"\x89PNG\r\n\x1a\n" + bytes(99), "not a text file"),

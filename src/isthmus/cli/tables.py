@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import isthmus as ist
-from isthmus.cli.parsing import one_of
+from isthmus.cli.parsing import at_least, one_of
 from isthmus.cli.strategies import MISSING, missing_from
 from isthmus.errors import SchemaError
 from isthmus.sources.tables.read_table import ENDINGS, TableFile, open_table
@@ -41,6 +41,13 @@ def add_table_options(command: argparse.ArgumentParser, missing: Sequence[str] =
     )
     reading.add_argument(
         "--no-header", action="store_true", help="the first line is data and not names"
+    )
+    reading.add_argument(
+        "--skip-rows",
+        type=at_least(0),
+        default=0,
+        metavar="NUMBER",
+        help="rows above the names of the columns, such as titles; by default 0",
     )
     for kind in KINDS:
         reading.add_argument(
@@ -103,6 +110,7 @@ def opened(options: argparse.Namespace) -> TableFile:
         encoding=options.encoding,
         missing=None if options.na is None else tuple(options.na),
         header=not options.no_header,
+        skip_rows=options.skip_rows,
     )
     return open_table(
         options.file,

@@ -65,7 +65,25 @@ def reading_of(source: Source) -> Reading:
 
 
 def _is_path(path: str) -> DataError:
+    name = path.lower().removesuffix(".gz")
+    readers = {
+        ".csv": "read_csv",
+        ".tsv": "read_table",
+        ".txt": "read_table",
+        ".parquet": "read_parquet",
+        ".feather": "read_feather",
+        ".arrow": "read_feather",
+        ".xlsx": "read_excel",
+        ".xls": "read_excel",
+        ".ods": "read_excel",
+        ".json": "read_json",
+    }
+    reader = next((reader for end, reader in readers.items() if name.endswith(end)), None)
+    if reader is None:
+        advice = "Read it with a table library first, such as pandas.read_csv for a CSV file."
+    else:
+        advice = f"Read it first: pandas.{reader}({path!r})."
     return DataError(
-        f"{path!r} is a name, not a table. Read it first: polars.scan_parquet({path!r}) or "
-        f"duckdb.sql(\"from '{path}'\") for large files, pandas.read_csv({path!r}) for small ones."
+        f"{path!r} is the name of a file, and learn takes a table. {advice} On the command line, "
+        f"isthmus learn {path} reads text files, Parquet, Excel and databases by itself."
     )

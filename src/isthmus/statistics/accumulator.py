@@ -12,6 +12,7 @@ from isthmus.errors import DataError, SchemaError
 from isthmus.statistics.checks import (
     OVERFLOW,
     UNDERFLOW,
+    methods_for,
     refuse_empty,
     refuse_infinite,
     refuse_missing,
@@ -199,7 +200,12 @@ class Accumulator:
             self._begin()
         if self._filled:
             self._flush()
-        refuse_missing(self._missing, self._rows)
+        methods = methods_for(
+            discrete=bool(self._schema.of_kind(Kind.DISCRETE)),
+            continuous=bool(self._schema.of_kind(Kind.CONTINUOUS)),
+            level=False,
+        )
+        refuse_missing(self._missing, self._rows, methods)
         refuse_infinite(self._infinite)
         refuse_empty(self._weight)
         if self._spoiled:

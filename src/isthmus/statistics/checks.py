@@ -26,15 +26,51 @@ def _listed(found: Mapping[str, int]) -> str:
     return ", ".join(shown) + (f" and {len(found) - 20} more" if len(found) > 20 else "")
 
 
-def refuse_missing(missing: Mapping[str, int], n: int) -> None:
-    """Raise `MissingValuesError` that names the columns with missing cells, if there are any."""
+def methods_for(*, discrete: bool, continuous: bool, level: bool) -> str:
+    """Name the methods for missing values that a table allows.
+
+    Parameters
+    ----------
+    discrete, continuous
+        Whether the table has discrete columns, and continuous ones.
+    level
+        Whether missing can be a level of its own: the table is in memory, and only discrete
+        columns lack values.
+    """
+    methods = ["DropRows()"]
+    if level:
+        methods.append("OwnLevel()")
+    if not continuous:
+        methods += ["NodeAverage()", "StructuralEM()"]
+    if not discrete:
+        methods.append("ExpectationMaximisation()")
+    return " or ".join(", ".join(methods).rsplit(", ", 1))
+
+
+ANY_METHOD = (
+    "DropRows(), OwnLevel(), NodeAverage() or StructuralEM() for categories, or "
+    "ExpectationMaximisation() for numbers"
+)
+
+
+def refuse_missing(missing: Mapping[str, int], n: int, methods: str = ANY_METHOD) -> None:
+    """Raise `MissingValuesError` that names the columns with missing cells, if there are any.
+
+    Parameters
+    ----------
+    missing
+        Number of missing cells of each column.
+    n
+        Number of rows.
+    methods
+        Names of the methods that the error proposes.
+    """
     found = {name: count for name, count in missing.items() if count}
     if found:
         raise MissingValuesError(
             f"Values are missing (null or NaN) in {len(found)} of {len(missing)} columns, "
             f"{n:,} rows: {_listed(found)}. Say what to do: learn(data, missing=...) with "
-            "DropRows(), OwnLevel(), NodeAverage() or StructuralEM() for categories, or "
-            "ExpectationMaximisation() for numbers; or leave the columns out."
+            f"{methods}; or leave the columns out."
         )
 
 

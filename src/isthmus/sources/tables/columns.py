@@ -275,9 +275,12 @@ def _column_of_objects(name: str, values: Values) -> Column:
     """Read a column of Python objects, none of which is missing, by what they are."""
     types = set(map(type, values))
     names = " or ".join(sorted(t.__name__ for t in types))
-    if types and all(issubclass(t, dt.date) for t in types):
+    is_duration = all(issubclass(t, dt.timedelta) for t in types)
+    if types and (is_duration or all(issubclass(t, dt.date) for t in types)):
         try:
-            seconds = _seconds(values.astype("datetime64[us]"))
+            seconds = _seconds(
+                values.astype("timedelta64[us]" if is_duration else "datetime64[us]")
+            )
         except (TypeError, ValueError):
             raise refused_type(name, names, temporal=True) from None
         return Column(name, CellType.TEMPORAL, seconds, None, None, names)

@@ -124,8 +124,8 @@ class Frame(Source):
                 )
 
     @cached_property
-    def _prepared(self) -> Prepared:
-        """The schema, each column as numbers or codes, and how they were read."""
+    def _decided(self) -> list[tuple[Column, ColumnReading]]:
+        """Each column, and how it will be read."""
         names = self._wanted.names if self._wanted is not None else tuple(self._data)
         columns = [self._converted(_column(n, self._data[n])) for n in names]
         rows = {len(c.values) for c in columns}
@@ -137,13 +137,20 @@ class Frame(Source):
         refuse_empty(max(rows))
         readings = [self._decide(c) for c in columns]
         refuse_nothing_left(readings)
-        used = [(c, r) for c, r in zip(columns, readings, strict=True) if r.used]
-        treated, remarks = treat(used, self.missing, max(rows))
+        return list(zip(columns, readings, strict=True))
+
+    @cached_property
+    def _prepared(self) -> Prepared:
+        """The schema, each column as numbers or codes, and how they were read."""
+        readings = [r for _, r in self._decided]
+        rows = len(self._decided[0][0].values)
+        used = [(c, r) for c, r in self._decided if r.used]
+        treated, remarks = treat(used, self.missing, rows)
         read = [self._read(c, r) for c, r in treated]
         schema = Schema(tuple(v for v, _ in read))
         absent = None
         if any(c.absent is not None for c, _ in treated) and not isinstance(self.missing, OwnLevel):
-            none = np.zeros(max(rows), dtype=np.bool_)
+            none = np.zeros(rows, dtype=np.bool_)
             absent = np.stack([none if c.absent is None else c.absent for c, _ in treated])
         values = {c.name: c.present for c, r in treated if r.read_as is ReadAs.CONTINUOUS}
         reading = finished(readings, schema, remarks, values)
@@ -193,8 +200,10 @@ class Frame(Source):
         return wanted or variable, values
 
     def reading(self) -> Reading:
-        """Return how each column was read, and why."""
-        return self._prepared[2]
+        """Return how each column was read, and why; also if missing values will be refused."""
+        if self.missing is None and any(c.missing for c, r in self._decided if r.used):
+            return Reading(tuple(r for _, r in self._decided))
+        return self._prepared.reading
 
     def schema(self) -> Schema:
         """Return the names, kinds and levels of the variables."""
@@ -334,8 +343,7 @@ def _columns(data: object, names: Sequence[str] | None) -> dict[str, Any]:
     if isinstance(data, Mapping):
         if not data:
             raise DataError("The table has no columns. Give a table with a column per variable.")
-        check_names(data)
-        return dict(data)
+        return dict(zip(check_names(data), data.values(), strict=True))
     return _columns_of_frame(data)
 
 
@@ -372,4 +380,4 @@ def _columns_of_frame(data: Any) -> dict[str, Any]:
     names = check_names(frame.columns)
     if not names:
         raise DataError("The table has no columns. Give a table with a column per variable.")
-    return {n: frame.get_column(n) for n in names}
+    return {n: frame.get_column(c) for n, c in zip(names, frame.columns, strict=True)}

@@ -12,7 +12,7 @@ import numpy as np
 from isthmus.sources.tables.columns import Column, column_of_series
 from isthmus.statistics import CodedRows, Level
 from isthmus.statistics.blocks import Positions
-from isthmus.statistics.checks import refuse_empty, refuse_missing
+from isthmus.statistics.checks import methods_for, refuse_empty, refuse_missing
 from isthmus.statistics.coded import as_codes
 from isthmus.types import Bools, Integers
 
@@ -69,6 +69,7 @@ def group(
     levels: Mapping[str, Sequence[Level]],
     is_discrete: Callable[[Column, int], bool] | None = None,
     allow_missing: bool = False,
+    are_all: bool = True,
 ) -> Grouped:
     """Count distinct rows in the engine, in one pass.
 
@@ -85,6 +86,8 @@ def group(
         all; by default all are.
     allow_missing
         Whether rows may have missing values.
+    are_all
+        Whether these are all columns of the table, which an error about missing values considers.
     """
     import narwhals as nw
 
@@ -99,7 +102,8 @@ def group(
         none = np.zeros(len(weights), dtype=np.bool_)
         absent = np.array([none if c.absent is None else c.absent for c in kept])
     else:
-        refuse_missing({c.name: _missing(c, weights) for c in kept}, n)
+        methods = methods_for(discrete=True, continuous=not are_all, level=False)
+        refuse_missing({c.name: _missing(c, weights) for c in kept}, n, methods)
     coded = {c.name: c.encode(levels.get(c.name)) for c in kept}
     sizes = np.array([len(own) for _, own in coded.values()], dtype=np.int64)
     codes = np.empty((len(coded), len(weights)), dtype=as_codes(np.empty(0), sizes).dtype)

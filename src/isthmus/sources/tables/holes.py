@@ -20,7 +20,7 @@ from isthmus.sources.tables.missing import (
     OwnLevel,
     StructuralEM,
 )
-from isthmus.statistics.checks import refuse_missing
+from isthmus.statistics.checks import methods_for, refuse_missing
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -64,7 +64,13 @@ def treat(
     if isinstance(missing, ExpectationMaximisation | KeepMissing):
         _require(columns, holes, missing, discrete=False, all_columns=True)
         return list(columns), (moments_are_estimated(sum(holes.values()), rows * len(columns)),)
-    refuse_missing({c.name: c.missing for c, _ in columns}, rows)
+    are_discrete = {c.name: r.read_as is ReadAs.DISCRETE for c, r in columns}
+    methods = methods_for(
+        discrete=any(are_discrete.values()),
+        continuous=not all(are_discrete.values()),
+        level=all(are_discrete[name] for name in holes),
+    )
+    refuse_missing({c.name: c.missing for c, _ in columns}, rows, methods)
     return list(columns), ()
 
 

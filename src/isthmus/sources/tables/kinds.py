@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from isthmus.errors import SchemaError
+from isthmus.sources.tables.names import as_name
 from isthmus.statistics import Kind, Schema
 
 if TYPE_CHECKING:
@@ -123,7 +124,7 @@ def check_kinds(
             f"kinds must map names of columns to kinds; a {type(kinds).__name__} was given. "
             "Write kinds={'age': Kind.CONTINUOUS}."
         )
-    given = {name: _as_given(kind, name) for name, kind in kinds.items()}
+    given = {str(as_name(name)): _as_given(kind, name) for name, kind in kinds.items()}
     present = list(names)
     unknown = [name for name in given if name not in set(present)]
     if unknown:

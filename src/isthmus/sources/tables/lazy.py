@@ -151,8 +151,14 @@ class Lazy(Source):
         dtypes = {n: types[self._columns[n]] for n in units}
         for n, unit in units.items():
             decide(n, Profile(cell_type_of(n, dtypes[n]), str(dtypes[n]), 0, 0), unit)
-            if str(dtypes[n]) != "Date" and not str(dtypes[n]).startswith("Datetime"):
-                raise refused_type(n, str(dtypes[n]), temporal=True)
+            is_duration = str(dtypes[n]).startswith("Duration")
+            if is_duration and not self._engine.durations:
+                raise SchemaError(
+                    f"Column {n!r} has durations, which {self._engine.site} does not convert to "
+                    f"{unit}. Convert it to a number in the engine, and leave it out of kinds."
+                )
+            if not is_duration and not str(dtypes[n]).startswith("Date"):
+                raise refused_type(n, str(dtypes[n]), time_of_day=True)
         scales = {self._columns[n]: unit.seconds for n, unit in units.items()}
         self._engine = self._engine.with_times(scales)
         self._frame = as_narwhals(self._engine.table)
@@ -341,6 +347,7 @@ class Lazy(Source):
             levels=levels,
             is_discrete=is_discrete,
             allow_missing=isinstance(self.missing, NodeAverage | StructuralEM),
+            are_all=len(names) == len(self._cells),
         )
         self._groups.append(grouped)
         rows = grouped.rows.codes.shape[1]

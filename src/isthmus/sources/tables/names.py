@@ -8,12 +8,17 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
+
 from isthmus.errors import SchemaError
 
 
 def check_names(names: Iterable[object]) -> tuple[str, ...]:
-    """Return the names of the columns; refuse empty, repeated and non-string ones."""
-    given = tuple(names)
+    """Return the names of the columns; integers become text, as pandas numbers its columns.
+
+    Empty and repeated names are refused, and so are those of other types.
+    """
+    given = tuple(as_name(name) for name in names)
     for name in given:
         if not isinstance(name, str) or not name:
             texts = '["_".join(map(str, c)) for c in df.columns]'
@@ -31,6 +36,12 @@ def check_names(names: Iterable[object]) -> tuple[str, ...]:
             ) from None
     check_unique(given)
     return tuple(str(name) for name in given)
+
+
+def as_name(name: object) -> object:
+    """Return an integer as text, and anything else as it is."""
+    is_integer = isinstance(name, (int, np.integer)) and not isinstance(name, bool)
+    return str(name) if is_integer else name
 
 
 def check_unique(names: Iterable[object]) -> None:

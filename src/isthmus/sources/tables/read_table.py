@@ -14,7 +14,7 @@ from typing import Any, final
 from isthmus.errors import DataError, IsthmusError, MissingExtraError, SchemaError
 from isthmus.sources.tables.databases import duckdb_table, is_url, url_table, without_secret
 from isthmus.sources.tables.names import check_unique, repeated_names_refused
-from isthmus.sources.tables.text_files import TextFormat, TextTable
+from isthmus.sources.tables.text_files import TextFormat, TextTable, refuse_title
 
 _TEXT = (".csv", ".tsv", ".txt")
 _ARROW = (".arrow", ".feather", ".ipc")
@@ -23,6 +23,8 @@ _DUCKDB = (".duckdb", ".ddb")
 _JSON = (".json", ".jsonl", ".ndjson")
 ENDINGS = (*_TEXT, ".csv.gz", ".parquet", *_ARROW, *_EXCEL, *_DUCKDB)
 """Extensions of the files that can be read."""
+_TOP = 20
+"""Number of rows of a sheet that tell whether a title stands above the names of the columns."""
 _LIBRARIES = ("polars", "pandas", "pyarrow")
 
 
@@ -162,7 +164,7 @@ def _read(
         return native, (f"table: {name}",)
     library = _library(path)
     if ending in _EXCEL:
-        return _excel(path, library, table)
+        return _excel(path, library, table, given.skip_rows)
     if ending in _TEXT:
         file = TextTable(path, given)
         return file.read(library, text), file.description
@@ -192,7 +194,9 @@ def _arrow(path: Path, library: str) -> Any:
     return feather.read_table(path)
 
 
-def _excel(path: Path, library: str, sheet: str | None) -> tuple[Any, tuple[str, ...]]:
+def _excel(
+    path: Path, library: str, sheet: str | None, skip_rows: int
+) -> tuple[Any, tuple[str, ...]]:
     if library != "polars" or find_spec("fastexcel") is None:
         raise MissingExtraError("fastexcel", "cli", f"Reading {path.name!r}")
     if path.suffix.lower() != ".xls" and not zipfile.is_zipfile(path):
@@ -205,13 +209,13 @@ def _excel(path: Path, library: str, sheet: str | None) -> tuple[Any, tuple[str,
     if sheet is not None and sheet not in names:
         raise SchemaError(f"{path.name!r} has no sheet {sheet!r}. Its sheets: {', '.join(names)}.")
     chosen = sheet or names[0]
-    first = book.load_sheet(chosen, header_row=None, n_rows=2).to_polars()
+    first = book.load_sheet(chosen, header_row=None, skip_rows=skip_rows, n_rows=_TOP).to_polars()
     header = first.row(0) if first.height else ()
     _refuse_cover(path, chosen, names, first.rows())
     # Repeated names would get numbers without a word.
     check_unique([name for name in header if name is not None])
     more = "" if len(names) == 1 or sheet else f", the first of {len(names)}"
-    native = book.load_sheet(chosen).to_polars()
+    native = book.load_sheet(chosen, header_row=skip_rows).to_polars()
     unnamed = {
         old: f"column_{i}" for i, old in enumerate(native.columns, 1) if header[i - 1] is None
     }
@@ -225,10 +229,4 @@ def _refuse_cover(path: Path, sheet: str, sheets: list[str], rows: list[tuple[An
             f"The sheet {sheet!r} of {path.name!r} is empty. Name another one (--table); it has: "
             f"{', '.join(sheets)}."
         )
-    filled = [cell for cell in rows[0] if cell is not None]
-    names = rows[-1] if all(isinstance(cell, str) for cell in rows[-1]) else ()
-    if len(filled) == 1 < len(names):
-        raise DataError(
-            f"The first row of the sheet {sheet!r} of {path.name!r} has one cell, {filled[0]!r}. "
-            "Delete rows above the names of the columns, such as titles."
-        )
+    refuse_title(rows, f"{path.name}, sheet {sheet}")

@@ -26,6 +26,8 @@ _NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?")
 _SAMPLE = 1000
 """Number of lines that tell how a text file is written."""
 _CHUNK = 1 << 20
+_TITLES = 20
+"""Number of rows in which the names of the columns are looked for below a title."""
 _MOST_LINES = 100
 """A cell with more lines than this begins with a quote that is not closed."""
 
@@ -52,6 +54,8 @@ class TextFormat:
         Cells that are read as missing.
     header
         Whether the first line has the names of the columns.
+    skip_rows
+        Number of lines above the names of the columns, such as titles; also of a workbook.
     """
 
     separator: str | None = None
@@ -59,8 +63,11 @@ class TextFormat:
     encoding: str | None = None
     missing: tuple[str, ...] | None = None
     header: bool = True
+    skip_rows: int = 0
 
     def __post_init__(self) -> None:
+        if self.skip_rows < 0:
+            raise ArgumentError(f"skip_rows must be at least 0; got {self.skip_rows}.")
         if self.separator is not None and len(self.separator) != 1:
             raise ArgumentError(
                 f"The separator must be one character, such as ';'; got {self.separator!r}."
@@ -112,6 +119,8 @@ class TextTable:
                 f"{path.name!r} has no rows below its first line. Give a file with a line per row, "
                 "and names of the columns in the first line."
             )
+        if given.header:
+            refuse_title(cells, path.name)
         self._refuse_ragged(cells)
         self.names = _named(cells[0]) if given.header else _numbered(self._width)
         self._has_gaps = given.header and self.names != cells[0]
@@ -218,6 +227,7 @@ class TextTable:
             first = file.read(_CHUNK)
             is_old = b"\r" in first and b"\n" not in first  # lines end with a carriage return
             rewrite = is_old or self._is_padded or self.separator == " "
+            rewrite |= self._given.skip_rows > 0
             if plain and not rewrite and self._path.suffix.lower() != ".gz":
                 return self._path
             content = first + file.read()
@@ -227,7 +237,8 @@ class TextTable:
         if not rewrite:
             return BytesIO(text.encode("utf-8"))
         written = StringIO()
-        lines = StringIO(text.replace("\r", "\n") if is_old else text, newline="")
+        lines: Iterable[str] = StringIO(text.replace("\r", "\n") if is_old else text, newline="")
+        lines = islice(lines, self._given.skip_rows, None)
         writer = csv.writer(written, delimiter=self.separator, lineterminator="\n")
         rows = _cells(lines, self.separator)
         writer.writerows([cell.strip() for cell in row] for row in rows)
@@ -237,7 +248,8 @@ class TextTable:
         encoding = "utf-8-sig" if self.encoding == "utf-8" else self.encoding
         with _opened(self._path) as file, TextIOWrapper(file, encoding, newline="") as lines:
             try:
-                yield from islice(lines, count)
+                skipped = self._given.skip_rows
+                yield from islice(lines, skipped, skipped + count)
             except UnicodeError as error:
                 raise DataError(
                     f"{self._path.name!r} is not text in {self.encoding} ({error.reason}). Give "
@@ -285,11 +297,38 @@ class TextTable:
             if len(row) != self._width:
                 advice = "Mend the row"
                 if self._width == 1:
-                    advice = "Delete lines above the names of the columns, such as titles"
+                    advice = (
+                        "Skip lines above the names of the columns, such as titles (--skip-rows "
+                        f"{max(number - 1, 1)})"
+                    )
                 raise DataError(
                     f"Row {number} of {self._path.name!r} has {counted(len(row), 'cell')}, and the "
                     f"first has {self._width}. {advice}, or say which character separates cells."
                 )
+
+
+def refuse_title(rows: Sequence[Sequence[Any]], name: str) -> None:
+    """Raise `DataError` if a title stands above the names of the columns.
+
+    The first row then has one cell, and a later one has text in all cells.
+
+    Parameters
+    ----------
+    rows
+        The first rows; empty cells are None or empty text.
+    name
+        Where they come from.
+    """
+    filled = [cell for cell in rows[0] if cell not in (None, "")]
+    if len(filled) != 1 or len(rows[0]) < 2:
+        return
+    for place, row in enumerate(rows[1:_TITLES], start=1):
+        if all(isinstance(c, str) and c and not _NUMBER.fullmatch(c) for c in row):
+            raise DataError(
+                f"The first row of {name!r} has one cell, {filled[0]!r}, and the names of the "
+                f"columns seem to be in row {place + 1}. Skip the rows above them (--skip-rows "
+                f"{place}), or delete them."
+            )
 
 
 def _opened(path: Path) -> IO[bytes]:

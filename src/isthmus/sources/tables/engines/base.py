@@ -11,7 +11,8 @@ from typing import Any, ClassVar, final
 from isthmus.errors import SchemaError
 from isthmus.sources.tables.decisions import Profile
 from isthmus.sources.tables.kinds import CellType
-from isthmus.statistics import Level, Moments, Schema
+from isthmus.statistics import Kind, Level, Moments, Schema
+from isthmus.statistics.checks import methods_for
 from isthmus.statistics.patterns import PatternRows
 
 PROFILED = 200
@@ -76,10 +77,13 @@ class Engine(ABC):
     streams
         Whether moments are added up in this process, batch by batch. Basis functions are then
         computed here, too, which is faster than sending them as further columns.
+    durations
+        Whether `with_times` also takes durations.
     """
 
     table: Any
     streams: ClassVar[bool] = False
+    durations: ClassVar[bool] = False
 
     @property
     @abstractmethod
@@ -108,12 +112,12 @@ class Engine(ABC):
 
     @abstractmethod
     def with_times(self, scales: Mapping[str, float]) -> Engine:
-        """The same table with dates and times as numbers.
+        """The same table with dates, times and durations as numbers.
 
         Parameters
         ----------
         scales
-            For each column the number of seconds that make one unit; counted from 1970.
+            For each column the number of seconds that make one unit; dates count from 1970.
         """
 
     def batches(self, columns: Sequence[str], rows: int) -> Iterator[Any]:
@@ -148,6 +152,15 @@ class Engine(ABC):
         schema, columns
             As for `moments`.
         """
+
+
+def usable_methods(schema: Schema) -> str:
+    """Name the methods for missing values that a table of an engine allows."""
+    return methods_for(
+        discrete=bool(schema.of_kind(Kind.DISCRETE)),
+        continuous=bool(schema.of_kind(Kind.CONTINUOUS)),
+        level=False,
+    )
 
 
 def plain_names(names: Sequence[str]) -> list[str]:

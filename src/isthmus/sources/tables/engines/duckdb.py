@@ -38,6 +38,7 @@ class DuckDBEngine(Engine):
 
     table: Any
     streams: ClassVar[bool] = True
+    durations: ClassVar[bool] = True
 
     @classmethod
     def renamed(cls, relation: Any, names: Sequence[str]) -> DuckDBEngine:
@@ -62,7 +63,9 @@ class DuckDBEngine(Engine):
 
     def with_times(self, scales: Mapping[str, float]) -> DuckDBEngine:
         """The same table with dates and times as numbers."""
-        chosen = (f"epoch(CAST({c} AS TIMESTAMP)) / {s!r} AS {c}" for c, s in scales.items())
+        types = dict(zip(self.table.columns, map(str, self.table.types), strict=True))
+        times = {c: c if types[c] == "INTERVAL" else f"CAST({c} AS TIMESTAMP)" for c in scales}
+        chosen = (f"epoch({times[c]}) / {s!r} AS {c}" for c, s in scales.items())
         return DuckDBEngine(self.table.project(f"* REPLACE ({', '.join(chosen)})"))
 
     def moments(self, schema: Schema, columns: Sequence[str]) -> Computed:

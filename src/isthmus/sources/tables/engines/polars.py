@@ -33,6 +33,7 @@ class PolarsEngine(Engine):
 
     table: Any
     streams: ClassVar[bool] = True
+    durations: ClassVar[bool] = True
 
     @classmethod
     def renamed(cls, frame: Any, names: Sequence[str]) -> PolarsEngine:
@@ -59,7 +60,13 @@ class PolarsEngine(Engine):
         """The same table with dates and times as numbers."""
         import polars as pl
 
-        times = {c: pl.col(c).cast(pl.Datetime("us")).dt.timestamp("us") for c in scales}
+        types = self.table.collect_schema()
+        times = {
+            c: pl.col(c).dt.total_microseconds()
+            if isinstance(types[c], pl.Duration)
+            else pl.col(c).cast(pl.Datetime("us")).dt.timestamp("us")
+            for c in scales
+        }
         numbers = (time / (1e6 * scales[c]) for c, time in times.items())
         return PolarsEngine(self.table.with_columns(*numbers))
 

@@ -19,6 +19,7 @@ from isthmus.sources.tables.engines.base import (
     plain_names,
     profile_by_narwhals,
     unknown_level,
+    usable_methods,
 )
 from isthmus.sources.tables.kinds import CellType
 from isthmus.statistics import Kind, Moments, Schema
@@ -250,7 +251,8 @@ def _merged(
     rows, spoiled = int(total[0]), int(total[1])
     odd = total[2 : 2 + 4 * d].reshape(d, 4).astype(np.int64)
     missing = (odd[:, 0] + odd[:, 1]).tolist()
-    refuse_missing(dict(zip(schema.names, missing, strict=True)), rows)
+    found = dict(zip(schema.names, missing, strict=True))
+    refuse_missing(found, rows, usable_methods(schema))
     refuse_infinite(dict(zip(schema.names, odd[:, 2].tolist(), strict=True)))
     refuse_empty(rows)
     for v, strange in zip(schema.variables, odd[:, 3].tolist(), strict=True):

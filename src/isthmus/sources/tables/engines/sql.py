@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.errors import DataError
-from isthmus.sources.tables.engines.base import Computed, unknown_level
+from isthmus.sources.tables.engines.base import Computed, unknown_level, usable_methods
 from isthmus.statistics import Kind, Level, Moments, Schema
 from isthmus.statistics.checks import (
     OVERFLOW,
@@ -180,7 +180,7 @@ def _refuse(
         for i, name in enumerate(names):
             missing[name] += int(np.nan_to_num(counted[i]))
             infinite[name] = int(np.nan_to_num(counted[len(names) + i]))
-    refuse_missing(missing, n)
+    refuse_missing(missing, n, usable_methods(schema))
     refuse_infinite(infinite)
     if not finite:
         raise DataError(OVERFLOW)
