@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 import isthmus as ist
+from isthmus.cli import main
 from isthmus.compose.fit import fit
 from isthmus.errors import GraphError
 from isthmus.models import MeanRange, Normal, Probabilities, ProbabilityRange
@@ -159,3 +161,15 @@ def _numbers() -> dict[str, np.ndarray]:
     rng = np.random.default_rng(0)
     a = rng.normal(size=300)
     return {"a": a, "b": a + rng.normal(size=300)}
+
+
+def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "network.json"
+    ist.io.write_json(ist.learn(two(("a", "b"))).fit(), path)
+    ask = ["query", str(path), "--target", "b", "--do", "a=true"]
+    assert main(ask) == 0
+    assert capsys.readouterr().out.startswith("not identified")
+    assert main([*ask, "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["identified"] is False
+    assert answer["lower"][1] < answer["upper"][1]
