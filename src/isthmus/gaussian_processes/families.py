@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -158,7 +159,7 @@ class MomentRegressions(Regressions):
         coarse, fine = (self._explained(child, c) for c in (few, columns))
         rest = float(self.squares[child]) - fine
         ratio = (fine - coarse) / max(rest, FLOOR * self.n) * left
-        return ratio > extra + _SURPRISE * np.sqrt(2.0 * extra)
+        return ratio > extra + _SURPRISE * math.sqrt(2.0 * extra)
 
     def _explained(self, child: int, columns: Integers) -> float:
         """Sum of squares of a child that a regression on some columns explains."""

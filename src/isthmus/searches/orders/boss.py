@@ -9,8 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
-from typing import ClassVar, final
+from typing import ClassVar, TypedDict, final
 
 import numpy as np
 
@@ -23,6 +22,7 @@ from isthmus.searches.base import Accepts, Run, Search, SearchResult
 from isthmus.searches.orders.boss_tables import BossTableRun
 from isthmus.searches.orders.starts import Starts, canonical_labels
 from isthmus.searches.orders.table_orders import OrderSearchState
+from isthmus.types import Bools, Integers
 
 _BATCH = 4
 """Number of starts that are begun together in threads."""
@@ -91,6 +91,15 @@ class Boss(Search[LocalScore]):
         return _BossRun(self, LOCAL_SCORES.require(objective), knowledge, rng)
 
 
+class _Rules(TypedDict):
+    """Arguments of a compiled run that do not depend on the number of starts."""
+
+    required: Bools
+    forbidden: Bools
+    max_parents: int | None
+    labels: Integers
+
+
 @final
 class _BossRun(Run[SearchResult]):
     def __init__(
@@ -119,23 +128,19 @@ class _BossRun(Run[SearchResult]):
     def _steps(self) -> Iterator[None]:
         yield
         labels = yield from canonical_labels(self._objective.kernel)
-        begin = partial(
-            BossRun if self._options.jobs is None else ParallelBossRun,
-            self._objective.kernel,
-            self._rng,
+        rules = _Rules(
             required=self._knowledge.required,
             forbidden=self._knowledge.forbidden,
             max_parents=self._options.max_parents,
             labels=labels,
         )
         if self._options.jobs is None:
-            yield from self._one_by_one(begin(starts=1))
+            yield from self._one_by_one(rules)
         else:
-            batch = _BATCH if self._options.starts is None else self._options.starts
-            yield from self._in_threads(begin(starts=batch, jobs=max(self._options.jobs, 0)))
+            yield from self._in_threads(rules, max(self._options.jobs, 0))
 
-    def _one_by_one(self, run: BossRun) -> Iterator[None]:
-        self._run = run
+    def _one_by_one(self, rules: _Rules) -> Iterator[None]:
+        run = self._run = BossRun(self._objective.kernel, self._rng, starts=1, **rules)
         while True:
             while not run.step():
                 yield
@@ -144,9 +149,11 @@ class _BossRun(Run[SearchResult]):
                 return
             run.allow(1)
 
-    def _in_threads(self, run: ParallelBossRun) -> Iterator[None]:
+    def _in_threads(self, rules: _Rules, jobs: int) -> Iterator[None]:
         """Begin starts in batches, whose size must not depend on the number of threads."""
-        self._run = run
+        batch = _BATCH if self._options.starts is None else self._options.starts
+        kernel = self._objective.kernel
+        run = self._run = ParallelBossRun(kernel, self._rng, starts=batch, jobs=jobs, **rules)
         while True:
             while not run.step():
                 yield

@@ -65,8 +65,9 @@ class Starts:
         reason = "this is a local optimum; no move of a variable in the order improves the score."
         if self.number < 2:
             return f"{reason} There was one start."
-        times = {1: "one", self.number: "all"}.get(self.reached, str(self.reached))
-        return f"{reason} {times[0].upper()}{times[1:]} of {self.number} starts reached it."
+        if self.reached == self.number:
+            return f"{reason} All {self.number} starts reached it."
+        return f"{reason} {self.reached} of {self.number} starts reached it."
 
     def notes(self) -> tuple[str, ...]:
         """Say so if the result may depend on chance."""
