@@ -38,7 +38,7 @@ def notes(table: Table) -> tuple[str, ...]:
 
 def tables_of(size: tuple[int, int], most: int) -> int:
     n, d = size
-    return most if n * d <= 3000 else max(10, most // (10 if d <= 20 and n <= 2000 else 50))
+    return most if n * d <= 3000 else max(10, most // (20 if d <= 20 and n <= 2000 else 100))
 
 
 def false_alarms(most: int, kinds: list[str]) -> list[str]:

@@ -33,6 +33,8 @@ _ROWS_HASHED = 5_000
 """About this many rows are compared with each other. All copies of a row are among them."""
 _COLUMNS_HASHED = 4
 """Columns with the most different values, which are compared first."""
+_FEWEST_DISTINCT = 20
+"""With fewer distinct rows, values may be the settings of an experiment."""
 _COMMON_DIVISOR = 14.0
 """By chance, the frequencies of k distinct rows have the common divisor g in about one of g^k
 tables. This is the smallest k log g that is noted."""
@@ -145,6 +147,8 @@ def copied_rows(table: RowTable) -> tuple[str, ...]:
         return ()
     levels = [len(np.unique(column[rows[first]])) for column in table.columns]
     divisor = _common_divisor(frequency, math.prod(levels))
+    if divisor == 1 and distinct < _FEWEST_DISTINCT:
+        return ()
     if divisor == 1:
         pairs = float((frequency * (frequency - 1) / 2.0).sum())
         by_chance = min(_coincidence(column[rows[first]]) for column in table.columns)
