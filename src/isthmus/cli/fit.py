@@ -14,7 +14,7 @@ from isthmus.cli.probabilities import check_formats
 from isthmus.cli.tables import add_table_options, kinds_of, opened
 from isthmus.errors import MismatchError
 
-FORMATS = (".json", ".bif", ".xmlbif", ".net", ".xdsl")
+FORMATS = (".json", ".bif", ".bifxml", ".xmlbif", ".net", ".xdsl")
 
 
 def add(command: argparse.ArgumentParser) -> None:
@@ -66,7 +66,8 @@ def _write(network: ist.models.Network, path: Path) -> None:
         ist.io.write_json(network, path)
     elif isinstance(network, ist.models.DiscreteNetwork):
         io = ist.io
-        writers = {".bif": io.write_bif, ".xmlbif": io.write_xmlbif, ".net": io.write_hugin}
+        xmlbif = dict.fromkeys((".bifxml", ".xmlbif"), io.write_xmlbif)
+        writers = {".bif": io.write_bif, ".net": io.write_hugin, **xmlbif}
         writers.get(ending, io.write_xdsl)(network, path)
     else:
         raise MismatchError(

@@ -21,6 +21,7 @@ DATASET = "dataset:"
 _READERS = {
     ".bif": "read_bif",
     ".xmlbif": "read_xmlbif",
+    ".bifxml": "read_xmlbif",
     ".net": "read_hugin",
     ".xdsl": "read_xdsl",
     ".json": "read_json",
@@ -30,7 +31,7 @@ _READERS = {
     ".csv": "read_edge_list",
 }
 """Functions of `isthmus.io` that read files with these extensions."""
-NETWORKS = "a network (.bif, .xmlbif, .net, .xdsl, .json), a solution (.isthmus) or dataset:NAME"
+NETWORKS = "a network (.bif, .bifxml, .net, .xdsl, .json), a solution (.isthmus) or dataset:NAME"
 """Networks that can be queried or simulated, for help texts."""
 GRAPHS = f"{NETWORKS}, or a graph (.dot, .gml, .graphml, .csv)"
 """Graphs that can be compared, for help texts."""

@@ -106,6 +106,7 @@ WRITERS: dict[str, Writer] = {
     ".html": lambda s, path: s.report(path, command=command_line()),
     ".isthmus": lambda s, path: s.save(path),
     ".bif": lambda s, path: s.save_bif(path),
+    ".bifxml": lambda s, path: ist.io.write_xmlbif(_discrete(s), path),
     ".xmlbif": lambda s, path: ist.io.write_xmlbif(_discrete(s), path),
     ".net": lambda s, path: ist.io.write_hugin(_discrete(s), path),
     ".xdsl": lambda s, path: ist.io.write_xdsl(_discrete(s), path),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from itertools import islice, product
 from typing import TYPE_CHECKING, NoReturn
@@ -11,16 +12,16 @@ import numpy as np
 from isthmus.errors import DataError, FormatError, GraphError
 from isthmus.graphs import DAG
 from isthmus.io.files import read_text, write_text
-from isthmus.io.identifiers import level_texts
+from isthmus.io.identifiers import identifiers, level_texts
+from isthmus.io.tables import require_discrete
 from isthmus.models import DiscreteNetwork
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable
     from os import PathLike
 
     from numpy.typing import NDArray
 
-    from isthmus.models import Level
 
 _WORD = r'[^\s{}()\[\];,|"]+'
 _TOKEN = re.compile(rf'"(?:[^"\\]|\\.)*"|[{{}}()\[\];|]|{_WORD}|"', re.DOTALL)
@@ -28,6 +29,12 @@ _TOKEN = re.compile(rf'"(?:[^"\\]|\\.)*"|[{{}}()\[\];|]|{_WORD}|"', re.DOTALL)
 _COMMENT = re.compile(
     r'"(?:[^"\\]|\\.)*"|(?<![^\s{}()\[\];,|])(?://[^\n]*|/\*.*?(?:\*/|\Z))', re.DOTALL
 )
+
+_PLAIN = re.compile(r"_*[A-Za-z][A-Za-z0-9_]*(?:[.-][A-Za-z0-9_]+)*|-?[0-9]{1,9}")
+_KEYWORDS = frozenset(
+    ("network", "variable", "probability", "property", "type", "discrete", "default", "table")
+)
+_NAMES = re.compile(r"^// Original names: (.*)$", re.MULTILINE)
 
 
 def read_bif(path: str | PathLike[str], *, normalise: bool = False) -> DiscreteNetwork:
@@ -63,13 +70,19 @@ def to_bif(network: DiscreteNetwork, *, name: str = "unknown") -> str:
     """Return a discrete network as BIF text.
 
     Numbers are written with full precision. BIF supports text levels only; other levels are
-    converted to text.
+    converted to text. pyAgrum reads no names or levels with spaces or other special characters:
+    these are replaced by underscores, as in ``body_mass`` for ``body mass``. The file keeps the
+    original ones in a comment, from which `read_bif` restores them.
     """
-    labels = {node: _labels(node, own) for node, own in network.levels.items()}
-    lines = [f"network {_quoted(name)} {{", "}"]
+    require_discrete(network, "BIF")
+    words = _words(network.dag.nodes, "n")
+    texts = {node: level_texts(node, network.levels[node]) for node in network.dag.nodes}
+    levels = {node: _words(own, "s") for node, own in texts.items()}
+    labels = {node: list(levels[node].values()) for node in network.dag.nodes}
+    lines = [*_original_names(words, levels), f"network {_words([name], 'n')[name]} {{", "}"]
     for node, own in labels.items():
         lines += [
-            f"variable {_quoted(node)} {{",
+            f"variable {words[node]} {{",
             f"  type discrete [ {len(own)} ] {{ {', '.join(own)} }};",
             "}",
         ]
@@ -77,33 +90,50 @@ def to_bif(network: DiscreteNetwork, *, name: str = "unknown") -> str:
         parents = network.dag.parents(node)
         rows = network.tables[node].reshape(-1, len(labels[node])).tolist()
         if parents:
-            above = ", ".join(_quoted(parent) for parent in parents)
-            lines.append(f"probability ( {_quoted(node)} | {above} ) {{")
+            above = ", ".join(words[parent] for parent in parents)
+            lines.append(f"probability ( {words[node]} | {above} ) {{")
             states = product(*(labels[parent] for parent in parents))
             for state, row in zip(states, rows, strict=True):
                 lines.append(f"  ({', '.join(state)}) {', '.join(map(repr, row))};")
         else:
-            lines.append(f"probability ( {_quoted(node)} ) {{")
+            lines.append(f"probability ( {words[node]} ) {{")
             lines.append(f"  table {', '.join(map(repr, rows[0]))};")
         lines.append("}")
     return "\n".join([*lines, ""])
 
 
-def _labels(node: str, levels: Sequence[Level]) -> list[str]:
-    return [_quoted(text) for text in level_texts(node, levels)]
+def _words(texts: Iterable[str], prefix: str) -> dict[str, str]:
+    """Return a word for each text that pyAgrum and pgmpy read, the text itself if they do."""
+
+    def plain(text: str) -> bool:
+        # A number is a level, and not a name, for pyAgrum.
+        number = prefix == "n" and text.lstrip("-").isdigit()
+        return bool(_PLAIN.fullmatch(text)) and text not in _KEYWORDS and not number
+
+    return identifiers(texts, prefix, plain)
 
 
-def _quoted(text: str) -> str:
-    if re.fullmatch(_WORD, text) and not text.startswith(("//", "/*")):
-        return text
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
+def _original_names(words: dict[str, str], levels: dict[str, dict[str, str]]) -> list[str]:
+    """Return a comment with what was replaced; nothing if nothing was."""
+    names = {word: node for node, word in words.items() if word != node}
+    states = {
+        words[node]: {word: text for text, word in own.items() if word != text}
+        for node, own in levels.items()
+    }
+    states = {word: own for word, own in states.items() if own}
+    if not names and not states:
+        return []
+    text = json.dumps({"variables": names, "levels": states})
+    # No reader should take a part of a name for the beginning or the end of a comment.
+    text = text.replace("/", r"\/").replace("*", r"\u002a")
+    return [f"// Original names: {text}"]
 
 
 class _Parser:
     """A parser in one pass over the tokens. Line numbers are computed only for messages."""
 
     def __init__(self, text: str, *, normalise: bool) -> None:
+        self.original = _NAMES.search(text)
         if "//" in text or "/*" in text:
             text = _COMMENT.sub(_blank, text)
         self.text = text
@@ -133,6 +163,7 @@ class _Parser:
         if missing:
             self._fail(f"variable {missing[0]!r} has no probability block")
         try:
+            self._restore_names()
             edges = [(p, node) for node, own in self.parents.items() for p in own]
             dag = DAG(self.levels, edges)
             tables = {node: self._transposed(dag, node) for node in self.levels}
@@ -140,6 +171,32 @@ class _Parser:
             return DiscreteNetwork(dag, levels, tables)
         except (GraphError, DataError) as error:
             raise FormatError(f"The BIF text is not a valid network. {error}") from None
+
+    def _restore_names(self) -> None:
+        """Put back names and levels that were replaced when the file was written."""
+        if self.original is None:
+            return
+        try:
+            replaced = json.loads(self.original.group(1))
+            names = {str(word): str(name) for word, name in replaced["variables"].items()}
+            for word, own in replaced["levels"].items():
+                levels = {str(a): str(b) for a, b in own.items()}
+                if word in self.levels:
+                    self.levels[word] = [levels.get(text, text) for text in self.levels[word]]
+        except (ValueError, KeyError, TypeError, AttributeError):
+            line = self.text.count("\n", 0, self.original.start()) + 1
+            raise FormatError(
+                f"Line {line} of the BIF text: the comment with the original names is damaged. "
+                "Remove it to read the file with the names that are in it."
+            ) from None
+        if len({names.get(word, word) for word in self.levels}) < len(self.levels):
+            raise FormatError("The comment with the original names of the BIF text repeats one.")
+        self.parents = {
+            names.get(node, node): [names.get(parent, parent) for parent in own]
+            for node, own in self.parents.items()
+        }
+        self.levels = {names.get(node, node): own for node, own in self.levels.items()}
+        self.tables = {names.get(node, node): own for node, own in self.tables.items()}
 
     def _transposed(self, dag: DAG, node: str) -> NDArray[np.float64]:
         """Return a table with its axes in the order of the graph instead of the file."""

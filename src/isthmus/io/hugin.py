@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NoReturn, TypeAlias, final
 from isthmus.errors import FormatError
 from isthmus.io.files import read_text, write_text
 from isthmus.io.identifiers import identifiers, level_texts
-from isthmus.io.tables import network_of, rows_of
+from isthmus.io.tables import network_of, require_discrete, rows_of
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -27,6 +27,7 @@ _TOKEN = re.compile(r'%[^\n]*|"(?:[^"\\]|\\.)*"|[{}()=;|]|[^\s{}()=;|"%]+|"', re
 
 def to_hugin(network: DiscreteNetwork) -> str:
     """Return a discrete network as the text of a ``.net`` file; levels are converted to text."""
+    require_discrete(network, "Hugin")
     ids = identifiers(network.dag.nodes, "n")
     lines = ["net", "{", "}", ""]
     for node in network.dag.nodes:

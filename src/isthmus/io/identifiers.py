@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from isthmus.errors import FormatError
@@ -12,7 +12,14 @@ if TYPE_CHECKING:
     from isthmus.models import Level
 
 
-def identifiers(texts: Iterable[str], prefix: str) -> dict[str, str]:
+def is_identifier(text: str) -> bool:
+    """Return whether a text has only letters, digits and underscores, and a letter first."""
+    return re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", text) is not None
+
+
+def identifiers(
+    texts: Iterable[str], prefix: str, fits: Callable[[str], bool] = is_identifier
+) -> dict[str, str]:
     """Return for each text a unique identifier: the text itself if it is one.
 
     Parameters
@@ -20,17 +27,20 @@ def identifiers(texts: Iterable[str], prefix: str) -> dict[str, str]:
     texts
         Texts without repetition.
     prefix
-        Letter to put before what does not begin with one.
+        Letter to put before what is still no identifier.
+    fits
+        Which texts are identifiers; at least those of letters, digits and underscores that begin
+        with the prefix and an underscore.
     """
     wanted = list(texts)
-    taken = {text for text in wanted if _is_identifier(text)}
+    taken = {text for text in wanted if fits(text)}
     found: dict[str, str] = {}
     for text in wanted:
-        if _is_identifier(text):
+        if fits(text):
             found[text] = text
             continue
         base = re.sub(r"[^A-Za-z0-9_]", "_", text)
-        base = base if _is_identifier(base) else f"{prefix}_{base}"
+        base = base if fits(base) else f"{prefix}_{base}"
         name, number = base, 2
         while name in taken:
             name, number = f"{base}_{number}", number + 1
@@ -45,7 +55,3 @@ def level_texts(node: str, levels: Sequence[Level]) -> list[str]:
     if len(set(texts)) != len(texts):
         raise FormatError(f"The levels of {node!r} are not unique as text: {list(levels)!r}.")
     return texts
-
-
-def _is_identifier(text: str) -> bool:
-    return re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", text) is not None

@@ -1,18 +1,30 @@
-"""Conversion of discrete networks to and from pgmpy."""
+"""Conversion of discrete and linear Gaussian networks to and from pgmpy."""
 
 from __future__ import annotations
 
+from math import sqrt
 from typing import Any
 
 import numpy as np
 
-from isthmus.errors import FormatError, MissingExtraError
+from isthmus.errors import FormatError, MismatchError, MissingExtraError
 from isthmus.graphs import DAG
-from isthmus.models import DiscreteNetwork
+from isthmus.models import DiscreteNetwork, GaussianNetwork
 
 
-def to_pgmpy(network: DiscreteNetwork) -> Any:
-    """Convert a network to a pgmpy ``DiscreteBayesianNetwork``."""
+def to_pgmpy(network: DiscreteNetwork | GaussianNetwork) -> Any:
+    """Convert a network to pgmpy.
+
+    A `DiscreteNetwork` becomes a ``DiscreteBayesianNetwork``, and a `GaussianNetwork` becomes a
+    ``LinearGaussianBayesianNetwork``. pgmpy has no networks of mixed variables.
+    """
+    if isinstance(network, GaussianNetwork):
+        return _linear_gaussian(network)
+    if not isinstance(network, DiscreteNetwork):
+        raise MismatchError(
+            f"pgmpy has discrete and linear Gaussian networks, and a {type(network).__name__} was "
+            "given. Convert its graph, to_networkx(network.dag), or write it with write_json."
+        )
     try:
         from pgmpy.factors.discrete import TabularCPD
         from pgmpy.models import DiscreteBayesianNetwork
@@ -37,19 +49,48 @@ def to_pgmpy(network: DiscreteNetwork) -> Any:
     return model
 
 
-def from_pgmpy(model: Any) -> DiscreteNetwork:
-    """Convert a pgmpy ``DiscreteBayesianNetwork`` whose nodes are strings."""
+def _linear_gaussian(network: GaussianNetwork) -> Any:
+    try:
+        from pgmpy.factors.continuous import LinearGaussianCPD
+        from pgmpy.models import LinearGaussianBayesianNetwork
+    except ImportError:
+        raise MissingExtraError("pgmpy", "io", "to_pgmpy()") from None
+    model = LinearGaussianBayesianNetwork()
+    model.add_nodes_from(network.dag.nodes)
+    model.add_edges_from(network.dag.edges)
+    for node in network.dag.nodes:
+        slopes = network.coefficients[node]
+        beta = [network.intercepts[node], *slopes.values()]
+        model.add_cpds(
+            LinearGaussianCPD(node, beta, sqrt(network.variances[node]), evidence=list(slopes))
+        )
+    return model
+
+
+def from_pgmpy(model: Any) -> DiscreteNetwork | GaussianNetwork:
+    """Convert a discrete or linear Gaussian network of pgmpy whose nodes are strings."""
     dag = DAG(list(model.nodes()), list(model.edges()))
-    levels, tables = {}, {}
-    for node in dag.nodes:
-        cpd = model.get_cpds(node)
+    cpds = {node: model.get_cpds(node) for node in dag.nodes}
+    for node, cpd in cpds.items():
         if cpd is None:
             raise FormatError(f"Node {node!r} of the pgmpy model has no table; add or fit it.")
+    if any(hasattr(cpd, "beta") for cpd in cpds.values()):
+        return GaussianNetwork(
+            dag,
+            {node: float(cpd.beta[0]) for node, cpd in cpds.items()},
+            {
+                node: dict(zip(cpd.evidence, map(float, cpd.beta[1:]), strict=True))
+                for node, cpd in cpds.items()
+            },
+            {node: float(cpd.std) ** 2 for node, cpd in cpds.items()},
+        )
+    levels, tables = {}, {}
+    for node, cpd in cpds.items():
         levels[node] = tuple(cpd.state_names[node])
         axes = [cpd.variables.index(name) for name in (*dag.parents(node), node)]
         tables[node] = np.asarray(cpd.values, dtype=np.float64).transpose(axes)
     for node in dag.nodes:
-        states = model.get_cpds(node).state_names
+        states = cpds[node].state_names
         for parent in dag.parents(node):
             if tuple(states[parent]) != levels[parent]:
                 order = [list(states[parent]).index(level) for level in levels[parent]]

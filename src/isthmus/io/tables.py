@@ -6,10 +6,20 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from isthmus.errors import FormatError, IsthmusError
+from isthmus.errors import FormatError, IsthmusError, MismatchError
 from isthmus.graphs import DAG
 from isthmus.models import DiscreteNetwork
 from isthmus.types import Floats
+
+
+def require_discrete(network: object, kind: str) -> None:
+    """Raise if a network is not one of discrete variables, which is all that a format holds."""
+    if not isinstance(network, DiscreteNetwork):
+        raise MismatchError(
+            f"A {kind} file holds a DiscreteNetwork, and a {type(network).__name__} was given. "
+            "Use write_json, which holds every network, or write the graph alone: "
+            "write_graphml(network.dag, path). For solutions, call solution.fit() first."
+        )
 
 
 def network_of(

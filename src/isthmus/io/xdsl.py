@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from isthmus.errors import FormatError
 from isthmus.io.files import read_text, write_text
 from isthmus.io.identifiers import identifiers, level_texts
-from isthmus.io.tables import floats, network_of, rows_of
+from isthmus.io.tables import floats, network_of, require_discrete, rows_of
 from isthmus.io.xml_tree import Element, escape_xml, parse_xml
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ _NAME, _LEVELS = "isthmus_name", "isthmus_levels"
 
 def to_xdsl(network: DiscreteNetwork, *, name: str = "network") -> str:
     """Return a discrete network as XDSL text; levels are converted to text."""
+    require_discrete(network, "GeNIe")
     ids = identifiers(network.dag.nodes, "n")
     nodes, extensions = [], []
     for node in network.dag.topological_order():

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from isthmus.errors import FormatError
 from isthmus.io.files import read_text, write_text
 from isthmus.io.identifiers import level_texts
-from isthmus.io.tables import floats, network_of, rows_of
+from isthmus.io.tables import floats, network_of, require_discrete, rows_of
 from isthmus.io.xml_tree import escape_xml, parse_xml
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 def to_xmlbif(network: DiscreteNetwork, *, name: str = "unknown") -> str:
     """Return a discrete network as XMLBIF text; levels are converted to text."""
+    require_discrete(network, "XMLBIF")
     lines = ['<?xml version="1.0" encoding="UTF-8"?>', '<BIF VERSION="0.3">', "<NETWORK>"]
     lines.append(f"<NAME>{escape_xml(name)}</NAME>")
     for node in network.dag.nodes:
@@ -62,5 +63,5 @@ def read_xmlbif(path: str | PathLike[str], *, normalise: bool = False) -> Discre
 
 
 def write_xmlbif(network: DiscreteNetwork, path: str | PathLike[str]) -> None:
-    """Write a discrete network to an XMLBIF file."""
+    """Write a discrete network to an XMLBIF file; for pyAgrum, its name must end in ``.bifxml``."""
     write_text(to_xmlbif(network), path)
