@@ -14,7 +14,7 @@ from isthmus.sources.tables.read_table import open_table
 from isthmus.sources.tables.text_files import TextFormat
 
 ROWS: list[list[Any]] = [["name", "age", "fare"], ["Ada", 30.5, 7.25], ["Bo", 41.5, 71.5]]
-TITLES = {
+TITLES: dict[str, list[list[Any]]] = {
     "a title": [["Passenger list of 1912", None, None]],
     "a title and a blank row": [["Passenger list of 1912", None, None], [None, None, None]],
     "a title and a note": [["Passengers", None, None], ["of 1912", None, None]],
@@ -49,7 +49,7 @@ def test_a_table_with_one_name_is_read(ending: str, tmp_path: Path) -> None:
 
 
 def test_the_command_line_skips_rows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    rows = [["x", "y"], *([k / 7, (k * k % 5) / 3] for k in range(30))]
+    rows: list[list[Any]] = [["x", "y"], *([k / 7, (k * k % 5) / 3] for k in range(30))]
     path = write(tmp_path / "t.csv", [["Results", None], *rows])
     assert main(["learn", str(path), "--skip-rows", "1", "--explain"]) == 0
     assert "y  continuous" in capsys.readouterr().out

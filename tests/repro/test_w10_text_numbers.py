@@ -45,8 +45,8 @@ def test_written_numbers_are_numbers(name: str) -> None:
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_missing_cells_and_libraries(library: str) -> None:
-    cells = [None, *WRITTEN["decimal comma"][1:]]
-    frame = pytest.importorskip(library).DataFrame({"c": cells, "y": Y})
+    cells = WRITTEN["decimal comma"]
+    frame = pytest.importorskip(library).DataFrame({"c": [None, *cells[1:]], "y": Y})
     source = ist.Frame(frame, missing=ist.DropRows())
     assert source.rows()[0, 0] == float(cells[1].replace(",", "."))
 
