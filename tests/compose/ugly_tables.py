@@ -267,11 +267,11 @@ CASES = {
         error=r"unique.*\['a'\]. Rename",
     ),
     "names that are numbers": Case(
-        lambda: pytest.importorskip("pandas").DataFrame(np.eye(3)),
+        lambda: pytest.importorskip("pandas").DataFrame(np.eye(3), columns=[0.5, 1.5, 2.5]),
         error=r"df.columns.astype\(str\)",
     ),
     "an array of one dimension": Case(lambda: np.arange(5.0), error=r"reshape\(-1, 1\)"),
-    "a path": Case(lambda: "table.csv", error="is a name, not a table. Read it first"),
+    "a path": Case(lambda: "table.csv", error=r"pandas.read_csv\('table.csv'\)"),
     # scales
     "scales of 1e-200": Case(
         lambda: {k: 1e-200 * v for k, v in numbers().items()},

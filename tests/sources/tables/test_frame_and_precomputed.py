@@ -100,7 +100,7 @@ def test_things_that_are_no_tables() -> None:
     with pytest.raises(DataError, match="Give it to Lazy"):
         Frame(pl.LazyFrame({"a": [1]}))
     with pytest.raises(SchemaError, match="astype"):
-        Frame(pd.DataFrame({0: [1.0]}))
+        Frame(pd.DataFrame({0.5: [1.0]}))
     with pytest.raises(SchemaError, match="unique"):
         Frame(pd.DataFrame([[1, 2]], columns=["a", "a"]))
     with pytest.raises(SchemaError, match="different lengths"):

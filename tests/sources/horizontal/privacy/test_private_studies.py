@@ -348,7 +348,7 @@ def test_wrong_bounds_are_reported(width: float, warning: str) -> None:
 
 
 def test_simulations_need_public_bounds() -> None:
-    tables = {s: {"a": [0.0, 1.0], "b": [1.0, 0.0]} for s in "xyz"}
+    tables = {s: {"a": [0.0, 0.5], "b": [0.5, 0.0]} for s in "xyz"}
     with pytest.raises(StudyError, match="without looking at the data"):
         Federation.simulate(tables, privacy=Privacy(1.0, bounds={"a": (0.0, 1.0)}))
     federation = Federation.simulate(
