@@ -58,6 +58,7 @@ def test_a_note_says_that_five_to_twenty_whole_numbers_are_no_classes() -> None:
     assert is_classifier(BayesianNetwork(kinds={"a_": "discrete"}).fit(X, y.rename("a_")))
 
 
+@pytest.mark.filterwarnings("ignore:Try search=")  # clipped values make curved effects
 def test_the_kind_can_be_chosen_before_fit() -> None:
     y = np.clip(np.round(2 * X["a"]), -3, 3).astype(int)
     classifier, regressor = (BayesianNetwork(target_kind=k) for k in ("discrete", "continuous"))
@@ -80,6 +81,7 @@ def test_a_second_fit_forgets_the_classes() -> None:
     assert not hasattr(model, "classes_")
 
 
+@pytest.mark.filterwarnings("ignore:Try search=")
 def test_numbers_as_text_and_ordered_categories_can_be_predicted_from() -> None:
     cuts = [-np.inf, -1, -0.5, 0, 0.5, 1, np.inf]
     table = pd.DataFrame(

@@ -130,5 +130,5 @@ def test_engines_say_that_they_do_not_convert(name: str) -> None:
 
 def test_levels_that_differ_in_case_or_spaces_are_named() -> None:
     cells = RNG.choice(["yes", "yes ", "Yes", "no"], 500)
-    with pytest.warns(DataWarning, match="differ only in case or spaces"):
+    with pytest.warns(DataWarning, match="differ only in spaces or in upper and lower case"):
         ist.learn(table(cells))

@@ -15,7 +15,7 @@ from isthmus.errors import SchemaError
 from isthmus.results.reading import FEW_VALUES, NO_VALUES, ORDERED, ColumnReading, ReadAs, Reading
 from isthmus.sources.tables.kinds import CellType, TimeUnit, refused_type
 from isthmus.sources.tables.written_numbers import is_year_first
-from isthmus.statistics import Kind, Level, Schema
+from isthmus.statistics import Kind, Schema
 from isthmus.statistics.schema import MAX_LEVELS
 
 NUMBERS = 5
@@ -288,25 +288,8 @@ def finished(
                 f"Column {column.name!r} has the level {words[0]!r}, which is counted as a value "
                 "like any other. If it means that the value is missing, replace it by None."
             )
-        alike = _alike(levels)
-        if alike:
-            cautions.append(
-                f"Column {column.name!r} has the levels {alike[0]!r} and {alike[1]!r}, which "
-                "differ only in case or spaces. If they mean the same, write them in the same way."
-            )
         read.append(replace(column, caution=" ".join(cautions) or None))
     return Reading(tuple(read), remarks)
-
-
-def _alike(levels: Iterable[Level]) -> tuple[str, str] | None:
-    """Two levels that differ only in case or white space, if there are any."""
-    seen: dict[str, str] = {}
-    for level in levels:
-        if isinstance(level, str):
-            other = seen.setdefault(" ".join(level.split()).casefold(), level)
-            if other != level:
-                return other, level
-    return None
 
 
 def refuse_nothing_left(columns: Iterable[ColumnReading]) -> None:
