@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 import isthmus as ist
+from isthmus.cli.described import summary
 from isthmus.cli.exit_codes import ExitCode
 from isthmus.cli.learn import search_sentence
 from isthmus.cli.output import give, say
@@ -13,7 +14,7 @@ from isthmus.cli.outputs import write_outputs
 from isthmus.cli.parsing import at_least
 from isthmus.cli.probabilities import GRAPHS, check_formats, say_edges, write_edges, write_graph
 from isthmus.cli.runs import add_run_options, arguments_of, explain
-from isthmus.cli.strategies import search_from
+from isthmus.cli.strategies import table_search_from
 from isthmus.cli.tables import opened
 
 FORMATS = (".csv", *GRAPHS)
@@ -26,7 +27,7 @@ def add(command: argparse.ArgumentParser) -> None:
         "print the share of them that have an edge. Graph files hold the averaged graph."
     )
     add_run_options(command, FORMATS, ("DropRows", "NodeAverage", "OwnLevel"))
-    command.add_argument("--search", type=search_from, help="search algorithm, as for learn")
+    command.add_argument("--search", type=table_search_from, help="search algorithm, as for learn")
     command.add_argument(
         "--replicates", type=at_least(1), default=200, help="number of tables; by default 200"
     )
@@ -59,14 +60,16 @@ def run(options: argparse.Namespace) -> ExitCode:
         **arguments,
     )
     if not options.quiet:
-        say(f"{ensemble}")
+        say(summary(ensemble))
+        say("Share of the replicates with each edge (how stable it is, not how probable):")
     give(warnings=ensemble.notes, threshold=ensemble.threshold())
-    say_edges(ensemble.nodes, ensemble.edge_probabilities(), quiet=options.quiet)
+    shares = ensemble.edge_probabilities()
+    say_edges(ensemble.nodes, shares, quiet=options.quiet, measure="share")
     return write_outputs(ensemble, options.output, write=_write, quiet=options.quiet)
 
 
 def _write(ensemble: ist.Ensemble, path: Path) -> None:
     if path.suffix.lower() == ".csv":
-        write_edges(ensemble.nodes, ensemble.edge_probabilities(), path)
+        write_edges(ensemble.nodes, ensemble.edge_probabilities(), path, "share")
     else:
         write_graph(ensemble.averaged_graph(), path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from isthmus.cli.exit_codes import in_options
+from isthmus.cli.output import was_noted
 
 SHOWN_VARIABLES = 12
 
@@ -52,5 +53,13 @@ def described_solution(solution: Any) -> str:
     directed = set(solution.cpdag.directed if getattr(solution, "equivalent", False) else edges)
     lines = [f"{a} {'→' if (a, b) in directed else '—'} {b}" for a, b in edges]
     lines = [" ".join(line.splitlines()) for line in lines]
-    summary = in_options(str(solution).replace("(see .cpdag)", "(shown as —)"))
-    return "\n".join([summary, *lines])
+    text = summary(solution).replace("can point either way", "can point either way (shown as —)")
+    return "\n".join([text, *lines])
+
+
+def summary(result: Any) -> str:
+    """Return the summary of a result, without the notes that were printed as warnings."""
+    lines, notes = str(result).splitlines(), tuple(getattr(result, "notes", ()))
+    if notes and lines[-len(notes) :] == list(notes):
+        lines = lines[: -len(notes)] + [n for n in notes if not was_noted(in_options(n))]
+    return in_options("\n".join(lines))

@@ -68,7 +68,17 @@ class GraphFile:
     @property
     def network(self) -> Network:
         """The network with parameters."""
-        content = self.content.fit() if isinstance(self.content, ist.Solution) else self.content
+        content = self.content
+        if isinstance(content, ist.Solution):
+            try:
+                content = content.fit()
+            except MismatchError as refusal:
+                raise MismatchError(
+                    f"{self.name} has no parameters and cannot be fitted without the table, as for "
+                    "mixed columns. Fit it first: "
+                    f"isthmus fit {self.name} DATA -o network.json; or write network.json when "
+                    "learning: isthmus learn DATA -o network.json"
+                ) from refusal
         models = ist.models
         known = (models.DiscreteNetwork, models.GaussianNetwork, models.MixedNetwork)
         if not isinstance(content, known):

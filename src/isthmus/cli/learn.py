@@ -13,11 +13,18 @@ from isthmus.cli.exit_codes import ExitCode
 from isthmus.cli.output import give, say
 from isthmus.cli.outputs import WRITERS, check_outputs, write_outputs
 from isthmus.cli.runs import add_run_options, arguments_of, explain
-from isthmus.cli.strategies import SEARCHES, search_from
+from isthmus.cli.strategies import OF_SERIES, SEARCHES, table_search_from
 from isthmus.cli.tables import opened
 
 if TYPE_CHECKING:
     from isthmus.compose.prepare import Problem
+
+
+_SEARCHES = [
+    "KnownOrder(order=[...])" if name == "KnownOrder" else name
+    for name in SEARCHES
+    if name not in OF_SERIES
+]
 
 
 def add(command: argparse.ArgumentParser) -> None:
@@ -29,9 +36,9 @@ def add(command: argparse.ArgumentParser) -> None:
     add_run_options(command, list(WRITERS))
     command.add_argument(
         "--search",
-        type=search_from,
+        type=table_search_from,
         help="search algorithm; by default chosen from the column types and their number: "
-        + ", ".join(SEARCHES),
+        + ", ".join(_SEARCHES),
     )
     command.set_defaults(run=run)
 

@@ -39,7 +39,9 @@ class Output:
             _print(harmless(text))
 
     def note(self, text: str) -> None:
-        """Print a warning."""
+        """Print a warning, once."""
+        if text in self.notes:
+            return
         self.notes.append(text)
         sys.stderr.write(f"note: {harmless(text)}\n")
 
@@ -87,6 +89,11 @@ def command_line() -> str:
 def say(text: str) -> None:
     """Print a line for people immediately."""
     _current.say(text)
+
+
+def was_noted(text: str) -> bool:
+    """Return whether a note was printed already."""
+    return text in _current.notes
 
 
 def give(**facts: Any) -> None:

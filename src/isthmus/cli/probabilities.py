@@ -1,4 +1,4 @@
-"""Probabilities of edges, printed and written by `sample` and `bootstrap`."""
+"""Probabilities or shares of edges, printed and written by `sample` and `bootstrap`."""
 
 from __future__ import annotations
 
@@ -24,26 +24,30 @@ GRAPHS = (".dot", ".gml", ".graphml")
 
 
 def rows_of(nodes: Sequence[str], edges: Floats, least: float) -> list[tuple[str, str, float]]:
-    """Return edges with their probabilities, the most probable first."""
+    """Return edges with their probabilities or shares, largest first."""
     places = zip(*(axis.tolist() for axis in (edges >= least).nonzero()), strict=True)
     rows = [(nodes[a], nodes[b], float(edges[a, b])) for a, b in places if a != b]
     return sorted(rows, key=lambda row: -row[2])
 
 
-def say_edges(nodes: Sequence[str], edges: Floats, *, quiet: bool) -> None:
-    """Print the probable edges, and add them to the JSON document."""
+def say_edges(
+    nodes: Sequence[str], edges: Floats, *, quiet: bool, measure: str = "probability"
+) -> None:
+    """Print the probable or stable edges, and add them to the JSON document."""
     rows = rows_of(nodes, edges, _SHOWN)
-    give(nodes=list(nodes), edges=[{"from": a, "to": b, "probability": p} for a, b, p in rows])
+    give(nodes=list(nodes), edges=[{"from": a, "to": b, measure: p} for a, b, p in rows])
     if not quiet:
         for a, b, p in rows:
             say(f"{p:.3f}  {a} → {b}")
 
 
-def write_edges(nodes: Sequence[str], edges: Floats, path: Path) -> None:
-    """Write the probabilities of all edges that occurred."""
+def write_edges(
+    nodes: Sequence[str], edges: Floats, path: Path, measure: str = "probability"
+) -> None:
+    """Write the probabilities or shares of all edges that occurred."""
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
-        writer.writerow(("from", "to", "probability"))
+        writer.writerow(("from", "to", measure))
         writer.writerows(rows_of(nodes, edges, math.ulp(0.0)))
 
 

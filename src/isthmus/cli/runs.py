@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from isthmus.cli.exit_codes import ExitCode
 from isthmus.cli.output import give, say
 from isthmus.cli.parsing import at_least, seconds
-from isthmus.cli.strategies import MISSING, SCORES, score_from
+from isthmus.cli.strategies import MISSING, OF_SERIES, SCORES, table_score_from
 from isthmus.cli.tables import add_knowledge_options, add_table_options, kinds_of, knowledge_of
 
 if TYPE_CHECKING:
@@ -44,8 +44,9 @@ def add_run_options(
     )
     command.add_argument(
         "--score",
-        type=score_from,
-        help="score to optimise; by default chosen from the column types: " + ", ".join(SCORES),
+        type=table_score_from,
+        help="score to optimise; by default chosen from the column types: "
+        + ", ".join(name for name in SCORES if name not in OF_SERIES),
     )
     command.add_argument(
         "--seed", type=at_least(0), default=0, help="random seed; the same seed, the same result"

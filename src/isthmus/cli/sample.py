@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import isthmus as ist
+from isthmus.cli.described import summary
 from isthmus.cli.exit_codes import ExitCode
 from isthmus.cli.output import command_line, give, say
 from isthmus.cli.outputs import write_outputs
@@ -76,7 +77,7 @@ def run(options: argparse.Namespace) -> ExitCode:
         **arguments,
     )
     if not options.quiet:
-        say(f"{posterior}")
+        say(summary(posterior))
     give(choice=posterior.choice, status=asdict(posterior.status), warnings=posterior.notes)
     say_edges(posterior.nodes, posterior.edge_probabilities(), quiet=options.quiet)
     return write_outputs(posterior, options.output, write=_write, quiet=options.quiet)

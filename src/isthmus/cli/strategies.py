@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import ast
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import isthmus
 from isthmus.cli.parsing import match_name, suggestion
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from isthmus.searches import Search
     from isthmus.sources import Missing
 
+T = TypeVar("T")
+
 # Names for help texts, which must not import the classes: a test compares them.
 SCORES = (
     *("AIC", "AdditiveLeastSquares", "BDeu", "BGe", "BIC", "DegenerateGaussian", "EBIC"),
@@ -27,6 +29,8 @@ SEARCHES = (
     *("ASOBS", "AStar", "Boss", "Dynotears", "HillClimb", "ILP", "KnownOrder", "Notears"),
     *("NotearsAdditive", "NotearsMLP", "OBS", "RBNets", "SubsetDP", "XGES"),
 )
+OF_SERIES = ("Dynotears", "LaggedLeastSquares")
+"""Strategies that need lagged variables, which a table on the command line does not have."""
 SAMPLERS = ("ExactPosterior", "OrderMCMC", "PartitionMCMC", "StructureMCMC")
 MISSING = ("DropRows", "ExpectationMaximisation", "NodeAverage", "OwnLevel", "StructuralEM")
 
@@ -43,6 +47,26 @@ def search_from(text: str) -> Search[Any]:
     """Return the search algorithm that a text describes."""
     search: Search[Any] = _build(text, _strategies(isthmus.searches, isthmus.searches.Search))
     return search
+
+
+def table_search_from(text: str) -> Search[Any]:
+    """Return the search algorithm that a text describes, one that learns from a table."""
+    return _of_table(search_from(text))
+
+
+def table_score_from(text: str) -> Score[Any, Any]:
+    """Return the score that a text describes, one of a table."""
+    return _of_table(score_from(text))
+
+
+def _of_table(strategy: T) -> T:
+    name = type(strategy).__name__
+    if name in OF_SERIES:
+        raise argparse.ArgumentTypeError(
+            f"{name} is for time series, which this command does not read. Use Python: "
+            "ist.learn(ist.Series(table, lags=2), search=ist.Dynotears())"
+        )
+    return strategy
 
 
 def sampler_from(text: str) -> Sampler[Any]:
@@ -98,10 +122,27 @@ def _build(text: str, classes: dict[str, type]) -> Any:
         raise argparse.ArgumentTypeError(
             f"{name} has no option {unknown[0]!r}{suggestion(unknown[0], allowed)}"
         )
+    needed = [f.name for f in dataclasses.fields(classes[name]) if _is_needed(f)]
+    lacking = [option for option in needed if option not in options]
+    if lacking:
+        raise argparse.ArgumentTypeError(
+            f"{name} needs the option {lacking[0]!r}: {_usage(classes[name])}"
+        )
     try:
         return classes[name](**options)
     except (TypeError, ValueError) as error:
         raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _is_needed(field: dataclasses.Field[Any]) -> bool:
+    nothing = dataclasses.MISSING
+    return field.init and field.default is nothing and field.default_factory is nothing
+
+
+def _usage(kind: type) -> str:
+    """Return how to write a strategy with the options that it needs."""
+    needed = ", ".join(f"{f.name}=..." for f in dataclasses.fields(kind) if _is_needed(f))
+    return f"{kind.__name__}({needed})"
 
 
 def _parts(text: str) -> tuple[str, dict[str, Any]]:

@@ -144,7 +144,7 @@ def bootstrap(
         with reporter_for(progress) as report:
             dags = _in_threads(plan, replicates, threads, end, report)
     notes = [f"Score {problem.score!r} ({problem.score_reason}); search {search!r} ({reason})."]
-    notes += [*problem.source.notes(), *drawing.notes]
+    notes += [*problem.reading.notes, *problem.source.notes(), *drawing.notes]
     if len(dags) < replicates:
         notes.append(f"It was stopped after {len(dags)} of {replicates} replicates.")
     return Ensemble.from_dags(dags, notes=tuple(notes), disclosure=problem.source.disclosure())

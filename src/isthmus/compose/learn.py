@@ -143,10 +143,10 @@ def learn(
         learn, score=problem.score, search=search, knowledge=knowledge, seed=seed, progress=False
     )
     known = knowledge if problem.knowledge == Knowledge() else problem.knowledge
-    equivalent = objective.equivalent
+    equivalent, identified = objective.equivalent, ()
     if isinstance(statistics, Regimes):
         # Within the class that the targets leave, the data tell no direction.
-        known, equivalent = with_targets(problem, statistics, dag)
+        known, equivalent, identified = with_targets(problem, statistics, dag)
     return Solution(
         dag=dag,
         score=result.score,
@@ -174,6 +174,7 @@ def learn(
             kinds=kinds,
             missing=missing,
         ),
+        identified=identified,
     )
 
 

@@ -282,15 +282,20 @@ def _interventional(score: AnyScore, source: Source) -> AnyScore:
     return InterventionalScore(score)
 
 
-def with_targets(problem: Problem, regimes: Regimes, dag: DAG) -> tuple[Knowledge | None, bool]:
-    """The knowledge with the directions that targets tell, and whether others are left open."""
+def with_targets(
+    problem: Problem, regimes: Regimes, dag: DAG
+) -> tuple[Knowledge | None, bool, tuple[tuple[str, str], ...]]:
+    """Return knowledge with the edges that targets orient, whether others are open, and the edges.
+
+    They are required edges of the knowledge.
+    """
     known = problem.knowledge
     told = tuple(edge for edge in regimes.identified(dag) if edge not in known.required)
     score = problem.score
     assert isinstance(score, InterventionalScore)
     is_equivalent = bool(score.base.bind(regimes.parts[0]).equivalent)
     known = replace(known, required=(*known.required, *told))
-    return None if known == Knowledge() else known, is_equivalent
+    return None if known == Knowledge() else known, is_equivalent, told
 
 
 def _with_features(source: Source, score: AnyScore) -> Source:

@@ -20,7 +20,11 @@ _READABLE = 5.0  # points; smaller names are left out
 
 
 def plot_edge_probabilities(
-    nodes: Sequence[str], probabilities: NDArray[np.float64], *, ax: Axes | None = None
+    nodes: Sequence[str],
+    probabilities: NDArray[np.float64],
+    *,
+    ax: Axes | None = None,
+    label: str = "probability of the edge",
 ) -> Axes:
     """Draw the probabilities of all edges as a coloured matrix.
 
@@ -33,6 +37,8 @@ def plot_edge_probabilities(
     ax
         Axes to draw on; by default those of a new figure that is large enough for the names of up
         to about 250 variables.
+    label
+        Label of the colours.
     """
     d = len(nodes)
     if probabilities.shape != (d, d):
@@ -59,7 +65,7 @@ def plot_edge_probabilities(
         ax.set_xticks(range(d), nodes, rotation=90, **own)
         ax.set_yticks(range(d), nodes, **own)
         ax.tick_params(length=2.0 if d <= 30 else 0.0)
-    ax.figure.colorbar(image, ax=ax, label="probability of the edge", shrink=min(0.8, 4.0 / room))
+    ax.figure.colorbar(image, ax=ax, label=label, shrink=min(0.8, 4.0 / room))
     return ax
 
 

@@ -76,6 +76,13 @@ class ColumnRead(Protocol):
         """Why."""
 
 
+class DirectionsKnown(Protocol):
+    """What determines the directions of edges."""
+
+    def describe(self, edge: tuple[str, str]) -> str:
+        """Return it for one edge, in a few words."""
+
+
 class Reportable(Protocol):
     """A result that can be reported. Its ``str`` is the summary, one sentence per line."""
 
@@ -90,6 +97,10 @@ class Reportable(Protocol):
     @property
     def equivalent(self) -> bool:
         """Whether all members of the equivalence class have the same score."""
+
+    @property
+    def directions(self) -> DirectionsKnown:
+        """What determines the direction of each edge."""
 
     @property
     def score(self) -> float:
@@ -169,6 +180,7 @@ def build_page(
                 b,
                 frozenset((a, b)) not in undirected,
                 (strengths.get((a, b)),) if strengths else (),
+                direction=result.directions.describe((a, b)),
             )
             for a, b in result.dag.edges
         ),

@@ -34,7 +34,9 @@ class EdgeRow:
     parent, child
         Names of the two nodes.
     directed
-        Whether the data determine the direction.
+        Whether the edge is drawn as an arrow.
+    direction
+        What determines the direction, in a few words.
     values
         One number per measure of the page; None if unknown.
     in_graph
@@ -46,6 +48,7 @@ class EdgeRow:
     directed: bool
     values: tuple[float | None, ...] = ()
     in_graph: bool = True
+    direction: str = ""
 
 
 @dataclass(frozen=True)

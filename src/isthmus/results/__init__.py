@@ -15,6 +15,7 @@ from isthmus.results.details import (
     StructuralEMDetails,
     WeightDetails,
 )
+from isthmus.results.directions import Directions
 from isthmus.results.disclosure import Disclosure, Release
 from isthmus.results.dynamic import DynamicEdge, DynamicNetwork
 from isthmus.results.effects import EffectEstimate, PossibleEffect, ZeroEffect
@@ -32,6 +33,7 @@ __all__ = [
     "ChainDetails",
     "ColumnReading",
     "CrossValidation",
+    "Directions",
     "Disclosure",
     "DynamicEdge",
     "DynamicNetwork",

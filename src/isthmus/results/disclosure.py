@@ -55,6 +55,6 @@ class Disclosure:
 
     def __str__(self) -> str:
         if not self.entries:
-            return "Return a disclosure without any release."
+            return "No data were released: nothing left this process."
         lines = [f"{e.site}: {e.what} ({e.form}, {e.size} numbers)" for e in self.entries]
         return "\n".join(lines)

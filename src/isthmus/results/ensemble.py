@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 AnyFeature: TypeAlias = Feature | Callable[[DAG], float]
 _CHUNK = 4_000_000
 """Entries of the adjacency matrices that are unpacked at a time."""
+_STABLE = 0.95
+"""Share of the graphs from which on a summary calls an edge present in nearly all of them."""
 _ROUNDING = 1e-9
 """Sums of weights that differ by less are equal."""
 
@@ -36,9 +38,13 @@ _ROUNDING = 1e-9
 class Ensemble:
     """Distinct graphs over the same nodes, each with a weight.
 
-    Probabilities are sums of weights, without a standard error, because an ensemble does not know
-    how many draws or replicates its weights stand for. With ``n`` independent ones, the standard
-    error of a probability ``p`` is the square root of ``p * (1 - p) / n``.
+    The graphs are replicates of a bootstrap, or draws from a posterior. Methods named
+    ``..._probabilities`` add up weights. For a bootstrap these are shares of the replicates: they
+    say how stable an edge is, not how probable.
+
+    There are no standard errors, because an ensemble does not know how many draws or replicates its
+    weights stand for. With ``n`` independent ones, the standard error of a probability or share
+    ``p`` is the square root of ``p * (1 - p) / n``.
 
     Attributes
     ----------
@@ -160,20 +166,25 @@ class Ensemble:
         return tuple(self.dag(i) for i in range(len(self)))
 
     def edge_probabilities(self) -> NDArray[np.float64]:
-        """Return the probability of each edge ``[from, to]``, in the order of `nodes`."""
+        """Return the total weight of the graphs with each edge ``[from, to]``.
+
+        For a bootstrap this is the share of the replicates that have the edge; for draws from a
+        posterior, its probability. Rows and columns are in the order of `nodes`.
+        """
         return self._average(lambda graphs: graphs)
 
     def adjacency_probabilities(self) -> NDArray[np.float64]:
-        """Return the probability that two nodes have an edge, in either direction.
+        """Return the total weight of the graphs with an edge, in either direction.
 
-        The matrix is symmetric.
+        For a bootstrap this is the share of the replicates. The matrix is symmetric.
         """
         edges = self.edge_probabilities()
         return np.minimum(edges + edges.T, 1.0)
 
     def direction_probabilities(self) -> NDArray[np.float64]:
-        """Return the probability that an edge has the direction ``[from, to]``, if there is one.
+        """Return how often an edge has the direction ``[from, to]``, if there is one.
 
+        For a bootstrap this is a share of the replicates with the edge.
         It is 0 in both directions for nodes that are adjacent in none of the graphs.
         """
         edges = self.edge_probabilities()
@@ -181,21 +192,21 @@ class Ensemble:
         return np.divide(edges, either, out=np.zeros_like(edges), where=either > 0)
 
     def path_probabilities(self) -> NDArray[np.float64]:
-        """Return the probability that there is a directed path ``[from, to]``.
+        """Return the total weight of the graphs with a directed path ``[from, to]``.
 
-        This is the probability that one node is an ancestor of the other.
+        In these graphs one node is an ancestor of the other.
         """
         return self._average(descendants)
 
     def markov_blanket_probabilities(self) -> NDArray[np.float64]:
-        """Return the probability that one node is in the Markov blanket of the other.
+        """Return the total weight of the graphs with one node in the Markov blanket of the other.
 
         The matrix is symmetric.
         """
         return self._average(markov_blankets)
 
     def probability(self, feature: AnyFeature) -> float:
-        """Return the probability of a feature, or the expectation of a function of the graph.
+        """Return the total weight of the graphs with a feature, or the mean of a function of them.
 
         Parameters
         ----------
@@ -227,23 +238,23 @@ class Ensemble:
         return self.dag(int(np.argmax(ranking)))
 
     def median_graph(self, threshold: float = 0.5) -> DAG:
-        """Return the graph of all edges with a probability above a threshold.
+        """Return the graph of all edges whose weight is above a threshold.
 
         Parameters
         ----------
         threshold
-            Between 0 and 1. Edges are added from the most probable to the least; one that would
+            Between 0 and 1. Edges are added from the most frequent to the least; one that would
             close a cycle is left out, which is rare at the default.
         """
         return dag_above(self.nodes, self.edge_probabilities(), threshold)
 
     def threshold(self) -> float:
-        """Estimate above which adjacency probability an edge is significant.
+        """Estimate above which share of the replicates an edge is significant.
 
-        If the data were unlimited, all probabilities would be 0 or 1. The estimate of Scutari and
-        Nagarajan (2013) is the quantile of the observed probabilities at which their distribution
+        If the data were unlimited, all shares would be 0 or 1. The estimate of Scutari and
+        Nagarajan (2013) is the quantile of the observed shares at which their distribution
         function comes closest, in the L1 norm, to such a step function. This is always the largest
-        observed probability that does not exceed one half, or 0 if there is none.
+        observed share that does not exceed one half, or 0 if there is none.
         """
         d = len(self.nodes)
         seen = self.adjacency_probabilities()[np.triu_indices(d, 1)]
@@ -251,15 +262,15 @@ class Ensemble:
         return float(seen[seen <= 0.5 + _ROUNDING].max(initial=0.0))
 
     def averaged_graph(self, threshold: float | None = None) -> DAG:
-        """Return the graph of all edges whose adjacency probability is above a threshold.
+        """Return the graph of all pairs that are adjacent in more than a threshold of the graphs.
 
-        Each edge gets its more probable direction, the clearest directions first, unless that
+        Each edge gets its more frequent direction, the clearest directions first, unless that
         would close a cycle.
 
         Parameters
         ----------
         threshold
-            Between 0 and 1; by default estimated from the probabilities, see `threshold`.
+            Between 0 and 1; by default estimated from the shares, see `threshold`.
         """
         limit = self.threshold() if threshold is None else _checked(threshold)
         either, edges = self.adjacency_probabilities(), self.edge_probabilities()
@@ -273,14 +284,14 @@ class Ensemble:
         return tuple(dag.cpdag() for dag in self.dags)
 
     def equivalence_classes(self) -> tuple[tuple[CPDAG, float], ...]:
-        """Return the Markov equivalence classes with their probabilities, most probable first."""
+        """Return the Markov equivalence classes with their weights, largest first."""
         totals: dict[CPDAG, float] = {}
         for cpdag, weight in zip(self.cpdags, self.weights.tolist(), strict=True):
             totals[cpdag] = totals.get(cpdag, 0.0) + weight
         return tuple(sorted(totals.items(), key=lambda item: -item[1]))
 
     def compelled_probabilities(self) -> NDArray[np.float64]:
-        """Return the probability that an edge ``[from, to]`` has this direction in the CPDAG.
+        """Return the total weight of the graphs whose CPDAG has the direction ``[from, to]``.
 
         The directions of the other edges of a graph differ between equivalent graphs, which no
         data can distinguish.
@@ -299,10 +310,11 @@ class Ensemble:
         return float(1.0 / np.square(self.weights).sum())
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the probabilities of all edges as a coloured matrix."""
+        """Draw the share of the graphs with each edge as a coloured matrix."""
         from isthmus.plots import plot_edge_probabilities
 
-        return plot_edge_probabilities(self.nodes, self.edge_probabilities(), ax=ax)
+        shares = self.edge_probabilities()
+        return plot_edge_probabilities(self.nodes, shares, ax=ax, label="share of graphs")
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the ensemble to a file (see the reference on the file format)."""
@@ -339,7 +351,7 @@ class Ensemble:
 
         graph, edges = self.median_graph(), self.edge_probabilities()
         strengths = {(a, b): float(edges[graph.index(a), graph.index(b)]) for a, b in graph.edges}
-        caption = f"{self}\nDrawn: edges with a probability above 0.5."
+        caption = f"{self}\nDrawn: edges in more than half of the graphs."
         return notebook_drawing(graph, caption, strengths=strengths or None)
 
     def __repr__(self) -> str:
@@ -348,12 +360,13 @@ class Ensemble:
 
     def __str__(self) -> str:
         either = self.adjacency_probabilities()[np.triu_indices(len(self.nodes), 1)]
-        unsure = int(((either > 0.05) & (either < 0.95)).sum())
-        lines = (
-            f"{counted(len(self), 'distinct graph')} of {counted(len(self.nodes), 'variable')}",
-            f"{either.sum():.1f} edges expected; {unsure} with a probability between 0.05 and 0.95",
-        )
-        return "\n".join((*lines, *self.notes))
+        stable = int((either >= _STABLE).sum())
+        unstable = int(((either >= 1.0 - _STABLE) & (either < _STABLE)).sum())
+        graphs = f"{counted(len(self), 'distinct graph')} of {counted(len(self.nodes), 'variable')}"
+        pairs = f"{counted(stable, 'pair')} of variables adjacent in at least {_STABLE:.0%} of the "
+        pairs += f"graphs, {unstable} in {1.0 - _STABLE:.0%} to {_STABLE:.0%}"
+        first = f"{graphs}, with {either.sum():.1f} edges on average"
+        return "\n".join((first, pairs, *self.notes))
 
 
 def unpack(parents: NDArray[np.uint64]) -> Graphs:

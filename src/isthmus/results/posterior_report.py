@@ -20,12 +20,19 @@ from isthmus.results.status import Status
 
 _SHOWN = 0.05
 """Edges with a lower probability are not listed in a report."""
+_DETERMINED = 0.95
+"""Probability of a direction, if there is an edge, from which on it is called determined."""
 _NO_PARAMETERS = (
     "A posterior has many graphs, each with parameters of its own. To get the parameters of one of "
     "them, fit it to the data."
 )
 _MEASURES = (
-    Measure("probability", "Probability: of the edge with this direction."),
+    Measure(
+        "probability",
+        "Probability: of the edge with this direction. The column direction has the probability of "
+        "the direction if there is an edge, and calls it determined from "
+        f"{_DETERMINED:.2f} on.",
+    ),
     Measure("opposite", "Opposite: probability of the edge the other way round."),
     Measure(
         "path", "Path: probability of any directed path from the first variable to the second."
@@ -112,6 +119,7 @@ def posterior_page(
                 directed=True,
                 values=(float(edges[a, b]), float(edges[b, a]), float(paths[a, b])),
                 in_graph=(names[a], names[b]) in strengths,
+                direction=_direction(float(edges[a, b]), float(edges[b, a])),
             )
             for a, b in np.argwhere((edges >= _SHOWN) | (edges > threshold)).tolist()
         ),
@@ -127,6 +135,13 @@ def posterior_page(
         exports=write_exports(graph),
         draw=lambda: svg_graph(graph, strengths=strengths or None),
     )
+
+
+def _direction(probability: float, opposite: float) -> str:
+    """Return whether a direction is determined, and its probability if there is an edge."""
+    share = probability / (probability + opposite)
+    word = "determined" if share >= _DETERMINED else "not determined"
+    return f"{word}: {share:.2f}"
 
 
 def _chains(posterior: Reportable) -> list[tuple[str, str]]:

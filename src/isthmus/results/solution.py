@@ -8,13 +8,14 @@ from functools import cached_property
 from math import isnan
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, final
+from typing import TYPE_CHECKING, Any, Protocol, final
 
 from isthmus.errors import IsthmusError, MismatchError, ModelWarning
 from isthmus.graphs import CPDAG, DAG, PDAG, Knowledge
 from isthmus.models import DiscreteNetwork, GPNetwork, Network
 from isthmus.plurals import counted
 from isthmus.results.details import SearchDetails
+from isthmus.results.directions import Directions, Edges
 from isthmus.results.disclosure import Disclosure
 from isthmus.results.effects import Adjusted, EffectEstimate, estimate_effect
 from isthmus.results.provenance import Provenance
@@ -23,9 +24,6 @@ from isthmus.results.status import Sense, Status
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-
-Edges: TypeAlias = tuple[tuple[str, str], ...]
 
 
 class Evidence(Protocol):
@@ -69,7 +67,7 @@ class Solution:
     ----------
     dag
         The learned graph. If ``equivalent`` is true it is one member of its equivalence class: the
-        data cannot distinguish it from the others, so only the directions in ``cpdag`` are learned.
+        data cannot distinguish it from the others; ``directions`` says what is determined.
     score
         Value of the objective; not a number if it was computed in secret and nobody knows it.
     status
@@ -94,6 +92,8 @@ class Solution:
         `~isthmus.results.ExactDetails`, depending on the search.
     provenance
         The call, the random seed and the versions that the solution was computed with.
+    identified
+        Edges whose directions the targets of interventions determine. Also ``knowledge`` has them.
 
     Examples
     --------
@@ -119,6 +119,22 @@ class Solution:
     details: Any = field(default_factory=SearchDetails, repr=False)
     evidence: Evidence | None = field(default=None, repr=False, compare=False)
     provenance: Provenance = field(default=Provenance(), repr=False, compare=False)
+    identified: Edges = field(default=(), repr=False)
+
+    @cached_property
+    def directions(self) -> Directions:
+        """Which edge directions the data determine, which knowledge fixes, and which are open."""
+        if not self.equivalent:
+            return Directions(determined=self.dag.edges)
+        told = Knowledge(required=self.identified) if self.identified else None
+        plain = (self.dag.cpdag() if told is None else self.dag.cpdag(told)).directed
+        directed, data = set(self.cpdag.directed), set(plain)
+        edges = self.dag.edges
+        return Directions(
+            determined=tuple(e for e in edges if e in directed and e in data),
+            fixed=tuple(e for e in edges if e in directed and e not in data),
+            open=tuple(e for e in edges if e not in directed),
+        )
 
     @cached_property
     def cpdag(self) -> CPDAG | PDAG:
@@ -321,14 +337,8 @@ class Solution:
             self.choice,
             str(self.status),
         ]
-        if self.equivalent:
-            directed = counted(len(self.cpdag.directed), "edge direction")
-            undirected = counted(len(self.cpdag.undirected), "edge")
-            verb = "is" if len(self.cpdag.directed) == 1 else "are"
-            lines.append(
-                "The score cannot distinguish Markov-equivalent graphs: "
-                f"{directed} {verb} learned, {undirected} can point either way (see .cpdag)."
-            )
+        if self.equivalent and self.dag.edges:
+            lines.append(str(self.directions))
         return "\n".join((*lines, *self.notes))
 
 

@@ -69,6 +69,7 @@ def write_solution(attributes: dict[str, Any], path: str | PathLike[str]) -> Non
         "remarks": attributes["reading"].remarks,
         "knowledge": None if knowledge is None else _knowledge(knowledge),
         "provenance": asdict(attributes["provenance"]),
+        "identified": attributes["identified"],
     }
     evidence: Evidence | None = attributes["evidence"]
     packed = b"" if evidence is None else evidence.to_bytes(dag)
@@ -144,6 +145,7 @@ def _attributes(content: dict[str, Any]) -> dict[str, Any]:
             tuple(str(remark) for remark in content.get("remarks", ())),
         ),
         "provenance": read_provenance(content.get("provenance")),
+        "identified": tuple((str(a), str(b)) for a, b in content.get("identified", ())),
         "knowledge": None
         if given is None
         else Knowledge(

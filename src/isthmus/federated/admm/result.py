@@ -122,7 +122,8 @@ class ADMMResult:
             notes=self.notes,
             measures=(Measure("weight", "Weight: the common weight of all sites."),),
             edges=tuple(
-                EdgeRow(a, b, directed=True, values=(w,)) for (a, b), w in self.edge_weights.items()
+                EdgeRow(a, b, directed=True, values=(w,), direction="of the model")
+                for (a, b), w in self.edge_weights.items()
             ),
             network="The parameters are the common weights in the table of edges.",
             releases=tuple((r.site, r.what, r.form, r.size) for r in self.disclosure.entries),
