@@ -59,6 +59,14 @@ def test_u11_directions_that_tiers_fix_are_not_called_determined() -> None:
     assert fixed.directions.describe(("a", "b")) == "fixed by knowledge"
 
 
+def test_parents_that_knowledge_keeps_apart_determine_nothing() -> None:
+    collider = [("a", "c"), ("b", "c")]
+    roots = ist.Knowledge(roots=["a", "b"])
+    assert solution(collider, roots).directions == Directions(fixed=tuple(collider))
+    tiers = ist.Knowledge(tiers=[["a", "b"], ["c", "d"]])
+    assert solution(collider, tiers).directions == Directions(determined=tuple(collider))
+
+
 def test_targets_of_interventions_are_data_also_in_a_file(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     a = rng.normal(size=1000)

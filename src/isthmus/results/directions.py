@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias, final
 
+import numpy as np
+
+from isthmus.graphs import DAG, Knowledge
 from isthmus.plurals import counted
 
 Edges: TypeAlias = tuple[tuple[str, str], ...]
@@ -55,6 +58,39 @@ class Directions:
         if free:
             parts.append(either)
         return ", ".join(parts[:-1]) + f", and {parts[-1]}."
+
+
+def split_directions(
+    dag: DAG, directed: Edges, knowledge: Knowledge, identified: Edges
+) -> Directions:
+    """Return the edges of a graph by what determines their directions.
+
+    Parameters
+    ----------
+    dag
+        The graph.
+    directed
+        Edges with a direction in its equivalence class, given the knowledge.
+    knowledge
+        Background knowledge.
+    identified
+        Edges whose directions the targets of interventions determine.
+    """
+    # Two parents that are not adjacent determine directions. If knowledge keeps them apart, the
+    # data did not: with an edge between them, only the other directions are determined.
+    forbidden = knowledge.bind(dag.nodes).forbidden
+    apart = forbidden & forbidden.T
+    place = {name: i for i, name in enumerate(dag.topological_order())}
+    pairs = [(dag.nodes[i], dag.nodes[j]) for i, j in np.argwhere(np.triu(apart, 1)).tolist()]
+    joined = {(a, b) if place[a] < place[b] else (b, a) for a, b in pairs}
+    whole = DAG(dag.nodes, [*dag.edges, *sorted(joined.difference(dag.edges))])
+    told = whole.cpdag(Knowledge(required=identified)) if identified else whole.cpdag()
+    data, known = set(told.directed), set(directed)
+    return Directions(
+        determined=tuple(e for e in dag.edges if e in known and e in data),
+        fixed=tuple(e for e in dag.edges if e in known and e not in data),
+        open=tuple(e for e in dag.edges if e not in known),
+    )
 
 
 def _all(total: int) -> str:

@@ -15,7 +15,7 @@ from isthmus.graphs import CPDAG, DAG, PDAG, Knowledge
 from isthmus.models import DiscreteNetwork, GPNetwork, Network
 from isthmus.plurals import counted
 from isthmus.results.details import SearchDetails
-from isthmus.results.directions import Directions, Edges
+from isthmus.results.directions import Directions, Edges, split_directions
 from isthmus.results.disclosure import Disclosure
 from isthmus.results.effects import Adjusted, EffectEstimate, estimate_effect
 from isthmus.results.provenance import Provenance
@@ -126,15 +126,8 @@ class Solution:
         """Which edge directions the data determine, which knowledge fixes, and which are open."""
         if not self.equivalent:
             return Directions(determined=self.dag.edges)
-        told = Knowledge(required=self.identified) if self.identified else None
-        plain = (self.dag.cpdag() if told is None else self.dag.cpdag(told)).directed
-        directed, data = set(self.cpdag.directed), set(plain)
-        edges = self.dag.edges
-        return Directions(
-            determined=tuple(e for e in edges if e in directed and e in data),
-            fixed=tuple(e for e in edges if e in directed and e not in data),
-            open=tuple(e for e in edges if e not in directed),
-        )
+        known = Knowledge() if self.knowledge is None else self.knowledge
+        return split_directions(self.dag, self.cpdag.directed, known, self.identified)
 
     @cached_property
     def cpdag(self) -> CPDAG | PDAG:
