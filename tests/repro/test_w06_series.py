@@ -88,7 +88,12 @@ def test_missing_keys_are_refused(column: str, missing: float | None) -> None:
     keys: NDArray[Any] = DAY.astype(float) if missing is not None else DAY.astype(object)
     keys[7] = missing
     with pytest.raises(MissingValuesError, match=rf"'key' \({column}=\) is missing in 1 of"):
-        ist.Series({"x": X, "key": keys}, lags=1, **{column: "key"})
+        ist.Series(
+            {"x": X, "key": keys},
+            lags=1,
+            time="key" if column == "time" else None,
+            by="key" if column == "by" else None,
+        )
 
 
 def test_numbers_as_text_are_sorted_as_numbers() -> None:

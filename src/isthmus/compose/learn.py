@@ -143,7 +143,8 @@ def learn(
         learn, score=problem.score, search=search, knowledge=knowledge, seed=seed, progress=False
     )
     known = knowledge if problem.knowledge == Knowledge() else problem.knowledge
-    equivalent, identified = objective.equivalent, ()
+    equivalent = objective.equivalent
+    identified: tuple[tuple[str, str], ...] = ()
     if isinstance(statistics, Regimes):
         # Within the class that the targets leave, the data tell no direction.
         known, equivalent, identified = with_targets(problem, statistics, dag)

@@ -79,5 +79,4 @@ def _slopes_within(columns: Floats, starts: NDArray[np.int64]) -> Floats:
     sizes = np.diff(starts, append=len(columns))
     means = np.add.reduceat(columns, starts, axis=0) / np.maximum(sizes, 1)[:, None]
     own = columns - np.repeat(means, sizes, axis=0)
-    slopes: Floats = np.linalg.lstsq(own[:, 1:], own[:, 0], rcond=None)[0]
-    return slopes
+    return np.asarray(np.linalg.lstsq(own[:, 1:], own[:, 0], rcond=None)[0], dtype=np.float64)
