@@ -141,7 +141,9 @@ def test_pgmpy_reads_the_same(name: str, kind: str, tmp_path: Path) -> None:
     path = tmp_path / f"ours.{name}"
     getattr(io, f"write_{name}")(net, path)
     model = getattr(readwrite, f"{kind}Reader")(str(path)).get_model()
-    assert close(io.from_pgmpy(model), net, 1e-9)
+    back = io.from_pgmpy(model)
+    assert isinstance(back, DiscreteNetwork)
+    assert close(back, net, 1e-9)
 
 
 def test_graphs_in_gml(tmp_path: Path) -> None:

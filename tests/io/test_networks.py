@@ -143,7 +143,9 @@ def check_pgmpy() -> None:
     net = DiscreteNetwork(dag, levels, tables)
     model = io.to_pgmpy(net)
     assert model.check_model()
-    assert io.from_pgmpy(model).close_to(net, 1e-15)
+    back = io.from_pgmpy(model)
+    assert isinstance(back, DiscreteNetwork)
+    assert back.close_to(net, 1e-15)
     # pgmpy's own lookup of one cell: P(c = r | a = y, b = 2)
     value = model.get_cpds("c").get_value(c="r", a="y", b=2)
     assert value == pytest.approx(float(tables["c"][1, 2, 2]))
@@ -162,6 +164,7 @@ def check_pgmpy() -> None:
         ),
     )
     ours = io.from_pgmpy(theirs)
+    assert isinstance(ours, DiscreteNetwork)
     assert ours.levels["u"] == ("no", "yes")
     assert ours.tables["v"].tolist() == [[0.3, 0.7], [0.9, 0.1]]
     bare = DiscreteBayesianNetwork([("u", "v")])
@@ -175,4 +178,6 @@ def test_pgmpy_repository_network() -> None:
         warnings.simplefilter("ignore")
         pytest.importorskip("pgmpy.models")
         net = io.read_bif(DATA / "networks" / "alarm.bif.gz")
-        assert io.from_pgmpy(io.to_pgmpy(net)).close_to(net, 1e-12)
+        back = io.from_pgmpy(io.to_pgmpy(net))
+        assert isinstance(back, DiscreteNetwork)
+        assert back.close_to(net, 1e-12)

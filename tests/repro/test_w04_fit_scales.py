@@ -10,7 +10,7 @@ import pytest
 import isthmus as ist
 from isthmus.compose.fit import fit
 from isthmus.fitting import LinearEffects, adjusted_effect
-from isthmus.models import GaussianNetwork
+from isthmus.models import ConditionalGaussian, GaussianNetwork, MixedNetwork
 
 DAG = ist.DAG(["a", "b", "y"], [("a", "b"), ("a", "y"), ("b", "y")])
 RATIOS = (1e-12, 1e-8, 1.0, 1e8, 1e12)
@@ -48,8 +48,8 @@ def test_fits_and_predictions_are_equivariant(
             plain.variances[child], rel=1e-9
         )
     given = {"a": offset + np.array([0.5, -2.0]), "b": offset + np.array([1.0, 3.0])}
-    here = scaled.predict({v: unit[v] * x for v, x in given.items()}, "y")
-    np.testing.assert_allclose(here / unit["y"], plain.predict(given, "y"), rtol=1e-9)
+    there = scaled.predict({v: unit[v] * x for v, x in given.items()}, "y")
+    np.testing.assert_allclose(there / unit["y"], plain.predict(given, "y"), rtol=1e-9)
     question = scaled.query("a", evidence={"y": unit["y"] * (offset + 1.0)})
     expected = plain.query("a", evidence={"y": offset + 1.0})
     assert question.mean[0] / unit["a"] == pytest.approx(expected.mean[0], rel=1e-9)
@@ -88,7 +88,11 @@ def test_mixed_fits_are_equivariant(units: tuple[float, float]) -> None:
     dag = ist.DAG(["g", "a", "b", "y"], [("g", "y"), ("a", "y"), ("b", "y")])
     one = fit({"g": g, "a": a, "b": b, "y": y}, dag)
     other = fit({"g": g, "a": units[0] * a, "b": units[1] * b, "y": y}, dag)
-    plain, scaled = one.conditionals["y"], other.conditionals["y"]  # type: ignore[union-attr]
+    assert isinstance(one, MixedNetwork)
+    assert isinstance(other, MixedNetwork)
+    plain, scaled = one.conditionals["y"], other.conditionals["y"]
+    assert isinstance(plain, ConditionalGaussian)
+    assert isinstance(scaled, ConditionalGaussian)
     np.testing.assert_allclose(plain.coefficients, 1.0, atol=0.05)
     np.testing.assert_allclose(scaled.coefficients * units, plain.coefficients, rtol=1e-9)
     np.testing.assert_allclose(scaled.variances, plain.variances, rtol=1e-9)

@@ -17,8 +17,8 @@ from isthmus.models import ConditionalGaussian, MixedNetwork
 DAG = ist.DAG(["g", "d", "y"], [("g", "d"), ("g", "y"), ("d", "y")])
 
 
-def conditional(data: dict[str, Any], dag: ist.DAG, **options: float) -> ConditionalGaussian:
-    network = fit(data, dag, **options)
+def conditional(data: dict[str, Any], dag: ist.DAG) -> ConditionalGaussian:
+    network = fit(data, dag)
     assert isinstance(network, MixedNetwork)
     own = network.conditionals[dag.nodes[-1]]
     assert isinstance(own, ConditionalGaussian)

@@ -38,6 +38,10 @@ class _Groups(NamedTuple):
     means: Floats
     scatters: Floats
 
+    def part(self, some: slice) -> _Groups:
+        """Return some of the configurations."""
+        return _Groups(self.cells[some], self.counts[some], self.means[some], self.scatters[some])
+
 
 def regress_within(
     columns: list[Floats], place: NDArray[np.intp], cells: int, pseudo_count: float
@@ -70,7 +74,7 @@ def regress_within(
     variances = np.full(cells, max(float(change @ total @ change), 0.0))
     step = max(_BATCH // (k + 1) ** 2, 1)
     for start in range(0, len(groups.cells), step):
-        part = _Groups(*(values[start : start + step] for values in groups))
+        part = groups.part(slice(start, start + step))
         fitted = _solve(part, pooled, common, pseudo_count)
         coefficients[part.cells], variances[part.cells] = fitted.coefficients, fitted.variance
         explained = (fitted.coefficients * part.means[:, :k]).sum(axis=1)
