@@ -323,7 +323,8 @@ def refuse_title(rows: Sequence[Sequence[Any]], name: str) -> None:
     if len(filled) != 1 or len(rows[0]) < 2:
         return
     for place, row in enumerate(rows[1:_TITLES], start=1):
-        if all(isinstance(c, str) and c and not _NUMBER.fullmatch(c) for c in row):
+        are_names = all(isinstance(c, str) and c and not _NUMBER.fullmatch(c) for c in row)
+        if are_names and len(row) == len(rows[0]):
             raise DataError(
                 f"The first row of {name!r} has one cell, {filled[0]!r}, and the names of the "
                 f"columns seem to be in row {place + 1}. Skip the rows above them (--skip-rows "
