@@ -54,7 +54,7 @@ BAD: list[tuple[str, ExitCode, str]] = [
     ("learn good.csv --encoding base64", ARGUMENT, "Give utf-8"),
     ("learn good.csv --encoding utf-16", DATA, "Give another"),
     ("learn good.csv --separator a", DATA, "has 1 cell, and the first has 2"),
-    ("learn good.csv --decimal ,", SCHEMA, "--discrete 'a'"),
+    ("learn good.csv --skip-rows 9999", DATA, "is empty"),
     ("learn good.csv --no-header", SCHEMA, "--discrete 'column_1'"),
     ("learn good.csv --drop a --drop b", DATA, "no columns"),
     ("learn good.csv --continuous zzz", SCHEMA, "--dates names ['zzz']"),
