@@ -6,9 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from numbers import Integral
 from typing import Any
-
-import numpy as np
 
 from isthmus.errors import SchemaError
 
@@ -40,7 +39,7 @@ def check_names(names: Iterable[object]) -> tuple[str, ...]:
 
 def as_name(name: object) -> object:
     """Return an integer as text, and anything else as it is."""
-    is_integer = isinstance(name, (int, np.integer)) and not isinstance(name, bool)
+    is_integer = isinstance(name, Integral) and not isinstance(name, bool)
     return str(name) if is_integer else name
 
 
