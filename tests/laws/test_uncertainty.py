@@ -57,7 +57,7 @@ ESTIMATES: dict[str, dict[str, str]] = {
             "equivalence_classes",
             "compelled_probabilities",
         ),
-        "without a standard error",
+        "There are no standard errors, because",
     ),
     "CrossValidation": {"mean": "standard_error", "standard_error": "spread between folds"},
     "DynamicNetwork": {"matrices": "no standard errors"},
@@ -98,7 +98,16 @@ ESTIMATES: dict[str, dict[str, str]] = {
 """For each class, its estimates and where their uncertainty is documented."""
 
 NO_ESTIMATES: dict[str, set[str]] = {
-    "Solution": {"cpdag", "standardised_refit", "save", "load", "save_bif", "plot", "report"},
+    "Solution": {
+        "cpdag",
+        "directions",
+        "standardised_refit",
+        "save",
+        "load",
+        "save_bif",
+        "plot",
+        "report",
+    },
     "EffectEstimate": {"adjustment", "degrees"},
     "Posterior": {
         "nodes",
@@ -171,6 +180,7 @@ INTERNAL = {
     "ColumnReading",
     "Conditional",
     "ConditionalGaussian",
+    "Directions",
     "Disclosure",
     "DynamicEdge",
     "EffectModel",
