@@ -30,6 +30,7 @@ SECONDS = 15.0
 LIMIT = 0.1  # edges per variable, at 100 rows or more
 
 Table = dict[str, Any]
+Maker = Callable[[np.random.Generator, int, int], Table]
 
 
 def continuous(rng: np.random.Generator, d: int, n: int) -> Table:
@@ -40,7 +41,7 @@ def discrete(rng: np.random.Generator, d: int, n: int) -> Table:
     return {f"x{i}": _category(rng, n, 2 + i % 4) for i in range(d)}
 
 
-def mixed(share: float) -> Callable[[np.random.Generator, int, int], Table]:
+def mixed(share: float) -> Maker:
     def table(rng: np.random.Generator, d: int, n: int) -> Table:
         categories = round(share * d)
         names = [f"x{i}" for i in range(d)]
@@ -56,6 +57,43 @@ def _category(rng: np.random.Generator, n: int, levels: int) -> list[str]:
     return [f"level {k}" for k in rng.integers(0, levels, n)]
 
 
+def numbers(draw: Callable[[np.random.Generator, int], Any]) -> Maker:
+    """Independent columns of numbers from some distribution."""
+
+    def table(rng: np.random.Generator, d: int, n: int) -> Table:
+        return {f"x{i}": np.asarray(draw(rng, n), dtype=float) for i in range(d)}
+
+    return table
+
+
+def flags(share: float, with_number: bool) -> Maker:
+    """Flags that are rarely true, by themselves or beside one number."""
+
+    def table(rng: np.random.Generator, d: int, n: int) -> Table:
+        columns: Table = {f"x{i}": rng.random(n) < share for i in range(d)}
+        if with_number:
+            columns["x0"] = rng.normal(size=n)
+        return columns
+
+    return table
+
+
+def zipf(levels: int, with_number: bool) -> Maker:
+    """Categories with a few common and many rare levels, by themselves or beside one number."""
+
+    def table(rng: np.random.Generator, d: int, n: int) -> Table:
+        shares = 1.0 / np.arange(1, levels + 1) ** 1.5
+        shares /= shares.sum()
+        columns: Table = {
+            f"x{i}": [f"level {k}" for k in rng.choice(levels, n, p=shares)] for i in range(d)
+        }
+        if with_number:
+            columns["x0"] = rng.normal(size=n)
+        return columns
+
+    return table
+
+
 def series(rng: np.random.Generator, d: int, n: int) -> ist.Series:
     return ist.Series(continuous(rng, d, n), lags=2)
 
@@ -65,6 +103,17 @@ METHODS: dict[str, tuple[Callable[[np.random.Generator, int, int], Any], Any]] =
     "discrete": (discrete, None),
     "mixed, 10 % categories": (mixed(0.1), None),
     "mixed, 50 % categories": (mixed(0.5), None),
+    "flags, 1 % true": (flags(0.01, with_number=False), None),
+    "flags, 5 % true": (flags(0.05, with_number=False), None),
+    "flags, 1 % true, and a number": (flags(0.01, with_number=True), None),
+    "flags, 5 % true, and a number": (flags(0.05, with_number=True), None),
+    "Zipf, 30 levels": (zipf(30, with_number=False), None),
+    "Zipf, 30 levels, and a number": (zipf(30, with_number=True), None),
+    "Likert, 1 to 5": (numbers(lambda r, n: r.binomial(4, 0.4, n) + 1), None),
+    "counts, mean 2": (numbers(lambda r, n: r.poisson(2.0, n)), None),
+    "lognormal": (numbers(lambda r, n: r.lognormal(size=n)), None),
+    "t, 3 df": (numbers(lambda r, n: r.standard_t(3, size=n)), None),
+    "Cauchy": (numbers(lambda r, n: r.standard_cauchy(size=n)), None),
     "additive": (continuous, ist.NotearsAdditive()),
     "MLP": (continuous, ist.NotearsMLP()),
     "dynamic, 2 lags": (series, ist.Dynotears()),
@@ -95,9 +144,10 @@ def render(cells: dict[tuple[str, int, int], dict[str, Any]]) -> str:
         "All columns are independent, so every edge is false. Mean number of edges **per",
         "variable** with the default score and search (or the default options of the search), over",
         "seeds 0, 1, …; the number of seeds is in brackets, smaller where a run is expensive.",
-        "Continuous columns are standard normal, categories have two to five levels. `dynamic`",
-        "counts edges within a step and from two earlier ones. The bar is a tenth of an edge at",
-        "100 rows or more; cells above it are bold.",
+        "Continuous columns are standard normal unless stated otherwise, categories have two to",
+        "five levels. Zipf: level k has a share proportional to k^-1.5. `dynamic` counts edges",
+        "within a step and from two earlier ones. The bar is a tenth of an edge at 100 rows or",
+        "more; cells above it are bold.",
         "",
         "| method | variables | " + " | ".join(f"n = {n:,}" for n in ROWS) + " | most CPU s |",
         "| --- | --- |" + " --- |" * (len(ROWS) + 1),
