@@ -78,6 +78,7 @@ def test_prediction() -> None:
         network.predict({"a": data["a"]})
 
 
+@pytest.mark.filterwarnings("ignore:Try search=NotearsAdditive:isthmus.errors.DataWarning")
 def test_solutions_fit_their_curves() -> None:
     solution = ist.learn(table(150), score=ist.GP())
     network = solution.fit_gp()

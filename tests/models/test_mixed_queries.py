@@ -224,7 +224,7 @@ def test_refusals() -> None:
         SICK.query("fever", evidence={"sick": "maybe"})
     with pytest.raises(DataError, match="must be a number"):
         SICK.query("sick", evidence={"fever": "high"})
-    with pytest.raises(DataError, match="worth only"):
+    with pytest.raises(DataError, match="effective sample size of only"):
         SICK.query("sick", evidence={"alarm": "on"}, draws=50)
     certain = MixedNetwork(
         ist.DAG(["a", "x", "y"], [("a", "x"), ("x", "y")]),

@@ -115,6 +115,7 @@ def test_counts_can_be_pickled_and_copied(plan: Plan, copier: Copier) -> None:
     assert copier(moments) == moments
 
 
+@pytest.mark.filterwarnings("ignore:Unless all columns:isthmus.errors.DataWarning")
 @pytest.mark.parametrize("copier", COPIERS)
 @pytest.mark.parametrize(
     ("data", "options"),
