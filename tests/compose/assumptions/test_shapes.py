@@ -44,6 +44,8 @@ def test_a_common_scale_is_noted_instead_of_tails(seed: int) -> None:
     found = notes(named(x))
     assert found.startswith("Divide each row by its scale")
     assert "heavy tails" not in found
+    a, b, e = rng.normal(size=(3, 400))
+    assert "Divide" not in notes({"a": a, "b": b, "c": a * b + 0.3 * e})
 
 
 @pytest.mark.parametrize("seed", SEEDS)

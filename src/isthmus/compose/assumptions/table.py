@@ -86,10 +86,9 @@ class RowTable:
     def numbers(self, j: int, rows: slice | NDArray[np.intp] | None = None) -> Floats:
         """Return a column as numbers: a discrete one as the indicator of its most common level."""
         column = self.columns[j] if rows is None else self.columns[j][rows]
-        if self.schema.variables[j].kind is Kind.CONTINUOUS:
-            return column.astype(np.float64)
-        common = np.bincount(column.astype(np.int64)).argmax()
-        return (column == common).astype(np.float64)
+        if self.schema.variables[j].kind is Kind.DISCRETE:
+            column = column == np.bincount(column.astype(np.int64)).argmax()
+        return np.array(column, dtype=np.float64)
 
     def sample(self) -> NDArray[np.intp]:
         """Return evenly spaced rows, or all."""
