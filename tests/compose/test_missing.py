@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -41,32 +42,48 @@ def codes(d: int, n: int, share: float, seed: int = 0) -> tuple[ist.Schema, np.n
     return schema, values.astype(np.uint16)
 
 
+def complete_rows(statistics: IncompleteCounts, chosen: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """The values of some variables in the rows that have all of them."""
+    cards = statistics.schema.cardinalities
+    rows = zip(*(statistics.codes[v].tolist() for v in chosen), strict=True)
+    return [row for row in rows if all(x < cards[v] for x, v in zip(row, chosen, strict=True))]
+
+
+def gains(rows: list[tuple[int, ...]]) -> list[float]:
+    """What each row contributes to the total correlation."""
+    m, joint = len(rows), Counter(rows)
+    single = [Counter(column) for column in zip(*rows, strict=True)]
+    return [
+        float(np.log(joint[row] / m))
+        - sum(float(np.log(c[x] / m)) for c, x in zip(single, row, strict=True))
+        for row in rows
+    ]
+
+
+def of_set(statistics: IncompleteCounts, chosen: tuple[int, ...], each: float) -> float:
+    if len(chosen) < 2:
+        return 0.0
+    rows = complete_rows(statistics, chosen)
+    sizes = statistics.schema.cardinalities[list(chosen)]
+    free = np.prod(sizes) - 1 - (sizes - 1).sum()
+    return float(statistics.n * (np.mean(gains(rows)) - each * free / len(rows)))
+
+
 def expected(
     statistics: IncompleteCounts, child: int, parents: tuple[int, ...], each: float, caution: float
 ) -> float:
     """The score by its definition, row by row."""
-    cards, x = statistics.schema.cardinalities, statistics.codes
-    n = x.shape[1]
-    own = [i for i in range(n) if x[child, i] < cards[child]]
-    rows = [i for i in own if all(x[p, i] < cards[p] for p in parents)]
-    if not rows:
+    n = statistics.n
+    family = (*parents, child)
+    if not complete_rows(statistics, family):
         return -np.inf
-    value = sum(np.log(sum(x[child, j] == x[child, i] for j in own) / len(own)) for i in own)
-    gains = []
-    for i in rows:
-        alike = [j for j in rows if all(x[p, j] == x[p, i] for p in parents)]
-        given = sum(x[child, j] == x[child, i] for j in alike) / len(alike)
-        gains.append(
-            np.log(given) - np.log(sum(x[child, j] == x[child, i] for j in rows) / len(rows))
-        )
-    q = np.prod([cards[p] for p in parents])
-    price = sum(
-        np.sqrt(n * (len(own) / max(sum(x[p, i] < cards[p] for i in own), 1) - 1)) for p in parents
-    )
-    penalty = each * (cards[child] - 1) * (1 + (q - 1) * n / len(rows))
-    return float(
-        n * (value / len(own) + np.mean(gains)) - penalty - caution * np.std(gains) * price
-    )
+    own = complete_rows(statistics, (child,))
+    value = n * np.mean([np.log(own.count(row) / len(own)) for row in own])
+    value -= each * (statistics.schema.cardinalities[child] - 1)
+    for parent in parents:
+        both = complete_rows(statistics, (child, parent))
+        value -= caution * np.sqrt(n * (n / len(both) - 1)) * np.std(gains(both))
+    return float(value + of_set(statistics, family, each) - of_set(statistics, parents, each))
 
 
 @settings(max_examples=30)

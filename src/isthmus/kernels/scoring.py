@@ -145,7 +145,7 @@ def incomplete_score(
     penalty: float,
     prices: Floats,
 ) -> LocalScore:
-    """Score discrete variables by the rows that are complete for each family.
+    """Score discrete variables by the rows that are complete for each set of variables.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ def incomplete_score(
     penalty
         Price of a free parameter.
     prices
-        ``prices[child, parent]``, times the standard deviation of a row's contribution.
+        Penalty of each edge; symmetric if equivalent graphs are to have the same score.
     """
     try:
         return IncompleteScore(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import ClassVar, final
 
 import numpy as np
@@ -25,16 +26,19 @@ from isthmus.types import Floats
 @final
 @dataclass(frozen=True)
 class NodeAverageScore(Score[IncompleteCounts, LocalScore]):
-    """A criterion in which each family is scored on the rows that are complete for it.
+    """A criterion in which each set of variables is scored on the rows that are complete for it.
 
-    For discrete variables; higher is better. Let n be the number of rows, m that of the rows
-    complete for a child and its parents, and I the mutual information of child and parents in these
-    rows. The score is ``n * I`` plus the log-likelihood of the child without parents, scaled to n
-    rows, minus the penalties. The penalty per parameter of the parents grows by the factor
-    ``n / m``, as the noise of ``n * I`` does. For each parent, `caution` standard errors of the
-    comparison of different rows are subtracted, so that the score is consistent if values are
-    missing completely at random (Balov 2013; Bodewes and Scutari 2021). Without missing values it
-    is the criterion itself.
+    For discrete variables; higher is better. Let n be the number of rows, ``m(S)`` that of the rows
+    complete for a set S of variables, and ``T(S)`` the total correlation of S in these rows. The
+    score of a family is ``n * T(child and parents) - n * T(parents)``, plus the log-likelihood of
+    the child without parents, scaled to n rows, minus the penalties. The penalty per parameter of a
+    set grows by the factor ``n / m(S)``, as the noise of ``n * T(S)`` does. For each edge,
+    `caution` standard errors of the comparison of different rows are subtracted, so that the score
+    is consistent if values are missing completely at random (Balov 2013; Bodewes and Scutari 2021).
+
+    The score is a difference of two functions of sets, so Markov-equivalent graphs have the same
+    score: which values are missing tells nothing about directions. Without missing values it is the
+    criterion itself.
 
     Parameters
     ----------
@@ -62,17 +66,29 @@ class NodeAverageScore(Score[IncompleteCounts, LocalScore]):
             statistics.weights,
             statistics.schema.cardinalities,
             each,
-            self._errors(statistics),
+            self.caution * _standard_errors(statistics),
         )
-        # Markov-equivalent graphs have the same score on complete data, and nearly so here.
-        schema = statistics.schema
-        cost = counting_cost(schema, statistics.n)
-        local = LocalScore(schema.names, kernel, equivalent=True, cost=cost)
+        cost = counting_cost(statistics.schema, statistics.n)
+        local = LocalScore(statistics.schema.names, kernel, equivalent=True, cost=cost)
         return extended(local, prices)
 
-    def _errors(self, statistics: IncompleteCounts) -> Floats:
-        """Return the penalty per parent of each child, per standard deviation of a contribution."""
-        pairs = statistics.pairs()
-        lost = np.diagonal(pairs)[:, None] / np.maximum(pairs, 1.0) - 1.0
-        errors: Floats = self.caution * np.sqrt(statistics.n * np.maximum(lost, 0.0))
-        return errors
+
+def _standard_errors(statistics: IncompleteCounts) -> Floats:
+    """Return for each pair how far their information, times n, may be off for lack of rows."""
+    n, counts, starts = statistics.n, statistics.level_pairs(), statistics.level_starts()
+    errors = np.zeros((len(starts), len(starts)))
+    for v, (start, stop) in enumerate(pairwise([*starts.tolist(), len(counts)])):
+        table = counts[start:stop]
+        rows = np.add.reduceat(table.sum(axis=0), starts)  # that have a value of v and the other
+        width = np.diff([*starts, len(counts)])
+        given = np.repeat(np.add.reduceat(table, starts, axis=1), width, axis=1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            gain = np.log(table * np.repeat(rows, width) / (given * table.sum(axis=0)))
+        gain[table == 0.0] = 0.0
+        m = np.maximum(rows, 1.0)
+        mean = np.add.reduceat((table * gain).sum(axis=0), starts) / m
+        square = np.add.reduceat((table * gain**2).sum(axis=0), starts) / m
+        variance = np.maximum(square - mean**2, 0.0)
+        errors[v] = np.sqrt(n * (n / m - 1.0) * variance)
+    np.fill_diagonal(errors, 0.0)
+    return np.maximum(errors, errors.T)  # equal but for rounding

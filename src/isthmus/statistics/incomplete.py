@@ -21,6 +21,8 @@ from isthmus.types import Floats, Integers
 if TYPE_CHECKING:
     from isthmus.graphs import DAG
 
+_ROWS_AT_ONCE = 4096
+
 
 @runtime_checkable
 class HasIncomplete(Protocol):
@@ -83,12 +85,24 @@ class IncompleteCounts(Statistic):
         """Whether any value is missing."""
         return not bool(self.observed.all())
 
-    def pairs(self) -> Floats:
-        """Return for each pair of variables the number of rows that have a value of both."""
-        observed = self.observed.astype(np.float64)
-        weighted = observed if self.weights is None else observed * self.weights
-        pairs: Floats = weighted @ observed.T
-        return pairs
+    def level_starts(self) -> Integers:
+        """Where the levels of each variable begin among the levels of all variables."""
+        sizes = self.schema.cardinalities
+        starts: Integers = np.cumsum(sizes) - sizes
+        return starts
+
+    def level_pairs(self) -> Floats:
+        """Count for each pair of levels, of all variables, the rows that have both."""
+        starts, width = self.level_starts(), int(self.schema.cardinalities.sum())
+        counts = np.zeros((width, width))
+        for start in range(0, self.codes.shape[1], _ROWS_AT_ONCE):
+            rows = slice(start, start + _ROWS_AT_ONCE)
+            variable, row = np.nonzero(self.observed[:, rows])
+            indicators = np.zeros((width, len(self.codes[0, rows])))
+            indicators[starts[variable] + self.codes[:, rows][variable, row], row] = 1.0
+            often = indicators if self.weights is None else indicators * self.weights[rows]
+            counts += often @ indicators.T
+        return counts
 
     def complete(self) -> Counts:
         """Counts of the rows without missing values."""

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <span>
 #include <stdexcept>
 #include <utility>
 
@@ -24,24 +25,31 @@ constexpr std::size_t least_table = std::size_t{1} << 12;
 // Rows between two looks for signals: less than a millisecond.
 constexpr std::size_t rows_between_polls = std::size_t{1} << 18;
 
-double log_of(std::int64_t count) { return std::log(static_cast<double>(count)); }
+// The sum of count * log(count).
+double sum_of_logs(std::span<const std::int64_t> counts) {
+    double sum = 0.0;
+    for (const std::int64_t count : counts) {
+        if (count > 0) sum += static_cast<double>(count) * std::log(static_cast<double>(count));
+    }
+    return sum;
+}
 
 }  // namespace
 
-/// The rows that are complete for a child and its parents.
-struct IncompleteScore::Family {
-    Family(std::size_t most_rows, Variable child_, Variables parents_)
-        : child{child_}, parents{parents_}, numbers{most_rows} {}
+/// The rows that are complete for some variables.
+struct IncompleteScore::Group {
+    Group(std::size_t most_rows, std::vector<Variable> members_)
+        : members{std::move(members_)}, numbers{most_rows} {}
 
-    Variable child;
-    Variables parents;
+    std::vector<Variable> members;
     std::vector<std::uint32_t> rows;
-    std::vector<std::int64_t> configuration;  // of the parents, for each of these rows
+    std::vector<std::int64_t> configuration;  // of the members, for each of these rows
     std::size_t numbered = 1;                 // numbers of configurations there may be
-    double configurations = 1.0;              // product of the parents' levels, seen or not
-    double marginal = 0.0;                    // mean log-likelihood of the child by itself
+    double configurations = 1.0;              // product of the members' levels, seen or not
+    double separate = 0.0;                    // free parameters of the members one by one
     Renumbering numbers;
-    std::vector<std::int64_t> keys, cells, table, sums;
+    std::vector<std::uint32_t> chosen;  // rows that have a value of the candidate, too
+    std::vector<std::int64_t> keys, table;
 };
 
 IncompleteScore::IncompleteScore(Matrix<std::uint16_t> codes, std::vector<std::int64_t> weights,
@@ -66,151 +74,119 @@ IncompleteScore::IncompleteScore(Matrix<std::uint16_t> codes, std::vector<std::i
     }
 }
 
-IncompleteScore::Family IncompleteScore::begin(Variable child, Variables parents,
-                                               Watch& watch) const {
-    Family family{codes_.columns(), child, parents};
-    const std::uint16_t* const own = column(child);
-    for (std::size_t i = 0; i < codes_.columns(); ++i) {
-        if (own[i] < levels(child)) family.rows.push_back(static_cast<std::uint32_t>(i));
-    }
-    family.configuration.assign(family.rows.size(), 0);
-    std::vector<std::int64_t> counts(levels(child), 0);
-    std::int64_t seen = 0;
-    for (const std::uint32_t row : family.rows) {
-        counts[own[row]] += weight(row);
-        seen += weight(row);
-    }
-    for (const std::int64_t count : counts) {
-        if (count == 0) continue;
-        family.marginal +=
-            static_cast<double>(count) * (log_of(count) - log_of(seen)) / static_cast<double>(seen);
-    }
-    for (const Variable parent : parents) {
-        const std::size_t radix = levels(parent);
-        if (family.numbered * radix > most_numbers) {
-            family.numbered = family.numbers.renumber(family.configuration);
+IncompleteScore::Group IncompleteScore::begin(std::vector<Variable> members, Watch& watch) const {
+    Group group{codes_.columns(), std::move(members)};
+    group.rows.resize(codes_.columns());
+    std::iota(group.rows.begin(), group.rows.end(), std::uint32_t{0});
+    group.configuration.assign(group.rows.size(), 0);
+    for (const Variable member : group.members) {
+        const std::size_t radix = levels(member);
+        if (group.numbered * radix > most_numbers) {
+            group.numbered = group.numbers.renumber(group.configuration);
         }
-        const std::uint16_t* const codes = column(parent);
+        const std::uint16_t* const codes = column(member);
         std::size_t kept = 0;
-        for (std::size_t i = 0; i < family.rows.size(); ++i) {
-            const std::uint16_t code = codes[family.rows[i]];
+        for (std::size_t i = 0; i < group.rows.size(); ++i) {
+            const std::uint16_t code = codes[group.rows[i]];
             if (code == radix) continue;
-            family.rows[kept] = family.rows[i];
-            family.configuration[kept++] =
-                family.configuration[i] * static_cast<std::int64_t>(radix) + code;
+            group.rows[kept] = group.rows[i];
+            group.configuration[kept++] =
+                group.configuration[i] * static_cast<std::int64_t>(radix) + code;
         }
-        family.rows.resize(kept);
-        family.configuration.resize(kept);
-        family.numbered *= radix;
-        family.configurations *= static_cast<double>(radix);
+        group.rows.resize(kept);
+        group.configuration.resize(kept);
+        group.numbered *= radix;
+        group.configurations *= static_cast<double>(radix);
+        group.separate += static_cast<double>(radix) - 1.0;
         watch.poll_signals();
     }
-    if (family.numbered > std::max(least_table, family.rows.size())) {
-        family.numbered = family.numbers.renumber(family.configuration);
+    if (group.numbered > std::max(least_table, group.rows.size())) {
+        group.numbered = group.numbers.renumber(group.configuration);
     }
-    return family;
+    return group;
 }
 
-double IncompleteScore::value(Family& family, Variable candidate, Watch& watch) const {
-    const std::size_t r = levels(family.child);
+double IncompleteScore::dependence(Group& group, Variable candidate, Watch& watch) const {
     const std::size_t extra = candidate < 0 ? 1 : levels(candidate);
-    const std::uint16_t* const own = column(family.child);
     const std::uint16_t* const added = candidate < 0 ? nullptr : column(candidate);
-    // The configuration and the cell of each row that is complete for the candidate, too.
-    family.keys.clear();
-    family.cells.clear();
-    std::vector<std::int64_t> weights;
-    std::vector<std::int64_t> marginal(r, 0);
+    group.keys.clear();
+    group.chosen.clear();
     std::int64_t complete = 0;
-    for (std::size_t i = 0; i < family.rows.size(); ++i) {
-        const std::size_t row = family.rows[i];
+    for (std::size_t i = 0; i < group.rows.size(); ++i) {
+        const std::uint32_t row = group.rows[i];
         const std::size_t code = added == nullptr ? 0 : added[row];
         if (code == extra) continue;
-        family.keys.push_back(family.configuration[i] * static_cast<std::int64_t>(extra) +
-                              static_cast<std::int64_t>(code));
-        family.cells.push_back(own[row]);
-        marginal[own[row]] += weight(row);
-        if (!weights_.empty()) weights.push_back(weights_[row]);
+        group.keys.push_back(group.configuration[i] * static_cast<std::int64_t>(extra) +
+                             static_cast<std::int64_t>(code));
+        group.chosen.push_back(row);
         complete += weight(row);
         if (i % rows_between_polls == rows_between_polls - 1) watch.poll_signals();
     }
     if (complete == 0) return -std::numeric_limits<double>::infinity();
-    std::size_t numbered = saturated_product(family.numbered, extra);
-    if (numbered > std::max(least_table, 2 * family.keys.size())) {
-        numbered = family.numbers.renumber(family.keys);
+    std::vector<Variable> members = group.members;
+    if (candidate >= 0) members.push_back(candidate);
+    if (members.size() < 2) return 0.0;
+    std::size_t numbered = saturated_product(group.numbered, extra);
+    if (numbered > std::max(least_table, 2 * group.keys.size())) {
+        numbered = group.numbers.renumber(group.keys);
     }
-    family.sums.assign(numbered, 0);
-    for (std::size_t i = 0; i < family.keys.size(); ++i) {
-        const std::int64_t count = weights.empty() ? 1 : weights[i];
-        family.sums[static_cast<std::size_t>(family.keys[i])] += count;
-        family.cells[i] += family.keys[i] * static_cast<std::int64_t>(r);
-    }
-    watch.poll_signals();
-    std::size_t held = saturated_product(numbered, r);
-    const bool dense = held <= std::max(least_table, 4 * family.keys.size());
-    // The configuration of a cell is lost when cells are renumbered, so it is taken down.
-    std::vector<std::int64_t> levels_of;
-    if (!dense) {
-        for (const std::int64_t cell : family.cells) {
-            levels_of.push_back(cell % static_cast<std::int64_t>(r));
-        }
-        held = family.numbers.renumber(family.cells);
-    }
-    std::vector<std::pair<std::int64_t, std::size_t>> owner;
-    if (!dense) owner.resize(held);
-    family.table.assign(held, 0);
-    for (std::size_t i = 0; i < family.cells.size(); ++i) {
-        const auto cell = static_cast<std::size_t>(family.cells[i]);
-        family.table[cell] += weights.empty() ? 1 : weights[i];
-        if (!dense) owner[cell] = {family.keys[i], static_cast<std::size_t>(levels_of[i])};
+    group.table.assign(numbered, 0);
+    for (std::size_t i = 0; i < group.keys.size(); ++i) {
+        group.table[static_cast<std::size_t>(group.keys[i])] += weight(group.chosen[i]);
     }
     watch.poll_signals();
-    std::vector<std::pair<double, double>> gains;  // of each cell that occurs: count and gain
-    double sum = 0.0;
-    for (std::size_t cell = 0; cell < held; ++cell) {
-        const std::int64_t count = family.table[cell];
-        if (count == 0) continue;
-        const std::size_t at = dense ? cell / r : static_cast<std::size_t>(owner[cell].first);
-        const std::size_t level = dense ? cell % r : owner[cell].second;
-        const double each = log_of(count) - log_of(family.sums[at]) -
-                            (log_of(marginal[level]) - log_of(complete));
-        gains.emplace_back(static_cast<double>(count), each);
-        sum += static_cast<double>(count) * each;
-    }
-    const double mean = sum / static_cast<double>(complete);
-    double squares = 0.0;
-    for (const auto& [count, gain] : gains) squares += count * (gain - mean) * (gain - mean);
-    return averaged(family, candidate, mean, squares / static_cast<double>(complete), complete);
-}
-
-double IncompleteScore::averaged(const Family& family, Variable candidate, double mean,
-                                 double variance, std::int64_t complete) const {
     const auto n = static_cast<double>(total_);
     const auto m = static_cast<double>(complete);
-    const auto prices = prices_.row(static_cast<std::size_t>(family.child));
-    double price = 0.0;
-    for (const Variable parent : family.parents) price += prices[static_cast<std::size_t>(parent)];
-    double q = family.configurations;
-    if (candidate >= 0) {
-        price += prices[static_cast<std::size_t>(candidate)];
-        q *= static_cast<double>(levels(candidate));
+    double information =
+        sum_of_logs(group.table) + (static_cast<double>(members.size()) - 1.0) * m * std::log(m);
+    for (const Variable member : members) {
+        const std::uint16_t* const codes = column(member);
+        group.table.assign(levels(member), 0);
+        for (const std::uint32_t row : group.chosen) group.table[codes[row]] += weight(row);
+        information -= sum_of_logs(group.table);
+        watch.poll_signals();
     }
-    const double r = static_cast<double>(levels(family.child));
-    return n * (mean + family.marginal) - penalty_ * (r - 1.0) * (1.0 + (q - 1.0) * n / m) -
-           std::sqrt(variance) * price;
+    const auto width = static_cast<double>(extra);
+    const double free = group.configurations * width - 1.0 - (group.separate + width - 1.0);
+    return n / m * (information - penalty_ * free);
+}
+
+double IncompleteScore::alone(Variable child) const {
+    const std::uint16_t* const own = column(child);
+    std::vector<std::int64_t> counts(levels(child) + 1, 0);
+    for (std::size_t i = 0; i < codes_.columns(); ++i) counts[own[i]] += weight(i);
+    counts.pop_back();  // missing values
+    const auto seen =
+        static_cast<double>(std::accumulate(counts.begin(), counts.end(), std::int64_t{0}));
+    if (seen == 0.0) return -std::numeric_limits<double>::infinity();
+    const double mean = sum_of_logs(counts) / seen - std::log(seen);
+    return static_cast<double>(total_) * mean -
+           penalty_ * (static_cast<double>(levels(child)) - 1.0);
 }
 
 void IncompleteScore::extensions(Variable child, Variables parents, Variables candidates,
                                  std::span<double> out, Watch& watch) const {
     BatchSteps steps{paused_, 0, child, parents, candidates, out};
-    Family family = begin(child, parents, watch);
+    std::vector<Variable> members{parents.begin(), parents.end()};
+    Group without = begin(members, watch);
+    members.push_back(child);
+    Group family = begin(std::move(members), watch);
+    const auto prices = prices_.row(static_cast<std::size_t>(child));
+    double base = alone(child);
+    for (const Variable parent : parents) base -= prices[static_cast<std::size_t>(parent)];
+    const auto value = [&](Variable candidate) {
+        const double all = dependence(family, candidate, watch);
+        if (std::isinf(all)) return all;
+        const double price = candidate < 0 ? 0.0 : prices[static_cast<std::size_t>(candidate)];
+        return base - price + all - dependence(without, candidate, watch);
+    };
     if (steps.next()) {
-        out[0] = value(family, -1, watch);
+        out[0] = value(-1);
         if (!candidates.empty()) steps.poll(watch);
     }
     for (std::size_t i = 0; i < candidates.size(); ++i) {
         if (!steps.next()) continue;
-        out[1 + i] = value(family, candidates[i], watch);
+        out[1 + i] = value(candidates[i]);
         if (i + 1 < candidates.size()) steps.poll(watch);
     }
 }

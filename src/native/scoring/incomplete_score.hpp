@@ -10,15 +10,20 @@
 
 namespace isthmus {
 
-/// Node-average likelihood: each family is scored on the rows that are complete for it.
+/// Node-average likelihood: each set of variables is scored on the rows that are complete for it.
 ///
-/// m of n rows have values of the child and its parents. Let I be the mutual information of child
-/// and parents in these m rows, s the standard deviation of what a row contributes to it, and L the
-/// mean log-likelihood of the child by itself. The score is
+/// Of n rows, m(S) have values of all variables of a set S. Let T(S) be the total correlation of S
+/// in these rows: the sum of the entropies of its variables minus their joint entropy. Let L be the
+/// mean log-likelihood of the child by itself, and
 ///
-///     n * (L + I) - penalty * (r - 1) * (1 + (q - 1) * n / m) - s * sum of price[child][parent]
+///     G(S) = n * T(S) - penalty * n / m(S) * (free parameters of S beyond those of its variables).
 ///
-/// with r and q as in `DiscreteScore`. A family without a complete row has minus infinity.
+/// The score of a family is
+///
+///     n * L - penalty * (r - 1) + G(parents and child) - G(parents) - sum of price[child][parent].
+///
+/// It is a difference of two functions of sets, so if the prices are symmetric, Markov-equivalent
+/// graphs have the same score. A family without a complete row has minus infinity.
 class IncompleteScore final : public LocalScore {
 public:
     /// A row of `codes` for each variable, in which the cardinality stands for a missing value;
@@ -34,13 +39,13 @@ public:
                     Watch& watch) const override;
 
 private:
-    struct Family;
+    struct Group;
 
-    [[nodiscard]] Family begin(Variable child, Variables parents, Watch& watch) const;
-    /// The score of the family with one more parent, or as it is if `candidate` is negative.
-    [[nodiscard]] double value(Family& family, Variable candidate, Watch& watch) const;
-    [[nodiscard]] double averaged(const Family& family, Variable candidate, double mean,
-                                  double variance, std::int64_t complete) const;
+    [[nodiscard]] Group begin(std::vector<Variable> members, Watch& watch) const;
+    /// G of the members with one more variable, or of the members if `candidate` is negative.
+    [[nodiscard]] double dependence(Group& group, Variable candidate, Watch& watch) const;
+    /// The score of a child without parents.
+    [[nodiscard]] double alone(Variable child) const;
     [[nodiscard]] std::size_t levels(Variable variable) const {
         return static_cast<std::size_t>(cardinalities_[static_cast<std::size_t>(variable)]);
     }

@@ -80,8 +80,9 @@ class OwnLevel(Missing):
 class NodeAverage(Missing):
     """Score each family on the rows that are complete for it, for discrete columns.
 
-    This works with `BIC`, `AIC` and `EBIC`. The gain of a parent set over no parents is the average
-    over the rows that are complete for the child and these parents, times the number of all rows.
+    This works with `BIC`, `AIC` and `EBIC`. The dependence among a child and its parents is the
+    average over the rows that are complete for them, times the number of all rows. Graphs that are
+    Markov-equivalent have the same score: which values are missing does not determine directions.
     Without missing values the score is that of complete data, bit for bit.
 
     Parameters
