@@ -47,12 +47,22 @@ _POSTERIOR_SECONDS, _PER_PAIR_OF_SETS = 20.0, 1e-8
 summing over 3^d pairs of sets of variables. See ``benchmarks/posterior/exact.py``."""
 _GAMMA = 0.5
 """Weight of the extended term for mixed tables; see the table of false edges in the docs."""
+_GAMMA_DISCRETE = 0.75
+"""The same for discrete tables; see ``benchmarks/tables/seventeen.py``, and ``benchmarks/
+false_edges.py`` for flags that are rarely true: with 0.5 they have false edges."""
 
 
 def choose_score(
-    schema: Schema, search: AnySearch | None, accepts: Accepts | None = None
+    schema: Schema,
+    search: AnySearch | None,
+    accepts: Accepts | None = None,
+    *,
+    incomplete: bool = False,
 ) -> tuple[AnyScore, str]:
-    """Choose a score that fits the columns and the search; the second item says why."""
+    """Choose a score that fits the columns and the search; the second item says why.
+
+    Discrete rows that are incomplete have a likelihood, and no marginal likelihood in closed form.
+    """
     accepts = (LOCAL_SCORES,) if accepts is None else accepts
     discrete = len(schema.of_kind(Kind.DISCRETE))
     if discrete == len(schema):
@@ -63,7 +73,8 @@ def choose_score(
         columns = _some_discrete(discrete, len(schema))
     candidates: list[tuple[AnyScore, str]] = []
     if discrete == len(schema):
-        candidates += [(EBIC(), columns), (Logistic(), columns)]
+        counting: AnyScore = EBIC() if incomplete else BDeu(gamma=_GAMMA_DISCRETE)
+        candidates += [(counting, columns), (Logistic(), columns)]
     elif discrete == 0:
         candidates.append((GaussianEBIC(), columns))
     else:

@@ -167,7 +167,11 @@ def prepare(
     _warn(reading)
     chosen, reason = (score, "as requested") if score is not None else (None, "")
     if chosen is None:
-        chosen, reason = choose_score(schema, search, accepts) if choose is None else choose(schema)
+        chosen, reason = (
+            choose_score(schema, search, accepts, incomplete=_scores_missing(source))
+            if choose is None
+            else choose(schema)
+        )
     chosen = _averaged(chosen, source)
     require_capability(chosen, chosen.gives, accepts, search)
     variables = schema if dag is None else schema.subset(dag.nodes)
@@ -243,9 +247,7 @@ def _require_kind(score: AnyScore, schema: Schema) -> None:
 
 def _averaged(score: AnyScore, source: Source) -> AnyScore:
     """The version of a score for incomplete rows, if the source has some to be scored."""
-    if not isinstance(source, Frame | Lazy) or not source.has_missing:
-        return score
-    if not isinstance(source.missing, NodeAverage | StructuralEM):
+    if not isinstance(source, Frame | Lazy) or not _scores_missing(source):
         return score
     if not isinstance(score, (BIC, AIC, EBIC)):
         raise MismatchError(
@@ -257,11 +259,16 @@ def _averaged(score: AnyScore, source: Source) -> AnyScore:
     return NodeAverageScore(score, source.missing.caution)
 
 
+def _scores_missing(source: Source) -> bool:
+    """Whether values are missing and left to the score."""
+    if not isinstance(source, Frame | Lazy) or not source.has_missing:
+        return False
+    return isinstance(source.missing, NodeAverage | StructuralEM)
+
+
 def refuse_left_to_scores(source: Source, instead: str) -> None:
     """Refuse incomplete rows whose missing values are left to a score, where there is no score."""
-    if not isinstance(source, Frame | Lazy) or not source.has_missing:
-        return
-    if isinstance(source.missing, NodeAverage | StructuralEM):
+    if isinstance(source, Frame | Lazy) and _scores_missing(source):
         raise MismatchError(
             f"{source.missing!r} leaves missing values to a score, and there is none here. Use "
             f"DropRows() or OwnLevel(), {instead}."
