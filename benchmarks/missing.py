@@ -212,7 +212,8 @@ def main() -> None:
     with_bnlearn = bnlearn_runs()
     path = HERE / "results" / "missing.jsonl"
     done = [json.loads(line) for line in path.open(encoding="utf-8")] if path.exists() else []
-    done = [run for run in done if run["network"] not in options.networks]
+    kept = {} if with_bnlearn else BNLEARN  # runs of R stay if it is not installed
+    done = [r for r in done if r["network"] not in options.networks or r["way"] in kept]
     for name in options.networks:
         for seed in range(options.seeds):
             for pattern, way, distance, seconds in runs(name, seed, with_bnlearn=with_bnlearn):

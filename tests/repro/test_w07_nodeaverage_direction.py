@@ -49,7 +49,8 @@ def test_missing_values_do_not_direct_an_edge(share: float) -> None:
 
 
 def test_equivalent_graphs_have_the_same_score() -> None:
-    table, classes = _triangle(), {}
+    table = _triangle()
+    classes: dict[object, float] = {}
     for dag in enumerate_dags(["a", "b", "c"]):
         value = ist.score(table, dag, ist.BIC(), missing=ist.NodeAverage())
         assert classes.setdefault(dag.cpdag(), value) == pytest.approx(value, abs=1e-6)

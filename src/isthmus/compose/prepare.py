@@ -254,9 +254,9 @@ def _averaged(score: AnyScore, source: Source) -> AnyScore:
             f"{source.missing!r} works with BIC(), AIC() and EBIC(), and the score is {score!r}. "
             "Name one of these scores, or use DropRows() or OwnLevel()."
         )
-    if isinstance(source.missing, StructuralEM):
-        return NodeAverageScore(score)
-    return NodeAverageScore(score, source.missing.caution)
+    if isinstance(source.missing, NodeAverage):
+        return NodeAverageScore(score, source.missing.caution)
+    return NodeAverageScore(score)
 
 
 def _scores_missing(source: Source) -> bool:
