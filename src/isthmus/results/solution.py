@@ -103,7 +103,7 @@ class Solution:
     >>> solution.dag.parents("either")
     ('tub', 'lung')
     >>> solution.fit().parameters
-    17
+    18
     """
 
     dag: DAG

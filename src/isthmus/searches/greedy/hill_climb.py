@@ -39,8 +39,8 @@ class HillClimb(Search[LocalScore]):
     --------
     >>> import isthmus as ist
     >>> data = ist.datasets.asia(rows=1000, seed=1)
-    >>> ist.learn(data, search=ist.HillClimb(max_parents=3, restarts=5)).dag.parents("lung")
-    ('smoke',)
+    >>> ist.learn(data, search=ist.HillClimb(max_parents=3, restarts=5)).dag.parents("xray")
+    ('either',)
     """
 
     tabu: int = 10
