@@ -136,7 +136,7 @@ FITTED = [
 CASES = [pytest.param(k, p, id=f"{k}-{p}") for k in KINDS for p in PLACES]
 
 
-def edges_of(cpdag: ist.CPDAG, names: dict[str, str]) -> tuple[set[Any], set[Any]]:
+def edges_of(cpdag: ist.CPDAG | ist.PDAG, names: dict[str, str]) -> tuple[set[Any], set[Any]]:
     directed = {(names[a], names[b]) for a, b in cpdag.directed}
     return directed, {frozenset((names[a], names[b])) for a, b in cpdag.undirected}
 
@@ -221,7 +221,9 @@ def test_effects_are_the_same(rewriting: Rewriting, seed: int, pair: list[str]) 
 def test_queries_are_the_same(kind: str, rewriting: Rewriting, seed: int, pair: list[str]) -> None:
     data = drawn_table(KINDS[kind], seed)
     target, given_ = pair[:2]
-    cell = data[given_][0]
+    first: Any
+    second: Any
+    cell: Any = data[given_][0]
     cell = cell if kind == "numbers" else str(cell)
     first = ist.learn(data).fit().query(target, evidence={given_: cell})
     second = (

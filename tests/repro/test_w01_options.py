@@ -235,8 +235,13 @@ def test_the_message_lists_what_is_allowed() -> None:
     )
 
 
+def _any(value: Any) -> Any:
+    """Return a value whose type the checker need not compare."""
+    return value
+
+
 def test_a_member_of_another_enum_is_refused() -> None:
-    assert ist.PriorScale.SAMPLE.value == ist.PriorMean.SAMPLE
+    assert str(ist.PriorScale.SAMPLE) == str(ist.PriorMean.SAMPLE)
     with pytest.raises(ArgumentError, match="PriorScale"):
         ist.BGe(prior_scale=ist.PriorMean.SAMPLE)  # type: ignore[arg-type]
 
@@ -246,12 +251,14 @@ def test_strings_mean_what_they_say() -> None:
     table = {"a": 100 * rng.normal(size=50) + 300, "b": rng.normal(size=50)}
     dag = ist.DAG(["a", "b"], [("a", "b")])
     for name, member in (("prior_mean", ist.PriorMean.ZERO), ("prior_scale", ist.PriorScale.UNIT)):
-        scores = [ist.score(table, dag, ist.BGe(**{name: v})) for v in (member.value, member)]
+        cases: list[dict[str, Any]] = [{name: member.value}, {name: member}]
+        scores = [ist.score(table, dag, ist.BGe(**bge)) for bge in cases]
         assert scores[0] == scores[1] != ist.score(table, dag, ist.BGe())
     simulation = simulate.linear(simulate.erdos_renyi(6, 9, seed=1), 300, seed=2)
     sorted_by = [simulate.sort_and_regress(simulation, by=by) for by in simulate.SortBy]
-    assert simulate.sort_and_regress(simulation, by="variance") == sorted_by[0] != sorted_by[1]
-    effects = simulate.scale_free(20, 2, hubs="effects", seed=1)
+    assert simulate.sort_and_regress(simulation, by=_any("variance")) == sorted_by[0]
+    assert sorted_by[0] != sorted_by[1]
+    effects = simulate.scale_free(20, 2, hubs=_any("effects"), seed=1)
     assert effects == simulate.scale_free(20, 2, hubs=simulate.Hubs.EFFECTS, seed=1)
     assert effects != simulate.scale_free(20, 2, hubs=simulate.Hubs.CAUSES, seed=1)
 
@@ -264,10 +271,10 @@ def test_the_protocol_of_two_parties_converts_its_choice() -> None:
 
 
 def test_units_of_a_layer_are_checked() -> None:
-    assert ist.RBNets(hidden=[8, 8]).hidden == (8, 8)
+    assert ist.RBNets(hidden=_any([8, 8])).hidden == (8, 8)
     for wrong in (("8",), (0,), 8, "88", (8.0,)):
         with pytest.raises(ArgumentError, match="hidden"):
-            ist.RBNets(hidden=wrong)
+            ist.RBNets(hidden=_any(wrong))
 
 
 def test_a_model_of_admm_checks_its_own_options_and_the_common_ones() -> None:
@@ -275,4 +282,4 @@ def test_a_model_of_admm_checks_its_own_options_and_the_common_ones() -> None:
         federated.PerceptronADMM(rho1=0)
     with pytest.raises(ArgumentError, match="lagged_threshold"):
         federated.DynamicADMM(lagged_threshold=-1)
-    assert searches.LogDet(stages=np.int64(3)).stages == 3
+    assert searches.LogDet(stages=_any(np.int64(3))).stages == 3

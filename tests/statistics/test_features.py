@@ -128,6 +128,7 @@ def test_two_bases_cannot_have_one_name() -> None:
         register_basis(Other)
 
 
+@pytest.mark.filterwarnings("ignore::isthmus.errors.DataWarning")
 def test_a_basis_from_outside_learns_from_a_frame_an_engine_and_a_federation() -> None:
     duckdb = pytest.importorskip("duckdb")
     polars = pytest.importorskip("polars")

@@ -62,6 +62,7 @@ class RankBIC(Score[RankMoments, LocalScore]):
         return GaussianBIC().bind(statistics.moments)
 
 
+@pytest.mark.filterwarnings("ignore::isthmus.errors.DataWarning")
 def test_a_statistic_from_outside_is_gathered_scored_and_kept() -> None:
     rng = np.random.default_rng(0)
     a, b = rng.normal(size=(2, 800))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import isthmus as ist
-from isthmus.errors import DataError, MismatchError, SchemaError
+from isthmus.errors import ArgumentError, MismatchError, SchemaError
 from isthmus.sources import Frame, Lazy
 from isthmus.statistics import Expansion
 from isthmus.testing.source import check_moments
@@ -55,7 +55,7 @@ def test_expansion_travels_as_json() -> None:
 
 
 def test_refusals() -> None:
-    with pytest.raises(DataError, match="terms"):
+    with pytest.raises(ArgumentError, match="terms"):
         ist.Chebyshev(0)
     with pytest.raises(SchemaError, match="continuous"):
         ist.WithFeatures({"x": ["a", "b", "a"]})

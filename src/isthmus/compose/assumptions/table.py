@@ -88,7 +88,8 @@ class RowTable:
         column = self.columns[j] if rows is None else self.columns[j][rows]
         if self.schema.variables[j].kind is Kind.DISCRETE:
             column = column == np.bincount(column.astype(np.int64)).argmax()
-        return np.array(column, dtype=np.float64)
+        numbers: Floats = np.array(column, dtype=np.float64)
+        return numbers
 
     def sample(self) -> NDArray[np.intp]:
         """Return evenly spaced rows, or all."""
