@@ -458,7 +458,9 @@ class ExactSampler:
     def __init__(self, posterior: ExactPosterior, seed: int) -> None: ...
 
     def step(self, draws: int, seconds: float = 0.01) -> bool:
-        """Draw for at most this many seconds; return whether the number of draws is reached."""
+        """
+        Draw for at most this many seconds; return whether the number of draws is reached.
+        """
 
     def parents(self) -> Annotated[NDArray[numpy.uint64], dict(shape=(None, None), order='C')]:
         """Parents of each node in each draw, as bits."""
