@@ -64,7 +64,7 @@ def violated(name: str, rng: np.random.Generator) -> dict[str, Any]:
         ("lognormal", "Take logarithms of "),
         ("cosine", r"Try search=NotearsAdditive\(\) or score=GP\(\)"),
         ("patients", "Average the rows of each 'patient'"),
-        ("levels", "which differ only in case or spaces"),
+        ("levels", "Merge levels that differ only in spaces"),
     ],
 )
 @pytest.mark.filterwarnings("ignore:Check row")  # of a lognormal column, one row can lie apart

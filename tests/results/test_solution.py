@@ -76,6 +76,7 @@ def test_fitting_a_graph_of_neural_networks_warns() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:Unless all columns:isthmus.errors.DataWarning")
+@pytest.mark.filterwarnings("ignore:Try search=NotearsAdditive:isthmus.errors.DataWarning")
 def test_fitting_a_linear_graph_does_not_warn() -> None:
     learned = ist.learn(curves(), search=ist.Notears(), progress=False)
     with warnings.catch_warnings():

@@ -3,9 +3,22 @@
 from __future__ import annotations
 
 import numpy as np
+import polars as pl
+import pytest
 
 import isthmus as ist
-from isthmus.compose.assumptions.columns import determined_columns
+from isthmus.compose.assumptions.columns import determined_columns, similar_levels
+from isthmus.statistics import Schema
+
+
+def test_levels_that_differ_in_spaces_or_case() -> None:
+    schema = Schema.discrete({"a": ("no", "yes", "yes "), "b": ("New York", "new  york", "x")})
+    (note,) = similar_levels(schema)
+    assert "'yes' and 'yes ' in 'a'; 'New York' and 'new  york' in 'b'" in note
+    assert similar_levels(Schema.discrete({"a": ("no", "yes"), "n": (1, 2, 3)})) == ()
+    table = pl.DataFrame({"a": ["yes", "Yes", "no"] * 40, "b": ["u", "v"] * 60})
+    with pytest.warns(ist.errors.DataWarning, match="Merge levels"):
+        ist.learn(table.lazy())  # no rows are needed
 
 
 def test_the_determined_variable_is_named() -> None:

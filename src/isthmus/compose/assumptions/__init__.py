@@ -13,6 +13,7 @@ from isthmus.compose.assumptions.columns import (
     determined_columns,
     duplicate_columns,
     few_rows,
+    similar_levels,
 )
 from isthmus.compose.assumptions.rows import (
     alike_neighbours,
@@ -45,6 +46,7 @@ def check_assumptions(problem: Problem, dag: DAG) -> tuple[str, ...]:
         *constant_columns(statistics),
         *duplicate_columns(statistics),
         *determined_columns(statistics),
+        *similar_levels(statistics.schema),
         *few_rows(objective, statistics),
         *units(problem, dag),
         *rescaled(problem, table),

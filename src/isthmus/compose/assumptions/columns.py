@@ -9,7 +9,7 @@ import numpy as np
 from isthmus.compose.assumptions.table import listed
 from isthmus.objectives import Objective
 from isthmus.plurals import counted
-from isthmus.statistics import Moments, Statistic
+from isthmus.statistics import Moments, Schema, Statistic
 from isthmus.statistics.relations import linear_relations
 
 _MOST_SHOWN = 5
@@ -85,6 +85,27 @@ def _is_determined(moments: Moments, variables: int) -> bool:
 def _joined(sentences: Sequence[str]) -> str:
     more = len(sentences) - _MOST_SHOWN
     return "; ".join(sentences[:_MOST_SHOWN]) + (f"; and {more} more" if more > 0 else "")
+
+
+def similar_levels(schema: Schema) -> tuple[str, ...]:
+    """Name levels that differ only in spaces or in upper and lower case. Cost: none."""
+    alike = []
+    for variable in schema.variables:
+        forms: dict[str, str] = {}
+        for level in variable.levels:
+            if not isinstance(level, str):
+                continue
+            other = forms.setdefault(" ".join(level.split()).casefold(), level)
+            if other != level:
+                alike.append(f"{other!r} and {level!r} in {variable.name!r}")
+                break
+    if not alike:
+        return ()
+    note = (
+        "Merge levels that differ only in spaces or in upper and lower case: "
+        f"{_joined(alike)}. They count as different values."
+    )
+    return (note,)
 
 
 def few_rows(objective: Objective, statistics: Statistic) -> tuple[str, ...]:
