@@ -13,7 +13,7 @@ python="${PYTHON:-python3}"
 # shellcheck disable=SC2086 - options are words
 cmake -S . -B "build/$variant" -G Ninja $options \
   -DPython_EXECUTABLE="$(command -v "$python")" -Dnanobind_DIR="$("$python" -m nanobind --cmake_dir)" >/dev/null
-ninja -C "build/$variant" -j2 _native
+ninja -C "build/$variant" _native
 # Moved into place, because a running process may have the old module mapped.
 for module in build/"$variant"/_native*.so; do
   cp "$module" src/isthmus/kernels/new.so

@@ -52,11 +52,9 @@ void BarrierSweeps::begin(Sweep sweep) {
 }
 
 bool BarrierSweeps::step(Watch& watch) {
-    try {
+    run_slice([&] {
         advance(watch);
-    } catch (const Paused&) {
-        // All that was computed is kept: the next step goes on from here.
-    }
+    });
     return next_ == sweep_.turns.size();
 }
 

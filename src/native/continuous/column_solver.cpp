@@ -5,19 +5,10 @@
 #include <limits>
 #include <utility>
 
+#include "continuous/column_limits.hpp"
 #include "continuous/vectors.hpp"
 
 namespace isthmus {
-
-namespace {
-
-constexpr int most_steps = 1000;
-constexpr int most_halvings = 60;
-/// How many weights may leave zero together.
-constexpr int most_newcomers = 8;
-constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
-
-}  // namespace
 
 ColumnSolver::ColumnSolver(std::size_t variables) : product_(variables), along_(variables) {}
 

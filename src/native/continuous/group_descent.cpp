@@ -62,11 +62,9 @@ void GroupDescent::begin(Problem problem, std::vector<double> coefficients) {
 }
 
 bool GroupDescent::step(Watch& watch) {
-    try {
+    run_slice([&] {
         advance(watch);
-    } catch (const Paused&) {
-        // All that was computed is kept: the next step goes on from here.
-    }
+    });
     return finished_;
 }
 

@@ -4,13 +4,12 @@
 #include <cmath>
 #include <utility>
 
+#include "continuous/column_limits.hpp"
 #include "continuous/vectors.hpp"
 
 namespace isthmus {
 
 namespace {
-
-constexpr int most_steps = 1000;
 
 void take_away(auto& values, std::size_t position) {
     values.erase(values.begin() + static_cast<std::ptrdiff_t>(position));

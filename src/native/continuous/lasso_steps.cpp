@@ -6,17 +6,9 @@
 #include <utility>
 
 #include "continuous/lasso_column.hpp"
+#include "continuous/column_limits.hpp"
 
 namespace isthmus {
-
-namespace {
-
-constexpr int most_halvings = 60;
-/// How many weights may leave zero together.
-constexpr int most_newcomers = 8;
-constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
-
-}  // namespace
 
 double LassoColumn::worst_slope() {
     const double c = problem_.scale[child_];

@@ -90,11 +90,9 @@ void OrderedLassos::sweep(Variables turns, double least, double worth) {
 }
 
 bool OrderedLassos::step(Watch& watch) {
-    try {
+    run_slice([&] {
         advance(watch);
-    } catch (const Paused&) {
-        // All that was computed is kept: the next step goes on from here.
-    }
+    });
     return settled_ == order_.size() && next_ == turns_.size();
 }
 

@@ -39,11 +39,9 @@ ShrinkingRegression::ShrinkingRegression(std::span<const double> moments, std::s
 }
 
 bool ShrinkingRegression::step(Watch& watch) {
-    try {
+    run_slice([&] {
         advance(watch);
-    } catch (const Paused&) {
-        // All that was computed is kept: the next step goes on from here.
-    }
+    });
     return shares_.size() == removals_.size() + 1;
 }
 

@@ -7,12 +7,6 @@
 
 namespace isthmus {
 
-namespace {
-
-std::size_t index(Variable v) { return static_cast<std::size_t>(v); }
-
-}  // namespace
-
 ClusterSearch::ClusterSearch(Choice choice, std::vector<Variable> first,
                              std::vector<Variable> second, std::size_t most, double limit)
     : choice_{std::move(choice)},
@@ -64,7 +58,7 @@ void ClusterSearch::start_pair() {
 }
 
 bool ClusterSearch::step(Watch& watch) {
-    try {
+    run_slice([&] {
         while (!done()) {
             take_in(next_);
             if (members_.size() > 1 && total_ < best_ - 1e-9) {
@@ -83,9 +77,7 @@ bool ClusterSearch::step(Watch& watch) {
             }
             watch.poll();
         }
-    } catch (const Paused&) {
-        // All that was computed is kept: the next step goes on from here.
-    }
+    });
     return done();
 }
 

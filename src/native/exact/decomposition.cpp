@@ -10,12 +10,6 @@
 
 namespace isthmus {
 
-namespace {
-
-std::size_t index(Variable v) { return static_cast<std::size_t>(v); }
-
-}  // namespace
-
 Decomposition::Decomposition(std::vector<std::int64_t> starts, std::span<const Word> sets,
                              std::span<const double> scores, double slack,
                              std::shared_ptr<const void> owner)
@@ -46,11 +40,9 @@ Decomposition::Decomposition(std::vector<std::int64_t> starts, std::span<const W
 }
 
 bool Decomposition::step(Watch& watch) {
-    try {
+    run_slice([&] {
         advance(watch);
-    } catch (const Paused&) {
-        // All that was computed is kept: the next step goes on from here.
-    }
+    });
     return done();
 }
 

@@ -16,8 +16,6 @@ constexpr double safe = 1e-9;
 
 bool excludes(double limit, double best) { return limit + safe * (1.0 + std::abs(limit)) <= best; }
 
-std::size_t index(Variable v) { return static_cast<std::size_t>(v); }
-
 }  // namespace
 
 ExhaustiveSets::ExhaustiveSets(const LocalScore& score, const ScoreBound::Child& bound,

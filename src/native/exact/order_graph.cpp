@@ -18,13 +18,11 @@ void OrderGraph::set_floor() {
 }
 
 bool OrderGraph::step(Watch& watch) {
-    try {
+    run_slice([&] {
         patterns_.fill(watch);
         if (!begun_) begin();
         search(watch);
-    } catch (const Paused&) {
-        // All that was computed is kept: the next step goes on from here.
-    }
+    });
     return done_;
 }
 

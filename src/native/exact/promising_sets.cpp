@@ -14,15 +14,13 @@ constexpr std::size_t largest_capacity = std::size_t{1} << 18;
 /// Extensions scored together, which costs little more than one.
 constexpr std::size_t batch = 32;
 /// Sets scored in one step, either way.
-constexpr std::size_t quota = 500;
+constexpr std::size_t sets_per_step = 500;
 /// Greedy sets in one step at most.
 constexpr std::size_t most_grown = 20;
 /// Candidates of a greedy set: those that gain most alone.
 constexpr std::size_t near = 150;
-constexpr double noise = 2e-10;
+constexpr double rounding = 2e-10;
 constexpr double infinity = std::numeric_limits<double>::infinity();
-
-std::size_t index(Variable v) { return static_cast<std::size_t>(v); }
 
 }  // namespace
 
@@ -48,7 +46,7 @@ bool PromisingSets::step(Watch& watch) {
         improved_ = improve(watch);
         stop_.reset();
         if (!may_extend_ || improved_ == Code::full) return true;
-        enough_ = scored_ + quota;
+        enough_ = scored_ + sets_per_step;
         grown_ = 0;
         stage_ = Stage::growing;
     }
@@ -109,15 +107,15 @@ bool PromisingSets::may_double() {
 
 /// Extends the sets with the best guesses.
 PromisingSets::Code PromisingSets::improve(Watch& watch) {
-    if (!stop_) stop_ = scored_ + quota;
+    if (!stop_) stop_ = scored_ + sets_per_step;
     while (!picking_ || scored_ < *stop_) {
         if (picking_) {
             if (heap_.empty()) return Code::empty;
             const std::size_t fits = capacity_ - batch;
             if (sets_.size() > fits || heap_.size() > fits) {
                 if (!may_double()) return Code::full;
-                // Quotas are counted from here, as part of the result; see the quota of a table.
-                stop_ = scored_ + quota;
+                // Quotas are counted from here, as part of the result; see the sets_per_step of a table.
+                stop_ = scored_ + sets_per_step;
                 continue;
             }
             at_ = heap_.pop();
@@ -228,7 +226,7 @@ void PromisingSets::pick_open() {
     picked_.clear();
     places_.clear();
     best_ = -1;
-    best_score_ = set.score + noise;
+    best_score_ = set.score + rounding;
     for (std::uint32_t c = 0; c < open_.size(); ++c) {
         if (open_[c] == 0 || holds(set, c)) continue;
         const std::uint32_t line = find(set.key ^ marks_[c]);
@@ -296,7 +294,7 @@ std::uint32_t PromisingSets::add(std::uint32_t at, std::uint32_t c, double value
         const std::uint32_t line = find(set.key ^ marks_[static_cast<std::size_t>(member)]);
         if (line != HashIndex::none) best = std::max(best, sets_[line].best);
     }
-    set.useful = value > best + noise;
+    set.useful = value > best + rounding;
     set.best = std::max(best, value);
     const auto added = static_cast<std::uint32_t>(sets_.size());
     index_.insert(static_cast<std::uint32_t>(set.key >> 32), added);

@@ -14,15 +14,13 @@ SubsetDP::SubsetDP(ComponentProblem problem) : problem_{std::move(problem)} {
 }
 
 bool SubsetDP::step(Watch& watch) {
-    try {
+    run_slice([&] {
         while (!done()) {
             solve(next_);
             ++next_;
             if (next_ % 64 == 0) watch.poll();
         }
-    } catch (const Paused&) {
-        // All that was computed is kept: the next step goes on from here.
-    }
+    });
     return done();
 }
 

@@ -34,7 +34,7 @@ TableBuilder::TableBuilder(TableProblem problem, std::vector<Variable> children,
 }
 
 bool TableBuilder::step(Watch& watch) {
-    try {
+    run_slice([&] {
         if (closed_) find_smallest(watch);
         // Children under way come first, so that a pause leaves no more of them than threads.
         std::vector<Task*> open;
@@ -60,9 +60,7 @@ bool TableBuilder::step(Watch& watch) {
             throw;
         }
         collect(begun);
-    } catch (const Paused&) {
-        // All that was computed is kept: the next step goes on from here.
-    }
+    });
     return done();
 }
 

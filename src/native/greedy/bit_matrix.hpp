@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/random.hpp"
+
 namespace isthmus {
 
 using Word = std::uint64_t;
@@ -52,14 +54,6 @@ inline void for_each_in_word(Word word, std::size_t index, Visit visit) {
 template <class Visit>
 inline void for_each(const Word* set, std::size_t words, Visit visit) {
     for (std::size_t w = 0; w < words; ++w) for_each_in_word(set[w], w, visit);
-}
-
-/// Spreads the bits of a number (the finaliser of SplitMix64).
-[[nodiscard]] constexpr std::uint64_t mix(std::uint64_t value) {
-    std::uint64_t z = value + 0x9E3779B97F4A7C15;
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EB;
-    return z ^ (z >> 31);
 }
 
 }  // namespace isthmus

@@ -19,8 +19,6 @@ constexpr double tie = 1e-7;
 /// Room for rows that may come again: 64 MB.
 constexpr std::size_t most_kept_values = std::size_t{1} << 23;
 
-std::size_t index(Variable variable) { return static_cast<std::size_t>(variable); }
-
 void insert_sorted(std::vector<Variable>& values, Variable value) {
     values.insert(std::ranges::lower_bound(values, value), value);
 }

@@ -21,9 +21,7 @@ constexpr std::size_t turns = 20;
 /// So many tenths of the edges are removed before another climb.
 constexpr std::uint64_t removed_tenths = 3;
 
-constexpr double nothing = -std::numeric_limits<double>::infinity();
-
-std::size_t index(Variable variable) { return static_cast<std::size_t>(variable); }
+constexpr double minus_infinity = -std::numeric_limits<double>::infinity();
 
 bool is_better(double score, double than) {
     return score > than + tolerance * std::max(1.0, std::abs(than));
@@ -47,7 +45,7 @@ HillClimb::HillClimb(std::shared_ptr<const LocalScore> score, Rules rules, const
 }
 
 bool HillClimb::step(Watch& watch) {
-    try {
+    run_slice([&] {
         while (stage_ != Stage::finished) {
             while (!stale_.empty()) {
                 gains_.refresh(stale_.back(), watch);
@@ -59,9 +57,7 @@ bool HillClimb::step(Watch& watch) {
             advance();
             watch.poll();
         }
-    } catch (const Paused&) {
-        // All that was computed is kept: the next step goes on from here.
-    }
+    });
     return stage_ == Stage::finished;
 }
 
@@ -99,7 +95,7 @@ bool HillClimb::judge() {
 void HillClimb::choose_change() {
     const std::size_t remembered = std::min(remembered_, visited_);
     const auto change = gains_.best_change(
-        {.floor = options_.patience == 0 ? tolerance : nothing,
+        {.floor = options_.patience == 0 ? tolerance : minus_infinity,
          .ties = options_.seed ? std::optional{random_.next()} : std::nullopt,
          .recent = std::span{recent_}.first(remembered)});
     if (!change) return end_climb();

@@ -76,11 +76,9 @@ XgesRun::XgesRun(std::shared_ptr<const LocalScore> score, ClassRules rules, bool
 }
 
 bool XgesRun::step(Watch& watch) {
-    try {
+    run_slice([&] {
         while (stage_ != Stage::finished) advance(watch);
-    } catch (const Paused&) {
-        // All that was computed is kept: the next step goes on from here.
-    }
+    });
     return finished();
 }
 

@@ -30,15 +30,13 @@ ExactPosterior::ExactPosterior(std::shared_ptr<FamilyWeights> weights)
       sums_(size_) {}
 
 bool ExactPosterior::step(Watch& watch) {
-    try {
+    run_slice([&] {
         if (stage_ == Stage::weigh) {
-            if (!weights_->step(watch)) return false;
+            if (!weights_->step(watch)) return;
             stage_ = Stage::bound_before;
         }
         while (!done()) advance(watch);
-    } catch (const Paused&) {
-        // All that was computed is kept: the next step goes on from here.
-    }
+    });
     return done();
 }
 

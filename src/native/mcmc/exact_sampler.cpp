@@ -42,7 +42,7 @@ ExactSampler::ExactSampler(std::shared_ptr<ExactPosterior> posterior, std::uint6
 }
 
 bool ExactSampler::step(std::size_t draws, Watch& watch) {
-    try {
+    run_slice([&] {
         while (heavy_.size() < size()) {
             list_heavy(heavy_.size());
             watch.poll();
@@ -57,9 +57,7 @@ bool ExactSampler::step(std::size_t draws, Watch& watch) {
             scores_.push_back(total);
             watch.poll();
         }
-    } catch (const Paused&) {
-        // All draws are kept: the next step goes on from here.
-    }
+    });
     return scores_.size() >= draws;
 }
 

@@ -53,13 +53,11 @@ bool FamilyTables::step(Watch& watch, std::size_t jobs) {
     for (const auto& table : tables_) {
         if (!table->built()) waiting.push_back(table.get());
     }
-    try {
+    run_slice([&] {
         Pool{jobs}.run(waiting.size(), watch, [&](std::size_t i, Watch& own) {
             waiting[i]->build(*score_, own);
         });
-    } catch (const Paused&) {
-        // Every table goes on where it stopped.
-    }
+    });
     return done();
 }
 

@@ -19,7 +19,7 @@ constexpr double unit = 8.0 * std::numbers::ln2;
 constexpr double unit_high = static_cast<double>(static_cast<float>(unit));
 constexpr double unit_low = unit - unit_high;
 
-constexpr std::size_t between_polls = std::size_t{1} << 12;
+constexpr std::size_t sets_between_polls = std::size_t{1} << 12;
 
 /// Adds the sums of the sets without one element to those with it, which are `half` further on.
 ISTHMUS_CLONES void add_pairs(double* sums, std::int32_t* exponents, std::size_t half,
@@ -58,7 +58,7 @@ double FamilyWeights::progress() const {
 }
 
 bool FamilyWeights::step(Watch& watch) {
-    try {
+    run_slice([&] {
         while (!done()) {
             if (stage_ == Stage::begin) begin_child();
             if (stage_ == Stage::score) score_child(watch);
@@ -69,9 +69,7 @@ bool FamilyWeights::step(Watch& watch) {
             stage_ = Stage::begin;
             watch.poll();
         }
-    } catch (const Paused&) {
-        // All that was computed is kept: the next step goes on from here.
-    }
+    });
     return done();
 }
 
@@ -156,7 +154,7 @@ void FamilyWeights::convert(Watch& watch) {
         } else {  // also if all weights are 0
             exponents[i] = wide::zero;
         }
-        if (++entry_ % between_polls == 0) watch.poll();
+        if (++entry_ % sets_between_polls == 0) watch.poll();
     }
     enter(Stage::add_up);
 }
@@ -167,12 +165,12 @@ void FamilyWeights::add_up(Watch& watch) {
     const std::size_t pairs = sums_[child_].size() / 2;
     for (; bit_ + 1 < size_; ++bit_, entry_ = 0) {
         const std::size_t half = std::size_t{1} << bit_;
-        const std::size_t count = std::min(half, between_polls);
+        const std::size_t count = std::min(half, sets_between_polls);
         while (entry_ < pairs) {
             const std::size_t first = entry_ / half * 2 * half + entry_ % half;
             add_pairs(sums + first, exponents + first, half, count);
             entry_ += count;
-            if (entry_ % between_polls == 0) watch.poll();
+            if (entry_ % sets_between_polls == 0) watch.poll();
         }
     }
     enter(Stage::normalise);
@@ -185,7 +183,7 @@ void FamilyWeights::normalise(Watch& watch) {
         const std::size_t i = entry_;
         if (sums[i] == 0.0) exponents[i] = wide::zero;
         for (; sums[i] >= 256.0; ++exponents[i]) sums[i] *= 1.0 / 256.0;
-        if (++entry_ % between_polls == 0) watch.poll();
+        if (++entry_ % sets_between_polls == 0) watch.poll();
     }
 }
 

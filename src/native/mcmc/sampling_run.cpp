@@ -35,7 +35,7 @@ SamplingRun::SamplingRun(std::shared_ptr<const FamilyTables> tables,
 bool SamplingRun::step(Watch& watch, std::size_t jobs) {
     const std::size_t last = options_.warmup + options_.thin * options_.draws;
     const Pool pool{jobs};
-    try {
+    return run_slice([&] {
         // Chains advance together, so that a run that is stopped has the same draws of each.
         while (reached_ < last) {
             const std::size_t goal = std::min(reached_ + std::max(chunk, options_.thin), last);
@@ -48,10 +48,7 @@ bool SamplingRun::step(Watch& watch, std::size_t jobs) {
             });
             reached_ = goal;
         }
-    } catch (const Paused&) {
-        return false;
-    }
-    return true;
+    });
 }
 
 std::size_t SamplingRun::rounds() const {

@@ -6,8 +6,6 @@ namespace isthmus {
 
 namespace {
 
-std::size_t index(Variable v) { return static_cast<std::size_t>(v); }
-
 void merge(std::span<Word> into, std::span<const Word> from) {
     for (std::size_t w = 0; w < into.size(); ++w) into[w] |= from[w];
 }

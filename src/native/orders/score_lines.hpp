@@ -107,7 +107,6 @@ public:
     }
 
 private:
-    [[nodiscard]] static std::size_t index(Variable v) { return static_cast<std::size_t>(v); }
     [[nodiscard]] std::span<const Word> row(Line line) const {
         return {sets_ + std::size_t{line} * words_, words_};
     }

@@ -24,15 +24,13 @@ SwapSearch::SwapSearch(std::shared_ptr<const ScoreLines> table, Variables order,
       best_total_{-infinity} {}
 
 bool SwapSearch::step(Watch& watch) {
-    try {
+    run_slice([&] {
         begin(watch);
         while (!ended_) {
             ended_ = moves_ == options_.most || move();
             if (moves_ % 8 == 0) watch.poll();
         }
-    } catch (const Paused&) {
-        // All that was computed is kept: the next step goes on from here.
-    }
+    });
     return ended_;
 }
 

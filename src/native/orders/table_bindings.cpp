@@ -188,12 +188,9 @@ void bind_table_orders(nb::module_& m) {
             [](const ScoreLines& self, double seconds) {
                 const nb::gil_scoped_release no_gil;
                 auto watch = watch_for(seconds);
-                try {
+                return run_slice([&] {
                     self.prepare(watch);
-                } catch (const Paused&) {
-                    return false;
-                }
-                return true;
+                });
             },
             "seconds"_a = 0.01, "Make the index; return whether it is done.")
         .def("needed", &needed_by_all, "For each node the set of those in all its parent sets.")

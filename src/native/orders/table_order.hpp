@@ -43,8 +43,6 @@ public:
     void outside_at(std::size_t place, std::span<Word> outside) const;
 
 private:
-    [[nodiscard]] static std::size_t index(Variable v) { return static_cast<std::size_t>(v); }
-
     std::shared_ptr<const ScoreLines> table_;
     std::vector<Variable> order_;
     std::vector<std::size_t> place_;

@@ -29,7 +29,7 @@ void TableRun::select() {
 }
 
 bool TableRun::step(Watch& watch) {
-    try {
+    run_slice([&] {
         if (sweep_) {
             sweep_->run(watch);
             gained_ = sweep_->gained();
@@ -46,9 +46,7 @@ bool TableRun::step(Watch& watch) {
             selection_.reset();
         }
         order_.settle(watch);
-    } catch (const Paused&) {
-        // All that was computed is kept: the next step goes on from here.
-    }
+    });
     return done();
 }
 

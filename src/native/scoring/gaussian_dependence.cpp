@@ -19,8 +19,6 @@ constexpr double sound_share = 1e-6;
 /// Still far enough from the tolerance for the determinant of a set to be that of a factor.
 constexpr double clear_share = 1e-8;
 
-std::size_t index(Variable variable) { return static_cast<std::size_t>(variable); }
-
 double sum_of_products(std::span<const double> a, std::span<const double> b) {
     double sum = 0.0;
     for (std::size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];

@@ -17,7 +17,7 @@ namespace {
 
 // Numbers of configurations beyond this are renumbered at once; a product with the levels of one
 // more variable fits 64 bits.
-constexpr std::size_t most_numbers = std::size_t{1} << 40;
+constexpr std::size_t largest_table = std::size_t{1} << 40;
 
 // Tables of more cells than this, and than twice the rows, are counted by renumbered keys.
 constexpr std::size_t least_table = std::size_t{1} << 12;
@@ -81,7 +81,7 @@ IncompleteScore::Group IncompleteScore::begin(std::vector<Variable> members, Wat
     group.configuration.assign(group.rows.size(), 0);
     for (const Variable member : group.members) {
         const std::size_t radix = levels(member);
-        if (group.numbered * radix > most_numbers) {
+        if (group.numbered * radix > largest_table) {
             group.numbered = group.numbers.renumber(group.configuration);
         }
         const std::uint16_t* const codes = column(member);
