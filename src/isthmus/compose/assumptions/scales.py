@@ -26,7 +26,7 @@ def units(problem: Problem, dag: DAG) -> tuple[str, ...]:
 
     An edge is confirmed if a score that does not depend on units finds it in the same direction,
     and its equivalence class determines that direction. Works from moments. Cost: one start of
-    Boss, about a twentieth of the search.
+    Boss.
     """
     loss = SECOND_MOMENTS.of(problem.objective)
     if loss is None or loss.equivalent or not dag.edges:
