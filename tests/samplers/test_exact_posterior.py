@@ -21,9 +21,7 @@ NAMES = ("a", "b", "c", "d", "e", "f", "g")
 
 
 def bge(table: dict[str, Any]) -> LocalScore:
-    moments = ist.summarise(table)
-    assert isinstance(moments, ist.Moments)
-    return ist.BGe().bind(moments)
+    return ist.BGe().bind(ist.Frame(table, integers=ist.Kind.CONTINUOUS).moments())
 
 
 def bdeu(table: dict[str, Any]) -> LocalScore:

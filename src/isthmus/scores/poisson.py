@@ -17,7 +17,7 @@ from isthmus.objectives import (
 )
 from isthmus.options import require_boolean
 from isthmus.scores.base import Score
-from isthmus.statistics import Rows
+from isthmus.statistics import Kind, Rows
 
 
 @final
@@ -37,7 +37,7 @@ class Poisson(Score[Rows, AdditiveLoss]):
 
     log_causes: bool = True
     needs: ClassVar[type[Rows]] = Rows
-    kind: ClassVar[None] = None
+    kind: ClassVar[Kind] = Kind.CONTINUOUS
     gives: ClassVar[Capabilities] = frozenset({ADDITIVE_MODEL})
 
     def __post_init__(self) -> None:
