@@ -18,8 +18,8 @@ import numpy as np
 
 import isthmus as ist
 from isthmus import simulate
-from isthmus.parties import Policy
-from isthmus.parties.disclosure.patterns import hide_rare_patterns
+from isthmus.joint import Policy
+from isthmus.joint.disclosure.patterns import hide_rare_patterns
 from isthmus.statistics.expectation import Estimated, estimate_moments
 from isthmus.statistics.patterns import PatternRows
 

@@ -83,13 +83,13 @@ def test_learning_from_a_table_imports_no_federation() -> None:
     code = "import sys, isthmus; isthmus.learn; print(*sys.modules)"
     names = run(code).split()
     assert "isthmus.compose.learn" in names
-    joint = ("isthmus.parties", "isthmus.federated", "isthmus.sources.horizontal")
+    joint = ("isthmus.joint", "isthmus.joint.methods", "isthmus.joint.federation")
     assert [name for name in names if name.startswith(joint)] == []
 
 
 def test_protocols_are_known_wherever_one_begins() -> None:
     """Studies name protocols and requests of packages that nothing else has imported yet."""
-    code = "from isthmus.parties import request_names; print(request_names('secure sums'))"
+    code = "from isthmus.joint import request_names; print(request_names('secure sums'))"
     assert "consensus" in run(code)
 
 

@@ -16,9 +16,9 @@ import sys
 import numpy as np
 from scipy.linalg import eig, svd
 
-from isthmus.federated.admm.clients import LinearClient
-from isthmus.federated.admm.learn import LinearADMM
-from isthmus.federated.admm.steps import Pull
+from isthmus.joint.methods.admm.clients import LinearClient
+from isthmus.joint.methods.admm.learn import LinearADMM
+from isthmus.joint.methods.admm.steps import Pull
 
 
 def transcript(seconds, rounds, options):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import isthmus as ist
-from isthmus.federated import (
+from isthmus.joint import (
     Centring,
     DynamicADMM,
     LinearADMM,
@@ -14,7 +14,7 @@ from isthmus.federated import (
     PerceptronADMM,
     Stiffness,
 )
-from isthmus.federated.admm.steps import iterate
+from isthmus.joint.methods.admm.steps import iterate
 
 THRESHOLD = 0.3
 

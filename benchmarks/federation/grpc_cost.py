@@ -23,19 +23,29 @@ from typing import Any
 
 import numpy as np
 
-from isthmus.federated import LinearADMM, learn_admm
-from isthmus.parties import FileLedger, Identity, Member, Policy, Signature, Study, Transport
-from isthmus.parties.certificates import Authority, node_certificate, node_key, node_key_pem
-from isthmus.parties.transport.grpc.credentials import (
+from isthmus.joint import (
+    Federation,
+    FileLedger,
+    Identity,
+    LinearADMM,
+    Member,
+    Policy,
+    SecureSums,
+    Signature,
+    SiteController,
+    Study,
+    Transport,
+    learn_admm,
+)
+from isthmus.joint.secure_sum.frames import LARGEST, size_of
+from isthmus.joint.transport.certificates import Authority, node_certificate, node_key, node_key_pem
+from isthmus.joint.transport.grpc.credentials import (
     CoordinatorCredentials,
     SiteCredentials,
     grpc_library,
 )
-from isthmus.parties.transport.grpc.grpc_site import GrpcSite
-from isthmus.parties.transport.grpc.grpc_transport import GrpcTransport
-from isthmus.sources import Federation
-from isthmus.sources.horizontal import SecureSums, SiteController
-from isthmus.sources.horizontal.secure_sum.frames import LARGEST, size_of
+from isthmus.joint.transport.grpc.grpc_site import GrpcSite
+from isthmus.joint.transport.grpc.grpc_transport import GrpcTransport
 from isthmus.statistics import Schema
 
 

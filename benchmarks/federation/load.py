@@ -15,7 +15,8 @@ import time
 
 import numpy as np
 
-from isthmus.sources import Federation, Frame
+from isthmus.joint import Federation
+from isthmus.sources import Frame
 from isthmus.testing.source import check_moments
 
 

@@ -18,20 +18,25 @@ from typing import Any
 
 import numpy as np
 
-from isthmus.parties import FileLedger, Identity, InProcess, Member, Policy, Study
-from isthmus.sources import Federation
-from isthmus.sources.horizontal import (
+from isthmus.joint import (
     AskFeatures,
     AskMoments,
+    Federation,
+    FileLedger,
     FrameKind,
+    Identity,
+    InProcess,
+    Member,
     Opening,
+    Policy,
     SecureSums,
     SiteController,
+    Study,
     SumRequest,
 )
-from isthmus.sources.horizontal.requests.grid import Grid
-from isthmus.sources.horizontal.secure_sum.frames import COORDINATOR, pack, parse
-from isthmus.sources.horizontal.study_terms import terms_of
+from isthmus.joint.federation.requests.grid import Grid
+from isthmus.joint.federation.study_terms import terms_of
+from isthmus.joint.secure_sum.frames import COORDINATOR, pack, parse
 from isthmus.statistics import Chebyshev, Expansion, Schema
 
 SITES = ("north", "east", "south")

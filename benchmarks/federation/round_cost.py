@@ -19,18 +19,25 @@ from pathlib import Path
 
 import numpy as np
 
-from isthmus.federated import AskConsensus
-from isthmus.parties import FileJournal, Identity, Member, Policy, Signature, Study
-from isthmus.parties.certificates import Authority, node_key, write_private
-from isthmus.parties.transport.base import Timeouts
-from isthmus.parties.transport.flower.flower_transport import FlowerTransport
-from isthmus.parties.transport.flower.programs import flower_environment, flower_program
-from isthmus.parties.transport.flower.superlink import FlowerSuperLink
-from isthmus.parties.transport.flower.supernode import FlowerSuperNode
-from isthmus.parties.transport.supervised_process import SupervisedProcess, free_port
-from isthmus.sources import Federation
-from isthmus.sources.horizontal import SecureSums
-from isthmus.sources.horizontal.site_service import SiteService
+from isthmus.joint import (
+    AskConsensus,
+    Federation,
+    FileJournal,
+    Identity,
+    Member,
+    Policy,
+    SecureSums,
+    Signature,
+    Study,
+)
+from isthmus.joint.federation.site_service import SiteService
+from isthmus.joint.transport.base import Timeouts
+from isthmus.joint.transport.certificates import Authority, node_key, write_private
+from isthmus.joint.transport.flower.flower_transport import FlowerTransport
+from isthmus.joint.transport.flower.programs import flower_environment, flower_program
+from isthmus.joint.transport.flower.superlink import FlowerSuperLink
+from isthmus.joint.transport.flower.supernode import FlowerSuperNode
+from isthmus.joint.transport.supervised_process import SupervisedProcess, free_port
 from isthmus.statistics import Schema
 
 SITES, D = 3, 50

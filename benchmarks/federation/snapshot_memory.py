@@ -70,10 +70,18 @@ def main(rows: int, columns: int) -> None:
     subprocess.run([sys.executable, "-c", MAKE, path, str(rows), str(columns)], check=True)
     import duckdb
 
-    from isthmus.parties import Identity, Member, Policy, Study
-    from isthmus.sources.horizontal import AskMoments, FrameKind, Opening, SecureSums
-    from isthmus.sources.horizontal.requests.grid import Grid
-    from isthmus.sources.horizontal.site_service import SiteService
+    from isthmus.joint import (
+        AskMoments,
+        FrameKind,
+        Identity,
+        Member,
+        Opening,
+        Policy,
+        SecureSums,
+        Study,
+    )
+    from isthmus.joint.federation.requests.grid import Grid
+    from isthmus.joint.federation.site_service import SiteService
     from isthmus.statistics import Kind, Schema, Variable
 
     schema = Schema(

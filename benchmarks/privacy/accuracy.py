@@ -30,7 +30,7 @@ import time
 import numpy as np
 from problems import EPSILONS, GRID, REPORTED, ROOT, ROWS, noisy_total, without_noise
 
-from isthmus.sources.horizontal.privacy.cost import RANGE
+from isthmus.joint.noise.cost import RANGE
 
 RESULTS = ROOT / "benchmarks" / "results"
 REPEATS = 5

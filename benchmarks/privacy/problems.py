@@ -1,6 +1,6 @@
 """Networks whose structure is learned from noisy statistics, for the other scripts here.
 
-`TUNING` are random networks on which the constants of `isthmus.sources.horizontal.privacy` were
+`TUNING` are random networks on which the constants of `isthmus.joint.noise` were
 chosen (`tune.py`), and `REPORTED` are others, on which their accuracy is reported (`accuracy.py`).
 
 The statistics are those of the sites' own code, with as much noise as the study asks for. Keys,
@@ -25,13 +25,12 @@ import numpy as np
 import isthmus as ist
 from isthmus.errors import IsthmusWarning
 from isthmus.io import read_bif
+from isthmus.joint import Identity, Member, Privacy, SecureSums, Study
+from isthmus.joint.noise.counts import NoisyCounts
+from isthmus.joint.noise.moments import NoisyMoments
+from isthmus.joint.noise.release import Estimate, NoisyRelease
 from isthmus.metrics.hamming import shd_cpdag
-from isthmus.parties import Identity, Member, Privacy, Study
 from isthmus.simulate import discrete_network, erdos_renyi, linear_model, scale_free
-from isthmus.sources.horizontal import SecureSums
-from isthmus.sources.horizontal.privacy.counts import NoisyCounts
-from isthmus.sources.horizontal.privacy.moments import NoisyMoments
-from isthmus.sources.horizontal.privacy.release import Estimate, NoisyRelease
 from isthmus.statistics import Variable
 
 ROOT = Path(__file__).resolve().parents[2]

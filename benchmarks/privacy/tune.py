@@ -28,7 +28,7 @@ from collections import defaultdict
 import numpy as np
 from problems import GRID, ROOT, ROWS, TUNING, noisy_total, without_noise
 
-from isthmus.sources.horizontal.privacy import counts, moments
+from isthmus.joint.noise import counts, moments
 
 MODULES = {"gaussian": moments, "tables": counts}
 CANDIDATES = {

@@ -15,14 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from isthmus.sources.vertical.columns import Column, Columns
-from isthmus.sources.vertical.engine import Engine, connect_local
-from isthmus.sources.vertical.private_k2 import private_k2
-from isthmus.sources.vertical.secret_functions import piecewise
-from isthmus.sources.vertical.secret_moments import secret_gaussian_structure
-from isthmus.sources.vertical.secret_scores import CountScore
-from isthmus.sources.vertical.secret_tables import SecretTables, product
-from isthmus.sources.vertical.structure_only import structure_only
+from isthmus.joint.methods.private_k2 import private_k2
+from isthmus.joint.methods.structure_only import structure_only
+from isthmus.joint.shares.columns import Column, Columns
+from isthmus.joint.shares.engine import Engine, connect_local
+from isthmus.joint.shares.secret_functions import piecewise
+from isthmus.joint.shares.secret_moments import secret_gaussian_structure
+from isthmus.joint.shares.secret_scores import CountScore
+from isthmus.joint.shares.secret_tables import SecretTables, product
 
 
 def load(job: dict[str, Any], rank: int) -> Columns:

@@ -13,9 +13,11 @@ _imported, _names, __all__ = lazy_names(__name__)
 provide("drawings for notebooks", "isthmus.plots.notebook")
 provide(
     "protocols and requests of studies",
-    "isthmus.sources.horizontal",
-    "isthmus.sources.vertical.requests",
-    "isthmus.federated",
+    "isthmus.joint.secure_sum.protocol",
+    "isthmus.joint.federation.requests.statistics",
+    "isthmus.joint.federation.requests.expectation",
+    "isthmus.joint.methods.admm.requests",
+    "isthmus.joint.shares.requests",
 )
 provide("statistics of solutions in files", "isthmus.compose.evidence")
 

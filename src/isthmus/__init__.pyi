@@ -2,14 +2,13 @@
 
 from isthmus import datasets as datasets
 from isthmus import errors as errors
-from isthmus import federated as federated
 from isthmus import fitting as fitting
 from isthmus import graphs as graphs
 from isthmus import io as io
+from isthmus import joint as joint
 from isthmus import metrics as metrics
 from isthmus import models as models
 from isthmus import objectives as objectives
-from isthmus import parties as parties
 from isthmus import plots as plots
 from isthmus import report as report
 from isthmus import results as results
@@ -29,8 +28,8 @@ from isthmus.compose.reweight import reweight
 from isthmus.compose.sample import sample
 from isthmus.compose.score import score, summarise
 from isthmus.graphs import CPDAG, DAG, PDAG, Knowledge
+from isthmus.joint import Federation, Privacy, TwoParty
 from isthmus.metrics import shd
-from isthmus.parties.privacy.section import Privacy
 from isthmus.results import (
     Disclosure,
     Ensemble,
@@ -84,7 +83,6 @@ from isthmus.searches import (
 from isthmus.sources import (
     DropRows,
     ExpectationMaximisation,
-    Federation,
     Frame,
     Interventions,
     Lazy,
@@ -93,7 +91,6 @@ from isthmus.sources import (
     Series,
     StructuralEM,
     TimeUnit,
-    TwoParty,
     WithFeatures,
 )
 from isthmus.statistics import Basis, Chebyshev, Counts, Expansion, Kind, Moments, Plan, Schema

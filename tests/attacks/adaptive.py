@@ -15,8 +15,7 @@ import numpy as np
 from tests.attacks.malicious import Attacked
 
 from isthmus.errors import AbortedError, IsthmusError
-from isthmus.federated.admm.requests import AskConsensus
-from isthmus.sources.horizontal import (
+from isthmus.joint import (
     AskCounts,
     AskFeatures,
     AskMoments,
@@ -25,8 +24,9 @@ from isthmus.sources.horizontal import (
     SecureSums,
     SumRequest,
 )
-from isthmus.sources.horizontal.secure_sum.frames import parse, read_refusal
-from isthmus.sources.horizontal.secure_sum.limbs import from_ints, to_ints
+from isthmus.joint.methods.admm.requests import AskConsensus
+from isthmus.joint.secure_sum.frames import parse, read_refusal
+from isthmus.joint.secure_sum.limbs import from_ints, to_ints
 from isthmus.statistics import Chebyshev, Expansion, Plan, Schema
 
 Tables = Mapping[str, Mapping[str, Any]]

@@ -6,19 +6,25 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from isthmus.parties import Identity, InProcess, Ledger, Member, MemoryLedger, Policy, Study
-from isthmus.parties.identity import Verifier
-from isthmus.sources import Federation
-from isthmus.sources.horizontal import (
+from isthmus.joint import (
+    Federation,
     FrameKind,
+    Identity,
+    InProcess,
+    Ledger,
+    Member,
+    MemoryLedger,
     Opening,
+    Policy,
     Refusal,
     SecureSums,
     SiteController,
+    Study,
     SumRequest,
 )
-from isthmus.sources.horizontal.secure_sum.frames import COORDINATOR, pack, parse, read_refusal
-from isthmus.sources.horizontal.study_terms import terms_of
+from isthmus.joint.agreement.identity import Verifier
+from isthmus.joint.federation.study_terms import terms_of
+from isthmus.joint.secure_sum.frames import COORDINATOR, pack, parse, read_refusal
 from isthmus.statistics import Schema
 
 

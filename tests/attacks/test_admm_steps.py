@@ -11,9 +11,8 @@ from scipy.optimize import least_squares
 from tests.attacks.malicious import Attacked
 
 from isthmus.errors import AbortedError
-from isthmus.federated import LinearADMM, learn_admm
-from isthmus.federated.admm.requests import AskConsensus
-from isthmus.sources import Federation
+from isthmus.joint import Federation, LinearADMM, learn_admm
+from isthmus.joint.methods.admm.requests import AskConsensus
 from isthmus.statistics import Schema
 
 SIZES = {"north": 400, "east": 700, "south": 250}

@@ -10,11 +10,18 @@ import pytest
 from tests.attacks.malicious import Attacked
 
 from isthmus.errors import AbortedError
-from isthmus.parties import FileLedger, MemoryLedger
-from isthmus.parties.disclosure.differencing import EarlierReleases
-from isthmus.parties.disclosure.trace import Trace
-from isthmus.sources.horizontal import AskMoments, AskTotals, FrameKind, Refusal, SumRequest
-from isthmus.sources.horizontal.snapshot import Snapshot
+from isthmus.joint import (
+    AskMoments,
+    AskTotals,
+    FileLedger,
+    FrameKind,
+    MemoryLedger,
+    Refusal,
+    SumRequest,
+)
+from isthmus.joint.disclosure.differencing import EarlierReleases
+from isthmus.joint.disclosure.trace import Trace
+from isthmus.joint.federation.snapshot import Snapshot
 from isthmus.statistics import Kind, Schema, Variable
 
 NAMES = ("age", "weight", "pressure")
@@ -151,7 +158,7 @@ def test_the_same_data_in_another_order_are_the_same_data() -> None:
 
 def test_a_patient_with_many_rows_is_one_patient() -> None:
     """Sixty rows are gone, and they were all of one person."""
-    from isthmus.parties import Persons
+    from isthmus.joint import Persons
 
     rules = {"persons": Persons("column:patient")}
     tables = hospitals()

@@ -10,9 +10,8 @@ import pytest
 from tests.attacks.malicious import Attacked
 
 from isthmus.errors import AbortedError, DataError
-from isthmus.sources import ExpectationMaximisation, Federation
-from isthmus.sources.horizontal import FrameKind
-from isthmus.sources.horizontal.requests.expectation import (
+from isthmus.joint import Federation, FrameKind
+from isthmus.joint.federation.requests.expectation import (
     FRACTION,
     LARGEST,
     MAGNITUDE,
@@ -21,11 +20,12 @@ from isthmus.sources.horizontal.requests.expectation import (
     ExpectationRun,
     ExpectationState,
 )
-from isthmus.sources.horizontal.requests.grid import LIMBS, Grid
-from isthmus.sources.horizontal.requests.statistics import AskMoments
-from isthmus.sources.horizontal.secure_sum.frames import pack, parse
-from isthmus.sources.horizontal.secure_sum.limbs import LimbArray, from_ints
-from isthmus.sources.horizontal.study_terms import terms_of
+from isthmus.joint.federation.requests.grid import LIMBS, Grid
+from isthmus.joint.federation.requests.statistics import AskMoments
+from isthmus.joint.federation.study_terms import terms_of
+from isthmus.joint.secure_sum.frames import pack, parse
+from isthmus.joint.secure_sum.limbs import LimbArray, from_ints
+from isthmus.sources import ExpectationMaximisation
 from isthmus.statistics import Schema
 from isthmus.statistics.expectation import RIDGE
 from isthmus.types import Floats

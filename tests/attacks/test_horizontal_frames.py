@@ -11,17 +11,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.sources.horizontal.rosters import LIMBS, Open, Party, ints
+from tests.joint.federation.rosters import LIMBS, Open, Party, ints
 
 from isthmus.errors import AbortedError, FederationError
-from isthmus.parties import Identity
-from isthmus.parties.identity import Agreement, Secret, stream
-from isthmus.sources.horizontal import BrokenFrameError, FrameKind, Refusal, Site, run_round
-from isthmus.sources.horizontal.secure_sum import frames as fr
-from isthmus.sources.horizontal.secure_sum import shamir
-from isthmus.sources.horizontal.secure_sum.heads import NO_STATEMENT
-from isthmus.sources.horizontal.secure_sum.limbs import from_bytes
-from isthmus.sources.horizontal.secure_sum.masks import RoundKeys, expand
+from isthmus.joint import BrokenFrameError, FrameKind, Identity, Refusal, Site, run_round
+from isthmus.joint.agreement.identity import Agreement, Secret, stream
+from isthmus.joint.secure_sum import frames as fr
+from isthmus.joint.secure_sum import shamir
+from isthmus.joint.secure_sum.heads import NO_STATEMENT
+from isthmus.joint.secure_sum.limbs import from_bytes
+from isthmus.joint.secure_sum.masks import RoundKeys, expand
 
 KINDS = [FrameKind.OPEN, FrameKind.KEYS, FrameKind.INBOX, FrameKind.ACTIVE, FrameKind.UNMASK]
 

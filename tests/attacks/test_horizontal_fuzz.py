@@ -9,10 +9,10 @@ import os
 import random
 
 import pytest
-from tests.sources.horizontal.rosters import Party, ints
+from tests.joint.federation.rosters import Party, ints
 
-from isthmus.sources.horizontal import BrokenFrameError, FrameKind, run_round
-from isthmus.sources.horizontal.secure_sum import frames as fr
+from isthmus.joint import BrokenFrameError, FrameKind, run_round
+from isthmus.joint.secure_sum import frames as fr
 
 FRAMES = int(os.environ.get("ISTHMUS_FUZZ_FRAMES", "20000"))
 

@@ -13,12 +13,20 @@ from tests.attacks.malicious import Attacked, drafted_policy
 
 from isthmus.cli import ExitCode, main
 from isthmus.errors import AbortedError, FormatError, RefusedError, StudyError
-from isthmus.parties import Identity, Member, MemoryLedger, Policy, Study
-from isthmus.parties.agreement.cards import Card
-from isthmus.parties.agreement.succession import Succession
-from isthmus.parties.certificates import own_certificate, require_in_time
-from isthmus.parties.identity import PassphraseError, key_fingerprint, key_text
-from isthmus.sources.horizontal import SecureSums, SiteController, Terms
+from isthmus.joint import (
+    Identity,
+    Member,
+    MemoryLedger,
+    Policy,
+    SecureSums,
+    SiteController,
+    Study,
+    Terms,
+)
+from isthmus.joint.agreement.cards import Card
+from isthmus.joint.agreement.identity import PassphraseError, key_fingerprint, key_text
+from isthmus.joint.agreement.succession import Succession
+from isthmus.joint.transport.certificates import own_certificate, require_in_time
 from isthmus.statistics import Schema
 
 NAMES = ("a", "b")

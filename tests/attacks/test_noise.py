@@ -8,16 +8,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.parties.consortium import NAMES, SCHEMA, Consortium
-from tests.sources.horizontal.privacy.private_group import PRIVACY, consortium, renewed
+from tests.joint.consortium import NAMES, SCHEMA, Consortium
+from tests.joint.noise.private_group import PRIVACY, consortium, renewed
 
 from isthmus.errors import AbortedError, LedgerError
-from isthmus.parties import FileLedger, Identity, Member, Privacy, Study
-from isthmus.parties.agreement.policy import UNLIMITED
-from isthmus.parties.privacy.accounting import epsilon_of
-from isthmus.parties.privacy.spending import Spending
-from isthmus.sources.horizontal import AskMoments, SecureSums
-from isthmus.sources.horizontal.privacy.moments import NoisyMoments
+from isthmus.joint import AskMoments, FileLedger, Identity, Member, Privacy, SecureSums, Study
+from isthmus.joint.agreement.policy import UNLIMITED
+from isthmus.joint.noise.accounting import epsilon_of
+from isthmus.joint.noise.moments import NoisyMoments
+from isthmus.joint.noise.spending import Spending
 from isthmus.statistics import Kind, Schema, Variable
 
 pytest.importorskip("opendp")

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from tests.attacks.malicious import Attacked
 
+from isthmus.joint import AskFeatures, AskMoments, AskTotals, Grid, SumRequest
+from isthmus.joint.federation.requests.row_sums import encode_rows
+from isthmus.joint.secure_sum.limbs import Accumulator, LimbArray, to_ints
 from isthmus.sources import Frame
-from isthmus.sources.horizontal import AskFeatures, AskMoments, AskTotals, Grid, SumRequest
-from isthmus.sources.horizontal.requests.row_sums import encode_rows
-from isthmus.sources.horizontal.secure_sum.limbs import Accumulator, LimbArray, to_ints
 from isthmus.statistics import Chebyshev, Expansion, Kind, Schema, Variable
 
 NAMES = ("age", "weight", "pressure")

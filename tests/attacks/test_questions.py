@@ -13,9 +13,9 @@ from tests.attacks.malicious import Attacked
 
 import isthmus as ist
 from isthmus.errors import AbortedError
-from isthmus.federated.admm.requests import AskConsensus
-from isthmus.sources.horizontal import AskCounts, AskFeatures, AskMoments, FrameKind, Refusal
-from isthmus.sources.horizontal.secure_sum.frames import parse, write_refusal
+from isthmus.joint import AskCounts, AskFeatures, AskMoments, FrameKind, Refusal
+from isthmus.joint.methods.admm.requests import AskConsensus
+from isthmus.joint.secure_sum.frames import parse, write_refusal
 from isthmus.statistics import Chebyshev, Expansion, Plan, Schema
 
 NAMES = ("age", "weight", "pressure", "sugar")
@@ -96,7 +96,7 @@ def test_one_patient_with_many_time_steps_is_no_cohort() -> None:
     bounds = dict.fromkeys(schema.names, (-9, 9))
     with pytest.raises(AbortedError):
         Attacked(tables, schema, bounds).federation().moments()
-    world = Attacked(tables, schema, bounds, rules={"persons": ist.parties.Persons("none")})
+    world = Attacked(tables, schema, bounds, rules={"persons": ist.joint.Persons("none")})
     assert world.federation().moments().n == 3 * 199
 
 
@@ -104,7 +104,7 @@ def test_many_rows_of_few_persons_are_no_cohort() -> None:
     tables = hospitals()
     for name, table in tables.items():
         table["patient"] = np.arange(SIZES[name]) % 49
-    rules = {"persons": ist.parties.Persons("column:patient")}
+    rules = {"persons": ist.joint.Persons("column:patient")}
     schema = Schema.continuous(NAMES)
     with pytest.raises(AbortedError):
         Attacked(tables, schema, BOUNDS, rules=rules).federation().moments()

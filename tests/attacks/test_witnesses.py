@@ -13,18 +13,26 @@ from tests.attacks.malicious import Attacked
 
 from isthmus.cli import ExitCode, main
 from isthmus.errors import AbortedError
-from isthmus.federated import AskConsensus
-from isthmus.parties import FileLedger, FileSlot, InProcess, Journal, MemoryJournal, verify
-from isthmus.parties.records.results import sign_result
-from isthmus.parties.transport.base import drive
-from isthmus.sources import Federation
-from isthmus.sources.horizontal import AskTotals, Opening
-from isthmus.sources.horizontal.requests.grid import Grid
-from isthmus.sources.horizontal.secure_sum.heads import HeadStatement
-from isthmus.sources.horizontal.secure_sum.limbs import Accumulator, from_bytes, to_ints
-from isthmus.sources.horizontal.secure_sum.one_message_coordinator import KeyRound, OneMessageRound
-from isthmus.sources.horizontal.secure_sum.result_round import ResultRound
-from isthmus.sources.horizontal.study_terms import terms_of
+from isthmus.joint import (
+    AskConsensus,
+    AskTotals,
+    Federation,
+    FileLedger,
+    FileSlot,
+    InProcess,
+    Journal,
+    MemoryJournal,
+    Opening,
+    verify,
+)
+from isthmus.joint.federation.requests.grid import Grid
+from isthmus.joint.federation.study_terms import terms_of
+from isthmus.joint.records.results import sign_result
+from isthmus.joint.secure_sum.heads import HeadStatement
+from isthmus.joint.secure_sum.limbs import Accumulator, from_bytes, to_ints
+from isthmus.joint.secure_sum.one_message_coordinator import KeyRound, OneMessageRound
+from isthmus.joint.secure_sum.result_round import ResultRound
+from isthmus.joint.transport.base import drive
 from isthmus.statistics import Schema
 
 NAMES = ("a", "b")

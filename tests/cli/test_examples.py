@@ -13,7 +13,7 @@ import pytest
 from isthmus.cli import main
 from isthmus.cli.app import COMMANDS, leaves, parser
 from isthmus.cli.examples import EXAMPLES
-from isthmus.parties import FileLedger, Identity
+from isthmus.joint import FileLedger, Identity
 
 LEAVES = [leaf.prog.removeprefix("isthmus ") for leaf in leaves(parser())]
 WITH_OTHERS = {"coordinator run", "site join", "party run"}

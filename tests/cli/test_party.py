@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from isthmus.cli import ExitCode, main
-from isthmus.parties import Study
-from isthmus.parties.agreement.cards import Card, Folder
-from isthmus.sources.vertical.protocol import two_parties
+from isthmus.joint import Study
+from isthmus.joint.agreement.cards import Card, Folder
+from isthmus.joint.shares.protocol import two_parties
 
 CARDS = {"bank": "income", "shop": "visits"}
 TABLE = "person,income\n" + "".join(f"{i:04},{'low' if i % 3 else 'high'}\n" for i in range(60))

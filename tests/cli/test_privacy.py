@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from isthmus.cli import ExitCode, main
-from isthmus.parties import FileLedger, Identity, Policy, Privacy, Study
-from isthmus.parties.records.ledger_writer import LedgerWriter, NoisyAnswer, Sent
-from isthmus.sources.horizontal.secure_sum.protocol import SENT
+from isthmus.joint import FileLedger, Identity, Policy, Privacy, Study
+from isthmus.joint.records.ledger_writer import LedgerWriter, NoisyAnswer, Sent
+from isthmus.joint.secure_sum.protocol import SENT
 
 VARIABLES = """
 [[variables]]

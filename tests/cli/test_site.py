@@ -12,12 +12,19 @@ from isthmus.cli import ExitCode, main
 from isthmus.cli.board import Board, RunState
 from isthmus.cli.strategies import admm_from
 from isthmus.errors import MissingExtraError
-from isthmus.federated import DynamicADMM, LinearADMM, PerceptronADMM, Stiffness
-from isthmus.federated.admm.model_choice import model_of
+from isthmus.joint import (
+    DynamicADMM,
+    FileLedger,
+    Identity,
+    LinearADMM,
+    PerceptronADMM,
+    Stiffness,
+    Study,
+)
+from isthmus.joint.agreement.cards import Card, Folder
+from isthmus.joint.methods.admm.model_choice import model_of
+from isthmus.joint.transport.base import SiteState
 from isthmus.neural import perceptron
-from isthmus.parties import FileLedger, Identity, Study
-from isthmus.parties.agreement.cards import Card, Folder
-from isthmus.parties.transport.base import SiteState
 
 VARIABLES = """
 [[variables]]

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from isthmus.cli import ExitCode, main
-from isthmus.parties.agreement.cards import Folder
-from isthmus.parties.agreement.variables import read_variables
+from isthmus.joint.agreement.cards import Folder
+from isthmus.joint.agreement.variables import read_variables
 from isthmus.statistics import Kind
 
 SITES = ("north", "east", "south")

@@ -18,17 +18,17 @@ from typing import Any, final
 import numpy as np
 from tests.processes.hospitals import COMMAND, environment, run
 
-from isthmus.parties import verify
-from isthmus.parties.agreement.cards import Folder
-from isthmus.parties.transport.supervised_process import free_port
+from isthmus.joint import verify
+from isthmus.joint.agreement.cards import Folder
+from isthmus.joint.transport.supervised_process import free_port
 
 ROOT = Path(__file__).parents[2]
 COLUMNS = {"bank": ("a", "b"), "shop": ("c", "d")}
 LEVELS = {"a": 2, "b": 2, "c": 3, "d": 2}
 STAND_IN = """
 import os, sys
-from isthmus.parties.transport import pinned_channel
-from isthmus.sources.vertical import two_party
+from isthmus.joint.transport import pinned_channel
+from isthmus.joint.shares import two_party
 two_party.TwoParty.__init__.__kwdefaults__["engine"] = (
     sys.executable, "-m", "tests.processes.stand_in_engine"
 )

@@ -13,15 +13,15 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from isthmus.sources.vertical import computation, engine_process
-from isthmus.sources.vertical.engine import Engine
+from isthmus.joint.shares import computation, engine_process
+from isthmus.joint.shares.engine import Engine
 
 COMMAND = [
     sys.executable,
     "-c",
     """
 import os, signal, sys
-from isthmus.sources.vertical import two_party, two_party_run
+from isthmus.joint.shares import two_party, two_party_run
 two_party.TwoParty.__init__.__kwdefaults__["engine"] = (
     sys.executable, "-m", "tests.processes.faulty_engine"
 )

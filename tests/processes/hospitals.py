@@ -25,17 +25,27 @@ import isthmus as ist
 from isthmus.cli import main
 from isthmus.cli.carriers import Carrier, coordinator_transport
 from isthmus.io import read_edge_list
-from isthmus.parties import Identity, InProcess, MemoryLedger, Policy, Signature, Study
-from isthmus.parties.agreement.cards import Folder
-from isthmus.parties.transport.base import PING, Timeouts, Watcher
-from isthmus.parties.transport.remote import RemoteTransport, ignore
-from isthmus.parties.transport.sockets import Sockets, ask
-from isthmus.parties.transport.supervised_process import free_port
-from isthmus.sources import Federation, Frame
-from isthmus.sources.horizontal import AskMoments, Grid, SiteController
-from isthmus.sources.horizontal.secure_sum.frames import LARGEST, size_of
-from isthmus.sources.horizontal.secure_sum.limbs import from_bytes
-from isthmus.sources.horizontal.series import as_studied
+from isthmus.joint import (
+    AskMoments,
+    Federation,
+    Grid,
+    Identity,
+    InProcess,
+    MemoryLedger,
+    Policy,
+    Signature,
+    SiteController,
+    Study,
+)
+from isthmus.joint.agreement.cards import Folder
+from isthmus.joint.federation.series import as_studied
+from isthmus.joint.secure_sum.frames import LARGEST, size_of
+from isthmus.joint.secure_sum.limbs import from_bytes
+from isthmus.joint.transport.base import PING, Timeouts, Watcher
+from isthmus.joint.transport.remote import RemoteTransport, ignore
+from isthmus.joint.transport.sockets import Sockets, ask
+from isthmus.joint.transport.supervised_process import free_port
+from isthmus.sources import Frame
 from isthmus.sources.tables.read_table import read_table
 from isthmus.testing.source import check_moments
 

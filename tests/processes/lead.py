@@ -14,16 +14,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from isthmus.cli.carriers import Carrier, coordinator_transport
-from isthmus.federated import LinearADMM, learn_admm
-from isthmus.parties import FileJournal, Journal
-from isthmus.parties.agreement.cards import Folder
-from isthmus.parties.identity import Identity
-from isthmus.parties.records.journal import Record
-from isthmus.parties.transport.base import Timeouts, Transport
-from isthmus.parties.transport.remote import ignore
-from isthmus.parties.transport.sockets import Sockets
-from isthmus.sources import Federation
-from isthmus.sources.horizontal.secure_sum.frames import LARGEST, size_of
+from isthmus.joint import Federation, FileJournal, Journal, LinearADMM, learn_admm
+from isthmus.joint.agreement.cards import Folder
+from isthmus.joint.agreement.identity import Identity
+from isthmus.joint.records.journal import Record
+from isthmus.joint.secure_sum.frames import LARGEST, size_of
+from isthmus.joint.transport.base import Timeouts, Transport
+from isthmus.joint.transport.remote import ignore
+from isthmus.joint.transport.sockets import Sockets
 
 
 class Deadly(Journal):

@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 
 from isthmus.errors import AbortedError
-from isthmus.sources.vertical import link
-from isthmus.sources.vertical.alignment import intersect
-from isthmus.sources.vertical.link import LinkOptions, connect
+from isthmus.joint.shares import link
+from isthmus.joint.shares.alignment import intersect
+from isthmus.joint.shares.link import LinkOptions, connect
 
 
 def main(folder: Path, rank: int, own: str, other: str, ports: str, people: str) -> None:

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from spu.libspu import link
 
-from isthmus.sources.vertical.columns import Column, Columns
-from isthmus.sources.vertical.engine import Engine
-from isthmus.sources.vertical.private_k2 import private_k2
-from isthmus.sources.vertical.secret_scores import CountScore
+from isthmus.joint.methods.private_k2 import private_k2
+from isthmus.joint.shares.columns import Column, Columns
+from isthmus.joint.shares.engine import Engine
+from isthmus.joint.shares.secret_scores import CountScore
 
 
 def leak_to_first(engine: Engine, columns: Columns, how: str) -> None:

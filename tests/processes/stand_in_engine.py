@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isthmus.sources.vertical import engine_process, link
+from isthmus.joint.shares import engine_process, link
 
 STEPS = 6
 
@@ -62,7 +62,7 @@ def connect_late(options: Any) -> Any:
 if __name__ == "__main__":
     engine_process.__dict__["connect"] = connect_late
     link.ANSWER, link.RETRIES = 4.0, 0  # tests need not wait for messages that were lost
-    module = types.ModuleType("isthmus.sources.vertical.computation")
+    module = types.ModuleType("isthmus.joint.shares.computation")
     module.__dict__["compute"] = compute
     sys.modules[module.__name__] = module
     engine_process.main(sys.argv[1], sys.argv[2])

@@ -14,10 +14,9 @@ from tests.processes.hospitals import Hospitals, run
 
 import isthmus as ist
 from isthmus.cli.strategies import admm_from
-from isthmus.federated import learn_admm
-from isthmus.federated.admm.model_choice import model_of
 from isthmus.io import read_edge_list
-from isthmus.parties import verify
+from isthmus.joint import learn_admm, verify
+from isthmus.joint.methods.admm.model_choice import model_of
 
 LONG = pytest.mark.skipif(
     "ISTHMUS_LONG" not in os.environ, reason="takes minutes; set ISTHMUS_LONG to run it"

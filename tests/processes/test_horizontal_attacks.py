@@ -27,16 +27,25 @@ from tests.processes.hospitals import (
 
 from isthmus.cli import ExitCode
 from isthmus.errors import AbortedError
-from isthmus.federated import AskConsensus, LinearADMM, learn_admm
-from isthmus.parties import Transport, verify
-from isthmus.parties.records.journal import FileJournal
-from isthmus.parties.transport.base import PING, drive
-from isthmus.parties.transport.sockets import ask, receive
-from isthmus.sources import Federation
-from isthmus.sources.horizontal import AskTotals, FrameKind, Grid, Opening, Refusal
-from isthmus.sources.horizontal.secure_sum.frames import COORDINATOR, pack, parse, read_refusal
-from isthmus.sources.horizontal.secure_sum.one_message_coordinator import KeyRound, OneMessageRound
-from isthmus.sources.horizontal.study_terms import terms_of
+from isthmus.joint import (
+    AskConsensus,
+    AskTotals,
+    Federation,
+    FrameKind,
+    Grid,
+    LinearADMM,
+    Opening,
+    Refusal,
+    Transport,
+    learn_admm,
+    verify,
+)
+from isthmus.joint.federation.study_terms import terms_of
+from isthmus.joint.records.journal import FileJournal
+from isthmus.joint.secure_sum.frames import COORDINATOR, pack, parse, read_refusal
+from isthmus.joint.secure_sum.one_message_coordinator import KeyRound, OneMessageRound
+from isthmus.joint.transport.base import PING, drive
+from isthmus.joint.transport.sockets import ask, receive
 
 FUZZING = 10.0
 """Seconds, at least; a longer run is made by hand with ISTHMUS_FUZZ=frames."""

@@ -34,13 +34,22 @@ from tests.processes.hospitals import (
 )
 
 from isthmus.errors import AbortedError
-from isthmus.federated import LinearADMM, learn_admm
-from isthmus.parties import Transport, verify
-from isthmus.parties.transport.base import PING, SiteState, Timeouts
-from isthmus.parties.transport.sockets import ask
-from isthmus.sources import Federation, Frame
-from isthmus.sources.horizontal import AskMoments, Coordinator, Grid, Opening, run_round
-from isthmus.sources.horizontal.study_terms import terms_of
+from isthmus.joint import (
+    AskMoments,
+    Coordinator,
+    Federation,
+    Grid,
+    LinearADMM,
+    Opening,
+    Transport,
+    learn_admm,
+    run_round,
+    verify,
+)
+from isthmus.joint.federation.study_terms import terms_of
+from isthmus.joint.transport.base import PING, SiteState, Timeouts
+from isthmus.joint.transport.sockets import ask
+from isthmus.sources import Frame
 from isthmus.testing.source import check_moments
 
 STAGES = ("keys", "shares", "masked", "consent", "reveal")
@@ -335,12 +344,12 @@ def test_a_full_disk(hospitals: Callable[..., Hospitals], small_disk: Path, carr
 SHIFTED = """
 import sys
 from datetime import UTC, datetime, timedelta
-from isthmus.sources.horizontal.site_controller import SiteController
+from isthmus.joint.federation.site_controller import SiteController
 shift = timedelta(hours=float(sys.argv.pop(1)))
 SiteController.__init__.__kwdefaults__["clock"] = lambda: datetime.now(UTC) + shift
 from isthmus.cli import main
-from isthmus.sources.horizontal import Grid
-from isthmus.sources.horizontal.study_terms import terms_of
+from isthmus.joint import Grid
+from isthmus.joint.federation.study_terms import terms_of
 raise SystemExit(main())
 """
 

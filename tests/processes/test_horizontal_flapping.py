@@ -16,18 +16,25 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.parties.transport.flapping_proxy import FlappingProxy
+from tests.joint.transport.flapping_proxy import FlappingProxy
 from tests.processes.hospitals import NAMES, Hospitals
 
-from isthmus.federated import LinearADMM, learn_admm
-from isthmus.parties import FileJournal, Identity, verify
-from isthmus.parties.agreement.protocol import known_event
-from isthmus.parties.records.journal import Record
-from isthmus.parties.records.ledger_entries import Entry
-from isthmus.parties.transport.base import Timeouts
-from isthmus.sources import Federation, Frame
-from isthmus.sources.horizontal import AskTotals, Grid
-from isthmus.sources.horizontal.secure_sum.limbs import from_bytes
+from isthmus.joint import (
+    AskTotals,
+    Federation,
+    FileJournal,
+    Grid,
+    Identity,
+    LinearADMM,
+    learn_admm,
+    verify,
+)
+from isthmus.joint.agreement.protocol import known_event
+from isthmus.joint.records.journal import Record
+from isthmus.joint.records.ledger_entries import Entry
+from isthmus.joint.secure_sum.limbs import from_bytes
+from isthmus.joint.transport.base import Timeouts
+from isthmus.sources import Frame
 
 LONG = "ISTHMUS_LONG" in os.environ
 SECONDS, UP, DOWN = (600.0, 3.0, 1.0) if LONG else (6.0, 0.8, 0.3)

@@ -17,12 +17,12 @@ import pytest
 from tests.processes.hospitals import LONG, Hospitals, require_pooled
 
 from isthmus.errors import FederationError
-from isthmus.parties.agreement.cards import Folder
-from isthmus.parties.certificates import Authority, node_key, write_private
-from isthmus.parties.transport.flower.programs import flower_environment, flower_program
-from isthmus.parties.transport.flower.superlink import FlowerSuperLink
-from isthmus.parties.transport.flower.supernode import FlowerSuperNode
-from isthmus.parties.transport.supervised_process import free_port
+from isthmus.joint.agreement.cards import Folder
+from isthmus.joint.transport.certificates import Authority, node_key, write_private
+from isthmus.joint.transport.flower.programs import flower_environment, flower_program
+from isthmus.joint.transport.flower.superlink import FlowerSuperLink
+from isthmus.joint.transport.flower.supernode import FlowerSuperNode
+from isthmus.joint.transport.supervised_process import free_port
 
 pytest.importorskip("flwr")
 FLOWER = ("--carrier", "flower")

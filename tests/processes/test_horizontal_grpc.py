@@ -13,13 +13,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.parties.transport.flapping_proxy import FlappingProxy
+from tests.joint.transport.flapping_proxy import FlappingProxy
 from tests.processes.hospitals import Hospitals, require_pooled, run
 
 from isthmus.cli import ExitCode
 from isthmus.errors import StudyError
-from isthmus.parties import Study, verify
-from isthmus.parties.records.results import read_result, result_path
+from isthmus.joint import Study, verify
+from isthmus.joint.records.results import read_result, result_path
 
 TIMES = ("--gather", "240", "--answer", "120", "--pause", "300")
 

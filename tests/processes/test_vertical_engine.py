@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.joint.shares import reference
 from tests.processes.companies import ROOT, Companies, World
 from tests.processes.faulty_engine import COMMAND
 from tests.processes.hospitals import environment
-from tests.sources.vertical import reference
 
 import isthmus as ist
 from isthmus.cli import ExitCode

@@ -12,7 +12,7 @@ import pytest
 from tests.processes.companies import Companies
 
 from isthmus.cli import ExitCode
-from isthmus.parties import verify
+from isthmus.joint import verify
 
 pytest.importorskip("spu")
 

@@ -9,7 +9,7 @@ from tests.processes.companies import Companies
 from tests.processes.recording_proxy import Recording
 
 from isthmus.cli import ExitCode
-from isthmus.sources.vertical.two_party import address_of
+from isthmus.joint.shares.two_party import address_of
 
 pytest.importorskip("spu")
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from isthmus.parties.certificates import own_certificate
-from isthmus.parties.transport.supervised_process import free_port
+from isthmus.joint.transport.certificates import own_certificate
+from isthmus.joint.transport.supervised_process import free_port
 
 pytest.importorskip("spu")
 

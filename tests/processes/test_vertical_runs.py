@@ -16,9 +16,9 @@ from tests.processes.companies import Companies, table
 from tests.processes.stand_in_engine import STEPS
 
 from isthmus.cli import ExitCode
-from isthmus.parties.certificates import fingerprint, own_certificate
-from isthmus.parties.transport.pinned_channel import Credentials, PinnedChannel
-from isthmus.sources.vertical.two_party import address_of
+from isthmus.joint.shares.two_party import address_of
+from isthmus.joint.transport.certificates import fingerprint, own_certificate
+from isthmus.joint.transport.pinned_channel import Credentials, PinnedChannel
 
 pytest.importorskip("spu")
 

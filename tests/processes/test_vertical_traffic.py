@@ -19,8 +19,8 @@ from tests.processes.companies import ROOT, Companies
 from tests.processes.distinguishers import DISTINGUISHERS, correct_guesses
 from tests.processes.recording_proxy import Recording
 
-from isthmus.parties.transport.supervised_process import free_port
-from isthmus.sources.vertical.two_party import address_of
+from isthmus.joint.shares.two_party import address_of
+from isthmus.joint.transport.supervised_process import free_port
 
 pytest.importorskip("spu")
 

@@ -21,9 +21,9 @@ import numpy as np
 import pytest
 
 import isthmus as ist
-from isthmus import federated, searches, simulate
+from isthmus import joint, searches, simulate
 from isthmus.errors import ArgumentError, SchemaError, StudyError
-from isthmus.sources.vertical.protocol import IdentifierKind, TwoParties
+from isthmus.joint.shares.protocol import IdentifierKind, TwoParties
 from isthmus.statistics import Kind
 
 VALUES = (
@@ -37,9 +37,10 @@ VALUES = (
     "isthmus.runs",
     "isthmus.statistics",
     "isthmus.fitting",
-    "isthmus.parties.agreement",
-    "isthmus.parties.records",
-    "isthmus.sources.horizontal",
+    "isthmus.joint.agreement",
+    "isthmus.joint.records",
+    "isthmus.joint.federation",
+    "isthmus.joint.secure_sum",
 )
 """Packages whose dataclasses are results, statistics or messages, which nobody sets as options."""
 VALUE_NAMES = {
@@ -79,13 +80,17 @@ def _lazy_table() -> Any:
     return pytest.importorskip("polars").LazyFrame(TABLE)
 
 
+def is_error(item: Any) -> bool:
+    return inspect.isclass(item) and issubclass(item, Exception)
+
+
 def public_objects() -> dict[int, Any]:
     found = {}
     modules = [m.name for m in pkgutil.walk_packages(ist.__path__, "isthmus.")]
     for name in ["isthmus", *(m for m in modules if "._" not in m)]:
         module = importlib.import_module(name)
-        for item in map(module.__dict__.get, getattr(module, "__all__", ())):
-            if getattr(item, "__module__", "").startswith("isthmus"):
+        for item in (getattr(module, each) for each in getattr(module, "__all__", ())):
+            if getattr(item, "__module__", "").startswith("isthmus") and not is_error(item):
                 found[id(item)] = item
     for name in ist.__all__:
         item = getattr(ist, name)
@@ -171,7 +176,7 @@ def test_the_strategies_are_found() -> None:
 def test_an_option_refuses_other_types(strategy: type, name: str, kinds: tuple[Any, ...]) -> None:
     build(strategy)
     # Documents of a study report all their problems together, as errors of the study.
-    joint = strategy.__module__.startswith("isthmus.parties.")
+    joint = strategy.__module__.startswith("isthmus.joint.")
     expected = (ArgumentError, StudyError) if joint else ArgumentError
     for value in wrong_values(kinds):
         with pytest.raises(expected, match=name):
@@ -279,7 +284,7 @@ def test_units_of_a_layer_are_checked() -> None:
 
 def test_a_model_of_admm_checks_its_own_options_and_the_common_ones() -> None:
     with pytest.raises(ArgumentError, match="rho1"):
-        federated.PerceptronADMM(rho1=0)
+        joint.PerceptronADMM(rho1=0)
     with pytest.raises(ArgumentError, match="lagged_threshold"):
-        federated.DynamicADMM(lagged_threshold=-1)
+        joint.DynamicADMM(lagged_threshold=-1)
     assert searches.LogDet(stages=_any(np.int64(3))).stages == 3

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 import isthmus as ist
 from isthmus.errors import DataError, FormatError, SchemaError
-from isthmus.sources import Federation, Frame
+from isthmus.joint import Federation
+from isthmus.sources import Frame
 from isthmus.statistics import Basis, Expansion, Features, Moments, Role, Schema, register_basis
 from isthmus.statistics.features import basis_from_dict, basis_to_dict
 from isthmus.testing import check_basis
@@ -147,7 +148,7 @@ def test_a_basis_from_outside_learns_from_a_frame_an_engine_and_a_federation() -
 
 def test_the_grid_of_secure_sums_takes_the_bounds_of_the_basis() -> None:
     pytest.importorskip("cryptography")
-    from isthmus.sources.horizontal import AskFeatures
+    from isthmus.joint import AskFeatures
 
     data = curves(n=300)
     sites = {f"s{k}": {n: x[k::3] for n, x in data.items()} for k in range(3)}

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, final
 
-from isthmus.parties.transport.base import SiteState
+from isthmus.joint.transport.base import SiteState
 
 
 class RunState(StrEnum):

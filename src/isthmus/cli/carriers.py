@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 from isthmus.errors import FormatError
 
 if TYPE_CHECKING:
-    from isthmus.parties.agreement.cards import Card, Folder
-    from isthmus.parties.agreement.study import Study
-    from isthmus.parties.transport.base import Timeouts, Watcher
-    from isthmus.parties.transport.remote import RemoteTransport
-    from isthmus.sources.horizontal.site_service import SiteService
+    from isthmus.joint.agreement.cards import Card, Folder
+    from isthmus.joint.agreement.study import Study
+    from isthmus.joint.federation.site_service import SiteService
+    from isthmus.joint.transport.base import Timeouts, Watcher
+    from isthmus.joint.transport.remote import RemoteTransport
 
 LOOPBACK = "127.0.0.1"
 
@@ -49,7 +49,7 @@ def port_of(address: str) -> int:
 
 def certificates(cards: Mapping[str, Card], authority: bytes) -> dict[str, Any]:
     """Return the certificates that a study pins, as options of its protocol."""
-    from isthmus.parties.certificates import fingerprint
+    from isthmus.joint.transport.certificates import fingerprint
 
     missing = [name for name, card in cards.items() if not card.certificate]
     if missing:
@@ -76,8 +76,8 @@ def coordinator_transport(
     """Listen for the sites of a study."""
     study, cards, port = folder.study(), folder.cards(), port_of(folder.address())
     if carrier is Carrier.FLOWER:
-        from isthmus.parties.transport.flower.flower_transport import FlowerTransport
-        from isthmus.parties.transport.flower.superlink import FlowerSuperLink
+        from isthmus.joint.transport.flower.flower_transport import FlowerTransport
+        from isthmus.joint.transport.flower.superlink import FlowerSuperLink
 
         files = home / "ca.crt", home / "server.crt", home / "server.pem"
         nodes = {name: card.node for name, card in cards.items()}
@@ -87,9 +87,9 @@ def coordinator_transport(
         finally:
             link.stop()
         return
-    from isthmus.parties.transport.grpc.credentials import CoordinatorCredentials
-    from isthmus.parties.transport.grpc.grpc_transport import GrpcTransport
-    from isthmus.sources.horizontal.secure_sum.frames import LARGEST, size_of
+    from isthmus.joint.secure_sum.frames import LARGEST, size_of
+    from isthmus.joint.transport.grpc.credentials import CoordinatorCredentials
+    from isthmus.joint.transport.grpc.grpc_transport import GrpcTransport
 
     require_pins(study, cards, (home / "ca.crt").read_bytes())
     credentials = CoordinatorCredentials(
@@ -105,8 +105,8 @@ def coordinator_transport(
 
 def require_pins(study: Study, cards: Mapping[str, Card], authority: bytes) -> None:
     """Raise `StudyError` unless these certificates are the ones that the study names."""
-    from isthmus.parties.transport.grpc.credentials import require_pinned
-    from isthmus.sources.horizontal.secure_sum.protocol import secure_sums
+    from isthmus.joint.secure_sum.protocol import secure_sums
+    from isthmus.joint.transport.grpc.credentials import require_pinned
 
     protocol = secure_sums(study.protocol)
     require_pinned(authority, protocol.coordinator_certificate, "the coordinator")
@@ -125,7 +125,7 @@ def serve(
     """Connect a site to the coordinator, and answer until a condition is met."""
     home = site.state
     if carrier is Carrier.FLOWER:
-        from isthmus.parties.transport.flower.supernode import FlowerSuperNode
+        from isthmus.joint.transport.flower.supernode import FlowerSuperNode
 
         node = FlowerSuperNode(
             home, site.open_socket(), address, folder.authority, home / "node.pem"
@@ -135,9 +135,9 @@ def serve(
         finally:
             node.stop()
         return
-    from isthmus.parties.certificates import node_key_pem
-    from isthmus.parties.transport.grpc.credentials import SiteCredentials
-    from isthmus.parties.transport.grpc.grpc_site import GrpcSite
+    from isthmus.joint.transport.certificates import node_key_pem
+    from isthmus.joint.transport.grpc.credentials import SiteCredentials
+    from isthmus.joint.transport.grpc.grpc_site import GrpcSite
 
     study, authority = folder.study(), folder.authority.read_bytes()
     cards = folder.cards()
@@ -161,7 +161,7 @@ def serve(
 
 def _private(path: Path) -> bytes:
     """Read a private key, unless others can read it, too."""
-    from isthmus.parties.identity import require_private
+    from isthmus.joint.agreement.identity import require_private
 
     require_private(path)
     return path.read_bytes()

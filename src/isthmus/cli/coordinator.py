@@ -102,8 +102,8 @@ def add(command: argparse.ArgumentParser) -> None:
 
 
 def _new(options: argparse.Namespace) -> ExitCode:
-    from isthmus.parties.certificates import Authority, write_private
-    from isthmus.parties.identity import Identity, key_text
+    from isthmus.joint.agreement.identity import Identity, key_text
+    from isthmus.joint.transport.certificates import Authority, write_private
 
     home: Path = options.home
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -122,7 +122,7 @@ def _new(options: argparse.Namespace) -> ExitCode:
 
 
 def _state(options: argparse.Namespace) -> Path:
-    from isthmus.parties.agreement.cards import Folder
+    from isthmus.joint.agreement.cards import Folder
 
     home: Path = options.home
     return home / f"study-{Folder(options.study).study().identity.hex()[:16]}"
@@ -138,8 +138,8 @@ def _status(options: argparse.Namespace) -> ExitCode:
 
 def _run(options: argparse.Namespace) -> ExitCode:
     from isthmus.cli.board import Board, RunState
-    from isthmus.federated.admm.model_choice import uses_admm
-    from isthmus.parties.agreement.cards import Folder
+    from isthmus.joint.agreement.cards import Folder
+    from isthmus.joint.methods.admm.model_choice import uses_admm
 
     study = Folder(options.study).study()
     _require_fitting(options, by_admm=uses_admm(study))
@@ -188,7 +188,7 @@ def _require_fitting(options: argparse.Namespace, *, by_admm: bool) -> None:
 
 
 def _write(solution: Any, path: Path) -> None:
-    from isthmus.federated.admm.result import ADMMResult
+    from isthmus.joint.methods.admm.result import ADMMResult
 
     if isinstance(solution, ADMMResult) and path.suffix == ".json":
         path.write_text(json.dumps(solution.to_dict(), indent=1) + "\n", encoding="utf-8")
@@ -203,12 +203,12 @@ def _interrupted(*_: object) -> None:
 def _learned(options: argparse.Namespace, state: Path, board: Board) -> Any:
     """Start all processes, learn, and stop them."""
     from isthmus.cli.board import RunState
-    from isthmus.federated.admm.model_choice import model_of, uses_admm
-    from isthmus.parties.agreement.cards import Folder
-    from isthmus.parties.records.journal import FileJournal
-    from isthmus.parties.transport.base import Timeouts
-    from isthmus.sources.horizontal.federation import Federation
-    from isthmus.sources.horizontal.round_scheduler import restart
+    from isthmus.joint.agreement.cards import Folder
+    from isthmus.joint.federation.federation import Federation
+    from isthmus.joint.federation.round_scheduler import restart
+    from isthmus.joint.methods.admm.model_choice import model_of, uses_admm
+    from isthmus.joint.records.journal import FileJournal
+    from isthmus.joint.transport.base import Timeouts
 
     folder, home = Folder(options.study), options.home
     study = folder.study()
@@ -241,7 +241,7 @@ def _learned(options: argparse.Namespace, state: Path, board: Board) -> Any:
 
 def _share(federation: Any, solution: Any, board: Board) -> None:
     """Send the result to the sites that took part."""
-    from isthmus.federated.shared_result import shared_result
+    from isthmus.joint.methods.shared_result import shared_result
 
     received = federation.send_result(shared_result(solution, federation.study, federation.active))
     missing = [name for name in federation.active or () if name not in received]
@@ -251,7 +251,7 @@ def _share(federation: Any, solution: Any, board: Board) -> None:
 
 def _solved(federation: Any, model: Any, options: argparse.Namespace, board: Board) -> Any:
     from isthmus.compose.learn import learn
-    from isthmus.federated.admm.learn import learn_admm
+    from isthmus.joint.methods.admm.learn import learn_admm
 
     if model is not None:
         return learn_admm(federation, model, watch=lambda step: board.step(step, model.rounds))

@@ -12,8 +12,8 @@ SHOWN_VARIABLES = 12
 
 def described(study: Any) -> str:
     """Return a short description of a study, for people."""
-    from isthmus.parties.printable import printable
-    from isthmus.parties.requests import registered_request
+    from isthmus.joint.agreement.printable import printable
+    from isthmus.joint.agreement.requests import registered_request
 
     names = study.schema.names
     shown = ", ".join(names[:SHOWN_VARIABLES]) + (" …" if len(names) > SHOWN_VARIABLES else "")
@@ -35,8 +35,8 @@ def described(study: Any) -> str:
 
 def parties_of(study: Any) -> list[str]:
     """Return a line for the author, the coordinator and each site, with the key of each."""
-    from isthmus.parties.identity import key_fingerprint
-    from isthmus.parties.printable import printable
+    from isthmus.joint.agreement.identity import key_fingerprint
+    from isthmus.joint.agreement.printable import printable
 
     names = {m.key: f", who is the site {m.name}" for m in study.members}
     parties = [("author", study.author, names.get(study.author, ""))]

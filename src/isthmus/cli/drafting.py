@@ -110,13 +110,13 @@ def add_draft_options(draft: argparse.ArgumentParser) -> None:
 
 def draft(options: argparse.Namespace) -> ExitCode:
     """Write a study, and sign it as its author."""
-    from isthmus.federated.admm.model_choice import model_of
-    from isthmus.parties.agreement.cards import Card, Folder
-    from isthmus.parties.agreement.study import Study
-    from isthmus.parties.agreement.variables import read_variables
-    from isthmus.sources.horizontal.privacy.answers import require_possible
-    from isthmus.sources.horizontal.secure_sum.protocol import SecureSums
-    from isthmus.sources.horizontal.series import lagged_variables
+    from isthmus.joint.agreement.cards import Card, Folder
+    from isthmus.joint.agreement.study import Study
+    from isthmus.joint.agreement.variables import read_variables
+    from isthmus.joint.federation.series import lagged_variables
+    from isthmus.joint.methods.admm.model_choice import model_of
+    from isthmus.joint.noise.answers import require_possible
+    from isthmus.joint.secure_sum.protocol import SecureSums
 
     schema, bounds = read_variables(options.variables)
     if options.lags:
@@ -155,7 +155,7 @@ def draft(options: argparse.Namespace) -> ExitCode:
 
 def _privacy(options: argparse.Namespace) -> Any:
     """Return the section on differential privacy, if the options ask for it."""
-    from isthmus.parties.privacy.section import Privacy
+    from isthmus.joint.noise.section import Privacy
 
     given = {"delta": options.delta, "rows_per_person": options.rows_per_person}
     given = {name: value for name, value in given.items() if value is not None}

@@ -34,7 +34,7 @@ def add_key_actions(action: Callable[..., argparse.ArgumentParser], whose: str) 
 
 def load_identity(path: Path) -> Any:
     """Load a key; ask for its passphrase if it has one."""
-    from isthmus.parties.identity import Identity, PassphraseError
+    from isthmus.joint.agreement.identity import Identity, PassphraseError
 
     given = os.environ.get(PASSPHRASE)
     try:
@@ -59,8 +59,8 @@ def new_passphrase() -> str:
 
 def own_keys(home: Path) -> list[bytes] | None:
     """Return the keys of a folder, also the earlier ones; ``None`` if the folder has no card."""
-    from isthmus.parties.agreement.cards import Card
-    from isthmus.parties.agreement.succession import Succession
+    from isthmus.joint.agreement.cards import Card
+    from isthmus.joint.agreement.succession import Succession
 
     if not (home / "card.toml").exists():
         return None
@@ -70,7 +70,7 @@ def own_keys(home: Path) -> list[bytes] | None:
 
 def rotate(options: argparse.Namespace) -> ExitCode:
     """Replace the key of a site or a party; the old key signs that the new one follows it."""
-    from isthmus.parties.records.folder_lock import FolderLock
+    from isthmus.joint.records.folder_lock import FolderLock
 
     with FolderLock(options.home, "the rotation of the key"):
         return _rotated(options.home, passphrase=options.passphrase)
@@ -79,10 +79,10 @@ def rotate(options: argparse.Namespace) -> ExitCode:
 def _rotated(home: Path, *, passphrase: bool) -> ExitCode:
     from dataclasses import replace
 
-    from isthmus.parties.agreement.cards import Card
-    from isthmus.parties.agreement.policy import Policy
-    from isthmus.parties.agreement.succession import Succession
-    from isthmus.parties.identity import Identity, key_fingerprint
+    from isthmus.joint.agreement.cards import Card
+    from isthmus.joint.agreement.identity import Identity, key_fingerprint
+    from isthmus.joint.agreement.policy import Policy
+    from isthmus.joint.agreement.succession import Succession
 
     path, card = home / "identity.pem", Card.read(home / "card.toml")
     old, new = load_identity(path), Identity.generate()
@@ -112,9 +112,9 @@ def _rotated(home: Path, *, passphrase: bool) -> ExitCode:
 
 def accept(options: argparse.Namespace) -> ExitCode:
     """Accept the new key of a peer, which the old one vouches for."""
-    from isthmus.parties.agreement.policy import Policy
-    from isthmus.parties.agreement.succession import Succession
-    from isthmus.parties.identity import key_fingerprint
+    from isthmus.joint.agreement.identity import key_fingerprint
+    from isthmus.joint.agreement.policy import Policy
+    from isthmus.joint.agreement.succession import Succession
 
     path = options.home / "policy.toml"
     succession = Succession.read(options.succession)
@@ -131,10 +131,10 @@ def pin(options: argparse.Namespace) -> ExitCode:
     from dataclasses import replace
 
     from isthmus.errors import StudyError
-    from isthmus.parties.agreement.cards import Card
-    from isthmus.parties.agreement.lookalikes import name_problems
-    from isthmus.parties.agreement.policy import Policy
-    from isthmus.parties.identity import key_fingerprint
+    from isthmus.joint.agreement.cards import Card
+    from isthmus.joint.agreement.identity import key_fingerprint
+    from isthmus.joint.agreement.lookalikes import name_problems
+    from isthmus.joint.agreement.policy import Policy
 
     path = options.home / "policy.toml"
     policy = Policy.read(path)

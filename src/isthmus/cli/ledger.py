@@ -39,7 +39,7 @@ def add(command: argparse.ArgumentParser) -> None:
 
 
 def _show(options: argparse.Namespace) -> ExitCode:
-    from isthmus.parties.records.ledger_text import readable, received_results, summary
+    from isthmus.joint.records.ledger_text import readable, received_results, summary
 
     entries = _entries(options.home, options.head)
     say(readable(entries))
@@ -62,7 +62,7 @@ def _verify(options: argparse.Namespace) -> ExitCode:
 def _require_complete(entries: list[Mapping[str, Any]]) -> None:
     """Raise `LedgerError` if other sites have told this one of an entry that it has lost."""
     from isthmus.errors import LedgerError
-    from isthmus.parties.records.ledger_verification import missed_by_witnesses
+    from isthmus.joint.records.ledger_verification import missed_by_witnesses
 
     for number, head in missed_by_witnesses(entries):
         raise LedgerError(
@@ -73,9 +73,9 @@ def _require_complete(entries: list[Mapping[str, Any]]) -> None:
 
 
 def _heads(options: argparse.Namespace) -> ExitCode:
-    from isthmus.parties.agreement.policy import Policy
-    from isthmus.parties.identity import key_text
-    from isthmus.parties.records.ledger_verification import remembered_heads
+    from isthmus.joint.agreement.identity import key_text
+    from isthmus.joint.agreement.policy import Policy
+    from isthmus.joint.records.ledger_verification import remembered_heads
 
     heads = remembered_heads(_entries(options.home, []))
     policy = options.home / "policy.toml"
@@ -92,7 +92,7 @@ def _heads(options: argparse.Namespace) -> ExitCode:
 
 
 def _repair(options: argparse.Namespace) -> ExitCode:
-    from isthmus.parties.records.ledger_maintenance import repair
+    from isthmus.joint.records.ledger_maintenance import repair
 
     identity = load_identity(options.home / "identity.pem")
     torn = repair(_path(options.home), identity, heads=options.head)
@@ -102,7 +102,7 @@ def _repair(options: argparse.Namespace) -> ExitCode:
 
 
 def _rotate(options: argparse.Namespace) -> ExitCode:
-    from isthmus.parties.records.ledger_maintenance import rotate
+    from isthmus.joint.records.ledger_maintenance import rotate
 
     aside = rotate(_path(options.home))
     say(f"The entries so far are in {aside}. Keep it: the ledger needs all its parts.")
@@ -112,7 +112,7 @@ def _rotate(options: argparse.Namespace) -> ExitCode:
 
 def spent_before(home: Path, study: Any) -> Any:
     """Return what earlier answers with noise have cost; ``None`` if the study has no noise."""
-    from isthmus.parties.privacy.spending import Spending
+    from isthmus.joint.noise.spending import Spending
 
     if study.privacy is None or not (home / "ledger.jsonl").exists():
         return None
@@ -121,9 +121,9 @@ def spent_before(home: Path, study: Any) -> Any:
 
 def _say_spent(home: Path, entries: list[Mapping[str, Any]]) -> None:
     """Print what answers with noise have cost, if there are any or may be."""
-    from isthmus.parties.agreement.policy import MAXIMUM_DELTA, Policy
-    from isthmus.parties.privacy.accounting import epsilon_of
-    from isthmus.parties.privacy.spending import Spending
+    from isthmus.joint.agreement.policy import MAXIMUM_DELTA, Policy
+    from isthmus.joint.noise.accounting import epsilon_of
+    from isthmus.joint.noise.spending import Spending
 
     spent, path = Spending.of(entries), home / "policy.toml"
     policy = Policy.read(path) if path.exists() else None
@@ -149,7 +149,7 @@ def _path(home: Path) -> Path:
 
 
 def _entries(home: Path, head: list[str]) -> list[Mapping[str, Any]]:
-    from isthmus.parties.records.ledger_verification import verify
+    from isthmus.joint.records.ledger_verification import verify
 
     return list(verify(_path(home), head=head, keys=own_keys(home)))
 

@@ -172,11 +172,11 @@ def _run_options(run: argparse.ArgumentParser) -> None:
 
 
 def _new(options: argparse.Namespace) -> ExitCode:
-    from isthmus.parties.agreement.cards import Card
-    from isthmus.parties.agreement.roster import Member
-    from isthmus.parties.certificates import fingerprint, own_certificate, write_private
-    from isthmus.parties.identity import Identity, key_fingerprint
-    from isthmus.sources.vertical.two_party import address_of
+    from isthmus.joint.agreement.cards import Card
+    from isthmus.joint.agreement.identity import Identity, key_fingerprint
+    from isthmus.joint.agreement.roster import Member
+    from isthmus.joint.shares.two_party import address_of
+    from isthmus.joint.transport.certificates import fingerprint, own_certificate, write_private
 
     if not NAME.fullmatch(options.name):
         raise FormatError(
@@ -202,13 +202,13 @@ def _new(options: argparse.Namespace) -> ExitCode:
 
 
 def _draft(options: argparse.Namespace) -> ExitCode:
-    from isthmus.parties.agreement.cards import Card, Folder
-    from isthmus.parties.agreement.study import Study
-    from isthmus.parties.agreement.variables import read_variables
-    from isthmus.parties.certificates import fingerprint
-    from isthmus.parties.requests import registered_request
-    from isthmus.sources.vertical.protocol import Holding, IdentifierKind, TwoParties
-    from isthmus.sources.vertical.requests import TwoPartyRequest
+    from isthmus.joint.agreement.cards import Card, Folder
+    from isthmus.joint.agreement.requests import registered_request
+    from isthmus.joint.agreement.study import Study
+    from isthmus.joint.agreement.variables import read_variables
+    from isthmus.joint.shares.protocol import Holding, IdentifierKind, TwoParties
+    from isthmus.joint.shares.requests import TwoPartyRequest
+    from isthmus.joint.transport.certificates import fingerprint
     from isthmus.statistics import Schema
 
     cards = [Card.read(path) for path, _ in options.party]
@@ -258,9 +258,9 @@ def _draft(options: argparse.Namespace) -> ExitCode:
 
 
 def _source(options: argparse.Namespace, **more: Any) -> Any:
-    from isthmus.parties.agreement.cards import Folder
-    from isthmus.sources.vertical.protocol import IdentifierKind, two_parties
-    from isthmus.sources.vertical.two_party import TwoParty
+    from isthmus.joint.agreement.cards import Folder
+    from isthmus.joint.shares.protocol import IdentifierKind, two_parties
+    from isthmus.joint.shares.two_party import TwoParty
 
     terms = two_parties(Folder(options.study).study().protocol)
     text = [terms.identifier] if terms.identifier_kind is IdentifierKind.TEXT else []
@@ -276,8 +276,8 @@ def _dry_run(options: argparse.Namespace) -> ExitCode:
 
 def _run(options: argparse.Namespace) -> ExitCode:
     from isthmus.cli.board import Board, RunState
-    from isthmus.parties.agreement.cards import Folder
-    from isthmus.sources.vertical.two_party import state_folder
+    from isthmus.joint.agreement.cards import Folder
+    from isthmus.joint.shares.two_party import state_folder
 
     check_outputs(options.output)
     study = Folder(options.study).study()
@@ -314,7 +314,7 @@ def _run(options: argparse.Namespace) -> ExitCode:
 
 def _learned(options: argparse.Namespace, board: Board) -> Any:
     from isthmus.compose.learn import learn
-    from isthmus.sources.vertical.requests import CrossMoments
+    from isthmus.joint.shares.requests import CrossMoments
 
     source = _source(
         options,
@@ -336,8 +336,8 @@ def _interrupted(*_: object) -> None:
 
 
 def _status(options: argparse.Namespace) -> ExitCode:
-    from isthmus.parties.agreement.cards import Folder
-    from isthmus.sources.vertical.two_party import state_folder
+    from isthmus.joint.agreement.cards import Folder
+    from isthmus.joint.shares.two_party import state_folder
 
     path = state_folder(options.home, Folder(options.study).study()) / "status.json"
     known = path.exists()

@@ -77,10 +77,10 @@ def add(command: argparse.ArgumentParser) -> None:
 
 
 def _new(options: argparse.Namespace) -> ExitCode:
-    from isthmus.parties.agreement.cards import Card
-    from isthmus.parties.agreement.roster import Member
-    from isthmus.parties.certificates import node_certificate, node_key, write_private
-    from isthmus.parties.identity import Identity, key_fingerprint, key_text
+    from isthmus.joint.agreement.cards import Card
+    from isthmus.joint.agreement.identity import Identity, key_fingerprint, key_text
+    from isthmus.joint.agreement.roster import Member
+    from isthmus.joint.transport.certificates import node_certificate, node_key, write_private
 
     if not NAME.fullmatch(options.name):
         raise FormatError(
@@ -103,8 +103,8 @@ def _new(options: argparse.Namespace) -> ExitCode:
 
 
 def _certify(options: argparse.Namespace) -> ExitCode:
-    from isthmus.parties.agreement.cards import Card
-    from isthmus.parties.certificates import node_certificate
+    from isthmus.joint.agreement.cards import Card
+    from isthmus.joint.transport.certificates import node_certificate
 
     path: Path = options.home / "card.toml"
     card = Card.read(path)
@@ -117,8 +117,8 @@ def _certify(options: argparse.Namespace) -> ExitCode:
 
 def draft_policy(options: argparse.Namespace) -> ExitCode:
     """Draft a policy, or check a study against it."""
-    from isthmus.parties.agreement.cards import Folder
-    from isthmus.parties.agreement.policy import Policy
+    from isthmus.joint.agreement.cards import Folder
+    from isthmus.joint.agreement.policy import Policy
 
     study, path = Folder(options.study).study(), options.home / "policy.toml"
     if not path.exists():
@@ -154,12 +154,12 @@ def draft_policy(options: argparse.Namespace) -> ExitCode:
 
 
 def _dry_run(options: argparse.Namespace) -> ExitCode:
-    from isthmus.federated.admm.model_choice import model_of, uses_admm
-    from isthmus.parties.agreement.cards import Folder
-    from isthmus.parties.agreement.policy import Policy
-    from isthmus.parties.records.ledger import FileLedger, MemoryLedger
-    from isthmus.sources.horizontal.requests.expectation import allows_holes, steps_allowed
-    from isthmus.sources.horizontal.site_controller import SiteController
+    from isthmus.joint.agreement.cards import Folder
+    from isthmus.joint.agreement.policy import Policy
+    from isthmus.joint.federation.requests.expectation import allows_holes, steps_allowed
+    from isthmus.joint.federation.site_controller import SiteController
+    from isthmus.joint.methods.admm.model_choice import model_of, uses_admm
+    from isthmus.joint.records.ledger import FileLedger, MemoryLedger
 
     folder, ledger = Folder(options.study), options.home / "ledger.jsonl"
     study = folder.study()
@@ -188,7 +188,7 @@ def _dry_run(options: argparse.Namespace) -> ExitCode:
 
 def _table(options: argparse.Namespace, study: Any) -> object:
     """Return the site's table as the study reads it."""
-    from isthmus.sources.horizontal.series import as_studied
+    from isthmus.joint.federation.series import as_studied
 
     # A level of the study may be called NA.
     table = read_table(options.data, missing=("",))
@@ -197,8 +197,8 @@ def _table(options: argparse.Namespace, study: Any) -> object:
 
 def _first_step(study: Any, totals: Any) -> Any:
     """Return the first step of ADMM, as it would be if this were the only site."""
-    from isthmus.federated.admm.model_choice import model_of
-    from isthmus.federated.admm.steps import Turn
+    from isthmus.joint.methods.admm.model_choice import model_of
+    from isthmus.joint.methods.admm.steps import Turn
 
     model, names = model_of(study), study.schema.names
     start = model.start(study.schema)
@@ -208,8 +208,8 @@ def _first_step(study: Any, totals: Any) -> Any:
 
 def planned(study: Any) -> list[Any]:
     """Return the requests that a coordinator will send, as far as they are known beforehand."""
-    from isthmus.sources.horizontal.requests.expectation import AskExpectation
-    from isthmus.sources.horizontal.requests.statistics import AskCounts, AskMoments, AskTotals
+    from isthmus.joint.federation.requests.expectation import AskExpectation
+    from isthmus.joint.federation.requests.statistics import AskCounts, AskMoments, AskTotals
     from isthmus.statistics import Kind
 
     names = study.schema.names
@@ -226,10 +226,10 @@ def planned(study: Any) -> list[Any]:
 
 
 def _join(options: argparse.Namespace) -> ExitCode:
-    from isthmus.parties.agreement.cards import Folder
-    from isthmus.parties.agreement.policy import Policy
-    from isthmus.parties.records.ledger_text import readable
-    from isthmus.sources.horizontal.site_service import SiteService
+    from isthmus.joint.agreement.cards import Folder
+    from isthmus.joint.agreement.policy import Policy
+    from isthmus.joint.federation.site_service import SiteService
+    from isthmus.joint.records.ledger_text import readable
 
     folder, home = Folder(options.study), options.home
     study = folder.study()

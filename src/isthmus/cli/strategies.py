@@ -11,7 +11,7 @@ import isthmus
 from isthmus.cli.parsing import match_name, suggestion
 
 if TYPE_CHECKING:
-    from isthmus.federated.admm.steps import ADMM
+    from isthmus.joint.methods.admm.steps import ADMM
     from isthmus.samplers import Sampler
     from isthmus.scores.base import Score
     from isthmus.searches import Search
@@ -83,7 +83,7 @@ def missing_from(text: str) -> Missing:
 
 def admm_from(text: str) -> ADMM:
     """Return the ADMM model that a text describes."""
-    model: ADMM = _build(text, _strategies(isthmus.federated, isthmus.federated.ADMM))
+    model: ADMM = _build(text, _strategies(isthmus.joint, isthmus.joint.ADMM))
     return model
 
 

@@ -79,8 +79,8 @@ def _variables_options(actions: Any) -> None:
 
 
 def _variables(options: argparse.Namespace) -> ExitCode:
-    from isthmus.parties.agreement.toml import document
-    from isthmus.parties.agreement.variables import require_bounds, variable_entries
+    from isthmus.joint.agreement.toml import document
+    from isthmus.joint.agreement.variables import require_bounds, variable_entries
     from isthmus.statistics import Kind, Schema, Variable
 
     variables, bounds = [], {}
@@ -119,8 +119,8 @@ def _levels(given: list[str]) -> tuple[Any, ...]:
 
 
 def _show(options: argparse.Namespace) -> ExitCode:
-    from isthmus.parties.agreement.cards import Folder
-    from isthmus.parties.agreement.signatures import AUTHOR
+    from isthmus.joint.agreement.cards import Folder
+    from isthmus.joint.agreement.signatures import AUTHOR
 
     folder = Folder(options.study)
     study = folder.study()
@@ -151,7 +151,7 @@ def _show(options: argparse.Namespace) -> ExitCode:
 
 
 def _check(options: argparse.Namespace) -> ExitCode:
-    from isthmus.parties.agreement.policy import Policy
+    from isthmus.joint.agreement.policy import Policy
 
     study, _, names = _checked(options)
     path = options.home / "policy.toml"
@@ -168,7 +168,7 @@ def _check(options: argparse.Namespace) -> ExitCode:
 
 
 def _sign(options: argparse.Namespace) -> ExitCode:
-    from isthmus.parties.agreement.policy import Policy
+    from isthmus.joint.agreement.policy import Policy
 
     study, folder, names = _checked(options)
     say(described(study))
@@ -184,8 +184,8 @@ def _sign(options: argparse.Namespace) -> ExitCode:
 
 def _checked(options: argparse.Namespace) -> tuple[Any, Any, list[str]]:
     """Return a study that its author has signed, its folder, and the own name in its roster."""
-    from isthmus.parties.agreement.cards import Folder
-    from isthmus.parties.agreement.signatures import AUTHOR
+    from isthmus.joint.agreement.cards import Folder
+    from isthmus.joint.agreement.signatures import AUTHOR
 
     folder = Folder(options.study)
     study = folder.study()

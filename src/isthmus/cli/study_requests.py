@@ -24,9 +24,9 @@ class DraftedRequests(NamedTuple):
 
 def drafted_requests(options: argparse.Namespace, schema: Any) -> DraftedRequests:
     """Return what a study about these variables needs, given the options of `draft`."""
-    from isthmus.federated.admm.requests import AskConsensus, AskNetworks
-    from isthmus.sources.horizontal.requests.expectation import AskExpectation
-    from isthmus.sources.horizontal.requests.statistics import AskCounts, AskMoments, AskTotals
+    from isthmus.joint.federation.requests.expectation import AskExpectation
+    from isthmus.joint.federation.requests.statistics import AskCounts, AskMoments, AskTotals
+    from isthmus.joint.methods.admm.requests import AskConsensus, AskNetworks
     from isthmus.statistics import Kind, Plan
 
     discrete = schema.of_kind(Kind.DISCRETE)
@@ -51,7 +51,7 @@ def drafted_requests(options: argparse.Namespace, schema: Any) -> DraftedRequest
 
 def estimation_of(study: Any, given: Any) -> Any:
     """Return how missing values of the sites are treated in a run; None if none may be missing."""
-    from isthmus.sources.horizontal.requests.expectation import AskExpectation, allows_holes
+    from isthmus.joint.federation.requests.expectation import AskExpectation, allows_holes
     from isthmus.sources.tables.missing import ExpectationMaximisation
 
     if given is not None:

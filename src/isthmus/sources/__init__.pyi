@@ -2,7 +2,6 @@
 
 from isthmus.sources.base import Source
 from isthmus.sources.dispatch import as_source, reading_of
-from isthmus.sources.horizontal.federation import Federation
 from isthmus.sources.tables.frame import Frame
 from isthmus.sources.tables.interventions import Interventions
 from isthmus.sources.tables.kinds import TimeUnit
@@ -18,12 +17,10 @@ from isthmus.sources.tables.missing import (
 from isthmus.sources.tables.precomputed import Precomputed
 from isthmus.sources.tables.series import Series
 from isthmus.sources.tables.with_features import WithFeatures
-from isthmus.sources.vertical.two_party import TwoParty
 
 __all__ = [
     "DropRows",
     "ExpectationMaximisation",
-    "Federation",
     "Frame",
     "Interventions",
     "Lazy",
@@ -35,7 +32,6 @@ __all__ = [
     "Source",
     "StructuralEM",
     "TimeUnit",
-    "TwoParty",
     "WithFeatures",
     "as_source",
     "reading_of",

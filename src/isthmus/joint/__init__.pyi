@@ -1,0 +1,154 @@
+# The public names. `isthmus.lazy` imports each when it is first used.
+
+from isthmus.joint.agreement.cards import Card, Folder
+from isthmus.joint.agreement.code import code_hash
+from isthmus.joint.agreement.identity import Identity, Verifier, key_bytes, key_text
+from isthmus.joint.agreement.persons import Persons
+from isthmus.joint.agreement.policy import Policy
+from isthmus.joint.agreement.protocol import (
+    Protocol,
+    protocol_names,
+    register_protocol,
+    request_names,
+)
+from isthmus.joint.agreement.requests import Request, register_request
+from isthmus.joint.agreement.roster import Member, Roster
+from isthmus.joint.agreement.signatures import Signature, read_signatures, write_signatures
+from isthmus.joint.agreement.study import Study
+from isthmus.joint.agreement.variables import read_variables
+from isthmus.joint.disclosure.dryrun import DryRun
+from isthmus.joint.disclosure.rules import SiteRules
+from isthmus.joint.federation.federation import Federation
+from isthmus.joint.federation.requests.base import (
+    Contribution,
+    MethodState,
+    StatisticRequest,
+    SumRequest,
+)
+from isthmus.joint.federation.requests.grid import Grid
+from isthmus.joint.federation.requests.statistics import (
+    AskCounts,
+    AskFeatures,
+    AskMoments,
+    AskTotals,
+)
+from isthmus.joint.federation.site_controller import SiteController
+from isthmus.joint.methods.admm.baselines import average, vote
+from isthmus.joint.methods.admm.clients import Client, LinearClient, NetworkClient
+from isthmus.joint.methods.admm.learn import DynamicADMM, LinearADMM, PerceptronADMM, learn_admm
+from isthmus.joint.methods.admm.requests import AskConsensus, AskNetworks
+from isthmus.joint.methods.admm.result import ADMMResult
+from isthmus.joint.methods.admm.steps import ADMM, Centring, Stiffness
+from isthmus.joint.noise.section import Privacy
+from isthmus.joint.records.events import Event
+from isthmus.joint.records.journal import (
+    FileJournal,
+    FileSlot,
+    Journal,
+    MemoryJournal,
+    MemorySlot,
+    Slot,
+)
+from isthmus.joint.records.ledger import FileLedger, Ledger, MemoryLedger
+from isthmus.joint.records.ledger_maintenance import repair, rotate
+from isthmus.joint.records.ledger_text import readable
+from isthmus.joint.records.ledger_verification import verify
+from isthmus.joint.records.ledger_writer import LedgerWriter, Sent
+from isthmus.joint.secure_sum.coordinator import Coordinator, Stage
+from isthmus.joint.secure_sum.frames import BrokenFrameError, FrameKind, Opening, Refusal
+from isthmus.joint.secure_sum.one_message_coordinator import KeyRound, OneMessageRound
+from isthmus.joint.secure_sum.protocol import SecureSums
+from isthmus.joint.secure_sum.release_gate import ReleaseGate
+from isthmus.joint.secure_sum.running import run_round
+from isthmus.joint.secure_sum.site import Site
+from isthmus.joint.secure_sum.terms import Terms
+from isthmus.joint.shares.two_party import TwoParty
+from isthmus.joint.transport.base import InProcess, SiteState, Timeouts, Transport
+
+__all__ = [
+    "ADMM",
+    "ADMMResult",
+    "AskConsensus",
+    "AskCounts",
+    "AskFeatures",
+    "AskMoments",
+    "AskNetworks",
+    "AskTotals",
+    "BrokenFrameError",
+    "Card",
+    "Centring",
+    "Client",
+    "Contribution",
+    "Coordinator",
+    "DryRun",
+    "DynamicADMM",
+    "Event",
+    "Federation",
+    "FileJournal",
+    "FileLedger",
+    "FileSlot",
+    "Folder",
+    "FrameKind",
+    "Grid",
+    "Identity",
+    "InProcess",
+    "Journal",
+    "KeyRound",
+    "Ledger",
+    "LedgerWriter",
+    "LinearADMM",
+    "LinearClient",
+    "Member",
+    "MemoryJournal",
+    "MemoryLedger",
+    "MemorySlot",
+    "MethodState",
+    "NetworkClient",
+    "OneMessageRound",
+    "Opening",
+    "PerceptronADMM",
+    "Persons",
+    "Policy",
+    "Privacy",
+    "Protocol",
+    "Refusal",
+    "ReleaseGate",
+    "Request",
+    "Roster",
+    "SecureSums",
+    "Sent",
+    "Signature",
+    "Site",
+    "SiteController",
+    "SiteRules",
+    "SiteState",
+    "Slot",
+    "Stage",
+    "StatisticRequest",
+    "Stiffness",
+    "Study",
+    "SumRequest",
+    "Terms",
+    "Timeouts",
+    "Transport",
+    "TwoParty",
+    "Verifier",
+    "average",
+    "code_hash",
+    "key_bytes",
+    "key_text",
+    "learn_admm",
+    "protocol_names",
+    "read_signatures",
+    "read_variables",
+    "readable",
+    "register_protocol",
+    "register_request",
+    "repair",
+    "request_names",
+    "rotate",
+    "run_round",
+    "verify",
+    "vote",
+    "write_signatures",
+]

@@ -1,0 +1,148 @@
+"""What parties give to each other: the card of a site, and the folder of a study."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import final
+
+from isthmus.errors import StudyError
+from isthmus.joint.agreement.identity import key_bytes, key_text
+from isthmus.joint.agreement.roster import Member
+from isthmus.joint.agreement.signatures import Signature, read_signatures, write_signatures
+from isthmus.joint.agreement.study import Study
+from isthmus.joint.agreement.toml import Reader, document
+
+FORMAT = "isthmus-card/1"
+REACHED_BY = ("node", "certificate", "address")
+"""How the transport reaches and identifies a site."""
+
+SHARED_FILE_NAME = re.compile(r"[A-Za-z0-9._-]*[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+@final
+@dataclass(frozen=True)
+class Card:
+    """The public description of a site. It contains no secret.
+
+    Attributes
+    ----------
+    member
+        Name, organisation and public key.
+    node
+        The public key by which Flower identifies the site, in OpenSSH format; empty for a party
+        of a protocol that does not use Flower.
+    certificate
+        The certificate with which the party connects to another party directly, in PEM format;
+        empty if it never does.
+    address
+        Host and port under which the other party reaches it.
+    """
+
+    member: Member
+    node: str = ""
+    certificate: str = ""
+    address: str = ""
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> Card:
+        """Read a file that `write` wrote."""
+        top = Reader.parse(Path(path).read_bytes(), "card")
+        if top.take("format", str) != FORMAT:
+            top.problems.append(f"format must be {FORMAT!r}")
+        name, organisation = top.take("name", str), top.take("organisation", str)
+        key = top.convert("key", key_bytes)
+        rest = [top.take(name, str, "") for name in REACHED_BY]
+        if not any(rest):
+            top.problems.append(f"one of {list(REACHED_BY)} is needed")
+        top.finish()
+        assert key is not None
+        return cls(Member(name, organisation, key), *rest)
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write a TOML file."""
+        reached = {name: getattr(self, name) for name in REACHED_BY}
+        text = document(
+            {
+                "format": FORMAT,
+                "name": self.member.name,
+                "organisation": self.member.organisation,
+                "key": key_text(self.member.key),
+                **{name: value for name, value in reached.items() if value},
+            },
+            {},
+        )
+        Path(path).write_text(text, encoding="utf-8")
+
+
+@final
+class Folder:
+    """The folder that all parties of a study share: the study, its signatures, how to connect.
+
+    Parameters
+    ----------
+    path
+        The folder, with ``study.toml``, one ``NAME.signature`` per signature, the ``cards`` of the
+        sites, and, if there is a coordinator, ``ca.crt`` and ``connect.toml``.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+
+    @property
+    def authority(self) -> Path:
+        """The certificate of the authority that signed the coordinator's certificate."""
+        return self.path / "ca.crt"
+
+    def study(self) -> Study:
+        """Read the study."""
+        return Study.read(self.path / "study.toml")
+
+    def signatures(self) -> list[Signature]:
+        """Read all signatures in the folder."""
+        files = sorted(self.path.glob("*.signature"))
+        return [signature for file in files for signature in read_signatures(file)]
+
+    def sign(self, signature: Signature) -> Path:
+        """Write a signature into the folder and return its path."""
+        if not SHARED_FILE_NAME.fullmatch(signature.role):
+            raise StudyError(
+                f"{signature.role!r} cannot be used as the name of a file. Use letters, digits, "
+                "'-', '_' and '.' in the names of sites."
+            )
+        path = self.path / f"{signature.role}.signature"
+        write_signatures(path, [signature])
+        return path
+
+    def cards(self) -> dict[str, Card]:
+        """Read the cards of the sites, which must be those of the study."""
+        study = self.study()
+        cards = [Card.read(p) for p in sorted((self.path / "cards").glob("*.toml"))]
+        if {c.member for c in cards} != set(study.members):
+            raise StudyError(
+                f"The cards in {self.path / 'cards'} are not those of the study. "
+                "Draft the study again with the cards that the sites gave you."
+            )
+        return {c.member.name: c for c in cards}
+
+    def address(self) -> str:
+        """Read host and port of the coordinator."""
+        top = Reader.parse((self.path / "connect.toml").read_bytes(), "file connect.toml")
+        address = top.take("address", str)
+        top.finish()
+        return address
+
+    def write(self, study: Study, cards: list[Card]) -> None:
+        """Create the folder with everything except the signatures and the coordinator."""
+        (self.path / "cards").mkdir(parents=True)
+        study.write(self.path / "study.toml")
+        for i, card in enumerate(cards):
+            card.write(self.path / "cards" / f"{i:03}.toml")
+
+    def write_coordinator(self, authority: bytes, address: str) -> None:
+        """Add how the sites reach the coordinator."""
+        self.authority.write_bytes(authority)
+        text = document({"address": address}, {})
+        (self.path / "connect.toml").write_text(text, encoding="utf-8")

@@ -1,0 +1,389 @@
+"""The policy of a site: its own rules, which no study can relax."""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import final
+
+from isthmus.errors import RefusedError, StudyError
+from isthmus.joint.agreement.earlier_formats import policy_from_format_1, policy_from_format_2
+from isthmus.joint.agreement.identity import key_text
+from isthmus.joint.agreement.persons import Persons
+from isthmus.joint.agreement.policy_keys import read_peers, read_revoked
+from isthmus.joint.agreement.protocol import protocol_named, protocol_names, request_names
+from isthmus.joint.agreement.roster import Member
+from isthmus.joint.agreement.study import Study
+from isthmus.joint.agreement.toml import Reader, document, parse_toml
+from isthmus.joint.noise.accounting import epsilon_of
+from isthmus.joint.noise.spending import Spending
+from isthmus.plurals import counted
+
+FORMAT = "isthmus-policy/3"
+FORMAT_1 = "isthmus-policy/1"
+FORMAT_2 = "isthmus-policy/2"
+ANY = "*"
+
+COLUMNS_PER_ROW = 0.33
+"""The ratio of DataSHIELD: at most this many parameters of a model per row."""
+
+UNLIMITED = 1e300
+"""Columns per row of a policy that does not limit them."""
+
+LARGEST_SHARE = 0.5
+"""The largest share of one person in a sum of squares."""
+
+MAXIMUM_DELTA = 1e-6
+"""The δ at which the budget of all studies with differential privacy is counted."""
+
+ROUNDING = 1e-9
+"""Relative error of an ε that was computed from a sum of costs."""
+
+
+@final
+@dataclass(frozen=True)
+class Policy:
+    """The rules of a site. Where a study asks for more, the site refuses.
+
+    Every key is required: what nobody has decided is not allowed.
+
+    Parameters
+    ----------
+    minimum_cohort
+        Number of persons that the site must have to take part, and that must be in the window of
+        every basis.
+    minimum_cell
+        Smallest number of persons in a non-empty cell of a table of the site, or with a value that
+        the released sums single out. If all sites use the same number, no non-empty cell of a sum
+        over the sites is smaller. 1 allows all cells.
+    minimum_organisations
+        Number of organisations that must take part in every result. At least the minimum of each
+        allowed protocol holds in any case.
+    variables
+        Names of the variables that may be used; ``"*"`` for all.
+    protocols
+        Names of the protocols that studies may use.
+    requests
+        Names of the requests that the site answers.
+    rounds_per_study
+        Number of rounds that are answered in one study.
+    rounds_per_year, queries_per_year
+        Number of rounds that are opened, and of statistics that are sent, over all studies in 365
+        days.
+    stop_file
+        While this file exists, the site answers nothing. Relative to `folder`.
+    columns_per_row
+        How many columns may be released per row of the site; 0.33 means three rows per column.
+    largest_share
+        The largest share that one person may have in the sum of squares of any combination of the
+        released columns. 1 allows all.
+    persons
+        The person or persons that a row describes.
+    fixed_windows
+        Whether the centres and scales of basis functions must be those of the study.
+    fixed_membership
+        Whether all results of a study must be over the same parties.
+    peers
+        The parties with which this site takes part in studies: name, organisation and key of each,
+        including this site. ``None`` accepts any, for simulations.
+    revoked
+        Keys that must not be used any more, by anybody.
+    maximum_epsilon, maximum_delta
+        The budget of all studies with differential privacy together, over the life of the ledger.
+        With an epsilon of 0, the site takes part in no such study.
+    epsilon_per_study
+        The largest budget of one such study, at `maximum_delta`. By default the same as that of
+        all together.
+    only_with_noise
+        Whether the site takes part in studies with differential privacy only, so that this budget
+        limits everything that leaves.
+    folder
+        Folder of the policy file. Paths in the policy are relative to it.
+    """
+
+    minimum_cohort: int
+    minimum_cell: int
+    minimum_organisations: int
+    variables: tuple[str, ...]
+    protocols: tuple[str, ...]
+    requests: tuple[str, ...]
+    rounds_per_study: int
+    rounds_per_year: int
+    queries_per_year: int
+    stop_file: Path
+    columns_per_row: float = COLUMNS_PER_ROW
+    largest_share: float = LARGEST_SHARE
+    persons: Persons = Persons()
+    fixed_windows: bool = True
+    fixed_membership: bool = True
+    peers: tuple[Member, ...] | None = None
+    revoked: tuple[bytes, ...] = ()
+    maximum_epsilon: float = 0.0
+    maximum_delta: float = MAXIMUM_DELTA
+    only_with_noise: bool = False
+    epsilon_per_study: float = math.inf
+    folder: Path = field(default=Path(), compare=False)
+
+    def __post_init__(self) -> None:
+        if not (self.columns_per_row > 0 and 0 < self.largest_share <= 1):
+            raise StudyError(
+                f"columns_per_row is {self.columns_per_row} and largest_share is "
+                f"{self.largest_share}; the first must be positive, the second in (0, 1]."
+            )
+        if self.minimum_cohort < 1 or self.minimum_cell < 1:
+            raise StudyError(
+                f"minimum_cohort is {self.minimum_cohort} and minimum_cell is {self.minimum_cell}; "
+                "both must be at least 1."
+            )
+        if not (0 <= self.maximum_epsilon < math.inf and 0 < self.maximum_delta < 1):
+            raise StudyError(
+                f"maximum_epsilon is {self.maximum_epsilon} and maximum_delta is "
+                f"{self.maximum_delta}; the first must not be negative, the second in (0, 1)."
+            )
+        if not self.epsilon_per_study > 0:
+            raise StudyError(
+                f"epsilon_per_study is {self.epsilon_per_study}; it must be positive. Leave it out "
+                "if one study may use up the whole budget."
+            )
+        least = _least_organisations(self.protocols)
+        if self.minimum_organisations < least:
+            raise StudyError(
+                f"minimum_organisations is {self.minimum_organisations}; it must be at least "
+                f"{least} for the protocols {list(self.protocols)}. With fewer, one organisation "
+                "learns the numbers of another."
+            )
+
+    @property
+    def epsilon_limit(self) -> float:
+        """`maximum_epsilon`, and as much as rounding errors can add."""
+        return self.maximum_epsilon * (1 + ROUNDING)
+
+    @property
+    def checks_rows(self) -> bool:
+        """Whether any rule needs the rows of the site."""
+        return (
+            self.minimum_cohort > 1
+            or self.minimum_cell > 1
+            or self.largest_share < 1
+            or self.columns_per_row < UNLIMITED
+        )
+
+    @property
+    def needs_witnesses(self) -> bool:
+        """Whether what left earlier limits what may leave, so that the ledger must be complete."""
+        return self.checks_rows or self.maximum_epsilon > 0
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> Policy:
+        """Read a policy file, which nobody but its owner and their group can change."""
+        mode = Path(path).stat().st_mode & 0o777
+        if os.name == "posix" and mode & 0o002:
+            raise StudyError(
+                f"The policy {path} can be changed by everybody on this machine (mode {mode:o}). "
+                "Check what it says, and run chmod 600 on it."
+            )
+        policy = cls.parse(Path(path).read_bytes(), Path(path).resolve().parent)
+        if not policy.stop_path.parent.is_dir():
+            raise StudyError(
+                f"The policy {path} has the stop_file {str(policy.stop_file)!r}, in a folder that "
+                "does not exist here, so that nobody could stop the site. Write stop_file = "
+                '"STOP" for a file beside the policy, or the path of a folder that exists.'
+            )
+        return policy
+
+    @property
+    def stop_path(self) -> Path:
+        """Path of the stop file."""
+        return self.folder / self.stop_file
+
+    @classmethod
+    def parse(cls, data: bytes, folder: Path = Path()) -> Policy:
+        """Read the bytes of a policy file in a folder.
+
+        Raises
+        ------
+        StudyError
+            The message names all mistakes and all missing keys.
+        """
+        table = parse_toml(data, "policy")
+        if table.get("format") == FORMAT_1:
+            table = policy_from_format_1(table) | {"format": FORMAT_2}
+        if table.get("format") == FORMAT_2:
+            table = policy_from_format_2(table) | {"format": FORMAT}
+        top = Reader(table, "policy")
+        if top.take("format", str) != FORMAT:
+            top.problems.append(f"format must be {FORMAT!r} (or {FORMAT_2!r}, {FORMAT_1!r})")
+        protocols = top.strings("protocols", protocol_names())
+        known = tuple(name for protocol in protocol_names() for name in request_names(protocol))
+        requests = top.strings("requests", known)
+        numbers = {
+            key: top.integer(key, minimum)
+            for key, minimum in (
+                ("minimum_cohort", 1),
+                ("minimum_cell", 1),
+                ("minimum_organisations", 1),
+                ("rounds_per_study", 0),
+                ("rounds_per_year", 0),
+                ("queries_per_year", 0),
+            )
+        }
+        columns_per_row = top.take("columns_per_row", float)
+        largest_share = top.take("largest_share", float)
+        persons = top.convert("persons", Persons.parse)
+        fixed_windows = top.take("fixed_windows", bool)
+        fixed_membership = top.take("fixed_membership", bool)
+        maximum_epsilon = top.take("maximum_epsilon", float, 0.0)
+        maximum_delta = top.take("maximum_delta", float, MAXIMUM_DELTA)
+        only_with_noise = top.take("only_with_noise", bool, default=False)
+        epsilon_per_study = top.take("epsilon_per_study", float, math.inf)
+        revoked = read_revoked(top)
+        peers = None if top.is_text("peers", ANY) else read_peers(top)
+        variables = top.strings("variables")
+        stop_file = top.take("stop_file", str)
+        if not stop_file:
+            top.problems.append("stop_file must name a file")
+        top.finish()
+        assert persons is not None
+        return cls(
+            **numbers,
+            columns_per_row=columns_per_row,
+            largest_share=largest_share,
+            persons=persons,
+            fixed_windows=fixed_windows,
+            fixed_membership=fixed_membership,
+            peers=peers,
+            revoked=revoked,
+            maximum_epsilon=maximum_epsilon,
+            maximum_delta=maximum_delta,
+            only_with_noise=only_with_noise,
+            epsilon_per_study=epsilon_per_study,
+            variables=variables,
+            protocols=protocols,
+            requests=requests,
+            stop_file=Path(stop_file),
+            folder=folder,
+        )
+
+    def to_toml(self) -> str:
+        """Return the text of the policy file."""
+        pinned: list[dict[str, object]] = [
+            {"name": m.name, "organisation": m.organisation, "key": key_text(m.key)}
+            for m in self.peers or ()
+        ]
+        return document(
+            {
+                "format": FORMAT,
+                "minimum_cohort": self.minimum_cohort,
+                "minimum_cell": self.minimum_cell,
+                "minimum_organisations": self.minimum_organisations,
+                "columns_per_row": self.columns_per_row,
+                "largest_share": self.largest_share,
+                "persons": str(self.persons),
+                "fixed_windows": self.fixed_windows,
+                "fixed_membership": self.fixed_membership,
+                "variables": list(self.variables),
+                "protocols": list(self.protocols),
+                "requests": list(self.requests),
+                "rounds_per_study": self.rounds_per_study,
+                "rounds_per_year": self.rounds_per_year,
+                "queries_per_year": self.queries_per_year,
+                "stop_file": str(self.stop_file),
+                **self._budget(),
+                "revoked": [key_text(key) for key in self.revoked],
+                **({} if self.peers else {"peers": ANY if self.peers is None else []}),
+            },
+            {"peers": pinned},
+        )
+
+    def _budget(self) -> dict[str, object]:
+        """Return the keys on differential privacy, which only sites that take part in it have."""
+        if self.maximum_epsilon == 0 and not self.only_with_noise:
+            return {}
+        single = self.epsilon_per_study
+        return {
+            "only_with_noise": self.only_with_noise,
+            "maximum_epsilon": float(self.maximum_epsilon),
+            "maximum_delta": float(self.maximum_delta),
+            **({"epsilon_per_study": float(single)} if math.isfinite(single) else {}),
+        }
+
+    def violations(self, study: Study, spent: Spending | None = None) -> list[str]:
+        """Return a phrase for each rule that a study breaks, after what was `spent` on noise."""
+        broken = []
+        if ANY not in self.variables:
+            others = [n for n in study.schema.names if n not in self.variables]
+            if others:
+                broken.append(f"it uses the variables {others[:10]}, which are not allowed")
+        if study.protocol.name not in self.protocols:
+            broken.append(f"its protocol {study.protocol.name!r} is not allowed")
+        others = sorted(study.requests.difference(self.requests))
+        if others:
+            broken.append(f"its requests {others} are not allowed")
+        if self.fixed_membership and not study.protocol.keeps_membership:
+            broken.append("its results may be over different sites, and their difference shows one")
+        broken += self._strangers(study)
+        broken += self._overspent(study, Spending() if spent is None else spent)
+        organisations = len({m.organisation for m in study.members})
+        if organisations < self.minimum_organisations:
+            broken.append(
+                f"{counted(organisations, 'organisation')} would take part; at least "
+                f"{self.minimum_organisations} are required"
+            )
+        return broken
+
+    def _overspent(self, study: Study, spent: Spending) -> list[str]:
+        """Return a phrase for each budget of differential privacy that a study exceeds."""
+        privacy, delta = study.privacy, self.maximum_delta
+        if privacy is None:
+            lacking = "it has no differential privacy, and only_with_noise is true"
+            return [lacking] if self.only_with_noise else []
+        asked, broken = epsilon_of(privacy.rho, delta), []
+        budget = f"its budget of ε = {privacy.epsilon:g} at δ = {privacy.delta:g}"
+        single = self.epsilon_per_study
+        if asked > single * (1 + ROUNDING):
+            broken.append(f"{budget} is more than ε = {single:g} at δ = {delta:g} per study")
+        if asked > self.epsilon_limit:
+            broken.append(f"{budget} is more than ε = {self.maximum_epsilon:g} at δ = {delta:g}")
+            return broken
+        before = spent.without(study.identity.hex())
+        total = epsilon_of(before + privacy.rho, delta)
+        if total > self.epsilon_limit:
+            broken.append(
+                f"{budget} and the ε = {epsilon_of(before, delta):.3g} that earlier studies have "
+                f"used are ε = {total:.3g} together; ε = {self.maximum_epsilon:g} at δ = "
+                f"{delta:g} is allowed over all studies"
+            )
+        return broken
+
+    def _strangers(self, study: Study) -> list[str]:
+        """Return a phrase for each key that the policy does not know or does not accept."""
+        keys = [study.author, study.coordinator, *(m.key for m in study.members)]
+        broken = []
+        if any(key in self.revoked for key in keys):
+            broken.append("it uses a key that was revoked")
+        if self.peers is not None:
+            others = [m.name for m in study.members if m not in self.peers]
+            if others:
+                broken.append(
+                    f"the sites {others[:10]} are not among the peers of the policy with this "
+                    "organisation and key; confirm the keys with them, and add them"
+                )
+        return broken
+
+    def require(self, study: Study, spent: Spending | None = None) -> None:
+        """Raise `RefusedError` unless this policy allows the study, after what was `spent`."""
+        broken = self.violations(study, spent)
+        if broken:
+            raise RefusedError(
+                f"The policy of this site does not allow the study {study.title!r}: "
+                + "; ".join(broken)
+                + ". Whoever is responsible for the study or for the policy must change one of "
+                "them."
+            )
+
+
+def _least_organisations(protocols: tuple[str, ...]) -> int:
+    """Return the smallest number that could make sense for any of these protocols."""
+    return min((protocol_named(name).minimum_parties for name in protocols), default=1)

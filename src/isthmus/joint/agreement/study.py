@@ -1,0 +1,352 @@
+"""The study: what its parties agreed on, in one file whose hash is in every message and key."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from pathlib import Path
+from typing import Any, final
+
+from isthmus.errors import IsthmusError, StudyError
+from isthmus.joint.agreement.code import code_hash
+from isthmus.joint.agreement.earlier_formats import study_from_format_1
+from isthmus.joint.agreement.identity import Identity, Verifier, key_bytes, key_text
+from isthmus.joint.agreement.lookalikes import name_problems
+from isthmus.joint.agreement.protocol import Protocol, protocol_named, request_names
+from isthmus.joint.agreement.roster import Member, Roster
+from isthmus.joint.agreement.signatures import AUTHOR, Signature, signed_bytes
+from isthmus.joint.agreement.toml import Reader, document, parse_toml
+from isthmus.joint.agreement.variables import take_variables, variable_entries
+from isthmus.joint.noise.section import Privacy
+from isthmus.plurals import counted
+from isthmus.statistics import Expansion, Kind, Plan, Schema
+
+FORMAT = "isthmus-study/3"
+FORMAT_1 = "isthmus-study/1"
+FORMAT_2 = "isthmus-study/2"
+
+Limits = Mapping[str, Mapping[str, float]]
+"""Bounds on the parameters of requests: by request, then by parameter."""
+
+
+@final
+@dataclass(frozen=True)
+class Study:
+    """A study, exactly as it was signed.
+
+    Read one with `read`, and write one with `draft`.
+
+    Attributes
+    ----------
+    text
+        The bytes of the file.
+    title, purpose
+        For people.
+    author, coordinator
+        Public keys of the author and of the coordinator, if the protocol has one.
+    members
+        The parties, with their organisations and public keys.
+    schema
+        The variables.
+    bounds
+        Lowest and highest possible value of each continuous variable.
+    protocol
+        How the parties compute together.
+    requests
+        Names of the requests that the coordinator may send.
+    plan
+        The tables of counts that may be requested; ``None`` for no counts.
+    rounds
+        How many rounds may be opened.
+    expires
+        When the parties stop answering.
+    code
+        Hashes of the versions of this package that may take part.
+    features
+        The basis functions that may be requested, with the centre and scale of each variable;
+        ``None`` for no features. They follow from public bounds or from an earlier sum, and never
+        from what a coordinator asks.
+    limits
+        Bounds on the parameters of requests, where they differ from the default ones.
+    privacy
+        Differential privacy: the budget, and what the noise is computed from; ``None`` for none.
+    """
+
+    text: bytes = field(repr=False)
+    title: str
+    purpose: str
+    author: bytes
+    coordinator: bytes | None
+    members: tuple[Member, ...]
+    schema: Schema
+    bounds: Mapping[str, tuple[float, float]]
+    protocol: Protocol
+    requests: frozenset[str]
+    plan: Plan | None
+    rounds: int
+    expires: datetime
+    code: tuple[str, ...]
+    features: Expansion | None = None
+    limits: Limits = field(default_factory=dict)
+    privacy: Privacy | None = None
+
+    @cached_property
+    def identity(self) -> bytes:
+        """SHA-256 of the file."""
+        return hashlib.sha256(self.text).digest()
+
+    @cached_property
+    def roster(self) -> Roster:
+        """The parties and their keys."""
+        return Roster(self.identity, self.members, self.coordinator)
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> Study:
+        """Read a study file."""
+        return cls.parse(Path(path).read_bytes())
+
+    @classmethod
+    def parse(cls, data: bytes) -> Study:
+        """Read the bytes of a study file.
+
+        Raises
+        ------
+        StudyError
+            The message names all mistakes in the file.
+        """
+        table = parse_toml(data, "study")
+        if table.get("format") == FORMAT_1:
+            table = study_from_format_1(table) | {"format": FORMAT_2}
+        top = Reader(table, "study")
+        if top.take("format", str) not in (FORMAT, FORMAT_2):
+            top.problems.append(f"format must be {FORMAT!r} (or {FORMAT_2!r}, {FORMAT_1!r})")
+        title, purpose = top.take("title", str), top.take("purpose", str)
+        author = top.convert("author", key_bytes)
+        protocol = _protocol(top.table("protocol"))
+        coordinated = protocol is None or protocol.has_coordinator
+        coordinator = top.convert("coordinator", key_bytes) if coordinated else None
+        requests = top.strings("requests", request_names(protocol.name) if protocol else None)
+        plan, features, limits = _plan(top), _features(top), _limits(top)
+        rounds = top.integer("rounds", 1)
+        expires = top.take("expires", datetime)
+        if expires.tzinfo is None:
+            top.problems.append("expires needs a time zone, for instance 2027-01-31T00:00:00Z")
+        code, privacy = top.strings("code"), Privacy.take(top)
+        schema, bounds = take_variables(top)
+        members = _members(top)
+        top.finish()
+        assert schema is not None
+        assert author is not None
+        assert protocol is not None
+        study = cls(
+            data,
+            title,
+            purpose,
+            author,
+            coordinator,
+            members,
+            schema,
+            bounds,
+            protocol,
+            frozenset(requests),
+            plan,
+            rounds,
+            expires,
+            code,
+            features,
+            limits,
+            privacy,
+        )
+        _require_parties(study)
+        return study
+
+    @classmethod
+    def draft(
+        cls,
+        title: str,
+        *,
+        purpose: str,
+        author: bytes,
+        coordinator: bytes | None = None,
+        members: Sequence[Member],
+        schema: Schema,
+        bounds: Mapping[str, tuple[float, float]],
+        protocol: Protocol,
+        requests: Iterable[str],
+        plan: Plan | None = None,
+        rounds: int = 10,
+        expires: datetime | None = None,
+        code: Sequence[str] | None = None,
+        features: Expansion | None = None,
+        limits: Limits | None = None,
+        privacy: Privacy | None = None,
+    ) -> Study:
+        """Write a study. The parameters are the attributes of the class.
+
+        By default the study expires after 90 days and names the installed version of this package.
+        """
+        protocol = protocol.fitted(members)
+        if expires is None:
+            expires = datetime.now(UTC) + timedelta(days=90)
+        keys: dict[str, object] = {
+            "format": FORMAT,
+            "title": title,
+            "purpose": purpose,
+            "author": key_text(author),
+            **({} if coordinator is None else {"coordinator": key_text(coordinator)}),
+            "requests": list(requests),
+            "rounds": rounds,
+            "expires": expires.astimezone(UTC).replace(microsecond=0),
+            "code": list((code_hash(),) if code is None else code),
+        }
+        if plan is not None:
+            keys["plan"] = plan.to_dict()
+        if features is not None:
+            keys["features"] = features.to_dict()
+        if limits:
+            keys["limits"] = limits
+        sites: list[dict[str, object]] = [
+            {"name": m.name, "organisation": m.organisation, "key": key_text(m.key)}
+            for m in members
+        ]
+        tables: dict[str, Mapping[str, object]] = {
+            "protocol": {"name": protocol.name, **protocol.to_dict(len(members))}
+        }
+        if privacy is not None:
+            tables["privacy"] = protocol.fitted_privacy(privacy, members).to_dict()
+        text = document(
+            keys, {"variables": variable_entries(schema, bounds), "sites": sites}, tables
+        )
+        return cls.parse(text.encode())
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the file, byte for byte."""
+        Path(path).write_bytes(self.text)
+
+    def sign(self, identity: Identity, role: str = AUTHOR) -> Signature:
+        """Sign as the author, or countersign as the site of this name."""
+        return Signature(role, identity.public, identity.sign(signed_bytes(self.identity, role)))
+
+    def key_of(self, role: str) -> bytes:
+        """Return the public key of the author or of a site."""
+        return self.author if role == AUTHOR else self.members[self.roster.position(role)].key
+
+    def name_of(self, identity: Identity) -> str:
+        """Return the name under which an identity takes part, or raise `StudyError`."""
+        for member in self.members:
+            if member.key == identity.public:
+                return member.name
+        raise StudyError("This identity is not in the roster of the study.")
+
+    def require(
+        self,
+        signatures: Iterable[Signature],
+        roles: Iterable[str],
+        verifier: Verifier | None = None,
+    ) -> None:
+        """Raise `StudyError` unless all of these roles have signed.
+
+        Sites in one process may share a verifier, which checks each signature once.
+        """
+        verifier = Verifier() if verifier is None else verifier
+        required = {role: self.key_of(role) for role in roles}
+        valid = {
+            s.role
+            for s in signatures
+            if required.get(s.role) == s.key
+            and verifier.verify(s.key, s.value, signed_bytes(self.identity, s.role))
+        }
+        missing = [role for role in required if role not in valid]
+        if missing:
+            raise StudyError(
+                f"The study {self.identity.hex()[:16]}… has no valid signature of {missing[:10]}. "
+                "A study is signed by its author and countersigned by the sites. After any change "
+                "to the file, all of them must sign again."
+            )
+
+
+def _require_parties(study: Study) -> None:
+    """Raise `StudyError` unless the protocol protects these parties."""
+    problems = []
+    least, parties = study.protocol.minimum_parties, len(study.roster)
+    organisations = len(study.roster.organisations(study.roster.everyone))
+    for number, name in ((parties, "site"), (organisations, "organisation")):
+        if number < least:
+            problems.append(
+                f"the study has {counted(number, name)}; the protocol {study.protocol.name!r} "
+                f"needs at least {least}"
+            )
+    if study.author == study.coordinator:
+        problems.append("the author and the coordinator must have different keys")
+    problems += name_problems(study.members)
+    problems += study.protocol.problems(study.roster)
+    problems += study.protocol.variable_problems(study.schema.names)
+    if study.privacy is not None:
+        problems += study.privacy.variable_problems(study.schema.of_kind(Kind.CONTINUOUS))
+        problems += study.protocol.privacy_problems(study.privacy, study.requests)
+    if problems:
+        raise StudyError("The study cannot be used: " + "; ".join(problems) + ".")
+
+
+def _protocol(section: Reader) -> Protocol | None:
+    """Read the protocol with its own section."""
+    kind = section.convert("name", protocol_named)
+    if kind is None:
+        return None
+    protocol = kind.read(section)
+    section.reject_other_keys()
+    return protocol
+
+
+def _members(top: Reader) -> tuple[Member, ...]:
+    members = []
+    for entry in top.tables("sites"):
+        name, organisation = entry.take("name", str), entry.take("organisation", str)
+        key = entry.convert("key", key_bytes)
+        entry.reject_other_keys()
+        if not name or name == AUTHOR:
+            top.problems.append(f"a site cannot be named {name!r}")
+        if key is not None:
+            members.append(Member(name, organisation, key))
+    return tuple(members)
+
+
+def _plan(top: Reader) -> Plan | None:
+    given: Any = top.optional("plan")
+    if given is None:
+        return None
+    try:
+        return Plan.from_dict(given)
+    except (IsthmusError, TypeError, AttributeError, tomllib.TOMLDecodeError) as error:
+        top.problems.append(f"plan: {error}")
+        return None
+
+
+def _features(top: Reader) -> Expansion | None:
+    given: Any = top.optional("features")
+    if given is None:
+        return None
+    try:
+        return Expansion.from_dict(given)
+    except (IsthmusError, TypeError, AttributeError, OverflowError) as error:
+        top.problems.append(f"features: {error}")
+        return None
+
+
+def _limits(top: Reader) -> Limits:
+    given: Any = top.optional("limits")
+    if given is None:
+        return {}
+    try:
+        return {
+            str(name): {str(key): float(value) for key, value in bounds.items()}
+            for name, bounds in given.items()
+        }
+    except (TypeError, ValueError, AttributeError, OverflowError) as error:
+        top.problems.append(f"limits: {error}")
+        return {}

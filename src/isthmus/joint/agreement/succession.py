@@ -1,0 +1,87 @@
+"""Succession: a party replaces its key by a new one, and the old key vouches for it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import final
+
+from isthmus.errors import StudyError
+from isthmus.joint.agreement.identity import Identity, Verifier, digest, key_bytes, key_text
+from isthmus.joint.agreement.policy import Policy
+from isthmus.joint.agreement.toml import Reader, document
+
+FORMAT = "isthmus-succession/1"
+
+
+@final
+@dataclass(frozen=True)
+class Succession:
+    """The statement of an old key that a new one replaces it.
+
+    Attributes
+    ----------
+    old, new
+        The public keys.
+    value
+        The signature of the old key.
+    """
+
+    old: bytes
+    new: bytes
+    value: bytes
+
+    @classmethod
+    def sign(cls, old: Identity, new: Identity) -> Succession:
+        """State that a new identity replaces an old one."""
+        return cls(old.public, new.public, old.sign(_signed(old.public, new.public)))
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> Succession:
+        """Read a file that `write` wrote, and check the signature."""
+        top = Reader.parse(Path(path).read_bytes(), "succession")
+        if top.take("format", str) != FORMAT:
+            top.problems.append(f"format must be {FORMAT!r}")
+        old, new = top.convert("old", key_bytes), top.convert("new", key_bytes)
+        value = top.convert("value", bytes.fromhex)
+        top.finish()
+        assert old is not None
+        assert new is not None
+        assert value is not None
+        if not Verifier().verify(old, value, _signed(old, new)):
+            raise StudyError(f"The succession {path} is not signed by the key that it replaces.")
+        return cls(old, new, value)
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write a TOML file."""
+        keys = {"old": key_text(self.old), "new": key_text(self.new), "value": self.value.hex()}
+        text = document({"format": FORMAT, **keys}, {})
+        Path(path).write_text(text, encoding="utf-8")
+
+    def accept(self, policy: Policy) -> Policy:
+        """Return the policy with the new key of the peer; the old one is revoked.
+
+        Raises
+        ------
+        StudyError
+            The policy does not know the old key, or it was revoked before, or the new key is not
+            new.
+        """
+        peers = policy.peers or ()
+        if self.old in policy.revoked or all(m.key != self.old for m in peers):
+            raise StudyError(
+                f"The key {key_text(self.old)} is not that of a peer of the policy, so it cannot "
+                "vouch for another one. Confirm the new key with its owner, and add it by hand."
+            )
+        if self.new in policy.revoked or any(m.key == self.new for m in peers):
+            raise StudyError(
+                f"The key {key_text(self.new)} was revoked or is that of a peer already, so it "
+                "cannot follow another one. Ask its owner for a new key."
+            )
+        renewed = tuple(replace(m, key=self.new) if m.key == self.old else m for m in peers)
+        return replace(policy, peers=renewed, revoked=(*policy.revoked, self.old))
+
+
+def _signed(old: bytes, new: bytes) -> bytes:
+    return digest(b"isthmus succession", old, new)

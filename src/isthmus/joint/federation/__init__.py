@@ -1,0 +1,1 @@
+"""Many sites with the same columns: secure sums of their statistics."""

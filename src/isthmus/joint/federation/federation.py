@@ -1,0 +1,383 @@
+"""Many sites with the same columns and different rows, as one source."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeVar, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isthmus.errors import DataError, FederationError, MismatchError
+from isthmus.joint.agreement.identity import Identity, Verifier
+from isthmus.joint.agreement.protocol import request_names
+from isthmus.joint.agreement.signatures import AUTHOR, Signature
+from isthmus.joint.agreement.study import Study
+from isthmus.joint.federation.common_schema import common_schema
+from isthmus.joint.federation.incomplete import IncompleteFederation
+from isthmus.joint.federation.requests.base import SumRequest
+from isthmus.joint.federation.requests.expectation import AskExpectation
+from isthmus.joint.federation.requests.grid import Grid
+from isthmus.joint.federation.requests.statistics import AskCounts, AskFeatures, AskMoments
+from isthmus.joint.federation.round_scheduler import RoundScheduler
+from isthmus.joint.noise.answers import noisy_release
+from isthmus.joint.noise.cost import NoiseCost
+from isthmus.joint.noise.section import Privacy
+from isthmus.joint.records.journal import Journal
+from isthmus.joint.records.ledger import Ledger
+from isthmus.joint.secure_sum.limbs import to_ints
+from isthmus.joint.secure_sum.protocol import SecureSums
+from isthmus.joint.transport.base import Transport
+from isthmus.results.disclosure import Disclosure, Release
+from isthmus.sources.base import Source, countable
+from isthmus.sources.tables.frame import Frame
+from isthmus.sources.tables.missing import DropRows, ExpectationMaximisation, Missing
+from isthmus.statistics import Basis, Counts, Expansion, Kind, Moments, Plan, Schema
+
+T = TypeVar("T")
+
+
+@final
+class Federation(Source):
+    """Sites that hold different rows of the same variables, as a source of statistics.
+
+    Every statistic is one secure sum over all sites. The coordinator, which owns this object,
+    learns the sum and nothing about a single site. Sums are cached and not requested again.
+
+    For research and tests, `simulate` creates a federation within this process.
+
+    Parameters
+    ----------
+    study
+        The study that the sites agreed on.
+    signatures
+        The author's signature, and a countersignature of every site.
+    identity
+        The coordinator's key, which the study names.
+    transport
+        Carries messages to the sites.
+    verifier
+        Checks signatures. Sites in the same process may share it.
+    first_round
+        Number of the first round. Rounds that were opened before cannot be opened again.
+    journal
+        Records rounds and sums. A federation with the journal of one that was killed resumes its
+        run and computes the same result.
+
+    Examples
+    --------
+    >>> import isthmus as ist
+    >>> from isthmus import simulate
+    >>> dag = simulate.erdos_renyi(5, 6, seed=1)
+    >>> numbers = simulate.linear(dag, 300, seed=1).data
+    >>> sites = {f"site {i}": {k: v[i::3] for k, v in numbers.items()} for i in range(3)}
+    >>> federation = ist.Federation.simulate(sites)
+    >>> ist.learn(federation).dag == ist.learn(numbers).dag
+    True
+    """
+
+    def __init__(
+        self,
+        study: Study,
+        signatures: Iterable[Signature],
+        identity: Identity,
+        transport: Transport,
+        verifier: Verifier | None = None,
+        *,
+        first_round: int = 1,
+        journal: Journal | None = None,
+    ) -> None:
+        if identity.public != study.coordinator:
+            raise FederationError(
+                "The study names another coordinator. Load the identity of that coordinator."
+            )
+        study.require(signatures, [AUTHOR, *(m.name for m in study.members)])
+        self._study = study
+        self._grid = Grid.of(study)
+        self._scheduler = RoundScheduler(study, identity, transport, verifier, journal, first_round)
+        self._moments: list[Moments] = []
+        self._counts: list[Counts] = []
+        self._releases: list[Release] = []
+        self._costs: dict[str, NoiseCost] = {}
+
+    @classmethod
+    def simulate(
+        cls,
+        tables: Mapping[str, object] | Sequence[object],
+        *,
+        schema: Schema | None = None,
+        kinds: Mapping[str, Kind | str] | None = None,
+        bounds: Mapping[str, tuple[float, float]] | None = None,
+        plan: Plan | None = None,
+        requests: Iterable[str] | None = None,
+        ledgers: Mapping[str, Ledger] | None = None,
+        lost: Iterable[tuple[str, int]] = (),
+        privacy: Privacy | None = None,
+        missing: Missing | None = None,
+    ) -> Federation:
+        """Create a federation of tables in this process: the whole protocol, without a network.
+
+        Parameters
+        ----------
+        tables
+            The table of each site, by its name; the sites of a list are named ``site1``,
+            ``site2`` and so on. Each site is an organisation of its own.
+        schema
+            The common variables; by default those of the tables, with the levels of all tables.
+        kinds
+            The kinds of some columns.
+        bounds
+            Bounds of continuous variables; by default taken from the tables, which is possible
+            only because they are all in this process.
+        plan
+            The tables of counts that may be requested; by default every set.
+        requests
+            Names of the requests that the study allows; by default all that are known.
+        ledgers
+            The ledger of each site; by default in memory.
+        lost
+            Sites that fail: their names, with the number of the exchange, counted from zero. A
+            round has five exchanges; one-message rounds have three for keys and then one each.
+        privacy
+            Differential privacy. Continuous variables then need bounds, here or in `bounds`, that
+            are not taken from the tables. By default the study then has counts of up to three
+            variables if all variables are discrete, and moments otherwise.
+        missing
+            How to handle missing values: with `ExpectationMaximisation`, values of continuous
+            variables; with `DropRows`, every site drops its incomplete rows. Others are refused.
+        """
+        from isthmus.joint.federation.simulation import named_tables, simulated
+
+        tables = named_tables(tables)
+        if missing is not None and not isinstance(missing, ExpectationMaximisation | DropRows):
+            raise _not_offered(missing)
+        if schema is None:
+            schema = common_schema(list(tables.values()), kinds, missing)
+        if isinstance(missing, DropRows):
+            tables = {n: Frame(t, schema=schema, missing=missing) for n, t in tables.items()}
+        if requests is None and privacy is None:
+            holes = isinstance(missing, ExpectationMaximisation)
+            known = request_names(SecureSums.name)
+            requests = [n for n in known if holes or n != AskExpectation.name]
+        return cls(*simulated(tables, schema, bounds, plan, requests, ledgers, lost, privacy))
+
+    def with_missing(self, missing: Missing) -> Source:
+        """Return the same sites as a source of estimates from rows with missing values.
+
+        Raises
+        ------
+        MismatchError
+            The strategy is not `ExpectationMaximisation`, or the study does not allow its requests.
+        """
+        if not isinstance(missing, ExpectationMaximisation):
+            raise _not_offered(missing)
+        return IncompleteFederation(self, missing)
+
+    @property
+    def study(self) -> Study:
+        """The study that the sites agreed on."""
+        return self._study
+
+    @property
+    def active(self) -> tuple[str, ...] | None:
+        """Names of the sites whose numbers are in the sums; ``None`` before the first sum."""
+        return self._scheduler.active
+
+    @property
+    def kept(self) -> int:
+        """Number of sums in the journal, which a resumed run does not request again."""
+        return self._scheduler.kept
+
+    @property
+    def sums(self) -> int:
+        """Number of sums that were requested so far."""
+        return self._scheduler.used
+
+    @property
+    def answers(self) -> tuple[bytes, ...]:
+        """The signed answers behind the last sum, if later requests may quote them."""
+        return self._scheduler.answers
+
+    def schema(self) -> Schema:
+        """Return names, kinds and levels of the variables, as stated in the study."""
+        return self._study.schema
+
+    def moments(self, names: Sequence[str] | None = None) -> Moments:
+        """Compute moments over all sites with one secure sum."""
+        asked = self.schema().names if names is None else tuple(names)
+        self.schema().indices(asked)
+        if self._study.privacy is not None and not self._moments:
+            # With privacy, one question is answered, from which all others follow.
+            self._moments.append(self.ask(AskMoments(self.schema().names)))
+        for known in self._moments:
+            if all(n in known.schema for n in asked):
+                return known if known.schema.names == asked else known.select(asked)
+        moments = self.ask(AskMoments(asked))
+        self._moments.append(moments)
+        return moments
+
+    def counts(self, plan: Plan) -> Counts:
+        """Compute counts over all sites with one secure sum.
+
+        `Plan.everything` returns all tables that the study plans, and so does any plan in a study
+        with differential privacy. Access to any other table then raises `UnplannedError`.
+        """
+        study = self._study.plan
+        if study is not None and (plan.is_everything or self._study.privacy is not None):
+            plan = study
+        schema = countable(self.schema(), plan)
+        for known in self._counts:
+            if known.plan == plan:
+                return known
+        counts = self.ask(AskCounts(schema.names, plan))
+        self._counts.append(counts)
+        return counts
+
+    def expansion_of(self, basis: Basis) -> Expansion:
+        """Return the centres and scales that the study fixes for a basis.
+
+        If the study fixes none, they are those of the pooled moments. Sites refuse these unless
+        their policies allow them.
+        """
+        agreed = self._study.features
+        if agreed is not None and agreed.basis == basis:
+            return agreed
+        return super().expansion_of(basis)
+
+    def with_features(self, expansion: Expansion) -> Source:
+        """Return the variables with basis functions, which the sites compute.
+
+        Raises
+        ------
+        DataError
+            There are too few rows for this number of columns: the sums would reveal single rows.
+        """
+        if self._study.privacy is not None:
+            raise MismatchError(
+                "The study has differential privacy, for which there are moments and counts only. "
+                "Use a score without basis functions."
+            )
+        columns = expansion.widen(self.schema()).width
+        needed, n = expansion.basis.rows_per_column * columns, self.moments(expansion.names).n
+        if n < needed:
+            raise DataError(
+                f"{columns} columns of values and basis functions need at least {needed} rows over "
+                f"all sites; there are {n}. With fewer rows the sums would reveal single rows. "
+                "Use a basis with fewer functions, or fewer variables."
+            )
+        return FederatedFeatures(self, expansion)
+
+    def features(self, expansion: Expansion) -> Moments:
+        """Compute moments of basis functions over all sites with one secure sum."""
+        return self.ask(AskFeatures(expansion))
+
+    def ask(self, request: SumRequest[T]) -> T:
+        """Send a request to all sites and return the sum of their answers."""
+        total, active = self._scheduler.ask(request)
+        what = f"{request}, hidden in the sum over {len(active)} sites"
+        form, result = "secure sum", None
+        if self._study.privacy is not None:
+            release = noisy_release(request, self._study)
+            estimate = release.estimate(to_ints(total), release.scale * math.sqrt(len(active)))
+            cost = NoiseCost.of(request.name, release, estimate, len(active))
+            if request.name not in self._costs:
+                cost.warn()
+            self._costs[request.name] = cost
+            what, form = f"{what}, {cost.promise}", "secure sum with noise"
+            result = estimate.statistic
+        self._releases += [Release(s, what, form, len(total)) for s in active]
+        return request.decode(total, self._grid) if result is None else result
+
+    def notes(self) -> tuple[str, ...]:
+        """Return what the noise of differential privacy cost, for each statistic."""
+        return tuple(str(cost) for cost in self._costs.values())
+
+    def send_result(self, result: bytes) -> tuple[str, ...]:
+        """Send the result to every site whose numbers are in it, signed by the coordinator.
+
+        The result should follow from the sums alone, and so reveal no more than they do.
+
+        Parameters
+        ----------
+        result
+            A JSON object, as bytes. `isthmus.joint.methods.shared_result` writes one.
+
+        Returns
+        -------
+        tuple
+            Names of the sites that have confirmed it. The others are silent or refuse it.
+        """
+        return self._scheduler.send_result(result)
+
+    def rows(self) -> NDArray[np.float64]:
+        """Raise `MismatchError`: rows never leave the sites."""
+        raise MismatchError(
+            "The rows of a federation stay at its sites. Use a score that needs moments or counts; "
+            "for nonlinear effects pass WithFeatures(federation, basis)."
+        )
+
+    def disclosure(self) -> Disclosure:
+        """Return what each site has released so far, with one entry per kind of sum."""
+        sizes_of: dict[tuple[str, str, str], list[int]] = {}
+        for r in self._releases:
+            sizes_of.setdefault((r.site, r.what, r.form), []).append(r.size)
+        entries = []
+        for (site, what, form), sizes in sizes_of.items():
+            repeated = what if len(sizes) == 1 else f"{len(sizes)} × {what}"
+            entries.append(Release(site, repeated, form, sum(sizes)))
+        return Disclosure(tuple(entries))
+
+    def __repr__(self) -> str:
+        return f"Federation({self._study.title!r}, {len(self._study.members)} sites)"
+
+
+def _not_offered(missing: Missing) -> MismatchError:
+    return MismatchError(
+        f"{missing!r} is not offered in a federation. Use ExpectationMaximisation() for continuous "
+        "variables; or let each site drop its incomplete rows, or make missing a level, before it "
+        "takes part: Frame(table, missing=DropRows())."
+    )
+
+
+@final
+class FederatedFeatures(Source):
+    """A federation with basis functions of its variables, which the sites compute."""
+
+    def __init__(self, federation: Federation, expansion: Expansion) -> None:
+        self._federation = federation
+        self._expansion = expansion
+        self._moments: Moments | None = None
+
+    def schema(self) -> Schema:
+        """Return the variables, with their basis functions."""
+        return self._expansion.widen(self._federation.schema())
+
+    def moments(self, names: Sequence[str] | None = None) -> Moments:
+        """Compute moments of these variables with their basis functions, by default of all."""
+        if self._moments is None:
+            self._moments = self._federation.features(self._expansion)
+        return self._moments if names is None else self._moments.select(names)
+
+    def counts(self, plan: Plan) -> Counts:
+        """Raise an error: basis functions are continuous and cannot be counted."""
+        countable(self.schema(), plan)
+        raise MismatchError(
+            "Basis functions are continuous and cannot be counted. Use a score that needs moments."
+        )
+
+    def rows(self) -> NDArray[np.float64]:
+        """Raise `MismatchError`: rows never leave the sites."""
+        return self._federation.rows()
+
+    def with_features(self, expansion: Expansion) -> Source:
+        """Raise an error: the variables have basis functions."""
+        expansion.widen(self.schema())
+        return self
+
+    def disclosure(self) -> Disclosure:
+        """Return what was released for the standardisation and for the features."""
+        return self._federation.disclosure()
+
+    def __repr__(self) -> str:
+        return f"{self._federation!r} with {self._expansion.basis!r}"

@@ -1,0 +1,170 @@
+"""A federation whose sites have missing values: moments by expectation-maximisation."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Protocol, TypeVar, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isthmus.errors import DataError, MismatchError
+from isthmus.joint.agreement.study import Study
+from isthmus.joint.federation.requests.base import SumRequest
+from isthmus.joint.federation.requests.expectation import (
+    AskExpectation,
+    ExpectationRun,
+    steps_allowed,
+)
+from isthmus.joint.federation.requests.grid import Grid
+from isthmus.joint.federation.requests.statistics import AskMoments
+from isthmus.joint.secure_sum.frames import REQUEST
+from isthmus.results.disclosure import Disclosure
+from isthmus.sources.base import Source
+from isthmus.sources.tables.holes import moments_are_estimated
+from isthmus.sources.tables.missing import ExpectationMaximisation
+from isthmus.statistics import Counts, Expansion, Kind, Moments, Plan, Schema
+from isthmus.statistics.expectation import Estimated
+
+T = TypeVar("T")
+
+
+class Asked(Protocol):
+    """Interface of a federation."""
+
+    @property
+    def study(self) -> Study: ...
+
+    @property
+    def sums(self) -> int: ...
+
+    @property
+    def answers(self) -> tuple[bytes, ...]: ...
+
+    def ask(self, request: SumRequest[T]) -> T: ...
+
+    def schema(self) -> Schema: ...
+
+    def moments(self) -> Moments: ...
+
+    def counts(self, plan: Plan) -> Counts: ...
+
+    def rows(self) -> NDArray[np.float64]: ...
+
+    def disclosure(self) -> Disclosure: ...
+
+    def notes(self) -> tuple[str, ...]: ...
+
+
+@final
+class IncompleteFederation(Source):
+    """Sites with missing values. Each step of the estimation is one secure sum over all sites.
+
+    Parameters
+    ----------
+    federation
+        The sites. Their study must allow requests for ``expectation``.
+    missing
+        When to stop. The study bounds the number of steps, too.
+    """
+
+    def __init__(self, federation: Asked, missing: ExpectationMaximisation) -> None:
+        study = federation.study
+        if AskExpectation.name not in study.requests:
+            raise MismatchError(
+                f"{missing!r} needs a study that allows requests for {AskExpectation.name!r}, and "
+                f"this one allows {sorted(study.requests)}. Draft a study with this request."
+            )
+        study.schema.require(Kind.CONTINUOUS, repr(missing))
+        self._federation = federation
+        self._missing = missing
+        self._until = math.inf
+        self._remarks: tuple[str, ...] = ()
+
+    def schema(self) -> Schema:
+        """Return names and kinds of the variables, as stated in the study."""
+        return self._federation.schema()
+
+    def moments(self, names: Sequence[str] | None = None) -> Moments:
+        """Estimate moments over all sites, with one secure sum per step."""
+        return self._moments if names is None else self._moments.select(names)
+
+    @cached_property
+    def _moments(self) -> Moments:
+        study, schema = self._federation.study, self.schema()
+        run = ExpectationRun(Grid.of(study))
+        # One round agrees on keys; the rounds of earlier sums are gone.
+        rounds = study.rounds - 2 - self._federation.sums
+        steps = min(self._missing.max_iterations, steps_allowed(study), rounds)
+        if steps < 1:
+            raise DataError(
+                f"The study allows {study.rounds} rounds, and expectation-maximisation needs at "
+                "least three: keys, available values, and one step. Draft a study with more."
+            )
+        answers = self._ask(run, 0, ())
+        available = run.available
+        assert available is not None
+        if not available.has_missing and AskMoments.name in study.requests:
+            return self._federation.moments()
+        iteration = run.maximisation
+        while not iteration.converged(self._missing.tolerance) and iteration.steps < steps:
+            if iteration.steps and time.monotonic() >= self._until:
+                break
+            answers = self._ask(run, iteration.steps + 1, answers)
+        n = available.effective_rows()
+        moments = iteration.moments(schema, n, available.centre, available.scale)
+        converged = iteration.converged(self._missing.tolerance)
+        lost = int((available.n - available.pairs.diagonal()).sum())
+        remark = moments_are_estimated(lost, available.n * len(schema))
+        estimated = Estimated(moments, iteration.steps, converged)
+        self._remarks = (remark, *estimated.remarks())
+        return moments
+
+    def _ask(self, run: ExpectationRun, step: int, answers: tuple[bytes, ...]) -> tuple[bytes, ...]:
+        """Ask for one step, and return the signed answers, which the next step quotes."""
+        request = AskExpectation(self.schema().names, step, answers)
+        if len(request.to_bytes()) > REQUEST:
+            sites = len(self._federation.study.members)
+            raise DataError(
+                f"The answers of {sites} sites about {len(self.schema())} variables do not fit "
+                f"into a request of {REQUEST:,} bytes. Use fewer variables."
+            )
+        run.take(self._federation.ask(request))
+        return self._federation.answers
+
+    def limit_estimation(self, until: float) -> None:
+        """Start no further step after this time of ``time.monotonic()``."""
+        self._until = until
+
+    def estimation_remarks(self) -> tuple[str, ...]:
+        """Return what the user should know about estimated moments; nothing if none were."""
+        return self._remarks
+
+    def counts(self, plan: Plan) -> Counts:
+        """Raise an error: the variables are continuous and cannot be counted."""
+        return self._federation.counts(plan)
+
+    def rows(self) -> NDArray[np.float64]:
+        """Raise `MismatchError`: rows never leave the sites."""
+        return self._federation.rows()
+
+    def with_features(self, expansion: Expansion) -> Source:
+        """Raise an error: basis functions of missing values cannot be estimated."""
+        raise MismatchError(
+            "Basis functions of missing values cannot be estimated. Let each site drop the rows "
+            "that lack a value: Frame(table, missing=DropRows())."
+        )
+
+    def disclosure(self) -> Disclosure:
+        """Return what each site has released so far."""
+        return self._federation.disclosure()
+
+    def notes(self) -> tuple[str, ...]:
+        """Return the notes of the federation."""
+        return self._federation.notes()
+
+    def __repr__(self) -> str:
+        return f"{self._federation!r} with {self._missing!r}"

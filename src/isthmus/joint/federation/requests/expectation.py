@@ -1,0 +1,409 @@
+"""Requests for the steps of expectation-maximisation of moments."""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, Self, final
+
+import numpy as np
+
+from isthmus.errors import DataError, FormatError, LedgerError, RefusedError
+from isthmus.joint.agreement.requests import register_request
+from isthmus.joint.agreement.study import Study
+from isthmus.joint.federation.requests.base import Contribution, MethodState, SumRequest
+from isthmus.joint.federation.requests.grid import LIMBS, Grid
+from isthmus.joint.federation.requests.row_sums import encode_rows
+from isthmus.joint.federation.requests.statistics import show_array
+from isthmus.joint.federation.snapshot import rows_with_holes
+from isthmus.joint.secure_sum.limbs import (
+    LimbArray,
+    from_bytes,
+    from_int64,
+    from_ints,
+    to_bytes,
+    to_ints,
+)
+from isthmus.joint.secure_sum.protocol import secure_sums
+from isthmus.joint.secure_sum.quoted_answers import AnsweredRound
+from isthmus.sources.base import Source
+from isthmus.statistics import Kind, Schema
+from isthmus.statistics.expectation import RIDGE, ExpectationStep, Expected, Maximisation
+from isthmus.statistics.patterns import PatternRows, effective_rows
+from isthmus.types import Floats, Integers
+
+STEPS = 60
+"""Steps that a study allows if its limits do not say otherwise (see benchmarks/missing.py)."""
+
+FRACTION = 28
+"""Binary digits after the point of expected sums, in units of the spread."""
+
+MAGNITUDE = 128
+"""Expected values and products of a row are below two to this power, in units of the spread.
+
+With `WIDEST`, `LARGEST` and the ridge of the step, they are below 2^126 for a thousand variables,
+and the rest is left to rounding. So no sum is ever cut, which would tell of a single site.
+"""
+
+WIDEST = 2.0**32
+"""The bounds of a variable are no further apart than this, in units of its spread."""
+
+LARGEST = 256.0
+"""No eigenvalue of a covariance is larger than this times the number of variables."""
+
+
+IMPOSSIBLE = (
+    "The numbers of available values are not those of tables within the bounds of the study. A "
+    "site may have sent a wrong answer. Check the sites, and start a new run."
+)
+
+
+class Available(NamedTuple):
+    """Numbers, means and standard deviations of the available values, over all sites.
+
+    Attributes
+    ----------
+    n
+        Number of rows.
+    pairs
+        Number of rows that have a value of both of two columns.
+    centre, scale
+        Mean and standard deviation of the values of each column.
+    """
+
+    n: int
+    pairs: Integers
+    centre: Floats
+    scale: Floats
+
+    @property
+    def has_missing(self) -> bool:
+        """Whether any value is missing."""
+        return bool((self.pairs < self.n).any())
+
+    def effective_rows(self) -> int:
+        """Number of rows with a value of both of two columns, averaged over all pairs."""
+        return effective_rows(self.pairs.astype(np.float64))
+
+
+@final
+class ExpectationRun:
+    """Parameters of the next step, computed from the sums of the steps so far.
+
+    The coordinator and the sites compute them alike. Nobody can choose them.
+
+    Parameters
+    ----------
+    grid
+        The units of the study.
+    """
+
+    def __init__(self, grid: Grid) -> None:
+        self._grid = grid
+        self.available: Available | None = None
+        self.maximisation = Maximisation(len(grid.schema))
+
+    def take(self, total: LimbArray) -> None:
+        """Take the sum of the next step."""
+        if self.available is None:
+            available = _decode_available(total, self._grid)
+            _require_possible(available, self._grid)
+            self.available = available
+        else:
+            expected = _decode_expected(total, self._grid, self.available.n)
+            following = Maximisation(len(self._grid.schema))
+            following.advance(expected)
+            eigenvalues = np.linalg.eigvalsh(following.covariance)
+            # A site could otherwise choose parameters at which the sums of other sites are cut, and
+            # learn from the total which ones were.
+            if not (
+                (np.abs(following.mean) <= _widths(self.available, self._grid)).all()
+                and eigenvalues[0] >= -RIDGE / 2
+                and eigenvalues[-1] <= LARGEST * len(eigenvalues)
+            ):
+                raise DataError(
+                    "The expected sums are not those of tables within the bounds of the study. A "
+                    "site may have sent a wrong answer. Check the sites, and start a new run."
+                )
+            self.maximisation.advance(expected)
+
+
+@final
+class ExpectationState(MethodState):
+    """The sums of the steps so far, which a site has computed by itself from signed answers."""
+
+    def __init__(self) -> None:
+        self._sums: list[LimbArray] = []
+        self._run: ExpectationRun | None = None
+        self._patterns: PatternRows | None = None
+        self._step: ExpectationStep | None = None
+
+    def take(self, step: int, total: LimbArray, grid: Grid) -> None:
+        """Take the sum of the step before this one; the same sum may be taken again."""
+        if len(self._sums) >= step and np.array_equal(self._sums[step - 1], total):
+            return
+        if len(self._sums) != step - 1:
+            raise RefusedError("The steps of expectation-maximisation must be asked in order.")
+        if self._run is None:
+            self._run = ExpectationRun(grid)
+            for earlier in self._sums:
+                self._run.take(earlier)
+        self._run.take(total)
+        self._sums.append(total)  # not before: a sum that was refused is refused again
+
+    def answer(self, step: int, source: Source) -> Contribution[Any]:
+        """Compute the contribution of the site to a step."""
+        if step == 0:
+            rows = rows_with_holes(source)
+            self._sums, self._run, self._step = [], None, None
+            self._patterns = PatternRows.of(source.schema(), [rows])
+            return Contribution(self._patterns, rows)
+        if self._run is None or self._run.available is None or len(self._sums) != step:
+            raise RefusedError("The steps of expectation-maximisation must be asked in order.")
+        if self._patterns is None:  # after a restart
+            self._patterns = PatternRows.of(source.schema(), [rows_with_holes(source)])
+        patterns = self._patterns
+        if self._step is None:
+            available = self._run.available
+            standardised = patterns.standardised(available.centre, available.scale)
+            self._step = ExpectationStep(patterns, standardised)
+        parameters = self._run.maximisation
+        expected = self._step.expected(parameters.mean, parameters.covariance)
+        return Contribution(patterns, expected)
+
+    def copy(self) -> Self:
+        twin = type(self)()
+        twin.restore(self.to_bytes())
+        return twin
+
+    def to_bytes(self) -> bytes:
+        sums = [base64.b64encode(to_bytes(total)).decode() for total in self._sums]
+        answered = None if self.answered is None else self.answered.to_dict()
+        return json.dumps({"sums": sums, "answered": answered}).encode()
+
+    def restore(self, data: bytes) -> None:
+        try:
+            plain = json.loads(data)
+            self._sums = [from_bytes(base64.b64decode(text), LIMBS) for text in plain["sums"]]
+            answered = plain["answered"]
+            self.answered = None if answered is None else AnsweredRound.from_dict(answered)
+        except (ValueError, KeyError, TypeError) as error:
+            raise LedgerError(
+                "The saved state of expectation-maximisation cannot be read by this version."
+            ) from error
+        self._run = self._step = None
+
+
+@final
+@register_request
+@dataclass(frozen=True)
+class AskExpectation(SumRequest[Any]):
+    """Request one step of expectation-maximisation of moments.
+
+    Step 0 asks for the number of values of each pair of columns, and for the sums and sums of
+    squares of each column. Every later step asks for the expected sums and products of the rows
+    given their values, at the parameters that follow from all sums before.
+
+    Attributes
+    ----------
+    asked
+        Names of the variables: all of the study.
+    step
+        Number of the step, from zero.
+    answers
+        The signed answers of all sites to the step before, from which each site computes its sum.
+    """
+
+    asked: tuple[str, ...]
+    step: int
+    answers: tuple[bytes, ...] = ()
+    name: ClassVar[str] = "expectation"
+    limbs: ClassVar[int] = LIMBS
+    needs_all_sites: ClassVar[bool] = True
+    method: ClassVar[str] = "expectation"
+    is_quoted: ClassVar[bool] = True
+    caution: ClassVar[str] = (
+        "Expectation-maximisation releases one sum per step. The rows of each pattern of missing "
+        "values are protected like a table of their own: sites hide values of rare patterns."
+    )
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        return self.asked
+
+    @property
+    def quoted(self) -> tuple[bytes, ...]:
+        return self.answers
+
+    def violations(self, study: Study) -> list[str]:
+        broken = []
+        if self.asked != study.schema.names:
+            broken.append("expectation-maximisation is of all variables of the study")
+        if not 0 <= self.step <= steps_allowed(study):
+            broken.append("the number of the step is outside of what the study allows")
+        if (self.step == 0) is not (not self.answers):
+            broken.append("every step but the first follows from the answers to the step before")
+        if not secure_sums(study.protocol).fixed_membership:
+            broken.append("expectation-maximisation needs fixed_membership")
+        return broken
+
+    def size(self, grid: Grid) -> int:
+        grid.schema.require(Kind.CONTINUOUS, "Expectation-maximisation of moments")
+        d = len(grid.schema)
+        pairs = d * (d + 1) // 2
+        return (1 + pairs + 2 * d) if self.step == 0 else d + pairs
+
+    def new_state(self) -> ExpectationState:
+        return ExpectationState()
+
+    def continue_from(self, state: MethodState | None, total: LimbArray, grid: Grid) -> None:
+        assert isinstance(state, ExpectationState)
+        state.take(self.step, total, grid)
+
+    def contribute(self, source: Source, state: MethodState | None) -> Contribution[Any]:
+        assert isinstance(state, ExpectationState)
+        return state.answer(self.step, source)
+
+    def encode(self, value: Any, grid: Grid) -> LimbArray:
+        if self.step == 0:
+            return _encode_available(value, grid)
+        i, j = np.triu_indices(len(grid.schema))
+        numbers = np.concatenate([value.sums, value.products[i, j]])
+        # Whether a site answers must not depend on its data: large numbers are cut, not refused.
+        most = math.ldexp(grid.rows, MAGNITUDE)
+        cut = np.clip(np.nan_to_num(numbers), -most, most)
+        return from_ints([round(v) for v in np.ldexp(cut, FRACTION).tolist()], LIMBS)
+
+    def decode(self, total: LimbArray, grid: Grid) -> Any:
+        """Return the sum as it is: `ExpectationRun` reads it."""
+        return total
+
+    def show(self, value: Any) -> list[str]:
+        if self.step == 0:
+            there = ~np.isnan(value)
+            known = np.where(there, value, 0.0)
+            return [
+                f"  rows: {len(value)}",
+                "  rows with a value of both columns:",
+                show_array(there.T.astype(np.int64) @ there),
+                "  sums:",
+                show_array(known.sum(axis=0)),
+                "  sums of squares:",
+                show_array((known * known).sum(axis=0)),
+            ]
+        return [
+            "  expected sums:",
+            show_array(value.sums),
+            "  products:",
+            show_array(value.products),
+        ]
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> Self:
+        asked, step = tuple(map(str, plain["expectation"])), plain["step"]
+        if type(step) is not int:
+            raise FormatError("The request is not a step of expectation-maximisation.")
+        return cls(asked, step, tuple(base64.b64decode(a, validate=True) for a in plain["answers"]))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "expectation": list(self.asked),
+            "step": self.step,
+            "answers": [base64.b64encode(a).decode() for a in self.answers],
+        }
+
+    def __str__(self) -> str:
+        variables = f"{len(self.asked)} variables with missing values"
+        if self.step == 0:
+            return f"numbers of values, sums and sums of squares of {variables}"
+        return f"expected sums and products of {variables}, one step of expectation-maximisation"
+
+
+def _widths(available: Available, grid: Grid) -> Floats:
+    """Return how far the bounds of each variable are apart, in units of its spread."""
+    low, high = np.array([grid.bounds[name] for name in grid.schema.names]).T
+    return np.asarray((high - low) / available.scale)
+
+
+def _require_possible(available: Available, grid: Grid) -> None:
+    """Raise `DataError` unless tables within the bounds of the study could have this sum."""
+    n, pairs, centre, _ = available
+    low, high = np.array([grid.bounds[name] for name in grid.schema.names]).T
+    inside = (centre >= low) & (centre <= high)
+    if not (0 < n <= grid.rows * grid.sites and (pairs <= n).all() and inside.all()):
+        raise DataError(IMPOSSIBLE)
+    wide = np.flatnonzero(_widths(available, grid) > WIDEST)
+    if wide.size:
+        names = [grid.schema.names[k] for k in wide.tolist()][:10]
+        raise DataError(
+            f"The bounds of {names} are more than {WIDEST:,.0f} standard deviations apart. Draft a "
+            "study with narrower bounds."
+        )
+
+
+def steps_allowed(study: Study) -> int:
+    """Return how many steps a study allows, after that with number zero."""
+    return int(study.limits.get(AskExpectation.name, {}).get("steps", STEPS))
+
+
+def allows_holes(study: Study) -> bool:
+    """Return whether values may be missing at the sites of a study."""
+    all_continuous = not study.schema.of_kind(Kind.DISCRETE)
+    return AskExpectation.name in study.requests and all_continuous
+
+
+def _column_grids(grid: Grid) -> list[Grid]:
+    schemas = [Schema((v,)) for v in grid.schema.variables]
+    return [Grid(s, {s.names[0]: grid.bounds[s.names[0]]}, grid.rows, grid.sites) for s in schemas]
+
+
+def _encode_available(rows: Floats, grid: Grid) -> LimbArray:
+    """Return counts, and exact sums of the values of each column."""
+    there = ~np.isnan(rows)
+    i, j = np.triu_indices(there.shape[1])
+    pairs = (there.T.astype(np.float64) @ there)[i, j]
+    counts = from_int64(np.array([len(rows), *pairs.tolist()], dtype=np.int64))
+    wide = np.zeros((len(counts), LIMBS), dtype=counts.dtype)
+    wide[:, : counts.shape[1]] = counts
+    parts = [wide]
+    for k, own in enumerate(_column_grids(grid)):
+        parts.append(encode_rows(own, rows[there[:, k], k : k + 1])[1:])
+    return np.concatenate(parts)
+
+
+def _decode_available(total: LimbArray, grid: Grid) -> Available:
+    d = len(grid.schema)
+    i, j = np.triu_indices(d)
+    numbers = to_ints(total[: 1 + len(i)])
+    if not all(0 <= v <= grid.rows * grid.sites for v in numbers):
+        raise DataError(IMPOSSIBLE)
+    pairs = np.zeros((d, d), dtype=np.int64)
+    pairs[i, j] = pairs[j, i] = numbers[1:]
+    empty = [n for n, c in zip(grid.schema.names, pairs.diagonal().tolist(), strict=True) if not c]
+    if empty:
+        raise DataError(
+            f"The variables {empty[:10]} have no values at any site, so that nothing can be "
+            "estimated. Leave them out of the study."
+        )
+    centre, scale = np.zeros(d), np.ones(d)
+    at = 1 + len(i)
+    for k, own in enumerate(_column_grids(grid)):
+        count = from_ints([int(pairs[k, k])], LIMBS)
+        moments = own.decode(np.concatenate([count, total[at : at + 2]]))
+        at += 2
+        centre[k] = moments.mean()[0]
+        variance = moments.covariance()[0, 0]
+        scale[k] = math.sqrt(variance) if variance > 0.0 else 1.0
+    return Available(numbers[0], pairs, centre, scale)
+
+
+def _decode_expected(total: LimbArray, grid: Grid, n: int) -> Expected:
+    d = len(grid.schema)
+    one = 1 << FRACTION
+    numbers = np.array([v / one for v in to_ints(total)])
+    products = np.zeros((d, d))
+    products[np.triu_indices(d)] = numbers[d:]
+    return Expected(n, numbers[:d], products + np.triu(products, 1).T)

@@ -1,0 +1,299 @@
+"""Statistics as integers on a grid that is finer than any score can notice.
+
+Each site computes its moments in floating point about a shift of its own, near its means. All later
+steps use integer arithmetic: moving the moments to the common shift, adding them under masks, and
+moving the sums to the pooled mean. Therefore nothing is lost to cancellation, however wide the
+bounds of the study are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isthmus.errors import DataError, StudyError
+from isthmus.joint.agreement.study import Study
+from isthmus.joint.agreement.variables import require_bounds
+from isthmus.joint.secure_sum.limbs import (
+    LimbArray,
+    from_int64,
+    from_ints,
+    to_int64,
+    to_ints,
+)
+from isthmus.joint.secure_sum.protocol import secure_sums
+from isthmus.statistics import CodedRows, Counts, Kind, Moments, Plan, Schema
+from isthmus.statistics.blocks import DENSE, planned_sets
+
+LIMBS = 6
+"""Moments are sent as integers of 192 bits."""
+
+GUARD = 32
+"""Additional bits in which the shifts are stored."""
+
+NUMBERS = 2**22
+"""Maximum number of values in one round."""
+
+Objects = NDArray[Any]
+
+
+@final
+@dataclass(frozen=True)
+class Grid:
+    """The common shift and unit of each feature column, fixed by the bounds of the study.
+
+    Parameters
+    ----------
+    schema
+        The variables.
+    bounds
+        Lowest and highest value of each continuous variable.
+    rows
+        The largest number of rows of a site.
+    sites
+        The largest number of sites in a sum.
+    """
+
+    schema: Schema
+    bounds: Mapping[str, tuple[float, float]]
+    rows: int
+    sites: int
+
+    def __post_init__(self) -> None:
+        require_bounds(self.schema, self.bounds)
+        if self.rows < 1 or self.fraction < 64:
+            raise StudyError(
+                f"{self.rows} rows per site at {self.sites} sites are too many to be summed. "
+                "State the largest number of rows that a site can have."
+            )
+
+    @classmethod
+    def of(cls, study: Study) -> Grid:
+        """Return the grid of a study."""
+        protocol = secure_sums(study.protocol)
+        return cls(study.schema, study.bounds, protocol.rows, len(study.members))
+
+    @property
+    def fraction(self) -> int:
+        """Binary digits after the point, in units of the bounds. Two digits are left free."""
+        return 32 * LIMBS - 2 - (self.rows * self.sites).bit_length()
+
+    @cached_property
+    def shift(self) -> tuple[float, ...]:
+        """The centre of the bounds of each feature column; zero for a level."""
+        return tuple(low / 2 + high / 2 for low, high in self._ranges)
+
+    @cached_property
+    def exponents(self) -> NDArray[np.int64]:
+        """The unit of each feature column as a power of two; no value is farther from the shift."""
+        spans = (
+            max(high - s, s - low) for (low, high), s in zip(self._ranges, self.shift, strict=True)
+        )
+        return np.array([math.frexp(span)[1] for span in spans], dtype=np.int64)
+
+    @cached_property
+    def _ranges(self) -> list[tuple[float, float]]:
+        ranges: list[tuple[float, float]] = []
+        for v in self.schema.variables:
+            if v.kind is Kind.DISCRETE:
+                ranges += [(-1.0, 1.0)] * v.width
+                continue
+            ranges.append(self.bounds[v.name])
+            if v.features is not None:
+                ranges += v.features.basis.bounds()
+        return ranges
+
+    @cached_property
+    def pairs(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Row and column indices of the upper triangle."""
+        return np.triu_indices(self.schema.width)
+
+    @property
+    def size(self) -> int:
+        """How many numbers the moments have: n, the sums, the upper triangle of the products."""
+        p = self.schema.width
+        return 1 + p + p * (p + 1) // 2
+
+    def encode(self, moments: Moments) -> LimbArray:
+        """Return the moments of one site as integers.
+
+        Raises
+        ------
+        DataError
+            Values lie outside of the bounds of the study. The message contains no value.
+        """
+        if moments.schema != self.schema:
+            raise DataError("The moments do not have the variables of the study.")
+        self.require_rows(moments.n)
+        self._check(moments)
+        n, wide = moments.n, self.fraction + GUARD
+        units = [Fraction(2) ** (wide - int(e)) for e in self.exponents]
+        offset = self._offsets(moments.shift, wide)
+        sums = _objects(
+            round(Fraction(v) * u) for v, u in zip(moments.sums.tolist(), units, strict=True)
+        )
+        i, j = self.pairs
+        scaled = np.ldexp(moments.gram[i, j], 2 * wide - self.exponents[i] - self.exponents[j])
+        gram = _objects(int(v) for v in scaled.tolist())
+        gram = gram + sums[i] * offset[j] + offset[i] * sums[j] + n * (offset[i] * offset[j])
+        numbers = [_rounded(v, GUARD) for v in sums + n * offset]
+        numbers += [_rounded(v, 2 * wide - self.fraction) for v in gram]
+        limit = (n << self.fraction) + (n << (self.fraction - 30))
+        if any(abs(v) > limit for v in numbers):
+            raise self._outside(moments)
+        return from_ints([n, *numbers], LIMBS)
+
+    def decode(self, total: LimbArray) -> Moments:
+        """Read the moments of all sites, about their pooled mean."""
+        n, *rest = to_ints(total)
+        p = self.schema.width
+        wide = self.fraction + GUARD
+        sums = _objects(v << GUARD for v in rest[:p])
+        units = [Fraction(2) ** (int(e) - wide) for e in self.exponents]
+        mean = np.array(
+            [
+                float(Fraction(s) + Fraction(v, n) * u)
+                for s, v, u in zip(self.shift, sums, units, strict=True)
+            ]
+        )
+        offset = self._offsets(mean, wide)
+        i, j = self.pairs
+        gram = _objects(v << (2 * wide - self.fraction) for v in rest[p:])
+        gram = gram - sums[i] * offset[j] - offset[i] * sums[j] + n * (offset[i] * offset[j])
+        square = np.zeros((p, p))
+        one = 1 << (2 * wide)
+        square[i, j] = [v / one for v in gram]
+        # Each site rounds to half a unit. Anything smaller is zero, so a constant stays constant.
+        noise = math.ldexp(2 * self.sites + 2, -self.fraction)
+        still = square.diagonal() <= noise
+        square[still, :] = square[:, still] = 0.0
+        square = np.ldexp(square, self.exponents[:, None] + self.exponents)
+        left = np.array([v / (1 << wide) for v in sums - n * offset])
+        return Moments(
+            self.schema,
+            n,
+            mean,
+            np.ldexp(left, self.exponents),
+            square + np.triu(square, 1).T,
+        )
+
+    def _offsets(self, shift: NDArray[np.float64], wide: int) -> Objects:
+        """Return the distance of a shift from the common one, in fine units."""
+        return _objects(
+            round((Fraction(a) - Fraction(b)) * Fraction(2) ** (wide - int(e)))
+            for a, b, e in zip(shift.tolist(), self.shift, self.exponents, strict=True)
+        )
+
+    def require_rows(self, number: int) -> None:
+        """Raise `DataError` if a site has more rows than the study allows."""
+        if number > self.rows:
+            raise DataError("The site has more rows than the study allows.")
+
+    def require_inside(self, inside: NDArray[np.bool_]) -> None:
+        """Raise `DataError` for columns whose values are not all inside of the bounds."""
+        if not inside.all():
+            raise self._error(~inside)
+
+    def _check(self, moments: Moments) -> None:
+        """Raise `DataError` for values too large to be converted to integers."""
+        room = np.ldexp(4.0 * moments.n, 2 * self.exponents) * (1 + 2**-20)
+        if (moments.gram.diagonal() > room).any():
+            raise self._outside(moments)
+
+    def _outside(self, moments: Moments) -> DataError:
+        away = np.abs(moments.mean() - np.array(self.shift)) > np.ldexp(1.0, self.exponents)
+        wide = moments.covariance().diagonal() > np.ldexp(1.0, 2 * self.exponents)
+        return self._error(away | wide)
+
+    def _error(self, outside: NDArray[np.bool_]) -> DataError:
+        blocks = zip(self.schema.variables, self.schema.blocks, strict=True)
+        named = sorted({v.name for v, (start, stop) in blocks if outside[start:stop].any()})
+        return DataError(
+            f"Values lie outside of the bounds of the study, in {named[:10] or 'some variables'}. "
+            "Correct them at the site, or ask the author of the study for wider bounds."
+        )
+
+
+def _objects(values: Any) -> Objects:
+    items = list(values)
+    array = np.empty(len(items), dtype=object)
+    array[:] = items
+    return array
+
+
+def _rounded(value: int, digits: int) -> int:
+    """Round to the nearest integer after dropping binary digits."""
+    return (value + (1 << (digits - 1))) >> digits
+
+
+# --- counts ----------------------------------------------------------------------------------
+
+
+def counts_size(schema: Schema, plan: Plan) -> int:
+    """Return how many numbers the planned tables have: n, then every cell.
+
+    Raises
+    ------
+    DataError
+        There are too many cells to sum them one by one.
+    """
+    sizes = [int(size) for size in schema.cardinalities]
+    number = plan.size(schema.names)
+    if plan.limit is not None:
+        # Counted without listing the sets, of which a coordinator may ask for billions.
+        chosen = min(plan.limit, len(sizes))
+        largest, total = math.prod(sorted(sizes)[-chosen:]), _cells_of_subsets(sizes, chosen)
+    elif number <= NUMBERS:
+        cells = [math.prod(sizes[i] for i in s) for s in planned_sets(schema, plan)]
+        largest, total = max(cells), sum(cells)
+    else:
+        largest = total = NUMBERS + 1
+    if largest <= DENSE and total <= NUMBERS:
+        return 1 + total
+    raise DataError(
+        f"The plan of {plan} has {number:,} tables with too many cells. At most {NUMBERS:,} cells "
+        f"can be summed per round, and {DENSE:,} per table. Plan smaller sets, for instance "
+        "Plan.up_to(3) for a search with at most two parents."
+    )
+
+
+def _cells_of_subsets(sizes: list[int], chosen: int) -> int:
+    """Return the cells of the tables over all subsets of this many variables."""
+    sums = [1] + [0] * chosen
+    for size in sizes:
+        for k in range(chosen, 0, -1):
+            sums[k] += size * sums[k - 1]
+    return sums[chosen]
+
+
+def encode_counts(counts: Counts, rows: int) -> LimbArray:
+    """Return the tables of one site as integers, cell by cell."""
+    if counts.n > rows:
+        raise DataError("The site has more rows than the study allows.")
+    parts = [np.array([counts.n], dtype=np.int64)]
+    for positions in planned_sets(counts.schema, counts.plan):
+        block = counts.tables[positions]
+        if isinstance(block, CodedRows):
+            block = counts.table([counts.schema.names[i] for i in positions])
+        parts.append(block.reshape(-1))
+    return from_int64(np.concatenate(parts))
+
+
+def decode_counts(total: LimbArray, schema: Schema, plan: Plan) -> Counts:
+    """Read the tables of all sites."""
+    values = to_int64(total)
+    tables: dict[tuple[int, ...], Any] = {}
+    at = 1
+    for positions in planned_sets(schema, plan):
+        shape = [int(schema.cardinalities[i]) for i in positions]
+        stop = at + math.prod(shape)
+        tables[positions] = values[at:stop].reshape(shape)
+        at = stop
+    return Counts(schema, int(values[0]), plan, tables)

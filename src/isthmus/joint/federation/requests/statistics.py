@@ -1,0 +1,301 @@
+"""Requests for moments, counts, moments of basis functions, and totals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isthmus.errors import SchemaError
+from isthmus.joint.agreement.requests import register_request
+from isthmus.joint.agreement.study import Study
+from isthmus.joint.federation.requests.base import Contribution, MethodState, StatisticRequest
+from isthmus.joint.federation.requests.grid import (
+    LIMBS,
+    Grid,
+    counts_size,
+    decode_counts,
+    encode_counts,
+)
+from isthmus.joint.federation.requests.row_sums import encode_rows
+from isthmus.joint.federation.stored_rows import StoredRows
+from isthmus.joint.secure_sum.limbs import LimbArray
+from isthmus.sources.base import Source, countable
+from isthmus.sources.tables.frame import Frame
+from isthmus.sources.tables.series import Series
+from isthmus.statistics import Counts, Expansion, Moments, Plan, Schema
+
+
+@final
+@register_request
+@dataclass(frozen=True)
+class AskMoments(StatisticRequest[Moments]):
+    """Request number of rows, sums and products of variables."""
+
+    asked: tuple[str, ...]
+    name: ClassVar[str] = "moments"
+    limbs: ClassVar[int] = LIMBS
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        return self.asked
+
+    def violations(self, study: Study) -> list[str]:
+        once = study.privacy is None or self.asked == study.schema.names
+        return [] if once else ["with privacy, moments are released once, of all variables"]
+
+    def _grid(self, common: Grid) -> Grid:
+        schema = common.schema.subset(self.asked)
+        bounds = {n: b for n, b in common.bounds.items() if n in schema}
+        return Grid(schema, bounds, common.rows, common.sites)
+
+    def size(self, grid: Grid) -> int:
+        return self._grid(grid).size
+
+    def contribute(self, source: Source, state: MethodState | None) -> Contribution[Moments]:
+        moments = source.moments(self.asked)
+        return Contribution(moments, moments)
+
+    def encode(self, value: Moments, grid: Grid) -> LimbArray:
+        return self._grid(grid).encode(value)
+
+    def integers(self, value: Moments, source: Source, grid: Grid) -> LimbArray:
+        return _integers(self._grid(grid), value, source)
+
+    def decode(self, total: LimbArray, grid: Grid) -> Moments:
+        return self._grid(grid).decode(total)
+
+    def show(self, value: Moments) -> list[str]:
+        return show_moments(value)
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> Self:
+        return cls(tuple(map(str, plain["moments"])))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"moments": list(self.asked)}
+
+    def __str__(self) -> str:
+        return f"number of rows, sums and products of {len(self.asked)} variables"
+
+
+@final
+@register_request
+@dataclass(frozen=True)
+class AskCounts(StatisticRequest[Counts]):
+    """Request tables over planned sets of discrete variables."""
+
+    asked: tuple[str, ...]
+    plan: Plan
+    name: ClassVar[str] = "counts"
+    limbs: ClassVar[int] = 2
+    releases_columns: ClassVar[bool] = False
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        return self.asked
+
+    def violations(self, study: Study) -> list[str]:
+        if study.privacy is not None and self.plan != study.plan:
+            return ["with privacy, tables are released once, all that the study plans"]
+        covered = study.plan is not None and _covers(study.plan, self.plan)
+        return [] if covered else ["the study does not plan these tables"]
+
+    def _schema(self, schema: Schema) -> Schema:
+        counted = countable(schema, self.plan)
+        if counted.names != self.asked:
+            raise SchemaError("The counts are not of the discrete variables of the study.")
+        return counted
+
+    def size(self, grid: Grid) -> int:
+        return counts_size(self._schema(grid.schema), self.plan)
+
+    def contribute(self, source: Source, state: MethodState | None) -> Contribution[Counts]:
+        counts = source.counts(self.plan)
+        return Contribution(counts, counts)
+
+    def encode(self, value: Counts, grid: Grid) -> LimbArray:
+        return encode_counts(value, grid.rows)
+
+    def decode(self, total: LimbArray, grid: Grid) -> Counts:
+        return decode_counts(total, self._schema(grid.schema), self.plan)
+
+    def show(self, value: Counts) -> list[str]:
+        lines = [f"  rows: {value.n}"]
+        for positions in value.tables:
+            names = [value.schema.names[i] for i in positions]
+            lines += [f"  {' × '.join(names)}:", show_array(value.table(names))]
+        return lines
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> Self:
+        return cls(tuple(map(str, plain["counts"])), Plan.from_dict(plain["plan"]))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"counts": list(self.asked), "plan": self.plan.to_dict()}
+
+    def __str__(self) -> str:
+        return f"tables of {len(self.asked)} variables: {self.plan}"
+
+
+@final
+@register_request
+@dataclass(frozen=True)
+class AskFeatures(StatisticRequest[Moments]):
+    """Request moments of basis functions of continuous variables.
+
+    The basis functions and their windows are those of the study.
+    """
+
+    expansion: Expansion
+    name: ClassVar[str] = "features"
+    limbs: ClassVar[int] = LIMBS
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        return self.expansion.names
+
+    def violations(self, study: Study) -> list[str]:
+        return []
+
+    def window_violations(self, study: Study) -> list[str]:
+        agreed = study.features
+        if agreed is not None and agreed.basis == self.expansion.basis:
+            known, asked = agreed.features, self.expansion.features
+            if all(known.get(name) == own for name, own in asked.items()):
+                return []
+        return ["the study does not fix these basis functions, with these centres and scales"]
+
+    def _grid(self, common: Grid) -> Grid:
+        schema = self.expansion.widen(common.schema)
+        bounds = {n: common.bounds[n] for n in schema.names}
+        return Grid(schema, bounds, common.rows, common.sites)
+
+    def size(self, grid: Grid) -> int:
+        return self._grid(grid).size
+
+    def contribute(self, source: Source, state: MethodState | None) -> Contribution[Moments]:
+        moments = source.with_features(self.expansion).moments()
+        return Contribution(moments, moments)
+
+    def encode(self, value: Moments, grid: Grid) -> LimbArray:
+        return self._grid(grid).encode(value)
+
+    def integers(self, value: Moments, source: Source, grid: Grid) -> LimbArray:
+        return _integers(self._grid(grid), value, source)
+
+    def decode(self, total: LimbArray, grid: Grid) -> Moments:
+        return self._grid(grid).decode(total)
+
+    def show(self, value: Moments) -> list[str]:
+        return show_moments(value)
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> Self:
+        return cls(Expansion.from_dict(plain["features"]))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"features": self.expansion.to_dict()}
+
+    def __str__(self) -> str:
+        functions = len(self.variables) * self.expansion.basis.size
+        return (
+            f"sums and products of {functions} basis functions of {len(self.variables)} variables"
+        )
+
+
+@final
+@register_request
+@dataclass(frozen=True)
+class AskTotals(StatisticRequest[Moments]):
+    """Request number of rows and sums of continuous variables.
+
+    The result is `Moments` whose products are not known and are zero.
+    """
+
+    asked: tuple[str, ...]
+    name: ClassVar[str] = "totals"
+    limbs: ClassVar[int] = LIMBS
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        return self.asked
+
+    def violations(self, study: Study) -> list[str]:
+        return []
+
+    def size(self, grid: Grid) -> int:
+        return 1 + grid.schema.subset(self.asked).width
+
+    def contribute(self, source: Source, state: MethodState | None) -> Contribution[Moments]:
+        moments = source.moments(self.asked)
+        return Contribution(moments, moments)
+
+    def encode(self, value: Moments, grid: Grid) -> LimbArray:
+        # The products are used to check the bounds, and then dropped.
+        return AskMoments(self.asked).encode(value, grid)[: self.size(grid)]
+
+    def integers(self, value: Moments, source: Source, grid: Grid) -> LimbArray:
+        return AskMoments(self.asked).integers(value, source, grid)[: self.size(grid)]
+
+    def decode(self, total: LimbArray, grid: Grid) -> Moments:
+        whole = AskMoments(self.asked)
+        padded = np.zeros((whole.size(grid), LIMBS), dtype=total.dtype)
+        padded[: len(total)] = total
+        moments = whole.decode(padded, grid)
+        return replace(moments, gram=np.zeros_like(moments.gram))
+
+    def show(self, value: Moments) -> list[str]:
+        sums = value.n * value.mean()
+        return [f"  rows: {value.n}", f"  sums of {', '.join(value.columns)}:", show_array(sums)]
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> Self:
+        return cls(tuple(map(str, plain["totals"])))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"totals": list(self.asked)}
+
+    def __str__(self) -> str:
+        return f"number of rows and sums of {len(self.asked)} variables"
+
+
+def _integers(grid: Grid, moments: Moments, source: Source) -> LimbArray:
+    """Return moments as integers: from the rows where they are at hand, else from the moments."""
+    if isinstance(source, StoredRows | Series) or (
+        isinstance(source, Frame) and not source.has_missing
+    ):
+        return encode_rows(grid, source.rows(), source.schema().indices(grid.schema.names))
+    return grid.encode(moments)
+
+
+def show_moments(moments: Moments) -> list[str]:
+    """Return moments in lines for people."""
+    return [
+        f"  rows: {moments.n}",
+        f"  columns: {', '.join(moments.columns)}",
+        f"  sums about {moments.shift.tolist()}:",
+        show_array(moments.sums),
+        "  products:",
+        show_array(moments.gram),
+    ]
+
+
+def show_array(values: NDArray[Any]) -> str:
+    """Return all numbers of an array as text."""
+    with np.printoptions(threshold=2**31, linewidth=100):
+        return str(values)
+
+
+def _covers(planned: Plan, asked: Plan) -> bool:
+    """Return whether a study plans at least these tables."""
+    if planned.is_everything or asked == planned:
+        return True
+    if asked.groups is not None:
+        return all(planned.covers(g) for g in asked.groups)
+    if asked.limit is not None and planned.limit is not None:
+        return asked.limit <= planned.limit
+    return False

@@ -1,0 +1,109 @@
+"""The process of a site: it answers messages, which a transport brings."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import final
+
+from isthmus.joint.agreement.identity import Identity
+from isthmus.joint.agreement.policy import Policy
+from isthmus.joint.agreement.signatures import Signature
+from isthmus.joint.agreement.study import Study
+from isthmus.joint.federation.site_controller import SiteController
+from isthmus.joint.federation.study_terms import terms_of
+from isthmus.joint.records.folder_lock import FolderLock
+from isthmus.joint.records.journal import FileSlot
+from isthmus.joint.records.ledger import FileLedger
+from isthmus.joint.records.ledger_entries import Entry
+from isthmus.joint.secure_sum.frames import Refusal, longest_request_frame
+from isthmus.joint.transport.sockets import Service, socket_path
+
+
+@final
+class SiteService:
+    """Answers the messages of a coordinator for one site.
+
+    Only the process that runs this service sees the data and the keys. Messages come through
+    `handle`, for instance by gRPC, or through a Unix domain socket. Whatever relays frames to the
+    socket (Flower, a test) sees no more than the coordinator.
+
+    Parameters
+    ----------
+    state
+        A folder for the ledger, for the state that must survive a crash, for the result, and for
+        the socket. Only one process may use it at a time.
+    study, signatures, identity, data, policy
+        As for `SiteController`.
+    watch
+        Called with each entry of the ledger when it is written.
+    """
+
+    def __init__(
+        self,
+        state: str | os.PathLike[str],
+        study: Study,
+        signatures: Iterable[Signature],
+        identity: Identity,
+        data: object,
+        policy: Policy,
+        *,
+        watch: Callable[[Entry], None] = lambda _: None,
+    ) -> None:
+        self.state = Path(state).absolute()
+        self.state.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.state.chmod(0o700)
+        self._lock = FolderLock(self.state, "the service of the site")
+        try:
+            self.ledger = FileLedger(self.state / "ledger.jsonl")
+            self.controller = SiteController(
+                study, signatures, identity, data, policy, self.ledger, folder=self.state
+            )
+            self.controller.require_admission()
+            slot = FileSlot(self.state / f"study-{study.identity.hex()[:16]}")
+            self._site = self.controller.site(slot=slot)
+        except BaseException:
+            self._lock.close()
+            raise
+        self.longest = longest_request_frame(terms_of(study))
+        self._watch = watch
+        self._seen = len(self.ledger.entries())
+        self._one = threading.Lock()
+        self._socket: Service | None = None
+
+    def open_socket(self) -> Path:
+        """Answer messages on a socket, too, and return its path."""
+        path = socket_path(self.state)
+        self._socket = Service(path, self.handle, self.longest, self.reject)
+        self._socket.start()
+        return path
+
+    def handle(self, data: bytes) -> bytes:
+        """Answer a message of the coordinator; one at a time."""
+        with self._one:
+            answer = self._site.handle(data)
+            self._notify()
+            return answer
+
+    def reject(self) -> None:
+        """Write into the ledger that something arrived that is not a message."""
+        with self._one:
+            self.controller.refused(Refusal.MALFORMED, 0)
+            self._notify()
+
+    def _notify(self) -> None:
+        entries = self.ledger.entries(self._seen)
+        try:
+            for entry in entries:
+                self._watch(entry)
+        except OSError:
+            pass  # a closed terminal must not stop the site from answering
+        self._seen += len(entries)
+
+    def close(self) -> None:
+        """Stop answering."""
+        if self._socket is not None:
+            self._socket.close()
+        self._lock.close()

@@ -1,0 +1,1 @@
+"""Methods that learn across organisations and are not sources of statistics."""

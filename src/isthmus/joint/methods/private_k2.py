@@ -1,0 +1,133 @@
+"""Private K2 (Wright and Yang 2004): greedy parents, given an order, from secret scores.
+
+The parents of one variable do not depend on those of another, so a step is taken for all variables
+at once: the number of messages does not grow with the number of variables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
+
+from isthmus.errors import ArgumentError
+from isthmus.graphs import DAG
+from isthmus.joint.shares.columns import Columns
+from isthmus.joint.shares.secret_choice import choose
+from isthmus.joint.shares.secret_scores import CountScore, Family, SecretScores
+
+if TYPE_CHECKING:
+    from isthmus.joint.shares.engine import Engine
+
+Allowed = Callable[[str, str], bool]
+
+
+@final
+@dataclass(frozen=True)
+class Step:
+    """A parent that was added to a variable, or None where the variable was finished."""
+
+    child: str
+    parent: str | None
+
+
+@final
+@dataclass(frozen=True)
+class K2Result:
+    """Result of private K2: the values that it reveals.
+
+    Attributes
+    ----------
+    dag
+        The network.
+    steps
+        Which parent was added to which variable, in chronological order.
+    """
+
+    dag: DAG
+    steps: tuple[Step, ...]
+
+
+def private_k2(
+    engine: Engine,
+    columns: Columns,
+    order: Sequence[str],
+    max_parents: int,
+    score: CountScore,
+    allowed: Allowed | None = None,
+) -> K2Result:
+    """Search greedily for the parents of each variable among those before it.
+
+    Revealed is which parent is added when, and nothing else.
+
+    Parameters
+    ----------
+    engine
+        The engine.
+    columns
+        The variables, all discrete.
+    order
+        Names of all variables; parents come before children.
+    max_parents
+        Most parents of a variable.
+    score
+        Which score.
+    allowed
+        Whether one variable may be a parent of another; all may if not given.
+    """
+    places = checked_order(columns, order, max_parents)
+    terms = [columns.described(), list(order), max_parents, score.name, score.ess]
+    candidates = earlier(columns, places, allowed)
+    engine.agree("search", [*terms, candidates])
+    scores = SecretScores(engine, columns, score)
+    parents: dict[int, tuple[int, ...]] = dict.fromkeys(places, ())
+    active = [i for i in places if candidates[i] and max_parents > 0]
+    steps: list[Step] = []
+    for step in range(1, max_parents + 1):
+        if not active:
+            break
+        options = {i: [c for c in candidates[i] if c not in parents[i]] for i in active}
+        families: dict[int, list[Family]] = {
+            i: [(i, parents[i])] + [(i, tuple(sorted((*parents[i], c)))) for c in options[i]]
+            for i in active
+        }
+        flat = iter(scores.shares([f for i in active for f in families[i]]))
+        rows = [[next(flat) for _ in families[i]] for i in active]
+        names = ", ".join(columns.names[i] for i in active)
+        best = choose(engine, rows, f"step {step}: the parent that is added to each of {names}")
+        going = []
+        for i, k in zip(active, best, strict=True):
+            added = options[i][k - 1] if k else None
+            steps.append(Step(columns.names[i], None if added is None else columns.names[added]))
+            if added is not None:
+                parents[i] = tuple(sorted((*parents[i], added)))
+                if len(options[i]) > 1:
+                    going.append(i)
+        active = going
+    edges = [(columns.names[p], columns.names[i]) for i in places for p in parents[i]]
+    return K2Result(DAG(order, edges), tuple(steps))
+
+
+def checked_order(columns: Columns, order: Sequence[str], max_parents: int) -> list[int]:
+    """Return the positions of the variables in this order, which must name each once."""
+    if sorted(order) != sorted(columns.names):
+        raise ArgumentError(
+            f"The order names {list(order)[:10]}; it must name each of "
+            f"{list(columns.names)[:10]} once."
+        )
+    if max_parents < 0:
+        raise ArgumentError(f"max_parents must not be negative, got {max_parents}.")
+    if any(c.levels < 1 for c in columns.columns):
+        raise ArgumentError("Scores of counts need discrete variables; some have no levels.")
+    return [columns.names.index(name) for name in order]
+
+
+def earlier(
+    columns: Columns, places: Sequence[int], allowed: Allowed | None
+) -> dict[int, list[int]]:
+    """Return the variables before each one that may be its parents."""
+    names = columns.names
+    return {
+        i: [p for p in places[:k] if allowed is None or allowed(names[p], names[i])]
+        for k, i in enumerate(places)
+    }

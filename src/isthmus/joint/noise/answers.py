@@ -1,0 +1,152 @@
+"""Answers of a site to a study with differential privacy."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, final
+
+import numpy as np
+
+from isthmus.errors import DataError, IsthmusError, StudyError
+from isthmus.joint.agreement.identity import digest
+from isthmus.joint.agreement.study import Study
+from isthmus.joint.federation.requests.base import SumRequest
+from isthmus.joint.federation.requests.statistics import AskCounts, AskMoments
+from isthmus.joint.federation.snapshot import Snapshot
+from isthmus.joint.noise.counts import NoisyCounts
+from isthmus.joint.noise.discrete_gaussian import confirmed_epsilon, discrete_gaussian
+from isthmus.joint.noise.moments import NoisyMoments
+from isthmus.joint.noise.release import NoisyRelease, first_rows, widened
+from isthmus.joint.records.ledger_writer import LedgerWriter, NoisyAnswer
+from isthmus.joint.secure_sum.limbs import LimbArray
+from isthmus.joint.secure_sum.protocol import secure_sums
+from isthmus.types import Integers
+
+TAIL = 64
+"""Noise is never farther from zero than this many standard deviations (probability e^-2048)."""
+
+LARGEST_SUM = 2**62
+"""Sums are integers of 64 bits with a sign; half of them are left as a margin."""
+
+
+def noisy_release(request: SumRequest[Any], study: Study) -> NoisyRelease[Any]:
+    """Return how a request is answered with noise.
+
+    Raises
+    ------
+    DataError
+        There is no noise for such requests.
+    """
+    if isinstance(request, AskMoments):
+        return NoisyMoments(study)
+    if isinstance(request, AskCounts) and study.plan is not None:
+        return NoisyCounts(study)
+    raise DataError(f"Requests for {request.name} cannot be answered with noise.")
+
+
+def require_possible(study: Study) -> None:
+    """Raise `StudyError` if sums with the noise of a study could be too large for their integers.
+
+    Studies without differential privacy pass.
+    """
+    if study.privacy is None:
+        return
+    rows, sites = secure_sums(study.protocol).rows, len(study.members)
+    releases: list[NoisyRelease[Any]] = []
+    if AskMoments.name in study.requests:
+        releases.append(NoisyMoments(study))
+    if AskCounts.name in study.requests and study.plan is not None:
+        releases.append(NoisyCounts(study))
+    for release in releases:
+        largest = release.unit * rows + TAIL * math.ceil(release.scale)
+        if largest * sites >= LARGEST_SUM:
+            raise StudyError(
+                f"Sums over {sites} sites of up to {rows:,} rows each, with noise for "
+                f"ε = {study.privacy.epsilon:g}, do not fit into integers of 64 bits. State a "
+                "smaller number of rows, a larger epsilon, or fewer rows_per_person."
+            )
+
+
+@final
+class NoisyAnswers:
+    """Draws the noise of a site, once per question.
+
+    A question that is repeated gets the same answer, even after a restart: nobody can average the
+    noise away. The answers are kept beside the ledger, whose entries refer to them.
+
+    Parameters
+    ----------
+    study
+        The study, with a section on privacy.
+    writer
+        The site's ledger.
+    """
+
+    def __init__(self, study: Study, writer: LedgerWriter) -> None:
+        self._study = study
+        self._writer = writer
+        self._drawn: dict[str, Integers] = {}
+
+    def problem(self) -> str | None:
+        """Return why this site cannot add the noise of the study; ``None`` if it can.
+
+        OpenDP must be installed and agree with the budget of the study.
+        """
+        privacy = self._study.privacy
+        assert privacy is not None
+        try:
+            require_possible(self._study)
+            counted = confirmed_epsilon(privacy.rho, privacy.delta)
+        except IsthmusError as error:
+            return str(error).rstrip(".")
+        if counted > privacy.epsilon * (1 + 1e-9):
+            return (
+                f"OpenDP counts a cost of ε = {counted:.6g} and this package one of "
+                f"ε = {privacy.epsilon:.6g}, so nothing is sent"
+            )
+        return None
+
+    def price(self, request: SumRequest[Any]) -> float:
+        """Return what the answer costs from now on: nothing if it was sent before."""
+        if self._writer.noisy_answer(_name(request)) is not None:
+            return 0.0
+        return noisy_release(request, self._study).rho
+
+    def describe(self, request: SumRequest[Any]) -> str:
+        """Describe the noise in a phrase."""
+        release = noisy_release(request, self._study)
+        return (
+            f"each with noise of standard deviation {release.scale / release.unit:.3g} in units of "
+            "one row"
+        )
+
+    def numbers(self, request: SumRequest[Any], snapshot: Snapshot) -> LimbArray:
+        """Return the site's integers with noise."""
+        name, release = _name(request), noisy_release(request, self._study)
+        if name not in self._drawn:
+            kept = self._writer.noisy_answer(name)
+            self._drawn[name] = (
+                self.exact(release, snapshot) + discrete_gaussian(release.scale, release.numbers)
+                if kept is None
+                else np.frombuffer(kept, "<i8").astype(np.int64)
+            )
+        return widened(self._drawn[name], request.limbs)
+
+    def record(self, request: SumRequest[Any]) -> NoisyAnswer:
+        """Keep the answer that is about to leave, and return what the ledger says about it."""
+        name = _name(request)
+        kept = self._writer.keep(self._drawn[name].astype("<i8").tobytes())
+        return NoisyAnswer(name, noisy_release(request, self._study).rho, kept)
+
+    def exact(self, release: NoisyRelease[Any], snapshot: Snapshot) -> Integers:
+        """Return the site's integers without noise, which never leave it."""
+        # A site with more rows than the study states answers, too: a refusal would tell whether one
+        # more person is in its table. The integers have room for many times as many rows.
+        if snapshot.persons is None:
+            return release.integers(snapshot.values)
+        used = first_rows(snapshot.persons, release.privacy.rows_per_person)
+        return release.integers(snapshot.values[used])
+
+
+def _name(request: SumRequest[Any]) -> str:
+    return digest(request.to_bytes()).hex()

@@ -1,0 +1,126 @@
+"""Answers with noise: the integers of a site, how much noise they need, what a sum tells."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Generic, TypeVar
+
+import numpy as np
+
+from isthmus.joint.agreement.study import Study
+from isthmus.joint.noise.accounting import cost, scale_for
+from isthmus.joint.noise.section import Privacy
+from isthmus.joint.secure_sum.limbs import LimbArray, from_int64
+from isthmus.types import Floats, Integers
+
+S = TypeVar("S")
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate(Generic[S]):
+    """A statistic that was estimated from sums with noise.
+
+    Attributes
+    ----------
+    statistic
+        A valid statistic. Its number of rows is the one whose sampling error would be as large as
+        the noise, so that scores, searches and standard errors take the noise for what it is:
+        additional uncertainty.
+    rows
+        The estimated number of rows.
+    error
+        Standard deviation of the noise in the number of rows.
+    worth
+        How many rows without noise would give about as accurate a network. At most the rows of the
+        statistic: noise also hides what is there.
+    hidden
+        Variables whose variance is not larger than the noise: their bounds may be too wide.
+    clipped
+        Variables most of whose values are at or beyond their bounds, which may be too narrow.
+    """
+
+    statistic: S
+    rows: int
+    error: float
+    worth: int
+    hidden: tuple[str, ...] = ()
+    clipped: tuple[str, ...] = ()
+
+
+class NoisyRelease(ABC, Generic[S]):
+    """An answer with noise. All sites and the coordinator compute the same noise from the study.
+
+    Parameters
+    ----------
+    study
+        The study, with a section on privacy.
+    """
+
+    def __init__(self, study: Study) -> None:
+        assert study.privacy is not None
+        self.study = study
+        self.privacy: Privacy = study.privacy
+
+    @property
+    @abstractmethod
+    def unit(self) -> int:
+        """The integer that stands for one row in the number of rows."""
+
+    @property
+    @abstractmethod
+    def numbers(self) -> int:
+        """How many numbers the answer has."""
+
+    @property
+    @abstractmethod
+    def row_sensitivity(self) -> float:
+        """The largest Euclidean norm of the integers of one row."""
+
+    @abstractmethod
+    def integers(self, values: Floats) -> Integers:
+        """Return the answer of a site without noise; each row contributes at most its bound."""
+
+    @abstractmethod
+    def estimate(self, total: list[int], scale: float) -> Estimate[S]:
+        """Return a valid statistic from a sum whose noise has this standard deviation."""
+
+    @property
+    def rho(self) -> float:
+        """Cost of the answer: an equal part of the budget for each request of the study."""
+        return self.privacy.rho / len(self.study.requests)
+
+    @cached_property
+    def scale(self) -> float:
+        """Standard deviation of the noise that each site adds to each of its integers."""
+        return scale_for(self.rho, self.sensitivity, self.privacy.honest, self.numbers)
+
+    @property
+    def sensitivity(self) -> float:
+        """The largest Euclidean norm by which one person changes the answer."""
+        return self.privacy.rows_per_person * self.row_sensitivity
+
+    def cost(self, sites: int) -> float:
+        """Return the ρ of the answer if this number of sites do not reveal their noise."""
+        return cost(self.sensitivity, self.scale, sites, self.numbers)
+
+
+def first_rows(persons: Integers, limit: int) -> Integers:
+    """Return the positions of the rows that are used: the first ones of each person.
+
+    In a snapshot these follow from the person's own values alone, whatever the order of the table.
+    """
+    rows = len(persons)
+    order = np.argsort(persons, kind="stable")
+    starts = np.flatnonzero(np.diff(persons[order], prepend=-1))
+    lengths = np.diff(np.append(starts, rows))
+    rank = np.arange(rows) - np.repeat(starts, lengths)
+    return np.sort(order[rank < limit])
+
+
+def widened(numbers: Integers, limbs: int) -> LimbArray:
+    """Return signed integers of 64 bits as numbers of at least two limbs."""
+    low = from_int64(numbers)
+    sign = np.where(numbers < 0, np.uint32(0xFFFFFFFF), np.uint32(0)).astype(low.dtype)
+    return np.concatenate([low, np.repeat(sign[:, None], limbs - 2, axis=1)], axis=1)

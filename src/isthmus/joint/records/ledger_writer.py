@@ -1,0 +1,394 @@
+"""Writes the ledger entries of one study, before anything leaves the site."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from mmap import mmap
+from typing import Any, final
+
+from isthmus.errors import LedgerError
+from isthmus.joint.agreement.code import code_hash, dependency_hash
+from isthmus.joint.agreement.identity import digest
+from isthmus.joint.agreement.policy import Policy
+from isthmus.joint.agreement.requests import Request
+from isthmus.joint.agreement.study import Study
+from isthmus.joint.disclosure.denial import Denial, DeniedError
+from isthmus.joint.disclosure.differencing import EarlierReleases
+from isthmus.joint.disclosure.trace import Trace
+from isthmus.joint.noise.spending import Spending
+from isthmus.joint.records.events import REFUSED, REPEATED, Event
+from isthmus.joint.records.ledger import Ledger
+from isthmus.joint.records.ledger_entries import START, Entry
+from isthmus.joint.records.ledger_index import LedgerIndex
+from isthmus.joint.records.ledger_tally import LedgerTally
+
+WRITTEN_IN_FULL = 100
+"""Number of refusals of each kind that are all written; later ones are thinned out."""
+
+HASH = 64
+"""Length of a hash in hexadecimal digits."""
+
+LONGEST_REQUEST = 4096
+"""Maximum number of bytes of a request; of longer ones only the hash is written."""
+
+
+@final
+@dataclass(frozen=True)
+class NoisyAnswer:
+    """An answer with noise for differential privacy.
+
+    Attributes
+    ----------
+    question
+        Hash of the request.
+    rho
+        Cost in zero-concentrated differential privacy.
+    kept
+        Hash of the kept answer.
+    """
+
+    question: str
+    rho: float
+    kept: str
+
+
+@final
+@dataclass(frozen=True)
+class Sent:
+    """A statistic that is about to leave.
+
+    Attributes
+    ----------
+    numbers
+        How many numbers it has.
+    size
+        Size of the message in bytes; ``None`` if it is not known beforehand.
+    form
+        How the numbers are protected.
+    fingerprint
+        Keyed fingerprint of the data that the statistic was computed from.
+    trace
+        Hash of the kept trace of these data; empty if there is none.
+    variables
+        The variables of the site that it was computed from; by default all of the study.
+    noise
+        The answer, if it has noise.
+    """
+
+    numbers: int
+    size: int | None
+    form: str
+    fingerprint: str
+    trace: str = ""
+    variables: tuple[str, ...] | None = None
+    noise: NoisyAnswer | None = None
+
+
+@final
+class LedgerWriter:
+    """Writes the entries of one study into the ledger of a site.
+
+    Parameters
+    ----------
+    study, policy
+        The study that the entries belong to, and the policy of the site.
+    ledger
+        The ledger of the site, which may hold entries of other studies.
+    fixed_membership
+        Whether all results of the study must be over the same parties, so that nobody can subtract
+        one from another.
+    """
+
+    def __init__(
+        self, study: Study, policy: Policy, ledger: Ledger, *, fixed_membership: bool
+    ) -> None:
+        self._study = study
+        self._policy = policy
+        self._ledger = ledger
+        self._fixed_membership = fixed_membership or policy.fixed_membership
+        self._repetitions: Counter[str] = Counter()
+        self._earlier = EarlierReleases(ledger, policy)
+        self._all, self._own = LedgerIndex(), LedgerIndex()
+        self._past: list[Entry] = []
+        self._read = 0
+        self._of_a_year: tuple[str, LedgerTally] | None = None
+        self._running = {
+            "policy": hashlib.sha256(policy.to_toml().encode()).hexdigest(),
+            "code": code_hash(),
+            "dependencies": dependency_hash(),
+        }
+
+    def _update(self) -> None:
+        """Read the entries that are new since the last time."""
+        study = self._study.identity.hex()
+        for entry in self._ledger.entries(self._read):
+            self._read += 1
+            self._all.add(entry)
+            if self._of_a_year is not None and entry["time"] >= self._of_a_year[0]:
+                self._of_a_year[1].add(entry)
+            if entry.get("study") == study:
+                self._past.append(entry)
+                self._own.add(entry)
+
+    def past(self) -> list[Entry]:
+        """Return all entries of this study."""
+        self._update()
+        return self._past
+
+    def last_round(self) -> int:
+        """Return the highest round ever opened in this study, or zero."""
+        self._update()
+        return self._own.tally.last_round
+
+    def rounds_opened(self) -> int:
+        """Return the number of questions that were asked in this study.
+
+        A question that was refused counts. One that is asked again after a round in which nothing
+        was sent does not count again.
+        """
+        self._update()
+        return self._own.tally.questions
+
+    def openings(self) -> int:
+        """Return how often a round was opened in this study, including repeated questions."""
+        self._update()
+        return self._own.tally.openings
+
+    def count_since(self, time: datetime) -> tuple[int, int]:
+        """Return how many questions were asked and statistics sent since then, in all studies.
+
+        The whole day of that time counts. So old entries need to be read again only once per day,
+        and not for each question.
+        """
+        self._update()
+        day, tally = time.date().isoformat(), self._all.tally
+        if tally.earliest is not None and tally.earliest < day:
+            if self._of_a_year is None or self._of_a_year[0] != day:
+                entries = (e for e in self._ledger.entries() if e["time"] >= day)
+                self._of_a_year = day, LedgerTally.of(entries)
+            tally = self._of_a_year[1]
+        return tally.questions, tally.statistics
+
+    def fingerprints(self, event: Event | None = None) -> set[str]:
+        """Return the fingerprints of the data that earlier answers in this study were from.
+
+        With an event, only entries of this kind are read.
+        """
+        self._update()
+        known = self._own.fingerprints
+        if event is not None:
+            return set(known.get(event.name, ()))
+        return set[str]().union(*known.values())
+
+    def data_violations(self, trace: Trace, fingerprint: str) -> list[str]:
+        """Return a phrase if earlier releases, in any study, are of nearly the same data."""
+        return self._earlier.data_violations(trace, fingerprint)
+
+    def keep(self, data: bytes | Iterable[bytes]) -> str:
+        """Keep the trace of data, or an answer with noise, before it is released."""
+        try:
+            return self._ledger.keep(data)
+        except LedgerError:
+            raise DeniedError(Denial.LEDGER) from None
+
+    def privacy_spent(self) -> float:
+        """Return the cost of all answers with noise, in all studies; repetitions cost nothing."""
+        self._update()
+        return Spending.of(self._all.noisy).total
+
+    def privacy_spent_here(self) -> float:
+        """Return the cost of all answers with noise in this study."""
+        self._update()
+        return Spending.of(self._own.noisy).total
+
+    def noisy_answer(self, question: str) -> bytes | mmap | None:
+        """Return the answer with noise that was sent to this question in this study, if any.
+
+        Raises
+        ------
+        DeniedError
+            The answer was sent but is lost. Another one would have other noise.
+        """
+        self._update()
+        if question not in self._own.answers:
+            return None
+        kept = self._ledger.kept(self._own.answers[question])
+        if kept is None:
+            raise DeniedError(Denial.LEDGER)
+        return kept
+
+    def record(
+        self,
+        event: Event,
+        number: int,
+        *,
+        request: Request | None = None,
+        description: str | None = None,
+        sent: Sent | None = None,
+        parties: frozenset[int] | None = None,
+        heads: Mapping[str, str] | None = None,
+        seen: Mapping[str, str] | None = None,
+        result: str | None = None,
+        sites: Sequence[str] = (),
+    ) -> None:
+        """Write an entry, or raise `DeniedError` if it cannot be written or is not allowed.
+
+        Parameters
+        ----------
+        event
+            The kind of entry.
+        number
+            Number of the round.
+        request, description
+            The request, or a description if there is none.
+        sent
+            The statistic that is about to leave.
+        parties
+            Positions of the parties that the result of the round is over.
+        heads
+            The last entries of the other parties' ledgers, by key: this ledger is their witness.
+            Each is a hash, with the signature of the owner behind it if there is one.
+        seen
+            The same, of parties that have not confirmed yet that they have what is remembered.
+        result
+            SHA-256 of a result that the site received.
+        sites
+            Names of the parties that have confirmed the result.
+        """
+        details: dict[str, Any] = {}
+        if request is not None:
+            details |= {"request": _plain(request), "what": str(request)}
+            details["asked"] = digest(request.to_bytes()).hex()
+        if description is not None:
+            details |= {"what": description, "asked": digest(description.encode()).hex()}
+        if sent is not None:
+            details["numbers"] = sent.numbers
+            if sent.size is not None:
+                details["bytes"] = sent.size
+            details |= {"form": sent.form, "data": sent.fingerprint}
+            if sent.trace:
+                details["trace"] = sent.trace
+            if sent.noise is not None:
+                details |= {"asked": sent.noise.question, "rho": sent.noise.rho}
+                details["answer"] = sent.noise.kept
+        if sent is not None or parties is not None:
+            own = None if sent is None else sent.variables
+            details["variables"] = list(self._study.schema.names if own is None else own)
+        if parties is not None:
+            details["sites"] = self._allowed_names(parties)
+            members = self._study.members
+            details["organisations"] = [members[i].organisation for i in sorted(parties)]
+            details["keys"] = [members[i].key.hex() for i in sorted(parties)]
+        given = {
+            "heads": {key: head[:HASH] for key, head in (heads or {}).items()},
+            "seen": {key: head[:HASH] for key, head in (seen or {}).items()},
+            "result": result,
+            "sites": list(sites),
+        }
+        details |= {key: value for key, value in given.items() if value}
+        signed = {h[:HASH]: h[HASH:] for h in (*(heads or {}).values(), *(seen or {}).values())}
+        if any(signed.values()):
+            details["head_signatures"] = signed
+        self._append(event, number, details)
+
+    def head(self) -> bytes:
+        """Return the hash of the last entry, for the witnesses."""
+        return bytes.fromhex(self._ledger.head())
+
+    def signed_head(self) -> bytes:
+        """Return the hash of the last entry, and the signature of the site on it."""
+        last = self._ledger.entries(-1)[0]
+        return bytes.fromhex(last["hash"] + last["signature"])
+
+    def remembered_signed(self) -> Mapping[str, str]:
+        """Return the last head that each other party has signed, by key, with the signature."""
+        self._update()
+        return self._all.signed_heads
+
+    def remembered(self) -> Mapping[str, str]:
+        """Return the last head of each other party's ledger that this one has seen, by key."""
+        self._update()
+        return self._all.heads
+
+    def contains(self, head: bytes) -> bool:
+        """Return whether an entry has this hash; that of an empty ledger always counts."""
+        self._update()
+        return head.hex() == START or head.hex() in self._all.hashes
+
+    def record_repetition(self, number: int) -> None:
+        """Write that the same bytes are about to leave once more."""
+        details: dict[str, Any] = {}
+        if self._is_worth_writing(REPEATED.name, details):
+            self._append(REPEATED, number, details)
+
+    def record_refused_question(self, reason: str, number: int, question: bytes) -> None:
+        """Write that a question of the coordinator was not answered. It counts as a round."""
+        text = question.decode("utf-8", "backslashreplace")
+        details = {"why": reason, "question": text, "asked": digest(question).hex()}
+        try:
+            self._append(REFUSED, number, details | {"counted": True})
+        except DeniedError:
+            return
+
+    def record_refusal(
+        self,
+        reason: str,
+        number: int,
+        *,
+        authentic: bool,
+        evidence: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Write that a message was not answered, with the evidence for the reason, if any.
+
+        Nobody can fill the disk with refusals. Of messages that are not authentic, which anyone can
+        send, and of other messages after the first hundred with the same reason, only those are
+        written whose count is a power of two, together with that count.
+        """
+        details: dict[str, Any] = {"why": reason, **(evidence or {})}
+        if self._is_worth_writing(reason, details, authentic=authentic):
+            try:
+                self._append(REFUSED, number, details)
+            except DeniedError:
+                # The ledger cannot be written. Nothing has left the site, so nothing is lost.
+                return
+
+    def _append(self, event: Event, number: int, details: dict[str, Any]) -> None:
+        study = self._study.identity.hex()
+        try:
+            self._ledger.append(event.name, study=study, round=number, **details, **self._running)
+        except LedgerError:
+            raise DeniedError(Denial.LEDGER) from None
+
+    def _allowed_names(self, parties: frozenset[int]) -> list[str]:
+        """Return the names of the parties of a result; refuse results that can be subtracted."""
+        roster = self._study.roster
+        if len(roster.organisations(parties)) < self._policy.minimum_organisations:
+            raise DeniedError(Denial.POLICY)
+        names = roster.names(parties)
+        if self._fixed_membership:
+            self._update()
+            if self._own.results - {tuple(names)}:
+                raise DeniedError(Denial.MEMBERSHIP)
+        if self._earlier.is_too_similar(self._study, parties):
+            raise DeniedError(Denial.MEMBERSHIP)
+        return names
+
+    def _is_worth_writing(
+        self, what: str, details: dict[str, Any], *, authentic: bool = True
+    ) -> bool:
+        self._repetitions[what] += 1
+        count = self._repetitions[what]
+        if not authentic or count > WRITTEN_IN_FULL:
+            details["frames"] = count
+            return not count & (count - 1)
+        return True
+
+
+def _plain(request: Request) -> dict[str, Any]:
+    data = request.to_bytes()
+    short = len(data) <= LONGEST_REQUEST
+    return request.to_dict() if short else {"sha256": digest(data).hex()}

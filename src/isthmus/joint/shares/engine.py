@@ -1,0 +1,386 @@
+"""The engine that computes on secret shares: programs, openings and what they cost.
+
+Two runtimes of SPU share one link. Counts are multiplied in integers of 64 bits, which is several
+times cheaper; functions of them are evaluated with 128 bits, of which 40 are fractions. Both run
+Cheetah: two parties that follow the protocol, with no dealer and no third party.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isthmus.errors import AbortedError, ArgumentError
+from isthmus.joint.shares.link import require_spu
+from isthmus.joint.shares.shares import FRACTION, Private, Secret, pack, unpack
+
+if TYPE_CHECKING:
+    from spu.libspu.link import Context
+
+Input = Secret | Private | NDArray[Any]
+BOTH = (0, 1)
+
+
+class Witness(Protocol):
+    """Approves values before they are opened, and records them afterwards."""
+
+    def before(self, label: str) -> None:
+        """Return if the value may be opened; raise otherwise."""
+
+    def after(self, label: str, value: Any) -> None:
+        """Record a value that both parties now know.
+
+        Values that were opened to one party only are not recorded, because the content of the
+        journal is exchanged when a run is resumed.
+        """
+
+
+@final
+@dataclass(frozen=True)
+class Opening:
+    """A value that was opened.
+
+    Attributes
+    ----------
+    what
+        Description of the value.
+    to
+        Ranks of the parties that learned it.
+    value
+        The value; None at a party that did not learn it.
+    """
+
+    what: str
+    to: tuple[int, ...]
+    value: Any
+
+
+@final
+@dataclass
+class Costs:
+    """Costs of an engine's programs for this party so far.
+
+    Attributes
+    ----------
+    programs
+        Number of programs.
+    compiled
+        Number of programs that were compiled; others were used again.
+    seconds
+        Time in programs, waiting for the other party included.
+    sent, received
+        Bytes, if the engine was made with a log file.
+    messages
+        Messages sent, if the engine was made with a log file.
+    """
+
+    programs: int = 0
+    compiled: int = 0
+    seconds: float = 0.0
+    sent: int = 0
+    received: int = 0
+    messages: int = 0
+
+
+@final
+@dataclass
+class _Compiled:
+    executable: Any
+    inputs: list[str]
+    outputs: list[str] = field(default_factory=list)
+
+
+@final
+class Engine:
+    """Computes together with the other party on an established link.
+
+    Both parties must call the same methods in the same order with the same shapes.
+
+    Parameters
+    ----------
+    link
+        The connection to the engine of the other party.
+    witness
+        Asked before each opening.
+    log
+        File for the link's statistics, which `costs` then contains.
+    known
+        Values opened in an earlier attempt at the same computation, by their descriptions. It is
+        not opened again.
+    """
+
+    def __init__(
+        self,
+        link: Context,
+        witness: Witness | None = None,
+        log: Path | None = None,
+        known: Mapping[str, Any] | None = None,
+    ) -> None:
+        require_spu()
+        import jax
+        import spu
+
+        jax.config.update("jax_enable_x64", True)  # type: ignore[no-untyped-call]  # noqa: FBT003
+        self.rank: int = link.rank
+        self.costs = Costs()
+        self.transcript: list[Opening] = []
+        self._link = link
+        self._witness = witness
+        self._log = log
+        self._known = {} if known is None else dict(known)
+        self._read = 0
+        self._cache: dict[Any, _Compiled] = {}
+        self._names = 0
+        _quieten(log)
+        self._runtimes = {
+            bits: spu.Runtime(link.spawn(), _config(bits, measured=log is not None))
+            for bits in (64, 128)
+        }
+
+    def run(self, program: Callable[..., Any], *inputs: Input, bits: int = 64) -> list[Secret]:
+        """Run a program of JAX on secret, private and public inputs.
+
+        Parameters
+        ----------
+        program
+            A function of arrays. It is compiled once for each combination of shapes, so it must
+            depend on nothing else.
+        inputs
+            Arguments of the program.
+        bits
+            Size of the ring: 64 for integers, 128 for fractions.
+
+        Returns
+        -------
+        list of Secret
+            Its results, as shares.
+        """
+        started = time.perf_counter()
+        runtime = self._runtimes[bits]
+        compiled = self._compile(program, inputs, bits)
+        try:
+            for name, value in zip(compiled.inputs, inputs, strict=True):
+                runtime.set_var(name, pack(value, self.rank, bits))
+            runtime.run(compiled.executable)
+            results = [unpack(runtime.get_var(name), bits) for name in compiled.outputs]
+            for name in (*compiled.inputs, *compiled.outputs):
+                runtime.del_var(name)
+        except RuntimeError as error:
+            raise _stopped(error) from error
+        self.costs.programs += 1
+        self.costs.seconds += time.perf_counter() - started
+        self._count_traffic()
+        return results
+
+    def open(self, secret: Secret, what: str, to: Sequence[int] = BOTH) -> NDArray[Any] | None:
+        """Open a secret to some parties, and record that.
+
+        Parameters
+        ----------
+        secret
+            The shares of both parties are put together, nothing else.
+        what
+            Description of the value, for the transcript.
+        to
+            Ranks of the parties that learn it.
+
+        Returns
+        -------
+        array or None
+            The value; None at a party that does not learn it.
+        """
+        if what in self._known:
+            return self._recalled(what, to)
+        if self._witness is not None:
+            self._witness.before(what)
+        other = 1 - self.rank
+        value = None
+        try:
+            if other in to:
+                self._link.send(other, np.ascontiguousarray(secret.words).tobytes())
+            if self.rank in to:
+                theirs = np.frombuffer(self._link.recv(other), dtype=np.uint64)
+                value = secret.combine(theirs.reshape(secret.words.shape))
+        except (RuntimeError, ValueError) as error:
+            raise _stopped(error) from error
+        self.transcript.append(Opening(what, tuple(to), value))
+        if self._witness is not None and value is not None and len(to) == len(BOTH):
+            self._witness.after(what, value)
+        return value
+
+    def publish(
+        self, values: NDArray[np.float64], what: str, owner: int, shape: tuple[int, ...]
+    ) -> NDArray[np.float64]:
+        """Tell the other party numbers that one party computed alone, and record that.
+
+        Parameters
+        ----------
+        values
+            The numbers, at their owner; ignored at the other party.
+        what
+            Description of the values, for the transcript.
+        owner
+            Rank of the party that has them.
+        shape
+            Their shape, which both parties know.
+        """
+        if what in self._known:
+            return self._recalled(what, (1 - owner,)).astype(np.float64).reshape(shape)
+        if self._witness is not None:
+            self._witness.before(what)
+        try:
+            if owner == self.rank:
+                self._link.send(1 - owner, np.ascontiguousarray(values, np.float64).tobytes())
+            else:
+                values = np.frombuffer(self._link.recv(owner), dtype=np.float64)
+            values = values.reshape(shape)
+        except (RuntimeError, ValueError) as error:
+            raise _stopped(error) from error
+        self.transcript.append(Opening(what, (1 - owner,), values))
+        if self._witness is not None:
+            self._witness.after(what, values)
+        return values
+
+    def _recalled(self, what: str, to: Sequence[int]) -> NDArray[Any]:
+        value = np.asarray(self._known[what])
+        self.transcript.append(Opening(what, tuple(to), value))
+        return value
+
+    def agree(self, topic: str, terms: object) -> None:
+        """Check that both parties are about to compute the same, or raise `AbortedError`.
+
+        Parameters
+        ----------
+        topic
+            Topic, for the error message.
+        terms
+            Plain data that must be equal. Only a hash of it is exchanged.
+        """
+        text = json.dumps([topic, terms], sort_keys=True, default=str)
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        other = 1 - self.rank
+        try:
+            self._link.send(other, digest)
+            theirs = bytes(self._link.recv(other)).decode(errors="replace")
+        except RuntimeError as error:
+            raise _stopped(error) from error
+        if theirs != digest:
+            raise AbortedError(
+                f"The two parties do not agree on the {topic}: names, levels, owners, number of "
+                "rows and options must be equal. Nothing was computed."
+            )
+
+    def close(self) -> None:
+        """End the link."""
+        self._link.stop_link()
+
+    def _compile(
+        self, program: Callable[..., Any], inputs: tuple[Input, ...], bits: int
+    ) -> _Compiled:
+        import jax
+        from spu.libspu import Visibility
+        from spu.utils import frontend
+
+        kinds = [isinstance(value, np.ndarray) for value in inputs]
+        shapes = [(value.shape, np.dtype(value.dtype).str) for value in inputs]
+        key = (program, bits, tuple(kinds), tuple(shapes))
+        if key in self._cache:
+            return self._cache[key]
+        self._names += 1
+        names = [f"program{self._names}.in{i}" for i in range(len(inputs))]
+        described = [
+            jax.ShapeDtypeStruct(shape, dtype)  # type: ignore[no-untyped-call]
+            for shape, dtype in shapes
+        ]
+        seen = [Visibility.VIS_PUBLIC if public else Visibility.VIS_SECRET for public in kinds]
+        executable, _ = frontend.compile(
+            frontend.Kind.JAX,
+            program,
+            described,
+            {},
+            names,
+            seen,
+            lambda flat: [f"program{self._names}.out{i}" for i in range(len(flat))],
+        )
+        self._cache[key] = _Compiled(executable, names, list(executable.output_names))
+        self.costs.compiled += 1
+        return self._cache[key]
+
+    def _count_traffic(self) -> None:
+        if self._log is None or not self._log.exists():
+            return
+        with self._log.open(encoding="utf-8", errors="replace") as file:
+            file.seek(self._read)
+            text = file.read()
+            self._read = file.tell()
+        for line in text.splitlines():
+            _, found, figures = line.partition("Link details: ")
+            if found:
+                words = figures.replace(",", "").split()
+                self.costs.sent += int(words[3])
+                self.costs.received += int(words[6])
+                self.costs.messages += int(words[9])
+
+
+def _quieten(log: Path | None) -> None:
+    """Keep the engine's notes off the terminal; statistics go to a file if one is given."""
+    from spu.libspu import logging
+
+    options = logging.LogOptions()
+    options.enable_console_logger = log is None
+    options.log_level = logging.LogLevel.ERROR if log is None else logging.LogLevel.INFO
+    if log is not None:
+        options.system_log_path = str(log)
+    logging.setup_logging(options)
+
+
+def _config(bits: int, *, measured: bool) -> Any:
+    from spu.libspu import FieldType, ProtocolKind, RuntimeConfig
+
+    config = RuntimeConfig()
+    config.protocol = ProtocolKind.CHEETAH
+    config.field = {64: FieldType.FM64, 128: FieldType.FM128}[bits]
+    config.fxp_fraction_bits = FRACTION[bits]
+    # A party's own input stays with it: nothing is sent until something is computed from it.
+    config.experimental_enable_colocated_optimization = True
+    config.enable_pphlo_profile = measured
+    return config
+
+
+def _stopped(error: Exception) -> AbortedError:
+    return AbortedError(
+        "The computation with the other party stopped: it does not answer, or sent something that "
+        f"the engine cannot read ({str(error).splitlines()[0][:120]}). Nothing more was revealed."
+    )
+
+
+def connect_local(rank: int, ports: tuple[int, int], patience: float = 60.0) -> Context:
+    """Connect two engines on this computer without encryption, for tests and benchmarks.
+
+    Parameters
+    ----------
+    rank
+        0 or 1.
+    ports
+        Ports on which the two engines listen.
+    patience
+        Seconds to wait for a message.
+    """
+    if rank not in BOTH:
+        raise ArgumentError(f"The rank must be 0 or 1, got {rank!r}.")
+    require_spu()
+    from spu.libspu import link
+
+    description = link.Desc()
+    description.recv_timeout_ms = int(1000 * patience)
+    for i, port in enumerate(ports):
+        description.add_party(f"party {i}", f"127.0.0.1:{port}")
+    return link.create_brpc(description, rank)

@@ -1,0 +1,183 @@
+"""The process that computes on secret shares: it holds this party's columns and nobody else's.
+
+It is a child of the party's own process, which holds the keys, the policy, the ledger and the
+journal. Before anything is opened, the child asks its parent, which writes it down. If the other
+party is gone, the parent ends the child: the engine itself would wait.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isthmus.errors import AbortedError, DataError, IsthmusError
+from isthmus.joint.shares.alignment import intersect
+from isthmus.joint.shares.link import LinkOptions, connect, require_spu
+from isthmus.joint.shares.requests import IntersectionSize
+from isthmus.joint.transport.sockets import ask
+
+if TYPE_CHECKING:
+    from spu.libspu.link import Context
+
+LARGEST = 2**32 - 1
+PATIENCE = 3600.0
+"""Seconds for an answer of the parent, which may itself wait for the other party."""
+
+HASH = 64
+REFUSED = "refused"
+"""Why a run ends if a party's rules or data forbid it. The other party learns nothing more."""
+
+
+@final
+class Parent:
+    """The party's own process, reached by its socket."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def call(self, message: dict[str, Any]) -> bytes:
+        """Send a message and return the answer; the process ends if the parent is gone."""
+        answer = ask(self._path, json.dumps(message).encode(), LARGEST, PATIENCE)
+        if not answer:
+            raise SystemExit(1)
+        return answer
+
+    def before(self, label: str) -> None:
+        """Ask before a value is opened; returns when that is written down and allowed."""
+        self.call({"revealing": label})
+
+    def after(self, label: str, value: Any) -> None:
+        """Report a value that was opened."""
+        self.call({"decided": [label, plain(value)]})
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """Inputs of the engine process from its parent.
+
+    Attributes
+    ----------
+    link
+        How to connect to the other engine.
+    task
+        The computation: request, order, parents, score, levels, columns of both parties.
+    hashes
+        A hash of each person's identifier; empty if the rows are already aligned.
+    positions
+        How the rows are aligned; empty if they are not yet.
+    columns
+        The values of this party's variables, one row per person.
+    """
+
+    link: LinkOptions
+    task: dict[str, Any]
+    hashes: list[str]
+    positions: NDArray[np.intp]
+    columns: NDArray[np.float64]
+
+    def to_bytes(self) -> bytes:
+        """Return what `from_bytes` reads."""
+        link = {k: str(v) if isinstance(v, Path) else v for k, v in vars(self.link).items()}
+        header = {
+            "link": link,
+            "task": self.task,
+            "people": len(self.hashes),
+            "known": len(self.positions),
+            "shape": self.columns.shape,
+        }
+        parts = [json.dumps(header).encode(), b"\n", "".join(self.hashes).encode()]
+        parts += [self.positions.astype("<i8").tobytes(), self.columns.astype("<f8").tobytes()]
+        return b"".join(parts)
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Inputs:
+        """Read what `to_bytes` wrote."""
+        first, _, rest = data.partition(b"\n")
+        header = json.loads(first)
+        link = header["link"]
+        for name in ("certificate", "key", "trusted"):
+            link[name] = Path(link[name])
+        link["addresses"] = tuple(link["addresses"])
+        people, known = header["people"], header["known"]
+        text = rest[: HASH * people].decode()
+        hashes = [text[i : i + HASH] for i in range(0, len(text), HASH)]
+        middle = HASH * people + 8 * known
+        positions = np.frombuffer(rest[HASH * people : middle], dtype="<i8").astype(np.intp)
+        columns = np.frombuffer(rest[middle:], dtype="<f8").reshape(header["shape"])
+        return cls(LinkOptions(**link), header["task"], hashes, positions, columns)
+
+
+def plain(value: Any) -> Any:
+    """Return a value as plain data for JSON."""
+    return value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value
+
+
+def serve(parent: Parent, folder: Path) -> None:
+    """Connect, find the common people, compute, and report the result."""
+    from isthmus.joint.shares.commutative_points import count_common
+    from isthmus.joint.shares.computation import compute
+
+    given = Inputs.from_bytes(parent.call({"inputs": None}))
+    require_spu()
+    parent.call({"ready": None})
+    link = connect(given.link)
+    parent.call({"connected": None})
+    if given.task["request"] == IntersectionSize.name:
+        people = count_common(link, given.hashes)
+        parent.call({"counted": people})
+        parent.call({"result": {"people": people}})
+        link.stop_link()
+        return
+    positions, task = given.positions, given.task
+    if given.hashes:
+        positions, people = aligned(link, given.hashes, task["knower"], folder)
+        task["people"] = people
+        parent.call({"aligned": [positions.tolist(), people]})
+    parent.call({"sharing": None})
+    result = compute(link, task, given.columns[positions], parent, positions >= 0)
+    parent.call({"result": result})
+    link.stop_link()
+
+
+def aligned(
+    link: Context, hashes: list[str], knower: int | None, folder: Path
+) -> tuple[NDArray[np.intp], int]:
+    """Return the own rows in an order that both parties use, and the number of common people.
+
+    A row of -1 means that this party does not have the person.
+    """
+    if knower is None:
+        rows = intersect(link, hashes, folder)
+        return rows, len(rows)
+    from isthmus.joint.shares.commutative_points import aligned_to_one
+
+    return aligned_to_one(link, hashes, knower)
+
+
+def main(path: str, folder: str) -> None:
+    """Run the engine for the parent at this socket."""
+    parent = Parent(Path(path))
+    os.chdir(folder)  # SPU leaves log files where it runs
+    try:
+        serve(parent, Path(folder))
+    except AbortedError as error:
+        parent.call({"failed": [error.reason or "engine", str(error)]})
+    except DataError as error:
+        parent.call({"failed": [REFUSED, str(error)]})
+    except IsthmusError as error:
+        parent.call({"failed": ["engine", str(error)]})
+    except Exception as error:  # noqa: BLE001 - the engine raises exceptions of any type
+        # The text of an engine's error has file names of the engine, and is of no use to people.
+        parent.call({"failed": ["engine", f"{type(error).__name__}: {str(error)[:200]}"]})
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2])

@@ -1,0 +1,186 @@
+"""Tables of a network's variables: each party gets those of its own variables, and nobody others.
+
+The owner of a variable knows who has which value of its own columns. A table therefore tells it
+something about single people if few of them are in a cell, and also if all people with the same
+values of its own columns have the same values of the other party's. Such tables are withheld. That
+is decided in secret: the owner learns that the table was withheld, and the other party not even
+that.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+
+from isthmus.graphs import DAG
+from isthmus.joint.shares.columns import Columns
+from isthmus.joint.shares.secret_tables import Members, SecretTables
+from isthmus.joint.shares.shares import Secret
+from isthmus.types import Floats, Integers
+
+if TYPE_CHECKING:
+    from isthmus.joint.shares.engine import Engine
+
+
+OWN = "tables"
+"""The part of a run's result that only this party has."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class OwnTable:
+    """Counts of one of a party's own variables and its parents, over the people in common.
+
+    Attributes
+    ----------
+    variable
+        The variable.
+    parents
+        Its parents, of either party.
+    counts
+        One axis per parent, in the order of `parents`, and a last one for the variable; levels in
+        the order of the study. ``None`` if the table was withheld.
+    """
+
+    variable: str
+    parents: tuple[str, ...]
+    counts: Integers | None
+
+    def probabilities(self, pseudocount: float = 1.0) -> Floats | None:
+        """Return the probabilities of the variable given its parents; ``None`` if withheld.
+
+        Parameters
+        ----------
+        pseudocount
+            Added to each count. With 0, configurations of the parents that nobody has give NaN.
+        """
+        if self.counts is None:
+            return None
+        weights = self.counts + pseudocount
+        with np.errstate(invalid="ignore"):
+            found: Floats = weights / weights.sum(axis=-1, keepdims=True)
+        return found
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data for JSON."""
+        counts = None if self.counts is None else self.counts.tolist()
+        return {"variable": self.variable, "parents": list(self.parents), "counts": counts}
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> OwnTable:
+        """Read what `to_dict` returned."""
+        given = plain["counts"]
+        counts = None if given is None else np.array(given, dtype=np.int64)
+        return cls(plain["variable"], tuple(plain["parents"]), counts)
+
+
+def release(counts: Any, smallest: Any) -> Any:
+    """Hide a table unless it tells nothing about single people (a program of JAX).
+
+    Parameters
+    ----------
+    counts
+        Shape (configurations of the receiver's variables, of the other party's variables).
+    smallest
+        The smallest number of people in a cell that is not empty.
+
+    Returns
+    -------
+    array
+        All counts and a one; or zeros if a cell is too small, or if the people in a row that is
+        not empty are all in one cell.
+    """
+    import jax.numpy as jnp
+
+    filled = (counts > 0).astype(jnp.int64)
+    small = (counts < smallest[0]).astype(jnp.int64) * filled
+    alone = (jnp.sum(filled, axis=1) == 1).astype(jnp.int64)
+    allowed = jnp.where(jnp.sum(small) + jnp.sum(alone) > 0, 0, 1)
+    return jnp.concatenate([counts.reshape(-1) * allowed, allowed[None]])
+
+
+def private_tables(
+    engine: Engine, columns: Columns, dag: DAG, minimum_cell: int, names: Sequence[str] = ("", "")
+) -> dict[str, OwnTable]:
+    """Reveal to each party the tables of its own variables and their parents.
+
+    Parameters
+    ----------
+    engine
+        The engine.
+    columns
+        The variables.
+    dag
+        The network, the same at both parties.
+    minimum_cell
+        A table with a cell of 1 to ``minimum_cell - 1`` people is not opened, only that it is
+        withheld; and so is a table in which all people with the same values of the receiver's
+        variables have the same values of the other party's.
+    names
+        The names of the parties, for the ledger.
+
+    Returns
+    -------
+    dict
+        For each of this party's variables its table. Tables over its own variables alone are
+        counted by the party itself, and never withheld.
+    """
+    engine.agree("network", [columns.described(), sorted(map(list, dag.edges)), minimum_cell])
+    families = {name: family(columns, dag, name) for name in columns.names}
+    tables = SecretTables(engine, columns)
+    tables.prepare(families.values())
+    results: dict[str, OwnTable] = {}
+    for name, members in families.items():
+        owner = columns.columns[columns.names.index(name)].owner
+        if len(columns.owners(members)) == 2:
+            what = table_label(name, dag.parents(name), names[owner], minimum_cell)
+            found = _released(engine, tables, columns, members, owner, minimum_cell, what)
+        else:
+            found = columns.table(members) if owner == engine.rank else None
+        if owner == engine.rank:
+            parents = tuple(dag.parents(name))
+            axes = [members.index(columns.names.index(v)) for v in (*parents, name)]
+            counts = None if found is None else found.transpose(axes)
+            results[name] = OwnTable(name, parents, counts)
+    return results
+
+
+def family(columns: Columns, dag: DAG, name: str) -> Members:
+    """Return the positions of a variable and its parents."""
+    return tuple(sorted(columns.names.index(v) for v in (name, *dag.parents(name))))
+
+
+def table_label(name: str, parents: Sequence[str], owner: str, smallest: int) -> str:
+    """Return what an opened table is, in words."""
+    return (
+        f"the table of {name} and its parents {', '.join(parents)}, to {owner} alone, unless a "
+        f"cell has fewer than {smallest} people or people with equal values of {owner} are all in "
+        "one cell"
+    )
+
+
+def _released(
+    engine: Engine,
+    tables: SecretTables,
+    columns: Columns,
+    members: Members,
+    owner: int,
+    smallest: int,
+    what: str,
+) -> Integers | None:
+    """Open a table of both parties' variables to one party, unless it must be withheld."""
+    share = tables.share(members)
+    axes = sorted(range(len(members)), key=lambda k: columns.columns[members[k]].owner != owner)
+    shape = [share.shape[k] for k in axes]
+    own = math.prod(columns.shape([m for m in members if columns.columns[m].owner == owner]))
+    flat = np.ascontiguousarray(share.transpose(axes).reshape(own, -1))
+    (shown,) = engine.run(release, Secret(flat, 64).widened(), np.array([smallest]), bits=128)
+    opened = engine.open(shown, what, to=(owner,))
+    if opened is None or not opened[-1]:
+        return None
+    counts = np.asarray(opened[:-1], dtype=np.int64).reshape(shape)
+    return counts.transpose(np.argsort(axes))

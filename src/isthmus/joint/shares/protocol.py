@@ -1,0 +1,261 @@
+"""Two parties with different columns, as the protocol of a study."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import ClassVar, Self, TypeVar, final
+
+from isthmus.errors import StudyError
+from isthmus.joint.agreement.protocol import Protocol, register_protocol
+from isthmus.joint.agreement.roster import Roster
+from isthmus.joint.agreement.toml import Reader
+from isthmus.joint.records.events import Event
+from isthmus.options import require_choice
+from isthmus.plurals import counted
+
+NAME = "two parties"
+SCORES = ("K2", "BDeu", "BIC")
+FINGERPRINT = "sha256:"
+FEWEST_PEOPLE = 2
+
+ALIGNING = Event("aligning", opens_round=True, sends_statistic=True)
+ALIGNED = Event("aligned", reveals_result=True)
+SHARING = Event("sharing")
+REVEALING = Event("revealing", reveals_result=True)
+ENDED = Event("ended")
+
+
+class IdentifierKind(StrEnum):
+    """How identifiers of people are written, so that both parties write them alike."""
+
+    TEXT = "text"
+    INTEGER = "integer"
+
+
+BOTH = "both"
+"""Both parties learn which of their own people the other party has, too."""
+
+
+@final
+@dataclass(frozen=True)
+class Holding:
+    """Columns and certificate of one party.
+
+    Attributes
+    ----------
+    name
+        Name of the party, as in the roster of the study.
+    certificate
+        SHA-256 of the certificate with which it connects, ``"sha256:"`` and 64 digits.
+    columns
+        The variables that it holds.
+    """
+
+    name: str
+    certificate: str
+    columns: tuple[str, ...]
+
+
+@final
+@register_protocol
+@dataclass(frozen=True)
+class TwoParties(Protocol):
+    """Two parties that hold different variables of the same people.
+
+    Nobody else takes part. The parties find the people whom both have by private set intersection,
+    and compute on secret shares.
+
+    Parameters
+    ----------
+    parties
+        Columns and certificates of the two parties.
+    identifier
+        The column that identifies a person, under the same name at both parties.
+    order
+        The order of the variables: a variable can have only earlier ones as parents.
+    identifier_kind
+        How identifiers are written.
+    intersection
+        Who learns which people both parties have: ``"both"``, or the name of the one party that
+        does; the other party then learns only how many they are.
+    minimum_cohort
+        How many people both parties must have.
+    max_parents
+        The largest number of parents of a variable.
+    score
+        The score of a variable and its parents: ``"K2"``, ``"BDeu"`` or ``"BIC"``.
+    ess
+        Equivalent sample size of `BDeu`.
+    minimum_cell
+        Smallest number of people in a cell that is not empty of a table that a party learns.
+    """
+
+    parties: tuple[Holding, ...]
+    identifier: str
+    order: tuple[str, ...]
+    identifier_kind: IdentifierKind = IdentifierKind.TEXT
+    intersection: str = BOTH
+    minimum_cohort: int = 50
+    max_parents: int = 2
+    score: str = "K2"
+    ess: float = 1.0
+    minimum_cell: int = 5
+
+    name: ClassVar[str] = NAME
+    minimum_parties: ClassVar[int] = 2
+    has_coordinator: ClassVar[bool] = False
+    events: ClassVar[tuple[Event, ...]] = (ALIGNING, ALIGNED, SHARING, REVEALING, ENDED)
+
+    def __post_init__(self) -> None:
+        require_choice(self, "identifier_kind", IdentifierKind)
+
+    @classmethod
+    def read(cls, section: Reader) -> Self:
+        parties = []
+        for entry in section.tables("parties"):
+            name, certificate = entry.take("name", str), entry.take("certificate", str)
+            parties.append(Holding(name, certificate, entry.strings("columns")))
+            entry.reject_other_keys()
+        score = section.take("score", str)
+        if score not in SCORES:
+            section.problems.append(f"protocol.score is {score!r}; it must be one of {SCORES}")
+        return cls(
+            tuple(parties),
+            section.take("identifier", str),
+            section.strings("order"),
+            _choice(section, "identifier_kind", IdentifierKind.TEXT),
+            section.take("intersection", str, BOTH),
+            section.integer("minimum_cohort", FEWEST_PEOPLE),
+            section.integer("max_parents", 0),
+            score,
+            section.take("ess", float, 1.0),
+            section.integer("minimum_cell", 1, 5),
+        )
+
+    def to_dict(self, parties: int) -> dict[str, object]:
+        plain: dict[str, object] = {
+            "identifier": self.identifier,
+            "identifier_kind": self.identifier_kind.value,
+            "intersection": self.intersection,
+            "minimum_cohort": self.minimum_cohort,
+            "minimum_cell": self.minimum_cell,
+            "order": list(self.order),
+            "max_parents": self.max_parents,
+            "score": self.score,
+        }
+        if self.score == "BDeu":
+            plain["ess"] = float(self.ess)
+        plain["parties"] = [
+            {"name": p.name, "certificate": p.certificate, "columns": list(p.columns)}
+            for p in self.parties
+        ]
+        return plain
+
+    def problems(self, roster: Roster) -> list[str]:
+        broken = []
+        if len(roster) != 2:
+            broken.append(
+                f"the study has {counted(len(roster), 'site')}; this protocol is for exactly 2"
+            )
+        names = [m.name for m in roster.members]
+        if [p.name for p in self.parties] != names:
+            broken.append(f"protocol.parties must name the sites {names}, in this order")
+        if self.intersection not in (BOTH, *names) or BOTH in names:
+            broken.append(
+                f"protocol.intersection is {self.intersection!r}; it must be {BOTH!r} or one of "
+                f"{names}, none of which may be named {BOTH!r}"
+            )
+        for party in self.parties:
+            digits = party.certificate.removeprefix(FINGERPRINT)
+            if digits == party.certificate or len(digits) != 64 or not _is_hexadecimal(digits):
+                broken.append(
+                    f"the certificate of {party.name!r} must be {FINGERPRINT!r} and 64 digits"
+                )
+            if not party.columns:
+                broken.append(f"{party.name!r} has no columns")
+        if len({p.certificate for p in self.parties}) != len(self.parties):
+            broken.append("both parties have the same certificate")
+        if not self.ess > 0:
+            broken.append(f"ess is {self.ess}; it must be positive")
+        return broken
+
+    def variable_problems(self, names: tuple[str, ...]) -> list[str]:
+        broken = []
+        held = [c for p in self.parties for c in p.columns]
+        for what, given in (("the columns of the parties", held), ("order", list(self.order))):
+            if sorted(given) != sorted(names):
+                others = sorted(set(given).symmetric_difference(names))
+                repeated = sorted({c for c in given if given.count(c) > 1})
+                broken.append(
+                    f"{what} must contain every variable exactly once; look at "
+                    f"{(others + repeated)[:10]}"
+                )
+        if not self.identifier:
+            broken.append("protocol.identifier must name a column")
+        if self.identifier in names:
+            broken.append(f"the identifier {self.identifier!r} cannot be a variable as well")
+        return broken
+
+    def describe(self, roster: Roster) -> str:
+        first, second = (f"{p.name} ({len(p.columns)} columns)" for p in self.parties)
+        return (
+            f"secret computation of {first} and {second}, over at least {self.minimum_cohort} "
+            f"people; {self.knowing}"
+        )
+
+    @property
+    def knowing(self) -> str:
+        """Who learns which people both parties have, in words."""
+        if self.intersection == BOTH:
+            return "both parties learn which of their people the other party has"
+        other = self.other(self.intersection).name
+        return (
+            f"{self.intersection} learns which of its people {other} has, and {other} learns only "
+            "how many they are"
+        )
+
+    @property
+    def knower(self) -> int | None:
+        """Position of the party that alone learns which people are common; ``None`` if both do."""
+        names = [party.name for party in self.parties]
+        return None if self.intersection == BOTH else names.index(self.intersection)
+
+    def knows(self, name: str) -> bool:
+        """Return whether a party learns which of its people are common."""
+        return self.intersection in (BOTH, name)
+
+    def holding(self, name: str) -> Holding:
+        """Return the columns and the certificate of a party."""
+        return next(p for p in self.parties if p.name == name)
+
+    def other(self, name: str) -> Holding:
+        """Return the columns and the certificate of the other party."""
+        return next(p for p in self.parties if p.name != name)
+
+
+def two_parties(protocol: Protocol) -> TwoParties:
+    """Return the protocol of a study, which must be of two parties."""
+    if not isinstance(protocol, TwoParties):
+        raise StudyError(
+            f"The study uses the protocol {protocol.name!r}; two parties with different columns "
+            f"need {NAME!r}."
+        )
+    return protocol
+
+
+C = TypeVar("C", bound=StrEnum)
+
+
+def _choice(section: Reader, key: str, default: C) -> C:
+    text = section.take(key, str, default.value)
+    kind = type(default)
+    try:
+        return kind(text)
+    except ValueError:
+        section.problems.append(f"protocol.{key} is {text!r}; it must be one of {list(kind)}")
+        return default
+
+
+def _is_hexadecimal(text: str) -> bool:
+    return all(c in "0123456789abcdef" for c in text)

@@ -1,0 +1,167 @@
+"""What two parties may compute together."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self, final
+
+from isthmus.joint.agreement.requests import Request, register_request
+from isthmus.joint.agreement.study import Study
+from isthmus.joint.shares.protocol import BOTH, NAME, two_parties
+from isthmus.statistics import Kind
+
+MOST_GAUSSIAN_PARENTS = 3
+"""Secret determinants are computed for a variable and up to this many parents."""
+
+
+@dataclass(frozen=True)
+class TwoPartyRequest(Request):
+    """A computation of two parties. Everything about it is in the study."""
+
+    names: tuple[str, ...]
+
+    protocol: ClassVar[str] = NAME
+    needs_people: ClassVar[bool] = False
+    """Whether both parties must know who the people in common are."""
+
+    kinds: ClassVar[tuple[Kind, ...]]
+    """Kinds of variables that are allowed; all variables must be of the same kind."""
+
+    @classmethod
+    def of(cls, study: Study) -> Self:
+        """Return the request as the study allows it."""
+        return cls(two_parties(study.protocol).order)
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        return self.names
+
+    def violations(self, study: Study) -> list[str]:
+        broken = []
+        if self.names != two_parties(study.protocol).order:
+            broken.append("the variables are not in the order of the study")
+        found = {v.kind for v in study.schema.variables}
+        if len(found) != 1 or not found.issubset(self.kinds):
+            allowed = " or all ".join(kind.value for kind in self.kinds)
+            broken.append(f"{self.name} needs variables that are all {allowed}")
+        if two_parties(study.protocol).intersection != BOTH and (
+            self.needs_people or found != {Kind.DISCRETE}
+        ):
+            broken.append(
+                f"{self.name} of these variables needs intersection = {BOTH!r}: a party must know "
+                "over whom its own columns are summed"
+            )
+        return broken
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> Self:
+        return cls(tuple(map(str, plain[cls.name])))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {self.name: list(self.names)}
+
+    @abstractmethod
+    def __str__(self) -> str:
+        """Describe in one phrase what is computed and what of it is revealed."""
+
+
+@final
+@register_request
+@dataclass(frozen=True)
+class PrivateK2(TwoPartyRequest):
+    """Greedy search for the parents of each variable (Wright and Yang 2004)."""
+
+    name: ClassVar[str] = "private k2"
+    kinds: ClassVar[tuple[Kind, ...]] = (Kind.DISCRETE,)
+
+    def __str__(self) -> str:
+        return (
+            f"network of {len(self.names)} variables by private K2; revealed are the parents of "
+            "each variable, in the order in which they were added"
+        )
+
+
+@final
+@register_request
+@dataclass(frozen=True)
+class StructureOnly(TwoPartyRequest):
+    """The best parents of each variable among all allowed sets.
+
+    Discrete variables are scored as the study says, continuous ones by the Gaussian BIC.
+    """
+
+    name: ClassVar[str] = "structure only"
+    kinds: ClassVar[tuple[Kind, ...]] = (Kind.DISCRETE, Kind.CONTINUOUS)
+
+    def violations(self, study: Study) -> list[str]:
+        broken = super().violations(study)
+        parents = two_parties(study.protocol).max_parents
+        if parents > MOST_GAUSSIAN_PARENTS and study.schema.of_kind(Kind.CONTINUOUS):
+            broken.append(
+                f"max_parents is {parents}; with continuous variables, structure only allows at "
+                f"most {MOST_GAUSSIAN_PARENTS} parents"
+            )
+        return broken
+
+    def __str__(self) -> str:
+        return (
+            f"network of {len(self.names)} variables with the best parents of each; revealed is "
+            "the network and nothing else"
+        )
+
+
+@final
+@register_request
+@dataclass(frozen=True)
+class OwnTables(TwoPartyRequest):
+    """After a network was learned: the tables of each party's own variables and their parents.
+
+    It is computed in the same run as the network.
+    """
+
+    name: ClassVar[str] = "own tables"
+    needs_people: ClassVar[bool] = True
+    kinds: ClassVar[tuple[Kind, ...]] = (Kind.DISCRETE,)
+    caution: ClassVar[str] = (
+        "own tables tell each party how many of the people with a certain value of its own "
+        "variable have which values of the other party's variables"
+    )
+
+    def __str__(self) -> str:
+        return "tables of the variables and their parents, each to the owner of the variable alone"
+
+
+@final
+@register_request
+@dataclass(frozen=True)
+class IntersectionSize(TwoPartyRequest):
+    """How many people both parties have; no column is used, and nobody learns who they are."""
+
+    name: ClassVar[str] = "intersection size"
+    kinds: ClassVar[tuple[Kind, ...]] = (Kind.DISCRETE, Kind.CONTINUOUS)
+
+    def violations(self, study: Study) -> list[str]:
+        return []
+
+    def __str__(self) -> str:
+        return "number of people whom both parties have; nobody learns who they are"
+
+
+@final
+@register_request
+@dataclass(frozen=True)
+class CrossMoments(TwoPartyRequest):
+    """Number of rows, means and covariances over the columns of both parties."""
+
+    name: ClassVar[str] = "cross moments"
+    needs_people: ClassVar[bool] = True
+    kinds: ClassVar[tuple[Kind, ...]] = (Kind.CONTINUOUS,)
+    caution: ClassVar[str] = (
+        "cross moments reveal the means and all products of the columns of both parties, "
+        "including those of one party alone"
+    )
+
+    def __str__(self) -> str:
+        return f"means and products of {len(self.names)} variables, revealed to both parties"

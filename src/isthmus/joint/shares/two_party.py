@@ -1,0 +1,373 @@
+"""Two parties with different columns of the same people, as a source of data."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isthmus.errors import FormatError, MismatchError, StudyError
+from isthmus.graphs import DAG
+from isthmus.joint.agreement.cards import Card, Folder
+from isthmus.joint.agreement.identity import Identity
+from isthmus.joint.agreement.policy import Policy
+from isthmus.joint.agreement.study import Study
+from isthmus.joint.disclosure.checks import broken_rules
+from isthmus.joint.records.folder_lock import FolderLock
+from isthmus.joint.records.journal import FileJournal, FileSlot
+from isthmus.joint.records.ledger import FileLedger
+from isthmus.joint.shares.party_controller import (
+    PartyController,
+)
+from isthmus.joint.shares.party_material import material_of
+from isthmus.joint.shares.party_table import PartyTable
+from isthmus.joint.shares.private_tables import OWN, OwnTable
+from isthmus.joint.shares.protocol import Holding, two_parties
+from isthmus.joint.shares.requests import (
+    CrossMoments,
+    IntersectionSize,
+    OwnTables,
+    PrivateK2,
+    StructureOnly,
+    TwoPartyRequest,
+)
+from isthmus.joint.shares.run_disclosure import releases, table_releases
+from isthmus.joint.shares.run_journal import RunJournal
+from isthmus.joint.shares.two_party_run import ENGINE, Connection, TwoPartyRun
+from isthmus.joint.transport.certificates import fingerprint, write_private
+from isthmus.joint.transport.pinned_channel import Credentials
+from isthmus.results.disclosure import Disclosure, Release
+from isthmus.results.solution import Solution
+from isthmus.results.status import Ending, Status
+from isthmus.sources.base import Source
+from isthmus.statistics import Counts, Expansion, Moments, Plan, Schema
+
+SECRET = "The scores were computed on secret shares and are known to nobody."
+
+
+@final
+class TwoParty(Source):
+    """Two parties that hold different columns for the same people, as a source of data.
+
+    The other party runs the same code with its own columns. Both compute on secret shares, and
+    only what the study states is revealed to them.
+
+    Parameters
+    ----------
+    home
+        The private folder of this party, with its keys, policy and ledger.
+    study
+        The shared folder of the study.
+    data
+        The table of this party, with the identifier and its variables.
+    identity
+        The key of this party; by default read from ``home``.
+    listen
+        Host and port on which this party listens; by default as on its card.
+    connect
+        Host and port of the other party; by default as on its card.
+    gather
+        Seconds to wait for the other party at the beginning.
+    patience
+        Seconds to wait for a message of the other party's engine.
+    watch
+        Called with a phrase when something happens.
+    engine
+        The command of the engine, which is another process.
+    """
+
+    def __init__(
+        self,
+        home: str | os.PathLike[str],
+        study: str | os.PathLike[str],
+        data: object,
+        *,
+        identity: Identity | None = None,
+        listen: str | None = None,
+        connect: str | None = None,
+        gather: float = 3600.0,
+        patience: float = 50.0,
+        watch: Callable[[str], None] = lambda _: None,
+        engine: Sequence[str] = ENGINE,
+    ) -> None:
+        self._home = Path(home).absolute()
+        self._folder = Folder(study)
+        self._study = self._folder.study()
+        self._terms = two_parties(self._study.protocol)
+        self._identity = identity or Identity.load(self._home / "identity.pem")
+        self.name = self._study.name_of(self._identity)
+        self._own = self._terms.holding(self.name)
+        self._other = self._terms.other(self.name)
+        self._cards = self._checked_cards()
+        self._policy = Policy.read(self._home / "policy.toml")
+        self._table = PartyTable.read(
+            data, self._study, self.name, self._identity, self._policy.persons
+        )
+        self._state = state_folder(self._home, self._study)
+        self._addresses = [
+            address_of(listen or self._cards[self.name].address),
+            address_of(connect or self._cards[self._other.name].address),
+        ]
+        self._gather = gather
+        self._patience = patience
+        self._watch = watch
+        self._engine = engine
+        self._releases: list[Release] = []
+        self._moments: Moments | None = None
+        self._tables: dict[str, OwnTable] = {}
+
+    def _checked_cards(self) -> dict[str, Card]:
+        cards = self._folder.cards()
+        for party in self._terms.parties:
+            if fingerprint(cards[party.name].certificate) != party.certificate:
+                raise StudyError(
+                    f"The certificate on the card of {party.name!r} is not the one that the study "
+                    "names. Ask that party for its card, or draft the study again."
+                )
+        return cards
+
+    @property
+    def study(self) -> Study:
+        """The study that both parties signed."""
+        return self._study
+
+    def rows(self) -> NDArray[np.float64]:
+        """Raise `MismatchError`: rows never leave a party."""
+        raise MismatchError(
+            "The rows of two parties stay where they are. Use learn() of this source, or scores "
+            "that need moments."
+        )
+
+    def schema(self) -> Schema:
+        """Return the variables of both parties, as stated in the study."""
+        return self._study.schema
+
+    def counts(self, plan: Plan) -> Counts:
+        """Raise `MismatchError`: tables stay secret."""
+        raise MismatchError(
+            "Tables over the columns of two parties stay secret. Use learn() of this source, which "
+            "computes with them and reveals only the network."
+        )
+
+    def with_features(self, expansion: Expansion) -> Source:
+        """Raise `MismatchError`: basis functions are not computed on secret shares."""
+        raise MismatchError("Two parties cannot compute basis functions. Use moments.")
+
+    def moments(self, names: Sequence[str] | None = None) -> Moments:
+        """Compute moments over the columns of both parties, which both of them learn."""
+        if self._moments is None:
+            found = self._computed(CrossMoments.of(self._study))
+            self._moments = moments_of(found, self._study)
+        return self._moments if names is None else self._moments.select(names)
+
+    def count_people(self) -> int:
+        """Count the people whom both parties have; the other party calls this at the same time.
+
+        Nobody learns who they are, and no column is used. The study must allow the request
+        ``"intersection size"``. Use it before a study commits to more.
+        """
+        if IntersectionSize.name not in self._study.requests:
+            raise MismatchError(
+                f"The study allows {sorted(self._study.requests)}, not {IntersectionSize.name!r}."
+            )
+        return int(self._computed(IntersectionSize.of(self._study))["people"])
+
+    def learn(self, request: str | None = None) -> Solution:
+        """Learn the network together with the other party, which calls this at the same time.
+
+        Parameters
+        ----------
+        request
+            ``"private k2"`` or ``"structure only"``; by default the one that the study allows.
+        """
+        chosen = self._chosen(request).of(self._study)
+        start = time.monotonic()
+        found = self._computed(chosen)
+        self._keep_tables(found.get(OWN, []))
+        parents: dict[str, list[str]] = found["parents"]
+        edges = [(a, b) for b, given in parents.items() for a in given]
+        terms = self._terms
+        return Solution(
+            DAG(self._study.schema.names, edges),
+            float("nan"),
+            Status(
+                Ending.CONVERGED if chosen.name == PrivateK2.name else Ending.OPTIMAL,
+                f"Both parties computed the parents of {len(parents)} variables.",
+                len(parents),
+                time.monotonic() - start,
+            ),
+            self.disclosure(),
+            f"Score {terms.score} and {chosen.name} with at most {terms.max_parents} parents, in "
+            "the order of the study.",
+            equivalent=terms.score != "K2",
+            notes=(SECRET, *self._table_notes()),
+        )
+
+    @property
+    def tables(self) -> dict[str, OwnTable]:
+        """Tables of this party's own variables and their parents, after `learn`.
+
+        They are computed if the study has the request ``"own tables"``.
+        """
+        return dict(self._tables)
+
+    def _keep_tables(self, found: list[dict[str, Any]]) -> None:
+        tables = [OwnTable.from_dict(plain) for plain in found]
+        self._tables = {table.variable: table for table in tables}
+        if found:
+            levels = {v.name: list(v.levels) for v in self._study.schema.variables}
+            text = json.dumps({"levels": levels, OWN: found}, indent=1)
+            path = self._state / "tables.json"
+            path.unlink(missing_ok=True)
+            write_private(path, text.encode())
+
+    def _table_notes(self) -> list[str]:
+        if not self._tables:
+            return []
+        withheld = [t.variable for t in self._tables.values() if t.counts is None]
+        note = f"Tables of {self.name}'s own variables are in {self._state / 'tables.json'}"
+        return [f"{note}; withheld: {', '.join(withheld)}." if withheld else f"{note}."]
+
+    def preview(self) -> str:
+        """Return what would happen in a run, for people. Opens no connection."""
+        people, columns = len(self._table.hashes), ", ".join(self._own.columns)
+        kinds = [
+            kind
+            for kind in (PrivateK2, StructureOnly, CrossMoments)
+            if kind.name in self._study.requests
+        ]
+        lines = [f"{self.name} has {people} people, and the columns {columns}."]
+        lines += [f"It would refuse: {why}." for why in self._policy.violations(self._study)]
+        everyone = np.arange(people, dtype=np.intp)
+        material = material_of(self._study, self.name, self._table, everyone)
+        lines += [
+            f"It would refuse if all its people were common: {why}."
+            for why in broken_rules(material, self._policy)
+        ]
+        lines.append(
+            f"A run compares {people} identifiers by private set intersection: "
+            f"{self._terms.knowing}. Both learn how many people the other party has."
+        )
+        lines.append(
+            f"With at least {self._terms.minimum_cohort} common people, the columns leave as "
+            f"secret shares, from which {self._other.name} learns nothing."
+        )
+        lines += [f"Both parties learn: {kind.of(self._study)}." for kind in kinds]
+        if OwnTables.name in self._study.requests:
+            lines.append(
+                f"Each party learns {OwnTables.of(self._study)}, unless a cell has fewer than "
+                f"{self._terms.minimum_cell} people or people with equal values of the owner's "
+                "columns are all in one cell."
+            )
+        return "\n".join(lines)
+
+    def disclosure(self) -> Disclosure:
+        """Return what both parties have learned so far."""
+        return Disclosure(tuple(self._releases))
+
+    def _chosen(self, name: str | None) -> type[TwoPartyRequest]:
+        kinds: dict[str, type[TwoPartyRequest]] = {c.name: c for c in (PrivateK2, StructureOnly)}
+        allowed = [n for n in kinds if n in self._study.requests]
+        if name is None and len(allowed) == 1:
+            return kinds[allowed[0]]
+        if name not in allowed:
+            raise MismatchError(
+                f"The study allows {sorted(self._study.requests)}, not {name!r}. Give one of "
+                f"{list(kinds)} as request; for cross moments, give this source to isthmus.learn."
+            )
+        return kinds[name]
+
+    def _computed(self, request: TwoPartyRequest) -> dict[str, Any]:
+        self._state.mkdir(mode=0o700, parents=True, exist_ok=True)
+        trusted = self._state / "trusted.crt"
+        trusted.write_text(self._cards[self._other.name].certificate, encoding="ascii")
+        credentials = Credentials(
+            self._home / "certificate.crt",
+            self._home / "certificate.pem",
+            trusted,
+            self._other.certificate,
+        )
+        with FolderLock(self._home, "a run of two parties"):
+            return self._run(request, credentials)
+
+    def _run(self, request: TwoPartyRequest, credentials: Credentials) -> dict[str, Any]:
+        rank = self._terms.parties.index(self._own)
+        own, other = self._addresses
+        journal = FileJournal(self._state / "journal")
+        try:
+            controller = PartyController(
+                self._study,
+                self._folder.signatures(),
+                self._identity,
+                self._policy,
+                FileLedger(self._home / "ledger.jsonl"),
+                RunJournal(journal, FileSlot(self._state / "alignment")),
+                request,
+            )
+            run = TwoPartyRun(
+                controller,
+                self._table,
+                Connection(rank, own, other, credentials, self._gather, self._patience),
+                task_of(self._study, request, self._own),
+                self._state,
+                watch=self._watch,
+                engine=self._engine,
+            )
+            found = run.result()
+            self._releases += releases(self._study, request, run.rows, controller.decisions())
+            self._releases += table_releases(self._study, found.get("parents", {}))
+        finally:
+            journal.close()
+        return found
+
+    def __repr__(self) -> str:
+        return f"TwoParty({self.name!r}, {self._study.title!r})"
+
+
+def task_of(study: Study, request: TwoPartyRequest, own: Holding) -> dict[str, Any]:
+    """Return what the engine must know about a request, in plain data."""
+    terms = two_parties(study.protocol)
+    holders = {c: i for i, party in enumerate(terms.parties) for c in party.columns}
+    return {
+        "request": request.name,
+        "order": list(terms.order),
+        "max_parents": terms.max_parents,
+        "score": terms.score,
+        "ess": terms.ess,
+        "levels": {v.name: len(v.levels) for v in study.schema.variables},
+        "bounds": {name: list(bounds) for name, bounds in study.bounds.items()},
+        "holders": holders,
+        "own": list(own.columns),
+        "parties": [party.name for party in terms.parties],
+        "tables": OwnTables.name in study.requests,
+        "minimum_cell": terms.minimum_cell,
+        "knower": terms.knower,
+    }
+
+
+def moments_of(found: dict[str, Any], study: Study) -> Moments:
+    """Return the moments that the engine revealed."""
+    schema = study.schema.subset(two_parties(study.protocol).order)
+    shift, sums, gram = (np.array(found[name]) for name in ("shift", "sums", "gram"))
+    return Moments(schema, int(found["n"]), shift, sums, gram)
+
+
+def state_folder(home: Path, study: Study) -> Path:
+    """Return the folder in which a party keeps the state of one study."""
+    return home / f"study-{study.identity.hex()[:16]}"
+
+
+def address_of(text: str) -> tuple[str, int]:
+    """Read host and port."""
+    host, _, port = text.rpartition(":")
+    if not host or not port.isdigit() or not 0 < int(port) < 65535:
+        raise FormatError(
+            f"The address {text!r} must have the form HOST:PORT, with a port below 65535."
+        )
+    return host, int(port)

@@ -1,0 +1,378 @@
+"""One run of a study of two parties: the party's own process, which supervises the engine."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isthmus.errors import AbortedError, FederationError, IsthmusError, RefusedError
+from isthmus.joint.shares.engine_process import LARGEST, REFUSED, Inputs
+from isthmus.joint.shares.link import LinkOptions
+from isthmus.joint.shares.party_controller import PartyController
+from isthmus.joint.shares.party_table import PartyTable
+from isthmus.joint.shares.private_tables import OWN
+from isthmus.joint.shares.run_journal import NextRun
+from isthmus.joint.transport.pinned_channel import Credentials, PinnedChannel
+from isthmus.joint.transport.sockets import Service
+from isthmus.joint.transport.supervised_process import SupervisedProcess
+
+ENGINE = (sys.executable, "-m", "isthmus.joint.shares.engine_process")
+GREETING = 30.0
+CONNECTING = 40.0
+"""Seconds for the two engines to connect, once both have started."""
+
+TERMINATION = 0.5
+"""Seconds for the engine to terminate. It has nothing to save: the journal is not its own."""
+
+FIND_CAUSE = 3.0
+"""Seconds to find out whether an engine failed because the other party is gone."""
+
+
+@final
+@dataclass(frozen=True)
+class Connection:
+    """Addresses of the two parties. A party needs two consecutive ports.
+
+    Attributes
+    ----------
+    rank
+        Position of this party in the study. The first one waits for the second to connect.
+    own, other
+        Host and port of the engines: where this party listens, and where the other is reached.
+    credentials
+        The certificates.
+    gather
+        Seconds to wait for the other party at the beginning.
+    patience
+        Seconds to wait for a message of the other engine.
+    """
+
+    rank: int
+    own: tuple[str, int]
+    other: tuple[str, int]
+    credentials: Credentials
+    gather: float = 3600.0
+    patience: float = 50.0
+
+    def open(self, name: str) -> PinnedChannel:
+        """Connect to the other party of this name."""
+        if self.rank == 0:
+            host, port = self.own
+            return PinnedChannel.listen((host, port + 1), self.credentials, name, self.gather)
+        host, port = self.other
+        return PinnedChannel.dial((host, port + 1), self.credentials, name, self.gather)
+
+    def link(self, session: str) -> LinkOptions:
+        """Return how the engines connect."""
+        ends = [f"{host}:{port}" for host, port in (self.own, self.other)]
+        first, second = ends if self.rank == 0 else ends[::-1]
+        return LinkOptions(
+            session,
+            self.rank,
+            (first, second),
+            self.credentials.certificate,
+            self.credentials.key,
+            self.credentials.trusted,
+            self.patience,
+        )
+
+
+@final
+class TwoPartyRun:
+    """Runs one request with the other party. Use it once.
+
+    Parameters
+    ----------
+    controller
+        The rules, the ledger and the journal of this party.
+    table
+        Its rows.
+    connection
+        Address of the other party.
+    task
+        The computation of the engine, in plain data.
+    folder
+        A private folder for the log of the engine and for temporary files.
+    watch
+        Called with a phrase when something happens.
+    engine
+        The command of the engine.
+    """
+
+    def __init__(
+        self,
+        controller: PartyController,
+        table: PartyTable,
+        connection: Connection,
+        task: dict[str, Any],
+        folder: Path,
+        *,
+        watch: Callable[[str], None] = lambda _: None,
+        engine: Sequence[str] = ENGINE,
+    ) -> None:
+        self._controller = controller
+        self._table = table
+        self._connection = connection
+        self._task = task
+        self._folder = folder
+        self._watch = watch
+        self._engine = tuple(engine)
+        self._channel: PinnedChannel | None = None
+        self._run: NextRun | None = None
+        self._inputs = b""
+        self._outcome: dict[str, Any] | None = None
+        self._failure: IsthmusError | None = None
+        self._positions: NDArray[np.intp] = np.zeros(0, np.intp)
+        self._people = 0
+        self._connect_by: float | None = None
+
+    @property
+    def rows(self) -> int:
+        """How many people both parties have."""
+        return self._people
+
+    @property
+    def number(self) -> int:
+        """Number of the run."""
+        return 0 if self._run is None else self._run.number
+
+    def result(self) -> dict[str, Any]:
+        """Compute together with the other party, or raise an error that names what happened.
+
+        Raises
+        ------
+        AbortedError
+            The other party is gone, silent or violated the protocol; `reason` names it. Nothing
+            more is revealed. After the same command at both parties, the run is resumed.
+        RefusedError
+            This party's rules end the run.
+        """
+        controller = self._controller
+        controller.bring(self._table)
+        self._watch(f"waiting for {controller.other}")
+        channel = self._channel = self._connection.open(controller.other)
+        reason: str | None = "failed"
+        try:
+            self._greet(channel)
+            outcome = self._supervise(channel)
+            reason = None
+            return outcome
+        except AbortedError as error:
+            reason = error.reason or "aborted"
+            raise
+        except RefusedError:
+            reason = REFUSED
+            raise
+        except KeyboardInterrupt:
+            reason = "interrupted"
+            raise
+        finally:
+            channel.close(reason)
+
+    def _greet(self, channel: PinnedChannel) -> None:
+        nonce = secrets.token_hex(16)
+        channel.send({"hello": self._controller.hello(nonce)})
+        theirs = channel.take("hello", GREETING)
+        run = self._run = self._controller.agree(theirs)
+        nonces = [nonce, str(theirs.get("nonce"))]
+        session = hashlib.sha256(" ".join(sorted(nonces)).encode()).hexdigest()[:32]
+        positions = self._controller.positions(run)
+        if run.known:
+            self._watch(f"resumed: {len(run.known)} decisions are not made again")
+        if positions is None:
+            self._controller.record_aligning(run)
+            self._watch("comparing identifiers")
+        else:
+            self._positions, self._people = positions, run.rows
+        self._inputs = Inputs(
+            self._connection.link(session),
+            self._task | {"known": run.known, "people": run.rows},
+            self._table.hashes if positions is None else [],
+            np.zeros(0, np.intp) if positions is None else positions,
+            self._table.columns,
+        ).to_bytes()
+
+    def _supervise(self, channel: PinnedChannel) -> dict[str, Any]:
+        """Start the engine, and wait until it has a result or someone fails."""
+        with TemporaryDirectory(prefix="isthmus-") as name:
+            private = Path(name)
+            path = private / "socket"
+            service = Service(path, self._handle, LARGEST)
+            service.start()
+            environment = os.environ | {"TMPDIR": name, "JAX_PLATFORMS": "cpu"}
+            process = SupervisedProcess(
+                [*self._engine, str(path), name], environment, self._folder / "engine.log"
+            )
+            try:
+                process.ensure_running()
+                while self._outcome is None:
+                    if self._failure is not None:
+                        raise self._failure
+                    channel.check()
+                    self._check_connection()
+                    if not process.running and self._outcome is None and self._failure is None:
+                        self._failure = self._cause(f"it ended with code {process.code}", "engine")
+                    time.sleep(0.05)
+                # Only now may the engine end: the other one may still wait for its last message.
+                self._compare(channel, self._outcome)
+                return self._outcome
+            finally:
+                process.stop(TERMINATION)
+                service.close()
+
+    def _handle(self, data: bytes) -> bytes:
+        """Answer a message of the engine; nothing is answered once something has failed."""
+        ((kind, value),) = json.loads(data).items()
+        if self._failure is not None:
+            return b""
+        try:
+            return self._answers()[kind](value)
+        except IsthmusError as error:
+            self._failure = error
+            return b""
+
+    def _answers(self) -> dict[str, Callable[[Any], bytes]]:
+        return {
+            "inputs": lambda _: self._inputs,
+            "ready": self._ready,
+            "connected": self._connected,
+            "aligned": self._aligned,
+            "counted": self._counted,
+            "sharing": self._sharing,
+            "revealing": self._revealing,
+            "decided": self._decided,
+            "result": self._finished,
+            "failed": self._failed,
+        }
+
+    def _ready(self, _: None) -> bytes:
+        """Wait until both engines are ready to connect."""
+        channel, run = self._parts()
+        channel.send({"ready": run.number})
+        channel.take("ready", self._connection.patience)
+        self._connect_by = time.monotonic() + CONNECTING
+        return b"ok"
+
+    def _connected(self, _: None) -> bytes:
+        """Wait until both engines have connected.
+
+        The private set intersection begins with the same message as the connection. If one engine
+        is there while the other one still connects, that message is taken for a repetition and
+        dropped, and both engines wait for it until their patience ends.
+        """
+        channel, run = self._parts()
+        channel.send({"connected": run.number})
+        channel.take("connected", CONNECTING)
+        self._connect_by = None
+        return b"ok"
+
+    def _check_connection(self) -> None:
+        if self._connect_by is not None and time.monotonic() > self._connect_by:
+            raise AbortedError(
+                f"The engine of {self._controller.other!r} could not be reached within "
+                f"{CONNECTING:g} seconds, or its certificate is not the one that the study names. "
+                "Check address, firewall and certificate.",
+                reason="no engine",
+            )
+
+    def _aligned(self, value: list[Any]) -> bytes:
+        positions, self._people = value
+        self._positions = np.array(positions, dtype=np.intp)
+        self._compare_rows()
+        self._controller.record_aligned(self._parts()[1], self._positions, self.rows)
+        return b"ok"
+
+    def _counted(self, value: int) -> bytes:
+        self._people = value
+        self._compare_rows()
+        self._controller.record_counted(self._parts()[1], self.rows)
+        return b"ok"
+
+    def _compare_rows(self) -> None:
+        """Check that both parties have the same number of people in common."""
+        self._watch(f"{self.rows} people in common")
+        channel, _ = self._parts()
+        channel.send({"rows": self.rows})
+        theirs = channel.take("rows", self._connection.patience)
+        if theirs != self.rows:
+            raise AbortedError(
+                f"{self._controller.other!r} states {theirs!r} people in common; here they are "
+                f"{self.rows}. Nothing was computed.",
+                reason="other number of rows",
+            )
+
+    def _sharing(self, _: None) -> bytes:
+        self._controller.record_sharing(self._parts()[1], self._positions)
+        self._watch("computing on secret shares")
+        return b"ok"
+
+    def _revealing(self, value: str) -> bytes:
+        self._controller.record_revealing(self._parts()[1], value)
+        return b"ok"
+
+    def _decided(self, value: list[Any]) -> bytes:
+        decision, found = value
+        self._controller.decided(self._parts()[1], decision, found)
+        self._watch(decision)
+        return b"ok"
+
+    def _finished(self, value: dict[str, Any]) -> bytes:
+        self._outcome = value
+        return b"ok"
+
+    def _failed(self, value: list[str]) -> bytes:
+        reason, text = value
+        if reason == REFUSED:
+            self._failure = self._controller.refused_by_engine(self._parts()[1], text)
+        else:
+            self._failure = self._cause(text, reason)
+        return b"ok"
+
+    def _cause(self, text: str, reason: str) -> IsthmusError:
+        """Return why the engine failed: often because the other party is gone."""
+        channel, _ = self._parts()
+        end = time.monotonic() + FIND_CAUSE
+        while time.monotonic() < end or channel.seems_silent():
+            try:
+                channel.check()
+            except AbortedError as error:
+                return error
+            time.sleep(0.1)
+        return AbortedError(
+            f"The engine of this party failed: {text.rstrip('.')}. The other party may have "
+            f"stopped answering or sent something invalid; {self._folder / 'engine.log'} has "
+            "details. Run the same command again at both parties to resume.",
+            reason=reason,
+        )
+
+    def _compare(self, channel: PinnedChannel, outcome: dict[str, Any]) -> None:
+        """End the run at both parties, if they have the same result."""
+        common = {key: value for key, value in outcome.items() if key != OWN}
+        text = json.dumps(common, sort_keys=True)
+        own = hashlib.sha256(text.encode()).hexdigest()
+        channel.send({"done": {"result": own, "head": self._controller.head()}})
+        theirs = channel.take("done", self._connection.patience)
+        if not isinstance(theirs, dict) or theirs.get("result") != own:
+            raise FederationError(
+                f"{self._controller.other!r} has another result. One of the parties changed its "
+                "program or its journal. Do not use this result."
+            )
+        self._controller.witness(theirs.get("head"))
+        self._controller.end(self._parts()[1], "done")
+
+    def _parts(self) -> tuple[PinnedChannel, NextRun]:
+        assert self._channel is not None
+        assert self._run is not None
+        return self._channel, self._run

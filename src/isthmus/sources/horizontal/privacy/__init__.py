@@ -1,1 +1,0 @@
-"""Statistics with noise for differential privacy: integers at the sites, estimates from sums."""

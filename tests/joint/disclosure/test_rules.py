@@ -1,0 +1,114 @@
+"""The other rules of the table in the documentation, at their thresholds."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.attacks.malicious import Attacked
+
+from isthmus.joint import AskMoments, AskTotals, FrameKind
+from isthmus.joint.methods.admm.requests import LIMITS, AskConsensus
+from isthmus.statistics import Schema
+
+STEPS = (-1, 0, 1)
+SIZES = {"north": 60, "east": 70, "south": 80}
+ROOT = Path(__file__).parents[3]
+
+
+def world(*, largest: float = 90.0, **changes: Any) -> Attacked:
+    rng = np.random.default_rng(0)
+    tables = {n: {"age": rng.uniform(20, 90, k)} for n, k in SIZES.items()}
+    tables["east"]["age"][0] = largest
+    requests = ("moments", "totals", "consensus")
+    schema = Schema.continuous(["age"])
+    return Attacked(tables, schema, {"age": (0.0, 100.0)}, requests=requests, **changes)
+
+
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("what", ["rho", "weights", "step", "rows"])
+def test_steps_of_admm_within_limits(what: str, step: int) -> None:
+    study = world(rounds=7).study
+    rows = 2**24 * len(SIZES)
+    beside = 1 + step * 1e-12
+    values: dict[str, Any] = {"rho": 1.0, "weights": ((0.0,),), "step": 1, "rows": 100}
+    changes: dict[str, dict[str, Any]] = {
+        "rho": {"rho": LIMITS["rho_high"] * beside},
+        "weights": {"weights": ((-LIMITS["parameter"] * beside,),)},
+        "step": {"step": 7 + step},
+        "rows": {"rows": rows + step},
+    }
+    request = AskConsensus(("age",), centre=None, **(values | changes[what]))
+    assert (not request.violations(study)) == (step <= 0)
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_penalties_of_admm_above_the_lowest(step: int) -> None:
+    rho = LIMITS["rho_low"] * (1 + step * 1e-12)
+    request = AskConsensus(("age",), 1, 100, rho, ((0.0,),), None)
+    assert (not request.violations(world().study)) == (step >= 0)
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_values_within_bounds(step: int) -> None:
+    site = world(largest=100.0 + step * 1e-9)
+    frame = site.frame(AskMoments(("age",)))
+    assert (site.answer("east", frame)[0] is FrameKind.ADVERT) == (step <= 0)
+    assert site.answer("north", frame)[0] is FrameKind.ADVERT
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_rounds_of_a_study(step: int) -> None:
+    """After so many refused questions, the next one is answered if a round is left."""
+    site = world(rounds=3)
+    for i in range(2 + step):
+        probe = AskConsensus(("age",), 1, 100, 1.0, ((0.0,),), (float(i),))
+        assert site.answer("east", site.frame(probe))[0] is FrameKind.REFUSE
+    answer = site.answer("east", site.frame(AskTotals(("age",))))
+    assert (answer[0] is FrameKind.ADVERT) == (step <= 0)
+
+
+# --- the table -----------------------------------------------------------------------------------
+
+ELSEWHERE = {"fixed_windows", "only_with_noise", "–"}
+"""Keys of rules that have no threshold: they hold or they do not."""
+
+
+def table() -> list[list[str]]:
+    text = (ROOT / "docs" / "reference" / "disclosure-rules.md").read_text()
+    rows = [line.strip("|").split(" | ") for line in text.splitlines() if line.startswith("| ")]
+    cells = [[cell.strip() for cell in row] for row in rows if len(row) == 5]
+    return [row for row in cells if row[0] not in ("rule", "---")]
+
+
+def texts_of_tests() -> dict[str, str]:
+    """The text of each test, with its decorators, by name."""
+    found = {}
+    for path in (ROOT / "tests").rglob("test_*.py"):
+        for part in re.split(r"\n\n\n", path.read_text()):
+            match = re.search(r"^def (test_\w+)\(", part, re.MULTILINE)
+            if match:
+                found[match[1]] = part
+    return found
+
+
+@pytest.mark.parametrize("page", ["reference/disclosure-rules.md", "explanation/threat-model.md"])
+def test_each_test_that_a_page_names_exists(page: str) -> None:
+    named = re.findall(r"`(test_\w+)`", (ROOT / "docs" / page).read_text())
+    assert len(named) > 15
+    assert not set(named) - texts_of_tests().keys()
+
+
+def test_each_rule_in_the_table_has_tests_at_its_threshold() -> None:
+    rows, known = table(), texts_of_tests()
+    assert len(rows) >= 14
+    for rule, key, _, reason, names in rows:
+        assert reason, rule
+        named = re.findall(r"`(test_\w+)`", names)
+        assert named, rule
+        assert not [n for n in named if n not in known], rule
+        if key.strip("`") not in ELSEWHERE:
+            assert any("parametrize" in known[n] for n in named), rule

@@ -1,0 +1,123 @@
+"""Sites and coordinators for the tests of secure sums."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isthmus.joint import (
+    Coordinator,
+    FrameKind,
+    Identity,
+    InProcess,
+    Member,
+    Opening,
+    Refusal,
+    ReleaseGate,
+    Roster,
+    Site,
+    Terms,
+    Verifier,
+)
+from isthmus.joint.secure_sum.frames import COORDINATOR, pack
+from isthmus.joint.secure_sum.limbs import LimbArray, from_ints, to_ints
+
+STUDY = bytes(range(32))
+LIMBS = 4
+
+
+@dataclass
+class Open(ReleaseGate):
+    """Lets everything leave."""
+
+    values: LimbArray
+    last: int = 0
+    recorded: list[FrameKind] = field(default_factory=list)
+    refusals: list[Refusal] = field(default_factory=list)
+
+    def last_round(self) -> int:
+        return self.last
+
+    def answer(self, opening: Opening) -> LimbArray:
+        return self.values
+
+    def record(self, kind: FrameKind, opening: Opening, active: frozenset[int] | None) -> None:
+        self.last = max(self.last, opening.number)
+        self.recorded.append(kind)
+
+    def record_keys(self, number: int, sites: frozenset[int]) -> None:
+        self.last = max(self.last, number)
+        self.recorded.append(FrameKind.STANDING)
+
+    def record_again(self, number: int) -> None:
+        self.recorded.append(FrameKind.SUMMAND)
+
+    def refused(self, why: Refusal, number: int, question: bytes = b"") -> None:
+        self.refusals.append(why)
+
+
+class Party:
+    """A roster of sites with random numbers."""
+
+    def __init__(self, sites: int, size: int = 5, *, seed: int = 0, study: bytes = STUDY) -> None:
+        rng = np.random.default_rng(seed)
+        self.identities = [Identity.generate() for _ in range(sites)]
+        self.boss = Identity.generate()
+        members = tuple(
+            Member(f"s{i}", f"organisation {i}", key.public)
+            for i, key in enumerate(self.identities)
+        )
+        self.terms = Terms(Roster(study, members, self.boss.public))
+        self.numbers = [
+            [int.from_bytes(rng.bytes(14), "little") - 2**111 for _ in range(size)]
+            for _ in range(sites)
+        ]
+        self.size = size
+        self.verifier = Verifier()
+        self.keepers = [Open(from_ints(x, LIMBS)) for x in self.numbers]
+        self.sites = [self.revived(i) for i in range(sites)]
+
+    def revived(self, i: int) -> Site:
+        """The site after a restart: what its keeper knows is all it knows."""
+        return Site(self.terms, self.identities[i], self.keepers[i], verifier=self.verifier)
+
+    def coordinator(self, number: int = 1, request: bytes = b"numbers") -> Coordinator:
+        opening = Opening(number, request, self.size, LIMBS)
+        return Coordinator(self.terms, self.boss, opening, verifier=self.verifier)
+
+    def handlers(self) -> dict[str, Callable[[bytes], bytes]]:
+        return {site.name: site.handle for site in self.sites}
+
+    def transport(
+        self, lost: Iterable[tuple[str, int]] = (), muted: Iterable[tuple[str, int]] = ()
+    ) -> InProcess:
+        return InProcess(self.handlers(), lost=lost, muted=muted)
+
+    def signed(self, kind: FrameKind, body: bytes, number: int = 1) -> bytes:
+        """A frame that the coordinator signs: what a malicious one would send."""
+        return pack(kind, self.terms, number, COORDINATOR, body, self.boss)
+
+    def expected(self, names: Iterable[str]) -> list[int]:
+        rows = [self.numbers[self.terms.position(n)] for n in names]
+        return [sum(column) for column in zip(*rows, strict=True)]
+
+    def answers(self, outgoing: Mapping[str, bytes]) -> dict[str, bytes]:
+        handlers = self.handlers()
+        return {name: handlers[name](frame) for name, frame in outgoing.items()}
+
+    def up_to(self, exchanges: int) -> tuple[Coordinator, dict[str, bytes]]:
+        """A round after some complete exchanges, and the frames it would send next."""
+        coordinator = self.coordinator()
+        outgoing = coordinator.begin()
+        for _ in range(exchanges):
+            for answer in self.answers(outgoing).values():
+                coordinator.receive(answer)
+            outgoing = coordinator.advance()
+        return coordinator, outgoing
+
+
+def ints(words: NDArray[np.uint32]) -> list[int]:
+    return to_ints(words)

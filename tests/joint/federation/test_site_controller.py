@@ -1,0 +1,359 @@
+"""What leaves a site, what it refuses, and what it writes down."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.joint.consortium import NAMES, SCHEMA, Consortium, table
+
+from isthmus.errors import AbortedError, DataError, RefusedError
+from isthmus.joint import (
+    AskCounts,
+    AskMoments,
+    Federation,
+    FileLedger,
+    FrameKind,
+    InProcess,
+    MemoryLedger,
+    Opening,
+    Refusal,
+    Study,
+    code_hash,
+    readable,
+    verify,
+)
+from isthmus.joint.federation.requests.grid import counts_size
+from isthmus.joint.federation.study_terms import terms_of
+from isthmus.joint.secure_sum.frames import COORDINATOR, pack, parse
+from isthmus.sources import Frame
+from isthmus.statistics import Moments, Plan, Schema
+from isthmus.testing.source import check_source
+
+
+def test_a_study_runs_as_signed(four: Consortium) -> None:
+    federation = four.federation()
+    pooled = {n: np.concatenate([d[n] for d in four.data.values()]) for n in SCHEMA.names}
+    check_source(federation, Frame(pooled, schema=SCHEMA))
+    for name in NAMES:
+        events = four.events(name)
+        assert events[:5] == ["opened", "shares", "sent", "agreed", "unmasked"]
+        entries = verify(four.folder / f"{name}.jsonl")
+        sent = next(e for e in entries if e["event"] == "sent")
+        assert sent["study"] == four.study.identity.hex()
+        assert sent["form"] == "secure sum"
+        assert sent["numbers"] == 21
+        assert "sums and products" in readable(entries)
+
+
+def test_sites_of_another_study_do_not_understand_each_other(four: Consortium) -> None:
+    """The hash of the study is in every frame."""
+    federation = four.federation()
+    text = four.study.text.replace(b"to learn", b"to LEARN")
+    changed = Study.parse(text)
+    signatures = [changed.sign(four.author), *(changed.sign(k, n) for n, k in four.keys.items())]
+    transport = InProcess({name: s.handle for name, s in four.sites.items()})
+    with pytest.raises(AbortedError):
+        Federation(changed, signatures, four.boss, transport).moments()
+    assert four.why("north") == ["other_study"]
+    assert federation.moments().n == 240
+
+
+def test_expired_studies_are_not_answered(four: Consortium) -> None:
+    federation = four.federation()
+    four.clock = lambda: four.study.expires + timedelta(seconds=1)
+    with pytest.raises(AbortedError, match="refused"):
+        federation.moments()
+    with pytest.raises(RefusedError, match="expired"):
+        four.controller("north")
+
+
+def test_other_code_is_not_run(four: Consortium) -> None:
+    assert four.study.code == (code_hash(),)
+    four.code = "sha256:" + "0" * 64
+    with pytest.raises(RefusedError, match="hash"):
+        four.controller("north")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"variables": ("age", "dose", "ward")}, "ill"),
+        ({"protocols": ()}, "protocol"),
+        ({"requests": ("counts",)}, "moments"),
+        ({"minimum_organisations": 5}, "organisations"),
+    ],
+)
+def test_the_policy_stands_above_the_study(
+    four: Consortium, change: dict[str, Any], message: str
+) -> None:
+    four.policies["east"] = replace(four.policies["east"], **change)
+    with pytest.raises(RefusedError, match=message):
+        four.controller("east")
+    assert four.events("east") == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"minimum_cohort": 61},
+        {"minimum_cell": 30},
+        {"rounds_per_study": 0},
+        {"rounds_per_year": 0},
+        {"queries_per_year": 0},
+    ],
+)
+def test_limits_are_kept_before_masking(four: Consortium, change: dict[str, Any]) -> None:
+    four.policies["east"] = replace(four.policies["east"], **change)
+    federation = four.federation()
+    assert federation.moments().n == 180
+    assert federation.active == ("north", "south", "west")
+    assert four.events("east") == ["refused"]
+    assert four.why("east") == ["policy"]
+
+
+@pytest.mark.parametrize("ask", ["moments", "counts"])
+def test_small_cells_are_found_in_tables_and_in_moments(four: Consortium, ask: str) -> None:
+    rare = four.data["west"]["ward"] == "c"
+    four.data["west"]["ill"][rare] = False
+    four.data["west"]["ill"][np.flatnonzero(rare)[0]] = True  # one row in the cell (c, ill)
+    federation = four.federation()
+    found = federation.moments() if ask == "moments" else federation.counts(Plan.everything())
+    assert found.n == 180
+    assert four.why("west") == ["policy"]
+
+
+def test_rounds_of_the_study_are_capped(tmp_path: Path) -> None:
+    four = Consortium(tmp_path, rounds=1)
+    federation = four.federation()
+    federation.moments(["age"])
+    with pytest.raises(AbortedError, match="refused"):
+        federation.moments()
+
+
+def test_a_year_is_a_year(four: Consortium) -> None:
+    for name in NAMES:
+        four.policies[name] = replace(four.policies[name], queries_per_year=1)
+    federation = four.federation()
+    federation.moments(["age"])
+    with pytest.raises(AbortedError, match="refused"):
+        federation.moments(["dose"])
+    four.study = replace(four.study, expires=four.study.expires + timedelta(days=800))
+    four.clock = lambda: datetime.now(UTC) + timedelta(days=366)
+    assert four.controller("north")._rules.violations(AskMoments(("dose",))) == []
+
+
+def test_requests_beyond_the_study(tmp_path: Path) -> None:
+    four = Consortium(tmp_path, requests=["moments"])
+    with pytest.raises(AbortedError, match="refused"):
+        four.federation().counts(Plan.sets([["ward"]]))
+
+
+class Officer:
+    """Touches the stop file when a frame of some stage comes in."""
+
+    def __init__(self, stop: Path, stage: int, handle: Callable[[bytes], bytes]) -> None:
+        self.stop, self.left, self.handle = stop, stage, handle
+
+    def __call__(self, data: bytes) -> bytes:
+        if self.left == 0:
+            self.stop.touch()
+        self.left -= 1
+        return self.handle(data)
+
+
+@pytest.mark.parametrize("stage", range(5))
+def test_the_kill_switch_works_at_every_stage(four: Consortium, stage: int) -> None:
+    stop = four.folder / "STOP"
+    four.federation()
+    handlers: dict[str, Callable[[bytes], bytes]] = {n: s.handle for n, s in four.sites.items()}
+    handlers["north"] = Officer(stop, stage, handlers["north"])
+    transport = InProcess(handlers)
+    federation = Federation(four.study, four.signatures, four.boss, transport)
+    with pytest.raises(AbortedError, match="refused"):
+        federation.moments()
+    assert "unmasked" not in [e for name in NAMES for e in four.events(name)]
+    assert four.why("north") == ["stopped"]
+    with pytest.raises(RefusedError, match="STOP"):
+        four.controller("north")
+    stop.unlink()
+    assert four.federation(first_round=2).moments().n == 240
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [("age", np.nan), ("age", np.inf), ("age", 1e300), ("age", 120.5), ("ward", "Mr Miller")],
+)
+def test_strange_data_are_refused_and_not_told(
+    four: Consortium, column: str, value: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    cells = four.data["east"][column].astype(object if isinstance(value, str) else float)
+    cells[7] = value
+    four.data["east"][column] = cells
+    controller = four.controller("east")
+    shown = str(controller.dry_run(AskMoments(SCHEMA.names)))
+    federation = four.federation()
+    assert federation.moments().n == 180
+    assert four.why("east") == ["data"]
+    with pytest.raises(RefusedError) as error:
+        controller._contribution(AskMoments(SCHEMA.names))
+    assert error.value.__context__ is None
+    text = (four.folder / "east.jsonl").read_text() + str(error.value) + caplog.text + shown
+    for secret in (str(value), "Miller", "120.5"):
+        assert secret not in text
+
+
+def test_a_second_dataset_is_refused(four: Consortium) -> None:
+    four.federation().moments(["age"])
+    four.data["south"] = table(99)
+    federation = four.federation(first_round=2)
+    # Nor may the others be summed without it: the difference would show it.
+    with pytest.raises(AbortedError):
+        federation.moments(["age"])
+    assert four.why("south") == ["other_data"]
+    assert "membership" in four.why("north")
+
+
+def test_sums_over_other_sites_are_not_unmasked(four: Consortium) -> None:
+    federation = four.federation()
+    federation.moments(["age"])
+    sites = {name: four.controller(name).site().handle for name in NAMES}
+    transport = InProcess(sites, lost=[("west", 0)])
+    again = Federation(four.study, four.signatures, four.boss, transport, first_round=2)
+    with pytest.raises(AbortedError):
+        again.moments(["age"])
+    assert {why for name in NAMES[:3] for why in four.why(name)} == {"membership"}
+
+
+def test_rounds_do_not_begin_again_after_a_restart(four: Consortium) -> None:
+    four.federation().moments(["age"])
+    four.ledgers = {n: FileLedger(four.folder / f"{n}.jsonl") for n in NAMES}
+    with pytest.raises(AbortedError, match="replay"):
+        four.federation().moments(["age"])
+
+
+def test_a_dry_run_opens_no_socket_and_writes_nothing(
+    four: Consortium, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("a socket was opened")
+
+    monkeypatch.setattr(socket, "socket", refuse)
+    controller = four.controller("north")
+    run = controller.dry_run(AskMoments(SCHEMA.names))
+    assert run.violations == ()
+    expected = Frame(four.data["north"], schema=SCHEMA).moments()
+    assert isinstance(run.contribution, Moments)
+    np.testing.assert_allclose(run.contribution.mean(), expected.mean())
+    np.testing.assert_allclose(run.contribution.covariance(), expected.covariance())
+    assert run.numbers == 21
+    text = str(run)
+    assert "21 numbers" in text
+    assert "rows: 60" in text
+    assert isinstance(run.contribution, Moments)
+    assert str(run.contribution.sums)[1:9] in text
+    counts = str(controller.dry_run(AskCounts(("ward", "ill"), Plan.sets([["ward", "ill"]]))))
+    assert "ward × ill" in counts
+    assert four.events("north") == []
+
+
+def test_a_dry_run_says_what_stands_against_it(four: Consortium) -> None:
+    four.policies["north"] = replace(four.policies["north"], minimum_cohort=100, minimum_cell=50)
+    run = four.controller("north").dry_run(AskCounts(("ward", "ill"), Plan.sets([["ill"]])))
+    assert "does not plan" not in str(run)
+    planned = Study.parse(four.study.text.replace(b'"ill", "ward"', b'"ill"'))
+    four.study = planned
+    four.signatures = [planned.sign(four.author), planned.sign(four.keys["north"], "north")]
+    run = four.controller("north").dry_run(AskCounts(("ward", "ill"), Plan.sets([["ward", "ill"]])))
+    text = str(run)
+    assert "does not plan" in text
+    assert "fewer than 100 persons" in text
+    assert "fewer than 50 persons" in text
+
+
+def test_nothing_leaves_when_the_disk_is_full(
+    four: Consortium, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    federation = four.federation()
+    sync = os.fsync
+    full = four.folder / "north.jsonl"
+
+    def failing(handle: int) -> None:
+        if os.path.sameopenfile(handle, checked):
+            raise OSError(28, "No space left on device")
+        sync(handle)
+
+    checked = os.open(full, os.O_RDONLY)
+    monkeypatch.setattr(os, "fsync", failing)
+    assert federation.moments().n == 180
+    monkeypatch.undo()
+    os.close(checked)
+    assert federation.active == ("east", "south", "west")
+    assert verify(full) == ()
+    with pytest.raises(AbortedError):
+        # Others were unmasked together; the first site cannot come back into this study.
+        four.federation(first_round=2).moments(["age"])
+
+
+def test_strangers_cannot_fill_the_ledger(four: Consortium) -> None:
+    four.ledgers["north"] = MemoryLedger()
+    site = four.controller("north").site()
+    for _ in range(1000):
+        site.handle(b"garbage")
+    entries = four.ledgers["north"].entries()
+    assert [e["frames"] for e in entries] == [2**k for k in range(10)]
+    assert {e["why"] for e in entries} == {Refusal.MALFORMED.name.lower()}
+
+
+def test_nor_can_the_coordinator(four: Consortium) -> None:
+    four.ledgers["north"] = MemoryLedger()
+    federation = four.federation()
+    old = Opening(0, b"", 1, 1)
+    frame = pack(FrameKind.OPEN, terms_of(four.study), 0, COORDINATOR, old.body(), four.boss)
+    for _ in range(300):
+        four.sites["north"].handle(frame)
+    entries = four.ledgers["north"].entries()
+    assert len(entries) == 102
+    assert [e["frames"] for e in entries[100:]] == [128, 256]
+    assert federation.moments().n == 240
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        b"",
+        b"[]",
+        b"null",
+        b'{"moments":"age"}',
+        b'{"moments":["age","age"]}',
+        b'{"moments":["height"]}',
+        b'{"moments": ["age"]}',
+        b'{"moments":[]}',
+        b'{"counts":["ward","ill"],"plan":{"up_to":10000}}',
+        b'{"counts":["age"],"plan":{"everything":true}}',
+        b'{"features":{"chebyshev":{"terms":3,"radius":3.0},"columns":{"ward":[0.0,1.0]}}}',
+        b'{"features":{"chebyshev":{"terms":99,"radius":3.0},"columns":{"age":[0.0,1.0]}}}',
+        b'{"consensus":["age"],"step":1,"rows":1,"rho":1.0,"weights":[[NaN]],"centre":null}',
+        b'{"consensus":["age"],"step":1,"rows":0,"rho":1.0,"weights":[[0.0]],"centre":null}',
+        b'{"totals":' + b"[" * 100000,
+    ],
+)
+def test_strange_requests_are_refused(four: Consortium, request_: bytes) -> None:
+    site = four.controller("north").site()
+    opening = Opening(1, request_, 3, 4)
+    frame = pack(FrameKind.OPEN, terms_of(four.study), 1, COORDINATOR, opening.body(), four.boss)
+    assert parse(site.handle(frame)).kind is FrameKind.REFUSE
+    assert four.why("north")[0] in ("bad_request", "policy")
+
+
+def test_a_plan_with_too_many_sets_is_not_listed() -> None:
+    schema = Schema.discrete({f"x{i}": (0, 1) for i in range(200)})
+    with pytest.raises(DataError, match="too many cells"):
+        counts_size(schema, Plan.up_to(5))

@@ -1,0 +1,58 @@
+"""Four hospitals with a study that has differential privacy, for the tests beside this file."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from tests.joint.consortium import NAMES, SCHEMA, Consortium
+
+from isthmus.joint import Federation, FileLedger, Privacy, SecureSums, Study
+
+PRIVACY = Privacy(2.0, 1e-6, {"age": (0.0, 100.0)})
+
+
+def consortium(folder: Path, limit: float = 2.0, **changes: Any) -> Consortium:
+    group = Consortium(folder, **({"privacy": PRIVACY} | changes))
+    for name in NAMES:
+        group.policies[name] = replace(group.policies[name], maximum_epsilon=limit)
+    return group
+
+
+def opened(group: Consortium) -> int:
+    return 1 + max((e.get("round", 0) for e in group.ledgers["north"].entries()), default=0)
+
+
+def again(group: Consortium) -> Federation:
+    """The same study after all sites were restarted, with a coordinator that forgot everything."""
+    group.ledgers = {n: FileLedger(group.folder / f"{n}.jsonl") for n in NAMES}
+    return group.federation(first_round=opened(group))
+
+
+def renewed(group: Consortium, **changes: Any) -> Consortium:
+    """Another study of the same sites, with the same ledgers."""
+    new = consortium(group.folder, 2.5)
+    new.keys, new.ledgers, new.author, new.boss = (
+        group.keys,
+        group.ledgers,
+        group.author,
+        group.boss,
+    )
+    old = group.study
+    terms: dict[str, Any] = {
+        "purpose": old.purpose,
+        "author": old.author,
+        "coordinator": old.coordinator,
+        "members": old.members,
+        "schema": SCHEMA,
+        "bounds": old.bounds,
+        "protocol": SecureSums(),
+        "requests": sorted(old.requests),
+        "plan": old.plan,
+        "privacy": PRIVACY,
+    }
+    new.study = Study.draft("Another study", **(terms | changes))
+    new.signatures = [new.study.sign(new.author)]
+    new.signatures += [new.study.sign(k, n) for n, k in new.keys.items()]
+    return new

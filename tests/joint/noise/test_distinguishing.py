@@ -1,0 +1,117 @@
+"""Nobody can tell from many answers of a site whether one person is in its table.
+
+The site computes its numbers and its noise as it does in a study, but draws the noise of all runs
+at once. The test asks the best possible question: the projection of the answer on the difference
+that the person makes.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.stats import beta
+from tests.joint.consortium import Consortium
+
+from isthmus.joint import AskCounts, Persons, Privacy
+from isthmus.joint.federation.snapshot import Snapshot
+from isthmus.joint.noise import answers
+from isthmus.joint.noise.answers import NoisyAnswers, noisy_release
+from isthmus.joint.noise.discrete_gaussian import discrete_gaussian
+from isthmus.joint.secure_sum.limbs import to_int64
+from isthmus.statistics import Kind, Plan, Schema, Variable
+
+pytest.importorskip("opendp")
+
+RUNS = 100_000 if "ISTHMUS_LONG" in os.environ else 10_000
+EPSILON, DELTA = 1.0, 1e-6
+CONFIDENCE = 1e-6
+REQUEST = AskCounts(("ill",), Plan.up_to(1))
+PEOPLE = [True] * 7 + [False] * 3
+SCHEMA = Schema((Variable("ill", Kind.DISCRETE, (False, True)),))
+
+
+def answers_of(group: Consortium, ill: list[bool], share: float, runs: int) -> NDArray[np.float64]:
+    """Answers of a site over and over, as if it had no ledger."""
+    snapshot = Snapshot({"ill": np.array(ill)}, SCHEMA, Persons())
+    release = noisy_release(REQUEST, group.study)
+    site = NoisyAnswers(group.study, group.controller("north")._writer)
+    noise = discrete_gaussian(share * release.scale, runs * release.numbers)
+    whole = site.exact(release, snapshot) + noise.reshape(runs, release.numbers)
+    return whole.astype(np.float64)
+
+
+def observed_epsilon(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
+    """The largest ε that some threshold proves, at a confidence of 1 - 1e-6 per threshold."""
+    largest = -math.inf
+    for x, y in ((a, b), (b, a), (-a, -b), (-b, -a)):
+        for cut in np.quantile(np.concatenate([x, y]), np.linspace(0.001, 0.999, 41)):
+            hits, misses = int((x > cut).sum()), int((y > cut).sum())
+            low = beta.ppf(CONFIDENCE, hits, len(x) - hits + 1) if hits else 0.0
+            high = beta.ppf(1 - CONFIDENCE, misses + 1, len(y) - misses)
+            if low > DELTA:
+                largest = max(largest, math.log((low - DELTA) / high))
+    return largest
+
+
+def private_group(folder: Path) -> Consortium:
+    group = Consortium(
+        folder,
+        schema=SCHEMA,
+        bounds={},
+        requests=["counts"],
+        plan=Plan.up_to(1),
+        privacy=Privacy(EPSILON, DELTA, honest=1),
+    )
+    for name, policy in group.policies.items():
+        group.policies[name] = replace(policy, maximum_epsilon=EPSILON)
+    return group
+
+
+def projected(
+    folder: Path, share: float, runs: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Answers with and without one person, along the difference that the person makes."""
+    group = private_group(folder)
+    release = noisy_release(REQUEST, group.study)
+    values = np.array(PEOPLE, dtype=float)[:, None]
+    person = release.integers(values) - release.integers(values[1:])
+    assert np.linalg.norm(person) == pytest.approx(release.sensitivity)
+    a, b = (answers_of(group, p, share, runs) for p in (PEOPLE, PEOPLE[1:]))
+    return a @ person, b @ person
+
+
+def test_a_person_cannot_be_noticed(tmp_path: Path) -> None:
+    a, b = projected(tmp_path, 1.0, RUNS)
+    assert observed_epsilon(a, b) <= EPSILON
+
+
+def test_too_little_noise_would_be_noticed(tmp_path: Path) -> None:
+    """The test has the power to fail: with a sixth of the noise, the person is noticed."""
+    a, b = projected(tmp_path, 1 / 6, 5_000)
+    assert observed_epsilon(a, b) > EPSILON
+
+
+def test_an_answer_is_the_exact_one_and_the_noise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the runs above add up is what a site sends."""
+    group = private_group(tmp_path)
+    asked: list[tuple[float, int]] = []
+
+    def drawn(scale: float, size: int) -> NDArray[np.int64]:
+        asked.append((scale, size))
+        return np.arange(size) - 1
+
+    monkeypatch.setattr(answers, "discrete_gaussian", drawn)
+    site = NoisyAnswers(group.study, group.controller("north")._writer)
+    release = noisy_release(REQUEST, group.study)
+    snapshot = Snapshot({"ill": np.array(PEOPLE)}, SCHEMA, Persons())
+    sent = to_int64(site.numbers(REQUEST, snapshot))
+    assert asked == [(release.scale, release.numbers)]
+    assert np.array_equal(sent, site.exact(release, snapshot) + np.arange(3) - 1)

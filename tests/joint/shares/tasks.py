@@ -1,0 +1,164 @@
+"""What the two processes of a test do; each gets its own columns only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isthmus.graphs import DAG
+from isthmus.joint.methods.private_k2 import private_k2
+from isthmus.joint.methods.structure_only import structure_only
+from isthmus.joint.shares.columns import Column, Columns
+from isthmus.joint.shares.engine import Engine
+from isthmus.joint.shares.private_tables import private_tables
+from isthmus.joint.shares.secret_functions import (
+    count_coefficients,
+    count_intervals,
+    evaluate,
+)
+from isthmus.joint.shares.secret_moments import (
+    log_of_units,
+    opened_moments,
+    secret_gaussian_structure,
+)
+from isthmus.joint.shares.secret_scores import CountScore, SecretScores
+from isthmus.joint.shares.secret_tables import SecretTables
+from isthmus.joint.shares.shares import Secret
+
+Values = dict[str, NDArray[Any]]
+
+
+def halves(data: NDArray[Any], owners: list[int]) -> tuple[tuple[Values], tuple[Values]]:
+    """Return the columns of each party."""
+    mine = [{f"x{i}": data[:, i] for i, o in enumerate(owners) if o == r} for r in (0, 1)]
+    return (mine[0],), (mine[1],)
+
+
+def _columns(
+    engine: Engine, owners: list[int], levels: list[int], rows: int, own: Values
+) -> Columns:
+    described = [Column(f"x{i}", o, k) for i, (o, k) in enumerate(zip(owners, levels, strict=True))]
+    return Columns(described, own, engine.rank, rows)
+
+
+def opened_tables(
+    engine: Engine, owners: list[int], levels: list[int], rows: int, wanted: Any, own: Values
+) -> Any:
+    tables = SecretTables(engine, _columns(engine, owners, levels, rows, own))
+    tables.prepare(wanted)
+    shares = [tables.share(members) for members in wanted]
+    return shares, [engine.open(Secret(share, 64), "a table") for share in shares]
+
+
+def opened_functions(engine: Engine, functions: Any, n: int, share: NDArray[Any]) -> Any:
+    counts = Secret(share, 64).widened()
+    tables = [count_coefficients(f, n) for f in functions]
+    results = evaluate(engine, counts, count_intervals(n), tables)
+    return engine.open(Secret.from_numbers(results, counts.shape), "values")
+
+
+def opened_logarithms(engine: Engine, share: NDArray[Any]) -> Any:
+    values = log_of_units(engine, Secret(share, 64).widened())
+    return engine.open(Secret.from_numbers(values, share.shape), "logarithms")
+
+
+def opened_scores(
+    engine: Engine,
+    owners: list[int],
+    levels: list[int],
+    rows: int,
+    score: tuple[str, float],
+    families: Any,
+    own: Values,
+) -> Any:
+    scores = SecretScores(engine, _columns(engine, owners, levels, rows, own), CountScore(*score))
+    shares = scores.shares(families)
+    opened = engine.open(Secret.from_numbers(shares, (len(shares),)), "scores")
+    return opened, [scores.error(f) for f in families]
+
+
+def k2(
+    engine: Engine,
+    owners: list[int],
+    levels: list[int],
+    rows: int,
+    order: list[str],
+    limit: int,
+    score: str,
+    own: Values,
+) -> Any:
+    engine.transcript.clear()
+    columns = _columns(engine, owners, levels, rows, own)
+    result = private_k2(engine, columns, order, limit, CountScore(score))
+    return (
+        result.dag.edges,
+        result.steps,
+        [(o.what, o.to, np.asarray(o.value)) for o in engine.transcript],
+    )
+
+
+def best(
+    engine: Engine,
+    owners: list[int],
+    levels: list[int],
+    rows: int,
+    order: list[str],
+    limit: int,
+    score: str,
+    own: Values,
+) -> Any:
+    engine.transcript.clear()
+    columns = _columns(engine, owners, levels, rows, own)
+    dag = structure_only(engine, columns, order, limit, CountScore(score))
+    return dag.edges, [(o.what, o.to, np.asarray(o.value)) for o in engine.transcript]
+
+
+def masked(
+    engine: Engine,
+    owners: list[int],
+    levels: list[int],
+    order: list[str],
+    knower: int,
+    people: int,
+    own: Values,
+    present: NDArray[np.bool_],
+) -> Any:
+    """The best network of people whom one party alone knows."""
+    engine.transcript.clear()
+    described = [Column(f"x{i}", o, k) for i, (o, k) in enumerate(zip(owners, levels, strict=True))]
+    rows = len(present)
+    columns = Columns(
+        described, own, engine.rank, rows, knower=knower, present=present, people=people
+    )
+    found = [structure_only(engine, columns, order, 2, CountScore(s)) for s in ("k2", "bic")]
+    return [dag.edges for dag in found], [len(o.value) for o in engine.transcript]
+
+
+def tables(
+    engine: Engine,
+    owners: list[int],
+    levels: list[int],
+    rows: int,
+    edges: Any,
+    least: int,
+    own: Values,
+) -> Any:
+    engine.transcript.clear()
+    columns = _columns(engine, owners, levels, rows, own)
+    found = private_tables(engine, columns, DAG(columns.names, edges), least)
+    return {n: t.counts for n, t in found.items()}, [(o.to, o.value) for o in engine.transcript]
+
+
+def moments(engine: Engine, owners: list[int], rows: int, own: Values) -> Any:
+    return opened_moments(engine, _columns(engine, owners, [0] * len(owners), rows, own))
+
+
+def gaussian(
+    engine: Engine, owners: list[int], rows: int, order: list[str], limit: int, own: Values
+) -> Any:
+    engine.transcript.clear()
+    columns = _columns(engine, owners, [0] * len(owners), rows, own)
+    dag = secret_gaussian_structure(engine, columns, order, limit)
+    return dag.edges, [np.asarray(o.value).shape for o in engine.transcript]

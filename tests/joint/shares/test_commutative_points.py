@@ -1,0 +1,130 @@
+"""Intersections by commutative encryption: the size alone, or the people to one party."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from queue import Queue
+from typing import Any
+
+import numpy as np
+import pytest
+
+from isthmus.errors import AbortedError
+from isthmus.joint.shares import commutative_points
+from isthmus.joint.shares.commutative import CURVE, MODULUS, Multiplier, is_square, point_of
+from isthmus.joint.shares.commutative_points import aligned_to_one, count_common
+
+
+class Link:
+    """One end of a link inside of a process, which keeps what it received."""
+
+    def __init__(self, rank: int, queues: list[Queue[bytes]]) -> None:
+        self.rank = rank
+        self.seen: list[bytes] = []
+        self._queues = queues
+
+    def send(self, to: int, data: bytes) -> None:
+        self._queues[to].put(data)
+
+    def recv(self, _: int) -> bytes:
+        self.seen.append(self._queues[self.rank].get(timeout=60))
+        return self.seen[-1]
+
+
+def both(function: Callable[..., Any], people: list[list[str]], *more: Any) -> Any:
+    queues: list[Queue[bytes]] = [Queue(), Queue()]
+    links = [Link(rank, queues) for rank in (0, 1)]
+    results: list[Any] = [None, None]
+
+    def run(rank: int) -> None:
+        results[rank] = function(links[rank], people[rank], *more)
+
+    threads = [threading.Thread(target=run, args=(rank,)) for rank in (0, 1)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    return results, [link.seen for link in links]
+
+
+PEOPLE = [[f"p{i}" for i in range(40)], [f"p{i}" for i in range(60, 15, -1)]]
+COMMON = {f"p{i}" for i in range(16, 40)}
+
+
+def test_multiplying_commutes() -> None:
+    first, second = Multiplier(), Multiplier()
+    point = point_of("x")
+    assert first(second(point)) == second(first(point)) != point
+    assert point_of("x") != point_of("y")
+
+
+def test_squares() -> None:
+    for number in range(-3, 300):
+        expected = pow(number, (MODULUS - 1) // 2, MODULUS) == 1
+        assert is_square(number) == expected, number
+
+
+def test_points_and_their_products_tell_no_bit_of_the_hash() -> None:
+    """All are on the curve and none on its twist; a plain hash would be on either."""
+
+    def on_curve(data: bytes) -> bool:
+        x = int.from_bytes(data, "little")
+        return pow(x**3 + CURVE * x**2 + x, (MODULUS - 1) // 2, MODULUS) == 1
+
+    key = Multiplier()
+    assert all(on_curve(point_of(str(i))) for i in range(50))
+    assert all(on_curve(key(point_of(str(i)))) for i in range(50))
+
+
+@pytest.mark.parametrize("batch", [7, 1024])
+def test_both_learn_the_size(monkeypatch: pytest.MonkeyPatch, batch: int) -> None:
+    monkeypatch.setattr(commutative_points, "BATCH", batch)
+    results, _ = both(count_common, PEOPLE)
+    assert results == [24, 24]
+    assert both(count_common, [["a"], ["b", "c"]])[0] == [0, 0]
+
+
+def test_the_size_does_not_tell_who() -> None:
+    """The points that come back to the party that counts are in an order of their own."""
+    results, seen = both(count_common, [PEOPLE[0], PEOPLE[0]])
+    assert results == [40, 40]
+    first = seen[0][1]
+    returned = seen[0][3]
+    assert len(first) == len(returned) == 40 * 32
+    sent = seen[1][1]  # what the first party sent, in its order
+    assert not any(sent[k : k + 32] in first for k in range(0, len(sent), 32))
+
+
+@pytest.mark.parametrize("receiver", [0, 1])
+def test_one_party_learns_who_and_rows_are_aligned(receiver: int) -> None:
+    results, _ = both(aligned_to_one, PEOPLE, receiver)
+    (known, people), (order, told) = results[receiver], results[1 - receiver]
+    assert people == told == len(COMMON)
+    mine, others = PEOPLE[receiver], PEOPLE[1 - receiver]
+    assert sorted(order.tolist()) == list(range(len(others)))  # all its rows, none left out
+    pairs = [(mine[i], others[j]) for i, j in zip(known, order, strict=True) if i >= 0]
+    assert {a for a, _ in pairs} == COMMON
+    assert all(a == b for a, b in pairs)
+    assert not np.array_equal(order, np.arange(len(others)))
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        [b""],
+        [b"12345678"],
+        [(2).to_bytes(8, "little"), bytes(63)],
+        [(1).to_bytes(8, "little"), bytes(64)],
+        [(1).to_bytes(8, "little"), bytes(32)],  # a point of low order
+        [(2).to_bytes(8, "little"), point_of("x") * 2],
+    ],
+)
+def test_messages_that_are_no_points(messages: list[bytes]) -> None:
+    queues: list[Queue[bytes]] = [Queue(), Queue()]
+    for message in messages:
+        queues[1].put(message)
+    link: Any = Link(1, queues)
+    with pytest.raises(AbortedError) as caught:
+        count_common(link, ["a"])
+    assert caught.value.reason == "broken message"

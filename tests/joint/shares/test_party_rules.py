@@ -1,0 +1,280 @@
+"""The rules of a party, just below each threshold, at it, and just above it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from tests.joint.shares.companies import LEVELS, Companies, protocol
+
+from isthmus.errors import AbortedError, RefusedError
+from isthmus.joint import Ledger, MemoryJournal, MemoryLedger, MemorySlot
+from isthmus.joint.agreement.persons import Persons
+from isthmus.joint.shares.party_controller import PartyController
+from isthmus.joint.shares.party_table import PartyTable
+from isthmus.joint.shares.requests import (
+    CrossMoments,
+    OwnTables,
+    PrivateK2,
+    TwoPartyRequest,
+)
+from isthmus.joint.shares.run_journal import NextRun, RunJournal
+from isthmus.statistics import Schema
+
+STEPS = (-1, 0, 1)
+RUN = NextRun(1, {}, 0)
+
+
+def numbers() -> Companies:
+    return Companies(
+        schema=Schema.continuous(LEVELS),
+        bounds=dict.fromkeys(LEVELS, (-100.0, 100.0)),
+        requests=[CrossMoments.name],
+    )
+
+
+def controller(
+    companies: Companies,
+    folder: Path,
+    data: dict[str, Any],
+    ledger: Ledger | None = None,
+    name: str = "bank",
+    **rules: Any,
+) -> PartyController:
+    """The controller of a party that has brought its table."""
+    kind: type[TwoPartyRequest] = PrivateK2
+    if CrossMoments.name in companies.study.requests:
+        kind = CrossMoments
+    lenient = {"largest_share": 1.0, "columns_per_row": 1e300, "minimum_cohort": 1}
+    policy = companies.policy(folder, **(lenient | {"requests": (kind.name,)} | rules))
+    study, keys = companies.study, companies.keys
+    signatures = [study.sign(keys["bank"]), *(study.sign(k, n) for n, k in keys.items())]
+    made = PartyController(
+        study,
+        signatures,
+        keys[name],
+        policy,
+        MemoryLedger() if ledger is None else ledger,
+        RunJournal(MemoryJournal(), MemorySlot()),
+        kind.of(study),
+    )
+    made.bring(PartyTable.read(data, study, name, keys[name], policy.persons))
+    return made
+
+
+def columns(rows: int, **given: NDArray[Any]) -> dict[str, Any]:
+    rng = np.random.default_rng(0)
+    values = {"income": rng.normal(size=rows), "debt": rng.normal(size=rows)}
+    return {"person": [f"p{i}" for i in range(rows)], **values, **given}
+
+
+def is_allowed(made: PartyController, positions: Any) -> bool:
+    try:
+        made.record_sharing(RUN, np.asarray(positions, dtype=np.intp))
+    except RefusedError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_rows_per_column_counts_the_columns_of_both(step: int, tmp_path: Path) -> None:
+    made = controller(numbers(), tmp_path, columns(40), columns_per_row=0.25)
+    assert is_allowed(made, range(12 + step)) == (step >= 0)  # three columns
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_the_cohort_is_that_of_common_people(step: int, tmp_path: Path) -> None:
+    made = controller(numbers(), tmp_path, columns(90), minimum_cohort=30)
+    assert is_allowed(made, range(30 + step)) == (step >= 0)
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_the_cohort_counts_persons(step: int, tmp_path: Path) -> None:
+    """Identifiers are accounts; the policy says which column identifies a person."""
+    table = columns(90, owner=np.arange(90) % (30 + step))
+    rules: dict[str, Any] = {"persons": Persons("column:owner"), "minimum_cohort": 30}
+    made = controller(numbers(), tmp_path, table, **rules)
+    assert is_allowed(made, range(90)) == (step >= 0)
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_rare_values_among_common_people(step: int, tmp_path: Path) -> None:
+    rare = (np.arange(90) < 5 + step).astype(float)
+    made = controller(numbers(), tmp_path, columns(90, debt=rare), minimum_cell=5)
+    assert is_allowed(made, range(90)) == (step >= 0)
+
+
+def test_dominance_among_common_people(tmp_path: Path) -> None:
+    large = np.random.default_rng(1).normal(size=90)
+    large[7] = 60.0
+    made = controller(numbers(), tmp_path, columns(90, debt=large), largest_share=0.5)
+    assert is_allowed(made, np.delete(np.arange(90), 7))
+    made = controller(numbers(), tmp_path, columns(90, debt=large), largest_share=0.5)
+    assert not is_allowed(made, range(90))
+
+
+def test_constant_columns_are_refused_like_everything_else(tmp_path: Path) -> None:
+    ledger = MemoryLedger()
+    constant = np.r_[np.zeros(50), np.ones(40)]
+    made = controller(numbers(), tmp_path, columns(90, debt=constant), ledger)
+    with pytest.raises(RefusedError, match=r"\['debt'\] are constant"):
+        made.record_sharing(RUN, np.arange(50))
+    assert [(e["event"], e["why"]) for e in ledger.entries()] == [("refused", "data")]
+
+
+def test_a_network_needs_a_cohort_and_no_more(tmp_path: Path) -> None:
+    codes = {"income": ["low"] * 29 + ["high"], "debt": ["no"] * 30}
+    rules: dict[str, Any] = {"minimum_cell": 5, "largest_share": 0.1, "columns_per_row": 0.01}
+    table = {"person": [f"p{i}" for i in range(30)], **codes}
+    assert is_allowed(controller(Companies(), tmp_path, table, **rules), range(30))
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_rows_per_cell_of_all_tables_that_could_be_opened(step: int, tmp_path: Path) -> None:
+    """The shop could learn the table of visits (2) given debt and income: 8 cells."""
+    companies = Companies(requests=[PrivateK2.name, OwnTables.name])
+    table = {"person": [f"p{i}" for i in range(60)], "income": ["low"] * 60, "debt": ["no"] * 60}
+    rules: dict[str, Any] = {"columns_per_row": 0.25, "requests": tuple(companies.study.requests)}
+    made = controller(companies, tmp_path, table, **rules)
+    assert is_allowed(made, range(32 + step)) == (step >= 0)
+    # The variables of the bank come first in the order: it learns nothing about the shop.
+    visits = {"person": table["person"], "visits": ["few"] * 60}
+    made = controller(companies, tmp_path, visits, name="shop", **rules)
+    assert is_allowed(made, range(2))
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_the_study_may_not_release_smaller_cells(step: int, tmp_path: Path) -> None:
+    companies = Companies(
+        requests=[PrivateK2.name, OwnTables.name], protocol=protocol(minimum_cell=5 + step)
+    )
+    table = {"person": ["x"], "income": ["low"], "debt": ["no"]}
+    rules: dict[str, Any] = {"minimum_cell": 5, "requests": tuple(companies.study.requests)}
+    if step >= 0:
+        controller(companies, tmp_path, table, **rules)
+        return
+    with pytest.raises(RefusedError, match="tables with cells of 4 people"):
+        controller(companies, tmp_path, table, **rules)
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_another_study_needs_a_cohort_of_other_people(step: int, tmp_path: Path) -> None:
+    ledger, table = MemoryLedger(), columns(200)
+    assert is_allowed(controller(numbers(), tmp_path, table, ledger), range(100))
+    made = controller(numbers(), tmp_path, table, ledger, minimum_cohort=20)
+    assert is_allowed(made, range(100 + 20 + step)) == (step >= 0)
+
+
+def test_the_same_people_may_be_studied_again(tmp_path: Path) -> None:
+    ledger, table = MemoryLedger(), columns(200)
+    for _ in range(2):
+        made = controller(numbers(), tmp_path, table, ledger, minimum_cohort=20)
+        assert is_allowed(made, range(100))
+
+
+def test_a_person_exchanged_for_one_with_equal_values_is_a_difference(tmp_path: Path) -> None:
+    """The difference of two cross moments would be a product with this person's value."""
+    ledger, table = MemoryLedger(), columns(200)
+    for name in ("income", "debt"):
+        table[name][100] = table[name][99]
+    assert is_allowed(controller(numbers(), tmp_path, table, ledger), range(100))
+    made = controller(numbers(), tmp_path, table, ledger, minimum_cohort=20)
+    assert not is_allowed(made, [*range(99), 100])
+
+
+def test_new_identifiers_do_not_hide_a_difference(tmp_path: Path) -> None:
+    ledger, table = MemoryLedger(), columns(200)
+    assert is_allowed(controller(numbers(), tmp_path, table, ledger), range(100))
+    table["person"] = [f"q{i}" for i in range(200)]
+    made = controller(numbers(), tmp_path, table, ledger, minimum_cohort=20)
+    assert not is_allowed(made, range(101))
+    assert is_allowed(made, range(100))
+
+
+def test_a_study_has_one_set_of_common_people(tmp_path: Path) -> None:
+    """The other party cannot try several sets of identifiers, however different they are."""
+    made = controller(numbers(), tmp_path, columns(200))
+    assert is_allowed(made, range(100))
+    assert is_allowed(made, range(100))
+    with pytest.raises(RefusedError, match="not those of earlier runs"):
+        made.record_sharing(RUN, np.arange(50, 200))
+
+
+def test_a_party_that_does_not_know_who_is_common(tmp_path: Path) -> None:
+    """All its rows are compared with other releases, and it cannot count persons by a column."""
+    companies = Companies(protocol=protocol(intersection="shop"))
+    codes = {"income": ["low", "high"] * 30, "debt": ["no", "no", "yes"] * 20}
+    table = {"person": [f"p{i}" for i in range(60)], **codes}
+    order = np.random.default_rng(0).permutation(60)
+    ledger = MemoryLedger()
+    assert is_allowed(controller(companies, tmp_path, table, ledger), order)
+    assert ledger.entries()[-1]["numbers"] == 120
+    persons = {"owner": ["x"] * 60, "person": table["person"], **codes}
+    made = controller(companies, tmp_path, persons, persons=Persons("column:owner"))
+    with pytest.raises(RefusedError, match="cannot count the persons"):
+        made.record_sharing(RUN, order)
+
+
+def test_the_party_that_knows_who_is_common(tmp_path: Path) -> None:
+    companies = Companies(protocol=protocol(intersection="shop"))
+    table = {"person": [f"p{i}" for i in range(60)], "visits": ["few", "many"] * 30}
+    ledger = MemoryLedger()
+    made = controller(companies, tmp_path, table, ledger, "shop", minimum_cohort=20)
+    places = np.full(100, -1)
+    places[5:25] = np.arange(20)
+    assert is_allowed(made, places)
+    assert ledger.entries()[-1]["numbers"] == 20
+    places[5] = -1
+    assert not is_allowed(made, places)
+
+
+def test_refusals_are_written_and_tell_the_other_party_nothing(tmp_path: Path) -> None:
+    ledger = MemoryLedger()
+    made = controller(numbers(), tmp_path, columns(40), ledger, columns_per_row=0.01)
+    assert not is_allowed(made, range(40))
+    (entry,) = ledger.entries()
+    assert (entry["event"], entry["why"], entry["round"]) == ("refused", "policy", 1)
+
+
+def test_heads_are_exchanged_and_kept(tmp_path: Path) -> None:
+    companies = Companies()
+    people = {"person": ["x", "y"]}
+    tables = {
+        "bank": people | {"income": ["low", "high"], "debt": ["no", "yes"]},
+        "shop": people | {"visits": ["few", "many"]},
+    }
+    ledgers = {name: MemoryLedger() for name in tables}
+
+    def both() -> tuple[PartyController, PartyController]:
+        bank, shop = (
+            controller(companies, tmp_path, tables[n], ledgers[n], n) for n in ("bank", "shop")
+        )
+        return bank, shop
+
+    bank, shop = both()
+    greetings = bank.hello("1"), shop.hello("2")
+    bank.record_aligning(bank.agree(greetings[1]))
+    shop.record_aligning(shop.agree(greetings[0]))
+    bank.witness(shop.head())
+    bank.end(RUN, "done")
+    key = companies.keys["shop"].public.hex()
+    first, second = ledgers["bank"].entries()
+    assert first["seen"] == {key: "0" * 64}  # the shop may still refuse
+    assert "heads" not in first
+    assert second["heads"] == {key: ledgers["shop"].head()}
+    # The shop loses its ledger, and cannot hide that from the bank, however often it tries.
+    lost, ledgers["shop"] = ledgers["shop"].head(), MemoryLedger()
+    bank, shop = both()
+    for attempt in (1, 2):
+        with pytest.raises(RefusedError, match="does not contain any more"):
+            shop.agree(bank.hello("3"))
+        assert ledgers["shop"].entries()[-1]["missing"] == lost
+        if attempt == 1:
+            bank.record_aligning(bank.agree(shop.hello("4")))
+    for head in (None, 7, "0" * 63, "G" * 64):
+        with pytest.raises(AbortedError, match="a hash of its ledger") as caught:
+            bank.agree(shop.hello("5") | {"head": head})
+        assert caught.value.reason == "broken message"

@@ -1,0 +1,134 @@
+"""Secret tables, functions, scores and K2 against plaintext, in two processes."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.special import gammaln, xlogy
+from tests.joint.shares import reference
+from tests.joint.shares.pair import Pair
+from tests.joint.shares.tasks import halves
+
+from isthmus.joint.shares.secret_functions import (
+    TOLERANCE,
+    LogGamma,
+    TimesLog,
+    count_coefficients,
+    count_intervals,
+)
+
+pytestmark = pytest.mark.spu
+TASKS = "tests.joint.shares.tasks"
+
+
+def network(seed: int, rows: int, levels: list[int]) -> NDArray[np.int64]:
+    """Rows in which each variable depends on some before it."""
+    rng = np.random.default_rng(seed)
+    data = np.zeros((rows, len(levels)), dtype=np.int64)
+    for i, r in enumerate(levels):
+        parents = rng.permutation(i)[: rng.integers(0, 3)]
+        code = sum((data[:, p] * 7 ** int(k) for k, p in enumerate(parents)), np.zeros(rows, int))
+        weights = rng.dirichlet(np.full(r, 0.6), size=7**2 * 7)[code % (7**2 * 7)]
+        data[:, i] = (weights.cumsum(1) < rng.random((rows, 1))).sum(1).clip(0, r - 1)
+    return data
+
+
+def test_tables_are_exact_and_shares_are_not_the_tables(pair: Pair) -> None:
+    levels, owners = [2, 3, 4, 2, 5, 1], [0, 1, 0, 1, 1, 0]
+    data = network(1, 301, levels)
+    wanted = [
+        m for k in (2, 3) for m in combinations(range(6), k) if len({owners[i] for i in m}) == 2
+    ]
+    answers = pair(f"{TASKS}:opened_tables", owners, levels, 301, wanted, own=halves(data, owners))
+    for k, members in enumerate(wanted):
+        expected = np.zeros([levels[i] for i in members], dtype=np.int64)
+        for row in data[:, members]:
+            expected[tuple(row)] += 1
+        for shares, opened in answers:
+            np.testing.assert_array_equal(opened[k], expected)
+            assert (np.abs(shares[k].view(np.int64)) > 2**40).mean() > 0.5
+
+
+def test_functions_of_counts_are_within_tolerance(pair: Pair) -> None:
+    n = 100_000
+    rng = np.random.default_rng(2)
+    counts = np.exp(rng.random(480) * np.log(n)).astype(np.int64)
+    counts[:12], counts[12:24], counts[24:28] = 0, np.arange(12), n
+    functions: list[Any] = [LogGamma(1.0), TimesLog(), LogGamma(1e-3), LogGamma(50.0)] * 120
+    mask = rng.integers(0, 2**64, 480, dtype=np.uint64)
+    own = ((counts.astype(np.uint64) - mask,), (mask,))
+    first, second = pair(f"{TASKS}:opened_functions", functions, n, own=own)
+    expected = np.array(
+        [
+            xlogy(c, c) if isinstance(f, TimesLog) else gammaln(c + f.a) - gammaln(f.a)
+            for f, c in zip(functions, counts, strict=True)
+        ]
+    )
+    np.testing.assert_array_equal(first, second)
+    np.testing.assert_allclose(first, expected, rtol=0, atol=1.1 * TOLERANCE)
+    # Small counts have no error but that of fractions with 40 bits.
+    assert np.abs(first - expected)[counts <= 8].max() < 4e-9
+
+
+@pytest.mark.parametrize("n", [1, 2, 9, 100, 65_537, 1_000_000])
+def test_polynomials_hold_at_every_count(n: int) -> None:
+    intervals = count_intervals(n)
+    counts = np.unique(
+        np.concatenate([np.arange(min(n, 30_000) + 1), np.linspace(0, n, 20_000, dtype=int)])
+    )
+    where = np.searchsorted(intervals.starts, counts, side="right") - 1
+    v = (counts - intervals.middles[where]).astype(float)
+    assert (v + 0.0 <= intervals.widths[where]).all()
+    for function in (LogGamma(1.0), LogGamma(3.0), LogGamma(1e-4), LogGamma(2000.0), TimesLog()):
+        table = count_coefficients(function, n)[where]
+        u = v * table[:, 0]
+        value = (
+            table[:, 1] + v * table[:, 2] + (table[:, 3:] * u[:, None] ** np.arange(1, 9)).sum(1)
+        )
+        np.testing.assert_allclose(value, function(counts.astype(float)), rtol=0, atol=TOLERANCE)
+
+
+@pytest.mark.parametrize("score", [("k2", 1.0), ("bdeu", 5.0), ("bic", 1.0)])
+def test_scores_of_families(pair: Pair, score: tuple[str, float]) -> None:
+    # Variable 3 has a level that never occurs, and variable 5 only one level.
+    levels, owners = [2, 3, 4, 4, 2, 1], [0, 1, 0, 1, 1, 0]
+    data = network(3, 200, [2, 3, 4, 3, 2, 1])
+    families = [
+        (i, p)
+        for i in range(6)
+        for p in [(), ((i + 1) % 6,), tuple(sorted(((i + 2) % 6, (i + 3) % 6)))]
+    ]
+    families.append((0, (1, 2, 3)))
+    first, second = pair(
+        f"{TASKS}:opened_scores", owners, levels, 200, score, families, own=halves(data, owners)
+    )
+    np.testing.assert_array_equal(first[0], second[0])
+    for value, bound, (child, parents) in zip(*first, families, strict=True):
+        expected = reference.family_score(data, levels, child, parents, *score)
+        assert abs(value - expected) <= bound + 1e-8
+        assert bound < 1e-3
+
+
+@pytest.mark.parametrize(("score", "limit"), [("k2", 2), ("bic", 3)])
+def test_private_k2_is_k2(pair: Pair, score: str, limit: int) -> None:
+    levels, owners = [2, 3, 2, 4, 3, 2], [0, 1, 1, 0, 1, 0]
+    data = network(5, 2000, levels)
+    order = [2, 0, 1, 5, 3, 4]
+    names = [f"x{i}" for i in order]
+    expected, decisions = reference.greedy(data, levels, order, limit, score)
+    assert min(margin for _, _, margin in decisions) > 1e-3
+    first, second = pair(
+        f"{TASKS}:k2", owners, levels, 2000, names, limit, score, own=halves(data, owners)
+    )
+    assert first[:2] == second[:2]
+    edges = {(f"x{p}", f"x{i}") for i, ps in expected.items() for p in ps}
+    assert set(first[0]) == edges
+    steps = sorted((s.child, s.parent or "") for s in first[1])
+    assert steps == sorted((f"x{i}", "" if p is None else f"x{p}") for i, p, _ in decisions)
+    # Nothing but positions of candidates was opened, once per step.
+    assert all(to == (0, 1) and value.shape[0] <= 6 for _, to, value in first[2])
+    assert len(first[2]) <= limit

@@ -1,0 +1,222 @@
+"""Two ends of a connection that trust one certificate each: messages, silence, strangers."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from isthmus.errors import AbortedError, FormatError
+from isthmus.joint.transport import pinned_channel
+from isthmus.joint.transport.certificates import fingerprint, own_certificate
+from isthmus.joint.transport.pinned_channel import Credentials, PinnedChannel
+from isthmus.joint.transport.supervised_process import free_port
+
+Pair = tuple[PinnedChannel, PinnedChannel]
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("certificates")
+    for name in ("bank", "shop", "thief"):
+        certificate, key = own_certificate(name)
+        (folder / f"{name}.crt").write_bytes(certificate)
+        (folder / f"{name}.pem").write_bytes(key)
+    return folder
+
+
+def credentials(folder: Path, own: str, other: str) -> Credentials:
+    trusted = folder / f"{other}.crt"
+    return Credentials(
+        folder / f"{own}.crt", folder / f"{own}.pem", trusted, fingerprint(trusted.read_bytes())
+    )
+
+
+@pytest.fixture
+def connect(certificates: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Pair]]:
+    monkeypatch.setattr(pinned_channel, "STRANGERS", 0.5)
+    made: list[PinnedChannel] = []
+
+    def both(
+        first: tuple[str, str] = ("bank", "shop"), second: tuple[str, str] = ("shop", "bank")
+    ) -> Pair:
+        address = ("127.0.0.1", free_port())
+        with ThreadPoolExecutor() as pool:
+            listening = pool.submit(
+                PinnedChannel.listen, address, credentials(certificates, *first), "shop", 5.0
+            )
+            dialling = pool.submit(
+                PinnedChannel.dial, address, credentials(certificates, *second), "bank", 5.0
+            )
+            made.extend(e.result() for e in (listening, dialling) if e.exception() is None)
+            return listening.result(), dialling.result()
+
+    yield both
+    for channel in made:
+        channel.close()
+
+
+def test_messages_both_ways(connect: Callable[..., Pair]) -> None:
+    bank, shop = connect()
+    for i in range(50):
+        bank.send({"rows": i})
+    shop.send({"text": "é" * 10000})
+    assert [shop.take("rows", 5.0) for _ in range(50)] == list(range(50))
+    assert bank.take("text", 5.0) == "é" * 10000
+
+
+def test_the_end_has_a_name(connect: Callable[..., Pair]) -> None:
+    bank, shop = connect()
+    bank.close("too few people")
+    with pytest.raises(AbortedError, match="'bank' ended the run: too few people") as caught:
+        shop.take("rows", 5.0)
+    assert caught.value.reason == "ended: too few people"
+
+
+def test_a_closed_connection(connect: Callable[..., Pair]) -> None:
+    bank, shop = connect()
+    bank.close()
+    with pytest.raises(AbortedError, match="'bank' closed the connection") as caught:
+        shop.take("rows", 5.0)
+    assert (caught.value.reason, caught.value.silent) == ("disconnected", ("bank",))
+
+
+def test_silence_is_noticed(connect: Callable[..., Pair], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pinned_channel, "BEAT", 1e9)
+    bank, _shop = connect()
+    bank._silence = 0.3
+    with pytest.raises(AbortedError, match="no sign of life") as caught:
+        bank.take("rows", 5.0)
+    assert caught.value.reason == "silent"
+    with pytest.raises(AbortedError, match=r"did not send 'rows' within 0\.2"):
+        _shop.take("rows", 0.2)
+
+
+def test_signs_of_life(connect: Callable[..., Pair], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pinned_channel, "BEAT", 0.1)
+    bank, _shop = connect()
+    bank._silence = 2.0
+    time.sleep(2.5)
+    bank.check()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\xff\xff\xff\xff",
+        b"\x04\x00\x00\x00ABCD",
+        b"\x02\x00\x00\x00[]",
+        b"\x02\x00\x00\x00{}",
+        b"\x0d\x00\x00\x00" + b'{"a":1,"b":2}',
+        b"\x00\x00\x10\x00" + b"[" * 2**20,
+    ],
+)
+def test_garbage_ends_in_a_sentence(connect: Callable[..., Pair], data: bytes) -> None:
+    bank, shop = connect()
+    shop._outbox.put(data)
+    with pytest.raises(AbortedError, match="'shop' violated the protocol") as caught:
+        bank.take("rows", 5.0)
+    assert caught.value.reason == "broken message"
+
+
+def test_an_unexpected_message(connect: Callable[..., Pair]) -> None:
+    bank, shop = connect()
+    shop.send({"columns": [1, 2]})
+    with pytest.raises(AbortedError, match=r"sent \['columns'\] where 'rows' was expected"):
+        bank.take("rows", 5.0)
+
+
+# If the other end resets the connection within `wrap_socket`, Python leaves the socket to the
+# garbage collector.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (("bank", "shop"), ("thief", "bank")),  # a thief dials
+        (("thief", "shop"), ("shop", "bank")),  # a thief listens
+        (("bank", "thief"), ("shop", "bank")),  # the bank expects someone else
+    ],
+)
+def test_a_wrong_certificate_is_refused(
+    connect: Callable[..., Pair], first: tuple[str, str], second: tuple[str, str]
+) -> None:
+    with pytest.raises(AbortedError, match="certificates is not the one") as caught:
+        connect(first, second)
+    assert caught.value.reason == "wrong certificate"
+
+
+def test_a_port_scan_does_not_end_the_wait(certificates: Path) -> None:
+    address = ("127.0.0.1", free_port())
+    with ThreadPoolExecutor() as pool:
+        listening = pool.submit(
+            PinnedChannel.listen, address, credentials(certificates, "bank", "shop"), "shop", 10.0
+        )
+        for data in (b"", b"GET / HTTP/1.1\r\n\r\n", bytes(1000)):
+            for _ in range(50):
+                try:
+                    with socket.create_connection(address, timeout=1.0) as scan:
+                        scan.sendall(data)
+                    break
+                except ConnectionRefusedError:
+                    time.sleep(0.05)
+        dialled = PinnedChannel.dial(
+            address, credentials(certificates, "shop", "bank"), "bank", 10.0
+        )
+        dialled.send({"rows": 3})
+        channel = listening.result()
+        assert channel.take("rows", 5.0) == 3
+        dialled.close()
+        channel.close()
+
+
+def test_nobody_comes(certificates: Path) -> None:
+    address = ("127.0.0.1", free_port())
+    given = credentials(certificates, "bank", "shop")
+    with pytest.raises(AbortedError, match=r"'shop' did not connect") as caught:
+        PinnedChannel.listen(address, given, "shop", 0.3)
+    assert caught.value.silent == ("shop",)
+    with pytest.raises(AbortedError, match=r"'shop' does not listen"):
+        PinnedChannel.dial(address, given, "shop", 0.3)
+
+
+def test_a_server_that_speaks_no_tls(certificates: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pinned_channel, "STRANGERS", 0.0)
+    with socket.create_server(("127.0.0.1", 0)) as server, ThreadPoolExecutor() as pool:
+
+        def answer() -> None:
+            connection, _ = server.accept()
+            connection.recv(1)
+            connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+            connection.close()
+
+        pool.submit(answer)
+        with pytest.raises(AbortedError, match=r"does not speak TLS|does not listen") as caught:
+            PinnedChannel.dial(
+                server.getsockname(), credentials(certificates, "bank", "shop"), "shop", 1.0
+            )
+    assert caught.value.reason == "broken message"
+
+
+def test_only_tls_13(certificates: Path) -> None:
+    context = credentials(certificates, "bank", "shop").context(ssl.PROTOCOL_TLS_SERVER)
+    assert context.minimum_version == ssl.TLSVersion.TLSv1_3
+    with pytest.raises(FormatError, match="not a certificate"):
+        fingerprint("no certificate")
+
+
+@pytest.mark.parametrize("damaged", ["bank.crt", "bank.pem", "shop.crt"])
+def test_a_damaged_certificate_or_key_is_named(
+    certificates: Path, tmp_path: Path, damaged: str
+) -> None:
+    for name in ("bank.crt", "bank.pem", "shop.crt"):
+        (tmp_path / name).write_bytes((certificates / name).read_bytes())
+    broken = credentials(tmp_path, "bank", "shop")
+    (tmp_path / damaged).write_text("junk")
+    with pytest.raises(FormatError, match=f"{damaged}.* is damaged"):
+        broken.context(ssl.PROTOCOL_TLS_CLIENT)
