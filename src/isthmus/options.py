@@ -126,6 +126,26 @@ def require_number(
     )
 
 
+def check_pseudo_count(pseudo_count: object) -> None:
+    """Raise `ArgumentError` unless the weight of a prior is a finite number of at least 0."""
+    if _is_number(pseudo_count, Real) and 0 <= pseudo_count < math.inf:  # type: ignore[operator]
+        return
+    raise ArgumentError(
+        f"pseudo_count={pseudo_count!r} was given; pseudo_count must be a finite number of at "
+        "least 0, in rows, such as 1.0, or 0 for maximum likelihood."
+    )
+
+
+def check_level(level: object) -> None:
+    """Raise `ArgumentError` unless the coverage of an interval is a number between 0 and 1."""
+    if _is_number(level, Real) and 0 < level < 1:  # type: ignore[operator]
+        return
+    raise ArgumentError(
+        f"level={level!r} was given; level must be a number between 0 and 1, such as 0.95 for a "
+        "95% interval."
+    )
+
+
 def require_boolean(strategy: object, name: str) -> None:
     """Raise `ArgumentError` unless an option is True or False."""
     value = getattr(strategy, name)

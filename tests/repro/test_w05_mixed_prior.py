@@ -83,6 +83,33 @@ def test_small_configurations_have_proper_distributions() -> None:
     assert np.abs(y - fitted)[few].max() < 1.0
 
 
+@pytest.mark.parametrize("pseudo_count", [1e-12, 0.1, 1.0, 5.0])
+def test_a_single_row_gets_the_common_slopes_and_variance(pseudo_count: float) -> None:
+    rng = np.random.default_rng(0)
+    z, y = rng.normal(size=41), 3 * rng.normal(size=41)
+    place = np.r_[np.repeat([0, 1], 20), 2]
+    own = regress_within([z, y], place, 4, pseudo_count)
+    away = [x - np.array([x[place == g].mean() for g in range(3)])[place] for x in (z, y)]
+    slope = away[0] @ away[1] / (away[0] @ away[0])
+    assert own.coefficients[2, 0] == pytest.approx(slope)
+    common = np.square(away[1] - slope * away[0]).sum() / (41 - 3)
+    assert own.variances[2] == pytest.approx(common)
+    # Without rows it is as in all of them, here without differences between the groups.
+    assert own.variances[2] > 0.9 * own.variances[3]
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 5])
+def test_few_rows_do_not_shrink_the_variance(rows: int) -> None:
+    found = []
+    for seed in range(150):
+        rng = np.random.default_rng(seed)
+        x, e = rng.normal(size=(2, 200 + rows))
+        place = np.r_[np.repeat([0, 1], 100), np.full(rows, 2)]
+        found.append(regress_within([x, x + e], place, 3, 1.0).variances[2])
+    assert np.mean(found) == pytest.approx(1.0, abs=4 * np.std(found) / math.sqrt(150) + 0.02)
+    assert np.mean(found) > 0.85
+
+
 def test_maximum_likelihood_stays_what_it_is() -> None:
     data = small_configurations()
     x, y, place = data["x"], data["y"], data["place"]

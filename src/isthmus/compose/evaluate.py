@@ -29,6 +29,7 @@ from isthmus.errors import (
 from isthmus.graphs import Knowledge
 from isthmus.models import DiscreteNetwork, GaussianNetwork, MixedNetwork, Network
 from isthmus.models.columns import label_array
+from isthmus.options import check_pseudo_count
 from isthmus.results import CrossValidation
 from isthmus.sources import Frame, Missing, TimeUnit, as_source
 from isthmus.sources.base import Source
@@ -121,6 +122,7 @@ def cross_validate(
     """
     seed = check_seed(seed)
     check_count(folds, "folds", least=2, optional=False)
+    check_pseudo_count(pseudo_count)
     check_kinds(kinds)
     integers = None if score is None else check_score(score).kind
     source = as_source(data, kinds=kinds, integers=integers, missing=check_missing(missing))

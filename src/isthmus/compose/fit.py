@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 
 from isthmus.compose.arguments import check_dag, check_kinds, check_missing
 from isthmus.compose.evidence import fit_network
-from isthmus.errors import ArgumentError
 from isthmus.graphs import DAG
 from isthmus.models import Network
+from isthmus.options import check_pseudo_count
 from isthmus.sources import Missing, TimeUnit, as_source
 from isthmus.statistics import Kind
 
@@ -38,8 +37,7 @@ def fit(
     pseudo_count
         Weight of the prior of discrete and mixed variables, in rows; 0 for maximum likelihood.
     """
-    if not 0 <= pseudo_count < math.inf:
-        raise ArgumentError(f"pseudo_count must be 0 or a positive number; got {pseudo_count!r}.")
+    check_pseudo_count(pseudo_count)
     check_kinds(kinds)
     graph = check_dag(dag)
     source = as_source(data, kinds=kinds, keep=graph.nodes, missing=check_missing(missing))

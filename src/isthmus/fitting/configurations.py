@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from isthmus.models.least_squares import Regression, regress
+from isthmus.models.least_squares import Regression, regress, spectrum
 from isthmus.types import Floats, Integers
 
 _ENOUGH = 6
@@ -123,13 +123,29 @@ def _solve(groups: _Groups, pooled: Floats, common: Floats, pseudo_count: float)
     own = regress(groups.scatters / sizes[:, None, None], common)
     if pseudo_count == 0:
         return own
-    few = groups.counts - 1 - own.rank < _ENOUGH
-    weights = sizes[few] + pseudo_count
-    shrunk = regress(
-        (groups.scatters[few] + pseudo_count * pooled) / weights[:, None, None], common
-    )
-    own.coefficients[few], own.variance[few] = shrunk.coefficients, shrunk.variance
+    residual = np.maximum(sizes - 1.0 - own.rank, 0.0)
+    few = residual < _ENOUGH
+    added = groups.scatters[few] + pseudo_count * pooled
+    shrunk = regress(added, common)
+    # Slopes with a prior take less than their rank, so that rounding cannot leave a negative rest.
+    rest = np.maximum(sizes[few] - 1.0 - _spent(groups.scatters[few], added), residual[few])
+    own.coefficients[few] = shrunk.coefficients
+    own.variance[few] = shrunk.variance / (rest + pseudo_count)
     exact = own.variance == 0.0
     prior = pseudo_count * float(regress(pooled).variance)
-    own.variance[exact] = prior / (sizes[exact] + pseudo_count)
+    own.variance[exact] = prior / (np.where(few, residual, sizes)[exact] + pseudo_count)
     return own
+
+
+def _spent(scatters: Floats, added: Floats) -> Floats:
+    """Return the degrees of freedom that slopes take from the rows of each configuration.
+
+    With the prior in `added`, it is the trace of the ridge regression's hat matrix: less than one
+    for each slope, and zero for a single row. By counting them, the variance is unbiased if the
+    configuration has the common slopes and variance, however few rows it has.
+    """
+    parts = spectrum(added[:, :-1, :-1])
+    unit = parts.spread
+    own = scatters[:, :-1, :-1] / unit[:, :, None] / unit[:, None, :]
+    spent: Floats = np.trace(parts.solve(own), axis1=-2, axis2=-1)
+    return spent

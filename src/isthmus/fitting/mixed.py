@@ -13,6 +13,7 @@ from isthmus.fitting.logit import fit_logit
 from isthmus.fitting.tables import probabilities
 from isthmus.graphs import DAG
 from isthmus.models import Conditional, ConditionalGaussian, MixedNetwork, ProbabilityTable
+from isthmus.options import check_pseudo_count
 from isthmus.statistics import Kind, Rows
 
 _LARGEST = 10_000_000
@@ -43,11 +44,13 @@ def fit_mixed(rows: Rows, dag: DAG, *, pseudo_count: float = 1.0) -> MixedNetwor
     A configuration with at least six residual degrees of freedom has the least-squares regression
     of its own rows, whatever ``pseudo_count`` is. To a configuration with fewer, ``pseudo_count``
     rows are added around its own mean, with the covariance within configurations, pooled over all
-    of them; so a single row gets the common slopes and variance. Slopes that the rows of a
+    of them, and the sum of squared residuals is divided by the degrees of freedom; so a single row
+    gets the common slopes and variance. Slopes that the rows of a
     configuration leave open (a parent is constant there) are the common ones. A configuration
     without rows has the common slopes, and the mean and variance of all rows about them. If the
     rows of a configuration lie exactly on a line, its variance comes from the added rows.
     """
+    check_pseudo_count(pseudo_count)
     schema = rows.schema
     columns = {v: rows.values[:, schema.index(v)] for v in dag.nodes}
     conditionals: dict[str, Conditional] = {}

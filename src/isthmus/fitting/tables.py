@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import isfinite
 
 import numpy as np
 
-from isthmus.errors import ArgumentError
 from isthmus.graphs import DAG
 from isthmus.models import DiscreteNetwork
+from isthmus.options import check_pseudo_count
 from isthmus.statistics import Counts, ExpectedCounts, IncompleteCounts, Regimes
 from isthmus.types import Floats, Integers
 
@@ -35,6 +34,7 @@ def fit_tables(
         under the prior of ``BDeu(ess=pseudo_count)``. With 0 it is the maximum likelihood estimate,
         and parent configurations that do not occur get the uniform distribution.
     """
+    check_pseudo_count(pseudo_count)
     families = {node: (*dag.parents(node), node) for node in dag.nodes}
     observed = {node: counts.table(family) for node, family in families.items()}
     expected: Mapping[str, Integers | Floats] = observed
@@ -47,8 +47,6 @@ def fit_tables(
 
 def probabilities(table: Integers | Floats, pseudo_count: float) -> Floats:
     """Return probabilities over the last axis of a table of counts."""
-    if not (isfinite(pseudo_count) and pseudo_count >= 0):
-        raise ArgumentError(f"pseudo_count must be a number of at least 0; got {pseudo_count!r}.")
     smoothed = table + pseudo_count / table.size
     total = smoothed.sum(axis=-1, keepdims=True)
     uniform = np.full(table.shape, 1.0 / table.shape[-1])

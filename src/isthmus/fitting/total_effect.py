@@ -6,6 +6,7 @@ import numpy as np
 
 from isthmus.errors import DataError
 from isthmus.models.least_squares import regress, spectrum
+from isthmus.plurals import counted
 from isthmus.statistics import Moments
 
 
@@ -29,8 +30,8 @@ def adjusted_effect(
     degrees = moments.n - len(x) - 1
     if degrees < 1:
         raise DataError(
-            f"A regression on {len(x)} variables needs at least {len(x) + 2} rows for a standard "
-            f"error; there are {moments.n}."
+            f"A regression on {counted(len(x), 'variable')} needs at least {len(x) + 2} rows for a "
+            f"standard error; there {'is' if moments.n == 1 else 'are'} {moments.n}."
         )
     if {cause, *given} & set(moments.constants()) or not (scatter[x, x] > 0.0).all():
         raise DataError(f"{cause!r} or a variable to adjust for is constant: no effect to see.")

@@ -18,6 +18,7 @@ from isthmus.graphs.possible_parents import (
     possible_descendants,
     possible_parents,
 )
+from isthmus.options import check_level
 
 MAX_PARENT_SETS = 2**16
 """Maximum number of possible parent sets of a cause: all subsets of 16 neighbours, about 10 s."""
@@ -64,8 +65,9 @@ class PossibleEffect:
         Parameters
         ----------
         level
-            Its coverage, between 0 and 1.
+            Its coverage, between 0 and 1 (0.95, not 95).
         """
+        check_level(level)
         half = _quantile(level, max(self.degrees, 1)) * self.standard_error
         return self.value - half, self.value + half
 
@@ -150,8 +152,9 @@ class EffectEstimate:
         Parameters
         ----------
         level
-            Its coverage, between 0 and 1.
+            Its coverage, between 0 and 1 (0.95, not 95).
         """
+        check_level(level)
         if not self.alternatives:
             return -inf, inf
         if self.zero is ZeroEffect.DIRECTION:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, final
 from isthmus.errors import IsthmusError, MismatchError, ModelWarning
 from isthmus.graphs import CPDAG, DAG, PDAG, Knowledge
 from isthmus.models import DiscreteNetwork, GPNetwork, Network
+from isthmus.options import check_pseudo_count
 from isthmus.plurals import counted
 from isthmus.results.details import SearchDetails
 from isthmus.results.directions import Directions, Edges, split_directions
@@ -154,6 +155,7 @@ class Solution:
             Weight of the prior of discrete and mixed variables, in rows; 0 for maximum likelihood.
             For tables it is the equivalent sample size of a Dirichlet prior.
         """
+        check_pseudo_count(pseudo_count)
         evidence = self._evidence()
         network = evidence.fit(self.dag, data, pseudo_count)
         if self.equivalent:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from isthmus.errors import SchemaError
+from isthmus.errors import DataError, SchemaError
 from isthmus.sources.tables.decisions import FEW, NUMBERS, Profile
 from isthmus.sources.tables.encoding import (
     SPAN,
@@ -301,9 +301,36 @@ def _column_of_objects(name: str, values: Values) -> Column:
         if integers.dtype.kind in "iu":
             return Column(name, CellType.INTEGER, integers)
     if types and types == numbers:
-        return Column(name, CellType.FLOAT, values.astype(np.float64))
+        return Column(name, CellType.FLOAT, _as_floats(name, values))
     is_text = all(issubclass(t, str) for t in types)
     return Column(name, CellType.CATEGORY, values, is_text=is_text)
+
+
+def _as_floats(name: str, values: Values) -> Values:
+    """Python's numbers in double precision, which must not make different numbers equal."""
+    try:
+        floats: Values = values.astype(np.float64)
+    except OverflowError:
+        raise DataError(
+            f"Column {name!r} has integers beyond the range of double precision, about 1.8e308. "
+            "Divide them or take their logarithm; if they are names, convert the column to text."
+        ) from None
+    if _is_merged(floats) and any(value != values[0] for value in values):
+        raise _too_close(name)
+    return floats
+
+
+def _is_merged(floats: Values) -> bool:
+    """Whether numbers are all equal in double precision."""
+    return len(floats) > 0 and bool((floats == floats[0]).all())
+
+
+def _too_close(name: str) -> DataError:
+    return DataError(
+        f"Column {name!r} has different numbers near which double precision has only one: it holds "
+        "about 16 digits. Subtract an offset, such as the smallest value; if the numbers are "
+        "names, convert the column to text."
+    )
 
 
 def column_of_series(name: str, series: nw.Series[Any]) -> Column:
@@ -333,8 +360,11 @@ def column_of_series(name: str, series: nw.Series[Any]) -> Column:
     if cells is CellType.CATEGORY:
         return _column_of_text(name, series)
     if isinstance(dtype, (nw.Decimal, nw.Int128, nw.UInt128)):
-        series = series.cast(nw.Float64)
-    values = series.to_numpy()
+        values = series.cast(nw.Float64).to_numpy()
+        if _is_merged(values) and series.n_unique() > 1:
+            raise _too_close(name)
+    else:
+        values = series.to_numpy()
     absent = _nans(values, values.dtype)
     return Column(name, cells, values, None, absent if absent.any() else None)
 

@@ -49,7 +49,8 @@ class Series(Source):
     by
         Column that identifies the realisation; without it, each table is one realisation.
     time
-        Column to sort by: numbers or dates, also as text. The time step is the shortest difference
+        Column to sort by: numbers or dates, also as text (eight digits such as ``20240131`` are
+        dates if that is valid in each row). The time step is the shortest difference
         if all others are multiples of it, and otherwise their median. Differences between 0.5 and
         1.5 steps count as one step, and others are gaps. Without this column, rows are taken to be
         in order and without gaps.

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, final
 
 import numpy as np
@@ -23,6 +24,8 @@ _EXACT = 1e-3
 """Deviations below this share of a step are rounding of the stamps, not jitter."""
 _MIN_SHARE = 0.1
 """Minimum share of differences that equal the shortest one, for it to be the step."""
+_COMPACT = re.compile(r"\s*\d{8}\s*")
+"""Dates without separators, such as 20240131."""
 _UNITS = (("day", 86_400.0), ("hour", 3_600.0), ("minute", 60.0), ("second", 1.0))
 
 
@@ -71,7 +74,8 @@ def _is_missing(value: object) -> bool:
 def as_times(column: NDArray[Any], name: str) -> NDArray[Any]:
     """Return a column of time as numbers, or as ``datetime64`` or ``timedelta64`` of NumPy.
 
-    Numbers and ISO 8601 dates may also be text, and dates may be objects of Python.
+    Numbers and ISO 8601 dates may also be text, and dates may be objects of Python. Text of eight
+    digits is dates if each row has a valid one.
     """
     refuse_missing_keys(column, name, "time")
     kind = column.dtype.kind
@@ -82,8 +86,16 @@ def as_times(column: NDArray[Any], name: str) -> NDArray[Any]:
     if kind in "mM":
         return column
     values = column.tolist()
-    for read in (_numbers, _dates):
-        times = read(values)
+    # Month ends would be gaps in '20240131' as a number, so that dates come first.
+    compact = all(isinstance(v, str) and _COMPACT.fullmatch(v) for v in values)
+    for read in (_dates, _numbers) if compact else (_numbers, _dates):
+        try:
+            times = read(values)
+        except OverflowError:
+            raise DataError(
+                f"The column of time {name!r} has whole numbers that 64 bits do not hold (beyond "
+                "about 9.2e18). Subtract the first one from all, or use a larger unit of time."
+            ) from None
         if times is not None and not _has_missing(times):
             return times
     shown = ", ".join(map(repr, values[:3]))
@@ -99,9 +111,15 @@ def _has_missing(times: NDArray[Any]) -> bool:
     return bool(lacking.any())
 
 
-def _numbers(values: Sequence[Any]) -> Floats | None:
+def _numbers(values: Sequence[Any]) -> NDArray[Any] | None:
     if any(isinstance(v, bool) or not isinstance(v, Real | str) for v in values):
         return None
+    try:
+        # Whole numbers stay so: as floats, neighbouring nanoseconds since 1970 are equal.
+        if all(isinstance(v, Integral | str) for v in values):
+            return np.array([int(v) for v in values], dtype=np.int64)
+    except ValueError:  # text with fractions
+        pass
     try:
         return np.array([float(v) for v in values], dtype=np.float64)
     except ValueError:
@@ -127,8 +145,17 @@ def _naive(moment: date) -> date:
 
 
 def differences(times: NDArray[Any]) -> Floats:
-    """Return the differences of consecutive times, those of dates in seconds."""
-    if times.dtype.kind not in "mM":
+    """Return the differences of consecutive times, those of dates in seconds.
+
+    Times ascend within a realisation; where the next one begins, differences have no meaning.
+    """
+    kind = times.dtype.kind
+    if kind in "iu":
+        # Before they are floats: nanoseconds since 1970 have more digits than these. Without a
+        # sign, the difference of any two integers in ascending order fits.
+        whole = times.astype(np.int64).view(np.uint64) if kind == "i" else times.astype(np.uint64)
+        return np.diff(whole).astype(np.float64)
+    if kind not in "mM":
         return np.diff(times.astype(np.float64))
     if np.datetime_data(times.dtype)[0] in ("Y", "M"):
         times = times.astype("M8[D]")  # months have different lengths in seconds
