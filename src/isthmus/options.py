@@ -126,9 +126,9 @@ def require_number(
     )
 
 
-def check_pseudo_count(pseudo_count: object) -> None:
+def check_pseudo_count(pseudo_count: Any) -> None:
     """Raise `ArgumentError` unless the weight of a prior is a finite number of at least 0."""
-    if _is_number(pseudo_count, Real) and 0 <= pseudo_count < math.inf:  # type: ignore[operator]
+    if _is_number(pseudo_count, Real) and 0 <= pseudo_count < math.inf:
         return
     raise ArgumentError(
         f"pseudo_count={pseudo_count!r} was given; pseudo_count must be a finite number of at "
@@ -136,9 +136,9 @@ def check_pseudo_count(pseudo_count: object) -> None:
     )
 
 
-def check_level(level: object) -> None:
+def check_level(level: Any) -> None:
     """Raise `ArgumentError` unless the coverage of an interval is a number between 0 and 1."""
-    if _is_number(level, Real) and 0 < level < 1:  # type: ignore[operator]
+    if _is_number(level, Real) and 0 < level < 1:
         return
     raise ArgumentError(
         f"level={level!r} was given; level must be a number between 0 and 1, such as 0.95 for a "

@@ -47,7 +47,8 @@ def test_pseudo_count(wrong: Any) -> None:
 
 def test_pseudo_count_of_a_logistic_node() -> None:
     dag = ist.DAG(["x", "g"], [("x", "g")])
-    for right in (0, 0.5, np.float32(2), np.int64(1)):
+    allowed: list[Any] = [0, 0.5, np.float32(2), np.int64(1)]
+    for right in allowed:
         fit(mixed(), dag, pseudo_count=right)
     with pytest.raises(ArgumentError, match="pseudo_count=-3 was given"):
         fit(mixed(), dag, pseudo_count=-3)
@@ -56,7 +57,7 @@ def test_pseudo_count_of_a_logistic_node() -> None:
 @pytest.mark.parametrize("wrong", [95, 1.5, -1, 0, 1, math.nan, "a", None, True])
 def test_level_of_an_interval(wrong: Any) -> None:
     one = PossibleEffect((), (), 1.0, 0.1, 10)
-    effects = [
+    effects: list[Any] = [
         EffectEstimate("a", "b", identified=True, alternatives=(one,)),
         EffectEstimate("a", "b", identified=False, alternatives=()),
         EffectEstimate("a", "b", identified=True, alternatives=(one,), zero=ZeroEffect.DIRECTION),

@@ -22,6 +22,7 @@ def series(times: Any, values: Any = X) -> ist.Series:
 @pytest.mark.parametrize("kind", ["int64", "uint64", "object", "text"])
 def test_nanoseconds_since_1970(step: int, kind: str) -> None:
     stamps = [EPOCH + step * i for i in range(60)]
+    times: dict[str, Any]
     times = {"object": np.array(stamps, dtype=object), "text": np.array(list(map(str, stamps)))}
     read = series(times[kind] if kind in times else np.array(stamps, dtype=kind))
     assert read.realisations == 1
@@ -45,19 +46,19 @@ def test_the_whole_range_of_integers(kind: str) -> None:
 
 
 def test_realisations_may_start_at_different_times() -> None:
-    table = {"x": X, "t": np.r_[EPOCH + 100 * np.arange(30), 100 * np.arange(30)]}
-    table["g"] = np.repeat([0, 1], 30)
+    times = np.r_[EPOCH + 100 * np.arange(30), 100 * np.arange(30)]
+    table: dict[str, Any] = {"x": X, "t": times, "g": np.repeat([0, 1], 30)}
     assert ist.Series(table, lags=1, time="t", by="g").realisations == 2
 
 
 @pytest.mark.parametrize("large", [10**30, 10**400], ids=["1e30", "1e400"])
 def test_integers_beyond_64_bits_are_refused(large: int) -> None:
-    with pytest.raises(DataError, match="'t'.*64 bits.*Subtract"):
+    with pytest.raises(DataError, match=r"'t'.*64 bits.*Subtract"):
         series([large + i for i in range(60)])
 
 
 def test_integers_beyond_floats_among_fractions_are_refused() -> None:
-    with pytest.raises(DataError, match="'t'.*64 bits.*Subtract"):
+    with pytest.raises(DataError, match=r"'t'.*64 bits.*Subtract"):
         series(np.array([0.5, *(10**400 + i for i in range(59))], dtype=object))
 
 
@@ -68,8 +69,8 @@ def test_dates_without_separators() -> None:
     read = series(compact)
     assert read.realisations == 1
     assert "count as one step" not in read.notes()[0]
+    tables: list[Any] = [{"x": X, "t": compact}, {"x": X, "t": list(map(str, range(60)))}]
     with pytest.raises(SchemaError, match="numbers in some tables and dates in others"):
-        tables = [{"x": X, "t": compact}, {"x": X, "t": list(map(str, range(60)))}]
         ist.Series(tables, lags=1, time="t")
 
 
