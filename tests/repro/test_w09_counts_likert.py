@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -114,6 +115,34 @@ def test_the_sites_of_a_federation_read_what_one_table_would() -> None:
     second["v"] = np.arange(60) % 4
     schema = ist.Federation.simulate({"a": first, "b": second, "c": first}).schema()
     assert schema["v"].levels == (0, 1, 2, 3)
+
+
+@pytest.mark.parametrize("library", ["dict", "array", "pandas", "polars"])
+def test_the_sites_of_a_federation_leave_out_what_one_table_would(library: str) -> None:
+    rng = np.random.default_rng(4)
+    k = np.concatenate([rng.integers(0, 3, 50), rng.integers(0, 8, 70)])
+    table = {"x0": k, "x1": rng.standard_normal(120) + k, "x2": np.arange(120)}
+    make: Callable[[dict[str, np.ndarray]], object] = {
+        "dict": dict,
+        "array": lambda columns: np.column_stack(list(columns.values())),
+        "pandas": lambda columns: pytest.importorskip("pandas").DataFrame(columns),
+        "polars": lambda columns: pytest.importorskip("polars").DataFrame(columns),
+    }[library]
+    cuts = (slice(50), slice(50, 80), slice(80, None))
+    parts = [make({name: x[rows] for name, x in table.items()}) for rows in cuts]
+    federation, frame = ist.Federation.simulate(parts), ist.Frame(make(table))
+    assert federation.schema() == frame.schema()
+    assert federation.reading() == frame.reading()
+    assert federation.schema().names == ("x0", "x1")
+    with pytest.warns(DataWarning) as said:
+        solution = ist.learn(federation)
+    with pytest.warns(DataWarning):
+        assert solution.dag.cpdag() == ist.learn(frame).dag.cpdag()
+    texts = " ".join(str(warning.message) for warning in said)
+    assert "Column left out: x2" in texts
+    assert "Column 'x0' has whole numbers with 5 to 20" in texts
+    kept = ist.Federation.simulate(parts, kinds={"x2": "continuous"})
+    assert "x2" in kept.schema().names
 
 
 ANSWERS = ["never", "rarely", "sometimes", "often", "always"]

@@ -193,10 +193,18 @@ class LearnedFrom:
                 "and there are several regimes here. Compare solution.fit().query(target, "
                 "do={cause: value}) for different values."
             )
-        if moments.schema.of_kind(Kind.DISCRETE):
+        discrete = moments.schema.of_kind(Kind.DISCRETE)
+        if discrete:
+            # A mixed network has no bounds over graphs of one class, as other networks have.
+            known = (
+                " If the data do not direct the edges between them, the answer is unknown: learn "
+                "with knowledge that directs them, for instance knowledge=Knowledge(tiers=[[cause],"
+                " [target]])."
+            )
             raise MismatchError(
                 "`effect` needs continuous columns. Compare solution.fit().query(target, "
                 "do={cause: value}) for different values."
+                + (known if len(discrete) < len(moments.schema) else "")
             )
         if not isinstance(moments, Moments) and self.fit_caveat is None:
             raise MismatchError(

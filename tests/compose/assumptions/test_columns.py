@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import polars as pl
 import pytest
@@ -48,3 +50,23 @@ def test_one_common_level_does_not_determine_a_variable() -> None:
     table["x"] = rng.normal(size=400)
     (note,) = determined_columns(ist.summarise(table))
     assert note == "'a' and 'b' have an exact linear relation. Drop one."
+
+
+@pytest.mark.parametrize(
+    ("n", "noted"), [(2, True), (5, True), (12, True), (19, True), (20, False)]
+)
+@pytest.mark.parametrize("kind", ["gp", "levels"])
+def test_a_few_rows_are_noted_however_few_the_variables(kind: str, n: int, noted: bool) -> None:
+    rng = np.random.default_rng(n)
+    if kind == "gp":
+        table, score = {name: rng.normal(size=n) for name in "ab"}, ist.GP()
+    else:
+        table = {name: rng.permutation(np.resize(["u", "v", "w"], n)) for name in "abc"}
+        score = None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ist.errors.DataWarning)
+        notes = ist.learn(table, score=score).notes
+    start = f"{n} rows for {len(table)} variables"
+    found = [note for note in notes if note.startswith(start)]
+    assert bool(found) == noted
+    assert all("an edge may be a coincidence" in note for note in found)

@@ -18,8 +18,11 @@ _DETERMINED = 1e-6
 """Share of the variance of a column that may be left by columns that determine it."""
 _ROWS_PER_VARIABLE = 1.0
 """With no more rows than variables, edges rest on very little; see the table of false edges."""
-_FEWEST_ROWS = 10
-"""With fewer rows than this, edges rest on very little however few the variables."""
+_FEWEST_ROWS = 20
+"""With fewer rows than this, edges rest on very little however few the variables. Of 40 tables of
+two independent normal columns, `GP` found an edge in 19 with 5 rows, 8 with 15 and 4 with 20; of 40
+tables of three independent columns of three levels, `BDeu` found one in 11 with 6 rows, 6 with 12
+and 2 with 20."""
 
 
 def constant_columns(statistics: Statistic) -> tuple[str, ...]:
@@ -109,7 +112,7 @@ def similar_levels(schema: Schema) -> tuple[str, ...]:
 
 
 def few_rows(objective: Objective, statistics: Statistic) -> tuple[str, ...]:
-    """Note that there are hardly more rows than variables. Cost: none."""
+    """Note that there are fewer than 20 rows, or no more than variables. Cost: none."""
     d = len(objective.nodes)
     if d < 2 or statistics.n > max(_ROWS_PER_VARIABLE * d, _FEWEST_ROWS - 1):
         return ()

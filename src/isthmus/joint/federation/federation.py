@@ -14,7 +14,7 @@ from isthmus.joint.agreement.identity import Identity, Verifier
 from isthmus.joint.agreement.protocol import request_names
 from isthmus.joint.agreement.signatures import AUTHOR, Signature
 from isthmus.joint.agreement.study import Study
-from isthmus.joint.federation.common_schema import common_schema
+from isthmus.joint.federation.common_schema import common_reading
 from isthmus.joint.federation.incomplete import IncompleteFederation
 from isthmus.joint.federation.requests.base import SumRequest
 from isthmus.joint.federation.requests.expectation import AskExpectation
@@ -30,7 +30,9 @@ from isthmus.joint.secure_sum.limbs import to_ints
 from isthmus.joint.secure_sum.protocol import SecureSums
 from isthmus.joint.transport.base import Transport
 from isthmus.results.disclosure import Disclosure, Release
+from isthmus.results.reading import Reading
 from isthmus.sources.base import Source, countable
+from isthmus.sources.tables.decisions import stated
 from isthmus.sources.tables.frame import Frame
 from isthmus.sources.tables.missing import DropRows, ExpectationMaximisation, Missing
 from isthmus.statistics import Basis, Counts, Expansion, Kind, Moments, Plan, Schema
@@ -100,6 +102,7 @@ class Federation(Source):
         self._counts: list[Counts] = []
         self._releases: list[Release] = []
         self._costs: dict[str, NoiseCost] = {}
+        self._reading: Reading | None = None  # of simulated sites; a study states its variables
 
     @classmethod
     def simulate(
@@ -124,7 +127,8 @@ class Federation(Source):
             The table of each site, by its name; the sites of a list are named ``site1``,
             ``site2`` and so on. Each site is an organisation of its own.
         schema
-            The common variables; by default those of the tables, with the levels of all tables.
+            The common variables; by default those of one table of all rows, which leaves out
+            identifiers, for instance. Sources and tables of an engine keep all columns.
         kinds
             The kinds of some columns.
         bounds
@@ -152,15 +156,19 @@ class Federation(Source):
         tables = named_tables(tables)
         if missing is not None and not isinstance(missing, ExpectationMaximisation | DropRows):
             raise _not_offered(missing)
+        reading = None
         if schema is None:
-            schema = common_schema(list(tables.values()), kinds, missing)
+            schema, reading = common_reading(list(tables.values()), kinds, missing)
         if isinstance(missing, DropRows):
             tables = {n: Frame(t, schema=schema, missing=missing) for n, t in tables.items()}
         if requests is None and privacy is None:
             holes = isinstance(missing, ExpectationMaximisation)
             known = request_names(SecureSums.name)
             requests = [n for n in known if holes or n != AskExpectation.name]
-        return cls(*simulated(tables, schema, bounds, plan, requests, ledgers, lost, privacy))
+        arguments = simulated(tables, schema, bounds, plan, requests, ledgers, lost, privacy)
+        federation = cls(*arguments)
+        federation._reading = reading
+        return federation
 
     def with_missing(self, missing: Missing) -> Source:
         """Return the same sites as a source of estimates from rows with missing values.
@@ -202,6 +210,10 @@ class Federation(Source):
     def schema(self) -> Schema:
         """Return names, kinds and levels of the variables, as stated in the study."""
         return self._study.schema
+
+    def reading(self) -> Reading:
+        """Return how columns were read: as the study states, or as a simulation decided."""
+        return stated(self.schema()) if self._reading is None else self._reading
 
     def moments(self, names: Sequence[str] | None = None) -> Moments:
         """Compute moments over all sites with one secure sum."""

@@ -23,6 +23,7 @@ from isthmus.joint.federation.requests.grid import Grid
 from isthmus.joint.federation.requests.statistics import AskMoments
 from isthmus.joint.secure_sum.frames import REQUEST
 from isthmus.results.disclosure import Disclosure
+from isthmus.results.reading import Reading
 from isthmus.sources.base import Source
 from isthmus.sources.tables.holes import moments_are_estimated
 from isthmus.sources.tables.missing import ExpectationMaximisation
@@ -55,6 +56,8 @@ class Asked(Protocol):
     def rows(self) -> NDArray[np.float64]: ...
 
     def disclosure(self) -> Disclosure: ...
+
+    def reading(self) -> Reading: ...
 
     def notes(self) -> tuple[str, ...]: ...
 
@@ -161,6 +164,10 @@ class IncompleteFederation(Source):
     def disclosure(self) -> Disclosure:
         """Return what each site has released so far."""
         return self._federation.disclosure()
+
+    def reading(self) -> Reading:
+        """Return how the columns were read."""
+        return self._federation.reading()
 
     def notes(self) -> tuple[str, ...]:
         """Return the notes of the federation."""
