@@ -25,6 +25,9 @@ WRITTEN = {
     "decimal comma": [f"{v:.1f}".replace(".", ",") for v in 36.6 + 0.5 * X],
     "German": [f"{v:,.1f}".translate(str.maketrans(".,", ",.")) for v in 5000 + 900 * X],
     "a currency": [f"$ {v:,.2f}" for v in 5000 + 900 * X],
+    "a typographic minus": [f"{v:.2f}".replace("-", "\u2212") for v in X],
+    "parentheses": [f"{v:.2f}" if v >= 0 else f"({-v:.2f})" for v in X],
+    "a unit": [f"{v:.1f} kg" for v in 70 + 9 * X],
     "whole numbers": [str(k) for k in DAYS],
 }
 ISO = [str(np.datetime64("2024-01-01") + int(k)) for k in DAYS]
@@ -98,7 +101,20 @@ def test_numbers_are_read_in_one_way_only() -> None:
     assert numbers_of(["1 250", "12\u202f300,5"]).tolist() == [1250, 12_300.5]  # type: ignore[union-attr]
     assert numbers_of(["1.250.000", "3.000"]).tolist() == [1_250_000, 3000]  # type: ignore[union-attr]
     assert numbers_of(["-1e3", "+.5"]).tolist() == [-1000, 0.5]  # type: ignore[union-attr]
-    for wrong in (["5%", "5"], ["1", "x"], ["007", "12"], ["1-2"], [""], ["nan"], ["$5", "€5"]):
+    assert numbers_of(["950", "1.250"], decimal=",").tolist() == [950, 1250]  # type: ignore[union-attr]
+    assert numbers_of(["950", "1.250"], decimal=".").tolist() == [950, 1.25]  # type: ignore[union-attr]
+    for wrong in (
+        ["5%", "5"],
+        ["5 kg", "5 g"],
+        ["5A", "6A"],
+        ["(1)", "(2)"],
+        ["1", "x"],
+        ["007", "12"],
+        ["1-2"],
+        [""],
+        ["nan"],
+        ["$5", "€5"],
+    ):
         assert numbers_of(wrong) is None, wrong
 
 

@@ -263,8 +263,9 @@ def _source(options: argparse.Namespace, **more: Any) -> Any:
     from isthmus.joint.shares.two_party import TwoParty
 
     terms = two_parties(Folder(options.study).study().protocol)
-    text = [terms.identifier] if terms.identifier_kind is IdentifierKind.TEXT else []
-    table = read_table(options.data, text=text)
+    is_text = terms.identifier_kind is IdentifierKind.TEXT
+    named = "text" if is_text else "numbers"
+    table = read_table(options.data, **{named: [terms.identifier]})
     identity = load_identity(options.home / "identity.pem")
     return TwoParty(options.home, options.study, table, identity=identity, **more)
 

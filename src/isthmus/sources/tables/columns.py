@@ -31,7 +31,7 @@ from isthmus.sources.tables.kinds import (
     cell_type_of_array,
     refused_type,
 )
-from isthmus.sources.tables.written_numbers import are_digits, looks_written
+from isthmus.sources.tables.written_numbers import Writing, are_digits, looks_written
 from isthmus.statistics import Level
 from isthmus.statistics.schema import MAX_LEVELS, plain_level, sort_levels
 
@@ -68,6 +68,8 @@ class Column:
         Whether the cells are text, and not categories that someone has declared.
     written
         The text of a cell, if the numbers were written as text.
+    writing
+        How they were written.
     order
         All levels of ordered categories, whether they occur or not; ``()`` for other columns.
     """
@@ -80,6 +82,7 @@ class Column:
     dtype: str = ""
     is_text: bool = False
     written: str = ""
+    writing: Writing | None = None
     order: tuple[Level, ...] = ()
 
     @property

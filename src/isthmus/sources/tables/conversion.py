@@ -14,7 +14,7 @@ from isthmus.sources.tables.columns import Column
 from isthmus.sources.tables.decisions import NUMBERS
 from isthmus.sources.tables.encoding import factorise
 from isthmus.sources.tables.kinds import AsGiven, CellType, TimeUnit
-from isthmus.sources.tables.written_numbers import are_digits, numbers_of, seconds_of
+from isthmus.sources.tables.written_numbers import are_digits, seconds_of, writing_of
 from isthmus.statistics import Kind
 
 _FIRST = 20
@@ -52,8 +52,9 @@ def converted(column: Column, given: AsGiven | None, integers: Kind | None) -> C
         return column
     if isinstance(given, TimeUnit):
         return _dates(column, places, texts)
-    numbers = numbers_of(texts)
-    if numbers is None:
+    writing = writing_of(texts, zeros=given is Kind.CONTINUOUS)
+    numbers = "" if writing is None else writing.read(texts)
+    if isinstance(numbers, str):
         return column
     distinct = len(np.unique(numbers))
     hardly_repeat = 2 * distinct > len(column.present) and are_digits(texts)
@@ -63,7 +64,13 @@ def converted(column: Column, given: AsGiven | None, integers: Kind | None) -> C
     values = numbers.astype(np.int64) if whole else numbers
     cells = CellType.INTEGER if whole else CellType.FLOAT
     return replace(
-        column, cells=cells, values=values[places], labels=None, is_text=False, written=texts[0]
+        column,
+        cells=cells,
+        values=values[places],
+        labels=None,
+        is_text=False,
+        written=texts[0],
+        writing=writing,
     )
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from isthmus.errors import SchemaError
 from isthmus.results.reading import FEW_VALUES, NO_VALUES, ORDERED, ColumnReading, ReadAs, Reading
 from isthmus.sources.tables.kinds import CellType, TimeUnit, refused_type
-from isthmus.sources.tables.written_numbers import is_year_first
+from isthmus.sources.tables.written_numbers import is_unclear, is_year_first
 from isthmus.statistics import Kind, Schema
 from isthmus.statistics.schema import MAX_LEVELS
 
@@ -218,6 +218,12 @@ def _conversion(name: str, profile: Profile) -> str:
         )
     if profile.written == "dates" and is_year_first(profile.examples):
         return f"To use column {name!r} as dates, choose a unit: kinds={{{name!r}: 'days'}}."
+    if profile.written == "numbers" and is_unclear(profile.examples):
+        return (
+            f"The point in {profile.examples[0]!r} may mark decimals or separate thousands: "
+            f"convert column {name!r} to numbers, or on the command line say which mark is the "
+            "decimal one (--decimal . or --decimal ,)."
+        )
     form = " (2024-05-31)" if profile.written == "dates" else ""
     return f"Convert column {name!r} to {profile.written}{form} if it should be used as such."
 

@@ -51,10 +51,11 @@ def read_table(
     drop: Sequence[str] = (),
     missing: Sequence[str] | None = None,
     text: Sequence[str] = (),
+    numbers: Sequence[str] = (),
 ) -> Any:
     """Return the table in a file; see `open_table`."""
     given = TextFormat(missing=None if missing is None else tuple(missing))
-    return open_table(path, drop=drop, text=text, text_format=given).table
+    return open_table(path, drop=drop, text=text, numbers=numbers, text_format=given).table
 
 
 def open_table(
@@ -62,6 +63,7 @@ def open_table(
     *,
     drop: Sequence[str] = (),
     text: Sequence[str] = (),
+    numbers: Sequence[str] = (),
     text_format: TextFormat = TextFormat(),
     table: str | None = None,
 ) -> TableFile:
@@ -77,8 +79,9 @@ def open_table(
     drop
         Columns to leave out.
     text
-        Columns of a text file that are text even if they look like numbers, such as identifiers
-        with leading zeros.
+        Columns of a text file that are text even if they look like numbers, such as identifiers.
+    numbers
+        Columns of a text file that are numbers even if they have leading zeros.
     text_format
         How a text file is written, where it should not be recognised.
     table
@@ -101,7 +104,7 @@ def open_table(
         _refuse_table(shown, ending, table)
         try:
             with repeated_names_refused():
-                native, said = _read(file, ending, table, text_format, text)
+                native, said = _read(file, ending, table, text_format, text, numbers)
         except (IsthmusError, FileNotFoundError, PermissionError, IsADirectoryError):
             raise
         except Exception as error:
@@ -156,7 +159,12 @@ def _refuse_table(shown: str, ending: str, table: str | None) -> None:
 
 
 def _read(
-    path: Path, ending: str, table: str | None, given: TextFormat, text: Sequence[str]
+    path: Path,
+    ending: str,
+    table: str | None,
+    given: TextFormat,
+    text: Sequence[str],
+    numbers: Sequence[str],
 ) -> tuple[Any, tuple[str, ...]]:
     """Return the table in a file, and how the file was read."""
     if ending in _DUCKDB:
@@ -167,7 +175,7 @@ def _read(
         return _excel(path, library, table, given.skip_rows)
     if ending in _TEXT:
         file = TextTable(path, given)
-        return file.read(library, text), file.description
+        return file.read(library, text, numbers), file.description
     import narwhals as nw
 
     if ending == ".parquet":

@@ -6,6 +6,7 @@ import codecs
 import csv
 import gzip
 import re
+import sys
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -17,12 +18,18 @@ from typing import IO, Any, final
 from isthmus.errors import ArgumentError, DataError, DataWarning
 from isthmus.plurals import counted
 from isthmus.sources.tables.names import check_unique
+from isthmus.sources.tables.written_numbers import (
+    decimal_of,
+    has_leading_zero,
+    is_unclear,
+    numbers_of,
+)
 
 SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
 """Separators that are recognised, besides spaces, and their names."""
-_DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
-_DECIMAL_POINT = re.compile(r"[+-]?\d+\.\d+")
 _NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?")
+_ZEROS = re.compile(r"(?<![\w.])0\d")
+"""What a line with a number with leading zeros has."""
 _SAMPLE = 1000
 """Number of lines that tell how a text file is written."""
 _CHUNK = 1 << 20
@@ -123,14 +130,16 @@ class TextTable:
             refuse_title(cells, path.name)
         self._refuse_ragged(cells)
         self.names = _named(cells[0]) if given.header else _numbered(self._width)
+        self._written_names = cells[0] if given.header else self.names
         self._has_gaps = given.header and self.names != cells[0]
         if given.header:
             self._warn_numbers()
         # The libraries rename repeated columns (a_duplicated_0, a.1) without saying so.
         check_unique(self.names)
         rows = cells[1:] if given.header else cells
-        commas = self.separator != "," and _has_decimal_commas(rows)
-        self.decimal = given.decimal or ("," if commas else ".")
+        self._cells = [{row[i] for row in rows} for i in range(self._width)]
+        self._mark = given.decimal or self._shown_mark()
+        self.decimal = self._mark or "."
         self.missing = (
             (*MISSING_WORDS, *_marks(rows, self._width)) if given.missing is None else given.missing
         )
@@ -147,23 +156,96 @@ class TextTable:
 
         name = SEPARATORS.get(self.separator, repr(self.separator))
         mark = {",": "comma", ".": "point"}[self.decimal]
+        shown = f"decimal mark: {mark} ({origin(given.decimal)})"
+        if self._mark is None and self._unclear():
+            shown = "decimal mark: not clear; say it with --decimal . or --decimal ,"
         marks = ", ".join(repr(mark) for mark in self._marks) or "none in the first lines"
         return (
             f"separator: {name} ({origin(given.separator)})",
-            f"decimal mark: {mark} ({origin(given.decimal)})",
+            shown,
             f"encoding: {self.encoding} ({origin(given.encoding)})",
             f"missing values: {marks} ({origin(given.missing)})",
             f"first line: {'names of the columns' if given.header else 'data'}",
         )
 
-    def read(self, library: str, text: Sequence[str]) -> Any:
-        """Return the table in a library; the columns in ``text`` are not numbers.
+    def _shown_mark(self) -> str | None:
+        """The decimal mark that some columns show and none contradicts, or None."""
+        absent = {*MISSING_WORDS, *_MARKS_AMONG_NUMBERS}
+        found = {decimal_of(cells - absent) for cells in self._cells} - {None}
+        mark = found.pop() if len(found) == 1 else None
+        return None if mark == self.separator else mark
 
-        Rows without any value are left out, as blank lines are.
+    def _unclear(self) -> list[str]:
+        """Columns whose numbers have points that may separate thousands."""
+        if self._mark == ".":
+            return []
+        return [n for n, cells in zip(self.names, self._cells, strict=True) if is_unclear(cells)]
+
+    def read(self, library: str, text: Sequence[str], numbers: Sequence[str] = ()) -> Any:
+        """Return the table in a library.
+
+        Rows without any value are left out, as blank lines are. Numbers with leading zeros stay
+        text, and so do numbers whose points may mark decimals or separate thousands, as in a table
+        of text in memory.
+
+        Parameters
+        ----------
+        library
+            Name of the library.
+        text
+            Columns that are no numbers.
+        numbers
+            Columns that are numbers even if they have leading zeros.
         """
         import narwhals as nw
 
+        codes = self._codes().difference(numbers)
+        unclear = [n for n in self._unclear() if n not in codes and n not in text]
+        frame = self._frame(library, [*codes.union(text), *unclear])
+        late = [n for n in frame.columns if self._mark is None and self._is_late(frame, n)]
+        if late:
+            unclear += late
+            frame = self._frame(library, [*codes.union(text), *unclear])
+        for name in unclear:
+            column = frame.get_column(name)
+            if column.dtype.is_numeric():  # a column without a name, which the library has read
+                continue
+            labels = column.drop_nulls().unique().to_list()
+            values = numbers_of(labels, decimal=self._mark)
+            if values is not None:
+                read = column.replace_strict(
+                    [*labels, None], [*values.tolist(), None], return_dtype=nw.Float64
+                )
+                frame = frame.with_columns(read.alias(name))
+        return frame.to_native()
+
+    def _codes(self) -> set[str]:
+        """Columns in which some whole number has leading zeros."""
+        found: set[int] = set()
+        lines = self._lines(sys.maxsize)
+        if self._given.header:
+            next(lines, None)
+        while block := list(islice(lines, 10 * _SAMPLE)):
+            hits = [line for line in block if _ZEROS.search(line)]
+            for row in _cells(hits, self.separator):
+                if len(row) == self._width:
+                    found.update(i for i, cell in enumerate(row) if has_leading_zero(cell))
+        return {self.names[i] for i in found}
+
+    def _is_late(self, frame: Any, name: str) -> bool:
+        """Whether a column has points only below the first lines, as large numbers may have."""
+        cells = self._cells[self.names.index(name)].difference(self.missing)
+        if not frame.get_column(name).dtype.is_float() or any("." in cell for cell in cells):
+            return False
+        values = frame.get_column(name).drop_nulls()
+        return bool((values != values.round(0)).any())
+
+    def _frame(self, library: str, text: Sequence[str]) -> Any:
+        import narwhals as nw
+
         read = {"polars": self._polars, "pandas": self._pandas, "pyarrow": self._arrow}[library]
+        if self._has_gaps:  # the library does not know the names that were given to such columns
+            text = [name for name in text if name in self._written_names]
         native = read(text)
         if self._has_gaps and library == "pyarrow":
             native = native.rename_columns(self.names)
@@ -172,7 +254,7 @@ class TextTable:
         frame = nw.from_native(native, eager_only=True)
         if self._width > 1:
             frame = frame.filter(~nw.all_horizontal(nw.all().is_null(), ignore_nulls=False))
-        return frame.to_native()
+        return frame
 
     def _polars(self, text: Sequence[str]) -> Any:
         import polars as pl
@@ -412,13 +494,6 @@ def _named(given: Sequence[str]) -> list[str]:
                 name += "_"
             names[place] = name
     return names
-
-
-def _has_decimal_commas(rows: Sequence[Sequence[str]]) -> bool:
-    cells = [cell.strip() for row in rows for cell in row]
-    return any(map(_DECIMAL_COMMA.fullmatch, cells)) and not any(
-        map(_DECIMAL_POINT.fullmatch, cells)
-    )
 
 
 def _marks(rows: Sequence[Sequence[str]], width: int) -> tuple[str, ...]:

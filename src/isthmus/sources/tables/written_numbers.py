@@ -5,11 +5,24 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
 
 _AFFIXED = re.compile(r"([$€£¥]?)\s?([^$€£¥%\s](?:.*[^$€£¥%\s])?)\s?([%€$£¥]?)")
+_NAMES = (
+    "kg g mg µg μg ug ng lb lbs oz km m cm mm µm μm nm ft mi l L ml mL dl dL s sec ms min h hr hrs "
+    "hours d day days weeks months yr yrs years °C °F K bpm mmHg Pa kPa hPa mol mmol W kW kWh V mV "
+    "Hz kHz MHz J kJ kcal ha m² kg/m² mg/dl mg/dL mmol/l mmol/L g/l g/L g/dl g/dL km/h mph m/s "
+    "EUR USD GBP CHF"
+)
+_UNITS = frozenset(_NAMES.split())
+"""Units that are read if every cell has the same one; other letters may be part of a code."""
+_UNIT = re.compile(r"(.*[\d.,)])\s?([^\W\d_]+(?:/[^\W\d_]+)?²?|°[CF])")
+_NEGATIVE = re.compile(r"\(([^()+-]+)\)")
+"""Accountants write negative numbers in parentheses."""
 _SPACES = re.compile("[ '\u00a0\u202f\u2019]")
 """What separates thousands besides commas and points: spaces and apostrophes."""
 _PLAIN = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
@@ -25,49 +38,145 @@ _YEAR_FIRST = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})(.*)", re.DOTALL)
 _MOST = 0.9
 """Share of the different texts of a column that have to look like numbers or dates."""
 
-_STYLES: tuple[tuple[re.Pattern[str], Callable[[str], str]], ...] = (
-    (_PLAIN, lambda text: text),
-    (_GROUPED, lambda text: text.replace(",", "")),
-    (_POINTS, lambda text: text.replace(".", "").replace(",", ".")),
-    (_SPACED, lambda text: text.replace(" ", "").replace(",", ".")),
-    (_COMMA, lambda text: text.replace(",", ".")),
+_STYLES: tuple[tuple[re.Pattern[str], Callable[[str], str], str], ...] = (
+    (_PLAIN, lambda text: text, "."),
+    (_GROUPED, lambda text: text.replace(",", ""), "."),
+    (_POINTS, lambda text: text.replace(".", "").replace(",", "."), ","),
+    (_SPACED, lambda text: text.replace(" ", "").replace(",", "."), ".,"),
+    (_COMMA, lambda text: text.replace(",", "."), ","),
 )
-"""Ways to write a number, and how each becomes one that Python reads."""
+"""Ways to write a number, how each becomes one that Python reads, and its decimal marks."""
+_UNCLEAR = re.compile(r"[+-]?[1-9]\d{0,2}[.,]\d{3}")
+"""Decimals or thousands."""
 
 
-def numbers_of(texts: Sequence[str]) -> NDArray[np.float64] | None:
-    """The numbers that texts stand for; None if some text is no number, or if they are ambiguous.
+@final
+@dataclass(frozen=True)
+class Writing:
+    """How the numbers of a column are written.
 
-    Texts may be plain numbers, have separators of thousands, a decimal comma, and the same
-    currency or percent sign everywhere. They are ambiguous if two ways of writing numbers fit all
-    of them and do not give proportional numbers, such as ``"950"`` and ``"1.250"``. Commas before
-    three digits separate thousands if there are also numbers without a comma. Codes with leading
-    zeros are no numbers.
+    Attributes
+    ----------
+    style
+        Which of the ways to write a number.
+    before, after
+        Currency, percent sign or unit of all cells.
     """
-    bare = _without_signs(texts)
-    if bare is None or any(_LEADING_ZERO.fullmatch(text) for text in bare):
+
+    style: int
+    before: str = ""
+    after: str = ""
+
+    def read(self, texts: Sequence[str]) -> NDArray[np.float64] | str:
+        """The numbers that texts stand for, or a text that is not written in this way."""
+        pattern, convert, _ = _STYLES[self.style]
+        numbers = []
+        for text in texts:
+            bare, before, after = _bare(text)
+            fits = pattern.fullmatch(bare) or _DIGITS.fullmatch(bare)
+            if not fits or (before, after) != (self.before, self.after):
+                return text
+            numbers.append(float(convert(bare)))
+        return np.array(numbers)
+
+
+def writing_of(
+    texts: Sequence[str], *, decimal: str | None = None, zeros: bool = False
+) -> Writing | None:
+    """How texts are written as numbers; None if some text is no number, or if they are ambiguous.
+
+    Texts may be plain numbers, have separators of thousands, a decimal comma, parentheses or a
+    typographic minus for negative numbers, and the same currency, percent sign or unit everywhere.
+    They are ambiguous if two ways of writing numbers fit all of them and do not give proportional
+    numbers, such as ``"950"`` and ``"1.250"``. Commas before three digits separate thousands if
+    there are also numbers without a comma. Codes with leading zeros are no numbers.
+
+    Parameters
+    ----------
+    texts
+        The different texts of a column.
+    decimal
+        The decimal mark, if it is known.
+    zeros
+        Whether texts with leading zeros are numbers, too.
+    """
+    parts = [_bare(text) for text in texts]
+    bare = [text for text, _, _ in parts]
+    if len({(before, after) for _, before, after in parts}) != 1:
         return None
-    readings = []
-    for pattern, convert in _STYLES:
-        if all(pattern.fullmatch(text) for text in bare):
-            readings.append(np.array([float(convert(text)) for text in bare]))
+    if not zeros and any(map(_LEADING_ZERO.fullmatch, bare)):
+        return None
+    if all(_NEGATIVE.fullmatch(text.strip()) for text in texts):
+        return None  # numbers of paragraphs, for instance
+    readings: list[tuple[int, NDArray[np.float64]]] = []
+    for place, (pattern, convert, marks) in enumerate(_STYLES):
+        if decimal is not None and pattern is _SPACED and _has_other(bare, decimal):
+            continue
+        if (decimal or marks) in marks and all(map(pattern.fullmatch, bare)):
+            readings.append((place, np.array([float(convert(text)) for text in bare])))
             if pattern is _GROUPED and any("," in text for text in bare):
                 break  # "950" and "1,250": nobody writes decimals like this
-    if not readings or not np.isfinite(readings[0]).all():
+    if not readings or not np.isfinite(readings[0][1]).all():
         return None
-    first = readings[0]
-    return first if all(_are_proportional(first, other) for other in readings[1:]) else None
+    first = readings[0][1]
+    if not all(_are_proportional(first, other) for _, other in readings[1:]):
+        return None
+    return Writing(readings[0][0], *parts[0][1:])
 
 
-def _without_signs(texts: Sequence[str]) -> list[str] | None:
-    """The texts without the currency or percent sign that all of them have."""
-    found = [_AFFIXED.fullmatch(text.strip()) for text in texts]
-    if not found or None in found:
-        return None
-    parts = [match.groups() for match in found if match is not None]
-    if len({(before, after) for before, _, after in parts}) > 1:
-        return None
-    return [_SPACES.sub(" ", middle) for _, middle, _ in parts]
+def _has_other(texts: Sequence[str], decimal: str) -> bool:
+    """Whether texts have the mark that does not mark decimals."""
+    other = "." if decimal == "," else ","
+    return any(other in text for text in texts)
+
+
+def numbers_of(texts: Sequence[str], *, decimal: str | None = None) -> NDArray[np.float64] | None:
+    """The numbers that texts stand for; None if there is no single way to read them."""
+    writing = writing_of(texts, decimal=decimal)
+    numbers = None if writing is None else writing.read(texts)
+    return None if isinstance(numbers, str) else numbers
+
+
+def decimal_of(texts: Iterable[str]) -> str | None:
+    """The decimal mark that numbers show, such as the comma in ``"1,5"`` or ``"1.234.567"``.
+
+    None if no text shows it, if they contradict each other, or if most texts are no numbers.
+    ``"1.250"`` shows nothing: the point may mark decimals or separate thousands.
+    """
+    bare = [_bare(text)[0] for text in texts]
+    found: set[str] = set()
+    numbers = 0
+    for text in bare:
+        marks = {m for pattern, _, m in _STYLES if m in (".", ",") and pattern.fullmatch(text)}
+        numbers += bool(marks)
+        if len(marks) == 1 and not _UNCLEAR.fullmatch(text) and ("," in text or "." in text):
+            found |= marks
+    return found.pop() if len(found) == 1 and numbers >= _MOST * len(bare) else None
+
+
+def is_unclear(texts: Iterable[str]) -> bool:
+    """Whether numbers have points that may separate thousands as well as mark decimals."""
+    bare = [_bare(text)[0] for text in texts]
+    return any("." in text and _UNCLEAR.fullmatch(text) for text in bare)
+
+
+def has_leading_zero(text: str) -> bool:
+    """Whether a text is a whole number with leading zeros, as codes have."""
+    return _LEADING_ZERO.fullmatch(text.strip()) is not None
+
+
+def _bare(text: str) -> tuple[str, str, str]:
+    """A text as a number without its currency, percent sign or unit, and these."""
+    text = text.strip().replace("\u2212", "-")
+    united = _UNIT.fullmatch(text)
+    if united is not None and united[2] in _UNITS:
+        return _SPACES.sub(" ", united[1]), "", united[2]
+    negative = _NEGATIVE.fullmatch(text)
+    affixed = _AFFIXED.fullmatch(text if negative is None else negative[1])
+    if affixed is None:
+        return text, "", ""
+    before, middle, after = affixed.groups()
+    return ("" if negative is None else "-") + _SPACES.sub(" ", middle), before, after
 
 
 def _are_proportional(first: NDArray[np.float64], second: NDArray[np.float64]) -> bool:
@@ -95,13 +204,14 @@ def looks_written(texts: Iterable[str]) -> tuple[str | None, tuple[str, ...]]:
         alike = [text for text in given if fits(text)]
         if alike and len(alike) >= _MOST * len(given):
             others = [text for text in given if not fits(text)]
-            return what, (alike[0], *others[:1])
+            # What makes numbers ambiguous is the best example.
+            telling = [text for text in alike if not others and is_unclear([text])]
+            return what, ((telling or alike)[0], *others[:1])
     return None, ()
 
 
 def _is_number(text: str) -> bool:
-    bare = _without_signs([text])
-    return bare is not None and any(pattern.fullmatch(bare[0]) for pattern, _ in _STYLES)
+    return any(pattern.fullmatch(_bare(text)[0]) for pattern, _, _ in _STYLES)
 
 
 def _is_date(text: str) -> bool:
