@@ -9,6 +9,7 @@ from scipy.stats import binom
 import isthmus as ist
 from isthmus.errors import MismatchError
 from isthmus.results import ZeroEffect
+from isthmus.types import Floats
 
 TIERS = ist.Knowledge(tiers=[["x"], ["y"], ["z"]])
 
@@ -63,6 +64,64 @@ def test_paths_that_knowledge_leaves_open() -> None:
     chain = ist.Knowledge(required=[("x", "u"), ("u", "y")])
     assert chain.excludes_path(nodes, "y", "x")
     assert not chain.excludes_path(nodes, "x", "y")
+
+
+FORBIDDEN = (("x", "z"), ("z", "x"))
+
+
+@pytest.mark.parametrize(
+    "knowledge",
+    [
+        ist.Knowledge(roots=["x", "z"]),
+        ist.Knowledge(tiers=[["x", "z"], ["y"]], forbidden=FORBIDDEN),
+        ist.Knowledge(tiers=[["x"], ["z"], ["y"]], forbidden=FORBIDDEN),
+    ],
+)
+def test_a_parent_that_knowledge_calls_unrelated_is_adjusted_for(knowledge: ist.Knowledge) -> None:
+    trials, covered = 100, 0
+    for seed in range(trials):
+        x, z, rng = _dependent(seed)
+        table = {"x": x, "z": z, "y": 0.4 * x + 0.6 * z + rng.normal(size=300)}
+        estimate = ist.learn(table, knowledge=knowledge).effect("x", "y")
+        assert estimate.adjustment == ("z",)
+        low, high = estimate.interval()
+        covered += low <= 0.4 <= high
+    assert covered >= binom.ppf(0.0005, trials, 0.95)
+
+
+def test_a_possible_mediator_is_replaced_by_its_parents() -> None:
+    trials, covered = 100, 0
+    for seed in range(trials):
+        x, z, rng = _dependent(seed)
+        w = z + 0.5 * rng.normal(size=300)  # x -> w is allowed, and was not found
+        table = {"x": x, "z": z, "w": w, "y": 0.4 * x + 0.6 * w + rng.normal(size=300)}
+        estimate = ist.learn(table, knowledge=ist.Knowledge(roots=["x", "z"])).effect("x", "y")
+        assert "z" in estimate.adjustment
+        assert "w" not in estimate.adjustment
+        low, high = estimate.interval()
+        covered += low <= 0.4 <= high
+    assert covered >= binom.ppf(0.0005, trials, 0.95)
+
+
+def test_the_past_as_roots_is_adjusted_for() -> None:
+    rng = np.random.default_rng(0)
+    noise = rng.multivariate_normal([0, 0], [[1, 0.8], [0.8, 1]], 1000)
+    rows = np.zeros((1000, 2))
+    for t in range(1, 1000):
+        rows[t] = rows[t - 1] @ [[0.5, 0.4], [0.0, 0.5]] + noise[t]
+    series = ist.Series({"a": rows[:, 0], "b": rows[:, 1]}, lags=1)
+    solution = ist.learn(series, knowledge=ist.Knowledge(roots=["a@1", "b@1"]))
+    estimate = solution.effect("a@1", "b")
+    assert estimate.adjustment == ("b@1",)
+    assert estimate.value == pytest.approx(0.4, abs=0.15)
+
+
+def _dependent(seed: int) -> tuple[Floats, Floats, np.random.Generator]:
+    """Return two columns with a hidden common cause."""
+    rng = np.random.default_rng(seed)
+    hidden = rng.normal(size=300)
+    x, z = hidden + 0.7 * rng.normal(size=(2, 300))
+    return x, z, rng
 
 
 @pytest.mark.parametrize("score", [ist.GP(), ist.AdditiveLeastSquares()])

@@ -15,6 +15,7 @@ from isthmus.graphs.order import reach, topological
 from isthmus.graphs.orientation import Mixed, consistent_extension
 
 if TYPE_CHECKING:
+    from isthmus.graphs.knowledge import Knowledge
     from isthmus.graphs.partial import PartialGraph
 
 
@@ -107,12 +108,18 @@ def possible_descendants(graph: PartialGraph, node: str) -> tuple[str, ...]:
     return tuple(graph.nodes[i] for i in bits(reach(1 << x, steps) & ~(1 << x)))
 
 
-def outcome_parents(graph: PartialGraph, cause: str, effect: str) -> tuple[str, ...]:
+def outcome_parents(
+    graph: PartialGraph, cause: str, effect: str, knowledge: Knowledge | None = None
+) -> tuple[str, ...]:
     """Return the parents of the effect and of nodes before it that the cause cannot influence.
 
     Together with the parents of the cause, they are a valid adjustment set: no descendant of the
     cause is among them. They remain adjusted for if the search has missed their weaker edge to the
-    cause, as in double selection (Belloni et al. 2014).
+    cause, as in double selection (Belloni et al. 2014), and if the knowledge forbids an edge
+    between them and the cause although they are dependent.
+
+    A node that must come after the cause and may be its child is replaced by its own parents: it
+    may be a mediator whose edge from the cause was missed.
 
     Parameters
     ----------
@@ -120,15 +127,33 @@ def outcome_parents(graph: PartialGraph, cause: str, effect: str) -> tuple[str, 
         The equivalence class.
     cause, effect
         Names of two nodes.
+    knowledge
+        What was known about the edges beforehand.
     """
     below = mask_of(graph.index(name) for name in possible_descendants(graph, cause))
     steps = [p | n for p, n in zip(graph.parent_masks, graph.neighbour_masks, strict=True)]
     x, y = graph.index(cause), graph.index(effect)
     between = below & reach(1 << y, steps) | 1 << y
-    found = 0
-    for node in bits(between):
-        found |= graph.parent_masks[node]
-    return tuple(graph.nodes[i] for i in bits(found & ~below & ~(1 << x | 1 << y)))
+    seen, found = below | between | 1 << x, 0
+    while between:
+        above = 0
+        for node in bits(between):
+            above |= graph.parent_masks[node]
+        above &= ~seen
+        seen |= above
+        between = mask_of(v for v in bits(above) if _may_mediate(graph, knowledge, x, v))
+        found |= above & ~between
+    return tuple(graph.nodes[i] for i in bits(found))
+
+
+def _may_mediate(graph: PartialGraph, knowledge: Knowledge | None, cause: int, node: int) -> bool:
+    """Return whether a node must come after the cause by knowledge, and may be its child."""
+    x, v = graph.nodes[cause], graph.nodes[node]
+    return (
+        knowledge is not None
+        and knowledge.permits(x, v)
+        and knowledge.excludes_path(graph.nodes, v, x)
+    )
 
 
 def _adjacent(graph: PartialGraph) -> list[int]:

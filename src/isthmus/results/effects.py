@@ -213,7 +213,8 @@ def estimate_effect(
 
     Adjusting for the parents of the cause also gives an honest interval if there is no path in the
     graph, since the search may have missed an edge. The parents of the effect are added because
-    it may also have missed a common cause's edge to the cause.
+    it may also have missed a common cause's edge to the cause, or the knowledge may have excluded
+    it.
 
     Parameters
     ----------
@@ -238,13 +239,7 @@ def estimate_effect(
             has_path=False,
             zero=ZeroEffect.KNOWLEDGE,
         )
-    # A parent of the effect that cannot come before the cause is no common cause, but may be a
-    # mediator whose edge from the cause was missed.
-    more = {
-        name
-        for name in outcome_parents(graph, cause, effect)
-        if knowledge is None or not knowledge.excludes_path(graph.nodes, name, cause)
-    }
+    more = outcome_parents(graph, cause, effect, knowledge)
 
     def estimate(parents: tuple[str, ...]) -> PossibleEffect:
         given = {*parents, *more}
