@@ -15,6 +15,9 @@ from isthmus.types import Floats
 def fit_gaussian(moments: Moments | Regimes, dag: DAG) -> GaussianNetwork:
     """Estimate intercepts, coefficients and residual variances of ``dag`` by maximum likelihood.
 
+    Sums of squares are divided by the number of rows, not by degrees of freedom, so that equivalent
+    graphs have the same distribution: answers to interventions rely on it.
+
     If parents are collinear, the coefficients are the solution of minimum norm, in units of the
     standard deviations; a constant parent has the coefficient zero. Of several regimes, each node
     is fitted on the rows in which it was not a target.
