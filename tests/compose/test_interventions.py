@@ -211,3 +211,11 @@ def test_coefficients_of_several_regimes() -> None:
     assert network.variances["y"] == pytest.approx(0.25, rel=0.1)
     both = np.concatenate([seen["x"], forced["x"]])
     assert network.intercepts["x"] == pytest.approx(both.mean())
+
+
+def test_effects_of_a_posterior_of_several_regimes_are_refused_with_the_reason() -> None:
+    rng = np.random.default_rng(0)
+    tables = [{name: rng.normal(size=50) for name in "ab"} for _ in range(2)]
+    posterior = ist.sample(ist.Interventions(tables, [[], ["b"]]), draws=4, seed=0)
+    with pytest.raises(MismatchError, match="several regimes"):
+        posterior.effects("a", "b")

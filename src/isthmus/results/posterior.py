@@ -284,7 +284,10 @@ class Posterior:
         if self.effect_model is None:
             raise MismatchError(
                 "This posterior has no coefficients of a linear model. Posteriors of "
-                "isthmus.sample have them if all columns are continuous, until they are saved."
+                "isthmus.sample have them if all columns are continuous and the data are one table "
+                "or its moments, until they are saved. Posteriors of several regimes "
+                "(Interventions) do not keep what effects need: compare "
+                "solution.fit().query(target, do={cause: value}) for different values."
             )
         return self.effect_model
 
