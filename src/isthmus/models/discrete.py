@@ -294,6 +294,11 @@ class DiscreteNetwork:
         -------
         array
             Probabilities, one row per row and one column per level.
+
+        Raises
+        ------
+        DataError
+            If the evidence in a row has probability zero.
         """
         return predict_probabilities(
             self.dag, self.levels, self.tables, data, target, lambda: self.junction_tree

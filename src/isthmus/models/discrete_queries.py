@@ -12,6 +12,7 @@ from isthmus.errors import SchemaError
 from isthmus.graphs import DAG
 from isthmus.models.columns import Level, common_length, encode_column, refuse_strangers
 from isthmus.models.inference import JunctionTree
+from isthmus.models.questions import shares
 from isthmus.types import Floats
 
 Levels: TypeAlias = Mapping[str, tuple[Level, ...]]
@@ -85,9 +86,4 @@ def _given_blanket(
             table = np.moveaxis(np.log(tables[node]), axes.index(target), -1)
             place = tuple(codes[v].astype(np.intp) for v in axes if v != target)
             logs += table[place] if place else table
-    highest = logs.max(axis=1, keepdims=True)
-    # A row that the network calls impossible says nothing about the target.
-    logs = np.where(np.isneginf(highest), 0.0, logs - np.where(np.isneginf(highest), 0.0, highest))
-    weights = np.exp(logs)
-    found: Floats = weights / weights.sum(axis=1, keepdims=True)
-    return found
+    return shares(logs)

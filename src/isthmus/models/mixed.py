@@ -231,6 +231,11 @@ class MixedNetwork:
         -------
         array
             Probabilities, one row per row and one column per level.
+
+        Raises
+        ------
+        DataError
+            If the evidence in a row has probability zero.
         """
         self.dag.index(target)
         if target not in self.levels:

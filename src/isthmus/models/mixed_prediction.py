@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from isthmus.graphs import DAG
 from isthmus.models.conditionals import Columns, Conditional, ConditionalGaussian, configuration
+from isthmus.models.questions import shares
 from isthmus.types import Floats
 
 _NODES = 48
@@ -25,10 +26,7 @@ def level_probabilities(
     for code in range(size):
         own: NDArray[Any] = np.full(n, code)
         logs[:, code] = _log_weight(dag, conditionals, {**columns, target: own}, target)
-    highest = logs.max(axis=1, keepdims=True)
-    weights = np.exp(np.where(np.isneginf(highest), 0.0, logs - highest))
-    found: Floats = weights / weights.sum(axis=1, keepdims=True)
-    return found
+    return shares(logs)
 
 
 def conditional_mean(
@@ -66,8 +64,7 @@ def conditional_mean(
         now = {**columns, target: values[:, i]}
         for child in others:
             logs[:, i] += conditionals[child].log_density(columns[child], now)
-    shares = np.exp(logs - logs.max(axis=1, keepdims=True))
-    found: Floats = (shares * values).sum(axis=1) / shares.sum(axis=1)
+    found: Floats = (shares(logs) * values).sum(axis=1)
     return found
 
 

@@ -6,8 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite, prod
 from typing import Any
 
+import numpy as np
+
 from isthmus.errors import ArgumentError, DataError
 from isthmus.graphs import DAG
+from isthmus.plurals import counted
+from isthmus.types import Floats
 
 _LARGEST = 10_000_000
 """Maximum number of cells of a joint distribution."""
@@ -45,6 +49,27 @@ def check_joint_size(sizes: Sequence[int]) -> None:
             f"The joint distribution of {len(sizes)} targets would have {cells:,} cells; at "
             f"most {_LARGEST:,} are allowed. Ask for fewer targets at a time."
         )
+
+
+def shares(logs: Floats) -> Floats:
+    """Return weights of shape (rows, values), given by their logarithms, as shares of their sum.
+
+    Raises
+    ------
+    DataError
+        If all weights of a row are zero: the evidence in it is impossible.
+    """
+    highest = logs.max(axis=1, keepdims=True)
+    impossible = np.flatnonzero(np.isneginf(highest[:, 0]))
+    if len(impossible):
+        raise DataError(
+            "The evidence has probability zero in this network in "
+            f"{counted(len(impossible), 'row')} of {len(logs):,}, first in row {impossible[0]}. "
+            "Leave these rows out, or fit the network with a pseudo_count above 0."
+        )
+    weights = np.exp(logs - highest)
+    found: Floats = weights / weights.sum(axis=1, keepdims=True)
+    return found
 
 
 def finite(value: float, what: str) -> float:
