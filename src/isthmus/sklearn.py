@@ -16,8 +16,10 @@ from isthmus.graphs import DAG, Knowledge
 from isthmus.models import GaussianNetwork
 from isthmus.results.reading import FEW_VALUES
 from isthmus.sources import Frame, Missing, OwnLevel
+from isthmus.sources.tables.decisions import NUMBERS
 from isthmus.sources.tables.kinds import as_kind
 from isthmus.sources.tables.missing import is_absent
+from isthmus.sources.tables.written_numbers import Writing, writing_of
 from isthmus.statistics import Kind
 
 try:
@@ -52,8 +54,8 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
     With ``fit(X, y)`` the column ``y`` becomes a variable of the network, and `predict` and `score`
     are about it. It is read as any other column: text, categories, Booleans and whole numbers with
     at most four different values are classes, and other numbers are predicted by their expected
-    value; `target_kind` decides otherwise. With ``fit(X)`` alone, `score` is the log-likelihood per
-    row, and `predict` is about `target`.
+    value, also if they are written as text; `target_kind` decides otherwise. With ``fit(X)`` alone,
+    `score` is the log-likelihood per row, and `predict` is about `target`.
 
     A network has no probability for a level that `fit` has not seen, so `predict` and `score`
     refuse it. In ``cross_val_score`` such a fold gets the ``error_score``, NaN with a warning by
@@ -96,6 +98,9 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
         The graph with its parameters.
     target_
         Name of the variable to predict, or None.
+    writings_
+        How the numbers of columns of text were written in `fit`, by name. Rows to predict or to
+        score must be written in the same way.
     classes_
         Levels of the variable to predict, if it is discrete; otherwise there is no such attribute.
 
@@ -161,7 +166,8 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
                 f"target is {self.target_!r}; the columns are {list(table)[:10]}. Name one of them."
             )
         if self.target_ is not None and self.target_ not in kinds:
-            kinds |= self._kind_of(self.target_, table[self.target_])
+            declared = hasattr(getattr(y, "dtype", None), "categories")
+            kinds |= self._kind_of(self.target_, table[self.target_], declared=declared)
         self.solution_ = learn(
             table,
             score=self.score_function,
@@ -174,6 +180,10 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
             progress=False,
         )
         self.network_ = self.solution_.fit(pseudo_count=self.pseudo_count)
+        used = {v: table[v] for v in self.network_.dag.nodes if v not in self._levels()}
+        self.writings_ = {
+            v: w for v, c in used.items() if (w := _writing(c, zeros=True)) is not None
+        }
         self.__dict__.pop("classes_", None)  # of an earlier fit
         if self.target_ is not None and self.target_ in self._levels():
             self.classes_ = np.array(self._levels()[self.target_])
@@ -187,19 +197,26 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
         values: NDArray[Any] = column_or_1d(y, warn=True)
         if values.dtype.kind == "O" and any(is_absent(v) for v in values):
             raise ValueError("Input y contains missing values (None or NaN). Drop these rows.")
-        if values.dtype.kind in "OUSb" or self.target_kind == Kind.DISCRETE:
+        are_classes = values.dtype.kind in "OUSb" and _writing(values) is None
+        if are_classes or self.target_kind == Kind.DISCRETE:
             check_classification_targets(values)
         if values.dtype.kind == "f" and not np.isfinite(values).all():
             raise ValueError("Input y contains NaN or infinity.")
         return values
 
-    def _kind_of(self, name: str, values: Any) -> dict[str, Kind]:
+    def _kind_of(self, name: str, values: Any, *, declared: bool) -> dict[str, Kind]:
         """How to read the column to predict; nothing if `learn` decides, with a note."""
         if self.target_kind is not None:
             return {name: as_kind(self.target_kind, "the target")}
-        if np.asarray(values).dtype.kind in "OUSTb":
-            return {name: Kind.DISCRETE}
         integers = None if self.score_function is None else self.score_function.kind
+        array = np.asarray(values)
+        if array.dtype.kind in "OUSTb":
+            is_text = not declared and array.dtype.kind != "b" and integers is not Kind.DISCRETE
+            writing = _writing(values) if is_text else None
+            # Five or more: the rule for any column of numbers.
+            if writing is None or len(set(array.tolist())) < NUMBERS:
+                return {name: Kind.DISCRETE}
+            values = writing.read(array.tolist())
         frame = Frame({name: values}, integers=integers, keep=None, missing=self.missing)
         if frame.reading()[name].reason == FEW_VALUES:
             return {}
@@ -238,10 +255,13 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
         if y is not None:
             predicted = self.predict(X)
             measure = accuracy_score if hasattr(self, "classes_") else r2_score
+            if not hasattr(self, "classes_"):
+                y = self._as_read(str(self.target_), y)
             return float(measure(y, predicted))
         table = self._table(X, reset=False)
         if self.target_ is not None and self.target_ not in table:
             raise ArgumentError(f"The network has the variable {self.target_!r}: give y, too.")
+        table = {v: self._as_read(v, c) for v, c in table.items() if v in self.network_.dag.nodes}
         self._refuse_unseen(table)
         return log_likelihood(self.network_, table) / len(next(iter(table.values())))
 
@@ -299,6 +319,16 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
         values = np.asarray(column)
         if name in self._levels() or values.dtype.kind in "fiub":
             return values
+        texts = [cell for cell in values.tolist() if isinstance(cell, str)]
+        if texts and not _is_ordered(column):
+            writing = self.writings_.get(name)
+            numbers = texts[0] if writing is None else writing.read(values.astype(str).tolist())
+            if isinstance(numbers, str):
+                raise SchemaError(
+                    f"Column {name!r} has the cell {numbers!r}, and fit has not read numbers that "
+                    "are written like this. Give numbers, or write them as in the table of fit."
+                )
+            return numbers
         return Frame({name: column}, kinds={name: Kind.CONTINUOUS}).rows()[:, 0]
 
     def _levels(self) -> Mapping[str, Any]:
@@ -313,6 +343,8 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
         if not reset and named and self.target is not None and self._lacks_target(columns):
             # The target is what is asked for, so it may be missing.
             return self._with_level({c: X[c] for c in columns})
+        for name in columns if named else ():
+            _refuse_dates(name, X[name])
         try:
             array = validate_data(
                 self,
@@ -382,6 +414,34 @@ def _name_of(y: Any, table: Mapping[str, Any]) -> str:
     return name
 
 
+def _is_ordered(column: Any) -> bool:
+    return bool(getattr(getattr(column, "dtype", None), "ordered", False))
+
+
+def _writing(column: Any, *, zeros: bool = False) -> Writing | None:
+    """How the numbers of a column of text are written; None if it holds no such numbers."""
+    if _is_ordered(column):
+        return None
+    cells = np.asarray(column)
+    if cells.dtype.kind not in "OUST":
+        return None
+    different = {cell for cell in cells.tolist() if not is_absent(cell)}
+    if not different or not all(isinstance(cell, str) for cell in different):
+        return None
+    return writing_of(sorted(different), zeros=zeros)
+
+
+def _refuse_dates(name: str, column: Any) -> None:
+    """Raise for dates and durations, which NumPy cannot put beside numbers."""
+    dtype = np.asarray(column).dtype
+    if dtype.kind in "mM":
+        raise SchemaError(
+            f"Column {name!r} has the type {dtype}, which an estimator cannot read. Dates and "
+            "times are not variables by themselves: derive a number (days since an event, hour "
+            "of the day) or a category (weekday, season), or leave the column out."
+        )
+
+
 def _filled(column: NDArray[Any], level: str) -> NDArray[Any]:
     """Replace None and NaN by a level."""
     absent = np.array([is_absent(v) for v in column.tolist()], dtype=np.bool_)
@@ -390,7 +450,7 @@ def _filled(column: NDArray[Any], level: str) -> NDArray[Any]:
 
 def _numbers(column: NDArray[Any]) -> NDArray[Any]:
     """Return a column of objects as numbers, if that is what they are."""
-    if column.dtype.kind != "O":
+    if column.dtype.kind != "O" or any(isinstance(cell, str) for cell in column):
         return column
     try:
         return column.astype(np.float64)

@@ -37,7 +37,7 @@ CLASSES: dict[str, Any] = {
     "text": np.where(X["a"] > 0, "up", "down"),
     "Booleans": np.asarray(X["a"] > 0),
     "four whole numbers": np.clip(np.round(X["a"]), -1, 2).astype(int),
-    "digits as text": np.clip(np.round(2 * X["a"]), -3, 3).astype(int).astype(str),
+    "four digits as text": np.clip(np.round(X["a"]), -1, 2).astype(int).astype(str),
 }
 
 
@@ -94,6 +94,34 @@ def test_numbers_as_text_and_ordered_categories_can_be_predicted_from() -> None:
         model = BayesianNetwork().fit(table, Y)
     assert model.solution_.reading["b"].read_as == "continuous"
     assert model.score(table, Y) > 0.9
+
+
+@pytest.mark.parametrize("text", ["{:.1f}", "{:.0f}"])
+def test_text_numbers_are_a_regression(text: str) -> None:
+    y = np.array([text.format(v).replace(".", ",") for v in Y + X["a"]])
+    model = BayesianNetwork().fit(X, y)
+    assert is_regressor(model)
+    assert model.score(X, y) > 0.95
+    declared = pd.Series(np.round(X["a"]).clip(-3, 3).astype(int).astype(str), dtype="category")
+    assert is_classifier(BayesianNetwork().fit(X, declared))
+
+
+def test_numbers_are_read_as_they_were_written_in_fit() -> None:
+    table = pd.DataFrame({"a": [f"{v:.2f}".replace(".", ",") for v in X["a"]]})
+    model = BayesianNetwork().fit(table, X["a"] + 0.1 * X["b"])
+    short, long = (model.predict(pd.DataFrame({"a": [t]})) for t in ("1,00", "1,000"))
+    assert short == long
+    assert model.predict(pd.DataFrame({"a": [1.0]})) == short
+    assert np.isfinite(model.score(table.assign(), X["a"]))
+    for wrong in ("1.25", "1 kg", "one"):
+        with pytest.raises(SchemaError, match="fit has not read"):
+            model.predict(pd.DataFrame({"a": [wrong]}))
+
+
+def test_dates_get_the_usual_advice() -> None:
+    table = X.assign(d=pd.date_range("2024-01-01", periods=300))
+    with pytest.raises(SchemaError, match=r"'d' has the type datetime64.*days since an event"):
+        BayesianNetwork().fit(table, Y)
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -77,6 +77,11 @@ def test_identifiers_that_are_written_as_text_are_left_out() -> None:
 NOTED = {
     "a word among numbers": (["unknown", *WRITTEN["decimal point"][1:]], "to numbers"),
     "signs that differ": (["3 %", *WRITTEN["decimal point"][1:]], "to numbers"),
+    "bounds among numbers": (
+        [f"<{v}" if k % 3 == 0 else v for k, v in enumerate(WRITTEN["decimal point"])],
+        "to numbers",
+    ),
+    "two numbers": ([f"{100 + k // 4}/{60 + k // 8}" for k in DAYS], "to numbers"),
     "dates": (ISO, "kinds={'c': 'days'}"),
     "dates of unknown order": ([f"{k % 12 + 1}/{k % 9 + 1}/2024" for k in DAYS], "to dates"),
 }
@@ -148,3 +153,9 @@ def test_levels_that_differ_in_case_or_spaces_are_named() -> None:
     cells = RNG.choice(["yes", "yes ", "Yes", "no"], 500)
     with pytest.warns(DataWarning, match="differ only in spaces or in upper and lower case"):
         ist.learn(table(cells))
+
+
+def test_a_network_needs_numbers() -> None:
+    network = ist.learn({"x": X, "y": Y}).fit()
+    with pytest.raises(SchemaError, match="'x' has the text '1,25', and the network needs numbers"):
+        network.predict({"x": ["1,25"]}, "y")

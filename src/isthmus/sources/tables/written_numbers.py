@@ -30,6 +30,8 @@ _COMMA = re.compile(r"[+-]?(\d+(,\d+)?|,\d+)([eE][+-]?\d+)?")
 _GROUPED = re.compile(r"[+-]?([1-9]\d{0,2}(,\d{3})+|\d{1,3})(\.\d+)?")
 _POINTS = re.compile(r"[+-]?([1-9]\d{0,2}(\.\d{3})+|\d{1,3})(,\d+)?")
 _SPACED = re.compile(r"[+-]?([1-9]\d{0,2}( \d{3})+|\d{1,3})([.,]\d+)?")
+_PIECES = re.compile(r"[<>≤≥~]=?\s?([\d.,]+)|(\d+)/(\d+)")
+"""A bound such as ``<0.3``, or two numbers such as ``120/80``: the user has to decide."""
 _LEADING_ZERO = re.compile(r"[+-]?0\d+")
 _DIGITS = re.compile(r"[+-]?\d+")
 _DATE = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}\b.*|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}\b.*")
@@ -211,7 +213,9 @@ def looks_written(texts: Iterable[str]) -> tuple[str | None, tuple[str, ...]]:
 
 
 def _is_number(text: str) -> bool:
-    return any(pattern.fullmatch(_bare(text)[0]) for pattern, _, _ in _STYLES)
+    pieces = _PIECES.fullmatch(text.strip())
+    parts = [text] if pieces is None else [piece for piece in pieces.groups() if piece]
+    return all(any(p.fullmatch(_bare(part)[0]) for p, _, _ in _STYLES) for part in parts)
 
 
 def _is_date(text: str) -> bool:
