@@ -159,3 +159,12 @@ def test_a_network_needs_numbers() -> None:
     network = ist.learn({"x": X, "y": Y}).fit()
     with pytest.raises(SchemaError, match="'x' has the text '1,25', and the network needs numbers"):
         network.predict({"x": ["1,25"]}, "y")
+
+
+def test_words_among_real_numbers_are_named() -> None:
+    cells = np.array(["n/a", "n/a", "unknown", *X[3:].tolist()], dtype=object)
+    cells[3:] = X[3:].tolist()
+    column = ist.Frame({"c": cells, "y": Y}).reading()["c"]
+    assert column.read_as == "left out"
+    assert column.caution is not None
+    assert "If 'n/a', 'unknown' in column 'c' mean missing values" in column.caution

@@ -124,6 +124,9 @@ class Column:
             distinct, texts = self._levels_and_texts(present)
             words = sum(t.count(" ") for t in texts) / max(len(texts), 1)
             known = replace(known, distinct=distinct, words=words)
+            strangers = self._words_among_numbers(present)
+            if strangers:
+                return replace(known, written="numbers", strangers=strangers)
             hardly_repeat = 2 * distinct > values and are_digits(texts)  # identifiers
             if not self.is_text or distinct < NUMBERS or hardly_repeat:
                 return known
@@ -132,6 +135,15 @@ class Column:
         if self.cells in (CellType.INTEGER, CellType.FLOAT):
             return _with_numbers(known, present, is_all=rows is None)
         return known
+
+    def _words_among_numbers(self, present: Values) -> tuple[str, ...]:
+        """The different texts among cells most of which are floats; none for other columns."""
+        if self.is_text or self.labels is not None or present.dtype.kind != "O":
+            return ()
+        words = [cell for cell in present.tolist() if isinstance(cell, str)]
+        floats = sum(isinstance(cell, (float, np.floating)) for cell in present.tolist())
+        mostly = floats + len(words) == len(present) and floats > len(words)
+        return tuple(sorted(set(words))) if mostly else ()
 
     def _levels_and_texts(self, present: Values) -> tuple[int, list[str]]:
         if self.labels is not None:

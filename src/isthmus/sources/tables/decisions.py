@@ -68,6 +68,8 @@ class Profile:
         A cell of text that looks so and, if there is one, a cell that does not.
     convertible
         Whether text can be read as dates on request, as in a table in memory.
+    strangers
+        Texts among cells that are numbers.
     """
 
     cells: CellType
@@ -82,6 +84,7 @@ class Profile:
     written: str | None = None
     examples: tuple[str, ...] = ()
     convertible: bool = True
+    strangers: tuple[str, ...] = ()
 
     @property
     def are_codes(self) -> bool:
@@ -185,7 +188,9 @@ def _decide_category(
 ) -> ColumnReading:
     levels, rows = profile.distinct, profile.values
     shown, advice = "", None
-    if profile.written is not None:
+    if profile.strangers:
+        shown = f"numbers with texts among them, such as {profile.strangers[0]!r}"
+    elif profile.written is not None:
         like, *unlike = profile.examples
         but = f" but not {unlike[0]!r}" if unlike else ""
         shown = f"text that looks like {profile.written}, such as {like!r}{but}"
@@ -211,6 +216,9 @@ def _decide_category(
 
 def _conversion(name: str, profile: Profile) -> str:
     """What to do about numbers and dates that are written as text."""
+    if profile.strangers:
+        words = ", ".join(map(repr, profile.strangers[:5]))
+        return f"If {words} in column {name!r} mean missing values, replace them by NaN."
     if not profile.convertible:
         return (
             f"An engine does not convert text: cast column {name!r} to {profile.written} first if "
