@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.statistics.moments import Moments
+from isthmus.statistics.pairs import PairCounts
 from isthmus.statistics.patterns import PatternRows, Standardised
 from isthmus.statistics.schema import Schema
 from isthmus.types import Floats
@@ -21,19 +22,20 @@ _NUMBERS = 2**20
 
 
 class Estimated(NamedTuple):
-    """Moments, the number of iterations, and whether they have converged."""
+    """Moments, the number of iterations, whether they have converged, and the rows behind them."""
 
     moments: Moments
     iterations: int
     converged: bool
+    pairs: PairCounts
 
     def remarks(self) -> tuple[str, ...]:
-        """Notes for the user if the moments have not converged."""
+        """Notes for the user if few rows count, or if the moments have not converged."""
         remark = (
             f"The moments of the incomplete columns were still changing after {self.iterations} "
             "iterations of expectation-maximisation. Allow more iterations or time."
         )
-        return () if self.converged else (remark,)
+        return (*self.pairs.remarks(), *(() if self.converged else (remark,)))
 
 
 class Expected(NamedTuple):
@@ -53,8 +55,8 @@ def estimate_moments(
 ) -> Estimated:
     """Maximise the likelihood of means and covariances by expectation-maximisation.
 
-    The number of rows of the moments is the number of rows that have a value of both of two
-    columns, averaged over all pairs of columns: scores then weigh the evidence that is there.
+    The number of rows of the moments follows from the pair of columns with the fewest rows that
+    have both values (see `PairCounts.effective_rows`): no pair gets more evidence than it has.
 
     Parameters
     ----------
@@ -64,8 +66,15 @@ def estimate_moments(
         When to stop; the tolerance concerns standardised columns.
     until
         Stop at this time of ``time.monotonic()``, with the moments of the last whole iteration.
+
+    Raises
+    ------
+    MissingValuesError
+        Two columns have (nearly) no rows in common.
     """
+    pairs = patterns.pair_counts()
     step = ExpectationStep(patterns, patterns.standardised())
+    pairs.refuse_apart()  # after columns without any value
     iteration = Maximisation(len(patterns.schema))
     while not iteration.converged(tolerance) and iteration.steps < max_iterations:
         limit = until if iteration.steps else math.inf
@@ -73,9 +82,9 @@ def estimate_moments(
         if expected is None:
             break
         iteration.advance(expected)
-    n, (*_, centre, scale) = patterns.effective_rows(), step.rows
-    moments = iteration.moments(patterns.schema, n, centre, scale)
-    return Estimated(moments, iteration.steps, iteration.converged(tolerance))
+    *_, centre, scale = step.rows
+    moments = iteration.moments(patterns.schema, pairs.effective_rows(), centre, scale)
+    return Estimated(moments, iteration.steps, iteration.converged(tolerance), pairs)
 
 
 @final

@@ -15,6 +15,7 @@ from isthmus.statistics.base import Gatherable, Statistic
 from isthmus.statistics.checks import refuse_empty
 from isthmus.statistics.coded import CodedRows, as_codes, histogram
 from isthmus.statistics.counts import Counts
+from isthmus.statistics.pairs import PairCounts
 from isthmus.statistics.schema import Kind, Schema
 from isthmus.types import Floats, Integers
 
@@ -63,11 +64,14 @@ class IncompleteCounts(Statistic):
 
     @classmethod
     def gather(cls, source: Gatherable, dag: DAG | None = None) -> IncompleteCounts:
-        """Ask a table for its coded rows."""
+        """Ask a table for its coded rows; refuse variables that are never observed together."""
         if not isinstance(source, HasIncomplete):
             raise MismatchError("Only tables in memory or of an engine have incomplete rows.")
         incomplete = source.incomplete()
-        return incomplete if dag is None else incomplete.select(dag.nodes)
+        if dag is not None:
+            incomplete = incomplete.select(dag.nodes)
+        incomplete.pair_counts().refuse_apart()
+        return incomplete
 
     def select(self, names: Sequence[str]) -> IncompleteCounts:
         """The rows of some of the variables."""
@@ -84,6 +88,12 @@ class IncompleteCounts(Statistic):
     def has_missing(self) -> bool:
         """Whether any value is missing."""
         return not bool(self.observed.all())
+
+    def pair_counts(self) -> PairCounts:
+        """In how many rows both of two variables have a value."""
+        there = self.observed.astype(np.float64)
+        often = there if self.weights is None else there * self.weights
+        return PairCounts(self.schema.names, often @ there.T, self.n)
 
     def level_starts(self) -> Integers:
         """Where the levels of each variable begin among the levels of all variables."""

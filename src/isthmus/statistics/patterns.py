@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from isthmus.errors import DataError
 from isthmus.statistics.base import Gatherable, Statistic
 from isthmus.statistics.checks import OVERFLOW, refuse_empty, refuse_infinite, refuse_underflow
+from isthmus.statistics.pairs import PairCounts
 from isthmus.statistics.schema import Kind, Schema
 from isthmus.types import Floats, Integers
 
@@ -93,10 +94,11 @@ class PatternRows(Statistic):
         missing: Integers = self.sizes @ ~self.observed
         return missing
 
-    def effective_rows(self) -> int:
-        """Number of rows with a value of both of two columns, averaged over all pairs."""
+    def pair_counts(self) -> PairCounts:
+        """In how many rows both of two columns have a value."""
         there = self.observed.astype(np.float64)
-        return effective_rows((there * self.sizes[:, None]).T @ there)
+        pairs = (there * self.sizes[:, None]).T @ there
+        return PairCounts(self.schema.names, pairs, int(self.sizes.sum()))
 
     def standardised(
         self, centre: Floats | None = None, scale: Floats | None = None
@@ -145,13 +147,6 @@ class PatternRows(Statistic):
         for block in blocks:
             builder.update(block)
         return cls(*builder.finish())
-
-
-def effective_rows(pairs: Floats) -> int:
-    """Average the number of rows with a value of both columns over all pairs of columns."""
-    d = len(pairs)
-    both = pairs.sum() - np.trace(pairs)
-    return max(1, round(both / (d * (d - 1)))) if d > 1 else int(pairs[0, 0])
 
 
 @final

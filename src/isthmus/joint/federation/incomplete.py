@@ -112,17 +112,19 @@ class IncompleteFederation(Source):
         assert available is not None
         if not available.has_missing and AskMoments.name in study.requests:
             return self._federation.moments()
+        pairs = available.pair_counts(schema.names)
+        pairs.refuse_apart()
         iteration = run.maximisation
         while not iteration.converged(self._missing.tolerance) and iteration.steps < steps:
             if iteration.steps and time.monotonic() >= self._until:
                 break
             answers = self._ask(run, iteration.steps + 1, answers)
-        n = available.effective_rows()
+        n = pairs.effective_rows()
         moments = iteration.moments(schema, n, available.centre, available.scale)
         converged = iteration.converged(self._missing.tolerance)
         lost = int((available.n - available.pairs.diagonal()).sum())
         remark = moments_are_estimated(lost, available.n * len(schema))
-        estimated = Estimated(moments, iteration.steps, converged)
+        estimated = Estimated(moments, iteration.steps, converged, pairs)
         self._remarks = (remark, *estimated.remarks())
         return moments
 

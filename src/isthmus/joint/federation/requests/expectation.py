@@ -32,7 +32,8 @@ from isthmus.joint.secure_sum.quoted_answers import AnsweredRound
 from isthmus.sources.base import Source
 from isthmus.statistics import Kind, Schema
 from isthmus.statistics.expectation import RIDGE, ExpectationStep, Expected, Maximisation
-from isthmus.statistics.patterns import PatternRows, effective_rows
+from isthmus.statistics.pairs import PairCounts
+from isthmus.statistics.patterns import PatternRows
 from isthmus.types import Floats, Integers
 
 STEPS = 60
@@ -84,9 +85,9 @@ class Available(NamedTuple):
         """Whether any value is missing."""
         return bool((self.pairs < self.n).any())
 
-    def effective_rows(self) -> int:
-        """Number of rows with a value of both of two columns, averaged over all pairs."""
-        return effective_rows(self.pairs.astype(np.float64))
+    def pair_counts(self, names: tuple[str, ...]) -> PairCounts:
+        """In how many rows both of two columns have a value."""
+        return PairCounts(names, self.pairs.astype(np.float64), self.n)
 
 
 @final
