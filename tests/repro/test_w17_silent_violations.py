@@ -55,8 +55,8 @@ def violated(name: str, rng: np.random.Generator) -> dict[str, Any]:
     [
         ("corrupt row", r"Check row 0 \(counted from 0\): it makes up 100% of the variance"),
         ("shifted rows", "Check rows 0, 1, 2 "),
-        ("copies", "Remove copied rows.* every row occurs 20 times"),
-        ("discrete copies", "Remove copied rows"),
+        ("copies", "remove the copies.* every row occurs 20 times"),
+        ("discrete copies", "remove the copies"),
         ("random walks", r"use Series\(table\), or the differences"),
         ("trends", r"use Series\(table\), or the differences"),
         ("volatility", "Divide each row by its scale"),
@@ -80,3 +80,19 @@ def test_a_table_without_violations_has_no_notes() -> None:
         warnings.simplefilter("error")
         for seed in range(5):
             assert ist.learn(violated("none", np.random.default_rng(seed))).notes == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [("copies", "remove the copies"), ("random walks", r"use Series\(table\)")],
+)
+def test_posteriors_and_bootstraps_note_the_same_violations(name: str, words: str) -> None:
+    table = violated(name, np.random.default_rng(0))
+    with pytest.warns(ist.errors.DataWarning, match=words) as warned:
+        posterior = ist.sample(table, draws=20)
+    assert sum(words.split("\\")[0] in note for note in posterior.notes) == 1
+    assert [w.filename for w in warned] == [__file__]
+    with pytest.warns(ist.errors.DataWarning, match=words) as warned:
+        ensemble = ist.bootstrap(table, replicates=10, jobs=1)
+    assert sum(words.split("\\")[0] in note for note in ensemble.notes) == 1
+    assert [w.filename for w in warned] == [__file__]  # once, and not for each replicate

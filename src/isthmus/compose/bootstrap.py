@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from queue import Empty, SimpleQueue
 from typing import Any, final
 
@@ -24,6 +24,7 @@ from isthmus.compose.arguments import (
     check_seed,
     check_time_limit,
 )
+from isthmus.compose.assumptions import check_assumptions
 from isthmus.compose.defaults import choose_search
 from isthmus.compose.prepare import Problem, prepare, require_capability
 from isthmus.compose.progress import reporter_for
@@ -147,7 +148,9 @@ def bootstrap(
     notes += [*problem.reading.notes, *problem.source.notes(), *drawing.notes]
     if len(dags) < replicates:
         notes.append(f"It was stopped after {len(dags)} of {replicates} replicates.")
-    return Ensemble.from_dags(dags, notes=tuple(notes), disclosure=problem.source.disclosure())
+    ensemble = Ensemble.from_dags(dags, disclosure=problem.source.disclosure())
+    notes += check_assumptions(problem, ensemble.averaged_graph())
+    return replace(ensemble, notes=tuple(notes))
 
 
 @final

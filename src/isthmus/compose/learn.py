@@ -160,7 +160,7 @@ def learn(
         notes=(
             *problem.reading.notes,
             *problem.source.notes(),
-            *check_assumptions(problem, dag),
+            *check_assumptions(problem, dag, stacklevel=4),
             *result.notes,
         ),
         reading=problem.reading,

@@ -17,6 +17,7 @@ from isthmus.compose.arguments import (
     check_seed,
     check_time_limit,
 )
+from isthmus.compose.assumptions import check_assumptions
 from isthmus.compose.defaults import choose_marginal_likelihood, choose_sampler
 from isthmus.compose.prepare import Problem, prepare
 from isthmus.compose.progress import reporter_for
@@ -144,8 +145,9 @@ def sample(
             f"{name} was stopped by the time limit before its first draw. Allow more time, or name "
             "another sampler."
         )
+    ensemble = _ensemble(objective.nodes, result)
     posterior = Posterior(
-        ensemble=_ensemble(objective.nodes, result),
+        ensemble=ensemble,
         chains=result.chains,
         status=status,
         disclosure=problem.source.disclosure(),
@@ -158,7 +160,11 @@ def sample(
         equivalent=objective.equivalent,
         details=result.details,
         effect_model=_effect_model(problem),
-        notes=(*problem.reading.notes, *problem.source.notes()),
+        notes=(
+            *problem.reading.notes,
+            *problem.source.notes(),
+            *check_assumptions(problem, ensemble.most_probable()),
+        ),
         provenance=Provenance.of_call(
             "sample",
             seed,

@@ -91,6 +91,20 @@ def test_repeats_of_few_levels_are_not_copies(seed: int) -> None:
     assert not copied_rows(rows_of(named(np.array(["a", "b", "c"])[design])))
 
 
+@pytest.mark.parametrize("seed", SEEDS)
+def test_one_frequent_row_and_rounded_columns_are_not_copies(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    users = rng.random(400) < 0.3
+    used = {k: np.where(users, rng.gamma(2, size=400).round(2), 0.0) for k in "abc"}
+    assert not copied_rows(rows_of(used))
+    exact = {k: x + np.where(users, 1e-3 * rng.random(400), 0.0) for k, x in used.items()}
+    copied = {k: np.concatenate([x, x[users][:60]]) for k, x in exact.items()}
+    assert "13% of the rows repeat others" in copied_rows(rows_of(copied))[0]
+    rounded = rng.normal(size=400).round(1)
+    assert not copied_rows(rows_of({"y": rounded}))
+    assert not copied_rows(rows_of({"y": rounded, "z": (2 * rounded + 1).round(1)}))
+
+
 def test_counts_show_copies_of_the_whole_table() -> None:
     rng = np.random.default_rng(0)
     codes = np.repeat(rng.integers(0, 3, size=(60, 8)), 20, axis=0)
@@ -98,7 +112,7 @@ def test_counts_show_copies_of_the_whole_table() -> None:
     counts = ist.summarise(table.lazy(), plan=ist.Plan.everything())
     assert isinstance(counts, ist.Counts)
     assert "occurs 20 times" in copied_cells(counts)[0]
-    with pytest.warns(ist.errors.DataWarning, match="Remove copied rows"):
+    with pytest.warns(ist.errors.DataWarning, match="remove the copies"):
         ist.learn(counts)
     other = ist.summarise(ist.datasets.asia(rows=500, seed=0), plan=ist.Plan.everything())
     assert isinstance(other, ist.Counts)

@@ -81,3 +81,12 @@ def test_likert_items_and_counts_are_not_called_curved() -> None:
         assert notes(likert, kinds=kinds) == ""
         counts = named(rng.poisson([1.0, 3.0, 9.0, 20.0], size=(300, 4)))
         assert notes(counts, kinds=dict.fromkeys(counts, "continuous")) == ""
+
+
+@pytest.mark.parametrize(("n", "items"), [(400, 10), (1000, 20)])
+def test_the_limits_of_items_are_no_common_scale(n: int, items: int) -> None:
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        noise = 0.4 * rng.normal(size=(n, items))
+        likert = named(np.clip(np.round(3 + 1.3 * rng.normal(size=(n, 1)) + noise), 1, 5))
+        assert "Divide" not in notes(likert, kinds=dict.fromkeys(likert, "continuous"))

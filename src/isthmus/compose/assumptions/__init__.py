@@ -38,8 +38,18 @@ from isthmus.statistics import Counts, Moments
 __all__ = ["check_assumptions", "check_rows"]
 
 
-def check_assumptions(problem: Problem, dag: DAG) -> tuple[str, ...]:
-    """Return notes about the data, and about the graph that was learned, and issue warnings."""
+def check_assumptions(problem: Problem, dag: DAG, *, stacklevel: int = 3) -> tuple[str, ...]:
+    """Return notes about the data and about a graph, and issue warnings.
+
+    Parameters
+    ----------
+    problem
+        The data, as they were read.
+    dag
+        The graph that was learned, or that represents an ensemble.
+    stacklevel
+        Number of calls from here up to the line that the warnings point to.
+    """
     objective, statistics = problem.objective, problem.statistics
     table = RowTable.of(problem.source)
     notes = (
@@ -55,7 +65,7 @@ def check_assumptions(problem: Problem, dag: DAG) -> tuple[str, ...]:
         *objective.notes(dag),
     )
     for note in notes:
-        warnings.warn(note, DataWarning, stacklevel=4)
+        warnings.warn(note, DataWarning, stacklevel=stacklevel)
     return notes
 
 

@@ -28,6 +28,9 @@ _TOGETHER = 0.1
 """Correlation of the logarithms of squares, of three quarters of the pairs."""
 _CERTAIN = 4.5
 """Standard errors that this correlation must exceed."""
+_LUMPED = 0.05
+"""Share of the most frequent value above which the scale of a column is not compared. The limits of
+Likert items and floors such as zero make residuals small in the same rows."""
 _CURVED = 0.1
 """Share of the variance of a column that a curve must explain beyond lines to be worth a note. In
 the table of diabetes patients, a logarithm in a formula explains 6% of a column."""
@@ -134,13 +137,15 @@ def _is_heavy(n: int, left: Floats) -> Bools:
 def common_scale(table: RowTable, sample: Residuals) -> tuple[str, ...]:
     """Find noise whose scale varies in all columns together, such as volatility of prices.
 
-    Three quarters of the pairs of residuals must be large in the same rows. Cost: one product of
-    matrices, about 1 ms for 50 columns.
+    Three quarters of the pairs of residuals must be large in the same rows. Columns of few values
+    are left out. Cost: one product of matrices, about 1 ms for 50 columns.
     """
-    p, m = sample.left.shape
+    spread = [k for k, z in enumerate(sample.values) if not _is_lumped(z)]
+    left = sample.left[spread]
+    p, m = left.shape
     if p < 3:
         return ()
-    sizes = np.log(sample.left * sample.left + 0.1)
+    sizes = np.log(left * left + 0.1)
     sizes = _normalised(sizes)
     correlation = (sizes @ sizes.T)[np.triu_indices(p, 1)]
     # Not the median: of a product and its two factors, two of three pairs vary together.
@@ -148,13 +153,18 @@ def common_scale(table: RowTable, sample: Residuals) -> tuple[str, ...]:
     error = 1.25 / math.sqrt(m * len(correlation))
     if typical < max(_TOGETHER, _CERTAIN * error):
         return ()
+    names = table.listed([sample.columns[k] for k in spread])
     note = (
         "Divide each row by its scale (for prices, a running volatility), or keep only edges that "
-        f"bootstrap confirms: {table.listed(sample.columns)} vary strongly in the same rows "
+        f"bootstrap confirms: {names} vary strongly in the same rows "
         f"(correlation {typical:.2f} of the logarithms of squares), which leads to false edges "
         "between uncorrelated columns."
     )
     return (note,)
+
+
+def _is_lumped(column: Floats) -> bool:
+    return int(np.unique(column, return_counts=True)[1].max()) > _LUMPED * len(column)
 
 
 def curved_effects(table: RowTable, sample: Residuals) -> tuple[str, ...]:
