@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -96,4 +97,27 @@ def test_which_level_has_no_column_does_not_matter() -> None:
         table = {"c": np.array([names[code] for code in codes]), "x": x}
         dag = ist.DAG(["c", "x"], [("c", "x")])
         scores.append(ist.score(table, dag, ist.DegenerateGaussian()))
+    assert scores[0] == pytest.approx(scores[1], rel=1e-9)
+
+
+def test_names_of_equally_common_levels_do_not_matter() -> None:
+    rng = np.random.default_rng(1)
+    codes = np.repeat([0, 1, 2], [20, 20, 2])
+    x = rng.standard_normal(42) + 0.8 * (codes == 0)
+    dag = ist.DAG(["c", "x"], [("c", "x")])
+    tables = [{"c": np.array(list(names))[codes], "x": x} for names in permutations("abc")]
+    scores = [ist.score(table, dag, ist.DegenerateGaussian()) for table in tables]
+    assert scores == pytest.approx([scores[0]] * 6, rel=1e-9)
+    assert len({ist.learn(table).dag.skeleton() for table in tables}) == 1
+
+
+def test_names_do_not_matter_if_all_levels_are_rare() -> None:
+    rng = np.random.default_rng(2)
+    codes = rng.permutation(np.repeat(range(12), 3))
+    x = rng.standard_normal(36) + (codes == 4)
+    dag = ist.DAG(["c", "x"], [("c", "x")])
+    scores = [
+        ist.score({"c": _names(given, "c"), "x": x}, dag, ist.DegenerateGaussian())
+        for given in (codes, 11 - codes)
+    ]
     assert scores[0] == pytest.approx(scores[1], rel=1e-9)

@@ -61,3 +61,43 @@ def test_structural_em_starts_without_directions_from_missingness() -> None:
     solution = ist.learn(_pair(0.5), score=ist.BIC(), missing=ist.StructuralEM())
     assert solution.equivalent
     assert len(solution.cpdag.undirected) == 1
+
+
+def _beside_a_copy(rows: int, seed: int) -> Table:
+    """A noisy copy, and an independent variable of which half of the values are missing."""
+    rng = np.random.default_rng(seed)
+    a = rng.random(rows) < 0.15
+    b = np.where(rng.random(rows) < 0.05, ~a, a)
+    c = np.where(rng.random(rows) < 0.5, "yes", "no").astype(object)
+    c[rng.random(rows) < 0.5] = None
+    return {"a": a, "b": b, "c": c}
+
+
+def _beside_an_exclusive_or(rows: int, seed: int) -> Table:
+    """Three variables that are independent in pairs, and an independent one as above."""
+    rng = np.random.default_rng(seed)
+    a, b = rng.random(rows) < 0.5, rng.random(rows) < 0.5
+    x = a ^ b ^ (rng.random(rows) < 0.08)
+    return {"a": a, "b": b, "x": x, "c": _beside_a_copy(rows, 1000 + seed)["c"]}
+
+
+@pytest.mark.parametrize("rows", [300, 1000, 4000, 20_000])
+@pytest.mark.parametrize("table", [_beside_a_copy, _beside_an_exclusive_or])
+def test_an_independent_variable_with_missing_values_has_no_edges(table: Any, rows: int) -> None:
+    missing = ist.NodeAverage()
+    graphs = [ist.learn(table(rows, seed), missing=missing).dag for seed in range(20)]
+    assert sum(any("c" in edge for edge in dag.edges) for dag in graphs) <= 1
+    if table is _beside_a_copy:
+        assert all({"a", "b"} in map(set, dag.edges) for dag in graphs)
+
+
+def test_asia_with_missing_values_everywhere_has_few_false_edges() -> None:
+    data = ist.datasets.asia(rows=20_000, seed=1)
+    rng = np.random.default_rng(1001)  # other draws than those of the table
+    table = {name: np.array(column, object) for name, column in data.items()}
+    for column in table.values():
+        column[rng.random(20_000) < 0.3] = None
+    true = set(data.dag.skeleton().edges)
+    found = set(ist.learn(table, missing=ist.NodeAverage()).dag.skeleton().edges)
+    assert len(found - true) <= 1
+    assert len(found & true) >= 6

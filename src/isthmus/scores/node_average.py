@@ -22,6 +22,11 @@ from isthmus.statistics import Kind
 from isthmus.statistics.incomplete import IncompleteCounts
 from isthmus.types import Floats
 
+_LEAST_VARIANCE = 0.2
+"""Pairs do not show dependences that only three variables have, such as an exclusive or, so less
+than this is not believed. A binary variable and its noisy copy have at most 0.44. See the exclusive
+or in ``tests/repro/test_w07_nodeaverage_direction.py``."""
+
 
 @final
 @dataclass(frozen=True)
@@ -32,9 +37,14 @@ class NodeAverageScore(Score[IncompleteCounts, LocalScore]):
     complete for a set S of variables, and ``T(S)`` the total correlation of S in these rows. The
     score of a family is ``n * T(child and parents) - n * T(parents)``, plus the log-likelihood of
     the child without parents, scaled to n rows, minus the penalties. The penalty per parameter of a
-    set grows by the factor ``n / m(S)``, as the noise of ``n * T(S)`` does. For each edge,
-    `caution` standard errors of the comparison of different rows are subtracted, so that the score
-    is consistent if values are missing completely at random (Balov 2013; Bodewes and Scutari 2021).
+    set grows by the factor ``n / m(S)``, as the noise of ``n * T(S)`` does.
+
+    Families are compared on different rows, which has a standard error of order ``sqrt(n)``. For
+    each edge, ``caution * sqrt(log(n))`` times an estimate of it is subtracted: a price must grow
+    faster than the noise, or false edges do not vanish with more rows (Balov 2013; Bodewes and
+    Scutari 2021). The estimate is taken from pairs of variables and is not a bound for families
+    with many parents. In simulations with values missing completely at random, false edges become
+    rarer with n; consistency is not proved.
 
     The score is a difference of two functions of sets, so Markov-equivalent graphs have the same
     score: which values are missing tells nothing about directions. Without missing values it is the
@@ -45,7 +55,7 @@ class NodeAverageScore(Score[IncompleteCounts, LocalScore]):
     base
         `BIC`, `AIC` or `EBIC`.
     caution
-        Number of standard errors.
+        Multiple of ``sqrt(log(n))`` standard errors.
     """
 
     base: BIC | AIC | EBIC
@@ -66,17 +76,35 @@ class NodeAverageScore(Score[IncompleteCounts, LocalScore]):
             statistics.weights,
             statistics.schema.cardinalities,
             each,
-            self.caution * _standard_errors(statistics),
+            self.caution * _prices(statistics),
         )
         cost = counting_cost(statistics.schema, statistics.n)
         local = LocalScore(statistics.schema.names, kernel, equivalent=True, cost=cost)
         return extended(local, prices)
 
 
-def _standard_errors(statistics: IncompleteCounts) -> Floats:
-    """Return for each pair how far their information, times n, may be off for lack of rows."""
-    n, counts, starts = statistics.n, statistics.level_pairs(), statistics.level_starts()
-    errors = np.zeros((len(starts), len(starts)))
+def _prices(statistics: IncompleteCounts) -> Floats:
+    """Return for each pair how far the gain of an edge may be off because the rows differ.
+
+    If an edge adds a variable to a family, the log-likelihood ratios of the other variables are
+    averaged over fewer rows, even if they have nothing to do with the new one. So the variance is
+    that of the strongest dependence of either end on any variable.
+    """
+    n, variances = statistics.n, _pair_variances(statistics)
+    starts = statistics.level_starts()
+    rows = np.add.reduceat(statistics.level_pairs(), starts, axis=0)
+    rows = np.add.reduceat(rows, starts, axis=1)
+    largest = np.maximum(variances.max(axis=1), _LEAST_VARIANCE)
+    variance = np.maximum(largest[:, None], largest)
+    prices: Floats = np.sqrt(np.log(max(n, 1)) * n * (n / np.maximum(rows, 1.0) - 1.0) * variance)
+    np.fill_diagonal(prices, 0.0)
+    return np.maximum(prices, prices.T)  # equal but for rounding
+
+
+def _pair_variances(statistics: IncompleteCounts) -> Floats:
+    """Return the variances over the rows of ``log p(v, w) / (p(v) p(w))``, for each pair."""
+    counts, starts = statistics.level_pairs(), statistics.level_starts()
+    variances = np.zeros((len(starts), len(starts)))
     for v, (start, stop) in enumerate(pairwise([*starts.tolist(), len(counts)])):
         table = counts[start:stop]
         rows = np.add.reduceat(table.sum(axis=0), starts)  # that have a value of v and the other
@@ -88,7 +116,6 @@ def _standard_errors(statistics: IncompleteCounts) -> Floats:
         m = np.maximum(rows, 1.0)
         mean = np.add.reduceat((table * gain).sum(axis=0), starts) / m
         square = np.add.reduceat((table * gain**2).sum(axis=0), starts) / m
-        variance = np.maximum(square - mean**2, 0.0)
-        errors[v] = np.sqrt(n * (n / m - 1.0) * variance)
-    np.fill_diagonal(errors, 0.0)
-    return np.maximum(errors, errors.T)  # equal but for rounding
+        variances[v] = np.maximum(square - mean**2, 0.0)
+    np.fill_diagonal(variances, 0.0)
+    return variances

@@ -20,8 +20,9 @@ def covariance_without_rare(moments: Moments) -> Floats:
     A Gaussian likelihood takes two levels that occur once, in the same row, for an exact linear
     relation. Here the variance of the indicator of a rare level is raised to that of a level with
     about ``sqrt(n)`` rows, so that one shared row counts half a nat. The matrix stays positive
-    semidefinite, and the levels of a variable still sum to one: the most common level makes up for
-    the noise of the rare ones, whichever level has no column.
+    semidefinite, and the levels of a variable still sum to one: the levels that are not rare make
+    up for the noise of the others, each by its share of rows. So neither the names of the levels
+    nor the choice of the one without a column matters.
     """
     covariance = moments.covariance()
     n, mean = moments.n, moments.mean()
@@ -31,11 +32,11 @@ def covariance_without_rare(moments: Moments) -> Floats:
             continue
         share = mean[start:stop]
         rows = n * np.concatenate([[1.0 - share.sum()], share])
-        most = int(rows.argmax())
         noise = np.maximum(fewest - rows, 0.0) / n
-        noise[most] = 0.0
-        added = np.diag(noise)
-        added[most, :] = added[:, most] = -noise
-        added[most, most] = noise.sum()
+        common = np.where(rows > fewest * (1.0 - 1e-9), rows, 0.0)  # rows have rounding errors
+        if not common.any():
+            common = rows
+        spread = np.eye(len(rows)) - (common / common.sum())[:, None]
+        added = (spread * noise) @ spread.T
         covariance[start:stop, start:stop] += added[1:, 1:]
     return covariance

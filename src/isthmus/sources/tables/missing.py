@@ -88,9 +88,11 @@ class NodeAverage(Missing):
     Parameters
     ----------
     caution
-        Number of standard errors to subtract for each parent. Families are compared on different
-        rows, so the gain has a standard error that grows with the number of missing values. Above
-        0 the score is consistent if values are missing completely at random; 0 gives denser graphs.
+        Multiple of ``sqrt(log(n))`` standard errors to subtract for each edge, with n
+        rows. Families are compared on different rows, so the gain of an edge has a standard error
+        that grows with the number of missing values. With 1, false edges become rarer with more
+        rows if values are missing completely at random, and weak edges need more rows; with 0,
+        there are more of both.
 
     Examples
     --------
