@@ -69,6 +69,12 @@ def of_set(statistics: IncompleteCounts, chosen: tuple[int, ...], each: float) -
     return float(statistics.n * (np.mean(gains(rows)) - each * free / len(rows)))
 
 
+def largest(statistics: IncompleteCounts, v: int) -> float:
+    """The largest variance of the contributions of rows to the information of a pair with v."""
+    pairs = [complete_rows(statistics, (v, w)) for w in range(len(statistics.schema)) if w != v]
+    return max(0.2, *(float(np.var(gains(rows))) for rows in pairs))
+
+
 def expected(
     statistics: IncompleteCounts, child: int, parents: tuple[int, ...], each: float, caution: float
 ) -> float:
@@ -82,7 +88,8 @@ def expected(
     value -= each * (statistics.schema.cardinalities[child] - 1)
     for parent in parents:
         both = complete_rows(statistics, (child, parent))
-        value -= caution * np.sqrt(n * (n / len(both) - 1)) * np.std(gains(both))
+        spread = max(largest(statistics, child), largest(statistics, parent))
+        value -= caution * np.sqrt(n * np.log(n) * (n / len(both) - 1) * spread)
     return float(value + of_set(statistics, family, each) - of_set(statistics, parents, each))
 
 
