@@ -42,12 +42,13 @@ class Boss(Search[LocalScore]):
     Parameters
     ----------
     starts
-        Number of random orders to start from; the best result is returned. By default, starts go
-        on until five of them have reached the best score, or until about a second of work is done
-        and, if that takes less than about four seconds, there were four of them; there is always
-        one. Work is counted, not timed, so the graph does not depend on the machine. It is an
-        estimate for sparse graphs; some dense ones took three to four times as long. Starts share their grow-shrink trees, so later ones
-        cost less than the first. On a score table, the best listed parents replace the trees.
+        Number of random orders to start from; the best result is returned. By default, starts go on
+        until five of them have reached the best score, or until about a second of work is done and,
+        if that takes less than about four seconds, there were four of them; there is always one.
+        Work is counted, not timed, so the graph does not depend on the machine. It is an estimate
+        for sparse graphs; some dense ones took three to four times as long. Starts share their
+        grow-shrink trees, so later ones cost less than the first. On a score table, the best listed
+        parents replace the trees.
     max_parents
         Maximum number of parents of a node; None for no limit.
     jobs
