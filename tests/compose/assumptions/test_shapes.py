@@ -90,3 +90,13 @@ def test_the_limits_of_items_are_no_common_scale(n: int, items: int) -> None:
         noise = 0.4 * rng.normal(size=(n, items))
         likert = named(np.clip(np.round(3 + 1.3 * rng.normal(size=(n, 1)) + noise), 1, 5))
         assert "Divide" not in notes(likert, kinds=dict.fromkeys(likert, "continuous"))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_effects_that_depend_on_a_group(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    group, x = rng.choice(["m", "f"], 1000), rng.normal(size=1000)
+    noise = 0.5 * rng.normal(size=1000)
+    opposite = {"g": group, "x": x, "y": np.where(group == "m", 1.0, -1.0) * x + noise}
+    assert notes(opposite).startswith("Learn the groups of 'g' separately")
+    assert notes({"g": group, "x": x, "y": (group == "m") + x + noise}) == ""

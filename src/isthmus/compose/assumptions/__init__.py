@@ -26,6 +26,7 @@ from isthmus.compose.assumptions.scales import rescaled, units
 from isthmus.compose.assumptions.shapes import (
     common_scale,
     curved_effects,
+    group_effects,
     heavy_tails,
     residuals,
 )
@@ -93,6 +94,7 @@ def check_rows(table: RowTable, dag: DAG, *, linear: bool) -> tuple[str, ...]:
         # A common scale gives every column heavy tails.
         *(common_scale(table, sample) or heavy_tails(table, sample)),
         *(curved_effects(table, sample) if linear else ()),
+        *(group_effects(table, sample) if linear else ()),
     )
 
 

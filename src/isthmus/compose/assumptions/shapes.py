@@ -34,6 +34,11 @@ Likert items and floors such as zero make residuals small in the same rows."""
 _CURVED = 0.1
 """Share of the variance of a column that a curve must explain beyond lines to be worth a note. In
 the table of diabetes patients, a logarithm in a formula explains 6% of a column."""
+_INTERACTION = 0.2
+"""Share of the variance of a column that products must explain. At 0.1, 7 of 545 tables of the
+generator of mixed tables had a note: cut points of numbers look like weak interactions."""
+_MOST_GROUPS, _MOST_GROUPED = 10, 20
+"""Levels of a column that are compared, and such columns."""
 _LEVEL = 0.001
 """Rate of false alarms of the test of curves, on all pairs together."""
 
@@ -201,6 +206,50 @@ def curved_effects(table: RowTable, sample: Residuals) -> tuple[str, ...]:
         f"and {count} of {p} columns have such curves. Linear scores miss or misdirect these edges."
     )
     return (note,)
+
+
+def group_effects(table: RowTable, sample: Residuals) -> tuple[str, ...]:
+    """Find effects of one number on another that depend on the level of a discrete column.
+
+    Products of a number and the indicator of a level must explain a fifth of a column. Cost: one
+    product of matrices per level, about 1 ms for 50 columns.
+    """
+    p, m = sample.left.shape
+    names = [
+        name
+        for name in table.schema.of_kind(Kind.DISCRETE)
+        if len(table.schema[name].levels) <= _MOST_GROUPS
+    ][:_MOST_GROUPED]
+    values, left = sample.values, _within_groups(table, np.clip(sample.left, -4.0, 4.0))
+    one = _normalised(np.clip(values, -3.0, 3.0))
+    groups = [(name, row) for name in names for row in _indicators(table, name, table.sample())]
+    best, found = _INTERACTION, ("", 0, 0)
+    for name, row in groups:
+        product = _normalised(one * row * math.sqrt(m), one, np.broadcast_to(_unit(row), one.shape))
+        share = (product @ left.T) ** 2
+        np.fill_diagonal(share, 0.0)
+        tests = len(groups) * p * (p - 1)
+        certain = -(m - 5.0) * np.log1p(-np.minimum(share, 1.0 - 1e-12)) > 2.0 * math.log(
+            tests / _LEVEL
+        )
+        share = np.where(certain, share * sample.shares, 0.0)
+        if float(share.max()) > best:
+            cause, effect = np.unravel_index(int(share.argmax()), share.shape)
+            best, found = float(share.max()), (name, int(cause), int(effect))
+    if not found[0]:
+        return ()
+    cause_name, effect_name = (table.names[sample.columns[k]] for k in found[1:])
+    note = (
+        f"Learn the groups of {found[0]!r} separately: the effect of {cause_name!r} on "
+        f"{effect_name!r} depends on it, which explains {best:.0%} of {effect_name!r}. The score "
+        "has no such interactions, and misses edges."
+    )
+    return (note,)
+
+
+def _unit(row: Floats) -> Floats:
+    norm = float(np.sqrt(row @ row))
+    return row / norm if norm > 0.0 else row
 
 
 def _within_groups(table: RowTable, left: Floats) -> Floats:
