@@ -122,12 +122,13 @@ def test_the_sites_of_a_federation_leave_out_what_one_table_would(library: str) 
     rng = np.random.default_rng(4)
     k = np.concatenate([rng.integers(0, 3, 50), rng.integers(0, 8, 70)])
     table = {"x0": k, "x1": rng.standard_normal(120) + k, "x2": np.arange(120)}
-    make: Callable[[dict[str, np.ndarray]], object] = {
+    makers: dict[str, Callable[[dict[str, Any]], object]] = {
         "dict": dict,
         "array": lambda columns: np.column_stack(list(columns.values())),
         "pandas": lambda columns: pytest.importorskip("pandas").DataFrame(columns),
         "polars": lambda columns: pytest.importorskip("polars").DataFrame(columns),
-    }[library]
+    }
+    make = makers[library]
     cuts = (slice(50), slice(50, 80), slice(80, None))
     parts = [make({name: x[rows] for name, x in table.items()}) for rows in cuts]
     federation, frame = ist.Federation.simulate(parts), ist.Frame(make(table))
