@@ -116,6 +116,7 @@ def test_two_relations_are_two_groups_in_any_unit() -> None:
     assert set(groups) == {("v0", "v1", "s"), ("v3", "v4", "t")}
 
 
+@pytest.mark.filterwarnings("ignore:10 rows for 3 variables:isthmus.errors.DataWarning")
 @pytest.mark.parametrize("search", [None, ist.XGES(), ist.Boss(), ist.ASOBS()])
 def test_a_column_of_one_level_among_others(search: ist.XGES | ist.Boss | ist.ASOBS | None) -> None:
     table = {"c": rng().normal(size=10), "b": list("xy" * 5), "z": ["x"] * 10}

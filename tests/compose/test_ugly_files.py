@@ -157,7 +157,7 @@ def test_numbers_that_are_text_are_read_or_named(name: str, tmp_path: Path) -> N
         assert solution.dag.nodes == ("y",)
         assert "text that looks like numbers" in solution.reading["amount"].reason
         assert "'unknown'" in solution.reading["amount"].reason
-        assert "Convert column 'amount' to numbers" in " ".join(solution.notes)
+        assert "convert column 'amount' to numbers" in " ".join(solution.notes).lower()
     else:
         assert solution.dag.edges
         assert "numbers written as text" in solution.reading["amount"].reason

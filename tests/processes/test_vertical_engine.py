@@ -154,7 +154,10 @@ def test_moments_of_both_for_a_search_and_a_posterior(study: Callable[..., Compa
     joined = {name: rows[name] for name in ORDER}
     plain = ist.learn(joined, score=ist.GaussianBIC(), progress=False)
     posterior = ist.sample(joined, draws=200, seed=3, progress=False)
-    assert set(map(tuple, bank["edges"])) == set(plain.dag.edges)
+    found = ist.DAG(
+        ORDER, map(tuple, bank["edges"])
+    )  # a member of the class that the data determine
+    assert ist.metrics.shd_cpdag(found, plain.dag.reorder(ORDER)) == 0
     assert bank["score"] == pytest.approx(plain.score, abs=1e-3)
     order = [posterior.nodes.index(name) for name in bank["nodes"]]
     np.testing.assert_allclose(

@@ -78,7 +78,7 @@ def degenerate_gaussian(
     """BIC of a multivariate regression of the child's columns on the parents' columns.
 
     A discrete variable has more than one column. Each of its rare levels gets one artificial row,
-    in which only this variable varies.
+    in which only this variable varies: its common levels make up for it, each by its share.
     """
     n = len(blocks[0])
     widths = [block.shape[1] for block in blocks]
@@ -88,10 +88,11 @@ def degenerate_gaussian(
             continue
         levels = np.column_stack([1.0 - block.sum(axis=1), block]).sum(axis=0)
         for level, count in enumerate(levels):
-            if level != levels.argmax() and count < math.sqrt(n):
-                columns = np.zeros(widths[v] + 1)
-                columns[level] = math.sqrt(math.sqrt(n) - count)
-                columns[levels.argmax()] = -columns[level]
+            if count < math.sqrt(n):
+                common = np.where(levels >= math.sqrt(n), levels, 0.0)
+                common = common if common.any() else levels
+                columns = -math.sqrt(math.sqrt(n) - count) * common / common.sum()
+                columns[level] += math.sqrt(math.sqrt(n) - count)
                 row = np.zeros(sum(widths))
                 row[sum(widths[:v]) : sum(widths[: v + 1])] = columns[1:]
                 rows.append(row[None, :])

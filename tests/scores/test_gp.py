@@ -168,6 +168,7 @@ def test_refusals() -> None:
         ist.learn({"x": ["a", "b", "a"], "y": ["u", "v", "v"]}, score=ist.GP())
 
 
+@pytest.mark.filterwarnings("ignore:Effects that vary faster:isthmus.errors.DataWarning")
 def test_a_posterior_from_a_federation_is_that_of_the_pooled_table() -> None:
     pytest.importorskip("cryptography")
     data, score = table(700), ist.GP(ist.Chebyshev(16, 5.0))

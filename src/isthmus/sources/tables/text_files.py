@@ -331,7 +331,7 @@ class TextTable:
         with _opened(self._path) as file, TextIOWrapper(file, encoding, newline="") as lines:
             try:
                 skipped = self._given.skip_rows
-                yield from islice(lines, skipped, skipped + count)
+                yield from islice(islice(lines, skipped, None), count)
             except UnicodeError as error:
                 raise DataError(
                     f"{self._path.name!r} is not text in {self.encoding} ({error.reason}). Give "

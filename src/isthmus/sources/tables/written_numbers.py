@@ -6,10 +6,11 @@ import datetime as dt
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import final
+from typing import TYPE_CHECKING, final
 
-import numpy as np
-from numpy.typing import NDArray
+if TYPE_CHECKING:  # help texts import this module, and NumPy takes a tenth of a second
+    import numpy as np
+    from numpy.typing import NDArray
 
 _AFFIXED = re.compile(r"([$€£¥]?)\s?([^$€£¥%\s](?:.*[^$€£¥%\s])?)\s?([%€$£¥]?)")
 _NAMES = (
@@ -71,6 +72,8 @@ class Writing:
 
     def read(self, texts: Sequence[str]) -> NDArray[np.float64] | str:
         """The numbers that texts stand for, or a text that is not written in this way."""
+        import numpy as np
+
         pattern, convert, _ = _STYLES[self.style]
         numbers = []
         for text in texts:
@@ -102,6 +105,8 @@ def writing_of(
     zeros
         Whether texts with leading zeros are numbers, too.
     """
+    import numpy as np
+
     parts = [_bare(text) for text in texts]
     bare = [text for text, _, _ in parts]
     if len({(before, after) for _, before, after in parts}) != 1:
@@ -183,6 +188,8 @@ def _bare(text: str) -> tuple[str, str, str]:
 
 def _are_proportional(first: NDArray[np.float64], second: NDArray[np.float64]) -> bool:
     """Whether two readings differ only in their unit, which no result depends on."""
+    import numpy as np
+
     largest = int(np.argmax(np.abs(first)))
     if second[largest] == 0:
         return bool((first == second).all())
@@ -229,6 +236,8 @@ def is_year_first(texts: Sequence[str]) -> bool:
 
 def seconds_of(texts: Sequence[str]) -> NDArray[np.float64] | str:
     """Dates that begin with the year as seconds since 1970, or a text that is no such date."""
+    import numpy as np
+
     seconds = []
     for text in texts:
         moment = _moment(text.strip())
