@@ -66,7 +66,7 @@ def determined_columns(statistics: Statistic) -> tuple[str, ...]:
 
 def _relation(group: Sequence[str], moments: Moments) -> str:
     """Say which variable of a linear relation is determined, if all of its columns are."""
-    # Of variables of one column, the last: totals follow their parts.
+    # The last variable of one column: totals follow their parts.
     for name in sorted(group, key=lambda name: (moments.schema[name].width, -group.index(name))):
         others = [other for other in group if other != name]
         if _is_determined(moments.select([*others, name]), len(others)):
