@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 from benchmarks.posterior.calibration import graphs, pairs
 
+# Tables that are drawn from the prior are small, and may be constant or copied.
+pytestmark = pytest.mark.filterwarnings("ignore::isthmus.errors.DataWarning")
+
 
 @pytest.mark.parametrize(("rows", "seed"), [(3, 0), (20, 1), (200, 2)])
 def test_probabilities_are_calibrated(rows: int, seed: int) -> None:

@@ -18,6 +18,9 @@ from scipy.stats import chisquare
 
 import isthmus as ist
 
+# Tables that are drawn from the prior are small, and may be constant or copied.
+pytestmark = pytest.mark.filterwarnings("ignore::isthmus.errors.DataWarning")
+
 LONG = "ISTHMUS_LONG" in os.environ
 TRUTHS = 2000 if LONG else 250
 DRAWS = 9
