@@ -125,7 +125,7 @@ PLACES: dict[str, Callable[[Table], Any]] = {
     "polars": in_polars,
     "duckdb": in_duckdb,
 }
-EXAMPLES = settings(max_examples=6)
+EXAMPLES = settings(max_examples=3)
 # Mixed networks are fitted from rows, which engines do not give.
 FITTED = [
     pytest.param(k, p, id=f"{k}-{p}")
