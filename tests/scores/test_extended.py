@@ -10,7 +10,7 @@ from tests.objectives.problems import discrete_rows, discrete_score, gaussian_sc
 import isthmus as ist
 from isthmus.errors import DataWarning
 from isthmus.objectives import PenalisedScore, PythonLocalScore
-from isthmus.scores.extended import edge_prices, small_sample_prices
+from isthmus.scores.extended import edge_prices, small_sample_prices, student_log_ratio
 from isthmus.testing import check_score, enumerate_dags
 
 
@@ -61,6 +61,15 @@ def test_few_rows_have_the_level_that_many_rows_have() -> None:
     error = 4 * np.sqrt(intended / 40_000)
     assert abs((gain > exact).mean() - intended) < error
     assert (gain > level).mean() > intended + error  # the published threshold is too low
+
+
+@pytest.mark.parametrize("n", [3, 4, 10, 100, 99_999, 100_010, 10**6, 10**9])
+@pytest.mark.parametrize("level", [0.3, 2.0, 12.0, 60.0])
+def test_students_quantile_is_that_of_scipy(n: int, level: float) -> None:
+    freedom = n - 2.0 - np.arange(min(n - 2, 300))
+    t = stats.t.isf(0.5 * stats.chi2.sf(2.0 * level, 1), freedom)
+    expected = np.log1p(t * t / freedom)
+    np.testing.assert_allclose(student_log_ratio(level, freedom), expected, rtol=1e-9)
 
 
 def test_many_rows_need_no_correction() -> None:
