@@ -93,6 +93,17 @@ def test_protocols_are_known_wherever_one_begins() -> None:
     assert "consensus" in run(code)
 
 
+def test_protocols_name_the_requests_of_the_catalogue() -> None:
+    from isthmus.joint.agreement.protocol_catalogue import PROTOCOLS
+    from isthmus.joint.request_catalogue import REQUESTS
+
+    for protocol in PROTOCOLS:
+        assert sorted(protocol.requests) == sorted(
+            request.name for request in REQUESTS if request.protocol == protocol.name
+        )
+    assert {request.protocol for request in REQUESTS} == {p.name for p in PROTOCOLS}
+
+
 def test_import_has_no_side_effects(tmp_path: Path) -> None:
     code = """
 import logging, os, random, signal, sys, threading, warnings

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 from typing import Any
 
-from isthmus.lazy import lazy_names, provide
+from isthmus import hooks
+from isthmus.lazy import lazy_names
 
 # The public names and their modules are in __init__.pyi; each is imported when it is first used.
 _imported, _names, __all__ = lazy_names(__name__)
 
-# Lower layers do not know these modules, and load them when they need what is named here.
-provide("drawings for notebooks", "isthmus.plots.notebook")
-provide(
-    "protocols and requests of studies",
-    "isthmus.joint.secure_sum.protocol",
-    "isthmus.joint.federation.requests.statistics",
-    "isthmus.joint.federation.requests.expectation",
-    "isthmus.joint.methods.admm.requests",
-    "isthmus.joint.shares.requests",
-)
-provide("statistics of solutions in files", "isthmus.compose.evidence")
+
+def _notebook_drawing(graph: Any, caption: str) -> str | None:
+    from isthmus.plots.notebook import notebook_drawing
+
+    return notebook_drawing(graph, caption)
+
+
+def _statistics_from_bytes(content: bytes) -> Any:
+    from isthmus.compose.evidence import evidence_from_bytes
+
+    return evidence_from_bytes(content)
+
+
+hooks.notebook_drawing = _notebook_drawing
+hooks.statistics_from_bytes = _statistics_from_bytes
 
 
 def __getattr__(name: str) -> Any:

@@ -13,8 +13,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-_PROVIDERS: dict[str, list[str]] = {}
-
 
 def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """Return what a lazy package needs: ``__getattr__``, ``__dir__`` and ``__all__``.
@@ -47,21 +45,3 @@ def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[st
         return sorted({*homes, *vars(module)})
 
     return get, names, public
-
-
-def provide(what: str, *modules: str) -> None:
-    """Name modules of higher layers that lower ones need, before any of them is imported.
-
-    Parameters
-    ----------
-    what
-        Object that lower layers need.
-    *modules
-        Names of the modules that have it.
-    """
-    _PROVIDERS[what] = list(modules)
-
-
-def provided(what: str) -> list[Any]:
-    """Import the modules that `provide` named, and return them."""
-    return [import_module(name) for name in _PROVIDERS.get(what, ())]

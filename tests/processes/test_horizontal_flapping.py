@@ -29,7 +29,7 @@ from isthmus.joint import (
     learn_admm,
     verify,
 )
-from isthmus.joint.agreement.protocol import known_event
+from isthmus.joint.agreement.protocol_catalogue import known_event
 from isthmus.joint.records.journal import Record
 from isthmus.joint.records.ledger_entries import Entry
 from isthmus.joint.secure_sum.limbs import from_bytes

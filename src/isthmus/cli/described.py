@@ -13,7 +13,7 @@ SHOWN_VARIABLES = 12
 def described(study: Any) -> str:
     """Return a short description of a study, for people."""
     from isthmus.joint.agreement.printable import printable
-    from isthmus.joint.agreement.requests import registered_request
+    from isthmus.joint.request_catalogue import registered_request
 
     names = study.schema.names
     shown = ", ".join(names[:SHOWN_VARIABLES]) + (" …" if len(names) > SHOWN_VARIABLES else "")

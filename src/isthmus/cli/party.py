@@ -203,9 +203,9 @@ def _new(options: argparse.Namespace) -> ExitCode:
 
 def _draft(options: argparse.Namespace) -> ExitCode:
     from isthmus.joint.agreement.cards import Card, Folder
-    from isthmus.joint.agreement.requests import registered_request
     from isthmus.joint.agreement.study import Study
     from isthmus.joint.agreement.variables import read_variables
+    from isthmus.joint.request_catalogue import registered_request
     from isthmus.joint.shares.protocol import Holding, IdentifierKind, TwoParties
     from isthmus.joint.shares.requests import TwoPartyRequest
     from isthmus.joint.transport.certificates import fingerprint

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, final, overload
 
 import numpy as np
 
+from isthmus import hooks
 from isthmus.errors import GraphError
 from isthmus.graphs.adjustment import is_valid_adjustment, optimal_adjustment
 from isthmus.graphs.bits import bits, check_masks, index_of, mask_of, transpose
-from isthmus.graphs.display import notebook_html
 from isthmus.graphs.names import check_nodes, edges_in_words, edges_of, listed, position
 from isthmus.graphs.order import checked_order, reach
 from isthmus.graphs.orientation import compelled_parents
@@ -359,7 +359,7 @@ class DAG:
         return self._hash
 
     def _repr_html_(self) -> str | None:
-        return notebook_html(self, repr(self))
+        return hooks.notebook_drawing(self, repr(self))
 
     def __repr__(self) -> str:
         sizes = f"{counted(len(self._nodes), 'node')}, {counted(len(self.edges), 'edge')}"

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, Self, final
 
 import numpy as np
 
+from isthmus import hooks
 from isthmus.errors import GraphError
 from isthmus.graphs.bits import bits, transpose
 from isthmus.graphs.dag import DAG
-from isthmus.graphs.display import notebook_html
 from isthmus.graphs.names import check_nodes, edges_in_words, edges_of, listed, position
 from isthmus.graphs.order import checked_order
 from isthmus.graphs.orientation import (
@@ -212,7 +212,7 @@ class PartialGraph(ABC):
         return frozenset(self._nodes), frozenset(self.directed), undirected
 
     def _repr_html_(self) -> str | None:
-        return notebook_html(self, repr(self))
+        return hooks.notebook_drawing(self, repr(self))
 
     def __repr__(self) -> str:
         return (

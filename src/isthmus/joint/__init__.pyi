@@ -5,13 +5,13 @@ from isthmus.joint.agreement.code import code_hash
 from isthmus.joint.agreement.identity import Identity, Verifier, key_bytes, key_text
 from isthmus.joint.agreement.persons import Persons
 from isthmus.joint.agreement.policy import Policy
-from isthmus.joint.agreement.protocol import (
-    Protocol,
+from isthmus.joint.agreement.protocol import Protocol
+from isthmus.joint.agreement.protocol_catalogue import (
     protocol_names,
     register_protocol,
     request_names,
 )
-from isthmus.joint.agreement.requests import Request, register_request
+from isthmus.joint.agreement.requests import Request
 from isthmus.joint.agreement.roster import Member, Roster
 from isthmus.joint.agreement.signatures import Signature, read_signatures, write_signatures
 from isthmus.joint.agreement.study import Study
@@ -54,6 +54,7 @@ from isthmus.joint.records.ledger_maintenance import repair, rotate
 from isthmus.joint.records.ledger_text import readable
 from isthmus.joint.records.ledger_verification import verify
 from isthmus.joint.records.ledger_writer import LedgerWriter, Sent
+from isthmus.joint.request_catalogue import register_request
 from isthmus.joint.secure_sum.coordinator import Coordinator, Stage
 from isthmus.joint.secure_sum.frames import BrokenFrameError, FrameKind, Opening, Refusal
 from isthmus.joint.secure_sum.one_message_coordinator import KeyRound, OneMessageRound

@@ -11,9 +11,9 @@ from typing import Any, final, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from isthmus import hooks
 from isthmus.errors import DataError, MismatchError, SchemaError
 from isthmus.graphs import CPDAG, DAG, PDAG
-from isthmus.graphs.display import notebook_html
 from isthmus.graphs.names import listed
 from isthmus.models.columns import (
     Codes,
@@ -354,7 +354,7 @@ class DiscreteNetwork:
     __hash__ = None  # type: ignore[assignment]
 
     def _repr_html_(self) -> str | None:
-        return notebook_html(self.dag, repr(self))
+        return hooks.notebook_drawing(self.dag, repr(self))
 
     def __repr__(self) -> str:
         nodes, edges = counted(len(self.dag.nodes), "node"), counted(len(self.dag.edges), "edge")

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.polynomial.chebyshev import chebvander
 from numpy.typing import ArrayLike
 
+from isthmus import hooks
 from isthmus.errors import GraphError, SchemaError
 from isthmus.graphs import DAG
-from isthmus.graphs.display import notebook_html
 from isthmus.plurals import counted
 from isthmus.types import Floats
 
@@ -147,7 +147,7 @@ class GPNetwork:
         return predicted
 
     def _repr_html_(self) -> str | None:
-        return notebook_html(self.dag, repr(self))
+        return hooks.notebook_drawing(self.dag, repr(self))
 
     def __repr__(self) -> str:
         nodes, edges = counted(len(self.dag.nodes), "node"), counted(len(self.dag.edges), "edge")

@@ -10,9 +10,9 @@ from typing import Any, final, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from isthmus import hooks
 from isthmus.errors import ArgumentError, DataError, MismatchError, SchemaError
 from isthmus.graphs import CPDAG, DAG, PDAG
-from isthmus.graphs.display import notebook_html
 from isthmus.graphs.names import listed
 from isthmus.models.columns import (
     Level,
@@ -300,7 +300,7 @@ class MixedNetwork:
         return MixedNetwork(self.dag.reorder(nodes), self.conditionals, cpdag)
 
     def _repr_html_(self) -> str | None:
-        return notebook_html(self.dag, repr(self))
+        return hooks.notebook_drawing(self.dag, repr(self))
 
     def __repr__(self) -> str:
         continuous = sum(isinstance(c, ConditionalGaussian) for c in self.conditionals.values())

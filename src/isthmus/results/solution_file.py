@@ -11,9 +11,9 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
+from isthmus import hooks
 from isthmus.errors import FormatError, IsthmusError
 from isthmus.graphs import DAG, Knowledge
-from isthmus.lazy import provided
 from isthmus.results.disclosure import Disclosure, Release
 from isthmus.results.provenance import read_provenance
 from isthmus.results.reading import ColumnReading, ReadAs, Reading
@@ -42,12 +42,6 @@ class Evidence(Protocol):
 
     def to_bytes(self, dag: DAG) -> bytes:
         """Return what `fit` and `strengths` of this graph need; nothing if there is no format."""
-
-
-def _read_evidence(packed: bytes) -> Any:
-    """Return the evidence that ``to_bytes`` has packed: `isthmus.compose` knows statistics."""
-    (module,) = provided("statistics of solutions in files")
-    return module.evidence_from_bytes(packed)
 
 
 def write_solution(attributes: dict[str, Any], path: str | PathLike[str]) -> None:
@@ -104,7 +98,7 @@ def read_solution(path: str | PathLike[str], build: Callable[..., T]) -> T:
             if not isinstance(content, dict) or content.get("format") != FORMAT:
                 raise FormatError(f"this version reads the format {FORMAT!r}.")
             attributes = _attributes(content)
-            evidence = None if packed is None else _read_evidence(packed)
+            evidence = None if packed is None else hooks.statistics_from_bytes(packed)
             return build(**attributes, evidence=evidence)
         except (IsthmusError, *_DAMAGE) as error:
             raise FormatError(

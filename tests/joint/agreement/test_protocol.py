@@ -35,8 +35,8 @@ from isthmus.joint import (
     register_request,
     request_names,
 )
-from isthmus.joint.agreement.requests import read_request
 from isthmus.joint.agreement.toml import Reader
+from isthmus.joint.request_catalogue import read_request
 from isthmus.joint.transport.base import RejectedMessageError, drive
 from isthmus.statistics import Moments, Schema
 

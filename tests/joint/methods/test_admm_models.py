@@ -36,9 +36,9 @@ from isthmus.joint import (
     Stiffness,
     learn_admm,
 )
-from isthmus.joint.agreement.requests import read_request
 from isthmus.joint.methods.admm.site_state import restore_client, save_client
 from isthmus.joint.methods.admm.steps import Pull, Turn, iterate
+from isthmus.joint.request_catalogue import read_request
 from isthmus.joint.secure_sum.limbs import Accumulator
 from isthmus.neural import perceptron
 from isthmus.searches.continuous.acyclicity import exponential

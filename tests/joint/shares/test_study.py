@@ -10,8 +10,8 @@ from tests.joint.shares.companies import LEVELS, Companies, holdings, protocol
 
 from isthmus.errors import RefusedError, StudyError
 from isthmus.joint import Federation, Identity, InProcess, Member, Study, request_names
-from isthmus.joint.agreement.requests import read_request
 from isthmus.joint.federation.study_terms import terms_of
+from isthmus.joint.request_catalogue import read_request
 from isthmus.joint.shares.protocol import Holding, IdentifierKind, TwoParties, two_parties
 from isthmus.joint.shares.requests import (
     CrossMoments,

@@ -13,7 +13,7 @@ from isthmus.joint.agreement.earlier_formats import policy_from_format_1, policy
 from isthmus.joint.agreement.identity import key_text
 from isthmus.joint.agreement.persons import Persons
 from isthmus.joint.agreement.policy_keys import read_peers, read_revoked
-from isthmus.joint.agreement.protocol import protocol_named, protocol_names, request_names
+from isthmus.joint.agreement.protocol_catalogue import protocol_named, protocol_names, request_names
 from isthmus.joint.agreement.roster import Member
 from isthmus.joint.agreement.study import Study
 from isthmus.joint.agreement.toml import Reader, document, parse_toml

@@ -5,18 +5,15 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self
 
-from isthmus.errors import FormatError, IsthmusError
-from isthmus.joint.agreement.protocol import register_request_name
 from isthmus.joint.agreement.study import Study
-from isthmus.lazy import provided
 
 
 class Request(ABC):
     """A request to the parties of a study.
 
-    An implementation is a frozen dataclass that `register_request` makes known. Studies and
+    An implementation is a frozen dataclass in `request_catalogue`. Studies and
     policies allow requests by their names. How a request is answered is a matter of its protocol,
     which has a subclass of its own.
 
@@ -63,46 +60,3 @@ class Request(ABC):
     def to_bytes(self) -> bytes:
         """Return the request as it is sent: JSON without spaces."""
         return json.dumps(self.to_dict(), separators=(",", ":"), allow_nan=False).encode()
-
-
-_REQUESTS: dict[str, type[Request]] = {}
-
-R = TypeVar("R", bound=type[Request])
-
-
-def register_request(request: R) -> R:
-    """Make a request known by its name; use it as a decorator of the class."""
-    _REQUESTS[request.name] = request
-    register_request_name(request.protocol, request.name)
-    return request
-
-
-def registered_request(name: str) -> type[Request]:
-    """Return the request of this name, which must be registered."""
-    provided("protocols and requests of studies")
-    return _REQUESTS[name]
-
-
-def read_request(data: bytes, study: Study) -> Request:
-    """Read what `Request.to_bytes` wrote; `FormatError` for anything else."""
-    try:
-        plain: Any = json.loads(data)
-        name = next(iter(plain)) if isinstance(plain, Mapping) else ""
-        request = registered_request(name).from_dict(plain)
-        if request.to_bytes() != data:
-            raise FormatError("it is not in its canonical form")
-        if request.protocol != study.protocol.name:
-            raise FormatError("it belongs to another protocol")
-        study.schema.indices(request.variables)
-    except (
-        ValueError,
-        TypeError,
-        OverflowError,
-        KeyError,
-        AttributeError,
-        StopIteration,
-        RecursionError,
-        IsthmusError,
-    ) as error:
-        raise FormatError("This is not a request that fits the study.") from error
-    return request

@@ -17,7 +17,8 @@ from isthmus.joint.agreement.code import code_hash
 from isthmus.joint.agreement.earlier_formats import study_from_format_1
 from isthmus.joint.agreement.identity import Identity, Verifier, key_bytes, key_text
 from isthmus.joint.agreement.lookalikes import name_problems
-from isthmus.joint.agreement.protocol import Protocol, protocol_named, request_names
+from isthmus.joint.agreement.protocol import Protocol
+from isthmus.joint.agreement.protocol_catalogue import protocol_named, request_names
 from isthmus.joint.agreement.roster import Member, Roster
 from isthmus.joint.agreement.signatures import AUTHOR, Signature, signed_bytes
 from isthmus.joint.agreement.toml import Reader, document, parse_toml

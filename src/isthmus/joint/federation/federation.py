@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from isthmus.errors import DataError, FederationError, MismatchError
 from isthmus.joint.agreement.identity import Identity, Verifier
-from isthmus.joint.agreement.protocol import request_names
+from isthmus.joint.agreement.protocol_catalogue import request_names
 from isthmus.joint.agreement.signatures import AUTHOR, Signature
 from isthmus.joint.agreement.study import Study
 from isthmus.joint.federation.common_schema import common_reading

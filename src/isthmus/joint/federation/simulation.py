@@ -14,7 +14,7 @@ from isthmus.errors import ArgumentError, StudyError
 from isthmus.joint.agreement import policy
 from isthmus.joint.agreement.identity import Identity, Verifier
 from isthmus.joint.agreement.policy import ANY, Policy
-from isthmus.joint.agreement.protocol import request_names
+from isthmus.joint.agreement.protocol_catalogue import request_names
 from isthmus.joint.agreement.roster import Member
 from isthmus.joint.agreement.signatures import Signature
 from isthmus.joint.agreement.study import Study

@@ -7,7 +7,6 @@ from typing import Any, final
 
 import numpy as np
 
-from isthmus.joint.agreement.requests import registered_request
 from isthmus.joint.agreement.study import Study
 from isthmus.joint.disclosure.material import Material, RowsOfColumns
 from isthmus.joint.disclosure.patterns import pattern_materials
@@ -15,6 +14,7 @@ from isthmus.joint.federation.requests.base import SumRequest
 from isthmus.joint.federation.requests.expectation import allows_holes
 from isthmus.joint.federation.requests.statistics import AskCounts, AskFeatures
 from isthmus.joint.federation.snapshot import Snapshot
+from isthmus.joint.request_catalogue import registered_request
 from isthmus.sources.base import countable
 from isthmus.statistics import Counts, Expansion, Kind, Schema
 from isthmus.statistics.blocks import planned_sets

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import final
 
-from isthmus.joint.agreement.protocol import known_event
+from isthmus.joint.agreement.protocol_catalogue import known_event
 from isthmus.joint.records.ledger_entries import Entry
 from isthmus.joint.records.ledger_tally import LedgerTally
 from isthmus.joint.records.ledger_verification import remember

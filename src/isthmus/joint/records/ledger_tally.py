@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any, Self, final
 
-from isthmus.joint.agreement.protocol import known_event
+from isthmus.joint.agreement.protocol_catalogue import known_event
 from isthmus.joint.records.ledger_entries import Entry
 
 Place = tuple[Any, Any]

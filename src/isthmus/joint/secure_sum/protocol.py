@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Self, final
 
 from isthmus.errors import StudyError
-from isthmus.joint.agreement.protocol import Protocol, register_protocol
+from isthmus.joint.agreement.protocol import Protocol
 from isthmus.joint.agreement.roster import Member, Roster
 from isthmus.joint.agreement.toml import Reader
 from isthmus.joint.noise.section import Privacy
@@ -44,7 +44,6 @@ CONFIRMED = Event("confirmed")
 
 
 @final
-@register_protocol
 @dataclass(frozen=True)
 class SecureSums(Protocol):
     """Secure sums: only totals over all sites are revealed (Bonawitz et al. 2017).
@@ -80,6 +79,9 @@ class SecureSums(Protocol):
     results_add_up: ClassVar[bool] = True
     events: ClassVar[tuple[Event, ...]] = (
         *(OPENED, SHARES, SENT, AGREED, UNMASKED, KEYS, SINGLE, RESULT, CONFIRMED),
+    )
+    requests: ClassVar[tuple[str, ...]] = (
+        *("consensus", "counts", "expectation", "features", "moments", "networks", "totals"),
     )
 
     def __post_init__(self) -> None:

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import ClassVar, Self, TypeVar, final
 
 from isthmus.errors import StudyError
-from isthmus.joint.agreement.protocol import Protocol, register_protocol
+from isthmus.joint.agreement.protocol import Protocol
 from isthmus.joint.agreement.roster import Roster
 from isthmus.joint.agreement.toml import Reader
 from isthmus.joint.records.events import Event
@@ -58,7 +58,6 @@ class Holding:
 
 
 @final
-@register_protocol
 @dataclass(frozen=True)
 class TwoParties(Protocol):
     """Two parties that hold different variables of the same people.
@@ -106,6 +105,9 @@ class TwoParties(Protocol):
     minimum_parties: ClassVar[int] = 2
     has_coordinator: ClassVar[bool] = False
     events: ClassVar[tuple[Event, ...]] = (ALIGNING, ALIGNED, SHARING, REVEALING, ENDED)
+    requests: ClassVar[tuple[str, ...]] = (
+        *("cross moments", "intersection size", "own tables", "private k2", "structure only"),
+    )
 
     def __post_init__(self) -> None:
         require_choice(self, "identifier_kind", IdentifierKind)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self, final
 
-from isthmus.joint.agreement.requests import Request, register_request
+from isthmus.joint.agreement.requests import Request
 from isthmus.joint.agreement.study import Study
 from isthmus.joint.shares.protocol import BOTH, NAME, two_parties
 from isthmus.statistics import Kind
@@ -68,7 +68,6 @@ class TwoPartyRequest(Request):
 
 
 @final
-@register_request
 @dataclass(frozen=True)
 class PrivateK2(TwoPartyRequest):
     """Greedy search for the parents of each variable (Wright and Yang 2004)."""
@@ -84,7 +83,6 @@ class PrivateK2(TwoPartyRequest):
 
 
 @final
-@register_request
 @dataclass(frozen=True)
 class StructureOnly(TwoPartyRequest):
     """The best parents of each variable among all allowed sets.
@@ -113,7 +111,6 @@ class StructureOnly(TwoPartyRequest):
 
 
 @final
-@register_request
 @dataclass(frozen=True)
 class OwnTables(TwoPartyRequest):
     """After a network was learned: the tables of each party's own variables and their parents.
@@ -134,7 +131,6 @@ class OwnTables(TwoPartyRequest):
 
 
 @final
-@register_request
 @dataclass(frozen=True)
 class IntersectionSize(TwoPartyRequest):
     """How many people both parties have; no column is used, and nobody learns who they are."""
@@ -150,7 +146,6 @@ class IntersectionSize(TwoPartyRequest):
 
 
 @final
-@register_request
 @dataclass(frozen=True)
 class CrossMoments(TwoPartyRequest):
     """Number of rows, means and covariances over the columns of both parties."""

@@ -12,7 +12,6 @@ from typing import Any, ClassVar, NamedTuple, Self, final
 import numpy as np
 
 from isthmus.errors import DataError, FormatError, LedgerError, RefusedError
-from isthmus.joint.agreement.requests import register_request
 from isthmus.joint.agreement.study import Study
 from isthmus.joint.federation.requests.base import Contribution, MethodState, SumRequest
 from isthmus.joint.federation.requests.grid import LIMBS, Grid
@@ -199,7 +198,6 @@ class ExpectationState(MethodState):
 
 
 @final
-@register_request
 @dataclass(frozen=True)
 class AskExpectation(SumRequest[Any]):
     """Request one step of expectation-maximisation of moments.

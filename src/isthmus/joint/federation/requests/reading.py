@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from isthmus.errors import FormatError, IsthmusError
-from isthmus.joint.agreement.requests import read_request
 from isthmus.joint.agreement.study import Study
 from isthmus.joint.federation.requests.base import SumRequest
 from isthmus.joint.federation.requests.grid import NUMBERS, Grid
+from isthmus.joint.request_catalogue import read_request
 
 
 def read_sum_request(data: bytes, study: Study, grid: Grid) -> SumRequest[Any]:

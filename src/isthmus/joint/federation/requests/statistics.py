@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.errors import SchemaError
-from isthmus.joint.agreement.requests import register_request
 from isthmus.joint.agreement.study import Study
 from isthmus.joint.federation.requests.base import Contribution, MethodState, StatisticRequest
 from isthmus.joint.federation.requests.grid import (
@@ -30,7 +29,6 @@ from isthmus.statistics import Counts, Expansion, Moments, Plan, Schema
 
 
 @final
-@register_request
 @dataclass(frozen=True)
 class AskMoments(StatisticRequest[Moments]):
     """Request number of rows, sums and products of variables."""
@@ -83,7 +81,6 @@ class AskMoments(StatisticRequest[Moments]):
 
 
 @final
-@register_request
 @dataclass(frozen=True)
 class AskCounts(StatisticRequest[Counts]):
     """Request tables over planned sets of discrete variables."""
@@ -142,7 +139,6 @@ class AskCounts(StatisticRequest[Counts]):
 
 
 @final
-@register_request
 @dataclass(frozen=True)
 class AskFeatures(StatisticRequest[Moments]):
     """Request moments of basis functions of continuous variables.
@@ -208,7 +204,6 @@ class AskFeatures(StatisticRequest[Moments]):
 
 
 @final
-@register_request
 @dataclass(frozen=True)
 class AskTotals(StatisticRequest[Moments]):
     """Request number of rows and sums of continuous variables.

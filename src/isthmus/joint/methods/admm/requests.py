@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.errors import FormatError
-from isthmus.joint.agreement.requests import register_request
 from isthmus.joint.agreement.study import Study
 from isthmus.joint.federation.requests.base import Contribution, MethodState, SumRequest
 from isthmus.joint.federation.requests.grid import Grid
@@ -122,7 +121,6 @@ class StepOfADMM(SumRequest[Matrix]):
 
 
 @final
-@register_request
 @dataclass(frozen=True)
 class AskConsensus(StepOfADMM):
     """Request one step of ADMM for linear models.
@@ -201,7 +199,6 @@ class AskConsensus(StepOfADMM):
 
 
 @final
-@register_request
 @dataclass(frozen=True)
 class AskNetworks(StepOfADMM):
     """Request one step of ADMM for one small neural network per variable.

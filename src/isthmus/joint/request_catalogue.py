@@ -1,0 +1,78 @@
+"""The requests that parties can answer, by their names in studies and policies."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from isthmus.errors import FormatError, IsthmusError
+from isthmus.joint.agreement.protocol_catalogue import register_request_name
+from isthmus.joint.agreement.requests import Request
+from isthmus.joint.agreement.study import Study
+from isthmus.joint.federation.requests.expectation import AskExpectation
+from isthmus.joint.federation.requests.statistics import (
+    AskCounts,
+    AskFeatures,
+    AskMoments,
+    AskTotals,
+)
+from isthmus.joint.methods.admm.requests import AskConsensus, AskNetworks
+from isthmus.joint.shares import requests as two_parties
+
+REQUESTS: tuple[type[Request], ...] = (
+    AskCounts,
+    AskMoments,
+    AskFeatures,
+    AskTotals,
+    AskExpectation,
+    AskConsensus,
+    AskNetworks,
+    two_parties.PrivateK2,
+    two_parties.StructureOnly,
+    two_parties.OwnTables,
+    two_parties.IntersectionSize,
+    two_parties.CrossMoments,
+)
+"""The requests of this package; each protocol lists the names of its own."""
+
+R = TypeVar("R", bound=type[Request])
+
+_requests: dict[str, type[Request]] = {request.name: request for request in REQUESTS}
+
+
+def register_request(request: R) -> R:
+    """Make a request of another package known by its name; use it as a decorator of the class."""
+    _requests[request.name] = request
+    register_request_name(request.protocol, request.name)
+    return request
+
+
+def registered_request(name: str) -> type[Request]:
+    """Return the request of this name, which must be registered."""
+    return _requests[name]
+
+
+def read_request(data: bytes, study: Study) -> Request:
+    """Read what `Request.to_bytes` wrote; `FormatError` for anything else."""
+    try:
+        plain: Any = json.loads(data)
+        name = next(iter(plain)) if isinstance(plain, Mapping) else ""
+        request = registered_request(name).from_dict(plain)
+        if request.to_bytes() != data:
+            raise FormatError("it is not in its canonical form")
+        if request.protocol != study.protocol.name:
+            raise FormatError("it belongs to another protocol")
+        study.schema.indices(request.variables)
+    except (
+        ValueError,
+        TypeError,
+        OverflowError,
+        KeyError,
+        AttributeError,
+        StopIteration,
+        RecursionError,
+        IsthmusError,
+    ) as error:
+        raise FormatError("This is not a request that fits the study.") from error
+    return request
