@@ -36,4 +36,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return [*_names(), "__version__"]
+    return sorted({*_names(), "__version__"})

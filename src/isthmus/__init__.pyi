@@ -12,7 +12,6 @@ from isthmus import objectives as objectives
 from isthmus import plots as plots
 from isthmus import report as report
 from isthmus import results as results
-from isthmus import runs as runs
 from isthmus import samplers as samplers
 from isthmus import scores as scores
 from isthmus import searches as searches

@@ -42,6 +42,7 @@ def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[st
         return value
 
     def names() -> list[str]:
-        return sorted({*homes, *vars(module)})
+        # What the module itself imports or calls is not public.
+        return sorted({*homes, *(name for name in vars(module) if name.startswith("__"))})
 
     return get, names, public

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 
 import pytest
 
 from isthmus import datasets
-from isthmus.cli import strategies, tables
+from isthmus.cli import main, tables
 from isthmus.cli.graph_files import DATASETS
 from isthmus.sources import TimeUnit
 from isthmus.statistics import Kind
 
 # The parser, its errors and plurals, the folder of tables (without reading any), and how packages
 # are lazy.
-LIGHT = {"cli", "errors", "lazy", "plurals", "sources"}
+LIGHT = {"cli", "errors", "hooks", "lazy", "plurals", "sources"}
 
 
 @pytest.mark.parametrize("words", [["--help"], ["--version"], ["completion", "bash"]])
@@ -33,14 +34,16 @@ def test_what_help_imports(words: list[str]) -> None:
     assert not {"numpy", "scipy", "polars", "narwhals", "jinja2"} & set(names)
 
 
-def test_names_in_help_are_those_of_the_library() -> None:
-    """Help texts have lists of their own, because those of the library cost its import."""
-    assert strategies.strategies() == {
-        "scores": list(strategies.SCORES),
-        "searches": list(strategies.SEARCHES),
-        "samplers": list(strategies.SAMPLERS),
-        "missing": list(strategies.MISSING),
-    }
+def test_help_lists_all_strategies(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["learn", "--help"])
+    words = set(re.findall(r"[\w.=()]+", capsys.readouterr().out))
+    assert {"BDeu", "GaussianBIC", "Boss", "KnownOrder(order=...)", "DropRows"} <= words
+    assert not {"Score", "Search", "Missing", "LaggedLeastSquares", "Dynotears"} & words
+
+
+def test_names_of_options_are_those_of_the_library() -> None:
+    """The parser has lists of its own, because those of the library cost its import."""
     assert tuple(Kind) == tables.KINDS
     assert tuple(TimeUnit) == tables.UNITS
     assert [n for n in datasets.__all__ if n not in {"Dataset", "fetch"}] == list(DATASETS)

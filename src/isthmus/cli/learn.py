@@ -13,18 +13,11 @@ from isthmus.cli.exit_codes import ExitCode
 from isthmus.cli.output import give, say
 from isthmus.cli.outputs import WRITERS, check_outputs, write_outputs
 from isthmus.cli.runs import add_run_options, arguments_of, explain
-from isthmus.cli.strategies import OF_SERIES, SEARCHES, table_search_from
+from isthmus.cli.strategies import StrategyOption, table_search_from, table_search_names
 from isthmus.cli.tables import opened
 
 if TYPE_CHECKING:
     from isthmus.compose.prepare import Problem
-
-
-_SEARCHES = [
-    "KnownOrder(order=[...])" if name == "KnownOrder" else name
-    for name in SEARCHES
-    if name not in OF_SERIES
-]
 
 
 def add(command: argparse.ArgumentParser) -> None:
@@ -36,9 +29,11 @@ def add(command: argparse.ArgumentParser) -> None:
     add_run_options(command, list(WRITERS))
     command.add_argument(
         "--search",
+        action=StrategyOption,
+        names=table_search_names,
         type=table_search_from,
         help="search algorithm; by default chosen from the column types and their number: "
-        + ", ".join(_SEARCHES),
+        "%(names)s",
     )
     command.set_defaults(run=run)
 

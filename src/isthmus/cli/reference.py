@@ -30,7 +30,7 @@ def _command(leaf: Parser) -> Iterator[str]:
     yield from ("| argument | meaning |", "| --- | --- |")
     for action in leaf._actions:  # noqa: SLF001 - argparse has no public list of its arguments
         if not isinstance(action, argparse._HelpAction) and action.help != argparse.SUPPRESS:  # noqa: SLF001
-            yield f"| {_name(action)} | {_plain(action.help or '')} |"
+            yield f"| {_name(action)} | {_plain((action.help or '') % vars(action))} |"
     yield ""
 
 

@@ -14,7 +14,12 @@ from typing import TYPE_CHECKING, Any
 from isthmus.cli.exit_codes import ExitCode
 from isthmus.cli.output import give, say
 from isthmus.cli.parsing import at_least, seconds
-from isthmus.cli.strategies import MISSING, OF_SERIES, SCORES, table_score_from
+from isthmus.cli.strategies import (
+    StrategyOption,
+    missing_names,
+    table_score_from,
+    table_score_names,
+)
 from isthmus.cli.tables import add_knowledge_options, add_table_options, kinds_of, knowledge_of
 
 if TYPE_CHECKING:
@@ -28,7 +33,9 @@ _FIRST, _INTERVAL = 2.0, 10.0
 
 
 def add_run_options(
-    command: argparse.ArgumentParser, formats: Sequence[str], missing: Sequence[str] = MISSING
+    command: argparse.ArgumentParser,
+    formats: Sequence[str],
+    missing: Callable[[], list[str]] = missing_names,
 ) -> None:
     """Add the options of all commands that learn from a table; `missing` names strategies."""
     add_table_options(command, missing)
@@ -44,9 +51,10 @@ def add_run_options(
     )
     command.add_argument(
         "--score",
+        action=StrategyOption,
+        names=table_score_names,
         type=table_score_from,
-        help="score to optimise; by default chosen from the column types: "
-        + ", ".join(name for name in SCORES if name not in OF_SERIES),
+        help="score to optimise; by default chosen from the column types: %(names)s",
     )
     command.add_argument(
         "--seed", type=at_least(0), default=0, help="random seed; the same seed, the same result"

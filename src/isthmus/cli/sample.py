@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ from isthmus.cli.outputs import write_outputs
 from isthmus.cli.parsing import at_least
 from isthmus.cli.probabilities import GRAPHS, check_formats, say_edges, write_edges, write_graph
 from isthmus.cli.runs import add_run_options, arguments_of, explain
-from isthmus.cli.strategies import MISSING, SAMPLERS, sampler_from
+from isthmus.cli.strategies import StrategyOption, missing_names, sampler_from, sampler_names
 from isthmus.cli.tables import opened
 
 if TYPE_CHECKING:
@@ -30,11 +31,13 @@ def add(command: argparse.ArgumentParser) -> None:
         "Draw networks from their posterior distribution, and print the probability of each edge. "
         "Graph files hold the edges with a probability above one half."
     )
-    add_run_options(command, FORMATS, [name for name in MISSING if name != "StructuralEM"])
+    add_run_options(command, FORMATS, partial(missing_names, "StructuralEM"))
     command.add_argument(
         "--sampler",
+        action=StrategyOption,
+        names=sampler_names,
         type=sampler_from,
-        help="by default chosen by the number of columns: " + ", ".join(SAMPLERS),
+        help="by default chosen by the number of columns: %(names)s",
     )
     command.add_argument(
         "--draws", type=at_least(1), default=1000, help="networks per chain; by default 1000"

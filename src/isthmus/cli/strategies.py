@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import ast
 import dataclasses
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import isthmus
@@ -19,54 +20,89 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# Names for help texts, which must not import the classes: a test compares them.
-SCORES = (
-    *("AIC", "AdditiveLeastSquares", "BDeu", "BGe", "BIC", "DegenerateGaussian", "EBIC"),
-    *("ExactGP", "GP", "GaussianBIC", "GaussianEBIC", "K2", "LaggedLeastSquares", "LeastSquares"),
-    *("LinearLikelihood", "Logistic", "Perceptrons", "Poisson"),
-)
-SEARCHES = (
-    *("ASOBS", "AStar", "Boss", "Dynotears", "HillClimb", "ILP", "KnownOrder", "Notears"),
-    *("NotearsAdditive", "NotearsMLP", "OBS", "RBNets", "SubsetDP", "XGES"),
-)
-OF_SERIES = ("Dynotears", "LaggedLeastSquares")
-"""Strategies that need lagged variables, which a table on the command line does not have."""
-SAMPLERS = ("ExactPosterior", "OrderMCMC", "PartitionMCMC", "StructureMCMC")
-MISSING = ("DropRows", "ExpectationMaximisation", "NodeAverage", "OwnLevel", "StructuralEM")
+
+class StrategyOption(argparse.Action):
+    """An option whose value is a strategy; ``%(names)s`` in its help stands for all of them.
+
+    The names are found out when the help is printed, because that costs the import of the library.
+    """
+
+    def __init__(self, *arguments: Any, names: Callable[[], list[str]], **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.names = _Names(names)
+
+    def __call__(
+        self, _: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, *__: Any
+    ) -> None:
+        """Store the strategy."""
+        setattr(namespace, self.dest, values)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Names:
+    find: Callable[[], list[str]]
+
+    def __str__(self) -> str:
+        return ", ".join(self.find())
+
+
+def table_score_names() -> list[str]:
+    """Return the scores of a table, as they are written."""
+    return _listed(s for s in _scores().values() if not _is_of_series(s.gives))
+
+
+def table_search_names() -> list[str]:
+    """Return the searches that learn from a table, as they are written."""
+    return _listed(s for s in _searches().values() if not _is_of_series(s.accepts))
+
+
+def sampler_names() -> list[str]:
+    """Return the samplers, as they are written."""
+    return _listed(_strategies(isthmus.samplers, isthmus.samplers.Sampler).values())
+
+
+def missing_names(*without: str) -> list[str]:
+    """Return the strategies for missing values, as they are written."""
+    classes = _strategies(isthmus.sources, isthmus.sources.Missing).values()
+    return [name for name in _listed(classes) if name not in without]
 
 
 def score_from(text: str) -> Score[Any, Any]:
     """Return the score that a text describes."""
-    from isthmus.scores.base import Score
-
-    score: Score[Any, Any] = _build(text, _strategies(isthmus.scores, Score))
+    score: Score[Any, Any] = _build(text, _scores())
     return score
 
 
 def search_from(text: str) -> Search[Any]:
     """Return the search algorithm that a text describes."""
-    search: Search[Any] = _build(text, _strategies(isthmus.searches, isthmus.searches.Search))
+    search: Search[Any] = _build(text, _searches())
     return search
 
 
 def table_search_from(text: str) -> Search[Any]:
     """Return the search algorithm that a text describes, one that learns from a table."""
-    return _of_table(search_from(text))
+    search = search_from(text)
+    return _of_table(search, search.accepts)
 
 
 def table_score_from(text: str) -> Score[Any, Any]:
     """Return the score that a text describes, one of a table."""
-    return _of_table(score_from(text))
+    score = score_from(text)
+    return _of_table(score, score.gives)
 
 
-def _of_table(strategy: T) -> T:
-    name = type(strategy).__name__
-    if name in OF_SERIES:
+def _of_table(strategy: T, capabilities: Iterable[object]) -> T:
+    if _is_of_series(capabilities):
         raise argparse.ArgumentTypeError(
-            f"{name} is for time series, which this command does not read. Use Python: "
-            "ist.learn(ist.Series(table, lags=2), search=ist.Dynotears())"
+            f"{type(strategy).__name__} is for time series, which this command does not read. Use "
+            "Python: ist.learn(ist.Series(table, lags=2), search=ist.Dynotears())"
         )
     return strategy
+
+
+def _is_of_series(capabilities: Iterable[object]) -> bool:
+    """Return whether a strategy needs lagged variables, which a table does not have."""
+    return isthmus.objectives.LAGGED_MODEL in capabilities
 
 
 def sampler_from(text: str) -> Sampler[Any]:
@@ -87,20 +123,22 @@ def admm_from(text: str) -> ADMM:
     return model
 
 
-def strategies() -> dict[str, list[str]]:
-    """Return the names of all scores, searches, samplers and strategies for missing values."""
+def _scores() -> dict[str, type[Score[Any, Any]]]:
     from isthmus.scores.base import Score
 
-    kinds: dict[str, dict[str, type]] = {
-        "scores": _strategies(isthmus.scores, Score),
-        "searches": _strategies(isthmus.searches, isthmus.searches.Search),
-        "samplers": _strategies(isthmus.samplers, isthmus.samplers.Sampler),
-        "missing": _strategies(isthmus.sources, isthmus.sources.Missing),
-    }
-    return {kind: sorted(classes) for kind, classes in kinds.items()}
+    return _strategies(isthmus.scores, Score)
 
 
-def _strategies(package: Any, base: type) -> dict[str, type]:
+def _searches() -> dict[str, type[Search[Any]]]:
+    return _strategies(isthmus.searches, isthmus.searches.Search)
+
+
+def _listed(classes: Iterable[type]) -> list[str]:
+    """Return the names in alphabetical order, each with the options that it needs."""
+    return sorted((_usage(each) for each in classes), key=str.lower)
+
+
+def _strategies(package: Any, base: type[T]) -> dict[str, type[T]]:
     """Return the classes that can be built: those that no other one extends."""
     public = [getattr(package, name) for name in package.__all__]
     known = [
@@ -112,7 +150,7 @@ def _strategies(package: Any, base: type) -> dict[str, type]:
     return {item.__name__: item for item in known if item not in extended}
 
 
-def _build(text: str, classes: dict[str, type]) -> Any:
+def _build(text: str, classes: Mapping[str, type]) -> Any:
     """Build the described object; only names, keywords and constants are parsed, never executed."""
     given, options = _parts(text)
     name = match_name(given, sorted(classes))
@@ -142,7 +180,7 @@ def _is_needed(field: dataclasses.Field[Any]) -> bool:
 def _usage(kind: type) -> str:
     """Return how to write a strategy with the options that it needs."""
     needed = ", ".join(f"{f.name}=..." for f in dataclasses.fields(kind) if _is_needed(f))
-    return f"{kind.__name__}({needed})"
+    return f"{kind.__name__}({needed})" if needed else kind.__name__
 
 
 def _parts(text: str) -> tuple[str, dict[str, Any]]:

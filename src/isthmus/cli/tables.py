@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import Any
 
 import isthmus as ist
 from isthmus.cli.parsing import at_least, one_of
-from isthmus.cli.strategies import MISSING, missing_from
+from isthmus.cli.strategies import StrategyOption, missing_from, missing_names
 from isthmus.errors import SchemaError
 from isthmus.sources.tables.read_table import ENDINGS, TableFile, open_table
 from isthmus.sources.tables.text_files import TextFormat
@@ -18,7 +18,9 @@ KINDS = ("continuous", "discrete")
 UNITS = ("seconds", "minutes", "hours", "days", "weeks", "years")
 
 
-def add_table_options(command: argparse.ArgumentParser, missing: Sequence[str] = MISSING) -> None:
+def add_table_options(
+    command: argparse.ArgumentParser, missing: Callable[[], list[str]] = missing_names
+) -> None:
     """Add the table, and options that say how to read it; `missing` names strategies."""
     command.add_argument(
         "file",
@@ -74,9 +76,11 @@ def add_table_options(command: argparse.ArgumentParser, missing: Sequence[str] =
     )
     reading.add_argument(
         "--missing",
+        action=StrategyOption,
+        names=missing,
         type=missing_from,
         metavar="METHOD",
-        help="what to do about missing values, which are refused by default: " + ", ".join(missing),
+        help="what to do about missing values, which are refused by default: %(names)s",
     )
 
 
