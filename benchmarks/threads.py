@@ -40,7 +40,7 @@ def main() -> None:
             line(
                 f"Boss, four starts, d = {d}",
                 lambda jobs, m=moments: ist.learn(  # type: ignore[misc]
-                    m, score=ist.GaussianBIC(), search=ist.Boss(jobs=jobs)
+                    m, score=ist.GaussianBIC(), search=ist.Boss(independent_starts=True, jobs=jobs)
                 ),
             ),
             flush=True,

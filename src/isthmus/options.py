@@ -77,17 +77,14 @@ def require_integers(strategy: object, name: str, *, least: int) -> None:
     )
 
 
-def require_jobs(strategy: object, name: str, *, optional: bool = False) -> None:
+def require_jobs(strategy: object, name: str) -> None:
     """Raise `ArgumentError` unless an option is a number of threads: 1 or more, or -1."""
     value = getattr(strategy, name)
-    if value is None and optional:
-        return
     if _is_number(value, Integral) and (1 <= value <= LARGEST or value == -1):
         return
-    other = ", or None" if optional else ""
     raise ArgumentError(
         f"{type(strategy).__name__} was given {name}={value!r}; {name} must be the number of "
-        f"threads, -1 for one per core{other}."
+        "threads, -1 for one per core."
     )
 
 

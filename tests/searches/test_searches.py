@@ -176,11 +176,11 @@ def test_same_seed_same_graph() -> None:
 def test_the_graph_does_not_depend_on_the_number_of_threads() -> None:
     local = objective(3, 10, edges=25)
     known = Knowledge(forbidden=[(local.nodes[0], local.nodes[1])])
-    one, two = (run(Boss(jobs=k), local, known, seed=4) for k in (1, 2))
+    one, two = (run(Boss(independent_starts=True, jobs=k), local, known, seed=4) for k in (1, 2))
     assert one == two
 
 
-@pytest.mark.parametrize("search", [Boss(), Boss(jobs=2), HillClimb()])
+@pytest.mark.parametrize("search", [Boss(), Boss(independent_starts=True, jobs=2), HillClimb()])
 def test_an_error_in_a_score_reaches_the_user(search: Search[LocalScore]) -> None:
     def broken(child: int, parents: tuple[int, ...]) -> float:
         if len(parents) > 1:
@@ -238,7 +238,16 @@ def test_many_starts_are_never_worse() -> None:
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 @pytest.mark.parametrize(
-    "search", [Boss(), Boss(jobs=2), HillClimb(), XGES(), SubsetDP(), AStar(), OBS()]
+    "search",
+    [
+        Boss(),
+        Boss(independent_starts=True, jobs=2),
+        HillClimb(),
+        XGES(),
+        SubsetDP(),
+        AStar(),
+        OBS(),
+    ],
 )
 def test_a_score_that_is_no_number_is_named(search: Search[Any], value: float) -> None:
     def broken(child: int, parents: tuple[int, ...]) -> float:

@@ -27,7 +27,7 @@ def parent_sets(
     knowledge: Knowledge | None = None,
     slack: float = 0.0,
     time_limit: float | None = None,
-    jobs: int | None = 1,
+    jobs: int | None = -1,
     kinds: Mapping[str, Kind | TimeUnit | str] | None = None,
     missing: Missing | None = None,
 ) -> ScoreTable:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterable
 from itertools import pairwise
@@ -31,7 +32,7 @@ def list_parent_sets(
     knowledge: BoundKnowledge | None = None,
     slack: float = 0.0,
     bounded: bool = True,
-    jobs: int = 1,
+    jobs: int = -1,
 ) -> ScoreTable:
     """Build the table of all parent sets that can be part of an optimal graph.
 
@@ -51,7 +52,7 @@ def list_parent_sets(
     bounded
         Whether to use the bound of the score on supersets.
     jobs
-        Number of threads; 0 for one per processor. The table does not depend on it.
+        Number of threads; -1 for one per core. The table does not depend on it.
     """
     builder = TableBuilder(
         local, max_parents=max_parents, knowledge=knowledge, slack=slack, bounded=bounded, jobs=jobs
@@ -85,16 +86,16 @@ class TableBuilder:
         bounded: bool = True,
         children: Iterable[int] | None = None,
         quota: int | None = None,
-        jobs: int = 1,
+        jobs: int = -1,
     ) -> None:
         self._local = local
         self._knowledge = Knowledge().bind(local.nodes) if knowledge is None else knowledge
         self._max_parents = max_parents
         self._slack = slack
-        self._jobs = max(1, jobs)
+        self._jobs = (os.cpu_count() or 1) if jobs == -1 else jobs
         self._bound = local.ceiling if bounded else None
         self._children = list(range(len(local.nodes)) if children is None else children)
-        self._native = self._builder(self._children, slack=slack, quota=quota, jobs=jobs)
+        self._native = self._builder(self._children, slack=slack, quota=quota, jobs=self._jobs)
 
     def _builder(
         self,

@@ -16,7 +16,7 @@ LARGEST_TABLE = 50_000_000
 """Maximum number of cells of a simulated table."""
 
 
-def discrete(network: DiscreteNetwork, n: int, *, seed: int) -> Simulation:
+def discrete(network: DiscreteNetwork, n: int, *, seed: int = 0) -> Simulation:
     """Draw rows from a discrete network.
 
     Parameters
@@ -41,7 +41,7 @@ def discrete_network(
     *,
     cardinalities: int | tuple[int, int] | Mapping[str, int] = 2,
     concentration: float = 1.0,
-    seed: int,
+    seed: int = 0,
 ) -> DiscreteNetwork:
     """Draw a discrete network with tables from Dirichlet distributions.
 

@@ -99,7 +99,7 @@ class LinearModel:
             place[self.dag.index(name)] = t
         return LinearModel(self.dag, weights, variances, self.noise)
 
-    def sample(self, n: int, *, seed: int) -> Simulation:
+    def sample(self, n: int, *, seed: int = 0) -> Simulation:
         """Draw ``n`` independent rows."""
         if n < 0:
             raise DataError(f"n must be 0 or more; {n} was given.")
@@ -121,7 +121,7 @@ def linear_model(
     weights: UniformWeights | Mapping[Edge, float] = UniformWeights(),
     variances: Variances | Mapping[str, float] = EqualVariances(),
     internally_standardised: bool = False,
-    seed: int,
+    seed: int = 0,
 ) -> LinearModel:
     """Draw the weights and variances of a linear model; see `linear` for the parameters."""
     if isinstance(weights, UniformWeights):
@@ -142,7 +142,7 @@ def linear(
     weights: UniformWeights | Mapping[Edge, float] = UniformWeights(),
     variances: Variances | Mapping[str, float] = EqualVariances(),
     internally_standardised: bool = False,
-    seed: int,
+    seed: int = 0,
 ) -> Simulation:
     """Simulate data from a linear structural equation model.
 

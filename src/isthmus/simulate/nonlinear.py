@@ -127,7 +127,7 @@ def nonlinear(
     noise: Noise = Gaussian(),
     variances: Variances | Mapping[str, float] = EqualVariances(),
     internally_standardised: bool = False,
-    seed: int,
+    seed: int = 0,
 ) -> Simulation:
     """Simulate data from a nonlinear model ``x_j = f_j(parents) + e_j``.
 

@@ -44,7 +44,7 @@ def erdos_renyi(
     edges: int | None = None,
     *,
     degree: float | None = None,
-    seed: int,
+    seed: int = 0,
 ) -> DAG:
     """Draw an Erdős–Rényi graph and orient it along a random order.
 
@@ -96,7 +96,7 @@ def scale_free(
     attachments: int = 1,
     *,
     hubs: Hubs = Hubs.CAUSES,
-    seed: int,
+    seed: int = 0,
 ) -> DAG:
     """Draw a Barabási–Albert graph, which grows by preferential attachment.
 

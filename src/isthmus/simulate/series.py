@@ -99,7 +99,7 @@ class AutoregressiveModel:
         stationary = solve_discrete_lyapunov(companion.T, shocks)
         return np.asarray(stationary[:d, :d], dtype=np.float64)
 
-    def sample(self, n: int, *, realisations: int = 1, seed: int) -> SeriesSimulation:
+    def sample(self, n: int, *, realisations: int = 1, seed: int = 0) -> SeriesSimulation:
         """Draw independent stationary series of ``n`` time steps each."""
         if n < 1 or realisations < 1:
             raise DataError(f"n and realisations must be 1 or more; got {n} and {realisations}.")
@@ -203,7 +203,7 @@ def lagged_graph(
     lags: int = 1,
     degree: float = 1.0,
     own_past: bool = True,
-    seed: int,
+    seed: int = 0,
 ) -> tuple[LaggedEdge, ...]:
     """Draw random lagged edges.
 
@@ -244,7 +244,7 @@ def autoregressive_model(
     decay: float = 1.0,
     variances: Variances | Mapping[str, float] = EqualVariances(),
     largest_radius: float = 0.9,
-    seed: int,
+    seed: int = 0,
 ) -> AutoregressiveModel:
     """Draw the weights of a stable vector autoregressive model.
 
@@ -293,7 +293,7 @@ def autoregressive(
     realisations: int = 1,
     noise: Noise = Gaussian(),
     largest_radius: float = 0.9,
-    seed: int,
+    seed: int = 0,
 ) -> SeriesSimulation:
     """Simulate independent series of ``n`` time steps; see `autoregressive_model` for all options.
 

@@ -69,6 +69,7 @@ class TableStage:
             slack=self._slack,
             quota=self._quota,
             bounded=bounded,
+            jobs=1,  # a search runs in one thread
         )
 
     def describe(self) -> tuple[str, float | None]:

@@ -16,7 +16,7 @@ import numpy as np
 from isthmus.graphs import BoundKnowledge
 from isthmus.kernels.orders import BossRun, ParallelBossRun, Parents, required_graph
 from isthmus.objectives import LOCAL_SCORES, PARENT_SETS, LocalScore, ScoreTable
-from isthmus.options import require_integer, require_jobs
+from isthmus.options import require_boolean, require_integer, require_jobs
 from isthmus.results.details import BossDetails
 from isthmus.searches.base import Accepts, Run, Search, SearchResult
 from isthmus.searches.orders.boss_tables import BossTableRun
@@ -51,11 +51,13 @@ class Boss(Search[LocalScore]):
         parents replace the trees.
     max_parents
         Maximum number of parents of a node; None for no limit.
-    jobs
-        Number of threads among which the starts are divided; -1 for one per core. Each start then
-        has trees and random numbers of its own: the graph does not depend on the number of threads,
-        but it may differ from the graph that is found with None, one start after another. Not used
+    independent_starts
+        Whether each start has trees and random numbers of its own, so that starts can run in
+        threads. The graph may differ from the one that is found by starts that share them. Not used
         with a score table.
+    jobs
+        Number of threads among which independent starts are divided; -1 for one per core. The graph
+        does not depend on it.
 
     Examples
     --------
@@ -69,13 +71,15 @@ class Boss(Search[LocalScore]):
 
     starts: int | None = None
     max_parents: int | None = None
-    jobs: int | None = None
+    independent_starts: bool = False
+    jobs: int = -1
     accepts: ClassVar[Accepts] = (LOCAL_SCORES, PARENT_SETS)
 
     def __post_init__(self) -> None:
         require_integer(self, "starts", least=1, optional=True)
         require_integer(self, "max_parents", least=0, optional=True)
-        require_jobs(self, "jobs", optional=True)
+        require_boolean(self, "independent_starts")
+        require_jobs(self, "jobs")
 
     def begin(
         self,
@@ -136,10 +140,10 @@ class _BossRun(Run[SearchResult]):
             max_parents=self._options.max_parents,
             labels=labels,
         )
-        if self._options.jobs is None:
-            yield from self._one_by_one(rules)
-        else:
+        if self._options.independent_starts:
             yield from self._in_threads(rules, max(self._options.jobs, 0))
+        else:
+            yield from self._one_by_one(rules)
 
     def _one_by_one(self, rules: _Rules) -> Iterator[None]:
         run = self._run = BossRun(self._objective.kernel, self._rng, starts=1, **rules)
