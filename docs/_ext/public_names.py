@@ -29,6 +29,7 @@ SECTIONS = ("tutorials", "how-to", "explanation")
 LISTS = re.compile(
     r"^\.\. currentmodule:: (\S+)\n\.\. autosummary::\n(?:   :.*\n)*\n((?:   .*\n)+)", re.M
 )
+PROMISES = re.compile(r"^\| `(isthmus\.\w+)` \| (.+) \|$", re.M)
 CODE = re.compile(r"^```python\n(.*?)^```", re.M | re.S)
 IMPORTS = re.compile(r"from isthmus\.?([\w.]*) import ([\w, ]+)")
 ATTRIBUTES = re.compile(r"\b(\w+)\.(\w+)\b")
@@ -61,6 +62,21 @@ def names_in_code(text: str) -> set[str]:
         owner = module.rpartition(".")[2] or "ist"
         found |= {f"{owner}.{name.strip()}" for name in names.split(",")}
     return found
+
+
+def promised_names(docs: Path) -> set[str]:
+    """Return the names outside the package itself that the page on versions promises, in full."""
+    page = (docs / "explanation" / "stability.md").read_text(encoding="utf-8")
+    return {
+        f"{module}.{name}"
+        for module, names in PROMISES.findall(page)
+        for name in re.findall(r"`(\w+)`", names)
+    }
+
+
+def is_promised(full: str, promised: set[str]) -> bool:
+    """Return whether a documented name is one of the package itself, or promised otherwise."""
+    return full in promised or full.rpartition(".")[2] in isthmus.__all__
 
 
 class Names:
@@ -96,6 +112,15 @@ class Names:
 def names_of(docs: Path) -> Names:
     """Return the public names in the reference of these pages."""
     return Names(docs)
+
+
+def _mark_provisional(app: Sphinx, page: str, source: list[str]) -> None:
+    full = page.removeprefix(PLACE)
+    if page.startswith(PLACE) and not is_promised(full, promised_names(Path(app.srcdir))):
+        source[0] += (
+            "\n.. note:: This name is provisional: a minor version may change it. See "
+            ":doc:`Versions and deprecations </explanation/stability>`.\n"
+        )
 
 
 def _list_users(app: Sphinx, page: str, source: list[str]) -> None:
@@ -140,6 +165,7 @@ class LinkNames(SphinxTransform):
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register the extension."""
+    app.connect("source-read", _mark_provisional)
     app.connect("source-read", _list_users)
     app.add_transform(LinkNames)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
