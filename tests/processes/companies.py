@@ -141,7 +141,7 @@ class Companies:
         )
         for name in COLUMNS:
             run("party", "policy", self.home(name), self.study)
-            run("party", "sign", self.home(name), self.study)
+            run("study", "sign", self.home(name), self.study)
 
     @property
     def study(self) -> Path:

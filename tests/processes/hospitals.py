@@ -157,7 +157,7 @@ class Hospitals:
             for old, new in SMALL_TABLES.items():
                 text = text.replace(old, new)
             policy.write_text(text)
-            run("site", "sign", self.home(name), self.study_folder)
+            run("study", "sign", self.home(name), self.study_folder)
 
     def _loosened(self) -> None:
         """A study whose sums may be over different sites, for tests that lose many."""
@@ -173,7 +173,7 @@ class Hospitals:
         Folder(self.study_folder).sign(self.study.sign(author))
         for name in self.names:
             if (self.home(name) / "policy.toml").exists():
-                run("site", "sign", self.home(name), self.study_folder)
+                run("study", "sign", self.home(name), self.study_folder)
 
     def home(self, name: str) -> Path:
         return self.folder / name

@@ -64,7 +64,7 @@ def test_admm_over_tls_with_a_killed_coordinator(
         steps = [e for e in verify(world.home(name) / "ledger.jsonl") if e["event"] == "single"]
         assert [e["request"]["step"] for e in steps] == [1, 2, 3]
         assert steps[0]["sites"] == world.names
-        run("site", "ledger", world.home(name))
+        run("ledger", "show", world.home(name))
         assert "3 × parameters of ADMM for 3 variables; sums of" in capsys.readouterr().out
 
 

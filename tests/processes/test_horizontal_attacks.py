@@ -182,7 +182,7 @@ def other(world: Hospitals) -> None:
         *("--address", f"{world.host}:{world.port}"),
     )
     for name in world.names:
-        run("site", "sign", world.home(name), world.study_folder)
+        run("study", "sign", world.home(name), world.study_folder)
 
 
 @SLOW_CARRIERS

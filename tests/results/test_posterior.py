@@ -168,20 +168,6 @@ def test_what_is_saved_is_loaded(tmp_path: Path) -> None:
     assert str(loaded) == str(p)
 
 
-def test_files_of_versions_without_provenance_are_read(tmp_path: Path) -> None:
-    file = tmp_path / "p.npz"
-    posterior([[0, 1, 1, 2]], provenance=Provenance("code", 7)).save(file)
-    with np.load(file) as archive:
-        arrays = dict(archive)
-    header = json.loads(arrays["header"].tobytes())
-    del header["provenance"]
-    arrays["header"] = np.frombuffer(json.dumps(header).encode(), np.uint8)
-    np.savez(file, **arrays)
-    loaded = Posterior.load(file)
-    assert loaded.provenance == Provenance()
-    assert loaded.chains.tolist() == [[0, 1, 1, 2]]
-
-
 @pytest.mark.parametrize("content", [b"", b"text", b"PK\x03\x04broken"])
 def test_other_files_are_refused(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "other"

@@ -286,7 +286,7 @@ def test_load_refuses_other_files(tmp_path: Path) -> None:
         with pytest.raises(FormatError, match="cannot be read as a file of statistics"):
             Moments.load(path)
     with path.open("wb") as file:
-        np.savez(file, header=np.array([{"format": "isthmus-moments/1"}], dtype=object))
+        np.savez(file, header=np.array([{"format": "isthmus-moments/2"}], dtype=object))
     with pytest.raises(FormatError):
         Moments.load(path)
     with path.open("wb") as file:
@@ -297,7 +297,7 @@ def test_load_refuses_other_files(tmp_path: Path) -> None:
         np.savez(file, a=np.zeros(3))
     with pytest.raises(FormatError, match="no readable header"):
         Moments.load(path)
-    header = np.frombuffer(b'{"format": "isthmus-moments/1", "n": 3}', dtype=np.uint8)
+    header = np.frombuffer(b'{"format": "isthmus-moments/2", "n": 3}', dtype=np.uint8)
     with path.open("wb") as file:
         np.savez(file, header=header)
     with pytest.raises(FormatError, match="damaged"):

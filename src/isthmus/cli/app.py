@@ -41,20 +41,10 @@ leaf: a function from options to an exit code. Only the module of the given comm
 """
 
 
-MOVED = {
-    ("site", "sign"): ("study", "sign"),
-    ("party", "sign"): ("study", "sign"),
-    ("site", "ledger"): ("ledger", "show"),
-    ("party", "ledger"): ("ledger", "show"),
-}
-"""Earlier names of actions. They work until version 1.0, with a note."""
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     output = begin(given)
-    given = _moved(given, output)
     name, error = " ".join(given[:1]), None
     try:
         options = parser(given).parse_args(given)
@@ -146,18 +136,6 @@ def _paths(value: Any) -> list[Path]:
     if isinstance(value, list | tuple):
         return [path for each in value for path in _paths(each)]
     return [Path(value)] if isinstance(value, str | Path) and "\0" not in str(value) else []
-
-
-def _moved(given: list[str], output: Output) -> list[str]:
-    """Translate an earlier name of an action into its name of today."""
-    now = MOVED.get((given[0], given[1])) if len(given) > 1 else None
-    if now is None:
-        return given
-    for flag in ("repair", "rotate"):
-        if now[0] == "ledger" and f"--{flag}" in given:
-            now, given = ("ledger", flag), [a for a in given if a != f"--{flag}"]
-    output.note(f"'isthmus {' '.join(given[:2])}' is now 'isthmus {' '.join(now)}'.")
-    return [*now, *given[2:]]
 
 
 def _finish(output: Output, command: str, code: ExitCode, error: str | None) -> int:

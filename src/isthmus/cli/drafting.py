@@ -169,11 +169,10 @@ def _privacy(options: argparse.Namespace) -> Any:
 
 def _author(options: argparse.Namespace) -> Path:
     """Return the key of the author, which must not be that of the coordinator."""
-    earlier: Path = options.home / "author.pem"  # earlier versions created it
     given: Path | None = options.author
-    if given is None and not earlier.exists():
+    if given is None:
         raise FormatError(
             "Name the key of the author with --author, for instance the identity.pem of the site "
             "that leads the study. The coordinator does not sign studies."
         )
-    return earlier if given is None else given
+    return given

@@ -85,6 +85,6 @@ def _read(stream: BinaryIO) -> dict[str, Any]:
         "notes": check_strings(header["notes"]),
         "independent": header["independent"],
         "equivalent": header["equivalent"],
-        "provenance": read_provenance(header.get("provenance")),
+        "provenance": read_provenance(header["provenance"]),
         **{name: arrays.get(name) for name in _OPTIONAL},
     }

@@ -51,13 +51,11 @@ class Provenance:
 
 
 def read_provenance(content: object) -> Provenance:
-    """Return the provenance in the header of a file; unknown if an earlier version wrote it."""
+    """Return the provenance in the header of a file."""
     match content:
         case {"code": str(code), "seed": int() | None as seed, "versions": dict(versions)}:
             numbers = {str(name): str(number) for name, number in versions.items()}
             return Provenance(code, seed, numbers)
-        case None:
-            return Provenance()
     raise FormatError(f"provenance is {content!r}.")
 
 

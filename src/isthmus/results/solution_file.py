@@ -136,10 +136,10 @@ def _attributes(content: dict[str, Any]) -> dict[str, Any]:
                 ColumnReading(str(c["name"]), ReadAs(c["read_as"]), str(c["reason"]), c["caution"])
                 for c in content["reading"]
             ),
-            tuple(str(remark) for remark in content.get("remarks", ())),
+            tuple(str(remark) for remark in content["remarks"]),
         ),
-        "provenance": read_provenance(content.get("provenance")),
-        "identified": tuple((str(a), str(b)) for a, b in content.get("identified", ())),
+        "provenance": read_provenance(content["provenance"]),
+        "identified": tuple((str(a), str(b)) for a, b in content["identified"]),
         "knowledge": None
         if given is None
         else Knowledge(

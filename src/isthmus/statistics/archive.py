@@ -56,15 +56,15 @@ def write(
                 np.lib.format.write_array(file, np.asanyarray(values), allow_pickle=False)
 
 
-def read(path: FilePath, *formats: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+def read(path: FilePath, expected: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Read the header and the arrays of a file.
 
     Parameters
     ----------
     path
         The file.
-    formats
-        The formats that the header may name, the newest first.
+    expected
+        The format that the header must name.
 
     Raises
     ------
@@ -72,7 +72,6 @@ def read(path: FilePath, *formats: str) -> tuple[dict[str, Any], dict[str, NDArr
         If the file is damaged, or not of this format. A file that does not exist or may not be
         read raises the `OSError` of the operating system.
     """
-    expected = formats[0]
     with Path(path).open("rb") as file:
         try:
             loaded = np.load(file, allow_pickle=False)
@@ -88,7 +87,7 @@ def read(path: FilePath, *formats: str) -> tuple[dict[str, Any], dict[str, NDArr
                 "that Moments.save or Counts.save wrote, or write it again if it is damaged."
             ) from error
     header = _header(path, arrays)
-    if header.get("format") not in formats:
+    if header.get("format") != expected:
         raise FormatError(
             f"{path} has the format {header.get('format')!r}; {expected!r} is needed here. "
             "Moments.load reads moments and Counts.load reads counts; "

@@ -19,7 +19,6 @@ from isthmus.statistics.duplicates import same_blocks
 from isthmus.statistics.level_pairs import level_pairs
 from isthmus.statistics.schema import Kind, Role, Schema, Variable
 from isthmus.statistics.symmetry import row_blocks, symmetrise
-from isthmus.statistics.versions import FIRST_MOMENTS, schema_of_first_version
 from isthmus.types import Floats, Integers
 
 if TYPE_CHECKING:
@@ -334,12 +333,11 @@ class Moments(Statistic):
         FormatError
             If the file is damaged, or holds something that no rows can have.
         """
-        header, arrays = archive.read(path, FORMAT, FIRST_MOMENTS)
+        header, arrays = archive.read(path, FORMAT)
         with archive.damage_reported(path):
             archive.require_arrays(arrays, ("shift", "sums", "gram"))
-            first = header["format"] == FIRST_MOMENTS
             moments = cls(
-                (schema_of_first_version if first else Schema.from_dict)(header["schema"]),
+                Schema.from_dict(header["schema"]),
                 archive.whole_number(header["n"], "n"),
                 archive.real(arrays["shift"], "shift"),
                 archive.real(arrays["sums"], "sums"),

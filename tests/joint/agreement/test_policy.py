@@ -55,22 +55,6 @@ def test_a_policy_cannot_allow_two_organisations(tmp_path: Path) -> None:
         Policy.parse(text.encode())
 
 
-def of_format_1(folder: Path, methods: str, messages: str) -> bytes:
-    """A policy as it was written before studies had a protocol."""
-    lines = policy(folder).to_toml().splitlines()
-    kept = [line for line in lines if not line.startswith(("format", "protocols", "requests"))]
-    head = ['format = "isthmus-policy/1"', f"methods = {methods}", f"messages = {messages}"]
-    return "\n".join([*head, *kept]).encode()
-
-
-def test_policies_of_format_2_get_the_default_rules(tmp_path: Path) -> None:
-    new = ("columns_per_row", "largest_share", "persons", "fixed_windows")
-    lines = policy(tmp_path).to_toml().replace("isthmus-policy/3", "isthmus-policy/2").splitlines()
-    kept = [line for line in lines if not line.startswith(new)]
-    assert len(kept) == len(lines) - 4
-    assert Policy.parse("\n".join(kept).encode()) == policy(tmp_path)
-
-
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
@@ -85,29 +69,3 @@ def test_mistakes_in_the_rules_are_named(tmp_path: Path, old: str, new: str, mes
     assert old in text
     with pytest.raises(StudyError, match=message):
         Policy.parse(text.replace(old, new).encode())
-
-
-def test_policies_of_format_1_still_load(tmp_path: Path) -> None:
-    data = of_format_1(tmp_path, '["secure sums"]', '["moments", "counts"]')
-    assert Policy.parse(data) == policy(tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("methods", "allowed"),
-    [
-        ('["secure sums"]', ("moments", "totals")),
-        ('["admm"]', ("totals", "consensus")),
-        ('["secure sums", "admm"]', ("moments", "totals", "consensus")),
-        ("[]", ()),
-    ],
-)
-def test_a_policy_of_format_1_allows_no_more_than_before(
-    tmp_path: Path, methods: str, allowed: tuple[str, ...]
-) -> None:
-    data = of_format_1(tmp_path, methods, '["moments", "totals", "consensus"]')
-    assert Policy.parse(data).requests == allowed
-
-
-def test_mistakes_in_a_policy_of_format_1_are_named(tmp_path: Path) -> None:
-    with pytest.raises(StudyError, match="requests is missing"):
-        Policy.parse(of_format_1(tmp_path, '["magic"]', '["moments"]'))

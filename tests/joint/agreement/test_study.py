@@ -110,57 +110,6 @@ def test_what_is_written_is_read(text: str, number: float, truth: bool) -> None:
     )
 
 
-# --- files of format 1 -------------------------------------------------------------------------
-
-
-def of_format_1(study: Study, *changes: tuple[bytes, bytes]) -> bytes:
-    """The same study as it was written before studies had a protocol."""
-    head, section, rest = study.text.partition(b'[protocol]\nname = "secure sums"\n')
-    assert section
-    own, separator, lists = rest.partition(b"\n[[variables]]")
-    text = head.replace(b"isthmus-study/3", b"isthmus-study/1")
-    text = text.replace(b"requests = ", b'method = "secure sums"\nmessages = ')
-    text = text + own + separator + lists
-    for old, new in changes:
-        assert old in text
-        text = text.replace(old, new)
-    return text
-
-
-def test_studies_of_format_1_still_load(four: Consortium) -> None:
-    study = Study.parse(of_format_1(four.study))
-    assert study.protocol == four.study.protocol
-    assert (study.requests, study.plan) == (four.study.requests, four.study.plan)
-    assert study.identity != four.study.identity  # other bytes need other signatures
-
-
-def test_the_method_of_format_1_decides_about_steps_of_admm(four: Consortium) -> None:
-    steps = (b'["moments", "counts"]', b'["totals", "consensus", "networks"]')
-    assert Study.parse(of_format_1(four.study, steps)).requests == {"totals"}
-    admm = (b'method = "secure sums"', b'method = "admm"')
-    assert Study.parse(of_format_1(four.study, steps, admm)).requests == {
-        "totals",
-        "consensus",
-        "networks",
-    }
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        (b'method = "secure sums"', b'method = "magic"', "method is not a known key"),
-        (b'"moments"', b'"everything"', "'everything' is not one of"),
-        (b"organisations = 3", b"organisations = 2", "organisations is 2"),
-        (b"rows = 16777216\n", b"", "rows is missing"),
-    ],
-)
-def test_mistakes_in_a_study_of_format_1_are_named(
-    four: Consortium, old: bytes, new: bytes, message: str
-) -> None:
-    with pytest.raises(StudyError, match=message):
-        Study.parse(of_format_1(four.study, (old, new)))
-
-
 def test_a_format_of_the_future_is_refused(four: Consortium) -> None:
     text = four.study.text.replace(b"isthmus-study/3", b"isthmus-study/4")
     with pytest.raises(StudyError, match="format must be 'isthmus-study/3'"):

@@ -519,10 +519,16 @@ def started_again(world: World, name: str, identity: Identity, slot: Slot) -> Si
 
 
 POLICY = b"""
-format = "isthmus-policy/2"
+format = "isthmus-policy/3"
 minimum_cohort = 1
 minimum_cell = 1
 minimum_organisations = 3
+columns_per_row = 9.0
+largest_share = 1.0
+persons = "none"
+fixed_windows = true
+fixed_membership = true
+revoked = []
 variables = ["*"]
 protocols = ["secure sums"]
 requests = ["totals", "consensus"]

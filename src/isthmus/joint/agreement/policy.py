@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import final
 
 from isthmus.errors import RefusedError, StudyError
-from isthmus.joint.agreement.earlier_formats import policy_from_format_1, policy_from_format_2
 from isthmus.joint.agreement.identity import key_text
 from isthmus.joint.agreement.persons import Persons
 from isthmus.joint.agreement.policy_keys import read_peers, read_revoked
@@ -22,8 +21,6 @@ from isthmus.joint.noise.spending import Spending
 from isthmus.plurals import counted
 
 FORMAT = "isthmus-policy/3"
-FORMAT_1 = "isthmus-policy/1"
-FORMAT_2 = "isthmus-policy/2"
 ANY = "*"
 
 COLUMNS_PER_ROW = 0.33
@@ -207,14 +204,9 @@ class Policy:
         StudyError
             The message names all mistakes and all missing keys.
         """
-        table = parse_toml(data, "policy")
-        if table.get("format") == FORMAT_1:
-            table = policy_from_format_1(table) | {"format": FORMAT_2}
-        if table.get("format") == FORMAT_2:
-            table = policy_from_format_2(table) | {"format": FORMAT}
-        top = Reader(table, "policy")
+        top = Reader(parse_toml(data, "policy"), "policy")
         if top.take("format", str) != FORMAT:
-            top.problems.append(f"format must be {FORMAT!r} (or {FORMAT_2!r}, {FORMAT_1!r})")
+            top.problems.append(f"format must be {FORMAT!r}")
         protocols = top.strings("protocols", protocol_names())
         known = tuple(name for protocol in protocol_names() for name in request_names(protocol))
         requests = top.strings("requests", known)

@@ -14,7 +14,6 @@ from typing import Any, final
 
 from isthmus.errors import IsthmusError, StudyError
 from isthmus.joint.agreement.code import code_hash
-from isthmus.joint.agreement.earlier_formats import study_from_format_1
 from isthmus.joint.agreement.identity import Identity, Verifier, key_bytes, key_text
 from isthmus.joint.agreement.lookalikes import name_problems
 from isthmus.joint.agreement.protocol import Protocol
@@ -28,8 +27,6 @@ from isthmus.plurals import counted
 from isthmus.statistics import Expansion, Kind, Plan, Schema
 
 FORMAT = "isthmus-study/3"
-FORMAT_1 = "isthmus-study/1"
-FORMAT_2 = "isthmus-study/2"
 
 Limits = Mapping[str, Mapping[str, float]]
 """Bounds on the parameters of requests: by request, then by parameter."""
@@ -120,12 +117,9 @@ class Study:
         StudyError
             The message names all mistakes in the file.
         """
-        table = parse_toml(data, "study")
-        if table.get("format") == FORMAT_1:
-            table = study_from_format_1(table) | {"format": FORMAT_2}
-        top = Reader(table, "study")
-        if top.take("format", str) not in (FORMAT, FORMAT_2):
-            top.problems.append(f"format must be {FORMAT!r} (or {FORMAT_2!r}, {FORMAT_1!r})")
+        top = Reader(parse_toml(data, "study"), "study")
+        if top.take("format", str) != FORMAT:
+            top.problems.append(f"format must be {FORMAT!r}")
         title, purpose = top.take("title", str), top.take("purpose", str)
         author = top.convert("author", key_bytes)
         protocol = _protocol(top.table("protocol"))

@@ -15,7 +15,7 @@ FEWEST_ORGANISATIONS = 3
 
 
 Party = tuple[str, str, str]
-"""Name, organisation and key of a site; ledgers of earlier versions have no keys."""
+"""Name, organisation and key of a site."""
 
 
 @final
@@ -64,8 +64,8 @@ class EarlierReleases:
                 variables = frozenset(entry["variables"])
                 self._traces[_Traced(entry["trace"], entry.get("data"), variables)] = None
             if "organisations" in entry:
-                keys = entry.get("keys", [""] * len(entry["sites"]))
-                parties = frozenset(zip(entry["sites"], entry["organisations"], keys, strict=True))
+                columns = entry["sites"], entry["organisations"], entry["keys"]
+                parties = frozenset(zip(*columns, strict=True))
                 variables = frozenset(entry["variables"])
                 result = _Result(entry["event"], entry.get("study"), parties, variables)
                 self._results[result] = None
@@ -137,7 +137,7 @@ def _others(some: frozenset[Party], known: frozenset[Party]) -> set[str]:
     An author who renames a site, or a site with a new key, does not become another one by that.
     """
     names = {(name, organisation) for name, organisation, _ in known}
-    keys = {key for _, _, key in known if key}
+    keys = {key for _, _, key in known}
     return {
         organisation
         for name, organisation, key in some

@@ -11,8 +11,6 @@ from typing import Any, TypeAlias
 from isthmus.joint.agreement.identity import Identity, digest
 
 FORMAT = "isthmus-ledger/2"
-FORMAT_1 = "isthmus-ledger/1"
-"""Entries of earlier versions, which were not signed."""
 
 START = "0" * 64
 """The hash before the first entry, which is the head of an empty ledger."""

@@ -11,7 +11,6 @@ from isthmus.errors import LedgerError
 from isthmus.joint.agreement.identity import Verifier
 from isthmus.joint.records.ledger_entries import (
     FORMAT,
-    FORMAT_1,
     START,
     Entry,
     canonical,
@@ -42,8 +41,7 @@ def verify(
         Hashes of entries that the ledger must contain, noted elsewhere earlier or remembered by
         other sites. A chain alone cannot show that entries were removed from its end.
     keys
-        Public keys of the site. If they are given, one of them must have signed every entry,
-        except those of earlier versions.
+        Public keys of the site. If they are given, one of them must have signed every entry.
 
     Returns
     -------
@@ -81,14 +79,13 @@ def verify_lines(
     """Verify complete lines of a ledger, as `verify` does."""
     entries: list[Entry] = []
     before = START
-    known = {FORMAT, FORMAT_1}
     for number, line in enumerate(lines, start=1):
         try:
             entry = json.loads(line)
             valid = (
                 entry["previous"] == before
                 and entry["number"] == number
-                and entry["format"] in known
+                and entry["format"] == FORMAT
                 and entry["hash"] == hash_of(entry)
                 and canonical(entry) == line
             )
@@ -99,8 +96,6 @@ def verify_lines(
                 f"The ledger {path} was changed: line {number} does not follow from the ones "
                 "before it. Keep the file as it is, and find out who had access to it."
             )
-        if entry["format"] == FORMAT:
-            known = {FORMAT}
         before = entry["hash"]
         entries.append(entry)
     if keys is not None:
@@ -153,8 +148,6 @@ def require_signed(entries: Iterable[Entry], keys: set[str] | None = None) -> No
     """Raise `LedgerError` for an entry that is not signed, or by none of these keys."""
     verifier = Verifier()
     for entry in entries:
-        if entry["format"] == FORMAT_1:
-            continue
         signer, value = str(entry.get("signer", "")), str(entry.get("signature", ""))
         try:
             valid = (keys is None or signer in keys) and verifier.verify(
