@@ -33,12 +33,13 @@ from isthmus.joint import (
 from isthmus.joint.federation.site_service import SiteService
 from isthmus.joint.transport.base import Timeouts
 from isthmus.joint.transport.certificates import Authority, node_key, write_private
-from isthmus.joint.transport.flower.flower_transport import FlowerTransport
-from isthmus.joint.transport.flower.programs import flower_environment, flower_program
-from isthmus.joint.transport.flower.superlink import FlowerSuperLink
-from isthmus.joint.transport.flower.supernode import FlowerSuperNode
+from isthmus.joint.transport.sockets import Service
 from isthmus.joint.transport.supervised_process import SupervisedProcess, free_port
 from isthmus.statistics import Schema
+from isthmus_flower.flower_transport import FlowerTransport
+from isthmus_flower.programs import flower_environment, flower_program
+from isthmus_flower.superlink import FlowerSuperLink
+from isthmus_flower.supernode import FlowerSuperNode
 
 SITES, D = 3, 50
 BARE_CLIENT = """
@@ -213,7 +214,10 @@ def ours(folder: Path, rounds: int) -> tuple[float, float]:
     parties = Parties(folder)
     study, signatures, boss, hosts = hosted(folder)
     link = FlowerSuperLink(folder / "lead", "127.0.0.1", parties.port, parties.files, parties.nodes)
-    nodes = [parties.node(n, host.open_socket()) for n, host in hosts.items()]
+    nodes = []
+    for name, host in hosts.items():
+        Service(host.state / "socket", host.handle, host.longest, host.reject).start()
+        nodes.append(parties.node(name, host.state / "socket"))
     try:
         link.ensure_running()
         for node in nodes:

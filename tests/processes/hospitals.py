@@ -13,7 +13,6 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,6 @@ from numpy.typing import NDArray
 
 import isthmus as ist
 from isthmus.cli import main
-from isthmus.cli.carriers import Carrier, coordinator_transport
 from isthmus.io import read_edge_list
 from isthmus.joint import (
     AskMoments,
@@ -38,12 +36,11 @@ from isthmus.joint import (
     Study,
 )
 from isthmus.joint.agreement.cards import Folder
+from isthmus.joint.federation.carriers import carrier_named, carrier_names
 from isthmus.joint.federation.series import as_studied
-from isthmus.joint.secure_sum.frames import LARGEST, size_of
 from isthmus.joint.secure_sum.limbs import from_bytes
-from isthmus.joint.transport.base import PING, Timeouts, Watcher
+from isthmus.joint.transport.base import Timeouts, Watcher
 from isthmus.joint.transport.remote import RemoteTransport, ignore
-from isthmus.joint.transport.sockets import Sockets, ask
 from isthmus.joint.transport.supervised_process import free_port
 from isthmus.sources import Frame
 from isthmus.sources.tables.read_table import read_table
@@ -58,19 +55,14 @@ FLOWER_PATIENCE, FLOWER_ANSWER = 300.0, 60.0
 LONG = pytest.mark.skipif(
     "ISTHMUS_LONG" not in os.environ, reason="takes minutes; set ISTHMUS_LONG to run it"
 )
-BY_FLOWER = pytest.param(
-    "flower",
-    marks=[
-        LONG,
-        pytest.mark.timeout(3600),
-        pytest.mark.skipif(find_spec("flwr") is None, reason="needs the extra flower"),
+CARRIERS = pytest.mark.parametrize(
+    "carrier",
+    [
+        pytest.param(name, marks=[] if name == "grpc" else [LONG, pytest.mark.timeout(3600)])
+        for name in carrier_names()
     ],
 )
-QUICK_CARRIERS = pytest.mark.parametrize("carrier", ["grpc", "sockets", BY_FLOWER])
-SLOW_CARRIERS = pytest.mark.parametrize(
-    "carrier", ["grpc", pytest.param("sockets", marks=LONG), BY_FLOWER]
-)
-"""The same test over every carrier. CI runs the slow ones over the default carrier only."""
+"""The same test over every installed carrier. CI runs it over the default carrier only."""
 
 NAMES = ("a", "b", "c")
 SMALL_TABLES = {
@@ -111,7 +103,7 @@ class Hospitals:
         fixed: bool = True,
         host: str = "127.0.0.1",
         draft: Sequence[str] = (),
-        carrier: str = "sockets",
+        carrier: str = "grpc",
     ) -> None:
         self.folder = folder
         self.study_folder = folder / "study"
@@ -252,10 +244,9 @@ class Hospitals:
 
     def serve(self, *names: str, extra: Mapping[str, str] = {}) -> None:
         """Start sites that this process reaches by its carrier, and wait until they answer."""
-        more = ["--socket-only"] if self.carrier == "sockets" else ["--carrier", self.carrier]
         for name in names:
             self.await_gone(name)  # the connection of a killed one ends a moment later
-            self.start(name, *more, extra=extra)
+            self.start(name, "--carrier", self.carrier, extra=extra)
         for name in names:
             self.await_site(name)
 
@@ -274,16 +265,7 @@ class Hospitals:
             time.sleep(0.05)
 
     def _is_online(self, name: str) -> bool:
-        if self.carrier == "sockets":
-            return ask(self.socket(name), PING, 0, 2.0) == PING
         return name in self._listener()._online()
-
-    def socket(self, name: str) -> Path:
-        inside = self.home(name) / "socket"
-        if inside.exists():
-            return inside
-        lines = [x for x in self.log(name).splitlines() if x.startswith("socket ")]
-        return Path(lines[-1].removeprefix("socket ")) if lines else inside
 
     def status(self) -> dict[str, Any]:
         """How the coordinator's run stands."""
@@ -313,8 +295,7 @@ class Hospitals:
         """The coordinator's end of the carrier in this process."""
         if self._listening is None:
             board = self.folder / "board"
-            made = coordinator_transport(
-                Carrier(self.carrier),
+            made = carrier_named(self.carrier).coordinator_transport(
                 board,
                 board / "link",
                 Folder(self.study_folder),
@@ -330,9 +311,6 @@ class Hospitals:
         timeouts: Timeouts = Timeouts(20.0, 20.0, 0.0, RECONNECT),
         watch: Watcher = ignore,
     ) -> RemoteTransport:
-        if self.carrier == "sockets":
-            paths = {name: self.socket(name) for name in self.names}
-            return Sockets(paths, size_of(LARGEST), timeouts, watch)
         listener = self._listener()
         if self.carrier == "flower":  # a process per message
             timeouts = replace(timeouts, answer=FLOWER_ANSWER + timeouts.answer)

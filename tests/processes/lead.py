@@ -13,15 +13,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from isthmus.cli.carriers import Carrier, coordinator_transport
 from isthmus.joint import Federation, FileJournal, Journal, LinearADMM, learn_admm
 from isthmus.joint.agreement.cards import Folder
 from isthmus.joint.agreement.identity import Identity
+from isthmus.joint.federation.carriers import carrier_named
 from isthmus.joint.records.journal import Record
-from isthmus.joint.secure_sum.frames import LARGEST, size_of
 from isthmus.joint.transport.base import Timeouts, Transport
 from isthmus.joint.transport.remote import ignore
-from isthmus.joint.transport.sockets import Sockets
 
 
 class Deadly(Journal):
@@ -48,13 +46,9 @@ class Deadly(Journal):
 @contextmanager
 def connected(folder: Path, shared: Folder, carrier: str) -> Iterator[Transport]:
     names, board = [m.name for m in shared.study().members], folder / "board"
-    if carrier == "sockets":
-        paths = {name: folder / name / "socket" for name in names}
-        yield Sockets(paths, size_of(LARGEST), Timeouts(20.0, 20.0, 0.0))
-        return
     times = Timeouts(120.0, 300.0, 0.0)
-    made = coordinator_transport(
-        Carrier(carrier), board, board / "link", shared, "127.0.0.1", times, ignore
+    made = carrier_named(carrier).coordinator_transport(
+        board, board / "link", shared, "127.0.0.1", times, ignore
     )
     with made as transport:
         transport.gather(names)

@@ -5,21 +5,17 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
-import struct
 import time
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from tests.processes.hospitals import (
+    CARRIERS,
     NAMES,
     PATIENCE,
-    QUICK_CARRIERS,
-    SLOW_CARRIERS,
     Hospitals,
     run,
     write_csv,
@@ -45,7 +41,6 @@ from isthmus.joint.records.journal import FileJournal
 from isthmus.joint.secure_sum.frames import COORDINATOR, pack, parse, read_refusal
 from isthmus.joint.secure_sum.one_message_coordinator import KeyRound, OneMessageRound
 from isthmus.joint.transport.base import PING, drive
-from isthmus.joint.transport.sockets import ask, receive
 
 FUZZING = 10.0
 """Seconds, at least; a longer run is made by hand with ISTHMUS_FUZZ=frames."""
@@ -82,7 +77,7 @@ def refusals(world: Hospitals, name: str) -> list[dict[str, Any]]:
     return [dict(e) for e in entries if e["event"] == "refused"]
 
 
-@SLOW_CARRIERS
+@CARRIERS
 def test_garbage(hospitals: Callable[..., Hospitals], carrier: str) -> None:
     world = hospitals(30, 40, 20, carrier=carrier)
     world.serve(*world.names)
@@ -123,29 +118,7 @@ def garbage(rng: np.random.Generator, genuine: list[bytes]) -> bytes:
     return bytes(frame)
 
 
-def test_what_is_no_message(hospitals: Callable[..., Hospitals]) -> None:
-    world = hospitals(30, 40, 20)
-    world.serve(*world.names)
-    path = str(world.socket("s0"))
-    with ExitStack() as stack:
-        for i in range(20):  # some that say nothing, or half of something
-            idle = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
-            idle.connect(path)
-            idle.sendall(struct.pack("<I", 100)[: i % 5] + b"half"[: max(i % 5 - 4, 0) * 4])
-        for size in (2**31, 2**32 - 1):
-            with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as huge:
-                huge.connect(path)
-                huge.sendall(struct.pack("<I", size) + b"x")
-                with suppress(ConnectionResetError):
-                    assert receive(huge, 100) is None
-        assert ask(world.socket("s0"), PING, 0, 5.0) == PING
-        assert federation(world).moments().n == 90
-    assert [r["why"] for r in refusals(world, "s0")] == ["malformed", "malformed"]
-    mode = world.socket("s0").stat().st_mode & 0o777
-    assert (mode, world.home("s0").stat().st_mode & 0o777) == (0o600, 0o700)
-
-
-@SLOW_CARRIERS
+@CARRIERS
 def test_replay(hospitals: Callable[..., Hospitals], carrier: str) -> None:
     """In the same round, after a restart, and in another study."""
     world = hospitals(30, 40, 20, carrier=carrier)
@@ -185,7 +158,7 @@ def other(world: Hospitals) -> None:
         run("study", "sign", world.home(name), world.study_folder)
 
 
-@SLOW_CARRIERS
+@CARRIERS
 def test_two_weights_for_one_round(hospitals: Callable[..., Hospitals], carrier: str) -> None:
     world = hospitals(60, 80, 70, method="admm", carrier=carrier)
     world.serve(*world.names)
@@ -210,7 +183,7 @@ def test_two_weights_for_one_round(hospitals: Callable[..., Hospitals], carrier:
     assert [r["why"] for r in refusals(world, "s0")] == ["two_openings"] * 2
 
 
-@QUICK_CARRIERS
+@CARRIERS
 def test_a_number_of_four_hundred_digits_does_not_raise_in_a_site_that_serves(
     hospitals: Callable[..., Hospitals], carrier: str
 ) -> None:
@@ -248,7 +221,7 @@ def test_a_flipped_byte_in_the_study(hospitals: Callable[..., Hospitals]) -> Non
     path = world.study_folder / "study.toml"
     text = path.read_bytes()
     path.write_bytes(text.replace(b"high = 10.0", b"high = 11.0", 1))
-    assert world.start("s0", "--socket-only").wait(PATIENCE) == 23
+    assert world.start("s0").wait(PATIENCE) == 23
     assert "no valid signature" in world.log("s0")
     assert world.coordinate().wait(PATIENCE) == 23
     path.write_bytes(text)
@@ -262,7 +235,7 @@ def test_strange_numbers(hospitals: Callable[..., Hospitals], value: str) -> Non
     lines = world.data("s1").read_text().splitlines()
     lines[5] = f"{value},0.0,0.0"
     world.data("s1").write_text("\n".join(lines) + "\n")
-    assert world.start("s1", "--socket-only").wait(PATIENCE) == ExitCode.REFUSED
+    assert world.start("s1").wait(PATIENCE) == ExitCode.REFUSED
     assert "do not fit the study" in world.log("s1")
     assert value not in world.log("s1")
 
@@ -282,7 +255,7 @@ class Stopper(Transport):
         return self._inner.exchange(outgoing)
 
 
-@SLOW_CARRIERS
+@CARRIERS
 def test_the_kill_switch(hospitals: Callable[..., Hospitals], carrier: str) -> None:
     world = hospitals(30, 40, 20, carrier=carrier)
     world.serve(*world.names)
@@ -301,10 +274,10 @@ def test_a_changed_ledger_ends_the_site(hospitals: Callable[..., Hospitals]) -> 
     world.kill("s0", signal.SIGTERM)
     path = world.home("s0") / "ledger.jsonl"
     path.write_text(path.read_text().replace('"numbers":10', '"numbers":11'))
-    assert world.start("s0", "--socket-only").wait(PATIENCE) == 24
+    assert world.start("s0").wait(PATIENCE) == 24
 
 
-@SLOW_CARRIERS
+@CARRIERS
 def test_questions_beyond_the_study(hospitals: Callable[..., Hospitals], carrier: str) -> None:
     """A coordinator of the right name that asks for more than was agreed on."""
     world = hospitals(30, 40, 20, carrier=carrier)

@@ -21,13 +21,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.processes.hospitals import (
+    CARRIERS,
     COMMAND,
     FLOWER_PATIENCE,
     NAMES,
     PATIENCE,
-    QUICK_CARRIERS,
     RECONNECT,
-    SLOW_CARRIERS,
     Hospitals,
     environment,
     write_csv,
@@ -48,7 +47,6 @@ from isthmus.joint import (
 )
 from isthmus.joint.federation.study_terms import terms_of
 from isthmus.joint.transport.base import PING, SiteState, Timeouts
-from isthmus.joint.transport.sockets import ask
 from isthmus.sources import Frame
 from isthmus.testing.source import check_moments
 
@@ -76,7 +74,7 @@ class Killer(Transport):
         return self._inner.exchange(rest)
 
 
-@SLOW_CARRIERS
+@CARRIERS
 def test_a_site_killed_at_any_stage(hospitals: Callable[..., Hospitals], carrier: str) -> None:
     """At every stage, and with ISTHMUS_LONG every site: the exact sum of the survivors."""
     world = hospitals(30, 40, 2, 50, fixed=False, carrier=carrier)
@@ -103,7 +101,7 @@ def test_a_site_killed_at_any_stage(hospitals: Callable[..., Hospitals], carrier
         verify(world.home(name) / "ledger.jsonl")
 
 
-@SLOW_CARRIERS
+@CARRIERS
 def test_too_few_survivors_reveal_nothing(
     hospitals: Callable[..., Hospitals], carrier: str
 ) -> None:
@@ -158,7 +156,7 @@ class Reviver(Transport):
         return True
 
 
-@SLOW_CARRIERS
+@CARRIERS
 def test_sites_killed_during_admm_go_on(hospitals: Callable[..., Hospitals], carrier: str) -> None:
     """Every site is killed in rounds of one message, and the weights are the same to the bit."""
     world = hospitals(60, 80, 70, method="admm", carrier=carrier)
@@ -173,7 +171,7 @@ def test_sites_killed_during_admm_go_on(hospitals: Callable[..., Hospitals], car
         verify(world.home(name) / "ledger.jsonl")
 
 
-@SLOW_CARRIERS
+@CARRIERS
 def test_a_coordinator_killed_after_every_write(
     hospitals: Callable[..., Hospitals], carrier: str
 ) -> None:
@@ -200,7 +198,7 @@ def test_a_coordinator_killed_after_every_write(
     assert output.read_bytes() == expected
 
 
-@QUICK_CARRIERS
+@CARRIERS
 def test_a_stopped_site_is_left_out_and_comes_back(
     hospitals: Callable[..., Hospitals], carrier: str
 ) -> None:
@@ -221,7 +219,7 @@ def test_a_stopped_site_is_left_out_and_comes_back(
     assert again.moments().n == 140
 
 
-@SLOW_CARRIERS
+@CARRIERS
 def test_a_stopped_site_pauses_admm_and_is_named(
     hospitals: Callable[..., Hospitals], carrier: str
 ) -> None:
@@ -245,7 +243,7 @@ def test_a_stopped_site_pauses_admm_and_is_named(
     assert ("s1", SiteState.AWAITED) in told
 
 
-@QUICK_CARRIERS
+@CARRIERS
 def test_a_pause_ends_with_the_site_named(
     hospitals: Callable[..., Hospitals], carrier: str
 ) -> None:
@@ -261,7 +259,7 @@ def test_a_pause_ends_with_the_site_named(
     world.kill("s2", signal.SIGCONT)
 
 
-@SLOW_CARRIERS
+@CARRIERS
 def test_a_second_dataset_is_refused(hospitals: Callable[..., Hospitals], carrier: str) -> None:
     world = hospitals(30, 40, 20, carrier=carrier)
     world.serve(*world.names)
@@ -289,13 +287,13 @@ def test_one_process_a_site(hospitals: Callable[..., Hospitals]) -> None:
     world = hospitals(30, 40, 20)
     world.serve("s0")
     first = world.processes["s0"]
-    second = world.start("s0", "--socket-only")
+    second = world.start("s0")
     assert second.wait(PATIENCE) == 20
     log = world.log("s0")
     assert "Another process uses the folder" in log
     assert f"process {first.pid} on" in log
     assert "the service of the site, since" in log
-    assert ask(world.socket("s0"), PING, 0, 5.0) == PING
+    assert world.ask("s0", PING) == PING
     world.processes["s0"] = first
 
 
@@ -312,7 +310,7 @@ def small_disk() -> Iterator[Path]:
     path.rmdir()
 
 
-@SLOW_CARRIERS
+@CARRIERS
 def test_a_full_disk(hospitals: Callable[..., Hospitals], small_disk: Path, carrier: str) -> None:
     """Nothing is sent that cannot be written down; with room again, the site goes on."""
     if carrier == "flower":
@@ -354,7 +352,7 @@ raise SystemExit(main())
 """
 
 
-@SLOW_CARRIERS
+@CARRIERS
 def test_clocks_an_hour_apart(
     hospitals: Callable[..., Hospitals], monkeypatch: pytest.MonkeyPatch, carrier: str
 ) -> None:

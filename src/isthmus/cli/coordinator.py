@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isthmus.cli.actions import add_action
-from isthmus.cli.carriers import LOOPBACK, add_carrier, coordinator_transport
+from isthmus.cli.carriers import LOOPBACK, add_carrier
 from isthmus.cli.described import described, described_solution
 from isthmus.cli.drafting import add_draft_options, draft
 from isthmus.cli.exit_codes import ExitCode
@@ -204,6 +204,7 @@ def _learned(options: argparse.Namespace, state: Path, board: Board) -> Any:
     """Start all processes, learn, and stop them."""
     from isthmus.cli.board import RunState
     from isthmus.joint.agreement.cards import Folder
+    from isthmus.joint.federation.carriers import carrier_named
     from isthmus.joint.federation.federation import Federation
     from isthmus.joint.federation.round_scheduler import restart
     from isthmus.joint.methods.admm.model_choice import model_of, uses_admm
@@ -217,8 +218,8 @@ def _learned(options: argparse.Namespace, state: Path, board: Board) -> Any:
     identity = load_identity(home / "identity.pem")
     journal = FileJournal(state / "journal")  # a second run of the same study ends here
     try:
-        with coordinator_transport(
-            options.carrier, home, state, folder, options.listen, timeouts, board.watch
+        with carrier_named(options.carrier).coordinator_transport(
+            home, state, folder, options.listen, timeouts, board.watch
         ) as transport:
             if options.restart:
                 restart(journal, study)

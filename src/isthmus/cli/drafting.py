@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from isthmus.cli.carriers import certificates
 from isthmus.cli.described import described
 from isthmus.cli.exit_codes import ExitCode
 from isthmus.cli.keys import load_identity, say
@@ -14,6 +14,9 @@ from isthmus.cli.parsing import host_and_port
 from isthmus.cli.strategies import missing_from
 from isthmus.cli.study_requests import ADMM, drafted_requests
 from isthmus.errors import FormatError
+
+if TYPE_CHECKING:
+    from isthmus.joint.agreement.cards import Card
 
 PORT = 9092
 
@@ -133,7 +136,7 @@ def draft(options: argparse.Namespace) -> ExitCode:
         members=[card.member for card in cards],
         schema=schema,
         bounds=bounds,
-        protocol=SecureSums(**certificates({c.member.name: c for c in cards}, authority)),
+        protocol=SecureSums(**_certificates({c.member.name: c for c in cards}, authority)),
         requests=drafted.names,
         plan=drafted.plan,
         rounds=drafted.rounds,
@@ -151,6 +154,22 @@ def draft(options: argparse.Namespace) -> ExitCode:
     say(described(study))
     say(f"Send the folder {options.study} to the sites, which read study.toml and sign it.")
     return ExitCode.DONE
+
+
+def _certificates(cards: Mapping[str, Card], authority: bytes) -> dict[str, Any]:
+    """Return the certificates that a study pins, as options of its protocol."""
+    from isthmus.joint.transport.certificates import fingerprint
+
+    missing = [name for name, card in cards.items() if not card.certificate]
+    if missing:
+        raise FormatError(
+            f"The cards of {missing} hold no certificate. These sites create one with "
+            "'isthmus site certify', and send their cards again."
+        )
+    return {
+        "certificates": tuple(fingerprint(card.certificate) for card in cards.values()),
+        "coordinator_certificate": fingerprint(authority),
+    }
 
 
 def _privacy(options: argparse.Namespace) -> Any:

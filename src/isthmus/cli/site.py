@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import re
 import signal
-import time
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from isthmus.cli.actions import add_action
-from isthmus.cli.carriers import add_carrier, serve
+from isthmus.cli.carriers import add_carrier
 from isthmus.cli.described import parties_of
 from isthmus.cli.exit_codes import ExitCode
 from isthmus.cli.keys import add_key_actions, load_identity, new_passphrase, say
@@ -46,9 +45,7 @@ def add(command: argparse.ArgumentParser) -> None:
         "--passphrase", action="store_true", help="protect the private key by a passphrase"
     )
     add_key_actions(action, "site")
-    action(
-        "certify", "create a certificate for a site of an earlier version", _certify, study=False
-    )
+    action("certify", "create a new certificate, before the old one expires", _certify, study=False)
     action("policy", "draft the policy of the site, or check a study against it", draft_policy)
     dry = action("dry-run", "print what would leave the site; opens no connection", _dry_run)
     join = action("join", "answer the coordinator until stopped", _join)
@@ -67,11 +64,6 @@ def add(command: argparse.ArgumentParser) -> None:
         type=host_and_port,
         metavar="HOST:PORT",
         help="address of the coordinator; by default as in the study folder",
-    )
-    join.add_argument(
-        "--socket-only",
-        action="store_true",
-        help="serve only the socket in HOME, without any connection",
     )
     add_carrier(join)
 
@@ -228,10 +220,11 @@ def planned(study: Any) -> list[Any]:
 def _join(options: argparse.Namespace) -> ExitCode:
     from isthmus.joint.agreement.cards import Folder
     from isthmus.joint.agreement.policy import Policy
+    from isthmus.joint.federation.carriers import carrier_named
     from isthmus.joint.federation.site_service import SiteService
     from isthmus.joint.records.ledger_text import readable
 
-    folder, home = Folder(options.study), options.home
+    folder, home, carrier = Folder(options.study), options.home, carrier_named(options.carrier)
     study = folder.study()
     site = SiteService(
         home,
@@ -253,13 +246,8 @@ def _join(options: argparse.Namespace) -> ExitCode:
     say("stop file it answers nothing any more.")
     say(f"Everything that leaves is first written to {site.state / 'ledger.jsonl'}:")
     try:
-        if options.socket_only:
-            say(f"socket {site.open_socket()}")
-            while not is_over():
-                time.sleep(0.2)
-        else:
-            address = options.coordinator or folder.address()
-            serve(options.carrier, site, folder, address, is_over, say)
+        address = options.coordinator or folder.address()
+        carrier.serve(site, folder, address, is_over, say)
     finally:
         site.close()
     return ExitCode.DONE

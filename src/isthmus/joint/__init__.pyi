@@ -18,6 +18,7 @@ from isthmus.joint.agreement.study import Study
 from isthmus.joint.agreement.variables import read_variables
 from isthmus.joint.disclosure.dryrun import DryRun
 from isthmus.joint.disclosure.rules import SiteRules
+from isthmus.joint.federation.carriers import Carrier
 from isthmus.joint.federation.federation import Federation
 from isthmus.joint.federation.requests.base import (
     Contribution,
@@ -33,6 +34,7 @@ from isthmus.joint.federation.requests.statistics import (
     AskTotals,
 )
 from isthmus.joint.federation.site_controller import SiteController
+from isthmus.joint.federation.site_service import SiteService
 from isthmus.joint.methods.admm.baselines import average, vote
 from isthmus.joint.methods.admm.clients import Client, LinearClient, NetworkClient
 from isthmus.joint.methods.admm.learn import DynamicADMM, LinearADMM, PerceptronADMM, learn_admm
@@ -65,6 +67,7 @@ from isthmus.joint.secure_sum.site import Site
 from isthmus.joint.secure_sum.terms import Terms
 from isthmus.joint.shares.two_party import TwoParty
 from isthmus.joint.transport.base import InProcess, SiteState, Timeouts, Transport
+from isthmus.joint.transport.remote import RemoteTransport
 
 __all__ = [
     "ADMM",
@@ -77,6 +80,7 @@ __all__ = [
     "AskTotals",
     "BrokenFrameError",
     "Card",
+    "Carrier",
     "Centring",
     "Client",
     "Contribution",
@@ -114,6 +118,7 @@ __all__ = [
     "Protocol",
     "Refusal",
     "ReleaseGate",
+    "RemoteTransport",
     "Request",
     "Roster",
     "SecureSums",
@@ -122,6 +127,7 @@ __all__ = [
     "Site",
     "SiteController",
     "SiteRules",
+    "SiteService",
     "SiteState",
     "Slot",
     "Stage",

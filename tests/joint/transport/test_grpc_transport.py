@@ -418,5 +418,5 @@ def test_pins_are_checked_before_a_connection(world: World) -> None:
     require_pinned(text, fingerprint(text), "the coordinator")
     with pytest.raises(StudyError, match="not the one that the study names"):
         require_pinned(Authority("other").text, fingerprint(text), "the coordinator")
-    with pytest.raises(StudyError, match="--carrier flower"):
+    with pytest.raises(StudyError, match="names no certificates"):
         require_pinned(text, "", "the coordinator")

@@ -19,22 +19,20 @@ from isthmus.joint.records.journal import FileSlot
 from isthmus.joint.records.ledger import FileLedger
 from isthmus.joint.records.ledger_entries import Entry
 from isthmus.joint.secure_sum.frames import Refusal, longest_request_frame
-from isthmus.joint.transport.sockets import Service, socket_path
 
 
 @final
 class SiteService:
     """Answers the messages of a coordinator for one site.
 
-    Only the process that runs this service sees the data and the keys. Messages come through
-    `handle`, for instance by gRPC, or through a Unix domain socket. Whatever relays frames to the
-    socket (Flower, a test) sees no more than the coordinator.
+    Only the process that runs this service sees the data and the keys. A carrier, for instance
+    gRPC, passes messages to `handle`. Whatever relays them sees no more than the coordinator.
 
     Parameters
     ----------
     state
-        A folder for the ledger, for the state that must survive a crash, for the result, and for
-        the socket. Only one process may use it at a time.
+        A folder for the ledger, for the state that must survive a crash, and for the result.
+        Only one process may use it at a time.
     study, signatures, identity, data, policy
         As for `SiteController`.
     watch
@@ -71,14 +69,6 @@ class SiteService:
         self._watch = watch
         self._seen = len(self.ledger.entries())
         self._one = threading.Lock()
-        self._socket: Service | None = None
-
-    def open_socket(self) -> Path:
-        """Answer messages on a socket, too, and return its path."""
-        path = socket_path(self.state)
-        self._socket = Service(path, self.handle, self.longest, self.reject)
-        self._socket.start()
-        return path
 
     def handle(self, data: bytes) -> bytes:
         """Answer a message of the coordinator; one at a time."""
@@ -104,6 +94,4 @@ class SiteService:
 
     def close(self) -> None:
         """Stop answering."""
-        if self._socket is not None:
-            self._socket.close()
         self._lock.close()

@@ -1,8 +1,8 @@
-"""Messages over Unix domain sockets, between a site's process and whatever relays to it.
+"""Messages between processes of one user, over Unix domain sockets.
 
 Only processes of the same user can open the socket: its folder has mode 0700, and the socket itself
 has mode 0600. A message is sent as its length in four bytes, then its bytes. An empty message asks
-whether the site is running, and the answer is empty too.
+whether the service is running, and the answer is empty too.
 """
 
 from __future__ import annotations
@@ -13,14 +13,11 @@ import struct
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from collections.abc import Callable
 from pathlib import Path
 from typing import final
 
-from isthmus.errors import FederationError
-from isthmus.joint.transport.base import PING, SiteState, Timeouts, Watcher
-from isthmus.joint.transport.remote import RemoteTransport, ignore
+from isthmus.joint.transport.base import PING
 
 LENGTH = struct.Struct("<I")
 IDLE = 30.0
@@ -164,56 +161,3 @@ def ask(path: Path, data: bytes, limit: int, seconds: float) -> bytes | None:
             return receive(connection, limit)
     except (OSError, ValueError):
         return None
-
-
-@final
-class Sockets(RemoteTransport):
-    """Sites as services on this machine: for tests, and for several sites on one computer.
-
-    Parameters
-    ----------
-    paths
-        The socket of each site.
-    limit
-        Length of the longest answer, in bytes.
-    timeouts
-        How long to wait.
-    watch
-        Called when the state of a site changes.
-    """
-
-    probe = 5.0
-
-    def __init__(
-        self,
-        paths: Mapping[str, Path],
-        limit: int,
-        timeouts: Timeouts = Timeouts(),
-        watch: Watcher = ignore,
-    ) -> None:
-        super().__init__(timeouts, watch)
-        self._paths = dict(paths)
-        self._limit = limit
-
-    def _online(self) -> set[str]:
-        return {name for name, path in self._paths.items() if path.exists()}
-
-    def _deliver(
-        self, outgoing: Mapping[str, bytes], seconds: float, watch: Watcher
-    ) -> Iterator[bytes]:
-        unknown = outgoing.keys() - self._paths.keys()
-        if unknown:
-            raise FederationError(
-                f"No socket was given for the sites {sorted(unknown)}; there are sockets for "
-                f"{sorted(self._paths)}."
-            )
-        with ThreadPoolExecutor(max_workers=max(len(outgoing), 1)) as pool:
-            waiting = {}
-            for name, data in outgoing.items():
-                watch(name, SiteState.ASKED)
-                waiting[pool.submit(ask, self._paths[name], data, self._limit, seconds)] = name
-            for done in as_completed(waiting):
-                answer, name = done.result(), waiting[done]
-                watch(name, SiteState.SILENT if answer is None else SiteState.ANSWERED)
-                if answer is not None:
-                    yield answer

@@ -106,7 +106,7 @@ def require_pinned(certificate: bytes | str, pinned: str, whose: str) -> None:
     if not pinned:
         raise StudyError(
             "The study names no certificates, which gRPC needs. Draft it again with the cards of "
-            "this version, or run it with --carrier flower."
+            "its sites, or run it with another carrier."
         )
     if fingerprint(certificate) != pinned:
         raise StudyError(

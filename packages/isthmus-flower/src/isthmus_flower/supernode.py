@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import final
 
 from isthmus.joint.transport.certificates import write_private
-from isthmus.joint.transport.flower.programs import (
+from isthmus.joint.transport.supervised_process import SupervisedProcess, free_port
+from isthmus_flower.programs import (
     app_environment,
     flower_environment,
     flower_program,
 )
-from isthmus.joint.transport.supervised_process import SupervisedProcess, free_port
 
 CHECK = 0.5
 """Seconds between two checks of the processes."""

@@ -16,11 +16,11 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.joint.transport.flower.programs import APP, SOCKET, app_environment
+from isthmus_flower.programs import APP, SOCKET, app_environment
 
 SPEC = find_spec("flwr")
 if SPEC is None or SPEC.origin is None:
-    pytest.skip("needs the extra flower", allow_module_level=True)
+    pytest.skip("needs Flower", allow_module_level=True)
 FLOWER = Path(SPEC.origin).parent
 FOLDER = APP.parent
 

@@ -17,14 +17,14 @@ import pytest
 
 from isthmus.joint.transport.base import PING, SiteState, Timeouts
 from isthmus.joint.transport.certificates import Authority, node_key, write_private
-from isthmus.joint.transport.flower.flower_transport import FlowerTransport
-from isthmus.joint.transport.flower.superlink import FlowerSuperLink
-from isthmus.joint.transport.flower.supernode import FlowerSuperNode
 from isthmus.joint.transport.sockets import Service
 from isthmus.joint.transport.supervised_process import SupervisedProcess, free_port
+from isthmus_flower.flower_transport import FlowerTransport
+from isthmus_flower.superlink import FlowerSuperLink
+from isthmus_flower.supernode import FlowerSuperNode
 
 if find_spec("flwr") is None or "ISTHMUS_LONG" not in os.environ:
-    pytest.skip("needs the extra flower, and ISTHMUS_LONG", allow_module_level=True)
+    pytest.skip("needs Flower, and ISTHMUS_LONG", allow_module_level=True)
 LONGEST = 2**24
 TIMES = Timeouts(120.0, 600.0, 300.0)
 pytestmark = pytest.mark.timeout(1800)

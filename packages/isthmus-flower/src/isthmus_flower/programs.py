@@ -6,10 +6,10 @@ import os
 import shlex
 import shutil
 import sys
-from importlib.metadata import PackageNotFoundError, distribution
+from importlib.metadata import distribution
 from pathlib import Path
 
-from isthmus.errors import MissingExtraError
+from isthmus.errors import FederationError
 
 HERE = Path(__file__).parent
 APP = HERE / "relay"
@@ -47,12 +47,9 @@ def app_environment(home: Path, program: str, socket: Path) -> dict[str, str]:
     """
     folder = home / "programs"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    try:
-        names = [p.name for p in distribution("flwr").entry_points if p.group == "console_scripts"]
-    except PackageNotFoundError as error:
-        raise MissingExtraError("flwr", "flower", "A federation over Flower") from error
+    scripts = distribution("flwr").entry_points.select(group="console_scripts")
     hooked = shlex.join([sys.executable, "-P", str(HERE / "own_code_only.py"), program])
-    for name in names:
+    for name in scripts.names:
         if name.startswith("flwr-"):
             command = f'exec {hooked} "$@"' if name == program else "exit 1"
             (folder / name).write_text(f"#!/bin/sh\n{command}\n", encoding="utf-8")
@@ -66,9 +63,11 @@ def app_environment(home: Path, program: str, socket: Path) -> dict[str, str]:
 
 
 def flower_program(name: str) -> str:
-    """Return the path of a program, or raise `MissingExtraError` if it is not installed."""
+    """Return the path of a program, or raise `FederationError` if it is not installed."""
     beside = Path(sys.executable).parent / name
     path = str(beside) if beside.exists() else shutil.which(name)
     if path is None:
-        raise MissingExtraError("flwr", "flower", "A federation over Flower")
+        raise FederationError(
+            f"The program {name} of Flower was not found. Install isthmus-flower again."
+        )
     return path

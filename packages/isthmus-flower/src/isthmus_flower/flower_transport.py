@@ -8,8 +8,8 @@ from itertools import count
 from typing import final
 
 from isthmus.joint.transport.base import SiteState, Timeouts, Watcher
-from isthmus.joint.transport.flower.superlink import FlowerSuperLink
 from isthmus.joint.transport.remote import RemoteTransport, ignore
+from isthmus_flower.superlink import FlowerSuperLink
 
 LOOK = 0.5
 """Seconds between two checks of Flower's processes."""

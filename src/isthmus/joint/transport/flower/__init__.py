@@ -1,1 +1,0 @@
-"""The transport between machines, based on Flower."""
