@@ -323,7 +323,6 @@ class Federation(Source):
         return self._scheduler.send_result(result)
 
     def rows(self) -> NDArray[np.float64]:
-        """Raise `MismatchError`: rows never leave the sites."""
         raise MismatchError(
             "The rows of a federation stay at its sites. Use a score that needs moments or counts; "
             "for nonlinear effects pass WithFeatures(federation, basis)."
@@ -372,18 +371,15 @@ class FederatedFeatures(Source):
         return self._moments if names is None else self._moments.select(names)
 
     def counts(self, plan: Plan) -> Counts:
-        """Raise an error: basis functions are continuous and cannot be counted."""
         countable(self.schema(), plan)
         raise MismatchError(
             "Basis functions are continuous and cannot be counted. Use a score that needs moments."
         )
 
     def rows(self) -> NDArray[np.float64]:
-        """Raise `MismatchError`: rows never leave the sites."""
         return self._federation.rows()
 
     def with_features(self, expansion: Expansion) -> Source:
-        """Raise an error: the variables have basis functions."""
         expansion.widen(self.schema())
         return self
 

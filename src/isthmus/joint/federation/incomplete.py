@@ -149,22 +149,18 @@ class IncompleteFederation(Source):
         return self._remarks
 
     def counts(self, plan: Plan) -> Counts:
-        """Raise an error: the variables are continuous and cannot be counted."""
         return self._federation.counts(plan)
 
     def rows(self) -> NDArray[np.float64]:
-        """Raise `MismatchError`: rows never leave the sites."""
         return self._federation.rows()
 
     def with_features(self, expansion: Expansion) -> Source:
-        """Raise an error: basis functions of missing values cannot be estimated."""
         raise MismatchError(
             "Basis functions of missing values cannot be estimated. Let each site drop the rows "
             "that lack a value: Frame(table, missing=DropRows())."
         )
 
     def disclosure(self) -> Disclosure:
-        """Return what each site has released so far."""
         return self._federation.disclosure()
 
     def reading(self) -> Reading:

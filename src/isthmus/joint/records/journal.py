@@ -113,7 +113,6 @@ class MemoryJournal(Journal):
         self._records.append(record)
 
     def records(self) -> tuple[Record, ...]:
-        """Return all records, oldest first."""
         return tuple(self._records)
 
 
@@ -177,7 +176,6 @@ class FileJournal(Journal):
         self._records.append(record)
 
     def records(self) -> tuple[Record, ...]:
-        """Return all records, oldest first."""
         return tuple(self._records)
 
     def close(self) -> None:

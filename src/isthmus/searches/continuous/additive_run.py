@@ -373,12 +373,10 @@ class AdditiveRun(Run[SearchResult]):
         return SearchResult(tuple(parents), value, details, converged=residual <= RESIDUAL)
 
     def describe(self) -> tuple[str, float, float | None]:
-        """Return a phrase, the best objective, and the fraction done."""
         value = np.nan if self._descent is None else self._descent.value * self._normalised.unit**2
         return self._text, value, None
 
     def conclusion(self) -> str:
-        """Explain why the search stopped."""
         best = self._best()
         reason = (
             f"stopped after {self._options.sweeps} sweeps over the order"

@@ -127,7 +127,6 @@ class Notears(Search[SmoothLoss]):
     def begin(
         self, objective: SmoothLoss, knowledge: BoundKnowledge, rng: np.random.Generator
     ) -> Run[SearchResult]:
-        """Start a run."""
         return _NotearsRun(self, SECOND_MOMENTS.require(objective), knowledge, rng)
 
 
@@ -377,12 +376,10 @@ class _NotearsRun(Run[SearchResult]):
         )
 
     def describe(self) -> tuple[str, float, float | None]:
-        """Return a phrase, the best objective, and the fraction done."""
         best = min((one.objective for one in self._kept), default=np.inf)
         return self._text, best, self._done
 
     def conclusion(self) -> str:
-        """Explain why the search stopped."""
         if not self._options.refine:
             return "the weights are optimal for the order of the relaxed solution."
         if len(self._unit) > COARSE:

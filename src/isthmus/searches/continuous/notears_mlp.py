@@ -337,11 +337,9 @@ class _ParametricRun(Run[SearchResult]):
         return each
 
     def describe(self) -> tuple[str, float, float | None]:
-        """Return a phrase, the best objective, and the fraction done."""
         return self._text, np.nan, None
 
     def conclusion(self) -> str:
-        """Explain why the search stopped."""
         residual = max((model.residual for model in self._models), default=0.0)
         return (
             "the networks are fitted along the graph that the path ended in (largest violation of "

@@ -43,12 +43,10 @@ class L1(Penalty):
         require_number(self, "weight", least=0)
 
     def value(self, weights: Floats) -> Floats:
-        """Cost of each weight."""
         costs: Floats = self.weight * np.abs(weights)
         return costs
 
     def slope(self, weights: Floats) -> Floats:
-        """Derivative of the cost."""
         return np.full_like(weights, self.weight)
 
 
@@ -60,12 +58,10 @@ class L1ByParent(Penalty):
     weights: Floats
 
     def value(self, weights: Floats) -> Floats:
-        """Cost of each weight, [from, to]."""
         costs: Floats = self.weights[:, None] * np.abs(weights)
         return costs
 
     def slope(self, weights: Floats) -> Floats:
-        """Derivative of the cost."""
         return np.broadcast_to(self.weights[:, None], weights.shape)
 
 
@@ -102,13 +98,11 @@ class QuasiMCP(Penalty):
         return QuasiMCP(RefitEBIC().price(rows, d), self.width)
 
     def value(self, weights: Floats) -> Floats:
-        """Cost of each weight."""
         size = np.minimum(np.abs(weights), self.width)
         costs: Floats = self._first() * (size - size * size / (2.0 * self.width))
         return costs
 
     def slope(self, weights: Floats) -> Floats:
-        """Derivative of the cost."""
         slopes: Floats = self._first() * np.maximum(1.0 - np.abs(weights) / self.width, 0.0)
         return slopes
 
@@ -132,12 +126,10 @@ class EdgePrice(Penalty):
     price: float
 
     def value(self, weights: Floats) -> Floats:
-        """Cost of each weight."""
         costs: Floats = np.where(weights != 0.0, self.price, 0.0)
         return costs
 
     def slope(self, weights: Floats) -> Floats:
-        """Derivative of the cost."""
         return np.zeros_like(weights)
 
 
@@ -190,11 +182,9 @@ class RefitEBIC(Criterion):
         return float((0.5 * np.log(rows) + 2.0 * self.gamma * np.log(max(d, 2))) / rows)
 
     def edges(self, weights: Floats, rows: int, d: int) -> float:
-        """Cost in nats of the edges into one variable."""
         return len(weights) * rows * self.price(rows, d)
 
     def total(self, left: Floats, edges: float, count: int, rows: int) -> float:
-        """Criterion of a graph in nats per row."""
         return 0.5 * float(np.log(left).sum()) + edges / rows
 
 
@@ -227,12 +217,10 @@ class EqualNoiseEBIC(Criterion):
         require_number(self, "typical", above=0)
 
     def edges(self, weights: Floats, rows: int, d: int) -> float:
-        """Cost in nats of the edges into one variable."""
         strength = np.minimum(np.maximum(np.abs(weights) / self.typical, 1e-6), 2.0)
         return len(weights) * 0.5 * math.log(rows * d) - 2.0 * float(np.log(strength).sum())
 
     def total(self, left: Floats, edges: float, count: int, rows: int) -> float:
-        """Criterion of a graph in nats per row."""
         d = len(left)
         if d == 0:
             return 0.0

@@ -202,22 +202,18 @@ class _Lassos(Refinement):
         return order_along(strengths, task.required)
 
     def describe(self) -> str:
-        """Return a phrase for the progress line."""
         if self._sweeps == 0:
             return f"{self._lassos.settled} of {self._size} columns"
         return f"moves, sweep {self._sweeps}: {self._lassos.moved} of {self._turns} variables"
 
     @property
     def settled(self) -> bool:
-        """Whether all columns are solved along the order."""
         return self._lassos.settled >= self._size
 
     def order(self) -> Integers:
-        """Return the current order."""
         return self._lassos.order()
 
     def weights(self) -> Work[Floats]:
-        """Return the current weights, ``[from, to]``."""
         yield from ()
         return np.ascontiguousarray(self._lassos.weights())
 
@@ -273,17 +269,14 @@ class _Subsets(Refinement):
         return self.descent.step(_SLICE)
 
     def describe(self) -> str:
-        """Return a phrase for the progress line."""
         descent = self.descent
         return f"moves, sweep {descent.sweeps}: {descent.moved} of {len(self._moments)} variables"
 
     @property
     def settled(self) -> bool:
-        """Whether all columns are solved along the order."""
         return self.descent.settled
 
     def order(self) -> Integers:
-        """Return the current order."""
         return self.descent.order()
 
     def weights(self) -> Work[Floats]:

@@ -116,7 +116,6 @@ class LogDet(Acyclicity):
         require_integer(self, "sweeps", least=1)
 
     def begin(self, task: Task, penalty: Penalty) -> Relaxation:
-        """Start from no weights."""
         return _Barrier(self, task, penalty)
 
 
@@ -132,7 +131,6 @@ class _Barrier(Relaxation):
         self._work = self._descend()
 
     def weights(self) -> Floats:
-        """Return the current weights, ``[from, to]``."""
         return np.ascontiguousarray(self._columns.weights())
 
     def step(self) -> bool:
@@ -191,7 +189,6 @@ class _Barrier(Relaxation):
         return scale
 
     def describe(self) -> str:
-        """Return a phrase for the progress line."""
         return f"barrier stage {self._stage + 1} of {self._options.stages}, sweep {self._sweep}"
 
 
@@ -241,7 +238,6 @@ class Exponential(Acyclicity):
         require_number(self, "largest", above=0)
 
     def begin(self, task: Task, penalty: Penalty) -> Relaxation:
-        """Start from no weights."""
         return _Lagrangian(self, task, penalty)
 
 
@@ -305,7 +301,6 @@ class _Lagrangian(Relaxation):
         self._work = self._descend()
 
     def weights(self) -> Floats:
-        """Return the current weights, ``[from, to]``."""
         return self._weights
 
     def step(self) -> bool:
@@ -342,5 +337,4 @@ class _Lagrangian(Relaxation):
                 return start, h
 
     def describe(self) -> str:
-        """Return a phrase for the progress line."""
         return f"augmented Lagrangian, h = {self._h:.1e}"

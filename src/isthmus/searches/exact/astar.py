@@ -69,7 +69,6 @@ class AStar(Search[LocalScore]):
         knowledge: BoundKnowledge,
         rng: np.random.Generator,
     ) -> Run[SearchResult]:
-        """Start a run."""
         return ExactRun(
             self,
             objective,

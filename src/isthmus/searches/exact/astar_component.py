@@ -86,13 +86,11 @@ class ComponentSearch(PartSearch):
 
     @property
     def gap(self) -> float:
-        """Upper bound on how much more than the current best graph the optimal one can score."""
         if self._graph is None:
             return max(0.0, float(self._part.tops.sum()) - self._known)
         return self._graph.bound - self._graph.known
 
     def better_lines(self) -> Iterator[tuple[int, int]]:
-        """Yield the nodes and lines of the best graph, if it improves on the known one."""
         if self._graph is not None:
             chosen = self._graph.lines()
             yield from zip(self._part.nodes, self._part.lines[chosen].tolist(), strict=False)
@@ -106,7 +104,6 @@ class ComponentSearch(PartSearch):
         return self._graphs, self._graphs[-1][0] if full else self._graph.known - self._slack
 
     def describe(self) -> str:
-        """Report progress."""
         size = len(self._part)
         if self._graph is None or not self._graph.searching:
             return f"patterns of a component of {size} nodes"

@@ -60,7 +60,6 @@ class ILP(Search[LocalScore]):
         knowledge: BoundKnowledge,
         rng: np.random.Generator,
     ) -> Run[SearchResult]:
-        """Start a run."""
         try:
             import pyscipopt  # noqa: F401
         except ImportError:

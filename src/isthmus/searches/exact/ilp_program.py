@@ -184,7 +184,6 @@ class Program(PartSearch):
 
     @property
     def gap(self) -> float:
-        """Upper bound on how much more than the current best graph the optimal one can score."""
         if self._finished:
             return 0.0
         if self._ranking is None:
@@ -206,7 +205,6 @@ class Program(PartSearch):
         return {"cuts": int(self._handler.added), "branches": int(self._model.getNTotalNodes())}
 
     def better_lines(self) -> Iterator[tuple[int, int]]:
-        """Yield the nodes and lines of the best graph, if it improves on the known one."""
         if self._ranking is not None:
             if self._ranking.best > self._known:
                 yield from self._ranking.choices()[0][1].items()
@@ -220,14 +218,12 @@ class Program(PartSearch):
             yield v, int(self._part.lines[span.start + int(np.argmax(values[span]))])
 
     def near_best(self) -> tuple[list[Choice], float]:
-        """Return the best graphs so far, best first, and an upper bound on all others."""
         if self._ranking is None:
             return [], self._bound
         floor = self._ranking.floor()
         return self._ranking.choices(), floor if self._finished else max(self._bound, floor)
 
     def describe(self) -> str:
-        """Report progress."""
         size = len(self._part)
         done = self.counts
         text = f"{done['cuts']} cuts, {done['branches']} branches of a component of {size} nodes"

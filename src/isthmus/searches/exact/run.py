@@ -272,7 +272,6 @@ class ExactRun(Run[SearchResult]):
         return text + proven, float(self._table.scores[self._lines].sum()), None
 
     def conclusion(self) -> str:
-        """Explain why the search stopped."""
         if self._solved_gap > 0.0:
             return self._gave_up
         claim = best_graph(self._knowledge, self._options.max_parents, self._table)

@@ -57,7 +57,6 @@ class SubsetDP(Search[LocalScore]):
         knowledge: BoundKnowledge,
         rng: np.random.Generator,
     ) -> Run[SearchResult]:
-        """Start a run."""
         d = len(objective.nodes)
         if d > _MAX_NODES:
             raise MismatchError(
@@ -124,6 +123,5 @@ class _Run(Run[SearchResult]):
         return f"{solved} of {size} subsets", self._first[1], solved / size
 
     def conclusion(self) -> str:
-        """Explain why the search stopped."""
         claim = best_graph(self._knowledge, self._max_parents, self._stage.table)
         return f"{claim}: every subset was solved."

@@ -58,7 +58,6 @@ class HillClimb(Search[LocalScore]):
     def begin(
         self, objective: LocalScore, knowledge: BoundKnowledge, rng: np.random.Generator
     ) -> Run[SearchResult]:
-        """Start a run."""
         return _ClimbRun(self, objective, knowledge, rng)
 
 
@@ -97,7 +96,6 @@ class _ClimbRun(Run[SearchResult]):
         return self._run.describe(), self._run.score, None
 
     def conclusion(self) -> str:
-        """Explain why the search stopped."""
         if self._restarts:
             return f"this is a local optimum; no better graph after {self._restarts} restarts."
         if self._patience == 0:

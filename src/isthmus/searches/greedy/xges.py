@@ -92,7 +92,6 @@ class _XGESRun(Run[SearchResult]):
         return f"{self._run.changes} changes", self._run.score, None
 
     def conclusion(self) -> str:
-        """Explain why the search stopped."""
         if self._extended:
             return (
                 "this is a local optimum; no edge insertion, deletion or reversal improves the "

@@ -80,7 +80,6 @@ class ASOBS(Search[LocalScore]):
         knowledge: BoundKnowledge,
         rng: np.random.Generator,
     ) -> Run[SearchResult]:
-        """Start a run."""
         return _ASOBSRun(
             self, OrderSearchState(objective, knowledge, rng, self.max_parents, self.sets)
         )
@@ -190,7 +189,6 @@ class _ASOBSRun(Run[SearchResult]):
         return better
 
     def best(self) -> SearchResult:
-        """Return the graph of the best order so far."""
         if self._before is not None:
             self._orders.keep(*self._before)
         elif self._run is not None:
@@ -205,5 +203,4 @@ class _ASOBSRun(Run[SearchResult]):
         return text, self._orders.score, None
 
     def conclusion(self) -> str:
-        """Explain why the search stopped."""
         return "no move of a window improves the score, even after perturbing the order."

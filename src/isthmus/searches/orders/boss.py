@@ -87,7 +87,6 @@ class Boss(Search[LocalScore]):
         knowledge: BoundKnowledge,
         rng: np.random.Generator,
     ) -> Run[SearchResult]:
-        """Start a run."""
         table = PARENT_SETS.of(objective)
         if table is not None:
             orders = OrderSearchState(
@@ -202,5 +201,4 @@ class _BossRun(Run[SearchResult]):
         return self._run.describe(), self._run.score, None
 
     def conclusion(self) -> str:
-        """Explain why the search stopped."""
         return self._starts.conclusion()

@@ -64,7 +64,6 @@ class BossTableRun(Run[SearchResult]):
             self._run = None
 
     def best(self) -> SearchResult:
-        """Return the graph of the best order so far."""
         if self._run is not None:
             self._orders.keep(self._run.order, self._run.total)
         effort = {"starts": self._start, "reached": self._starts.reached}
@@ -78,5 +77,4 @@ class BossTableRun(Run[SearchResult]):
         return text, max(self._orders.score, self._total), None
 
     def conclusion(self) -> str:
-        """Explain why the search stopped."""
         return self._starts.conclusion()

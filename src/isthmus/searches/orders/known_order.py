@@ -70,7 +70,6 @@ class KnownOrder(Search[LocalScore]):
         knowledge: BoundKnowledge,
         rng: np.random.Generator,
     ) -> Run[SearchResult]:
-        """Start a run."""
         places = _places(self.order, objective.nodes)
         bound = _after(knowledge, places, objective.nodes)
         table = PARENT_SETS.of(objective)
@@ -158,7 +157,6 @@ class _GreedyRun(Run[SearchResult]):
             yield
 
     def best(self) -> SearchResult:
-        """Return the parents so far."""
         total = 0.0
         for v, parents in enumerate(self._parents):
             score = self._scores.get(v)
@@ -172,7 +170,6 @@ class _GreedyRun(Run[SearchResult]):
         return f"{done} of {d} variables", sum(self._scores.values()), done / max(1, d)
 
     def conclusion(self) -> str:
-        """Explain why the search stopped."""
         return "no single earlier variable improves the score as a parent; several together might."
 
 
@@ -193,7 +190,6 @@ class _ExactRun(Run[SearchResult]):
         return next(self._work, True) is not None
 
     def best(self) -> SearchResult:
-        """Return the best parents so far."""
         return _first_lines(self._stage.so_far())
 
     def describe(self) -> tuple[str, float, float | None]:
@@ -202,7 +198,6 @@ class _ExactRun(Run[SearchResult]):
         return text, -np.inf, done
 
     def conclusion(self) -> str:
-        """Explain why the search stopped."""
         return best_graph(self._knowledge, self._max_parents, ordered=True) + "."
 
 
@@ -230,7 +225,6 @@ class _TableRun(Run[SearchResult]):
         return "reading the table", -np.inf, None
 
     def conclusion(self) -> str:
-        """Explain why the search stopped."""
         return best_graph(self._knowledge, self._max_parents, self._table, ordered=True) + "."
 
 

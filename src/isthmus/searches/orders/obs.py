@@ -68,7 +68,6 @@ class OBS(Search[LocalScore]):
         knowledge: BoundKnowledge,
         rng: np.random.Generator,
     ) -> Run[SearchResult]:
-        """Start a run."""
         return _OBSRun(
             self, OrderSearchState(objective, knowledge, rng, self.max_parents, self.sets)
         )
@@ -107,7 +106,6 @@ class _OBSRun(Run[SearchResult]):
             yield
 
     def best(self) -> SearchResult:
-        """Return the graph of the best order so far."""
         return self._orders.result(effort={"starts": self._start, "moves": self._moves})
 
     def describe(self) -> tuple[str, float, float | None]:
@@ -117,5 +115,4 @@ class _OBSRun(Run[SearchResult]):
         return f"start {self._start} of {self._options.starts}", self._orders.score, None
 
     def conclusion(self) -> str:
-        """Explain why the search stopped."""
         return f"no better order in the last {self._patience} swaps of the last start."

@@ -145,7 +145,6 @@ class RBNets(Search[LocalScore]):
         knowledge: BoundKnowledge,
         rng: np.random.Generator,
     ) -> Run[SearchResult]:
-        """Start a run."""
         return _RBNetsRun(
             self, OrderSearchState(objective, knowledge, rng, self.max_parents, self.sets)
         )
@@ -332,6 +331,5 @@ class _RBNetsRun(Run[SearchResult]):
         return f"episode {self._episode}, loss {self._loss:.3g}", self._orders.score, done
 
     def conclusion(self) -> str:
-        """Explain why the search stopped."""
         episodes = "1 episode" if self._episode == 1 else f"{self._episode} episodes"
         return f"{episodes} completed; more episodes or another seed may find a better order."

@@ -206,11 +206,9 @@ class Frame(Source):
         return self._prepared.reading
 
     def schema(self) -> Schema:
-        """Return the names, kinds and levels of the variables."""
         return self._prepared[0]
 
     def moments(self, names: Sequence[str] | None = None) -> Moments:
-        """Return the moments of some variables, in the order of `names`; by default of all."""
         schema, columns, _, absent = self._prepared
         if absent is not None:
             moments = self._estimated.moments
@@ -289,7 +287,6 @@ class Frame(Source):
             refuse_missing(dict(zip(schema.names, counted, strict=True)), len(columns[0]))
 
     def counts(self, plan: Plan) -> Counts:
-        """Return the counts over the planned sets of discrete variables."""
         schema = countable(self.schema(), plan)
         self._require_complete()
         return Counts.from_rows(schema, self._coded, plan=plan)
@@ -306,7 +303,6 @@ class Frame(Source):
         return rows
 
     def rows(self) -> NDArray[np.float64]:
-        """Return all rows, of shape (n, d), with levels as codes."""
         self._require_complete()
         return self.rows_with_holes()
 

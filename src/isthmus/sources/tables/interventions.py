@@ -87,7 +87,6 @@ class Interventions(Source):
             )
 
     def schema(self) -> Schema:
-        """Return the names, kinds and levels of the variables, over all regimes."""
         return self._pooled.schema()
 
     def reading(self) -> Reading:
@@ -119,19 +118,15 @@ class Interventions(Source):
         return self
 
     def moments(self, names: Sequence[str] | None = None) -> NoReturn:
-        """Raise an error: statistics differ from child to child."""
         raise self._refused()
 
     def counts(self, plan: Plan) -> NoReturn:
-        """Raise an error: statistics differ from child to child."""
         raise self._refused()
 
     def rows(self) -> NoReturn:
-        """Raise an error: statistics differ from child to child."""
         raise self._refused()
 
     def with_features(self, expansion: Expansion) -> NoReturn:
-        """Raise an error: basis functions of several regimes are not supported."""
         raise self._refused()
 
     def _refused(self) -> MismatchError:

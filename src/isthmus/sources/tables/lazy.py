@@ -373,7 +373,6 @@ class Lazy(Source):
         return self._group(names).take(names)
 
     def moments(self, names: Sequence[str] | None = None) -> Moments:
-        """Return the moments of some variables, in the order of `names`; by default of all."""
         schema = self.schema()
         if self._moments is not None:
             return self._moments if names is None else self._moments.select(names)
@@ -414,7 +413,6 @@ class Lazy(Source):
         return computed.moments
 
     def counts(self, plan: Plan) -> Counts:
-        """Return the counts over the planned sets of discrete variables."""
         schema = countable(self.schema(), plan)
         if plan.is_everything or self._is_small(schema.names):
             return Counts.from_rows(schema, self._joint(schema.names), plan=plan)
@@ -430,7 +428,6 @@ class Lazy(Source):
         return Counts(schema, n, plan, held)
 
     def rows(self) -> NDArray[np.float64]:
-        """Raise `MismatchError`: the rows stay in the engine."""
         raise MismatchError(
             f"The rows are with {self._engine.site}; only statistics come over. Choose a score "
             "that needs moments or counts, or collect the table and give that."
@@ -473,7 +470,6 @@ class Lazy(Source):
         return LazyFeatures(self, self.moments_of, wide, schema)
 
     def disclosure(self) -> Disclosure:
-        """Return what the engine has sent so far."""
         return Disclosure(tuple(self._releases))
 
     def _release(self, what: str, size: int) -> None:

@@ -63,15 +63,12 @@ class LazyFeatures(Source):
         return replace(found, schema=asked)
 
     def counts(self, plan: Plan) -> Counts:
-        """Raise an error: continuous variables have no counts."""
         return self._table.counts(plan)
 
     def rows(self) -> NDArray[np.float64]:
-        """Raise an error: the rows stay with the engine."""
         return self._table.rows()
 
     def with_features(self, expansion: Expansion) -> Source:
-        """Raise an error: the variables have basis functions."""
         expansion.widen(self._schema)
         return self
 

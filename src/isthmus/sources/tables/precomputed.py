@@ -33,7 +33,6 @@ class Precomputed(Source):
         return self._statistics
 
     def schema(self) -> Schema:
-        """Return the names, kinds and levels of the variables."""
         return self._statistics.schema
 
     def moments(self, names: Sequence[str] | None = None) -> Moments:
@@ -85,14 +84,12 @@ class Precomputed(Source):
         return found
 
     def rows(self) -> NDArray[np.float64]:
-        """Raise `MismatchError`: statistics have no rows."""
         raise MismatchError(
             "There are only statistics here, no rows. Choose a score that needs moments or counts, "
             "or give the table itself."
         )
 
     def with_features(self, expansion: Expansion) -> Source:
-        """Raise an error: basis functions cannot be computed from statistics."""
         raise MismatchError(
             "There are only statistics here, from which basis functions cannot be computed. Give "
             "the table itself, or the moments of WithFeatures(table, basis)."

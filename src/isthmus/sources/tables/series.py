@@ -129,19 +129,15 @@ class Series(Source):
         return self._frame.schema()
 
     def moments(self, names: Sequence[str] | None = None) -> Moments:
-        """Return the moments of some columns, in the order of `names`; by default of all."""
         return self._frame.moments(names)
 
     def counts(self, plan: Plan) -> Counts:
-        """Raise an error: continuous columns have no counts."""
         return self._frame.counts(plan)
 
     def rows(self) -> Floats:
-        """Return all rows."""
         return self._frame.rows()
 
     def with_features(self, expansion: Expansion) -> Frame:
-        """Return the same rows, with basis functions of the variables of all time steps."""
         return self._frame.with_features(expansion)
 
     def disclosure(self) -> Disclosure:

@@ -50,7 +50,6 @@ class WithFeatures(Source):
         return self._wide.moments(names)
 
     def counts(self, plan: Plan) -> Counts:
-        """Raise an error: continuous variables have no counts."""
         return self._wide.counts(plan)
 
     def rows(self) -> NDArray[np.float64]:
@@ -58,7 +57,6 @@ class WithFeatures(Source):
         return self._wide.rows()
 
     def with_features(self, expansion: Expansion) -> Source:
-        """Raise an error: the variables have basis functions."""
         return self._wide.with_features(expansion)
 
     def disclosure(self) -> Disclosure:

@@ -49,20 +49,17 @@ class DuckDBEngine(Engine):
 
     @property
     def site(self) -> str:
-        """Name of the engine."""
         return "DuckDB"
 
     def profile(
         self, columns: Mapping[str, CellType], counted: Collection[str], rows: int | None
     ) -> dict[str, Profile]:
-        """Return the properties of columns that determine how they are read."""
         return profile_by_narwhals(self.table, columns, counted, rows)
 
     def of_table(self, table: Any) -> DuckDBEngine:
         return DuckDBEngine(table)
 
     def with_times(self, scales: Mapping[str, float]) -> DuckDBEngine:
-        """The same table with dates and times as numbers."""
         types = dict(zip(self.table.columns, map(str, self.table.types), strict=True))
         times = {c: c if types[c] == "INTERVAL" else f"CAST({c} AS TIMESTAMP)" for c in scales}
         chosen = (f"epoch({times[c]}) / {s!r} AS {c}" for c, s in scales.items())

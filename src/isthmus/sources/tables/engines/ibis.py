@@ -38,7 +38,6 @@ class IbisEngine(Engine):
 
     @property
     def site(self) -> str:
-        """Name of the database behind it."""
         return f"Ibis ({self.table.get_backend().name})"
 
     def profile(
@@ -79,7 +78,6 @@ class IbisEngine(Engine):
         return IbisEngine(table)
 
     def with_times(self, scales: Mapping[str, float]) -> IbisEngine:
-        """The same table with dates and times as numbers."""
         numbers = {
             c: self.table[c].cast("timestamp").epoch_seconds().cast("float64") / scale
             for c, scale in scales.items()

@@ -44,20 +44,17 @@ class PolarsEngine(Engine):
 
     @property
     def site(self) -> str:
-        """Name of the engine."""
         return "Polars"
 
     def profile(
         self, columns: Mapping[str, CellType], counted: Collection[str], rows: int | None
     ) -> dict[str, Profile]:
-        """Return the properties of columns that determine how they are read."""
         return profile_by_narwhals(self.table, columns, counted, rows)
 
     def of_table(self, table: Any) -> PolarsEngine:
         return PolarsEngine(table)
 
     def with_times(self, scales: Mapping[str, float]) -> PolarsEngine:
-        """The same table with dates and times as numbers."""
         import polars as pl
 
         types = self.table.collect_schema()

@@ -51,20 +51,17 @@ class SparkEngine(Engine):
 
     @property
     def site(self) -> str:
-        """Name of the engine."""
         return "Spark"
 
     def profile(
         self, columns: Mapping[str, CellType], counted: Collection[str], rows: int | None
     ) -> dict[str, Profile]:
-        """Return the properties of columns that determine how they are read."""
         return profile_by_narwhals(self.table, columns, counted, rows)
 
     def of_table(self, table: Any) -> SparkEngine:
         return SparkEngine(table)
 
     def with_times(self, scales: Mapping[str, float]) -> SparkEngine:
-        """The same table with dates and times as numbers."""
         from pyspark.sql import functions as F  # noqa: N812
 
         # Against an origin of the same kind, so that the time zone of the session has no effect.
