@@ -1,28 +1,39 @@
-"""Run every Python snippet of the README, the docs and the docstrings as a test.
+"""What all tests share: snippets of pages and docstrings as tests, markers, and promised engines.
 
-Each page has a namespace of its own and runs in an empty directory of its own, so that a reader
-who pastes one page from top to bottom sees what we saw.
+Every Python snippet of the README, the docs and the docstrings is a test. Each page has a namespace
+of its own and runs in an empty directory of its own, so that a reader who pastes one page from top
+to bottom sees what we saw.
+
+Only pytest itself is needed. Without sybil, snippets are not collected; without Hypothesis, files
+of laws are not; without pytest-timeout and pytest-rerunfailures, their markers do nothing.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import ExitStack, chdir
 from doctest import ELLIPSIS, NORMALIZE_WHITESPACE
+from importlib.util import find_spec
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import settings
-from sybil import Sybil
-from sybil.parsers.myst import PythonCodeBlockParser, SkipParser
-from sybil.parsers.rest import DocTestParser
-from sybil.sybil import SybilCollection
 
 DOCTEST_FLAGS = ELLIPSIS | NORMALIZE_WHITESPACE
 SANDBOX = "_sandbox"
+HERE = Path(__file__).parent
+HAS_HYPOTHESIS = find_spec("hypothesis") is not None
+
+ENGINE_MARKERS = {"1": ("spark", "postgres", "browser"), "spu": ("spu",)}
+
+NOT_FAST = ("slow", "timing", "spark", "postgres", "spu", "browser")
+"""Markers of tests that are not `fast`."""
+
+LONGER = ("tests/processes/", "tests/calibration/", "docs/")
+"""Beginnings of the paths of tests that are not `fast`."""
 
 
 def _enter_sandbox(namespace: dict[str, Any]) -> None:
@@ -37,43 +48,87 @@ def _leave_sandbox(namespace: dict[str, Any]) -> None:
         sys.modules["matplotlib.pyplot"].close("all")
 
 
-def _pages(path: str, *patterns: str) -> Sybil:
-    return Sybil(
-        path=path,
-        patterns=patterns,
-        excludes=["_build/*"],
-        parsers=[PythonCodeBlockParser(doctest_optionflags=DOCTEST_FLAGS), SkipParser()],
-        setup=_enter_sandbox,
-        teardown=_leave_sandbox,
+def _snippets() -> Callable[..., Any]:
+    """Return the hook that collects the snippets of pages and docstrings."""
+    from sybil import Sybil
+    from sybil.parsers.myst import PythonCodeBlockParser, SkipParser
+    from sybil.parsers.rest import DocTestParser
+    from sybil.sybil import SybilCollection
+
+    alone: dict[str, Any] = {"setup": _enter_sandbox, "teardown": _leave_sandbox}
+    pages = [PythonCodeBlockParser(doctest_optionflags=DOCTEST_FLAGS), SkipParser()]
+    docstrings = [DocTestParser(DOCTEST_FLAGS)]
+    return SybilCollection(
+        [
+            Sybil(path=".", patterns=["README.md", "CONTRIBUTING.md"], parsers=pages, **alone),
+            Sybil(
+                path="docs", patterns=["*.md"], excludes=["_build/*"], parsers=pages, **alone
+            ),
+            Sybil(path="src", patterns=["*.py"], parsers=docstrings, **alone),
+        ]
+    ).pytest()
+
+
+if find_spec("sybil") is not None:
+    pytest_collect_file = _snippets()
+
+if HAS_HYPOTHESIS:
+    from hypothesis import HealthCheck, settings
+
+    # The same examples in every run, so that a change fails for what it changes; with ISTHMUS_LONG,
+    # as every night, others. A busy machine must not fail a law: pytest-timeout checks time.
+    settings.register_profile(
+        "house",
+        deadline=None,
+        derandomize="ISTHMUS_LONG" not in os.environ,
+        print_blob=True,
+        suppress_health_check=[HealthCheck.too_slow],
     )
+    settings.load_profile("house")
 
 
-def _docstrings(path: str) -> Sybil:
-    return Sybil(
-        path=path,
-        patterns=["*.py"],
-        parsers=[DocTestParser(DOCTEST_FLAGS)],
-        setup=_enter_sandbox,
-        teardown=_leave_sandbox,
-    )
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Accept the settings of plugins that are not installed."""
+    if find_spec("pytest_timeout") is None:
+        parser.addini("timeout", "of pytest-timeout, which is not installed")
 
 
-pytest_collect_file = SybilCollection(
-    [_pages(".", "README.md", "CONTRIBUTING.md"), _pages("docs", "*.md"), _docstrings("src")]
-).pytest()
+def pytest_configure(config: pytest.Config) -> None:
+    """Accept the markers of plugins that are not installed."""
+    for plugin, marker in (("pytest_timeout", "timeout"), ("pytest_rerunfailures", "flaky")):
+        if find_spec(plugin) is None:
+            config.addinivalue_line("markers", f"{marker}: of {plugin}, which is not installed")
 
-# A busy machine must not fail a law: time is checked by pytest-timeout, not per example.
-settings.register_profile("house", deadline=None, print_blob=True)
-settings.load_profile("house")
 
-ENGINE_MARKERS = {"1": ("spark", "postgres", "browser"), "spu": ("spu",)}
+def pytest_report_header() -> list[str]:
+    """Say which tests are left out because a library of the group `bare` is missing."""
+    left_out = {"sybil": "snippets of pages and docstrings", "hypothesis": "files with laws"}
+    return [
+        f"left out: {what} ({name} is not installed)"
+        for name, what in left_out.items()
+        if find_spec(name) is None
+    ]
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Leave out files of laws where Hypothesis is not installed."""
+    if HAS_HYPOTHESIS or collection_path.suffix != ".py":
+        return None
+    return True if "from hypothesis import" in collection_path.read_text("utf-8") else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give a test of time three attempts: another process may have had the machine."""
+    """Mark fast tests, and give a test of time five attempts: others may have had the machine."""
     for item in items:
         if item.get_closest_marker("timing"):
-            item.add_marker(pytest.mark.flaky(reruns=2))
+            item.add_marker(pytest.mark.flaky(reruns=4))
+        if not _takes_long(item):
+            item.add_marker(pytest.mark.fast)
+
+
+def _takes_long(item: pytest.Item) -> bool:
+    place = item.path.relative_to(HERE).as_posix() if item.path.is_relative_to(HERE) else ""
+    return place.startswith(LONGER) or any(map(item.get_closest_marker, NOT_FAST))
 
 
 @pytest.hookimpl(wrapper=True)

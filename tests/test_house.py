@@ -54,6 +54,7 @@ def pyproject() -> dict[str, Any]:
     return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 
+@pytest.mark.timing
 def test_import_is_quick(monkeypatch: pytest.MonkeyPatch) -> None:
     # CPU time: what other programs do at the same time is not our doing.
     # An installed package has its bytecode, also where Python is told to write none.

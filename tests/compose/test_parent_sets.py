@@ -86,6 +86,7 @@ def test_ray_takes_the_same_code() -> None:
         ray.shutdown()
 
 
+@pytest.mark.timing
 def test_a_time_limit_gives_the_best_so_far() -> None:
     rows = discrete_rows(8, 2000, 40)
     kinds = dict.fromkeys(rows, ist.Kind.DISCRETE)

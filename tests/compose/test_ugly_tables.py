@@ -23,6 +23,7 @@ def adjacent(solution: ist.Solution) -> set[frozenset[str]]:
     return {frozenset(edge) for edge in solution.dag.edges}
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.filterwarnings("ignore::isthmus.errors.DataWarning")
 @pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")  # matrices

@@ -197,6 +197,7 @@ def test_d_separation_refuses_overlap() -> None:
         dag.d_separated("a", "b", "q")
 
 
+@pytest.mark.timing
 def test_ten_thousand_nodes() -> None:
     """Building, ordering and the CPDAG together stay within seconds at 10^4 nodes."""
     size, rng = 10_000, np.random.default_rng(0)

@@ -167,6 +167,7 @@ def test_codes_out_of_range() -> None:
         net.log_likelihood({**good, "a": [0, 1]})
 
 
+@pytest.mark.timing
 def test_a_thousand_nodes() -> None:
     rng = np.random.default_rng(0)
     size = 1000

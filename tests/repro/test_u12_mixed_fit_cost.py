@@ -36,6 +36,7 @@ def test_levels_that_a_parent_separates(
     assert passed < 15 * n  # before: more than 100 passes
 
 
+@pytest.mark.timing
 def test_many_configurations_cost_little_more_than_few() -> None:
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=100_000), rng.normal(size=100_000)

@@ -1,6 +1,7 @@
 """w03: wide categories make a family expensive, so the default must not score every family."""
 
 import numpy as np
+import pytest
 
 import isthmus as ist
 from isthmus.compose.defaults import choose_search
@@ -22,6 +23,7 @@ def seconds(problem: Problem) -> float:
     return LOCAL_SCORES.require(problem.objective).seconds_for_all()
 
 
+@pytest.mark.timing
 def test_wide_categories_are_not_searched_exhaustively() -> None:
     score = ist.DegenerateGaussian(gamma=0.5)
     wide = prepare(table(12, 80), score=score)

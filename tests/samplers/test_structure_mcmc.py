@@ -102,6 +102,7 @@ def test_any_number_of_variables(d: int) -> None:
     assert len(ensemble.dags) == len(draws.parents)  # all are acyclic
 
 
+@pytest.mark.timing
 def test_a_slow_score_does_not_hold_up_a_step() -> None:
     def local(child: int, parents: tuple[int, ...]) -> float:
         time.sleep(0.01)

@@ -217,6 +217,7 @@ def test_interruption_gives_the_best_so_far(search: Search[LocalScore]) -> None:
     assert found.score >= empty
 
 
+@pytest.mark.timing
 def test_time_limit_and_progress() -> None:
     local = objective(2, 10, edges=25)
     begun = Boss(starts=10**6).begin(local, Knowledge().bind(local.nodes), np.random.default_rng(0))

@@ -11,8 +11,8 @@ from isthmus.joint.noise.discrete_gaussian import discrete_gaussian
 
 pytest.importorskip("opendp")
 
-UNLIKELY = 1e-7
-"""A correct sampler fails one of these tests about once in a million runs."""
+UNLIKELY = 1e-9
+"""A correct sampler fails one of these tests less than once in ten million runs."""
 
 
 def law(scale: float, sites: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:

@@ -229,6 +229,7 @@ def test_garbage_on_the_port(world: World) -> None:
         assert list(world.transport.exchange({"b": b"12"})) == [b"21"]
 
 
+@pytest.mark.timing
 def test_a_site_that_is_gone_is_silent_long_before_the_time_for_an_answer() -> None:
     """As soon as the time for a new connection is over, counted from the loss of the old one."""
     world = World(timeouts=Timeouts(60.0, 30.0, 0.0, 1.0))
@@ -329,6 +330,7 @@ def test_silent_sites_are_waited_for() -> None:
         world.close()
 
 
+@pytest.mark.timing
 def test_messages_that_are_too_long(world: World) -> None:
     """A site refuses them over the same connection, and is not asked again and again."""
     asked: list[bytes] = []
@@ -350,6 +352,7 @@ def test_messages_that_are_too_long(world: World) -> None:
     assert sum("connected" in line for line in world.said["b"]) == 1
 
 
+@pytest.mark.timing
 def test_a_coordinator_that_reads_no_answers_does_not_fill_the_memory_of_a_site(
     world: World,
 ) -> None:

@@ -187,6 +187,7 @@ def test_knowledge_is_kept() -> None:
     assert tiers.allows(ist.learn(table, search=ist.NotearsAdditive(), knowledge=tiers).dag)
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize("limit", [0.0, 0.05, 0.2])
 def test_time_limit_gives_an_acyclic_graph(limit: float) -> None:
     table, _ = curves(4, d=12)

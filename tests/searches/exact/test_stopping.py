@@ -78,6 +78,7 @@ def test_a_time_limit_with_a_thousand_variables(
     assert found.score == pytest.approx(total)
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize("after", [0.1, 0.6])
 @pytest.mark.parametrize("kind", ["levels", "numbers"])
 def test_ctrl_c_with_a_thousand_variables(

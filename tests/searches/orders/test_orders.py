@@ -107,6 +107,7 @@ def test_through_the_front_doors(search: Any) -> None:
     assert listed.details.complete
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize("search", [OBS, ASOBS, Boss], ids=repr)
 def test_any_time(search: Any) -> None:
     table = list_parent_sets(gaussian_score(GaussianBIC(), 1, 300, 14), max_parents=4)
