@@ -61,9 +61,7 @@ def _snippets() -> Callable[..., Any]:
     return SybilCollection(
         [
             Sybil(path=".", patterns=["README.md", "CONTRIBUTING.md"], parsers=pages, **alone),
-            Sybil(
-                path="docs", patterns=["*.md"], excludes=["_build/*"], parsers=pages, **alone
-            ),
+            Sybil(path="docs", patterns=["*.md"], excludes=["_build/*"], parsers=pages, **alone),
             Sybil(path="src", patterns=["*.py"], parsers=docstrings, **alone),
         ]
     ).pytest()

@@ -1,4 +1,4 @@
-"""Each party gets the tables of its own variables, by the real engine, and no others."""
+"""A run of the real engine: each party gets its own tables, and a listener sees only TLS."""
 
 from __future__ import annotations
 
@@ -9,16 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.processes.companies import COLUMNS, Companies, table
-
-from isthmus.cli import ExitCode
+from tests.processes.test_vertical_traffic import require_only_tls, run_over_proxies
 
 pytest.importorskip("spu")
 
 
-def test_own_tables_of_a_run(companies: Callable[..., Companies]) -> None:
-    world = companies(bank=range(1200), shop=range(200, 1200), draft=["--tables"])
-    ends = world.both(stand_in=False)
-    assert ends == (ExitCode.DONE, ExitCode.DONE), world.log("bank") + world.log("shop")
+def test_own_tables_and_the_traffic_of_a_run(companies: Callable[..., Companies]) -> None:
+    world = companies(bank=range(1200), shop=range(200, 1200), draft=["--tables", "--parents", "1"])
+    require_only_tls(world, run_over_proxies(world))
     common = {k: np.array(v[200:]) for k, v in table(range(1200)).items() if k != "person"}
     parents = {"a": [], "b": ["a"], "c": ["b"], "d": ["c"]}
     for name, columns in COLUMNS.items():

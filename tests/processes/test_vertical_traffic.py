@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import final
 
@@ -33,7 +33,7 @@ SEEN = 40
 
 
 def encodings(column: Codes) -> dict[str, bytes]:
-    """A column as it could be found in memory or on the wire."""
+    """A column as it could be found in memory or on the wire, each form once."""
     forms = {}
     for level in (None, 1):
         values = column if level is None else (column == level).astype(np.uint8)
@@ -42,7 +42,7 @@ def encodings(column: Codes) -> dict[str, bytes]:
         forms[f"bits of {level}"] = np.packbits(values[: 8 * SEEN]).tobytes()[: SEEN // 4]
     forms["text"] = "\n".join(map(str, column[:SEEN])).encode()
     forms["commas"] = ",".join(map(str, column[:SEEN])).encode()
-    return forms
+    return {name: form for form, name in {f: n for n, f in reversed(forms.items())}.items()}
 
 
 def found_in(data: bytes, column: Codes) -> list[str]:
@@ -246,9 +246,8 @@ def insert(transcript: bytes, leak: bytes, place: int) -> bytes:
     return transcript[:place] + leak + transcript[place:]
 
 
-def test_a_real_run_shows_only_tls(companies: Callable[..., Companies]) -> None:
-    """Both parties over proxies, as a listener on the network sees them."""
-    world = companies()
+def run_over_proxies(world: Companies) -> list[bytes]:
+    """Run both parties to their ends, and return what a listener on the network sees."""
     ports = {}
     for name in ("bank", "shop"):
         card = (world.home(name) / "card.toml").read_text()
@@ -261,12 +260,16 @@ def test_a_real_run_shows_only_tls(companies: Callable[..., Companies]) -> None:
     for proxy in (to_bank, to_shop, greeting):
         proxy.close()
     assert ends == (0, 0), world.log("bank") + world.log("shop")
-    streams = [
+    return [
         bytes(stream)
         for proxy in (to_bank, to_shop, greeting)
         for stream in (*proxy.forth, *proxy.back)
         if stream
     ]
+
+
+def require_only_tls(world: Companies, streams: Sequence[bytes]) -> None:
+    """A listener sees records of TLS and nothing else."""
     assert len(streams) >= 4
     for stream in streams:
         assert stream[:2] == b"\x16\x03"  # every connection begins with a handshake of TLS
