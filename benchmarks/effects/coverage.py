@@ -46,6 +46,7 @@ class Setting:
     degree: float
     weights: tuple[float, float]
     ordered: bool
+    unequal: bool = False  # whether the noise of a variable grows with its strongest parent
 
 
 SETTINGS = (
@@ -53,6 +54,12 @@ SETTINGS = (
     Setting("weak, order known", 6, 200, 2, (0.05, 0.25), ordered=True),
     Setting("mixed, order known", 6, 200, 3, (0.05, 1.0), ordered=True),
     Setting("mixed, order known, 20 variables", 20, 300, 3, (0.05, 1.0), ordered=True),
+    Setting(
+        "strong, order known, unequal noise", 6, 500, 2, (0.5, 1.0), ordered=True, unequal=True
+    ),
+    Setting(
+        "mixed, order known, unequal noise", 6, 200, 3, (0.05, 1.0), ordered=True, unequal=True
+    ),
     Setting("strong", 6, 1000, 2, (0.5, 1.0), ordered=False),
     Setting("strong, 10,000 rows", 6, 10000, 2, (0.5, 1.0), ordered=False),
     Setting("strong, 20 variables", 20, 1000, 2, (0.5, 1.0), ordered=False),
@@ -74,7 +81,14 @@ def simulate(setting: Setting, rng: np.random.Generator) -> tuple[ist.DAG, np.nd
                 weights[order[earlier], order[later]] = size
     edges = [(names[i], names[j]) for i, j in np.argwhere(weights)]
     effects = np.linalg.inv(np.eye(d) - weights)
-    rows = rng.normal(size=(setting.rows, d)) @ effects
+    noise = rng.normal(size=(setting.rows, d))
+    rows = noise @ effects
+    if setting.unequal:
+        rows = np.zeros_like(noise)
+        for j in order:
+            strongest = rows[:, np.abs(weights[:, j]).argmax()]
+            scale = np.abs(strongest) / strongest.std() if weights[:, j].any() else 1.0
+            rows[:, j] = rows @ weights[:, j] + scale * noise[:, j]
     return ist.DAG(names, edges), effects, rows
 
 
@@ -94,7 +108,7 @@ def covered(interval: tuple[float, float], truth: float) -> bool:
 
 def one_table(setting: Setting, seed: int) -> dict[str, bool]:
     """Return for each kind of pair whether the interval of a random one covers."""
-    rng = np.random.default_rng([seed, SETTINGS.index(setting)])
+    rng = np.random.default_rng([seed, *setting.name.encode()])
     dag, effects, rows = simulate(setting, rng)
     known = None
     if setting.ordered:

@@ -108,7 +108,7 @@ NO_ESTIMATES: dict[str, set[str]] = {
         "plot",
         "report",
     },
-    "EffectEstimate": {"adjustment", "degrees"},
+    "EffectEstimate": {"adjustment", "degrees", "robust"},
     "Posterior": {
         "nodes",
         "trace",

@@ -66,7 +66,8 @@ def test_everything_survives(case: int, tmp_path: Path) -> None:
     if "search" not in options or case == 1:
         assert loaded.strengths() == pytest.approx(solution.strengths())
     if data is NUMERIC and case < 5:
-        assert loaded.effect("x", "y") == solution.effect("x", "y")
+        assert loaded.effect("x", "y") == copy.deepcopy(solution).effect("x", "y")
+        assert loaded.effect("x", "y").possible == solution.effect("x", "y").possible
     loaded.save(tmp_path / "again")
     assert (tmp_path / "again").read_bytes() == path.read_bytes()
 

@@ -63,8 +63,9 @@ class LearnedFrom:
     fit_caveat
         How the network of `fit` differs from the learned model; None if it does not.
     source
-        Where the data are, for mixed tables, whose parameters cannot be computed from moments. It
-        is left out of pickles and copies, so that rows stay where they are.
+        Where the data are: for mixed tables, whose parameters cannot be computed from moments, and
+        for tables in memory, whose rows give robust standard errors. It is left out of pickles and
+        copies, so that rows stay where they are.
     """
 
     statistics: Statistic
@@ -91,7 +92,9 @@ class LearnedFrom:
             "Gaussian network, which does not include nonlinear effects."
             if nonlinear
             else None,
-            problem.source if problem.schema.of_kind(Kind.DISCRETE) else None,
+            problem.source
+            if problem.schema.of_kind(Kind.DISCRETE) or isinstance(problem.source, Frame)
+            else None,
         )
 
     def standardised(self) -> Solution:
@@ -216,7 +219,10 @@ class LearnedFrom:
                 "`effect` is a regression coefficient, and this graph was learned with a nonlinear "
                 f"model. {_NONLINEAR}"
             )
-        return partial(adjusted_effect, moments.without_features())
+        rows = None
+        if isinstance(self.source, Frame) and not self.source.has_missing:
+            rows = self.source.selected
+        return partial(adjusted_effect, moments.without_features(), rows=rows)
 
     def strengths(self, dag: DAG) -> dict[tuple[str, str], float]:
         """Return for each edge by how much the score decreases without it."""

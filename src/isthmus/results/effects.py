@@ -21,11 +21,12 @@ from isthmus.graphs.possible_parents import (
 from isthmus.options import check_level
 
 MAX_PARENT_SETS = 2**16
-"""Maximum number of possible parent sets of a cause: all subsets of 16 neighbours, about 10 s."""
+"""Maximum number of possible parent sets of a cause: all subsets of 16 neighbours, about 10 s from
+moments, and from rows about a minute per 1,000 of them."""
 
-Adjusted: TypeAlias = Callable[[str, str, tuple[str, ...]], tuple[float, float, int]]
+Adjusted: TypeAlias = Callable[[str, str, tuple[str, ...]], tuple[float, float, float, bool]]
 """Coefficient of a cause in the regression of an effect on it and on further variables, with its
-standard error and its degrees of freedom."""
+standard error, its degrees of freedom, and whether the standard error is robust."""
 
 
 class ZeroEffect(Enum):
@@ -51,13 +52,18 @@ class PossibleEffect:
         The regression coefficient and its standard error; both are zero if the effect is a parent.
     degrees
         Degrees of freedom of the standard error.
+    robust
+        Whether the standard error is also valid if the variance of the noise depends on other
+        variables (heteroscedasticity). It is if the rows were in memory; otherwise it assumes
+        noise of constant variance.
     """
 
     parents: tuple[str, ...]
     adjustment: tuple[str, ...]
     value: float
     standard_error: float
-    degrees: int
+    degrees: float
+    robust: bool = False
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """Return a confidence interval by the t distribution.
@@ -68,7 +74,7 @@ class PossibleEffect:
             Its coverage, between 0 and 1 (0.95, not 95).
         """
         check_level(level)
-        half = _quantile(level, max(self.degrees, 1)) * self.standard_error
+        half = _quantile(level, max(self.degrees, 1.0)) * self.standard_error
         return self.value - half, self.value + half
 
 
@@ -129,9 +135,14 @@ class EffectEstimate:
         return self.alternatives[0].adjustment if self.identified else ()
 
     @property
-    def degrees(self) -> int:
+    def degrees(self) -> float:
         """Degrees of freedom of the standard error; 0 if there is none."""
         return min((each.degrees for each in self.alternatives if each.standard_error), default=0)
+
+    @property
+    def robust(self) -> bool:
+        """Whether all standard errors are valid under heteroscedasticity; see `PossibleEffect`."""
+        return all(each.robust for each in self.alternatives if each.standard_error)
 
     @property
     def possible(self) -> tuple[float, ...]:
@@ -175,7 +186,8 @@ class EffectEstimate:
                 "uncertainty."
             )
         adjusted = f", adjusted for {', '.join(self.adjustment)}" if self.adjustment else ""
-        text = f"{pair}: {self.value:.4g} (standard error {self.standard_error:.2g}){adjusted}"
+        error = f"standard error {self.standard_error:.2g}{self._assumed()}"
+        text = f"{pair}: {self.value:.4g} ({error}){adjusted}"
         if self.has_path:
             return text
         low, high = self.interval()
@@ -198,8 +210,11 @@ class EffectEstimate:
         return (
             f"{text} The effect is between {self.possible[0]:.4g} and {self.possible[-1]:.4g} "
             f"over {len(self.alternatives)} possible sets of parents (95% interval from "
-            f"{low:.4g} to {high:.4g})."
+            f"{low:.4g} to {high:.4g}{self._assumed()})."
         )
+
+    def _assumed(self) -> str:
+        return "" if self.robust else ", for noise of constant variance"
 
 
 def estimate_effect(
@@ -263,7 +278,7 @@ def estimate_effect(
 
 
 @lru_cache(maxsize=256)
-def _quantile(level: float, degrees: int) -> float:
+def _quantile(level: float, degrees: float) -> float:
     from scipy.stats import t
 
     return float(t.ppf(0.5 + level / 2, degrees))

@@ -28,7 +28,10 @@ if TYPE_CHECKING:
 
 
 class Evidence(Protocol):
-    """What a solution keeps of the data it was learned from: statistics, never rows."""
+    """What a solution keeps of the data it was learned from: statistics, and where the rows are.
+
+    Copies and files have the statistics only.
+    """
 
     @property
     def fit_caveat(self) -> str | None:
@@ -176,6 +179,11 @@ class Solution:
         effect. If some edges at the cause can point either way, and this matters for the effect,
         the answer is the range over all possible sets of parents. For discrete variables, use
         ``network.query(..., do=...)``.
+
+        The standard error is valid for noise of any variance (HC2, with the degrees of freedom of
+        Bell and McCaffrey) if the graph was learned from a complete table in memory. From a
+        database, from statistics, or after the solution was copied or loaded, it assumes that the
+        variance of the noise is constant; ``robust`` of the estimate says which it is.
 
         Parameters
         ----------

@@ -306,6 +306,12 @@ class Frame(Source):
         self._require_complete()
         return self.rows_with_holes()
 
+    def selected(self, names: Sequence[str]) -> NDArray[np.float64]:
+        """Return some columns of all rows, of shape (n, names), with levels as codes."""
+        self._require_complete()
+        schema, columns, *_ = self._prepared
+        return np.stack([np.asarray(columns[i], np.float64) for i in schema.indices(names)], axis=1)
+
     def with_features(self, expansion: Expansion) -> Frame:
         """Return the same table with basis functions, which are computed together with moments."""
         schema = expansion.widen(self.schema())
