@@ -326,7 +326,7 @@ def tests(job: Job, room: Room) -> None:
 def other_tests(job: Job, room: Room) -> None:
     """The second half: whatever is in no other stage, so that no new folder is forgotten."""
     elsewhere = [f"--ignore={name}" for name in (PROCESSES, *ALGORITHMS, *FIRST_HALF)]
-    folders = ("tests", "src", "packages")
+    folders = ("tests", "src")
     pytest(job, room.environment("full"), *elsewhere, *folders, engines="1")
 
 
@@ -345,7 +345,8 @@ def timing(job: Job, room: Room) -> None:
 def processes(job: Job, room: Room) -> None:
     """Sites, coordinators and servers as processes. Two parties have their own stage."""
     vertical_ones = f"--ignore-glob={ROOT / PROCESSES}/test_vertical_*.py"
-    pytest(job, room.environment("full"), PROCESSES, vertical_ones, *ONCE_MORE, engines="1")
+    folders = (PROCESSES, "packages")
+    pytest(job, room.environment("full"), *folders, vertical_ones, *ONCE_MORE, engines="1")
 
 
 def bare(job: Job, room: Room) -> None:
