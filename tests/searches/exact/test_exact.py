@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from functools import cache
 from importlib.util import find_spec
 from typing import Any
 
@@ -43,16 +44,22 @@ def test_what_every_search_promises(search: Search[LocalScore]) -> None:
     check_search(search, reached=1.0)
 
 
+@cache
+def best_of_all(seed: int) -> tuple[LocalScore, float]:
+    """A problem, and the best score of all graphs, which takes longer than a search."""
+    local = discrete_score(BDeu(), seed, 100, 4)
+    return local, max(local.total(dag) for dag in enumerate_dags(local.nodes))
+
+
 @pytest.mark.parametrize("search", EXACT, ids=repr)
 def test_best_of_543_graphs(search: Search[LocalScore]) -> None:
     for seed in range(10):
-        local = discrete_score(BDeu(), seed, 100, 4)
-        best = max(local.total(dag) for dag in enumerate_dags(local.nodes))
+        local, best = best_of_all(seed)
         assert solve(search, local).score == pytest.approx(best, rel=1e-12)
 
 
-@pytest.mark.parametrize("seed", range(50))
-def test_fifty_random_problems(seed: int) -> None:
+@pytest.mark.parametrize("seed", range(24))
+def test_random_problems(seed: int) -> None:
     score = (BIC(), BDeu(ess=5), GaussianBIC())[seed % 3]
     # Strong linear dependence makes dense integer programs: small ones here.
     d = 5 + seed % 3 if isinstance(score, GaussianBIC) else 5 + seed % 6
