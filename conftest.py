@@ -10,6 +10,7 @@ of laws are not; without pytest-timeout and pytest-rerunfailures, their markers 
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Callable, Generator
@@ -128,6 +129,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def _takes_long(item: pytest.Item) -> bool:
     place = item.path.relative_to(HERE).as_posix() if item.path.is_relative_to(HERE) else ""
     return place.startswith(LONGER) or any(map(item.get_closest_marker, NOT_FAST))
+
+
+def pytest_collection_finish() -> None:
+    """Spare the garbage collector all modules: thousands of tests would look through them."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -164,10 +164,10 @@ def test_levels_that_fit_has_not_seen() -> None:
     X.loc[0, "a"] = "rare"
     model = BayesianNetwork().fit(X[1:], y[1:])
     for call in (model.predict, model.predict_proba):
-        with pytest.raises(SchemaError, match=r"'rare', which fit has not seen.*Merge rare levels"):
+        with pytest.raises(SchemaError, match=r"'rare'.*Merge rare levels"):
             call(X)
     with pytest.raises(SchemaError, match="which fit has not seen"):
         BayesianNetwork().fit(X[1:]).score(X)
-    with pytest.warns(UserWarning, match="'rare', which fit has not seen"):
+    with pytest.warns(UserWarning, match="'rare'"):
         scores = cross_val_score(BayesianNetwork(), X, y, cv=3)
     assert np.isnan(scores).tolist() == [True, False, False]

@@ -213,7 +213,7 @@ print(json.dumps([solution.status.ending, len(solution.dag.edges)]))
 
 
 def test_search_and_score_that_do_not_fit_are_told_apart() -> None:
-    with pytest.raises(MismatchError, match="needs local scores of parent sets"):
+    with pytest.raises(MismatchError, match="needs local scores"):
         ist.learn(linear_table()[0], score=ist.LeastSquares(), search=ist.Boss())
 
 

@@ -345,9 +345,9 @@ def test_a_strategy_for_the_other_kind_is_named() -> None:
 def test_statistics_and_parameters_without_a_score(missing: Missing) -> None:
     whole, table = alarm_like(60), punched(alarm_like(60), 0.3)
     dag = ist.DAG(list(table), [])
-    with pytest.raises(MismatchError, match=r"there is none here. Use DropRows\(\).*parent_sets"):
+    with pytest.raises(MismatchError, match=r"DropRows\(\).*parent_sets"):
         ist.summarise(table, missing=missing)
-    with pytest.raises(MismatchError, match=r"there is none here. Use DropRows\(\).*learn finds"):
+    with pytest.raises(MismatchError, match=r"DropRows\(\).*learn"):
         fit(table, dag, missing=missing)
     assert fit(whole, dag, missing=missing) == fit(whole, dag)
     solution = ist.learn(table, missing=missing)
@@ -357,13 +357,13 @@ def test_statistics_and_parameters_without_a_score(missing: Missing) -> None:
 
 def test_refusals() -> None:
     table = punched(alarm_like(60), 0.3)
-    with pytest.raises(ArgumentError, match=r"the string 'drop' was given. Write missing=DropRows"):
+    with pytest.raises(ArgumentError, match=r"'drop'.*missing=DropRows"):
         ist.learn(table, missing="drop")  # type: ignore[arg-type]
     with pytest.raises(ArgumentError, match=r"Write missing=OwnLevel\(\)"):
         ist.learn(table, missing=ist.OwnLevel)  # type: ignore[arg-type]
     with pytest.raises(MismatchError, match=r"works with BIC\(\)"):
         ist.learn(table, missing=ist.NodeAverage(), score=ist.BDeu())
-    with pytest.raises(SchemaError, match="missing is for tables and federations"):
+    with pytest.raises(SchemaError, match="missing is for"):
         ist.learn(ist.Frame(alarm_like(60)), missing=ist.DropRows())
     with pytest.raises(DataError, match="No row is complete"):
         ist.learn({"a": np.array([1.5, np.nan]), "b": [np.nan, 2.5]}, missing=ist.DropRows())

@@ -48,7 +48,7 @@ def test_mixed_types_and_other_nodes_are_refused() -> None:
     dag = DAG(["a", "b"], [("a", "b")])
     with pytest.raises(GraphError, match="shd_cpdag"):
         shd(dag, dag.cpdag())
-    with pytest.raises(GraphError, match=r"Only in the first: 'b'; only in the second: 'c'"):
+    with pytest.raises(GraphError, match=r"'b';.*'c'"):
         shd(dag, DAG(["a", "c"]))
     with pytest.raises(GraphError, match="PDAG"):
         shd_cpdag(dag, PDAG(["a", "b"]))  # type: ignore[arg-type]

@@ -85,7 +85,7 @@ def test_a_determined_node() -> None:
 
 def test_refusals() -> None:
     dag = DAG(["a", "b"], [("a", "b")])
-    with pytest.raises(SchemaError, match="parents 'a', but coefficients for none"):
+    with pytest.raises(SchemaError, match="parents 'a'"):
         GaussianNetwork(dag, {"a": 0, "b": 0}, {"a": {}, "b": {}}, {"a": 1, "b": 1})
     with pytest.raises(DataError, match="negative"):
         GaussianNetwork(dag, {"a": 0, "b": 0}, {"a": {}, "b": {"a": 1}}, {"a": 1, "b": -1})

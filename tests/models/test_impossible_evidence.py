@@ -20,7 +20,7 @@ def test_discrete_predictions_refuse_impossible_rows() -> None:
     assert isinstance(network, DiscreteNetwork)
     given = {"b": ["x", "x"], "c": ["x", "y"]}  # the second row does not occur
     for ask in (network.predict, network.predict_probabilities):
-        with pytest.raises(DataError, match=r"probability zero .* in 1 row of 2, first in row 1"):
+        with pytest.raises(DataError, match=r"in 1 row of 2.* row 1"):
             ask(given, "a")
     possible = {"b": ["x", "y"], "c": ["x", "y"]}
     np.testing.assert_array_equal(network.predict(possible, "a"), ["x", "y"])

@@ -41,7 +41,7 @@ def test_pseudo_count(wrong: Any) -> None:
             lambda: fit(table, solution.dag, pseudo_count=wrong),  # noqa: B023
             lambda: ist.cross_validate(table, folds=2, pseudo_count=wrong),  # noqa: B023
         ):
-            with pytest.raises(ArgumentError, match="pseudo_count must be a finite number"):
+            with pytest.raises(ArgumentError, match="pseudo_count"):
                 call()
 
 
@@ -63,7 +63,7 @@ def test_level_of_an_interval(wrong: Any) -> None:
         EffectEstimate("a", "b", identified=True, alternatives=(one,), zero=ZeroEffect.DIRECTION),
     ]
     for estimate in (one, *effects):
-        with pytest.raises(ArgumentError, match="level must be a number between 0 and 1"):
+        with pytest.raises(ArgumentError, match=r"level .*between 0 and 1"):
             estimate.interval(wrong)
     assert effects[0].interval(np.float32(0.5))[0] < 1.0
 
@@ -79,7 +79,7 @@ def test_numbers_that_differ_by_less_than_doubles_hold() -> None:
     for column in ([10**30 + i for i in range(100)], [Decimal(10**30 + i) for i in range(100)]):
         with pytest.raises(DataError, match=r"'a'.*double precision.*Subtract an offset"):
             with_column(column)
-    with pytest.raises(DataError, match=r"'a'.*beyond the range of double precision"):
+    with pytest.raises(DataError, match=r"'a'.*double precision"):
         with_column([10**400 + i for i in range(100)])
     reading = with_column([10**30] * 100).reading
     assert reading["a"].reason == "all rows have the same value"
@@ -97,5 +97,5 @@ def test_numbers_of_128_bits() -> None:
 
 def test_one_variable_is_singular() -> None:
     moments = ist.Frame({"x": [1.0, 2.0], "y": [1.0, 3.0]}).moments()
-    with pytest.raises(DataError, match="A regression on 1 variable needs at least 3 rows"):
+    with pytest.raises(DataError, match="at least 3 rows"):
         adjusted_effect(moments, "x", "y", ())

@@ -33,7 +33,7 @@ def test_repeated_times_and_gaps_are_still_found() -> None:
     stamps = EPOCH + 100 * np.arange(60)
     later = np.where(np.arange(60) < 30, stamps, stamps + 100)
     assert series(later).realisations == 2
-    with pytest.raises(DataError, match="1 rows have the same 't'"):
+    with pytest.raises(DataError, match=r"1 rows .*'t'"):
         series(np.r_[stamps[:59], stamps[58]])
 
 
@@ -70,7 +70,7 @@ def test_dates_without_separators() -> None:
     assert read.realisations == 1
     assert "count as one step" not in read.notes()[0]
     tables: list[Any] = [{"x": X, "t": compact}, {"x": X, "t": list(map(str, range(60)))}]
-    with pytest.raises(SchemaError, match="numbers in some tables and dates in others"):
+    with pytest.raises(SchemaError, match=r"numbers .* dates"):
         ist.Series(tables, lags=1, time="t")
 
 

@@ -120,7 +120,7 @@ def test_numbers_are_read_as_they_were_written_in_fit() -> None:
 
 def test_dates_get_the_usual_advice() -> None:
     table = X.assign(d=pd.date_range("2024-01-01", periods=300))
-    with pytest.raises(SchemaError, match=r"'d' has the type datetime64.*days since an event"):
+    with pytest.raises(SchemaError, match=r"'d' .*datetime64"):
         BayesianNetwork().fit(table, Y)
 
 

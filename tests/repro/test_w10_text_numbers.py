@@ -144,20 +144,20 @@ def test_dates_as_text_are_read_in_a_unit() -> None:
 @pytest.mark.parametrize("name", ["percent", "decimal comma", "whole numbers"])
 def test_engines_say_that_they_do_not_convert(name: str) -> None:
     pl = pytest.importorskip("polars")
-    with pytest.warns(DataWarning, match="An engine does not convert text: cast column 'c'"):
+    with pytest.warns(DataWarning, match="column 'c'"):
         solution = ist.learn(pl.LazyFrame(table(WRITTEN[name])))
     assert solution.reading["c"].read_as == "discrete"
 
 
 def test_levels_that_differ_in_case_or_spaces_are_named() -> None:
     cells = RNG.choice(["yes", "yes ", "Yes", "no"], 500)
-    with pytest.warns(DataWarning, match="differ only in spaces or in upper and lower case"):
+    with pytest.warns(DataWarning, match="spaces .* case"):
         ist.learn(table(cells))
 
 
 def test_a_network_needs_numbers() -> None:
     network = ist.learn({"x": X, "y": Y}).fit()
-    with pytest.raises(SchemaError, match="'x' has the text '1,25', and the network needs numbers"):
+    with pytest.raises(SchemaError, match=r"'x' .*'1,25'"):
         network.predict({"x": ["1,25"]}, "y")
 
 

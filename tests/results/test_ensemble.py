@@ -57,7 +57,7 @@ def test_any_function_of_a_graph_is_a_feature() -> None:
 
 @pytest.mark.parametrize("value", ["many", None, [1.0], 1j])
 def test_a_feature_gives_a_number(value: object) -> None:
-    with pytest.raises(ArgumentError, match="must give a Boolean or a number"):
+    with pytest.raises(ArgumentError, match="Boolean or a number"):
         ENSEMBLE.probability(lambda _: value)  # type: ignore[arg-type, return-value]
 
 
@@ -68,14 +68,14 @@ def test_any_kind_of_number_will_do(value: float) -> None:
 
 @pytest.mark.parametrize("threshold", ["half", None, -0.1, 1.5, float("nan")])
 def test_a_threshold_is_a_probability(threshold: object) -> None:
-    with pytest.raises(ArgumentError, match="threshold must be between 0 and 1"):
+    with pytest.raises(ArgumentError, match="threshold"):
         ENSEMBLE.median_graph(threshold)  # type: ignore[arg-type]
 
 
 def test_graphs_are_words() -> None:
     with pytest.raises(ArgumentError, match="64-bit words"):
         Ensemble(NAMES, np.zeros((1, 4, 1)), np.ones(1))  # type: ignore[arg-type]
-    with pytest.raises(ArgumentError, match=r"log_scores must be .* of shape \(1,\)"):
+    with pytest.raises(ArgumentError, match=r"log_scores .*\(1,\)"):
         Ensemble(NAMES, np.zeros((1, 4, 1), np.uint64), np.ones(1), np.zeros(2))
 
 

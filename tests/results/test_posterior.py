@@ -132,7 +132,7 @@ def test_diagnostics_come_from_arviz() -> None:
 
 def test_diagnostics_need_four_draws() -> None:
     pytest.importorskip("arviz_stats")
-    with pytest.raises(DataError, match="at least 4 draws per chain; there are 3"):
+    with pytest.raises(DataError, match="at least 4 draws"):
         posterior([[0, 1, 2]] * 2).diagnostics()
     assert len(posterior([[0, 1, 2, 1]] * 2).diagnostics().ess) == 2
 

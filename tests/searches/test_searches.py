@@ -262,7 +262,7 @@ def test_a_score_that_is_no_number_is_named(search: Search[Any], value: float) -
 def test_options_without_meaning_are_refused() -> None:
     with pytest.raises(ArgumentError, match="networks"):
         AStar(bayes_factor=20.0)
-    with pytest.raises(ArgumentError, match="pattern must be an integer of at least 1"):
+    with pytest.raises(ArgumentError, match=r"pattern .*at least 1"):
         AStar(pattern=0)
     with pytest.raises(ArgumentError, match="at most"):
         Boss(max_parents=10**20)

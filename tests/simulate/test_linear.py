@@ -139,7 +139,7 @@ def test_refusals() -> None:
         simulate.linear(dag, 5, variances={"a": 1.0}, seed=0)
     with pytest.raises(DataError, match="positive"):
         simulate.linear(dag, 5, variances={"a": 1.0, "b": 0.0}, seed=0)
-    with pytest.raises(DataError, match="n must be 0 or more"):
+    with pytest.raises(DataError, match="n must be"):
         simulate.linear(dag, -1, seed=0)
     for bad in (
         lambda: simulate.EqualVariances(0.0),

@@ -283,7 +283,7 @@ def test_load_refuses_other_files(tmp_path: Path) -> None:
         Moments.load(path)
     for content in (b"", b"hello", pickle.dumps({"a": 1})):
         path.write_bytes(content)
-        with pytest.raises(FormatError, match="cannot be read as a file of statistics"):
+        with pytest.raises(FormatError, match="file of statistics"):
             Moments.load(path)
     with path.open("wb") as file:
         np.savez(file, header=np.array([{"format": "isthmus-moments/2"}], dtype=object))

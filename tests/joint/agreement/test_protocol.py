@@ -155,7 +155,7 @@ def test_a_study_has_the_section_of_its_protocol(pair: Pair) -> None:
     again = Study.parse(pair.study.text.replace(b"digits = 20", b"digits = 7"))
     assert again.protocol == SecretProduct(digits=7)
     assert again.requests == {"product"}
-    with pytest.raises(StudyError, match=r"protocol\.digits is 0; it must be at least 1"):
+    with pytest.raises(StudyError, match=r"protocol\.digits is 0"):
         Study.parse(pair.study.text.replace(b"digits = 20", b"digits = 0"))
     with pytest.raises(StudyError, match=r"protocol\.digits is missing.*protocol\.rows is not"):
         Study.parse(pair.study.text.replace(b"digits = 20", b"rows = 3"))
@@ -164,13 +164,11 @@ def test_a_study_has_the_section_of_its_protocol(pair: Pair) -> None:
 def test_the_protocol_sets_the_number_of_parties(pair: Pair) -> None:
     assert {SecretProduct.name, SecureSums.name} <= set(protocol_names())
     alone = {"bank": pair.keys["bank"]}
-    with pytest.raises(
-        StudyError, match=r"the study has 1 site;.*'secret product' needs at least 2"
-    ):
+    with pytest.raises(StudyError, match=r"1 site.*'secret product'.*at least 2"):
         pair.drafted(alone)
     with pytest.raises(StudyError, match="exactly 2"):
         pair.drafted(pair.keys | {"broker": Identity.generate()})
-    with pytest.raises(StudyError, match=r"the study has 2 sites;.*'secure sums' needs at least 3"):
+    with pytest.raises(StudyError, match=r"2 sites.*'secure sums'.*at least 3"):
         pair.drafted(pair.keys, SecureSums())
 
 
@@ -182,7 +180,7 @@ def test_an_unknown_protocol_is_named(pair: Pair) -> None:
 
 def test_a_study_allows_only_requests_of_its_protocol(pair: Pair) -> None:
     text = pair.study.text.replace(b'requests = ["product"]', b'requests = ["moments"]')
-    with pytest.raises(StudyError, match=r"requests: 'moments' is not one of \['product'\]"):
+    with pytest.raises(StudyError, match=r"'moments' .*\['product'\]"):
         Study.parse(text)
 
 
@@ -200,9 +198,9 @@ def test_a_policy_allows_protocols_by_name(pair: Pair, four: Consortium) -> None
     pair.policy().require(pair.study)
     both = pair.policy(protocols=(SecretProduct.name, SecureSums.name))
     assert Policy.parse(both.to_toml().encode()) == both
-    with pytest.raises(StudyError, match=r"minimum_organisations is 2; .* at least 3"):
+    with pytest.raises(StudyError, match=r"minimum_organisations is 2"):
         pair.policy(protocols=(SecureSums.name,))
-    with pytest.raises(RefusedError, match=r"does not allow .* its protocol 'secure sums'"):
+    with pytest.raises(RefusedError, match=r"protocol 'secure sums'"):
         pair.policy().require(four.study)
 
 

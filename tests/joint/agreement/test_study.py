@@ -86,9 +86,7 @@ def test_mistakes_in_a_study_are_named(
 
 def test_all_mistakes_are_named_at_once(four: Consortium) -> None:
     text = four.study.text.replace(b"rounds = 10\n", b"").replace(b"title =", b"name =")
-    with pytest.raises(
-        StudyError, match=r"title is missing.*rounds is missing.*name is not a known key"
-    ):
+    with pytest.raises(StudyError, match=r"title.*rounds.*name"):
         Study.parse(text)
 
 

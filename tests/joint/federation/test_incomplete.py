@@ -95,7 +95,7 @@ def test_a_variable_that_some_or_all_sites_lack() -> None:
     assert_close(incomplete(federation).moments(), pooled_moments(data))
     data["y"][:] = np.nan
     federation = Federation.simulate(sites, schema=schema, missing=EM)
-    with pytest.raises(DataError, match=r"\['y'\] have no values at any site"):
+    with pytest.raises(DataError, match=r"\['y'\]"):
         incomplete(federation).moments()
 
 

@@ -69,13 +69,13 @@ def test_the_model_follows_from_the_study() -> None:
     assert model_of(study, given) == given
     networks = replace(study, requests=frozenset({"totals", "networks"}))
     assert model_of(networks) == PerceptronADMM()
-    with pytest.raises(MismatchError, match="is for PerceptronADMM; LinearADMM was given"):
+    with pytest.raises(MismatchError, match=r"PerceptronADMM.*LinearADMM"):
         model_of(networks, LinearADMM())
     with pytest.raises(MismatchError, match="is for LinearADMM or PerceptronADMM"):
         model_of(study, DynamicADMM())
     short = replace(study, rounds=SPARE + 5)
     assert model_of(short) == LinearADMM(rounds=5)
-    with pytest.raises(StudyError, match="5 steps for ADMM; 6 were requested"):
+    with pytest.raises(StudyError, match=r"5 steps .*6"):
         model_of(short, LinearADMM(rounds=6))
     with pytest.raises(StudyError, match="0 steps"):
         model_of(replace(study, rounds=SPARE))

@@ -419,7 +419,7 @@ def test_pieces_that_are_none() -> None:
 def test_pins_are_checked_before_a_connection(world: World) -> None:
     text = world.authority.text
     require_pinned(text, fingerprint(text), "the coordinator")
-    with pytest.raises(StudyError, match="not the one that the study names"):
+    with pytest.raises(StudyError, match="the study names"):
         require_pinned(Authority("other").text, fingerprint(text), "the coordinator")
     with pytest.raises(StudyError, match="names no certificates"):
         require_pinned(text, "", "the coordinator")

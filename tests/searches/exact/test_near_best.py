@@ -187,7 +187,7 @@ def test_a_component_of_more_than_64_nodes() -> None:
     found = solve(ILP(networks=most), table)
     assert found.details.largest_component == d
     assert scores(found) == pytest.approx(expected)
-    with pytest.raises(MismatchError, match="AStar accepts components of at most 64"):
+    with pytest.raises(MismatchError, match=r"AStar .*at most 64"):
         solve(AStar(networks=2), table)
 
 

@@ -94,7 +94,7 @@ def test_things_that_are_no_tables() -> None:
         as_source({})
     with pytest.raises(DataError, match=r"read_csv\('data\.csv'\)"):
         as_source("data.csv")
-    with pytest.raises(DataError, match="Give tables in memory to Frame"):
+    with pytest.raises(DataError, match="to Frame"):
         Lazy({"a": [1]})
     pl, pd = pytest.importorskip("polars"), pytest.importorskip("pandas")
     with pytest.raises(DataError, match="Give it to Lazy"):

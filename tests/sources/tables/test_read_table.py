@@ -162,7 +162,7 @@ def test_urls_of_databases(tmp_path: Path) -> None:
         connection.commit()
     url = f"sqlite://{tmp_path}/t.db"
     assert open_table(url, table="wards").table.columns == ("c",)
-    with pytest.raises(SchemaError, match=r"no table 'beds'. Its tables: visits, wards"):
+    with pytest.raises(SchemaError, match=r"'beds'.*visits, wards"):
         open_table(url, table="beds")
     with pytest.raises(SchemaError, match=r"visits, wards. Name one"):
         open_table(url)
