@@ -428,6 +428,7 @@ class Run:
         self.jobs: list[Job] = []
         self.begun = time.monotonic()
         self.printing = threading.Lock()
+        self.failed: list[tuple[str, Path]] = []
 
     def one(self, name: str, part: Callable[..., None], log: Path | None = None) -> Job:
         """Run a part of a stage; with a log, show what it wrote when it ends."""
@@ -447,8 +448,10 @@ class Run:
             job.failure = repr(error)
         job.seconds = time.monotonic() - begin
         with self.printing:
-            if log is not None:
-                print(f"\n=== {name}, after {job.seconds:.0f} s\n{log.read_text()}")
+            if log is not None and job.failure:
+                self.failed.append((name, log))  # shown last, where readers look first
+            elif log is not None:
+                print(f"\n=== {name}, after {job.seconds:.0f} s\n{log.read_text(errors='replace')}")
             if job.failure:
                 print(f"FAILED: {name}: {job.failure}", flush=True)
         return job
@@ -472,18 +475,15 @@ class Run:
         return not any(job.failure for job in self.jobs)
 
     def summary(self) -> None:
-        """Say what each stage cost, and what failed."""
+        """Show what failed, and say what each stage cost."""
+        for name, log in self.failed:
+            print(f"\n=== {name}\n{log.read_text(errors='replace')}")
         print()
         for job in self.jobs:
-            how = "FAILED " if job.failure else ""
-            print(
-                f"{job.name:<15} {job.seconds:5.0f} s, {job.computed:5.0f} s of computation {how}"
-            )
+            cost = f"{job.seconds:5.0f} s, {job.computed:5.0f} s of computation"
+            print(f"{job.name:<15} {cost}{', FAILED: ' if job.failure else ''}{job.failure}")
         failed = sorted({job.name for job in self.jobs if job.failure})
         seconds = time.monotonic() - self.begun
-        for job in self.jobs:
-            if job.failure:
-                print(f"{job.name}: {job.failure}")
         if failed:
             print(f"FAILED in stage {', '.join(map(repr, failed))} after {seconds:.0f} s")
         else:
