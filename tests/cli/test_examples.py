@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from isthmus.cli import main
-from isthmus.cli.app import COMMANDS, leaves, parser
-from isthmus.cli.examples import EXAMPLES
+from isthmus.cli.app import COMMANDS, EXAMPLES, leaves, parser
 from isthmus.joint import FileLedger, Identity
 
 LEAVES = [leaf.prog.removeprefix("isthmus ") for leaf in leaves(parser())]

@@ -10,7 +10,7 @@ from isthmus.errors import GraphError
 from isthmus.graphs import CPDAG, DAG
 from isthmus.metrics import shd
 from isthmus.report import compare
-from isthmus.report.communities import communities
+from isthmus.report.rendering import communities
 
 
 def dags(nodes: int = 5) -> st.SearchStrategy[DAG]:

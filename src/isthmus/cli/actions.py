@@ -1,4 +1,4 @@
-"""Helpers for subcommands that work on a private folder."""
+"""Arguments and options of commands on joint studies."""
 
 from __future__ import annotations
 
@@ -26,3 +26,17 @@ def add_action(
         action.add_argument("study", type=Path, metavar="STUDY", help="shared folder of the study")
     action.set_defaults(run=run, whose=whose)
     return action
+
+
+LOOPBACK = "127.0.0.1"
+
+
+def add_carrier(parser: argparse.ArgumentParser) -> None:
+    """Add the option that chooses the carrier."""
+    parser.add_argument(
+        "--carrier",
+        default="grpc",
+        metavar="NAME",
+        help="what carries messages, the same at all parties: grpc (default), or flower, "
+        "which needs the package isthmus-flower",
+    )

@@ -10,8 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from isthmus.cli.actions import add_action
-from isthmus.cli.carriers import LOOPBACK, add_carrier
+from isthmus.cli.actions import LOOPBACK, add_action, add_carrier
 from isthmus.cli.described import described, described_solution
 from isthmus.cli.drafting import add_draft_options, draft
 from isthmus.cli.exit_codes import ExitCode

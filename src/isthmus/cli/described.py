@@ -12,7 +12,7 @@ SHOWN_VARIABLES = 12
 
 def described(study: Any) -> str:
     """Return a short description of a study, for people."""
-    from isthmus.joint.agreement.printable import printable
+    from isthmus.joint.agreement.lookalikes import printable
     from isthmus.joint.request_catalogue import registered_request
 
     names = study.schema.names
@@ -36,7 +36,7 @@ def described(study: Any) -> str:
 def parties_of(study: Any) -> list[str]:
     """Return a line for the author, the coordinator and each site, with the key of each."""
     from isthmus.joint.agreement.identity import key_fingerprint
-    from isthmus.joint.agreement.printable import printable
+    from isthmus.joint.agreement.lookalikes import printable
 
     names = {m.key: f", who is the site {m.name}" for m in study.members}
     parties = [("author", study.author, names.get(study.author, ""))]

@@ -2,17 +2,44 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import isthmus as ist
 from isthmus.cli.exit_codes import ExitCode, code_of, sentence_of
 from isthmus.cli.output import command_line, give, say
-from isthmus.cli.whole_files import whole_file
 from isthmus.errors import FormatError, IsthmusError, MismatchError
 from isthmus.sources.tables.write_table import check_place
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """Yield a place to write to, which becomes the file at the end.
+
+    If writing fails or is interrupted, an earlier file of this name stays as it was, and half of a
+    new one is not left behind.
+    """
+    if path.exists() and not path.is_file():
+        yield path  # a device or a pipe
+        return
+    target = path.resolve()  # not the link that leads to it
+    place = target.with_name(f".part-{target.name}")
+    try:
+        yield place
+        if target.exists():
+            shutil.copymode(target, place)
+        place.replace(target)
+    except OSError as error:
+        if error.filename is not None and Path(error.filename).name == place.name:
+            error.filename = str(path)
+        raise
+    finally:
+        place.unlink(missing_ok=True)
+
 
 Writer: TypeAlias = "Callable[[ist.Solution, Path], None]"
 

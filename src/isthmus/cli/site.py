@@ -11,8 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from isthmus.cli.actions import add_action
-from isthmus.cli.carriers import add_carrier
+from isthmus.cli.actions import add_action, add_carrier
 from isthmus.cli.described import parties_of
 from isthmus.cli.exit_codes import ExitCode
 from isthmus.cli.keys import add_key_actions, load_identity, new_passphrase, say

@@ -9,12 +9,11 @@ import numpy as np
 
 from isthmus import hooks
 from isthmus.errors import GraphError
-from isthmus.graphs.adjustment import is_valid_adjustment, optimal_adjustment
 from isthmus.graphs.bits import bits, check_masks, index_of, mask_of, transpose
 from isthmus.graphs.names import check_nodes, edges_in_words, edges_of, listed, position
 from isthmus.graphs.order import checked_order, reach
 from isthmus.graphs.orientation import compelled_parents
-from isthmus.graphs.separation import connected
+from isthmus.graphs.separation import connected, is_valid_adjustment, optimal_adjustment
 from isthmus.graphs.undirected import UndirectedGraph
 from isthmus.plurals import counted
 

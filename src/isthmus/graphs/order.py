@@ -5,11 +5,15 @@ from __future__ import annotations
 from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from isthmus.errors import GraphError
 from isthmus.graphs.bits import bits
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from isthmus.types import Bools, Floats
 
 
 def topological(parents: Sequence[Sequence[int]]) -> tuple[int, ...] | None:
@@ -79,3 +83,22 @@ def reach(start: int, steps: Sequence[int]) -> int:
         frontier = successors & ~seen
         seen |= frontier
     return seen
+
+
+def order_of(edges: Bools) -> list[int] | None:
+    """Return the topological order with the smallest indices first; None if there is a cycle."""
+    order = topological([np.flatnonzero(column).tolist() for column in edges.T])
+    return None if order is None else list(order)
+
+
+def above_threshold(weights: Floats, threshold: float) -> Bools:
+    """Return the edges above a threshold, raised as far as needed to break all cycles.
+
+    Edges of equal weight are kept or dropped together.
+    """
+    sizes = np.abs(weights)
+    for cutoff in [threshold, *np.sort(sizes[sizes > threshold]).tolist()]:
+        edges: Bools = sizes > cutoff
+        if order_of(edges) is not None:
+            return edges
+    return np.zeros_like(sizes, dtype=np.bool_)

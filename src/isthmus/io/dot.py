@@ -6,13 +6,12 @@ import re
 from typing import TYPE_CHECKING
 
 from isthmus.errors import FormatError
-from isthmus.io.building import KINDS, build, kind_name, split_edges
-from isthmus.io.files import read_text, write_text
+from isthmus.io.files import KINDS, build, kind_name, read_text, split_edges, write_text
 
 if TYPE_CHECKING:
     from os import PathLike
 
-    from isthmus.io.building import Graph, Pair
+    from isthmus.io.files import Graph, Pair
 
 _NAME = r'"((?:[^"\\]|\\.)*)"'
 _HEAD = re.compile(rf"\s*digraph\s+({'|'.join(KINDS)})\s*\{{\s*")

@@ -7,14 +7,13 @@ from io import StringIO
 from typing import TYPE_CHECKING
 
 from isthmus.errors import FormatError
-from isthmus.io.building import build, split_edges
-from isthmus.io.files import read_text, write_text
+from isthmus.io.files import build, read_text, split_edges, write_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from os import PathLike
 
-    from isthmus.io.building import Graph, Kind, Pair
+    from isthmus.io.files import Graph, Kind, Pair
 
 _DIRECTED, _UNDIRECTED = "directed", "undirected"
 

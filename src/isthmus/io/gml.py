@@ -7,13 +7,12 @@ import sys
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from isthmus.errors import FormatError
-from isthmus.io.building import KINDS, build, kind_name, split_edges
-from isthmus.io.files import read_text, write_text
+from isthmus.io.files import KINDS, build, kind_name, read_text, split_edges, write_text
 
 if TYPE_CHECKING:
     from os import PathLike
 
-    from isthmus.io.building import Graph, Kind, Pair
+    from isthmus.io.files import Graph, Kind, Pair
 
 Items: TypeAlias = "list[tuple[str, Any]]"
 _NAMED = {"amp": "&", "quot": '"', "lt": "<", "gt": ">", "apos": "'"}

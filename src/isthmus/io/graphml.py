@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING
 from xml.parsers import expat
 
 from isthmus.errors import FormatError, GraphError
-from isthmus.io.building import KINDS, build, kind_name, split_edges
-from isthmus.io.files import read_text, write_text
+from isthmus.io.files import KINDS, build, kind_name, read_text, split_edges, write_text
 from isthmus.io.xml_tree import escape_xml
 
 if TYPE_CHECKING:
     from os import PathLike
 
-    from isthmus.io.building import Graph, Kind, Pair
+    from isthmus.io.files import Graph, Kind, Pair
 
 _NAMESPACE = "http://graphml.graphdrawing.org/xmlns"
 _TYPE_KEY = "isthmus-type"

@@ -19,13 +19,21 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import numpy as np
+
 from isthmus.errors import FormatError, IsthmusError
 from isthmus.graphs import CPDAG, DAG, PDAG
-from isthmus.io.building import KINDS, build, kind_name, split_edges
-from isthmus.io.files import read_text, write_text
-from isthmus.io.json_networks import FORMAT as NETWORK
-from isthmus.io.json_networks import network_from_dict, network_to_dict
-from isthmus.models import DiscreteNetwork, GaussianNetwork, MixedNetwork, Network
+from isthmus.io.files import KINDS, build, kind_name, read_text, split_edges, write_text
+from isthmus.models import (
+    Conditional,
+    ConditionalGaussian,
+    DiscreteNetwork,
+    GaussianNetwork,
+    MixedNetwork,
+    MultinomialLogit,
+    Network,
+    ProbabilityTable,
+)
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -33,6 +41,7 @@ if TYPE_CHECKING:
 Writable: TypeAlias = DAG | CPDAG | PDAG | Network
 
 _GRAPH = "isthmus-graph/1"
+_NETWORK = "isthmus-network/1"
 
 
 def to_json(thing: Writable) -> str:
@@ -54,14 +63,14 @@ def from_json(text: str) -> Writable:
         if format_name == _GRAPH:
             kind = KINDS[data["type"]]
             return build(kind, data["nodes"], _pairs(data["directed"]), _pairs(data["undirected"]))
-        if format_name == NETWORK:
+        if format_name == _NETWORK:
             return network_from_dict(data)
     except KeyError as error:
         raise FormatError(f"The JSON text has a missing or unknown entry: {error}.") from None
     except (IsthmusError, TypeError, ValueError, AttributeError) as error:
         raise FormatError(f"The JSON text is not a valid graph or network: {error}") from None
     raise FormatError(
-        f'The JSON text must have "format": "{_GRAPH}" or "{NETWORK}"; it has {format_name!r}. '
+        f'The JSON text must have "format": "{_GRAPH}" or "{_NETWORK}"; it has {format_name!r}. '
         "Read a Gaussian network exported from bnlearn with read_bnlearn_json."
     )
 
@@ -142,3 +151,123 @@ def _number(value: float | list[float]) -> float:
 
 def _refuse(word: str) -> float:
     raise FormatError(f"The JSON text contains {word}, which is not a finite number.")
+
+
+def network_to_dict(network: Network) -> dict[str, Any]:
+    """Return a network as plain data."""
+    head: dict[str, Any] = {"nodes": network.dag.nodes, "edges": network.dag.edges}
+    if network.cpdag is not None:
+        kind = "CPDAG" if isinstance(network.cpdag, CPDAG) else "PDAG"
+        undirected = network.cpdag.undirected
+        head["class"] = {"type": kind, "undirected": undirected}
+    if isinstance(network, DiscreteNetwork):
+        counts = network.counts
+        return {
+            "format": _NETWORK,
+            "type": "discrete",
+            **head,
+            "levels": dict(network.levels),
+            "tables": {node: table.tolist() for node, table in network.tables.items()},
+            **({} if counts is None else {"counts": {v: counts[v].tolist() for v in counts}}),
+        }
+    if isinstance(network, MixedNetwork):
+        conditionals = {v: _conditional(own) for v, own in network.conditionals.items()}
+        return {"format": _NETWORK, "type": "mixed", **head, "conditionals": conditionals}
+    return {
+        "format": _NETWORK,
+        "type": "gaussian",
+        **head,
+        "intercepts": dict(network.intercepts),
+        "coefficients": {node: dict(own) for node, own in network.coefficients.items()},
+        "variances": dict(network.variances),
+    }
+
+
+def network_from_dict(data: dict[str, Any]) -> Network:
+    """Build a network from plain data."""
+    dag = DAG(data["nodes"], [(a, b) for a, b in data["edges"]])
+    cpdag = _class(dag, data.get("class"))
+    if data["type"] == "discrete":
+        levels = {node: tuple(own) for node, own in data["levels"].items()}
+        tables = {node: np.array(t, dtype=np.float64) for node, t in data["tables"].items()}
+        counts = data.get("counts")
+        if counts is not None:
+            counts = {node: np.array(t) for node, t in counts.items()}
+        return DiscreteNetwork(dag, levels, tables, counts, cpdag)
+    if data["type"] == "gaussian":
+        return GaussianNetwork(
+            dag, data["intercepts"], data["coefficients"], data["variances"], cpdag
+        )
+    if data["type"] == "mixed":
+        given = data["conditionals"].items()
+        return MixedNetwork(dag, {node: _from_conditional(own) for node, own in given}, cpdag)
+    raise FormatError(
+        f"the network type must be 'discrete', 'gaussian' or 'mixed', got {data['type']!r}."
+    )
+
+
+def _class(dag: DAG, given: dict[str, Any] | None) -> CPDAG | PDAG | None:
+    """Return the equivalence class; its directed edges are the other edges of the graph."""
+    if given is None:
+        return None
+    open_edges = [(a, b) for a, b in given["undirected"]]
+    pairs = {frozenset(edge) for edge in open_edges}
+    directed = [edge for edge in dag.edges if frozenset(edge) not in pairs]
+    if given["type"] not in ("CPDAG", "PDAG"):
+        raise FormatError(f"the class must be a 'CPDAG' or a 'PDAG', got {given['type']!r}.")
+    kind = CPDAG if given["type"] == "CPDAG" else PDAG
+    return kind(dag.nodes, directed, open_edges)
+
+
+def _conditional(own: Conditional) -> dict[str, Any]:
+    if isinstance(own, ProbabilityTable):
+        return {
+            "type": "table",
+            "levels": own.levels,
+            "parents": own.given,
+            "probabilities": own.probabilities.tolist(),
+            "counts": None if own.counts is None else own.counts.tolist(),
+        }
+    if isinstance(own, ConditionalGaussian):
+        return {
+            "type": "gaussian",
+            "discrete": own.discrete,
+            "continuous": own.continuous,
+            "intercepts": own.intercepts.tolist(),
+            "coefficients": own.coefficients.tolist(),
+            "variances": own.variances.tolist(),
+            "counts": None if own.counts is None else own.counts.tolist(),
+        }
+    if isinstance(own, MultinomialLogit):
+        return {
+            "type": "logit",
+            "levels": own.levels,
+            "discrete": own.discrete,
+            "continuous": own.continuous,
+            "intercepts": own.intercepts.tolist(),
+            "effects": [effect.tolist() for effect in own.effects],
+            "slopes": own.slopes.tolist(),
+        }
+    raise FormatError(f"A {type(own).__name__} has no form in JSON.")
+
+
+def _from_conditional(own: dict[str, Any]) -> Conditional:
+    kind = own["type"]
+    counts = own.get("counts")
+    seen = None if counts is None else np.array(counts, dtype=np.int64)
+    if kind == "table":
+        probabilities = np.array(own["probabilities"], dtype=np.float64)
+        return ProbabilityTable(tuple(own["levels"]), tuple(own["parents"]), probabilities, seen)
+    discrete, continuous = tuple(own["discrete"]), tuple(own["continuous"])
+    intercepts = np.array(own["intercepts"], dtype=np.float64)
+    if kind == "gaussian":
+        coefficients = np.array(own["coefficients"], dtype=np.float64)
+        variances = np.array(own["variances"], dtype=np.float64)
+        return ConditionalGaussian(discrete, continuous, intercepts, coefficients, variances, seen)
+    if kind == "logit":
+        effects = tuple(np.array(effect, dtype=np.float64) for effect in own["effects"])
+        slopes = np.array(own["slopes"], dtype=np.float64)
+        return MultinomialLogit(
+            tuple(own["levels"]), discrete, continuous, intercepts, effects, slopes
+        )
+    raise FormatError(f"the type of a distribution must be known, got {kind!r}.")

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from isthmus.errors import GraphError, MissingExtraError
 from isthmus.graphs import DAG, UndirectedGraph
-from isthmus.io.building import KINDS, build, kind_name, split_edges
+from isthmus.io.files import KINDS, build, kind_name, split_edges
 
 if TYPE_CHECKING:
     import networkx as nx
 
-    from isthmus.io.building import Graph, Kind
+    from isthmus.io.files import Graph, Kind
 
 _KEY = "isthmus_type"
 

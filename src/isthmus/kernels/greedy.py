@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.kernels import _native
-from isthmus.kernels.edges import edge_flags
-from isthmus.kernels.scoring import LocalScore
+from isthmus.kernels.scoring import LocalScore, edge_flags
 
 Flags = NDArray[np.bool_]
 

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.kernels import _native
-from isthmus.kernels.edges import edge_flags
-from isthmus.kernels.scoring import LocalScore, local
+from isthmus.kernels.scoring import LocalScore, edge_flags, local
 
 Flags: TypeAlias = NDArray[np.bool_]
 Integers: TypeAlias = NDArray[np.int64]

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from isthmus.errors import DataError
 from isthmus.kernels import _native
+from isthmus.types import Bools
 
 ChildScores = _native.ChildScores
 DiscreteForm = _native.DiscreteForm
@@ -217,6 +218,13 @@ def local(score: LocalScore, child: int, parents: Sequence[int]) -> float:
     """Score one child with its parents."""
     none = np.empty(0, np.int64)
     return float(score.extensions(child, np.asarray(parents, np.int64), none)[0])
+
+
+def edge_flags(edges: Bools | None, size: int) -> Bools:
+    """Return a contiguous matrix [from, to]; None means no edges."""
+    if edges is None:
+        return np.zeros((size, size), np.bool_)
+    return np.ascontiguousarray(edges, dtype=np.bool_)
 
 
 __all__ = [

@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import hashlib
 import warnings
+from collections import defaultdict
+from collections.abc import Iterable
 from functools import cache
 from math import isfinite
 from pathlib import Path
@@ -13,7 +15,6 @@ from typing import Any
 from isthmus.errors import IsthmusError, IsthmusWarning
 from isthmus.graphs.comparison import STATES
 from isthmus.models import GPNetwork
-from isthmus.report.communities import communities
 from isthmus.report.page import Page
 from isthmus.report.parameters import Sentence, Table, parameters
 
@@ -222,3 +223,76 @@ def _blocks(page: Page) -> dict[str, Any]:
 
 def _number(value: float | None) -> str:
     return "" if value is None else f"{value:.4g}"
+
+
+_PASSES = 20
+"""Passes over all nodes per level; in practice nothing moves after a few."""
+
+
+def communities(nodes: int, edges: Iterable[tuple[int, int]]) -> list[int]:
+    """Return the community of each node, by the Louvain method with a fixed order of the nodes.
+
+    Communities are numbered from the largest to the smallest. Nodes without edges share one.
+
+    Parameters
+    ----------
+    nodes
+        Number of nodes.
+    edges
+        Pairs of positions of nodes; directions do not matter.
+    """
+    weights: list[dict[int, float]] = [defaultdict(float) for _ in range(nodes)]
+    for a, b in edges:
+        weights[a][b] += 1.0
+        weights[b][a] += 1.0
+    alone = [v for v in range(nodes) if not weights[v]]
+    member = list(range(nodes))
+    while True:
+        label = _moved(weights)
+        if len(set(label)) == len(weights):
+            break
+        member = [label[m] for m in member]
+        weights = _joined(weights, label)
+    for v in alone:
+        member[v] = member[alone[0]]
+    size: dict[int, int] = defaultdict(int)
+    for m in member:
+        size[m] += 1
+    rank = {m: i for i, m in enumerate(sorted(size, key=lambda m: (-size[m], member.index(m))))}
+    return [rank[m] for m in member]
+
+
+def _moved(weights: list[dict[int, float]]) -> list[int]:
+    """Move nodes to the neighbouring community that gains most modularity; number the results."""
+    n = len(weights)
+    degree = [sum(own.values()) for own in weights]
+    total = sum(degree) or 1.0
+    label, volume = list(range(n)), list(degree)
+    for _ in range(_PASSES):
+        changed = False
+        for v in range(n):
+            links: dict[int, float] = defaultdict(float)
+            for other, weight in weights[v].items():
+                if other != v:
+                    links[label[other]] += weight
+            before = label[v]
+            volume[before] -= degree[v]
+            gains = {c: w - degree[v] * volume[c] / total for c, w in links.items()}
+            best = max(sorted(gains), key=gains.__getitem__, default=before)
+            if gains.get(best, 0.0) <= gains.get(before, -degree[v] * volume[before] / total):
+                best = before
+            label[v] = best
+            volume[best] += degree[v]
+            changed |= best != before
+        if not changed:
+            break
+    number: dict[int, int] = {}
+    return [number.setdefault(c, len(number)) for c in label]
+
+
+def _joined(weights: list[dict[int, float]], label: list[int]) -> list[dict[int, float]]:
+    joined: list[dict[int, float]] = [defaultdict(float) for _ in range(max(label) + 1)]
+    for v, own in enumerate(weights):
+        for other, weight in own.items():
+            joined[label[v]][label[other]] += weight
+    return joined

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import zipfile
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from os import PathLike
@@ -14,7 +16,18 @@ import numpy as np
 from isthmus.errors import FormatError
 from isthmus.graphs.names import check_strings
 from isthmus.results.disclosure import Disclosure, Release
-from isthmus.results.npz import DAMAGE
+
+DAMAGE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    OSError,
+    EOFError,
+    LookupError,
+    TypeError,
+    ValueError,
+    RuntimeError,  # also NotImplementedError: a method of compression that zipfile does not have
+)
+
 
 T = TypeVar("T")
 

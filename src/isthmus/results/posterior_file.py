@@ -15,8 +15,7 @@ from isthmus.errors import FormatError
 from isthmus.graphs.names import check_strings
 from isthmus.results.disclosure import Disclosure
 from isthmus.results.ensemble import Ensemble
-from isthmus.results.ensemble_file import release
-from isthmus.results.npz import DAMAGE
+from isthmus.results.ensemble_file import DAMAGE, release
 from isthmus.results.provenance import read_provenance
 from isthmus.results.status import Ending, Status
 

@@ -1,10 +1,8 @@
 """Samplers: from an objective to draws from the posterior distribution over graphs."""
 
 from isthmus.samplers.base import Draws, Progress, Run, Sampler, drive
-from isthmus.samplers.chain_sampler import ChainSampler
+from isthmus.samplers.chain_sampler import ChainSampler, OrderMCMC, PartitionMCMC
 from isthmus.samplers.exact_posterior import ExactPosterior
-from isthmus.samplers.order_mcmc import OrderMCMC
-from isthmus.samplers.partition_mcmc import PartitionMCMC
 from isthmus.samplers.structure_mcmc import StructureMCMC
 
 __all__ = [

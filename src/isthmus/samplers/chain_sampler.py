@@ -1,9 +1,9 @@
-"""The options that the samplers by Markov chains over orders and partitions share."""
+"""Samplers by Markov chains over orders (`OrderMCMC`) and partitions (`PartitionMCMC`)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, final
 
 import numpy as np
 
@@ -74,3 +74,58 @@ class ChainSampler(Sampler[LocalScore]):
         chains: int,
     ) -> Run[Draws]:
         return ChainRun(self, self.space, objective, knowledge, rng, draws=draws, chains=chains)
+
+
+@final
+@dataclass(frozen=True)
+class OrderMCMC(ChainSampler):
+    """Draw graphs by Markov chains over orders of the variables; the draws are biased.
+
+    The method is that of Friedman and Koller (Machine Learning 2003). A graph counts once for each
+    order that it agrees with, so graphs that agree with many orders, above all those with few
+    edges, get more weight than under a uniform prior over graphs. `PartitionMCMC` does not have
+    this bias, but chains over orders mix faster. To correct the bias, weight each graph by one over
+    the number of its orders.
+
+    The options are those of `ChainSampler`.
+
+    Examples
+    --------
+    >>> import isthmus as ist
+    >>> from isthmus import simulate
+    >>> dag = simulate.erdos_renyi(5, 6, seed=1)
+    >>> numbers = simulate.linear(dag, 300, seed=1).data
+    >>> posterior = ist.sample(numbers, sampler=ist.OrderMCMC(), draws=100, chains=2, seed=1)
+    >>> posterior.edge_probabilities().shape
+    (5, 5)
+    """
+
+    space: ClassVar[Space] = Space.ORDERS
+
+
+@final
+@dataclass(frozen=True)
+class PartitionMCMC(ChainSampler):
+    """Draw graphs from the posterior by Markov chains over ordered partitions.
+
+    The method is that of Kuipers and Moffa (Journal of the American Statistical Association 2017).
+    Every graph belongs to exactly one partition, so draws follow the posterior under a uniform
+    prior over graphs, unlike those of `OrderMCMC`. A round moves nodes to places drawn from all
+    their possible places, swaps nodes, splits and merges elements, reverses edges (Grzegorczyk and
+    Husmeier 2008), and draws new parents of six nodes at once from their exact distribution given
+    the rest of the graph.
+
+    The options are those of `ChainSampler`.
+
+    Examples
+    --------
+    >>> import isthmus as ist
+    >>> from isthmus import simulate
+    >>> dag = simulate.erdos_renyi(5, 6, seed=1)
+    >>> numbers = simulate.linear(dag, 300, seed=1).data
+    >>> posterior = ist.sample(numbers, sampler=ist.PartitionMCMC(), draws=100, chains=2, seed=1)
+    >>> posterior.edge_probabilities().shape
+    (5, 5)
+    """
+
+    space: ClassVar[Space] = Space.PARTITIONS

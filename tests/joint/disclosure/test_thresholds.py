@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from isthmus.joint import Policy
 from isthmus.joint.disclosure.cells import fewest_in_a_cell
-from isthmus.joint.disclosure.checks import broken_rules
-from isthmus.joint.disclosure.dominance import largest_share
+from isthmus.joint.disclosure.checks import broken_rules, largest_share
 from isthmus.joint.disclosure.material import Material
 
 LENIENT = Policy(

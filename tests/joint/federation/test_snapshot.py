@@ -12,7 +12,7 @@ from tests.attacks.malicious import Attacked
 from isthmus.errors import SchemaError
 from isthmus.joint import AskConsensus, AskMoments, Opening, Persons
 from isthmus.joint.disclosure import row_hashes
-from isthmus.joint.disclosure.dominance import largest_share
+from isthmus.joint.disclosure.checks import largest_share
 from isthmus.joint.disclosure.material import Material
 from isthmus.joint.disclosure.trace import Trace
 from isthmus.joint.federation.requests import row_sums

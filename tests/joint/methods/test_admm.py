@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 import isthmus as ist
 from isthmus.errors import AbortedError, MismatchError, RefusedError, SchemaError
-from isthmus.graphs.adjacency import above_threshold
+from isthmus.graphs.order import above_threshold
 from isthmus.joint import (
     AskConsensus,
     Centring,

@@ -19,7 +19,7 @@ from isthmus.joint.noise.accounting import (
     rho_of,
     scale_for,
 )
-from isthmus.joint.noise.discrete_gaussian import confirmed_epsilon
+from isthmus.joint.noise.answers import confirmed_epsilon
 
 
 @pytest.mark.parametrize("rho", [1e-6, 1e-4, 0.0175, 0.1, 0.5, 1.0, 3.0, 10.0])

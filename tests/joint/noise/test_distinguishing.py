@@ -21,8 +21,7 @@ from tests.joint.consortium import Consortium
 from isthmus.joint import AskCounts, Persons, Privacy
 from isthmus.joint.federation.snapshot import Snapshot
 from isthmus.joint.noise import answers
-from isthmus.joint.noise.answers import NoisyAnswers, noisy_release
-from isthmus.joint.noise.discrete_gaussian import discrete_gaussian
+from isthmus.joint.noise.answers import NoisyAnswers, discrete_gaussian, noisy_release
 from isthmus.joint.secure_sum.limbs import to_int64
 from isthmus.statistics import Kind, Plan, Schema, Variable
 

@@ -12,12 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isthmus.joint import Identity, Member, Privacy, SecureSums, Study
-from isthmus.joint.noise.consistency import (
+from isthmus.joint.noise.counts import (
+    FINE,
+    NoisyCounts,
     consistent,
     onto_simplex,
+    rounded,
     shared_subsets,
 )
-from isthmus.joint.noise.counts import FINE, NoisyCounts, rounded
 from isthmus.joint.noise.moments import GRID, NoisyMoments, valid_covariance
 from isthmus.joint.noise.release import first_rows, widened
 from isthmus.joint.secure_sum.limbs import to_ints

@@ -41,7 +41,7 @@ from isthmus.joint import (
     Study,
 )
 from isthmus.joint.federation.site_controller import SiteController
-from isthmus.joint.noise import answers, discrete_gaussian
+from isthmus.joint.noise import answers
 from isthmus.joint.noise.accounting import epsilon_of
 from isthmus.joint.noise.moments import NoisyMoments
 from isthmus.sources.tables.persons import persons_in
@@ -256,7 +256,7 @@ def test_a_site_refuses_if_opendp_counts_a_higher_cost(
     monkeypatch.setattr(answers, "confirmed_epsilon", lambda rho, delta: 2.1)
     with pytest.raises(RefusedError):
         consortium(tmp_path).controller("north").require_admission()
-    assert discrete_gaussian.confirmed_epsilon(PRIVACY.rho, 1e-6) == pytest.approx(2.0)
+    assert answers.confirmed_epsilon(PRIVACY.rho, 1e-6) == pytest.approx(2.0)
 
 
 @pytest.mark.parametrize(

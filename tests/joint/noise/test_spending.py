@@ -134,7 +134,7 @@ def test_impossible_deltas_are_refused(delta: float) -> None:
 @pytest.mark.parametrize("delta", [1e-12, 1e-3])
 def test_opendp_confirms_budgets_at_the_ends_of_the_range(epsilon: float, delta: float) -> None:
     pytest.importorskip("opendp")
-    from isthmus.joint.noise.discrete_gaussian import confirmed_epsilon
+    from isthmus.joint.noise.answers import confirmed_epsilon
 
     privacy = Privacy(epsilon, delta)
     assert confirmed_epsilon(privacy.rho, delta) <= epsilon * (1 + 1e-9)

@@ -12,8 +12,15 @@ import pytest
 
 from isthmus.errors import AbortedError
 from isthmus.joint.shares import commutative_points
-from isthmus.joint.shares.commutative import CURVE, MODULUS, Multiplier, is_square, point_of
-from isthmus.joint.shares.commutative_points import aligned_to_one, count_common
+from isthmus.joint.shares.commutative_points import (
+    CURVE,
+    MODULUS,
+    Multiplier,
+    aligned_to_one,
+    count_common,
+    is_square,
+    point_of,
+)
 
 
 class Link:

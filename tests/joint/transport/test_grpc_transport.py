@@ -36,8 +36,17 @@ from isthmus.joint.transport.grpc.credentials import (
 )
 from isthmus.joint.transport.grpc.grpc_site import NO_MESSAGE, GrpcSite
 from isthmus.joint.transport.grpc.grpc_transport import GrpcTransport
-from isthmus.joint.transport.grpc.pieces import HEAD, PIECE, Assembler, BrokenPieceError, pieces
-from isthmus.joint.transport.grpc.service import ADMITTED, METHOD, SERVER_OPTIONS, SERVICE
+from isthmus.joint.transport.grpc.pieces import (
+    ADMITTED,
+    HEAD,
+    METHOD,
+    PIECE,
+    SERVER_OPTIONS,
+    SERVICE,
+    Assembler,
+    BrokenPieceError,
+    pieces,
+)
 
 if find_spec("grpc") is None:
     pytest.skip("needs the extra horizontal", allow_module_level=True)

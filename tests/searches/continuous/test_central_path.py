@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tests.objectives.test_additive import make
 
 from isthmus.graphs import DAG, Knowledge
-from isthmus.graphs.adjacency import order_of
+from isthmus.graphs.order import order_of
 from isthmus.kernels.continuous import acyclic_part
 from isthmus.objectives import QuadraticAdditiveLoss
 from isthmus.searches.continuous import acyclicity, order_descent

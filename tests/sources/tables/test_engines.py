@@ -43,7 +43,7 @@ def mixed(n: int = 500) -> Table:
 @pytest.mark.postgres
 def test_postgres_by_copy(make_ibis_postgres: Constructor, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("isthmus.sources.tables.engines.ibis.QUERIES", 0)
-    monkeypatch.setattr("isthmus.sources.tables.engines.postgres.batch_rows", lambda _: 64)
+    monkeypatch.setattr("isthmus.sources.tables.engines.ibis.batch_rows", lambda _: 64)
     for n in (500, 64, 1):
         data = mixed(n)
         source = Lazy(make_ibis_postgres(data))

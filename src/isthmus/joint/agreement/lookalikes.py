@@ -60,3 +60,11 @@ def _alike(what: str, texts: Sequence[str]) -> list[str]:
 def _alphabets(word: str) -> set[str]:
     kinds = (unicodedata.name(c, "").split(" ")[0] for c in word if c.isalpha())
     return {kind for kind in kinds if kind in ALPHABETS}
+
+
+def printable(text: str) -> str:
+    """Return a text as one line: a space for white space, � for whatever controls a terminal.
+
+    A line break could forge a line of our own, and an escape sequence could hide one.
+    """
+    return "".join(c if c.isprintable() else " " if c.isspace() else "�" for c in text)

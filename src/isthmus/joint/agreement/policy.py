@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import final
 
-from isthmus.errors import RefusedError, StudyError
-from isthmus.joint.agreement.identity import key_text
+from isthmus.errors import IsthmusError, RefusedError, StudyError
+from isthmus.joint.agreement.identity import key_bytes, key_text
 from isthmus.joint.agreement.persons import Persons
-from isthmus.joint.agreement.policy_keys import read_peers, read_revoked
 from isthmus.joint.agreement.protocol_catalogue import protocol_named, protocol_names, request_names
 from isthmus.joint.agreement.roster import Member
 from isthmus.joint.agreement.study import Study
@@ -379,3 +378,26 @@ class Policy:
 def _least_organisations(protocols: tuple[str, ...]) -> int:
     """Return the smallest number that could make sense for any of these protocols."""
     return min((protocol_named(name).minimum_parties for name in protocols), default=1)
+
+
+def read_revoked(top: Reader) -> tuple[bytes, ...]:
+    """Read the revoked keys."""
+    found = []
+    for text in top.strings("revoked"):
+        try:
+            found.append(key_bytes(text))
+        except IsthmusError as error:
+            top.problems.append(f"revoked: {str(error).rstrip('.')}")
+    return tuple(found)
+
+
+def read_peers(top: Reader) -> tuple[Member, ...]:
+    """Read the pinned parties."""
+    found = []
+    for entry in top.tables("peers", empty=True):
+        name, organisation = entry.take("name", str), entry.take("organisation", str)
+        key = entry.convert("key", key_bytes)
+        entry.reject_other_keys()
+        if key is not None:
+            found.append(Member(name, organisation, key))
+    return tuple(found)

@@ -7,20 +7,59 @@ from typing import Any, final
 
 import numpy as np
 
-from isthmus.errors import DataError, IsthmusError, StudyError
+from isthmus.errors import DataError, IsthmusError, MissingExtraError, StudyError
 from isthmus.joint.agreement.identity import digest
 from isthmus.joint.agreement.study import Study
 from isthmus.joint.federation.requests.base import SumRequest
 from isthmus.joint.federation.requests.statistics import AskCounts, AskMoments
 from isthmus.joint.federation.snapshot import Snapshot
 from isthmus.joint.noise.counts import NoisyCounts
-from isthmus.joint.noise.discrete_gaussian import confirmed_epsilon, discrete_gaussian
 from isthmus.joint.noise.moments import NoisyMoments
 from isthmus.joint.noise.release import NoisyRelease, first_rows, widened
 from isthmus.joint.records.ledger_writer import LedgerWriter, NoisyAnswer
 from isthmus.joint.secure_sum.limbs import LimbArray
 from isthmus.joint.secure_sum.protocol import secure_sums
 from isthmus.types import Integers
+
+PURPOSE = "A study with differential privacy"
+
+
+def require_opendp() -> Any:
+    """Import OpenDP, or raise `MissingExtraError`."""
+    try:
+        import opendp.prelude as dp
+    except ImportError:
+        raise MissingExtraError("opendp", "privacy", PURPOSE) from None
+    dp.enable_features("contrib")
+    return dp
+
+
+def discrete_gaussian(scale: float, size: int) -> Integers:
+    """Return integers from the discrete Gaussian distribution, from the system's random numbers.
+
+    OpenDP draws them with exact integer arithmetic (Canonne, Kamath and Steinke 2020). No
+    floating-point number is involved whose last digits could tell the value without noise.
+
+    Parameters
+    ----------
+    scale
+        Standard deviation of the continuous Gaussian of the same shape.
+    size
+        How many numbers.
+    """
+    dp = require_opendp()
+    space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T="i64")
+    draw: Any = dp.m.make_gaussian(*space, scale=float(scale))
+    return np.array(draw([0] * size), dtype=np.int64)
+
+
+def confirmed_epsilon(rho: float, delta: float) -> float:
+    """Return the ε of ρ-zCDP at this δ, as OpenDP computes it."""
+    dp = require_opendp()
+    space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T="i64")
+    one = dp.m.make_gaussian(*space, scale=math.sqrt(1.0 / (2.0 * rho)))
+    return float(dp.c.make_zCDP_to_approxDP(one).map(1).epsilon(delta))
+
 
 TAIL = 64
 """Noise is never farther from zero than this many standard deviations (probability e^-2048)."""

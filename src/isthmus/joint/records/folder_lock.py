@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Self, final
 
 from isthmus.errors import FederationError
-from isthmus.joint.agreement.printable import printable
+from isthmus.joint.agreement.lookalikes import printable
 
 LONGEST_NOTE = 300
 """Maximum number of bytes to read of the note about the holder."""

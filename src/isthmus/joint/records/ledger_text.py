@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from isthmus.joint.agreement.printable import printable
+from isthmus.joint.agreement.lookalikes import printable
 from isthmus.joint.records.ledger_entries import Entry
 
 CUT = {

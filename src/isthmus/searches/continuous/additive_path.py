@@ -2,17 +2,45 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import final
 
 import numpy as np
 
-from isthmus.graphs.adjacency import order_of
+from isthmus.graphs.order import order_of
 from isthmus.kernels.continuous import acyclic_part
 from isthmus.objectives import AdditiveLoss, QuadraticAdditiveLoss
 from isthmus.objectives.additive_part import PartOfQuadraticLoss, pays
 from isthmus.searches.continuous.central_path import CentralPath, Problem
 from isthmus.searches.continuous.lbfgs import LARGE
+from isthmus.searches.continuous.order_descent import OrderDescent
 from isthmus.types import Bools, Floats, Integers, Work
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """The solution for one penalty, and the graph that was chosen along its order."""
+
+    share: float
+    penalties: Floats
+    descent: OrderDescent
+    graph: Bools
+    criterion: float | None
+    moved: bool
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """A graph with coefficients and all that `best` tells about them, in units of the noise."""
+
+    coefficients: Floats
+    graph: Bools
+    value: float
+    residual: float
+    removed: int
+
 
 _SCREENED = 40
 """With more targets, edges that look like noise on their own are left out of the path."""

@@ -23,8 +23,13 @@ from isthmus.objectives import AdditiveLoss
 from isthmus.results.details import ModelDetails
 from isthmus.results.dynamic import DynamicNetwork
 from isthmus.searches.base import Run, SearchResult
-from isthmus.searches.continuous.additive_candidates import Answer, Candidate
-from isthmus.searches.continuous.additive_path import AdditivePath, edge_norms, screened
+from isthmus.searches.continuous.additive_path import (
+    AdditivePath,
+    Answer,
+    Candidate,
+    edge_norms,
+    screened,
+)
 from isthmus.searches.continuous.central_path import allowed_edges
 from isthmus.searches.continuous.families import Families
 from isthmus.searches.continuous.family_criterion import FamilyEBIC

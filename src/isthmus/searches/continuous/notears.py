@@ -24,7 +24,6 @@ from isthmus.options import require_boolean, require_instance, require_integer, 
 from isthmus.results.details import WeightDetails
 from isthmus.searches.base import Accepts, Run, Search, SearchResult
 from isthmus.searches.continuous.cuts import Cut, best_cut, cut_at, judged, left_by
-from isthmus.searches.continuous.notears_candidates import TIE, Candidate, best_of
 from isthmus.searches.continuous.notears_penalties import (
     L1,
     Criterion,
@@ -35,6 +34,9 @@ from isthmus.searches.continuous.notears_penalties import (
     RefitEBIC,
 )
 from isthmus.searches.continuous.penalty_path import (
+    TIE,
+    Candidate,
+    best_of,
     noise_variance,
     penalty_path,
     standardised,

@@ -27,11 +27,6 @@ from isthmus.sources.tables.engines.base import batch_rows, plain_names
 from isthmus.sources.tables.engines.find import engine_of, names_of
 from isthmus.sources.tables.grouping import NUMBER, Grouped, group, pack
 from isthmus.sources.tables.holes import complete_rows, refuse_other_kind
-from isthmus.sources.tables.incomplete_groups import (
-    incomplete_counts,
-    incomplete_remarks,
-    refuse_incomplete,
-)
 from isthmus.sources.tables.kinds import (
     AsGiven,
     CellType,
@@ -43,8 +38,13 @@ from isthmus.sources.tables.kinds import (
     check_kinds,
     refused_type,
 )
-from isthmus.sources.tables.lazy_estimation import LazyEstimation
 from isthmus.sources.tables.lazy_features import LazyFeatures
+from isthmus.sources.tables.lazy_missing import (
+    LazyEstimation,
+    incomplete_counts,
+    incomplete_remarks,
+    refuse_incomplete,
+)
 from isthmus.sources.tables.missing import (
     DropRows,
     ExpectationMaximisation,

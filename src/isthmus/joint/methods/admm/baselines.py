@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from isthmus.errors import DataError, GraphError
 from isthmus.graphs import DAG
-from isthmus.graphs.adjacency import above_threshold
+from isthmus.graphs.order import above_threshold
 
 
 def vote(graphs: Sequence[DAG], share: float = 0.5) -> DAG:

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from isthmus.errors import DataError, SchemaError
 from isthmus.graphs import DAG
-from isthmus.graphs.adjacency import above_threshold
 from isthmus.graphs.lags import Lag
+from isthmus.graphs.order import above_threshold
 from isthmus.joint.federation.federation import Federation
 from isthmus.joint.federation.requests.statistics import AskTotals
 from isthmus.joint.methods.admm.requests import AskConsensus, AskNetworks, fixed_centre

@@ -19,7 +19,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from isthmus.graphs.adjacency import above_threshold
+from isthmus.graphs.order import above_threshold
 from isthmus.joint.methods.admm.requests import AskConsensus, StepOfADMM
 from isthmus.options import require_choice, require_integer, require_number
 from isthmus.searches.continuous.acyclicity import exponential

@@ -10,17 +10,20 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any, Self, TypeAlias, final
 
-from isthmus.joint.agreement.printable import printable
+from isthmus.joint.agreement.lookalikes import printable
 from isthmus.joint.transport.base import PING
 from isthmus.joint.transport.grpc.credentials import SiteCredentials, grpc_library
-from isthmus.joint.transport.grpc.pieces import Assembler, BrokenPieceError, TooLongError, pieces
-from isthmus.joint.transport.grpc.service import (
+from isthmus.joint.transport.grpc.pieces import (
     ADMITTED,
     CARRIER,
     CHANNEL_OPTIONS,
     PATH,
     STUDY,
     VERSION,
+    Assembler,
+    BrokenPieceError,
+    TooLongError,
+    pieces,
 )
 
 FIRST_DELAY, LONGEST_DELAY = 0.1, 5.0

@@ -13,8 +13,7 @@ from typing import Any, Self, final
 from isthmus.errors import FederationError
 from isthmus.joint.transport.base import SiteState, Timeouts, Watcher
 from isthmus.joint.transport.grpc.credentials import CoordinatorCredentials, grpc_library
-from isthmus.joint.transport.grpc.pieces import Assembler, BrokenPieceError, numbers, pieces
-from isthmus.joint.transport.grpc.service import (
+from isthmus.joint.transport.grpc.pieces import (
     ADMITTED,
     CARRIER,
     METHOD,
@@ -22,6 +21,10 @@ from isthmus.joint.transport.grpc.service import (
     SERVICE,
     STUDY,
     VERSION,
+    Assembler,
+    BrokenPieceError,
+    numbers,
+    pieces,
 )
 from isthmus.joint.transport.remote import RemoteTransport, ignore
 
