@@ -6,28 +6,28 @@ from typing import Any
 
 import numpy as np
 
-from isthmus.kernels import exact
+from isthmus.kernels import _native
 from isthmus.objectives import LocalScore
 
 
-def bound_of(local: LocalScore) -> exact.ScoreBound | None:
+def bound_of(local: LocalScore) -> _native.ScoreBound | None:
     """What a score of the library knows of supersets."""
     return None if local.ceiling is None else local.ceiling.kernel
 
 
 def new_builder(
     score: Any,
-    bound: exact.ScoreBound | None = None,
+    bound: _native.ScoreBound | None = None,
     *,
     required: Any = None,
     forbidden: Any = None,
     max_parents: int | None = None,
     slack: float = 0.0,
     **options: Any,
-) -> exact.TableBuilder:
+) -> _native.TableBuilder:
     """A builder with nothing required or forbidden unless that is given."""
     nothing = np.zeros((score.size, score.size), np.bool_)
-    return exact.TableBuilder(
+    return _native.TableBuilder(
         score,
         bound,
         required=nothing if required is None else required,
@@ -38,7 +38,7 @@ def new_builder(
     )
 
 
-def build(builder: exact.TableBuilder, seconds: float = 0.01) -> tuple[Any, Any, Any]:
+def build(builder: _native.TableBuilder, seconds: float = 0.01) -> tuple[Any, Any, Any]:
     """The table, built to the end in slices of so many seconds."""
     while not builder.step(seconds):
         pass

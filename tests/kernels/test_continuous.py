@@ -13,15 +13,13 @@ import pytest
 from scipy.optimize import minimize
 from tests.kernels.moments import Floats, random_moments
 
+from isthmus.kernels._native import GroupDescent, reachable, regression
 from isthmus.kernels.continuous import (
     BarrierSweeps,
-    GroupDescent,
     ShrinkingRegression,
     acyclic_part,
     ascending,
     order_along,
-    reachable,
-    regression,
 )
 
 

@@ -22,7 +22,7 @@ from tests.kernels.problems import (
     matrix_score,
 )
 
-from isthmus.kernels.hill_climb import HillClimbRun
+from isthmus.kernels.greedy import begin_hill_climb
 from isthmus.kernels.scoring import LocalScore, gaussian_block_score, local
 
 Graph = tuple[tuple[int, ...], ...]
@@ -257,7 +257,7 @@ def test_a_search_ends_and_finds_the_best_graph() -> None:
     score = bic_of(np.column_stack([a, b, c, a + b]))
     graph, value = best_graph(score)
     assert sum(map(len, graph)) < 6
-    run = HillClimbRun(score, seed=0)
+    run = begin_hill_climb(score, seed=0)
     while not run.step():
         pass
     assert run.best()[1] == pytest.approx(value)
@@ -314,7 +314,7 @@ def test_more_columns_than_rows() -> None:
         back = local(score, second, parents) + local(score, first, [*parents, second])
         assert forward == pytest.approx(back, rel=1e-9)
         assert np.isfinite(forward)
-    run = HillClimbRun(score, seed=0)
+    run = begin_hill_climb(score, seed=0)
     while not run.step():
         pass
     # With five parents a child is determined; no more than these are taken.

@@ -13,7 +13,7 @@ import pytest
 from tests.kernels.tables import bound_of, build, new_builder
 from tests.objectives.problems import discrete_score, gaussian_score
 
-from isthmus.kernels import exact
+from isthmus.kernels import _native
 from isthmus.kernels.scoring import python_score
 from isthmus.scores import AIC, BIC, K2, BDeu, BGe, DegenerateGaussian, GaussianBIC
 
@@ -214,7 +214,7 @@ def test_odd_input_is_refused() -> None:
     with pytest.raises(TypeError):
         new_builder(score, max_parents=-1)
     with pytest.raises(ValueError, match="top"):
-        exact.ScoreBound(
+        _native.ScoreBound(
             top=np.zeros((3, 3)),
             weight=np.zeros((1, 3)),
             scale=np.zeros(3),
@@ -224,7 +224,7 @@ def test_odd_input_is_refused() -> None:
             gain=np.empty((0, 0, 0)),
         )
     with pytest.raises(ValueError, match="support"):
-        exact.ScoreBound(
+        _native.ScoreBound(
             top=np.zeros((3, 4)),
             weight=np.zeros((1, 3)),
             scale=np.zeros(3),

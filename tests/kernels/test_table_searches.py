@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from tests.kernels.random_tables import SlowTable, finish, masks_of, random_table
 
-from isthmus.kernels import exact, table_orders
+from isthmus.kernels import _native
 
 
 @pytest.mark.parametrize("d", [1, 4, 12, 70])
@@ -22,7 +22,7 @@ def test_a_node_has_its_first_line_that_fits(d: int) -> None:
     table = random_table(d, d, 15)
     slow = SlowTable(table)
     order = np.random.default_rng(d).permutation(d)
-    run = table_orders.TableRun(table_orders.ScoreLines(*table), order)
+    run = _native.TableRun(_native.ScoreLines(*table), order)
     finish(run)
     assert run.lines.tolist() == slow.lines(order.tolist())
     assert run.total == pytest.approx(slow.total(order.tolist()))
@@ -34,7 +34,7 @@ def test_a_window_goes_to_its_best_place(d: int, size: int) -> None:
     slow = SlowTable(table)
     rng = np.random.default_rng(d)
     order = rng.permutation(d)
-    run = table_orders.TableRun(table_orders.ScoreLines(*table), order)
+    run = _native.TableRun(_native.ScoreLines(*table), order)
     finish(run)
     for first in rng.permutation(d)[:8]:
         before = run.order.tolist()
@@ -58,7 +58,7 @@ def test_acyclic_selection_loses_nothing() -> None:
     for seed in range(10):
         table = random_table(seed, 9, 20)
         order = np.random.default_rng(seed).permutation(9)
-        run = table_orders.TableRun(table_orders.ScoreLines(*table), order)
+        run = _native.TableRun(_native.ScoreLines(*table), order)
         finish(run)
         lines, total = run.lines, run.total
         run.select()
@@ -72,7 +72,7 @@ def test_swaps_end_where_no_swap_gains() -> None:
     table = random_table(1, 8, 30)
     slow = SlowTable(table)
     order = np.arange(8)
-    search = table_orders.SwapSearch(table_orders.ScoreLines(*table), order, memory=0, patience=0)
+    search = _native.SwapSearch(_native.ScoreLines(*table), order, memory=0, patience=0)
     finish(search)
     found = search.order.tolist()
     assert search.score == pytest.approx(slow.total(found))
@@ -84,7 +84,7 @@ def test_swaps_end_where_no_swap_gains() -> None:
 def test_walks_give_the_total_of_their_order() -> None:
     table = random_table(3, 70, 15)
     slow = SlowTable(table)
-    walks = table_orders.TableWalks(table_orders.ScoreLines(*table), 3)
+    walks = _native.TableWalks(_native.ScoreLines(*table), 3)
     rng = np.random.default_rng(0)
     orders = np.array([rng.permutation(70) for _ in range(3)])
     for _ in range(2):
@@ -105,10 +105,10 @@ def test_exact_searches_find_the_best_graph(d: int) -> None:
         table = random_table(seed, d, 12)
         slow = SlowTable(table)
         best = max(slow.total(order) for order in itertools.permutations(range(d)))
-        new = exact.OrderGraph(
+        new = _native.OrderGraph(
             *component(table), groups=np.array([d]), known=-1e6, slack=None, max_states=10**6
         )
-        subsets = exact.SubsetDP(*component(table))
+        subsets = _native.SubsetDP(*component(table))
         for search in (new, subsets):
             finish(search)
             assert table[2][search.lines()].sum() == pytest.approx(best)
@@ -118,7 +118,7 @@ def test_exact_searches_find_the_best_graph(d: int) -> None:
 
 def test_states_of_near_best_graphs_are_all_there() -> None:
     table = random_table(4, 6, 12)
-    new = exact.OrderGraph(
+    new = _native.OrderGraph(
         *component(table), groups=np.array([3, 3]), known=-1e6, slack=1e9, max_states=10**6
     )
     finish(new)
@@ -127,7 +127,7 @@ def test_states_of_near_best_graphs_are_all_there() -> None:
 
 def test_giving_up_leaves_a_bound() -> None:
     table = random_table(4, 18, 200)
-    new = exact.OrderGraph(
+    new = _native.OrderGraph(
         *component(table), groups=np.array([9, 9]), known=-1e6, slack=1e9, max_states=1000
     )
     finish(new)
@@ -142,7 +142,7 @@ def test_clusters_are_violated() -> None:
     for v in range(9):
         amounts[starts[v] : starts[v + 1]] /= amounts[starts[v] : starts[v + 1]].sum()
     pairs = np.array([(a, b) for a in range(9) for b in range(9) if a != b])
-    search = exact.ClusterSearch(
+    search = _native.ClusterSearch(
         starts,
         sets,
         amounts,
@@ -174,13 +174,13 @@ def test_components_are_strongly_connected() -> None:
         table = random_table(seed, 7, 2, most=2)
         slow = SlowTable(table)
         best = max(slow.total(order) for order in itertools.permutations(range(7)))
-        split = exact.Decomposition(*table)
+        split = _native.Decomposition(*table)
         with pytest.raises(RuntimeError, match="not split"):
             split.components()
         finish(split)
         total, seen = 0.0, []
         for nodes, starts, sets, scores, lines in split.components():
-            part = exact.SubsetDP(starts, np.ascontiguousarray(sets[:, 0]), scores)
+            part = _native.SubsetDP(starts, np.ascontiguousarray(sets[:, 0]), scores)
             finish(part)
             total += scores[part.lines()].sum()
             seen += nodes.tolist()
@@ -201,7 +201,7 @@ def test_slices_do_not_matter(d: int, lines: int) -> None:
     pairs = np.array([rng.permutation(d)[:2] for _ in range(30)]).T.copy()
     results = []
     for seconds in (0.0, 60.0):
-        run = table_orders.TableRun(table_orders.ScoreLines(*table), order)
+        run = _native.TableRun(_native.ScoreLines(*table), order)
         finish(run, seconds)
         found: list[Any] = [run.total]
         for size in (1, 2, 1):
@@ -211,12 +211,10 @@ def test_slices_do_not_matter(d: int, lines: int) -> None:
         run.select()
         finish(run, seconds)
         found += [run.changed, run.order.tolist(), run.lines.tolist()]
-        swaps = table_orders.SwapSearch(
-            table_orders.ScoreLines(*table), order, memory=5, patience=20
-        )
+        swaps = _native.SwapSearch(_native.ScoreLines(*table), order, memory=5, patience=20)
         finish(swaps, seconds)
         found += [swaps.score, swaps.moves, swaps.order.tolist()]
-        clusters = exact.ClusterSearch(
+        clusters = _native.ClusterSearch(
             *table[:2], amounts, first=pairs[0], second=pairs[1], most=5, limit=3.0
         )
         finish(clusters, seconds)
@@ -231,7 +229,7 @@ def test_slices_do_not_matter_to_exact_searches(slack: float | None) -> None:
         table = component(random_table(seed, 12, 100))
         results = []
         for seconds in (0.0, 60.0):
-            search = exact.OrderGraph(
+            search = _native.OrderGraph(
                 *table, groups=np.array([5, 7]), known=-1e6, slack=slack, max_states=10**6
             )
             finish(search, seconds)
@@ -241,7 +239,7 @@ def test_slices_do_not_matter_to_exact_searches(slack: float | None) -> None:
 
 def test_a_state_knows_its_value() -> None:
     table = random_table(4, 6, 12)
-    search = exact.OrderGraph(
+    search = _native.OrderGraph(
         *component(table), groups=np.array([3, 3]), known=-1e6, slack=1e9, max_states=10**6
     )
     assert search.value(0) is None
@@ -251,8 +249,8 @@ def test_a_state_knows_its_value() -> None:
 
 
 def test_swaps_end_at_a_number_of_moves() -> None:
-    table = table_orders.ScoreLines(*random_table(1, 30, 30))
-    search = table_orders.SwapSearch(table, np.arange(30), memory=1, patience=10**6, most=17)
+    table = _native.ScoreLines(*random_table(1, 30, 30))
+    search = _native.SwapSearch(table, np.arange(30), memory=1, patience=10**6, most=17)
     finish(search)
     assert search.moves == 17
 
@@ -261,7 +259,7 @@ def test_what_is_in_every_set_is_needed() -> None:
     starts, sets, scores = random_table(1, 70, 5)
     required = sets.copy()
     required[starts[3] : starts[4], 1] |= np.uint64(1 << 4)
-    needed = table_orders.ScoreLines(starts, required, scores).needed()
+    needed = _native.ScoreLines(starts, required, scores).needed()
     assert needed[3].tolist() == [0, 1 << 4]
     assert not np.delete(needed, 3, axis=0).any()
 
@@ -276,7 +274,7 @@ def long_runs() -> dict[str, Callable[[], Any]]:
     order = np.random.default_rng(0).permutation(1000)
 
     def windows() -> Any:
-        run = table_orders.TableRun(table_orders.ScoreLines(*many), order)
+        run = _native.TableRun(_native.ScoreLines(*many), order)
         finish(run, 1.0)
         run.sweep(order, 3)
         return run
@@ -285,21 +283,21 @@ def long_runs() -> dict[str, Callable[[], Any]]:
         rng = np.random.default_rng(0)
         amounts = rng.random(len(many[2])) / 3
         first, second = np.array([rng.permutation(1000)[:2] for _ in range(1000)]).T.copy()
-        return exact.ClusterSearch(
+        return _native.ClusterSearch(
             many[0], many[1], amounts, first=first, second=second, most=10_000, limit=1e9
         )
 
     return {
         "windows": windows,
-        "swaps": lambda: table_orders.SwapSearch(
-            table_orders.ScoreLines(*many), order, memory=10, patience=10**6
+        "swaps": lambda: _native.SwapSearch(
+            _native.ScoreLines(*many), order, memory=10, patience=10**6
         ),
-        "graph": lambda: exact.OrderGraph(
+        "graph": lambda: _native.OrderGraph(
             *component(few), groups=np.array([13, 13]), known=-1e6, slack=1e9, max_states=10**9
         ),
-        "subsets": lambda: exact.SubsetDP(*component(few)),
+        "subsets": lambda: _native.SubsetDP(*component(few)),
         "clusters": clusters,
-        "decomposition": lambda: exact.Decomposition(*many),
+        "decomposition": lambda: _native.Decomposition(*many),
     }
 
 
@@ -336,7 +334,7 @@ def test_ctrl_c_ends_a_long_step(name: str) -> None:
 
 def test_odd_tables_are_refused() -> None:
     starts, sets, scores = random_table(0, 5, 10)
-    lines = table_orders.ScoreLines
+    lines = _native.ScoreLines
     with pytest.raises(ValueError, match="starts"):
         lines(starts[:-1], sets, scores)
     with pytest.raises(ValueError, match="starts"):
@@ -357,13 +355,13 @@ def test_odd_tables_are_refused() -> None:
 
 
 def test_odd_orders_and_jobs_are_refused() -> None:
-    table = table_orders.ScoreLines(*random_table(0, 5, 10))
+    table = _native.ScoreLines(*random_table(0, 5, 10))
     for order in ([0, 1, 2, 3], [0, 1, 2, 3, 3], [0, 1, 2, 3, 5], [0, 1, 2, 3, -1]):
         with pytest.raises(ValueError, match="once"):
-            table_orders.TableRun(table, np.array(order))
+            _native.TableRun(table, np.array(order))
         with pytest.raises(ValueError, match="once"):
-            table_orders.SwapSearch(table, np.array(order), memory=1, patience=1)
-    run = table_orders.TableRun(table, np.arange(5))
+            _native.SwapSearch(table, np.array(order), memory=1, patience=1)
+    run = _native.TableRun(table, np.arange(5))
     with pytest.raises(RuntimeError, match="not finished"):
         run.sweep(np.arange(5))
     finish(run)
@@ -372,19 +370,19 @@ def test_odd_orders_and_jobs_are_refused() -> None:
             run.sweep(np.arange(5), size)
     with pytest.raises(IndexError):
         run.sweep(np.array([5]))
-    walks = table_orders.TableWalks(table, 2)
+    walks = _native.TableWalks(table, 2)
     with pytest.raises(ValueError, match="action"):
         walks.take(np.arange(3))
     with pytest.raises(IndexError):
         walks.take(np.array([0, 5]))
     with pytest.raises(TypeError):
-        table_orders.TableRun(None, np.arange(5))  # type: ignore[arg-type]
+        _native.TableRun(None, np.arange(5))  # type: ignore[arg-type]
 
 
 def test_odd_components_are_refused() -> None:
     starts, masks, scores = component(random_table(0, 5, 10))
     options: dict[str, Any] = {"groups": np.array([5]), "known": 0.0, "slack": None}
-    new = exact.OrderGraph
+    new = _native.OrderGraph
     with pytest.raises(ValueError, match="nodes"):
         new(starts[:1], masks[:0], scores[:0], max_states=10, **options)
     with pytest.raises(ValueError, match="line"):
@@ -397,20 +395,20 @@ def test_odd_components_are_refused() -> None:
         new(starts, masks, scores, max_states=10, **{**options, "slack": -1.0})
     starts, sets, scores = random_table(0, 5, 10)
     with pytest.raises(IndexError):
-        exact.ClusterSearch(
+        _native.ClusterSearch(
             starts, sets, scores, first=np.array([0]), second=np.array([5]), most=1, limit=1.0
         )
     with pytest.raises(ValueError, match="two nodes"):
-        exact.ClusterSearch(
+        _native.ClusterSearch(
             starts, sets, scores, first=np.array([1]), second=np.array([1]), most=1, limit=1.0
         )
 
 
 def test_nothing_to_order() -> None:
-    table = table_orders.ScoreLines(np.zeros(1, np.int64), np.empty((0, 1), np.uint64), np.empty(0))
-    run = table_orders.TableRun(table, np.empty(0, np.int64))
+    table = _native.ScoreLines(np.zeros(1, np.int64), np.empty((0, 1), np.uint64), np.empty(0))
+    run = _native.TableRun(table, np.empty(0, np.int64))
     finish(run)
     assert run.total == 0.0
-    search = table_orders.SwapSearch(table, np.empty(0, np.int64), memory=1, patience=1)
+    search = _native.SwapSearch(table, np.empty(0, np.int64), memory=1, patience=1)
     finish(search)
     assert search.score == 0.0

@@ -189,7 +189,7 @@ def test_draws_depend_on_the_seed_alone() -> None:
 
 
 def test_time_slices_do_not_change_the_result() -> None:
-    from isthmus.kernels import exact_posterior
+    from isthmus.kernels import _native
 
     # Wide enough to be stopped within a set, too.
     x = np.random.default_rng(2).normal(size=(50, 14))
@@ -198,13 +198,13 @@ def test_time_slices_do_not_change_the_result() -> None:
     bound = ist.Knowledge().bind(score.nodes)
     results = []
     for slice_ in (0.0, 60.0):
-        run = exact_posterior.ExactPosterior(
+        run = _native.ExactPosterior(
             score.kernel, required=bound.required, forbidden=bound.forbidden, max_parents=None
         )
         steps = 0
         while not run.step(slice_):
             steps += 1
-        sampler = exact_posterior.ExactSampler(run, 7)
+        sampler = _native.ExactSampler(run, 7)
         while not sampler.step(50, slice_):
             pass
         assert (steps > 50_000) == (slice_ == 0.0)

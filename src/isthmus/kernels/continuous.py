@@ -110,80 +110,6 @@ class BarrierSweeps:
         self._native.set_inverse(inverse)
 
 
-@final
-class GroupDescent:
-    """Group lasso with a quadratic loss, by block coordinate descent.
-
-    Minimises ``c'Sc / 2 - b'c + Σ penalty |c of a group|``.
-
-    Parameters
-    ----------
-    features
-        S, contiguous; it is not copied and must not be changed meanwhile.
-    starts
-        Where each group starts, and the end of the last.
-    steeps
-        Largest eigenvalue of each group's block of S.
-    """
-
-    def __init__(self, features: Floats, *, starts: Integers, steeps: Floats) -> None:
-        self._native = _native.GroupDescent(features, starts=_integers(starts), steeps=steeps)
-
-    def begin(
-        self,
-        coefficients: Floats,
-        *,
-        cross: Floats,
-        penalties: Floats,
-        causes: Integers,
-        tolerance: float,
-        limit: int,
-    ) -> None:
-        """Start from these coefficients.
-
-        Parameters
-        ----------
-        coefficients
-            First guess, which is not changed.
-        cross
-            b.
-        penalties
-            Penalty of each group.
-        causes
-            Groups that may move; the others keep their coefficients.
-        tolerance
-            Largest change of a gradient in the last sweep.
-        limit
-            Maximum number of sweeps.
-        """
-        self._native.begin(
-            coefficients,
-            cross=cross,
-            penalties=penalties,
-            causes=_integers(causes),
-            tolerance=tolerance,
-            limit=limit,
-        )
-
-    def step(self, seconds: float = 0.01) -> bool:
-        """Work for at most this long; return whether the minimum or the limit is reached."""
-        return self._native.step(seconds)
-
-    @property
-    def sweeps(self) -> int:
-        """Number of sweeps finished."""
-        return self._native.sweeps
-
-    def coefficients(self) -> Floats:
-        """Return the coefficients reached."""
-        return self._native.coefficients()
-
-
-def reachable(edges: Flags) -> Flags:
-    """Return for a graph [from, to] which variable reaches which along a path."""
-    return _native.reachable(edges)
-
-
 def ascending(values: Floats) -> Integers:
     """Return the indices that sort values in ascending order; of equal ones the first comes first.
 
@@ -225,18 +151,6 @@ def acyclic_part(weights: Floats, required: Flags, least: float) -> Flags:
     return graph
 
 
-def regression(
-    moments: Floats, child: int, parents: Integers, tolerance: float
-) -> tuple[float, Floats]:
-    """Regress a variable on others by their second moments.
-
-    Returns the share of the variance of ``child`` that the parents leave, at least ``tolerance``,
-    and the weights of the parents. A parent of whose variance those before it leave no more than
-    ``tolerance`` has the weight zero.
-    """
-    return _native.regression(moments, child, _integers(parents), tolerance)
-
-
 @final
 class ShrinkingRegression:
     """Regressions of one variable on its parents, which are removed one after the other.
@@ -252,7 +166,8 @@ class ShrinkingRegression:
     removals
         Parents to remove, in this order.
     tolerance
-        As for `regression`.
+        As for ``_native.regression``: a parent of whose variance those before it leave no more
+        than this has the weight zero.
     """
 
     def __init__(

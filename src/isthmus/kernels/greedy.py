@@ -1,18 +1,21 @@
-"""Greedy searches of the compiled core."""
+"""Greedy searches of the compiled core, which work one time slice per step."""
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from isthmus.kernels import _native
 from isthmus.kernels.scoring import LocalScore, edge_flags
+from isthmus.types import Bools
 
-Flags = NDArray[np.bool_]
 
-
-class XgesRun:
-    """Extremely greedy equivalence search, one time slice at a time.
+def begin_xges(
+    score: LocalScore,
+    *,
+    required: Bools | None = None,
+    forbidden: Bools | None = None,
+    max_parents: int | None = None,
+    extended: bool = True,
+) -> _native.XgesRun:
+    """Begin an extremely greedy equivalence search.
 
     Parameters
     ----------
@@ -27,62 +30,54 @@ class XgesRun:
         At an optimum, force the deletion of one edge after the other, search on without it, and
         stay where that ends better.
     """
-
-    def __init__(
-        self,
-        score: LocalScore,
-        *,
-        required: Flags | None = None,
-        forbidden: Flags | None = None,
-        max_parents: int | None = None,
-        extended: bool = True,
-    ) -> None:
-        self._run = _native.XgesRun(
-            score,
-            required=edge_flags(required, score.size),
-            forbidden=edge_flags(forbidden, score.size),
-            max_parents=max_parents,
-            extended=extended,
-        )
-
-    def step(self, seconds: float = 0.01) -> bool:
-        """Work for at most this many seconds; return whether the search has ended."""
-        return self._run.step(seconds)
-
-    def best(self) -> tuple[tuple[tuple[int, ...], ...], float]:
-        """Return the parents of each variable in the best class so far, and their score."""
-        parents, score = self._run.best()
-        return tuple(tuple(each) for each in parents), score
-
-    @property
-    def finished(self) -> bool:
-        """Whether the search has ended."""
-        return self._run.finished
-
-    @property
-    def changes(self) -> int:
-        """Number of operators made on the way to the current class."""
-        return self._run.changes
-
-    @property
-    def trials_left(self) -> int:
-        """Number of deletions that are still to be tried at the current optimum."""
-        return self._run.trials_left
-
-    @property
-    def evaluations(self) -> int:
-        """Number of scores computed."""
-        return self._run.evaluations
-
-    @property
-    def guarded(self) -> bool:
-        """Whether gains did not add up, as with a score that is not score-equivalent."""
-        return self._run.guarded
-
-    @property
-    def score(self) -> float:
-        """The best total so far; minus infinity before the first graph was scored."""
-        return self._run.score
+    return _native.XgesRun(
+        score,
+        required=edge_flags(required, score.size),
+        forbidden=edge_flags(forbidden, score.size),
+        max_parents=max_parents,
+        extended=extended,
+    )
 
 
-__all__ = ["XgesRun"]
+def begin_hill_climb(
+    score: LocalScore,
+    *,
+    tabu: int = 10,
+    patience: int | None = None,
+    restarts: int = 20,
+    seed: int | None = None,
+    required: Bools | None = None,
+    forbidden: Bools | None = None,
+    max_parents: int | None = None,
+) -> _native.HillClimb:
+    """Begin hill climbing over single edges, with a tabu list, random ties and restarts.
+
+    Parameters
+    ----------
+    score
+        Score to maximise.
+    tabu
+        How many of the graphs visited last may not be visited again.
+    patience
+        How many changes without a new best graph end a climb; by default ``tabu``.
+    restarts
+        How many climbs in a row without a better graph end the search. Each one but the first
+        starts from the best graph with some edges removed. Used with a seed only.
+    seed
+        Random seed. Without one, the first of several equally good changes is made, and there
+        is a single climb.
+    required, forbidden
+        Edges that must or must not be there, as matrices [from, to].
+    max_parents
+        Upper bound on the number of parents; None for no bound.
+    """
+    return _native.HillClimb(
+        score,
+        required=edge_flags(required, score.size),
+        forbidden=edge_flags(forbidden, score.size),
+        max_parents=max_parents,
+        tabu=tabu,
+        patience=tabu if patience is None else patience,
+        restarts=restarts,
+        seed=seed,
+    )

@@ -11,7 +11,7 @@ from typing import final
 import numpy as np
 
 from isthmus.graphs import BoundKnowledge, Knowledge
-from isthmus.kernels import exact
+from isthmus.kernels import _native
 from isthmus.objectives.local import LocalScore
 from isthmus.objectives.table import ScoreTable, Words
 from isthmus.types import Floats, Integers
@@ -105,9 +105,9 @@ class TableBuilder:
         slack: float = 0.0,
         quota: int | None = None,
         jobs: int = 1,
-    ) -> exact.TableBuilder:
+    ) -> _native.TableBuilder:
         limits = [limit for limit in (self._max_parents, most) if limit is not None]
-        return exact.TableBuilder(
+        return _native.TableBuilder(
             self._local.kernel,
             None if self._bound is None else self._bound.kernel,
             required=self._knowledge.required,

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias, final
 
 import numpy as np
 
-from isthmus.kernels import exact
+from isthmus.kernels import _native
 from isthmus.types import Floats, Work
 
 
@@ -51,9 +51,9 @@ class ScoreBound:
     gain: Floats = field(default_factory=lambda: np.empty((0, 0, 0)))
 
     @cached_property
-    def kernel(self) -> exact.ScoreBound:
+    def kernel(self) -> _native.ScoreBound:
         """The bound as an object of the compiled core, which builds tables."""
-        return exact.ScoreBound(
+        return _native.ScoreBound(
             top=np.ascontiguousarray(self.top),
             weight=np.ascontiguousarray(self.weight),
             scale=np.ascontiguousarray(self.scale),

@@ -9,13 +9,15 @@ import numpy as np
 
 from isthmus.errors import DataError, MismatchError
 from isthmus.graphs import BoundKnowledge
-from isthmus.kernels import exact_posterior
+from isthmus.kernels import _native
 from isthmus.objectives import LOCAL_SCORES, LocalScore
 from isthmus.options import require_integer, require_number
 from isthmus.results.details import ExactPosteriorDetails
 from isthmus.samplers.base import Accepts, Draws, Run, Sampler
 
 _SLICE = 0.02
+
+_MAX_NODES = 25
 
 
 @final
@@ -69,9 +71,9 @@ class ExactPosterior(Sampler[LocalScore]):
         chains: int,
     ) -> Run[Draws]:
         d = len(objective.nodes)
-        if d > exact_posterior.MAX_NODES:
+        if d > _MAX_NODES:
             raise MismatchError(
-                f"ExactPosterior takes at most {exact_posterior.MAX_NODES} variables; there are "
+                f"ExactPosterior takes at most {_MAX_NODES} variables; there are "
                 f"{d}. Leave out the sampler to get one that fits."
             )
         if self.memory(d) > self.max_memory:
@@ -99,8 +101,8 @@ class ExactPosteriorRun(Run[Draws]):
         self._objective = objective  # keeps the score alive
         self._draws, self._chains = draws, chains
         self._seed = int(rng.integers(2**63))
-        self._sampler: exact_posterior.ExactSampler | None = None
-        self._posterior = exact_posterior.ExactPosterior(
+        self._sampler: _native.ExactSampler | None = None
+        self._posterior = _native.ExactPosterior(
             objective.kernel,
             required=knowledge.required,
             forbidden=knowledge.forbidden,
@@ -115,7 +117,7 @@ class ExactPosteriorRun(Run[Draws]):
                         "No graph has a finite score, or scores differ by more than 4e8, so there "
                         "is no posterior. Check the score, max_parents and the required edges."
                     )
-                self._sampler = exact_posterior.ExactSampler(self._posterior, self._seed)
+                self._sampler = _native.ExactSampler(self._posterior, self._seed)
             return False
         return self._sampler.step(self._draws * self._chains, _SLICE)
 

@@ -12,7 +12,7 @@ import pytest
 from isthmus.errors import StudyError
 from isthmus.joint import code_hash
 from isthmus.joint.agreement.code import hash_of_package, package_folder
-from isthmus.kernels.build import source_hash
+from isthmus.kernels._native import source_hash
 
 PRINT = "from isthmus.joint import code_hash; print(code_hash())"
 

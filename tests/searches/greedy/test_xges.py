@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from isthmus.errors import MismatchError
 from isthmus.graphs import CPDAG, DAG, Knowledge
-from isthmus.kernels.greedy import XgesRun
+from isthmus.kernels.greedy import begin_xges
 from isthmus.kernels.scoring import foreign_score
 from isthmus.objectives import LocalScore, PythonLocalScore
 from isthmus.results.status import Ending
@@ -126,7 +126,7 @@ def gain(local: LocalScore, child: int, parents: set[int], more: int) -> float:
 @pytest.mark.parametrize(("seed", "d"), [*((s, 6 + s) for s in range(10)), (0, 66)])
 def test_every_class_on_the_way_is_scored_right(seed: int, d: int) -> None:
     local = objective(seed, d, edges=2 * d)
-    search = XgesRun(local.kernel)
+    search = begin_xges(local.kernel)
     visited = [-np.inf]
     while not search.step(0.0):
         if search.score == visited[-1]:

@@ -13,7 +13,7 @@ from tests.objectives.problems import discrete_rows, discrete_score, gaussian_sc
 import isthmus as ist
 from isthmus.errors import ArgumentError, KnowledgeError
 from isthmus.graphs import DAG, Knowledge
-from isthmus.kernels.table_orders import ScoreLines, TableRun
+from isthmus.kernels._native import ScoreLines, TableRun
 from isthmus.objectives import LocalScore, ScoreTable, TableBuilder, list_parent_sets
 from isthmus.results import Ending
 from isthmus.scores import BIC, BDeu, GaussianBIC

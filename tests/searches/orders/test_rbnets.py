@@ -16,7 +16,7 @@ from tests.objectives.problems import discrete_rows, discrete_score, gaussian_sc
 import isthmus as ist
 from isthmus.errors import ArgumentError, MissingExtraError
 from isthmus.graphs import DAG, Knowledge
-from isthmus.kernels.table_orders import ScoreLines
+from isthmus.kernels._native import ScoreLines
 from isthmus.objectives import list_parent_sets
 from isthmus.results import Ending
 from isthmus.scores import BIC, GaussianBIC

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from isthmus.errors import StudyError
 from isthmus.joint.agreement.identity import digest
-from isthmus.kernels.build import source_hash
+from isthmus.kernels._native import source_hash
 
 
 @lru_cache(maxsize=1)

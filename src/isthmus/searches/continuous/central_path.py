@@ -14,7 +14,7 @@ from typing import final
 import numpy as np
 
 from isthmus.graphs import BoundKnowledge
-from isthmus.kernels.continuous import reachable
+from isthmus.kernels._native import reachable
 from isthmus.searches.continuous.lbfgs import LBFGS, Function
 from isthmus.types import Bools, Floats, Integers, Work
 

@@ -7,7 +7,8 @@ from typing import final
 
 import numpy as np
 
-from isthmus.kernels.continuous import ShrinkingRegression, ascending, regression
+from isthmus.kernels._native import regression
+from isthmus.kernels.continuous import ShrinkingRegression, ascending
 from isthmus.searches.continuous.notears_penalties import Criterion
 from isthmus.types import Bools, Floats, Integers, Work
 

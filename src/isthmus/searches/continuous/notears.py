@@ -16,7 +16,8 @@ import numpy as np
 
 from isthmus.errors import MismatchError
 from isthmus.graphs import BoundKnowledge
-from isthmus.kernels.continuous import order_along, reachable
+from isthmus.kernels._native import reachable
+from isthmus.kernels.continuous import order_along
 from isthmus.objectives import SECOND_MOMENTS
 from isthmus.objectives.local import LocalScore
 from isthmus.objectives.smooth import LikelihoodLoss, MomentsLoss, SmoothLoss

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from isthmus.kernels.continuous import reachable
+from isthmus.kernels._native import reachable
 from isthmus.objectives import AdditiveLoss
 from isthmus.types import Bools, Floats, Work
 

@@ -14,7 +14,7 @@ from typing import TypeGuard, final
 
 import numpy as np
 
-from isthmus.kernels.continuous import GroupDescent
+from isthmus.kernels._native import GroupDescent
 from isthmus.objectives import AdditiveLoss, QuadraticAdditiveLoss
 from isthmus.searches.continuous.group_lasso import NodeLasso
 from isthmus.types import Bools, Floats, Work

@@ -7,7 +7,8 @@ from typing import final
 
 import numpy as np
 
-from isthmus.kernels.continuous import OrderedLassos, order_along, reachable
+from isthmus.kernels._native import reachable
+from isthmus.kernels.continuous import OrderedLassos, order_along
 from isthmus.kernels.orders import OrderDescent
 from isthmus.objectives.local import LocalScore
 from isthmus.searches.continuous.notears_penalties import L1, Penalty

@@ -8,7 +8,7 @@ from typing import final
 import numpy as np
 
 from isthmus.graphs.bits import bits
-from isthmus.kernels.exact import OrderGraph
+from isthmus.kernels._native import OrderGraph
 from isthmus.objectives.table import Words
 from isthmus.searches.exact.components import Choice, Component, PartSearch
 from isthmus.searches.exact.near_best import enumerate_near_best

@@ -7,7 +7,7 @@ from typing import final
 import numpy as np
 
 from isthmus.graphs.bits import bits
-from isthmus.kernels.exact import ClusterSearch
+from isthmus.kernels._native import ClusterSearch
 from isthmus.objectives.table import pack_set, unpack
 from isthmus.searches.exact.components import Component, masks_of
 from isthmus.types import Floats, Integers

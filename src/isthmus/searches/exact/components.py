@@ -11,7 +11,7 @@ from typing import final
 
 import numpy as np
 
-from isthmus.kernels.exact import Decomposition
+from isthmus.kernels._native import Decomposition
 from isthmus.objectives import ScoreTable
 from isthmus.objectives.table import Words
 from isthmus.types import Floats, Integers, Work

@@ -10,7 +10,7 @@ import numpy as np
 
 from isthmus.errors import MismatchError
 from isthmus.graphs import BoundKnowledge
-from isthmus.kernels import exact
+from isthmus.kernels import _native
 from isthmus.objectives import LOCAL_SCORES, PARENT_SETS, LocalScore, ScoreTable
 from isthmus.options import require_integer
 from isthmus.results.details import ExactDetails
@@ -81,7 +81,7 @@ class _Run(Run[SearchResult]):
         self._rng = rng
         self._d = len(objective.nodes)
         self._first: tuple[tuple[tuple[int, ...], ...], float] | None = None
-        self._subsets: exact.SubsetDP | None = None
+        self._subsets: _native.SubsetDP | None = None
         self._work = self._steps()
 
     def step(self) -> bool:
@@ -95,7 +95,7 @@ class _Run(Run[SearchResult]):
         chosen, total = yield from first_graph(lines, self._rng)
         self._first = parents_of(table, chosen), total
         masks = np.ascontiguousarray(table.sets[:, 0])
-        self._subsets = exact.SubsetDP(table.starts, masks, table.scores)
+        self._subsets = _native.SubsetDP(table.starts, masks, table.scores)
         while not self._subsets.step():
             yield
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from isthmus.errors import SchemaError
 from isthmus.graphs import BoundKnowledge
-from isthmus.kernels.table_orders import ScoreLines, TableRun
+from isthmus.kernels._native import ScoreLines, TableRun
 from isthmus.objectives import LOCAL_SCORES, PARENT_SETS, LocalScore, ScoreTable, TableBuilder
 from isthmus.objectives.table import unpack
 from isthmus.results.details import ExactDetails

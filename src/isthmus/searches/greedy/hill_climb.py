@@ -8,7 +8,7 @@ from typing import ClassVar, final
 import numpy as np
 
 from isthmus.graphs import BoundKnowledge
-from isthmus.kernels.hill_climb import HillClimbRun
+from isthmus.kernels.greedy import begin_hill_climb
 from isthmus.objectives import LOCAL_SCORES, LocalScore
 from isthmus.options import require_integer
 from isthmus.searches.base import Accepts, Run, Search, SearchResult
@@ -72,7 +72,8 @@ class _ClimbRun(Run[SearchResult]):
     ) -> None:
         self._restarts = options.restarts
         self._patience = options.tabu if options.patience is None else options.patience
-        self._run = HillClimbRun(
+        self._size = len(objective.nodes)
+        self._run = begin_hill_climb(
             objective.kernel,
             tabu=options.tabu,
             patience=options.patience,
@@ -89,11 +90,16 @@ class _ClimbRun(Run[SearchResult]):
 
     def best(self) -> SearchResult:
         """Return the best graph visited."""
-        return SearchResult(*self._run.best())
+        parents, score = self._run.best()
+        return SearchResult(tuple(map(tuple, parents)), score)
 
     def describe(self) -> tuple[str, float, float | None]:
         """Report the number of climbs and changes so far."""
-        return self._run.describe(), self._run.score, None
+        if self._run.scored < self._size:
+            text = f"first scores: {self._run.scored} of {self._size}"
+        else:
+            text = f"climb {self._run.climbs}, {self._run.changes} changes"
+        return text, self._run.score, None
 
     def conclusion(self) -> str:
         if self._restarts:

@@ -13,7 +13,7 @@ import numpy as np
 
 from isthmus.errors import MismatchError
 from isthmus.graphs import BoundKnowledge
-from isthmus.kernels.greedy import XgesRun
+from isthmus.kernels.greedy import begin_xges
 from isthmus.objectives import LOCAL_SCORES, LocalScore
 from isthmus.options import require_boolean, require_integer
 from isthmus.searches.base import Accepts, Run, Search, SearchResult
@@ -69,7 +69,7 @@ class XGES(Search[LocalScore]):
 class _XGESRun(Run[SearchResult]):
     def __init__(self, options: XGES, objective: LocalScore, knowledge: BoundKnowledge) -> None:
         self._extended = options.extended
-        self._run = XgesRun(
+        self._run = begin_xges(
             objective.kernel,
             required=knowledge.required,
             forbidden=knowledge.forbidden,
@@ -83,7 +83,8 @@ class _XGESRun(Run[SearchResult]):
 
     def best(self) -> SearchResult:
         """Return a member of the best equivalence class so far."""
-        return SearchResult(*self._run.best())
+        parents, score = self._run.best()
+        return SearchResult(tuple(map(tuple, parents)), score)
 
     def describe(self) -> tuple[str, float, float | None]:
         """Report the number of changes, or of deletions that are left to try."""

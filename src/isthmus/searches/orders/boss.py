@@ -14,8 +14,8 @@ from typing import ClassVar, TypedDict, final
 import numpy as np
 
 from isthmus.graphs import BoundKnowledge
+from isthmus.kernels._native import TableRun
 from isthmus.kernels.orders import BossRun, ParallelBossRun, Parents, required_graph
-from isthmus.kernels.table_orders import TableRun
 from isthmus.objectives import LOCAL_SCORES, PARENT_SETS, LocalScore, ScoreTable
 from isthmus.options import require_boolean, require_integer, require_jobs
 from isthmus.results.details import BossDetails

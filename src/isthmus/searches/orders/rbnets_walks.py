@@ -8,7 +8,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from isthmus.kernels.table_orders import ScoreLines, TableWalks
+from isthmus.kernels._native import ScoreLines, TableWalks
 from isthmus.types import Bools, Integers
 
 _MAX_STATES = 300_000

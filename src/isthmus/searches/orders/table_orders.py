@@ -8,7 +8,7 @@ from typing import Any, final
 import numpy as np
 
 from isthmus.graphs import BoundKnowledge
-from isthmus.kernels.table_orders import TableRun
+from isthmus.kernels._native import TableRun
 from isthmus.objectives import LOCAL_SCORES, LocalScore, ScoreTable
 from isthmus.results.details import OrderDetails, SearchDetails
 from isthmus.searches.base import SearchResult
