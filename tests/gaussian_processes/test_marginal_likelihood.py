@@ -286,7 +286,7 @@ def test_bridge_sampling_against_quadrature(p: int, points: int) -> None:
 
 def test_the_density_of_the_sampler_is_ours() -> None:
     pytest.importorskip("jax")
-    from isthmus.gaussian_processes.nuts import _log_joint, double_precision
+    from isthmus.gaussian_processes.bridge import _log_joint, double_precision
 
     y, x = curves(20, 2)
     designs = [

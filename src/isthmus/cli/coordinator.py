@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from isthmus.cli.actions import LOOPBACK, add_action, add_carrier
 from isthmus.cli.described import described, described_solution
-from isthmus.cli.drafting import add_draft_options, draft
+from isthmus.cli.drafting import add_draft_options, draft, estimation_of
 from isthmus.cli.exit_codes import ExitCode
 from isthmus.cli.keys import load_identity, say
 from isthmus.cli.outputs import check_outputs, write_outputs, write_result
 from isthmus.cli.parsing import host_name
 from isthmus.cli.strategies import admm_from, missing_from, score_from, search_from
-from isthmus.cli.study_requests import estimation_of
 from isthmus.errors import AbortedError, FormatError, IsthmusError, MismatchError
 
 if TYPE_CHECKING:

@@ -3,16 +3,148 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from functools import lru_cache
 from importlib import import_module
+from typing import Any
 
 import numpy as np
 from scipy.special import expit, logsumexp
 
+from isthmus import interrupts
+from isthmus.errors import MissingExtraError
 from isthmus.gaussian_processes.density import Density
+from isthmus.gaussian_processes.design import FLOOR, Design
 from isthmus.gaussian_processes.importance import Estimate, Proposal, log_values
 from isthmus.gaussian_processes.laplace import Mode
-from isthmus.gaussian_processes.nuts import double_precision, sample_posterior
 from isthmus.types import Floats, Work, completed
+
+
+def sample_posterior(
+    design: Design,
+    modes: Sequence[Mode],
+    *,
+    chains: int,
+    warmup: int,
+    draws: int,
+    rng: np.random.Generator,
+) -> Floats:
+    """Return draws of the unconstrained hyperparameters, shape (chains, draws, size).
+
+    Parameters
+    ----------
+    design
+        The regression.
+    modes
+        Modes of the posterior. The sampler works in coordinates in which the highest has the
+        identity as its curvature; chains start at modes drawn by their integrals.
+    chains, warmup, draws
+        Number of chains, and of steps per chain that adapt the sampler and that are kept.
+    rng
+        Source of the seed.
+    """
+    with interrupts.held_back():
+        try:
+            jax = import_module("jax")
+            import_module("blackjax")
+        except ImportError:
+            raise MissingExtraError("blackjax", "gp", "Bridge sampling of GP scores") from None
+        jax.numpy.zeros(1)  # the first compilation imports more
+    best = modes[0]
+    turn = np.linalg.inv(np.linalg.cholesky(best.curvature)).T  # x = centre + turn z
+    integrals = np.array([mode.log_integral for mode in modes])
+    shares = np.exp(integrals - integrals.max())
+    which = rng.choice(len(modes), size=chains, p=shares / shares.sum())
+    starts = np.stack([np.linalg.solve(turn, modes[i].point - best.point) for i in which])
+    starts += 0.1 * rng.standard_normal(starts.shape)
+    mapped = design.maps[:1] != (None,)
+    run = _compiled(interactions=design.interactions, mapped=mapped, warmup=warmup, draws=draws)
+    data = (
+        design.target,
+        design.constant,
+        design.squares,
+        design.maps if mapped else (),
+        design.rest,
+        design.rest_squares,
+        best.point,
+        turn,
+    )
+    with double_precision():
+        keys = jax.random.split(jax.random.key(int(rng.integers(2**31))), chains)
+        found = np.array(run(data, starts, keys))
+    points: Floats = best.point + found @ turn.T
+    return points
+
+
+def double_precision() -> AbstractContextManager[Any]:
+    """Switch 64-bit numbers on for a block; the switch moved between versions of JAX."""
+    switch: Any = getattr(import_module("jax"), "enable_x64", None)
+    if switch is None:
+        switch = import_module("jax.experimental").enable_x64
+    block: AbstractContextManager[Any] = switch(True)  # noqa: FBT003 - some versions name it
+    return block
+
+
+@lru_cache(maxsize=8)
+def _compiled(*, interactions: bool, mapped: bool, warmup: int, draws: int) -> Any:
+    import blackjax
+    import jax
+
+    def run(data: Any, starts: Any, keys: Any) -> Any:
+        centre, turn = data[-2:]
+
+        def log_density(z: Any) -> Any:
+            return _log_joint(data, centre + turn @ z, interactions=interactions, mapped=mapped)
+
+        def chain(given: Any) -> Any:
+            start, key = given
+            adapting, sampling = jax.random.split(key)
+            adapt = blackjax.window_adaptation(blackjax.nuts, log_density)
+            (state, parameters), _ = adapt.run(adapting, start, num_steps=warmup)
+            step = blackjax.nuts(log_density, **parameters).step
+
+            def once(state: Any, key: Any) -> Any:
+                state, _ = step(key, state)
+                return state, state.position
+
+            _, positions = jax.lax.scan(once, state, jax.random.split(sampling, draws))
+            return positions
+
+        return jax.lax.map(chain, (starts, keys))
+
+    return jax.jit(run)
+
+
+def _log_joint(data: Any, point: Any, *, interactions: bool, mapped: bool) -> Any:
+    """Return what `Density.value` computes, written in JAX."""
+    import jax.numpy as jnp
+    from jax.scipy.linalg import cho_solve
+
+    target, constant, squares, maps, rest, rest_squares, *_ = data
+    p = len(squares)
+    parts = [jnp.exp(-0.5 * jnp.exp(-2.0 * point[j]) * squares[j]) for j in range(p)]
+    if mapped:
+        parts = [b @ k @ b.T for b, k in zip(maps, parts, strict=True)]
+    kernel = sum(parts) if parts else 0.0
+    if interactions and parts:
+        pairs = 0.5 * (kernel**2 - sum(k**2 for k in parts))
+        kernel = jnp.exp(point[p]) * kernel
+        if p > 1:
+            kernel = kernel + jnp.exp(point[p + 1]) * pairs
+    noise = jnp.exp(2.0 * point[-1]) + FLOOR
+    covariance = jnp.outer(constant, constant) + kernel + noise * jnp.eye(len(target))
+    factor = jnp.linalg.cholesky(covariance)
+    quadratic = target @ cho_solve((factor, True), target)
+    n = len(target) + rest
+    value = -0.5 * (
+        n * jnp.log(2.0 * jnp.pi) + quadratic + rest * jnp.log(noise) + rest_squares / noise
+    )
+    value -= jnp.log(jnp.diagonal(factor)).sum()
+    inverses = jnp.exp(-point)
+    scales = p * 2.0 * jnp.log(2.0) - 2.0 * point[:p].sum() - 2.0 * inverses[:p].sum()
+    value += scales - point[p:].sum() - inverses[p:].sum()
+    return jnp.where(jnp.isfinite(value), value, -jnp.inf)
+
 
 CHAINS = 4
 _ITERATIONS = 1000

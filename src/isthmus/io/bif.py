@@ -11,8 +11,7 @@ import numpy as np
 
 from isthmus.errors import DataError, FormatError, GraphError
 from isthmus.graphs import DAG
-from isthmus.io.files import read_text, write_text
-from isthmus.io.identifiers import identifiers, level_texts
+from isthmus.io.files import identifiers, level_texts, read_text, write_text
 from isthmus.io.tables import require_discrete
 from isthmus.models import DiscreteNetwork
 

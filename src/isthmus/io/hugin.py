@@ -10,8 +10,7 @@ import re
 from typing import TYPE_CHECKING, NoReturn, TypeAlias, final
 
 from isthmus.errors import FormatError
-from isthmus.io.files import read_text, write_text
-from isthmus.io.identifiers import identifiers, level_texts
+from isthmus.io.files import identifiers, level_texts, read_text, write_text
 from isthmus.io.tables import network_of, require_discrete, rows_of
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ import json
 from typing import TYPE_CHECKING
 
 from isthmus.errors import FormatError
-from isthmus.io.files import read_text, write_text
-from isthmus.io.identifiers import identifiers, level_texts
+from isthmus.io.files import identifiers, level_texts, read_text, write_text
 from isthmus.io.tables import floats, network_of, require_discrete, rows_of
 from isthmus.io.xml_tree import Element, escape_xml, parse_xml
 

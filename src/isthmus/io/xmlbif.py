@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from isthmus.errors import FormatError
-from isthmus.io.files import read_text, write_text
-from isthmus.io.identifiers import level_texts
+from isthmus.io.files import level_texts, read_text, write_text
 from isthmus.io.tables import floats, network_of, require_discrete, rows_of
 from isthmus.io.xml_tree import escape_xml, parse_xml
 

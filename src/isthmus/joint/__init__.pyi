@@ -59,10 +59,9 @@ from isthmus.joint.records.ledger_writer import LedgerWriter, Sent
 from isthmus.joint.request_catalogue import register_request
 from isthmus.joint.secure_sum.coordinator import Coordinator, Stage
 from isthmus.joint.secure_sum.frames import BrokenFrameError, FrameKind, Opening, Refusal
-from isthmus.joint.secure_sum.one_message_coordinator import KeyRound, OneMessageRound
+from isthmus.joint.secure_sum.one_message_coordinator import KeyRound, OneMessageRound, run_round
 from isthmus.joint.secure_sum.protocol import SecureSums
 from isthmus.joint.secure_sum.release_gate import ReleaseGate
-from isthmus.joint.secure_sum.running import run_round
 from isthmus.joint.secure_sum.site import Site
 from isthmus.joint.secure_sum.terms import Terms
 from isthmus.joint.shares.two_party import TwoParty

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from isthmus.errors import DataError
 from isthmus.graphs import DAG
 from isthmus.options import as_choice
+from isthmus.simulate.result import Purpose, stream
 from isthmus.simulate.sortability import column_names, r_squared, second_moments
-from isthmus.simulate.streams import Purpose, stream
 from isthmus.types import Floats
 
 COLLINEAR = 1e-10

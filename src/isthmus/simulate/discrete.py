@@ -9,8 +9,7 @@ import numpy as np
 from isthmus.errors import DataError
 from isthmus.graphs import DAG
 from isthmus.models import DiscreteNetwork
-from isthmus.simulate.result import Simulation
-from isthmus.simulate.streams import Purpose, stream
+from isthmus.simulate.result import Purpose, Simulation, stream
 
 LARGEST_TABLE = 50_000_000
 """Maximum number of cells of a simulated table."""

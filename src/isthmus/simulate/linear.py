@@ -18,8 +18,7 @@ from isthmus.simulate.noise import (
     UniformWeights,
     Variances,
 )
-from isthmus.simulate.result import Edge, Simulation
-from isthmus.simulate.streams import Purpose, stream
+from isthmus.simulate.result import Edge, Purpose, Simulation, stream
 from isthmus.types import Floats
 
 

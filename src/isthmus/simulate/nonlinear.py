@@ -19,8 +19,7 @@ from isthmus.simulate.noise import (
     UniformWeights,
     Variances,
 )
-from isthmus.simulate.result import Simulation
-from isthmus.simulate.streams import Purpose, stream
+from isthmus.simulate.result import Purpose, Simulation, stream
 from isthmus.types import Floats
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from isthmus.errors import GraphError
 from isthmus.graphs import DAG
 from isthmus.options import as_choice
-from isthmus.simulate.streams import Purpose, stream
+from isthmus.simulate.result import Purpose, stream
 from isthmus.types import Integers
 
 

@@ -20,8 +20,7 @@ from isthmus.simulate.noise import (
     Variances,
 )
 from isthmus.simulate.random_graphs import node_names
-from isthmus.simulate.result import Edge
-from isthmus.simulate.streams import Purpose, stream
+from isthmus.simulate.result import Edge, Purpose, stream
 from isthmus.types import Floats
 
 FORGOTTEN = 1e-9

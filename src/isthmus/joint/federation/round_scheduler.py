@@ -17,10 +17,9 @@ from isthmus.joint.records.results import sign_result
 from isthmus.joint.secure_sum.coordinator import Coordinator
 from isthmus.joint.secure_sum.frames import Opening
 from isthmus.joint.secure_sum.limbs import LimbArray, from_bytes, to_bytes
-from isthmus.joint.secure_sum.one_message_coordinator import KeyRound, OneMessageRound
+from isthmus.joint.secure_sum.one_message_coordinator import KeyRound, OneMessageRound, run_round
 from isthmus.joint.secure_sum.protocol import secure_sums
 from isthmus.joint.secure_sum.result_round import ResultRound
-from isthmus.joint.secure_sum.running import run_round
 from isthmus.joint.transport.base import Transport, drive
 
 T = TypeVar("T")

@@ -10,6 +10,7 @@ from isthmus.errors import AbortedError
 from isthmus.joint.agreement.identity import KEY, Identity, Verifier
 from isthmus.joint.agreement.identity import digest as hashed
 from isthmus.joint.secure_sum import frames
+from isthmus.joint.secure_sum.coordinator import Coordinator
 from isthmus.joint.secure_sum.frames import (
     COORDINATOR,
     BrokenFrameError,
@@ -27,6 +28,7 @@ from isthmus.joint.secure_sum.heads import (
 )
 from isthmus.joint.secure_sum.limbs import Accumulator, LimbArray, from_bytes
 from isthmus.joint.secure_sum.terms import Terms
+from isthmus.joint.transport.base import Transport, drive
 
 
 class AllSitesRound(ABC):
@@ -271,3 +273,15 @@ class OneMessageRound(AllSitesRound):
         self.heads = {i: f.body[-HeadStatement.SIZE :] for i, f in self._got.items()}
         self._total = total.total()
         return {}
+
+
+def run_round(coordinator: Coordinator | OneMessageRound, transport: Transport) -> LimbArray:
+    """Run a round to its end and return the sum over the coordinator's `active` sites.
+
+    Raises
+    ------
+    AbortedError
+        Too few sites were left. Only the names of the silent ones are known.
+    """
+    drive(coordinator, transport)
+    return coordinator.total

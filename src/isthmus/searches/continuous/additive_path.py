@@ -1,4 +1,4 @@
-"""The central path of an additive loss: from no edges to an order of the nodes."""
+"""The central path of an additive loss, and how far its end is from an optimum."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import final
 import numpy as np
 
 from isthmus.graphs.order import order_of
+from isthmus.kernels._native import reachable
 from isthmus.kernels.continuous import acyclic_part
 from isthmus.objectives import AdditiveLoss, QuadraticAdditiveLoss
 from isthmus.objectives.additive_part import PartOfQuadraticLoss, pays
@@ -189,3 +190,48 @@ def screened(loss: AdditiveLoss, allowed: Bools, required: Bools, noise: Floats)
         yield
     open_: Bools = allowed & (required | kept)
     return open_
+
+
+def loss_and_violation(
+    loss: AdditiveLoss, allowed: Bools, coefficients: Floats, graph: Bools, penalties: Floats
+) -> Work[tuple[float, float]]:
+    """Return the loss of coefficients, and by how much they violate the optimality conditions.
+
+    Parameters
+    ----------
+    loss
+        The loss.
+    allowed
+        Edges that may be there, shape (nodes, targets).
+    coefficients
+        Zero where the graph has no edge.
+    graph
+        An acyclic graph; edges that would close a cycle in it need not be optimal.
+    penalties
+        Weight of the penalty of each edge.
+    """
+    targets, nodes = loss.targets, len(loss.nodes)
+    closed = np.zeros_like(graph)
+    square = np.ascontiguousarray(graph[:targets])
+    closed[:targets] = reachable(square).T | np.eye(targets, dtype=np.bool_)
+    open_ = allowed & ~closed
+    # What belongs to no node is counted for one that does not exist.
+    owner = np.where(loss.owner < 0, nodes, loss.owner)
+    yield
+    value, worst = 0.0, 0.0
+    for j in range(targets):
+        own = coefficients[:, j]
+        rows = np.flatnonzero(own)
+        part, gradient = loss.column(j, rows, own[rows])
+        value += part
+        free = np.abs(gradient[loss.owner < 0]).max(initial=0.0)
+        sizes = np.sqrt(np.bincount(owner, own * own, nodes + 1))
+        there = sizes[:nodes] > 0.0
+        pull = np.zeros(nodes + 1)
+        np.divide(penalties[:, j], sizes[:nodes], out=pull[:nodes], where=there)
+        pulled = gradient + pull[owner] * own
+        steep = np.sqrt(np.bincount(owner, pulled * pulled, nodes + 1))[:nodes]
+        entering = np.where(open_[:, j], np.maximum(steep - penalties[:, j], 0.0), 0.0)
+        worst = max(worst, float(free), float(np.where(there, steep, entering).max(initial=0.0)))
+        yield
+    return value, worst

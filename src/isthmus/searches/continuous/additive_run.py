@@ -28,13 +28,13 @@ from isthmus.searches.continuous.additive_path import (
     Answer,
     Candidate,
     edge_norms,
+    loss_and_violation,
     screened,
 )
 from isthmus.searches.continuous.central_path import allowed_edges
 from isthmus.searches.continuous.families import Families
 from isthmus.searches.continuous.family_criterion import FamilyEBIC
 from isthmus.searches.continuous.normalisation import normalise
-from isthmus.searches.continuous.optimality import loss_and_violation
 from isthmus.searches.continuous.order_descent import OrderDescent
 from isthmus.types import Bools, Floats, Work, advance
 
