@@ -10,7 +10,7 @@ from pathlib import Path
 
 from isthmus.errors import StudyError
 from isthmus.joint.agreement.identity import digest
-from isthmus.kernels._native import source_hash
+from isthmus.kernels import _native
 
 
 @lru_cache(maxsize=1)
@@ -21,7 +21,7 @@ def code_hash() -> str:
     that the core was compiled from. It does not depend on where the package is installed, nor on
     the compiler.
     """
-    return hash_of_package(package_folder(), source_hash())
+    return hash_of_package(package_folder(), _native.source_hash())
 
 
 DEPENDENCIES = (

@@ -8,7 +8,7 @@ from typing import final
 import numpy as np
 
 from isthmus.graphs.order import order_of
-from isthmus.kernels._native import reachable
+from isthmus.kernels import _native
 from isthmus.kernels.continuous import acyclic_part
 from isthmus.objectives import AdditiveLoss, QuadraticAdditiveLoss
 from isthmus.objectives.additive_part import PartOfQuadraticLoss, pays
@@ -213,7 +213,7 @@ def loss_and_violation(
     targets, nodes = loss.targets, len(loss.nodes)
     closed = np.zeros_like(graph)
     square = np.ascontiguousarray(graph[:targets])
-    closed[:targets] = reachable(square).T | np.eye(targets, dtype=np.bool_)
+    closed[:targets] = _native.reachable(square).T | np.eye(targets, dtype=np.bool_)
     open_ = allowed & ~closed
     # What belongs to no node is counted for one that does not exist.
     owner = np.where(loss.owner < 0, nodes, loss.owner)

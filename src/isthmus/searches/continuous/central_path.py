@@ -14,7 +14,7 @@ from typing import final
 import numpy as np
 
 from isthmus.graphs import BoundKnowledge
-from isthmus.kernels._native import reachable
+from isthmus.kernels import _native
 from isthmus.searches.continuous.lbfgs import LBFGS, Function
 from isthmus.types import Bools, Floats, Integers, Work
 
@@ -248,6 +248,6 @@ class CentralPath:
 
 def allowed_edges(knowledge: BoundKnowledge, targets: int) -> Bools:
     """Edges that knowledge leaves open, shape (nodes, targets); none against what is required."""
-    reach = reachable(knowledge.required)
+    reach = _native.reachable(knowledge.required)
     allowed: Bools = ~(knowledge.forbidden | reach.T)[:, :targets]
     return allowed

@@ -7,7 +7,7 @@ from typing import final
 
 import numpy as np
 
-from isthmus.kernels._native import regression
+from isthmus.kernels import _native
 from isthmus.kernels.continuous import ShrinkingRegression, ascending
 from isthmus.searches.continuous.notears_penalties import Criterion
 from isthmus.types import Bools, Floats, Integers, Work
@@ -139,7 +139,8 @@ def left_by(kept: Bools, moments: Floats) -> Floats:
     """Return the residual variance of each variable given its parents."""
     moments = np.ascontiguousarray(moments)
     shares = [
-        regression(moments, j, np.flatnonzero(kept[:, j]), _DETERMINED)[0] for j in range(len(kept))
+        _native.regression(moments, j, np.flatnonzero(kept[:, j]), _DETERMINED)[0]
+        for j in range(len(kept))
     ]
     variances: Floats = np.array(shares) * np.diagonal(moments)
     return variances

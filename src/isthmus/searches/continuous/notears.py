@@ -16,7 +16,7 @@ import numpy as np
 
 from isthmus.errors import MismatchError
 from isthmus.graphs import BoundKnowledge
-from isthmus.kernels._native import reachable
+from isthmus.kernels import _native
 from isthmus.kernels.continuous import order_along
 from isthmus.objectives import SECOND_MOMENTS
 from isthmus.objectives.local import LocalScore
@@ -148,7 +148,7 @@ class _NotearsRun(Run[SearchResult]):
         self._unit = np.ones(len(loss.nodes))
         if isinstance(loss, LikelihoodLoss):
             loss, self._unit = standardised(loss)
-        closure = reachable(knowledge.required)
+        closure = _native.reachable(knowledge.required)
         self._task = Task(loss, ~knowledge.forbidden & ~closure.T, knowledge.required, rng)
         starts = max(options.starts, 1) if options.refine else 1
         self._penalties = penalty_path(options.penalty, loss, starts)

@@ -14,7 +14,7 @@ from typing import TypeGuard, final
 
 import numpy as np
 
-from isthmus.kernels._native import GroupDescent
+from isthmus.kernels import _native
 from isthmus.objectives import AdditiveLoss, QuadraticAdditiveLoss
 from isthmus.searches.continuous.group_lasso import NodeLasso
 from isthmus.types import Bools, Floats, Work
@@ -230,7 +230,7 @@ class _Quick:
         blocks = [loss.features[a:b, a:b] for a, b in spans]
         steeps = np.array([np.linalg.norm(b, 2) if b.size else 0.0 for b in blocks])
         features = np.ascontiguousarray(loss.features)
-        self._descent = GroupDescent(features, starts=self._starts, steeps=steeps)
+        self._descent = _native.GroupDescent(features, starts=self._starts, steeps=steeps)
 
     def solve(
         self, target: int, causes: list[int], penalties: Floats, start: Floats

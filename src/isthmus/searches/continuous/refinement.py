@@ -7,7 +7,7 @@ from typing import final
 
 import numpy as np
 
-from isthmus.kernels._native import reachable
+from isthmus.kernels import _native
 from isthmus.kernels.continuous import OrderedLassos, order_along
 from isthmus.kernels.orders import OrderDescent
 from isthmus.objectives.local import LocalScore
@@ -64,7 +64,7 @@ def kkt_residual(task: Task, penalty: Penalty, weights: Floats, gradient: Floats
     costs = task.costs(penalty, weights)
     there = weights != 0.0
     moving = np.abs(gradient + costs * np.sign(weights))[there]
-    addable = task.open & ~there & ~reachable(there | task.required).T
+    addable = task.open & ~there & ~_native.reachable(there | task.required).T
     entering = np.maximum(np.abs(gradient) - costs, 0.0)[addable]
     return float(max(moving.max(initial=0.0), entering.max(initial=0.0)))
 
@@ -191,7 +191,7 @@ class _Lassos(Refinement):
         excess = np.abs(gradient) - task.costs(self._penalty, weights)
         yield
         there = weights != 0.0
-        reach = reachable(there | task.required)
+        reach = _native.reachable(there | task.required)
         yield
         helps = task.open & ~there & ~reach.T & (excess > 100 * self._tolerance)
         if not helps.any():

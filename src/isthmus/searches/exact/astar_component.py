@@ -8,7 +8,7 @@ from typing import final
 import numpy as np
 
 from isthmus.graphs.bits import bits
-from isthmus.kernels._native import OrderGraph
+from isthmus.kernels import _native
 from isthmus.objectives.table import Words
 from isthmus.searches.exact.components import Choice, Component, PartSearch
 from isthmus.searches.exact.near_best import enumerate_near_best
@@ -52,7 +52,7 @@ class ComponentSearch(PartSearch):
         self._known = known
         self._networks = networks
         self._slack = slack
-        self._graph: OrderGraph | None = None
+        self._graph: _native.OrderGraph | None = None
         self._graphs: list[Choice] = []
         self._work = self._steps(pattern, max_states)
 
@@ -63,7 +63,7 @@ class ComponentSearch(PartSearch):
     def _steps(self, pattern: int, max_states: int) -> Iterator[None]:
         groups = yield from group_nodes(self._part, pattern)
         self._part = yield from renumber(self._part, [i for group in groups for i in group])
-        self._graph = graph = OrderGraph(
+        self._graph = graph = _native.OrderGraph(
             self._part.starts,
             np.ascontiguousarray(self._part.sets[:, 0]),
             self._part.scores,

@@ -7,7 +7,7 @@ from typing import final
 import numpy as np
 
 from isthmus.graphs.bits import bits
-from isthmus.kernels._native import ClusterSearch
+from isthmus.kernels import _native
 from isthmus.objectives.table import pack_set, unpack
 from isthmus.searches.exact.components import Component, masks_of
 from isthmus.types import Floats, Integers
@@ -34,7 +34,7 @@ class ClusterConstraints:
             return []
         pairs = np.unique(np.stack([owner[line], parent], axis=1), axis=0)
         counts = np.bincount(owner, minlength=self.d)
-        search = ClusterSearch(
+        search = _native.ClusterSearch(
             np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
             sets,
             values[used],

@@ -11,7 +11,7 @@ from typing import final
 
 import numpy as np
 
-from isthmus.kernels._native import Decomposition
+from isthmus.kernels import _native
 from isthmus.objectives import ScoreTable
 from isthmus.objectives.table import Words
 from isthmus.types import Floats, Integers, Work
@@ -118,7 +118,7 @@ def decompose(table: ScoreTable, slack: float = 0.0) -> Work[list[Component]]:
     so they are always available. Sets that differ only in such parents are merged, which can split
     the component further.
     """
-    split = Decomposition(
+    split = _native.Decomposition(
         np.ascontiguousarray(table.starts, np.int64),
         np.ascontiguousarray(table.sets, np.uint64),
         np.ascontiguousarray(table.scores, np.float64),

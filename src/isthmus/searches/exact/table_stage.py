@@ -11,7 +11,7 @@ import numpy as np
 
 from isthmus.errors import SchemaError
 from isthmus.graphs import BoundKnowledge
-from isthmus.kernels._native import ScoreLines, TableRun
+from isthmus.kernels import _native
 from isthmus.objectives import LOCAL_SCORES, PARENT_SETS, LocalScore, ScoreTable, TableBuilder
 from isthmus.objectives.table import unpack
 from isthmus.results.details import ExactDetails
@@ -93,7 +93,7 @@ class TableStage:
         end = time.monotonic() + _CLOSING
         lines = TableLines(table)
         completed(lines.prepare())
-        run = TableRun(lines.kernel, lines.draw(rng))
+        run = _native.TableRun(lines.kernel, lines.draw(rng))
         completed(settle(run))
         for _ in climb(run, rng, _SWEEPS):
             if time.monotonic() > end:
@@ -108,7 +108,7 @@ class TableLines:
 
     def __init__(self, table: ScoreTable) -> None:
         self.table = table
-        self.kernel = ScoreLines(
+        self.kernel = _native.ScoreLines(
             np.ascontiguousarray(table.starts, np.int64),
             np.ascontiguousarray(table.sets, np.uint64),
             np.ascontiguousarray(table.scores, np.float64),
@@ -152,13 +152,13 @@ class TableLines:
         return np.array(order, np.int64)
 
 
-def settle(run: TableRun) -> Work[None]:
+def settle(run: _native.TableRun) -> Work[None]:
     """Finish the current job of a run."""
     while not run.step():
         yield
 
 
-def climb(run: TableRun, rng: np.random.Generator, max_sweeps: int) -> Work[float]:
+def climb(run: _native.TableRun, rng: np.random.Generator, max_sweeps: int) -> Work[float]:
     """Move each node to its best position until no move improves the score; return the gain."""
     total = 0.0
     for _ in range(max_sweeps):
@@ -177,7 +177,7 @@ def first_graph(
     best_lines: Integers = np.full(len(lines.table.nodes), -1, np.int64)
     best = -np.inf
     for _ in range(starts):
-        run = TableRun(lines.kernel, lines.draw(rng))
+        run = _native.TableRun(lines.kernel, lines.draw(rng))
         yield from settle(run)
         yield from climb(run, rng, _SWEEPS)
         chosen, total = lines_of(lines.table, run)
@@ -186,7 +186,7 @@ def first_graph(
     return best_lines, best
 
 
-def lines_of(table: ScoreTable, run: TableRun) -> tuple[Integers, float]:
+def lines_of(table: ScoreTable, run: _native.TableRun) -> tuple[Integers, float]:
     """Return the line of each node in a run, and their total: -inf if a node has no line."""
     chosen = run.lines
     fits = bool((chosen < table.starts[1:]).all())

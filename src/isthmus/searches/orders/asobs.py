@@ -9,7 +9,7 @@ from typing import ClassVar, final
 import numpy as np
 
 from isthmus.graphs import BoundKnowledge
-from isthmus.kernels._native import TableRun
+from isthmus.kernels import _native
 from isthmus.objectives import LOCAL_SCORES, PARENT_SETS, LocalScore, ScoreTable
 from isthmus.options import require_integer
 from isthmus.searches.base import Accepts, Run, Search, SearchResult
@@ -93,7 +93,7 @@ class _ASOBSRun(Run[SearchResult]):
         self._window = min(options.window, max(1, len(orders.nodes) - 1))
         self._start = 0
         self._climbs = 0
-        self._run: TableRun | None = None
+        self._run: _native.TableRun | None = None
         self._before: tuple[Integers, float] | None = None
         self._total = -np.inf
         self._work = self._steps()
@@ -140,7 +140,7 @@ class _ASOBSRun(Run[SearchResult]):
         self._run = None
         return order, self._total
 
-    def _move_windows(self, run: TableRun) -> Work[None]:
+    def _move_windows(self, run: _native.TableRun) -> Work[None]:
         """Move windows, small ones first, until no move or selection improves the score."""
         size = 1
         while True:

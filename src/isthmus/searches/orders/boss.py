@@ -14,7 +14,7 @@ from typing import ClassVar, TypedDict, final
 import numpy as np
 
 from isthmus.graphs import BoundKnowledge
-from isthmus.kernels._native import TableRun
+from isthmus.kernels import _native
 from isthmus.kernels.orders import BossRun, ParallelBossRun, Parents, required_graph
 from isthmus.objectives import LOCAL_SCORES, PARENT_SETS, LocalScore, ScoreTable
 from isthmus.options import require_boolean, require_integer, require_jobs
@@ -220,7 +220,7 @@ class BossTableRun(Run[SearchResult]):
         self._start = 0
         self._sweeps = 0
         self._sweep = 0
-        self._run: TableRun | None = None
+        self._run: _native.TableRun | None = None
         self._total = -np.inf
         self._work = self._steps()
 

@@ -9,7 +9,7 @@ from typing import ClassVar, final
 import numpy as np
 
 from isthmus.graphs import BoundKnowledge
-from isthmus.kernels._native import SwapSearch
+from isthmus.kernels import _native
 from isthmus.objectives import LOCAL_SCORES, PARENT_SETS, LocalScore, ScoreTable
 from isthmus.options import require_integer
 from isthmus.searches.base import Accepts, Run, Search, SearchResult
@@ -92,7 +92,7 @@ class _OBSRun(Run[SearchResult]):
         yield from orders.prepare()
         while self._start < self._options.starts:
             self._start += 1
-            swaps = SwapSearch(
+            swaps = _native.SwapSearch(
                 orders.lines.kernel,
                 orders.draw(),
                 memory=self._options.tabu,

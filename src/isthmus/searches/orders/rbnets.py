@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.graphs import BoundKnowledge
-from isthmus.kernels._native import SwapSearch
+from isthmus.kernels import _native
 from isthmus.objectives import LOCAL_SCORES, PARENT_SETS, LocalScore, ScoreTable
 from isthmus.options import (
     require_boolean,
@@ -232,7 +232,7 @@ class _RBNetsRun(Run[SearchResult]):
         """Train on local optima of swaps of neighbours."""
         orders, d = self._orders, len(self._orders.nodes)
         for _ in range(_WARM_STARTS):
-            swaps = SwapSearch(
+            swaps = _native.SwapSearch(
                 orders.lines.kernel, orders.draw(), memory=10, patience=d, most=20 * d
             )
             while not swaps.step():

@@ -8,7 +8,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from isthmus.kernels._native import ScoreLines, TableWalks
+from isthmus.kernels import _native
 from isthmus.types import Bools, Integers
 
 _MAX_STATES = 300_000
@@ -26,9 +26,9 @@ class Walks:
         The nodes that each walk has placed, in order.
     """
 
-    def __init__(self, lines: ScoreLines, walks: int) -> None:
+    def __init__(self, lines: _native.ScoreLines, walks: int) -> None:
         self._size = lines.size
-        self._native = TableWalks(lines, walks)
+        self._native = _native.TableWalks(lines, walks)
         self.walks = walks
         self.restart()
 

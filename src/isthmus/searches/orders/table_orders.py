@@ -8,7 +8,7 @@ from typing import Any, final
 import numpy as np
 
 from isthmus.graphs import BoundKnowledge
-from isthmus.kernels._native import TableRun
+from isthmus.kernels import _native
 from isthmus.objectives import LOCAL_SCORES, LocalScore, ScoreTable
 from isthmus.results.details import OrderDetails, SearchDetails
 from isthmus.searches.base import SearchResult
@@ -74,7 +74,7 @@ class OrderSearchState:
         """Whether the table may lack sets and there is a score to find them."""
         return LOCAL_SCORES.of(self._objective) is not None and not self.table.complete
 
-    def refine(self, run: TableRun) -> Work[bool]:
+    def refine(self, run: _native.TableRun) -> Work[bool]:
         """Look for better parents along an order than those listed, and add them to the table.
 
         Parents are added and removed one by one. For each better set, the best sets without one of
@@ -136,9 +136,9 @@ class OrderSearchState:
         """Draw an order in which required parents come before their children."""
         return self.lines.draw(self.rng)
 
-    def begin(self, order: Integers) -> Work[TableRun]:
+    def begin(self, order: Integers) -> Work[_native.TableRun]:
         """Return a run at an order."""
-        run = TableRun(self.lines.kernel, order)
+        run = _native.TableRun(self.lines.kernel, order)
         yield from settle(run)
         return run
 
