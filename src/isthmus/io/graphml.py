@@ -1,16 +1,12 @@
-"""Reader and writer for graphs in GraphML.
-
-The reader rejects document types, which prevents entity expansion attacks and external files.
-"""
+"""Reader and writer for graphs in GraphML."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-from xml.parsers import expat
 
-from isthmus.errors import FormatError, GraphError
+from isthmus.errors import FormatError
 from isthmus.io.files import KINDS, build, kind_name, read_text, split_edges, write_text
-from isthmus.io.xml_tree import escape_xml
+from isthmus.io.xml_tree import Element, escape_xml, parse_xml
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -51,24 +47,26 @@ def from_graphml(text: str, kind: Kind | None = None) -> Graph:
         `DAG`, `CPDAG` or `PDAG`. By default the type stated in the file if Isthmus wrote it,
         otherwise a DAG, or a PDAG if some edges are undirected.
     """
-    reader = _Reader()
-    parser = expat.ParserCreate(namespace_separator=" ")
-    parser.buffer_text = True
-    parser.StartElementHandler = reader.start
-    parser.EndElementHandler = reader.end
-    parser.CharacterDataHandler = reader.characters
-    parser.StartDoctypeDeclHandler = reader.doctype
-    try:
-        # The encoding in the XML declaration does not apply: the text is already decoded.
-        parser.Parse(text.encode("utf-8"), True)  # noqa: FBT003
-    except expat.ExpatError as error:
-        raise FormatError(f"Line {error.lineno} of the GraphML text: {error}.") from None
-    except (FormatError, GraphError) as error:
-        line = parser.CurrentLineNumber
-        raise FormatError(f"Line {line} of the GraphML text: {error}") from None
-    if not reader.graphs:
-        raise FormatError("The GraphML text contains no graph.")
-    return build(kind or reader.kind, list(reader.nodes), reader.directed, reader.undirected)
+    root = parse_xml(text, "graphml")
+    graphs = root.all("graph")
+    if len(graphs) != 1:
+        raise FormatError(f"The GraphML text must have one graph; it has {len(graphs)}.")
+    (graph,) = graphs
+    nodes: dict[str, None] = {}
+    for node in graph.all("node"):
+        name = node.attribute("id")
+        if name in nodes:
+            raise FormatError(f"Line {node.line} of the GraphML text: {name!r} is defined twice.")
+        nodes[name] = None
+        _refuse(node, "graph", "port")
+    _refuse(graph, "hyperedge")
+    default = graph.attributes.get("edgedefault", "directed") == "directed"
+    edges: dict[bool, list[Pair]] = {True: [], False: []}
+    for edge in graph.all("edge"):
+        value = edge.attributes.get("directed")
+        directed = default if value is None else value in ("true", "1")
+        edges[directed].append((edge.attribute("source"), edge.attribute("target")))
+    return build(kind or _stated_kind(graph), list(nodes), edges[True], edges[False])
 
 
 def read_graphml(path: str | PathLike[str], kind: Kind | None = None) -> Graph:
@@ -81,70 +79,26 @@ def write_graphml(graph: Graph, path: str | PathLike[str]) -> None:
     write_text(to_graphml(graph), path)
 
 
-class _Reader:
-    """Handlers of an XML parser that collect nodes and edges."""
+def _refuse(element: Element, *tags: str) -> None:
+    for child in element.children:
+        if child.tag in tags:
+            raise FormatError(
+                f"Line {child.line} of the GraphML text: <{child.tag}> within <{element.tag}> is "
+                "not supported."
+            )
 
-    def __init__(self) -> None:
-        self.nodes: dict[str, None] = {}
-        self.directed: list[Pair] = []
-        self.undirected: list[Pair] = []
-        self.kind: Kind | None = None
-        self.graphs = 0
-        self._default = True
-        self._depth = 0
-        self._text: list[str] | None = None
 
-    def doctype(self, *_: object) -> None:
-        raise FormatError("document types are not supported; remove <!DOCTYPE ...>.")
-
-    def start(self, tag: str, attributes: dict[str, str]) -> None:
-        name = tag.rpartition(" ")[2]
-        if self._depth == 0 and name != "graphml":
-            raise FormatError(f"expected <graphml>, found <{name}>.")
-        self._depth += 1
-        if name == "graph":
-            self.graphs += 1
-            if self.graphs > 1:
-                raise FormatError("there is more than one graph; only one is supported.")
-            self._default = attributes.get("edgedefault", "directed") == "directed"
-        elif name == "node":
-            node = _required(attributes, "id", name)
-            if node in self.nodes:
-                raise FormatError(f"node {node!r} is defined twice.")
-            self.nodes[node] = None
-        elif name == "edge":
-            self._edge(attributes)
-        elif name in ("hyperedge", "port"):
-            raise FormatError(f"<{name}> is not supported.")
-        elif name == "data" and attributes.get("key") == _TYPE_KEY:
-            self._text = []
-
-    def end(self, tag: str) -> None:
-        self._depth -= 1
-        if tag.endswith("data") and self._text is not None:
-            name = "".join(self._text).strip()
-            self._text = None
+def _stated_kind(graph: Element) -> Kind | None:
+    for data in graph.all("data"):
+        if data.attributes.get("key") == _TYPE_KEY:
+            name = data.text.strip()
             if name not in KINDS:
                 raise FormatError(
-                    f"unknown type of graph {name!r}; supported are {', '.join(KINDS)}."
+                    f"Line {data.line} of the GraphML text: unknown type of graph {name!r}; "
+                    f"supported are {', '.join(KINDS)}."
                 )
-            self.kind = KINDS[name]
-
-    def characters(self, text: str) -> None:
-        if self._text is not None:
-            self._text.append(text)
-
-    def _edge(self, attributes: dict[str, str]) -> None:
-        pair = _required(attributes, "source", "edge"), _required(attributes, "target", "edge")
-        value = attributes.get("directed")
-        directed = self._default if value is None else value in ("true", "1")
-        (self.directed if directed else self.undirected).append(pair)
-
-
-def _required(attributes: dict[str, str], key: str, tag: str) -> str:
-    if key not in attributes:
-        raise FormatError(f"<{tag}> has no attribute {key!r}.")
-    return attributes[key]
+            return KINDS[name]
+    return None
 
 
 def _attribute(name: str) -> str:

@@ -55,7 +55,8 @@ def parse_xml(text: str, root: str) -> Element:
     parser.buffer_text = True
 
     def start(tag: str, attributes: dict[str, str]) -> None:
-        element = Element(tag, attributes, parser.CurrentLineNumber)
+        # Without the prefix of a namespace.
+        element = Element(tag.rpartition(":")[2], attributes, parser.CurrentLineNumber)
         (stack[-1].children if stack else roots).append(element)
         stack.append(element)
 
