@@ -143,6 +143,8 @@ def make_pyspark(make_pyarrow: Constructor) -> Iterator[Constructor]:
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.memory", "1g")
+        # For a minute of small queries, compiling well costs more than it saves: half of all time.
+        .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
         .getOrCreate()
     )
     session.sparkContext.setLogLevel("ERROR")
