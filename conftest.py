@@ -33,8 +33,12 @@ ENGINE_MARKERS = {"1": ("spark", "postgres", "browser"), "spu": ("spu",)}
 NOT_FAST = ("slow", "timing", "spark", "postgres", "spu", "browser")
 """Markers of tests that are not `fast`."""
 
-LONGER = ("tests/processes/", "tests/calibration/", "docs/")
-"""Beginnings of the paths of tests that are not `fast`."""
+LONG_FOLDERS = (
+    *("docs/", "packages/", "tests/calibration/", "tests/gaussian_processes/", "tests/laws/"),
+    *("tests/matrix/", "tests/neural/", "tests/processes/"),
+)
+LONG_TESTS = frozenset((HERE / "tests" / "long_tests.txt").read_text("utf-8").splitlines())
+"""Folders and tests that are not `fast`: one that takes more than a second goes into the file."""
 
 
 def _enter_sandbox(namespace: dict[str, Any]) -> None:
@@ -127,8 +131,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _takes_long(item: pytest.Item) -> bool:
-    place = item.path.relative_to(HERE).as_posix() if item.path.is_relative_to(HERE) else ""
-    return place.startswith(LONGER) or any(map(item.get_closest_marker, NOT_FAST))
+    place = item.nodeid.partition("[")[0]
+    listed = place.startswith(LONG_FOLDERS) or place in LONG_TESTS
+    return listed or any(map(item.get_closest_marker, NOT_FAST))
 
 
 def pytest_collection_finish() -> None:
