@@ -61,8 +61,8 @@ def _snippets() -> Callable[..., Any]:
     from sybil.sybil import SybilCollection
 
     alone: dict[str, Any] = {"setup": _enter_sandbox, "teardown": _leave_sandbox}
-    pages = [PythonCodeBlockParser(doctest_optionflags=DOCTEST_FLAGS), SkipParser()]
-    docstrings = [DocTestParser(DOCTEST_FLAGS)]
+    pages: list[Any] = [PythonCodeBlockParser(doctest_optionflags=DOCTEST_FLAGS), SkipParser()]
+    docstrings: list[Any] = [DocTestParser(DOCTEST_FLAGS)]
     return SybilCollection(
         [
             Sybil(path=".", patterns=["README.md", "CONTRIBUTING.md"], parsers=pages, **alone),

@@ -95,7 +95,11 @@ def test_wrong_types_are_refused_with_a_sentence(case: str) -> None:
     "name",
     ["shd", "shd_cpdag", "edge_metrics", "parent_aid", "ancestor_aid", "oset_aid", "sid"],
 )
-@pytest.mark.parametrize("other", [None, "x", [("a", "b")], np.eye(2), 5, object()], ids=repr)
+@pytest.mark.parametrize(
+    "other",
+    [None, "x", [("a", "b")], np.eye(2), 5, object()],
+    ids=lambda value: type(value).__name__,
+)
 def test_metrics_refuse_what_is_no_graph(name: str, other: Any) -> None:
     metric = getattr(metrics, name)
     for pair in ((dag, other), (other, dag), (other, other)):
