@@ -1,7 +1,7 @@
 """Checks of what a result rests on; each gives notes, and none of them stops a search.
 
 One function per check, which documents its cost. ``docs/how-to/assumptions.md`` lists them;
-``benchmarks/assumptions.py`` measures how often they are wrong and what they find.
+``benchmarks/assumptions/measure.py`` measures how often they are wrong and what they find.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from isthmus.compose.assumptions.rows import (
     repeated_units,
 )
 from isthmus.compose.assumptions.scales import rescaled, units
+from isthmus.compose.assumptions.series import unsteady_series
 from isthmus.compose.assumptions.shapes import (
     common_scale,
     curved_effects,
@@ -62,6 +63,7 @@ def check_assumptions(problem: Problem, dag: DAG, *, stacklevel: int = 3) -> tup
         *units(problem, dag),
         *rescaled(problem, table),
         *(copied_cells(statistics) if table is None and isinstance(statistics, Counts) else ()),
+        *unsteady_series(problem.source),
         *(() if table is None else check_rows(table, dag, linear=_is_linear(problem))),
         *objective.notes(dag),
     )

@@ -1,0 +1,79 @@
+"""False alarms and power of the check of time series, on independent series.
+
+    python benchmarks/assumptions/series.py [--seeds 200]
+
+Prints the table of results/assumptions.md: the share of seeds with a note.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.signal import lfilter
+
+import isthmus as ist
+from isthmus.compose.assumptions.series import unsteady_series
+
+Rows = NDArray[np.float64]
+Rng = np.random.Generator
+LENGTHS = (100, 200, 300, 1000)
+
+
+def autoregressive(coefficient: float) -> Callable[[int, int, Rng], Rows]:
+    def series(n: int, d: int, rng: Rng) -> Rows:
+        noise = rng.normal(size=(n + 200, d))
+        return np.asarray(lfilter([1], [1, -coefficient], noise, axis=0)[200:])
+
+    return series
+
+
+def walks(n: int, d: int, rng: Rng) -> Rows:
+    return rng.normal(size=(n, d)).cumsum(axis=0)
+
+
+def trends(size: float) -> Callable[[int, int, Rng], Rows]:
+    return lambda n, d, rng: size * np.arange(n)[:, None] / n + rng.normal(size=(n, d))
+
+
+def seasons(n: int, d: int, rng: Rng) -> Rows:
+    phase = rng.uniform(0.0, 2.0 * np.pi, size=d)
+    return 2.0 * np.sin(2.0 * np.pi * np.arange(n)[:, None] / 12 + phase) + rng.normal(size=(n, d))
+
+
+KINDS = {
+    "independent steps": autoregressive(0.0),
+    "autoregressive, 0.5": autoregressive(0.5),
+    "autoregressive, 0.8": autoregressive(0.8),
+    "autoregressive, −0.9": autoregressive(-0.9),
+    "autoregressive, 0.9": autoregressive(0.9),
+    "autoregressive, 0.95": autoregressive(0.95),
+    "random walks": walks,
+    "trends of 10 deviations of the noise": trends(10.0),
+    "trends of 4 deviations of the noise": trends(4.0),
+    "seasons of 12 steps, 2/3 of the variance": seasons,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=200)
+    seeds = parser.parse_args().seeds
+    print("| series | variables | " + " | ".join(f"n = {n:,}" for n in LENGTHS) + " |")
+    print("| --- | --- |" + " --- |" * len(LENGTHS))
+    for kind, generate in KINDS.items():
+        for d in (5, 15):
+            cells = []
+            for n in LENGTHS:
+                found = 0
+                for seed in range(seeds):
+                    x = generate(n + 1, d, np.random.default_rng([seed, n]))
+                    found += bool(unsteady_series(ist.Series(x, lags=1)))
+                cells.append(f"{found / seeds:.1%}")
+            print(f"| {kind} | {d} | {' | '.join(cells)} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
