@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 
+from isthmus import samplers, searches
 from isthmus.compose.arguments import AnySampler, AnyScore, AnySearch
 from isthmus.errors import MismatchError
 from isthmus.objectives import LOCAL_SCORES, LocalScore, Objective
 from isthmus.plurals import counted
-from isthmus.samplers import ExactPosterior, PartitionMCMC
 from isthmus.scores import (
     EBIC,
     AdditiveLeastSquares,
@@ -20,16 +20,6 @@ from isthmus.scores import (
     LeastSquares,
     Logistic,
     Perceptrons,
-)
-from isthmus.searches import (
-    XGES,
-    Boss,
-    Dynotears,
-    HillClimb,
-    Notears,
-    NotearsAdditive,
-    NotearsMLP,
-    SubsetDP,
 )
 from isthmus.searches.base import Accepts
 from isthmus.statistics import Kind, Schema
@@ -126,23 +116,23 @@ def choose_search(schema: Schema, objective: Objective, *, runs: int = 1) -> tup
         return _continuous_search(objective)
     d = len(local.nodes)
     if local.seconds_for_all() * runs < _EXACT_SECONDS:
-        return SubsetDP(), f"{_variables(d)} few enough to search exhaustively"
+        return searches.SubsetDP(), f"{_variables(d)} few enough to search exhaustively"
     if _SLOW_FAMILY < local.seconds(2) < math.inf:
-        return HillClimb(restarts=0), "one family of this score takes milliseconds"
+        return searches.HillClimb(restarts=0), "one family of this score takes milliseconds"
     if local.equivalent and len(schema.of_kind(Kind.DISCRETE)) == d:
-        return XGES(), "the most accurate search on discrete tables"
+        return searches.XGES(), "the most accurate search on discrete tables"
     if runs == 1:
-        return Boss(), f"the most accurate search for {d} variables"
+        return searches.Boss(), f"the most accurate search for {d} variables"
     starts = _REPEATED_STARTS if d <= _MANY_VARIABLES else 1
-    return Boss(starts=starts), f"the most accurate search for {d} variables"
+    return searches.Boss(starts=starts), f"the most accurate search for {d} variables"
 
 
 def _continuous_search(objective: Objective) -> tuple[AnySearch, str]:
     candidates: tuple[tuple[AnySearch, str], ...] = (
-        (Dynotears(), "the score models lagged effects"),
-        (NotearsAdditive(), "the score is a loss of additive models"),
-        (NotearsMLP(), "the score is a loss of neural networks"),
-        (Notears(), "the score is a smooth loss over edge weights"),
+        (searches.Dynotears(), "the score models lagged effects"),
+        (searches.NotearsAdditive(), "the score is a loss of additive models"),
+        (searches.NotearsMLP(), "the score is a loss of neural networks"),
+        (searches.Notears(), "the score is a smooth loss over edge weights"),
     )
     for search, reason in candidates:
         if any(capability in objective.capabilities for capability in search.accepts):
@@ -167,13 +157,13 @@ def choose_sampler(objective: Objective) -> tuple[AnySampler, str]:
     local = LOCAL_SCORES.require(objective)
     d = len(local.nodes)
     if local.seconds_for_all() + _PER_PAIR_OF_SETS * 3.0**d < _POSTERIOR_SECONDS:
-        return ExactPosterior(), f"{_variables(d)} few enough to sum over all graphs"
+        return samplers.ExactPosterior(), f"{_variables(d)} few enough to sum over all graphs"
     reason = f"{d} variables are too many to sum over all graphs"
     if local.seconds(2) <= _SLOW_FAMILY or math.isinf(local.seconds(2)):
-        return PartitionMCMC(), reason
+        return samplers.PartitionMCMC(), reason
     affordable = (c for c in range(1, d) if _table_seconds(local, c) < _POSTERIOR_SECONDS)
     count = max(affordable, default=1)
-    return PartitionMCMC(candidates=count), f"{reason}, and one family takes milliseconds"
+    return samplers.PartitionMCMC(candidates=count), f"{reason}, and one family takes milliseconds"
 
 
 def _table_seconds(score: LocalScore, candidates: int) -> float:

@@ -1,70 +1,8 @@
 """Results: solutions and posteriors, how they were computed, and which data were released."""
 
-from isthmus.results.chains import ChainAgreement, EdgeDiagnostics, WeightDiagnostics
-from isthmus.results.cross_validation import CrossValidation
-from isthmus.results.details import (
-    BossDetails,
-    ChainDetails,
-    ExactDetails,
-    ExactPosteriorDetails,
-    ModelDetails,
-    OrderDetails,
-    RBNetsDetails,
-    SamplerDetails,
-    SearchDetails,
-    StructuralEMDetails,
-    WeightDetails,
-)
-from isthmus.results.directions import Directions
-from isthmus.results.disclosure import Disclosure, Release
-from isthmus.results.dynamic import DynamicEdge, DynamicNetwork
-from isthmus.results.effects import EffectEstimate, PossibleEffect, ZeroEffect
-from isthmus.results.ensemble import Ensemble
-from isthmus.results.features import Feature, edge, in_markov_blanket, path
-from isthmus.results.posterior import EffectModel, Posterior
-from isthmus.results.provenance import Provenance
-from isthmus.results.reading import ColumnReading, ReadAs, Reading
-from isthmus.results.solution import Evidence, Refit, Solution
-from isthmus.results.status import Ending, Status
+from __future__ import annotations
 
-__all__ = [
-    "BossDetails",
-    "ChainAgreement",
-    "ChainDetails",
-    "ColumnReading",
-    "CrossValidation",
-    "Directions",
-    "Disclosure",
-    "DynamicEdge",
-    "DynamicNetwork",
-    "EdgeDiagnostics",
-    "EffectEstimate",
-    "EffectModel",
-    "Ending",
-    "Ensemble",
-    "Evidence",
-    "ExactDetails",
-    "ExactPosteriorDetails",
-    "Feature",
-    "ModelDetails",
-    "OrderDetails",
-    "PossibleEffect",
-    "Posterior",
-    "Provenance",
-    "RBNetsDetails",
-    "ReadAs",
-    "Reading",
-    "Refit",
-    "Release",
-    "SamplerDetails",
-    "SearchDetails",
-    "Solution",
-    "Status",
-    "StructuralEMDetails",
-    "WeightDetails",
-    "WeightDiagnostics",
-    "ZeroEffect",
-    "edge",
-    "in_markov_blanket",
-    "path",
-]
+from isthmus.lazy import lazy_names
+
+# The names and their modules are in __init__.pyi; each is imported when it is first used.
+__getattr__, __dir__, __all__ = lazy_names(__name__)

@@ -1,19 +1,8 @@
 """Samplers: from an objective to draws from the posterior distribution over graphs."""
 
-from isthmus.samplers.base import Draws, Progress, Run, Sampler, drive
-from isthmus.samplers.chain_sampler import ChainSampler, OrderMCMC, PartitionMCMC
-from isthmus.samplers.exact_posterior import ExactPosterior
-from isthmus.samplers.structure_mcmc import StructureMCMC
+from __future__ import annotations
 
-__all__ = [
-    "ChainSampler",
-    "Draws",
-    "ExactPosterior",
-    "OrderMCMC",
-    "PartitionMCMC",
-    "Progress",
-    "Run",
-    "Sampler",
-    "StructureMCMC",
-    "drive",
-]
+from isthmus.lazy import lazy_names
+
+# The names and their modules are in __init__.pyi; each is imported when it is first used.
+__getattr__, __dir__, __all__ = lazy_names(__name__)

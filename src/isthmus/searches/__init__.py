@@ -1,50 +1,8 @@
 """Search algorithms: from an objective to one graph."""
 
-from isthmus.searches.base import Progress, Run, Search, SearchResult, drive
-from isthmus.searches.continuous.dynotears import Dynotears
-from isthmus.searches.continuous.family_criterion import FamilyEBIC
-from isthmus.searches.continuous.notears import Notears
-from isthmus.searches.continuous.notears_additive import NotearsAdditive
-from isthmus.searches.continuous.notears_mlp import NotearsMLP
-from isthmus.searches.continuous.notears_penalties import L1, EqualNoiseEBIC, QuasiMCP, RefitEBIC
-from isthmus.searches.continuous.relaxation import Exponential, LogDet
-from isthmus.searches.exact.astar import AStar
-from isthmus.searches.exact.ilp import ILP
-from isthmus.searches.exact.subset_dp import SubsetDP
-from isthmus.searches.greedy.hill_climb import HillClimb
-from isthmus.searches.greedy.xges import XGES
-from isthmus.searches.orders.asobs import ASOBS
-from isthmus.searches.orders.boss import Boss
-from isthmus.searches.orders.known_order import KnownOrder
-from isthmus.searches.orders.obs import OBS
-from isthmus.searches.orders.rbnets import RBNets, RBNetsVariant
+from __future__ import annotations
 
-__all__ = [
-    "ASOBS",
-    "ILP",
-    "L1",
-    "OBS",
-    "XGES",
-    "AStar",
-    "Boss",
-    "Dynotears",
-    "EqualNoiseEBIC",
-    "Exponential",
-    "FamilyEBIC",
-    "HillClimb",
-    "KnownOrder",
-    "LogDet",
-    "Notears",
-    "NotearsAdditive",
-    "NotearsMLP",
-    "Progress",
-    "QuasiMCP",
-    "RBNets",
-    "RBNetsVariant",
-    "RefitEBIC",
-    "Run",
-    "Search",
-    "SearchResult",
-    "SubsetDP",
-    "drive",
-]
+from isthmus.lazy import lazy_names
+
+# The names and their modules are in __init__.pyi; each is imported when it is first used.
+__getattr__, __dir__, __all__ = lazy_names(__name__)

@@ -1,0 +1,70 @@
+# `isthmus.lazy` imports each name when it is first used, so that a first `learn` is quick.
+
+from isthmus.results.chains import ChainAgreement, EdgeDiagnostics, WeightDiagnostics
+from isthmus.results.cross_validation import CrossValidation
+from isthmus.results.details import (
+    BossDetails,
+    ChainDetails,
+    ExactDetails,
+    ExactPosteriorDetails,
+    ModelDetails,
+    OrderDetails,
+    RBNetsDetails,
+    SamplerDetails,
+    SearchDetails,
+    StructuralEMDetails,
+    WeightDetails,
+)
+from isthmus.results.directions import Directions
+from isthmus.results.disclosure import Disclosure, Release
+from isthmus.results.dynamic import DynamicEdge, DynamicNetwork
+from isthmus.results.effects import EffectEstimate, PossibleEffect, ZeroEffect
+from isthmus.results.ensemble import Ensemble
+from isthmus.results.features import Feature, edge, in_markov_blanket, path
+from isthmus.results.posterior import EffectModel, Posterior
+from isthmus.results.provenance import Provenance
+from isthmus.results.reading import ColumnReading, ReadAs, Reading
+from isthmus.results.solution import Evidence, Refit, Solution
+from isthmus.results.status import Ending, Status
+
+__all__ = [
+    "BossDetails",
+    "ChainAgreement",
+    "ChainDetails",
+    "ColumnReading",
+    "CrossValidation",
+    "Directions",
+    "Disclosure",
+    "DynamicEdge",
+    "DynamicNetwork",
+    "EdgeDiagnostics",
+    "EffectEstimate",
+    "EffectModel",
+    "Ending",
+    "Ensemble",
+    "Evidence",
+    "ExactDetails",
+    "ExactPosteriorDetails",
+    "Feature",
+    "ModelDetails",
+    "OrderDetails",
+    "PossibleEffect",
+    "Posterior",
+    "Provenance",
+    "RBNetsDetails",
+    "ReadAs",
+    "Reading",
+    "Refit",
+    "Release",
+    "SamplerDetails",
+    "SearchDetails",
+    "Solution",
+    "Status",
+    "StructuralEMDetails",
+    "WeightDetails",
+    "WeightDiagnostics",
+    "ZeroEffect",
+    "edge",
+    "in_markov_blanket",
+    "path",
+]
