@@ -16,25 +16,27 @@ import sys
 import numpy as np
 from scipy.linalg import eig, svd
 
+from isthmus.joint.methods.admm.admm import ADMM, ADMMModel, ADMMRun
 from isthmus.joint.methods.admm.clients import LinearClient
-from isthmus.joint.methods.admm.learn import LinearADMM
-from isthmus.joint.methods.admm.steps import Pull
+from isthmus.joint.methods.admm.models import LinearConsensus
+from isthmus.statistics import Schema
 
 
-def transcript(seconds, rounds, options):
+def transcript(seconds, rounds):
     """What the coordinator has after some rounds: W before, ρ, and the sum, of each."""
     clients = [LinearClient(s) for s in seconds]
-    d, k = len(seconds[0]), len(seconds)
-    w, alpha, rho1, rho2 = np.zeros((d, d)), 0.0, options.rho1, options.rho2
+    options, schema = ADMM(), Schema.continuous([f"x{i}" for i in range(len(seconds[0]))])
+    model = LinearConsensus(options, schema)
     seen = []
-    from isthmus.searches.continuous.acyclicity import exponential
 
-    for step in range(1, rounds + 1):
-        total = sum(c.answer(step, w, rho2) for c in clients)
-        seen.append((w, rho2, total))
-        w = options.join(total / k, w, Pull(k * rho2, alpha, rho1))
-        alpha += rho1 * exponential(w)[0]
-        rho1, rho2 = rho1 * options.growth1, rho2 * options.growth2
+    def ask(step, w, rho):
+        seen.append((w, rho, sum(c.answer(step, w, rho) for c in clients)))
+        return seen[-1][-1]
+
+    start = model.start(np.random.default_rng(0))
+    run = ADMMRun(options, ADMMModel.LINEAR, model, ask, len(clients), start)
+    for _ in range(rounds):
+        run.step()
     return seen
 
 
@@ -119,7 +121,7 @@ def main(sites: int, d: int, rows: int, rounds: int = 40) -> None:
     mixing = np.triu(rng.normal(size=(d, d)) * (rng.random((d, d)) < 2 / d), 1) + np.eye(d)
     data = [rng.normal(size=(rows, d)) @ mixing for _ in range(sites)]
     seconds = [x.T @ x / (rows * sites) for x in data]
-    seen = transcript(seconds, rounds, LinearADMM())
+    seen = transcript(seconds, rounds)
     rhos, values = resolvents(seen, sites)
     true = [sum(np.linalg.inv(s + r * np.eye(d)) for s in seconds) for r in rhos]
     errors = [np.linalg.norm(v - t) / np.linalg.norm(t) for v, t in zip(values, true, strict=True)]

@@ -5,29 +5,25 @@ from __future__ import annotations
 import numpy as np
 
 import isthmus as ist
-from isthmus.joint import (
-    Centring,
-    DynamicADMM,
-    LinearADMM,
-    LinearClient,
-    NetworkClient,
-    PerceptronADMM,
-    Stiffness,
-)
-from isthmus.joint.methods.admm.steps import iterate
+from isthmus.joint import ADMM, ADMMModel, Centring, LinearClient, NetworkClient, Stiffness
+from isthmus.joint.methods.admm.admm import MODELS, ADMMRun
+from isthmus.statistics import Schema
 
 THRESHOLD = 0.3
 
 
-def _admm(clients, options, names):
+def _admm(clients, options, schema, kind=ADMMModel.LINEAR):
     """Plain sums in place of secure ones."""
-    common, rounds = iterate(
-        lambda step, w, rho: np.sum([c.answer(step, w, rho) for c in clients], axis=0),
-        options.start(tuple(names)),
-        len(clients),
-        options,
-    )
-    return options.edges(common), rounds
+    model = MODELS[kind](options, schema)
+
+    def ask(step, common, rho):
+        return np.sum([c.answer(step, common, rho) for c in clients], axis=0)
+
+    start = model.start(np.random.default_rng(0))
+    run = ADMMRun(options, kind, model, ask, len(clients), start)
+    while not run.step():
+        pass
+    return run.edges(), run.done
 
 
 def _names(d):
@@ -42,31 +38,31 @@ def _centred(parts, centring):
 def _linear(parts, options):
     n = sum(map(len, parts))
     clients = [LinearClient(p.T @ p / n) for p in _centred(parts, options.centring)]
-    return _admm(clients, options, _names(parts[0].shape[1]))
+    return _admm(clients, options, Schema.continuous(_names(parts[0].shape[1])))
 
 
 def admm(parts, _):
     """As the paper has it, with sites that centre on their own."""
-    return {"admm": _linear(parts, LinearADMM(centring=Centring.LOCAL))}
+    return {"admm": _linear(parts, ADMM(centring=Centring.LOCAL))}
 
 
 def admm_pooled(parts, _):
     """Sites that centre at the pooled means."""
-    return {"admm pooled": _linear(parts, LinearADMM(centring=Centring.POOLED))}
+    return {"admm pooled": _linear(parts, ADMM(centring=Centring.POOLED))}
 
 
 def admm_together(parts, _):
     """Sites that share the penalty on disagreement; the paper's has been chosen for eight sites."""
-    options = LinearADMM(rho2=0.008, stiffness=Stiffness.TOGETHER, centring=Centring.LOCAL)
+    options = ADMM(rho2=0.008, stiffness=Stiffness.TOGETHER, centring=Centring.LOCAL)
     return {"admm together": _linear(parts, options)}
 
 
 def dynamic_admm(parts, _):
-    options = DynamicADMM(centring=Centring.POOLED)
+    options = ADMM(centring=Centring.POOLED)
     d, n = parts[0].shape[1] // 2, sum(map(len, parts))
-    names = _names(d) + [f"x{i}@1" for i in range(d)]
+    schema = Schema.continuous(_names(d)).with_lags(1)
     clients = [LinearClient(p.T @ p / n, d) for p in _centred(parts, options.centring)]
-    return {"dynamic admm": _admm(clients, options, names)}
+    return {"dynamic admm": _admm(clients, options, schema, ADMMModel.DYNAMIC)}
 
 
 def dynamic_all(parts, _):
@@ -192,17 +188,18 @@ def _networks(parts, options):
     n = sum(map(len, parts))
     centred = _centred(parts, options.centring)
     clients = [NetworkClient(p, options.hidden, n) for p in centred]
-    return _admm(clients, options, _names(parts[0].shape[1]))
+    schema = Schema.continuous(_names(parts[0].shape[1]))
+    return _admm(clients, options, schema, ADMMModel.PERCEPTRON)
 
 
 def mlp_admm(parts, _):
     """The schedule of the library, with pooled means."""
-    return {"mlp admm": _networks(parts, PerceptronADMM(centring=Centring.POOLED))}
+    return {"mlp admm": _networks(parts, ADMM(centring=Centring.POOLED))}
 
 
 def mlp_admm_paper(parts, _):
     """The schedule of the paper."""
-    options = PerceptronADMM(
+    options = ADMM(
         penalty=0.001, rho1=0.1, rho2=0.1, stiffness=Stiffness.EACH, centring=Centring.LOCAL
     )
     return {"mlp admm paper": _networks(parts, options)}

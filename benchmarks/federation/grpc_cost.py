@@ -23,11 +23,12 @@ from typing import Any
 
 import numpy as np
 
+from isthmus.graphs import Knowledge
 from isthmus.joint import (
+    ADMM,
     Federation,
     FileLedger,
     Identity,
-    LinearADMM,
     Member,
     Policy,
     SecureSums,
@@ -35,7 +36,6 @@ from isthmus.joint import (
     SiteController,
     Study,
     Transport,
-    learn_admm,
 )
 from isthmus.joint.secure_sum.frames import LARGEST, size_of
 from isthmus.joint.transport.certificates import Authority, node_certificate, node_key, node_key_pem
@@ -273,11 +273,11 @@ def main() -> None:
         federation = Federation(study, signatures, keys["coordinator"], inner, first_round=first)
         times: list[float] = [time.perf_counter()]
         used = cpu()
-        learn_admm(
-            federation,
-            LinearADMM(rounds=given.steps),
-            watch=lambda _: times.append(time.perf_counter()),
-        )
+        known = Knowledge().bind(federation.schema().names)
+        consensus = federation.objective(ADMM.accepts)
+        run = ADMM(rounds=given.steps).begin(consensus, known, np.random.default_rng(0))
+        while not run.step():
+            times.append(time.perf_counter())
         rounds = np.diff(times)[1:]
         print(
             f"ADMM round: median {np.median(rounds):.3f} s, all {given.steps} rounds "

@@ -21,13 +21,14 @@ from isthmus import statistics as statistics
 from isthmus import testing as testing
 from isthmus.compose.bootstrap import bootstrap
 from isthmus.compose.evaluate import cross_validate, log_likelihood
+from isthmus.compose.fit import fit
 from isthmus.compose.learn import learn, solve
 from isthmus.compose.parent_sets import parent_sets
 from isthmus.compose.reweight import reweight
 from isthmus.compose.sample import sample
 from isthmus.compose.score import score, summarise
 from isthmus.graphs import CPDAG, DAG, PDAG, Knowledge
-from isthmus.joint import Federation, Privacy, TwoParty
+from isthmus.joint import ADMM, Federation, Privacy, PrivateK2, StructureOnly, TwoParty
 from isthmus.metrics import shd
 from isthmus.results import (
     Disclosure,
@@ -95,6 +96,7 @@ from isthmus.sources import (
 from isthmus.statistics import Basis, Chebyshev, Counts, Expansion, Kind, Moments, Plan, Schema
 
 __all__ = [
+    "ADMM",
     "AIC",
     "ASOBS",
     "BIC",
@@ -154,6 +156,7 @@ __all__ = [
     "PriorMean",
     "PriorScale",
     "Privacy",
+    "PrivateK2",
     "RBNets",
     "Schema",
     "Series",
@@ -161,6 +164,7 @@ __all__ = [
     "Status",
     "StructuralEM",
     "StructureMCMC",
+    "StructureOnly",
     "SubsetDP",
     "TimeUnit",
     "TwoParty",
@@ -169,6 +173,7 @@ __all__ = [
     "cross_validate",
     "datasets",
     "edge",
+    "fit",
     "in_markov_blanket",
     "learn",
     "log_likelihood",

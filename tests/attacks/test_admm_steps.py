@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from scipy.optimize import least_squares
 from tests.attacks.malicious import Attacked
 
+import isthmus as ist
 from isthmus.errors import AbortedError
-from isthmus.joint import Federation, LinearADMM, learn_admm
+from isthmus.joint import ADMM, Federation
 from isthmus.joint.methods.admm.requests import AskConsensus
 from isthmus.statistics import Schema
 
@@ -116,5 +117,5 @@ def test_steps_of_admm_do_not_depend_on_the_means_of_sites() -> None:
 
 
 def test_admm_runs_with_the_default_rules() -> None:
-    result = learn_admm(world_of_ages().federation(), LinearADMM(rounds=3))
-    assert result.rounds == 3
+    result = ist.learn(world_of_ages().federation(), search=ADMM(rounds=3))
+    assert result.details.rounds == 3

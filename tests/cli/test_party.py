@@ -64,7 +64,7 @@ def test_from_keys_to_signatures(
     study.require(Folder(folder / "study").signatures(), ["author", "bank", "shop"])
     capsys.readouterr()
     assert run("party", "status", folder / "bank", folder / "study") == 0
-    assert "Never run" in capsys.readouterr().out
+    assert "never been run" in capsys.readouterr().out
     dry = ("party", "dry-run", folder / "bank", folder / "study", "--data", folder / "table.csv")
     assert run(*dry) == 0
     shown = capsys.readouterr().out

@@ -4,27 +4,28 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from math import nan
 from pathlib import Path
 
 import pytest
 
 from isthmus.cli import ExitCode, main
 from isthmus.cli.board import Board, RunState
-from isthmus.cli.strategies import admm_from
+from isthmus.cli.strategies import joint_search_from
 from isthmus.errors import MissingExtraError
 from isthmus.joint import (
-    DynamicADMM,
+    ADMM,
+    ADMMModel,
     FileLedger,
     Identity,
-    LinearADMM,
-    PerceptronADMM,
+    PrivateK2,
     Stiffness,
     Study,
 )
 from isthmus.joint.agreement.cards import Card, Folder
-from isthmus.joint.methods.admm.model_choice import model_of
 from isthmus.joint.transport.base import SiteState
 from isthmus.neural import perceptron
+from isthmus.runs import Progress
 
 VARIABLES = """
 [[variables]]
@@ -122,7 +123,7 @@ def test_drafts_name_the_model_of_admm(drafted: Callable[..., Path]) -> None:
     folder = drafted(VARIABLES, "--method", "admm", "--networks")
     study = Folder(folder / "study").study()
     assert study.requests == {"totals", "networks"}
-    assert isinstance(model_of(study), PerceptronADMM)
+    assert ADMM().allowed(study)[0] is ADMMModel.PERCEPTRON
     again = ["coordinator", "draft", folder / "lead"]
     texts = [
         "--author",
@@ -143,7 +144,7 @@ def test_drafts_name_the_model_of_admm(drafted: Callable[..., Path]) -> None:
         f"{name}{lag}" for lag in ("", "@1", "@2") for name in ("age", "pressure")
     )
     assert study.bounds["pressure@2"] == (0.0, 300.0)
-    assert isinstance(model_of(study), DynamicADMM)
+    assert ADMM().allowed(study)[0] is ADMMModel.DYNAMIC
     wrong = folder / "wrong"
     assert run(*again, wrong, *texts, *series, "--networks") == ExitCode.STUDY
     assert run(*again, wrong, *texts, "--networks") == ExitCode.FORMAT
@@ -217,21 +218,20 @@ def test_a_dry_run_of_a_series(
 
 
 def test_options_that_mean_nothing_are_refused(drafted: Callable[..., Path]) -> None:
+    """Before anybody waits for sites."""
     folder = drafted(VARIABLES, "--method", "admm")
+    for name in ("north", "east", "south"):
+        assert run("site", "policy", folder / name, folder / "study") == 0
+        assert run("study", "sign", folder / name, folder / "study") == 0
     command = ["coordinator", "run", folder / "lead", folder / "study"]
     assert run(*command, "--score", "GaussianBIC") == ExitCode.MISMATCH
-    assert run(*command, "-o", folder / "network.bif") == ExitCode.FORMAT
-    assert run(*command, "--admm", "ADMM") == ExitCode.USAGE
-    assert run(*command, "--admm", "LinearADMM(centring='none')") == ExitCode.USAGE
-    found = admm_from("LinearADMM(rounds=7, stiffness='together')")
-    assert found == LinearADMM(rounds=7, stiffness=Stiffness.TOGETHER)
-
-
-def test_sums_take_no_options_of_admm(drafted: Callable[..., Path]) -> None:
-    folder = drafted()
-    command = ["coordinator", "run", folder / "lead", folder / "study"]
-    assert run(*command, "--admm", "LinearADMM") == ExitCode.MISMATCH
-    assert run(*command, "--restart") == ExitCode.MISMATCH
+    assert run(*command, "--search", "ADMM(model='perceptron')") == ExitCode.MISMATCH
+    assert run(*command, "--search", "ADMM(rounds=300)") == ExitCode.STUDY
+    assert run(*command, "--search", "ADMM(centring='none')") == ExitCode.USAGE
+    assert run(*command, "--required", "age", "pressure") == ExitCode.MISMATCH
+    found = joint_search_from("ADMM(rounds=7, stiffness='together')")
+    assert found == ADMM(rounds=7, stiffness=Stiffness.TOGETHER)
+    assert joint_search_from("privatek2") == PrivateK2()
 
 
 def test_from_policy_to_dry_run(
@@ -339,9 +339,11 @@ def test_the_board_tells_steps(tmp_path: Path, capsys: pytest.CaptureFixture[str
     with Board(tmp_path / "status.json", ["a"]) as board:
         board.state(RunState.RUNNING)
         board.watch("a", SiteState.ANSWERED)
-        board.step(3, 40)
+        board.progress(Progress("ADMM", "round 3 of at most 40", nan, 1.0))
+        board.progress(Progress("ADMM", "round 4 of at most 40", nan, 1.2))
         board.watch("a", SiteState.ASKED)
         board.watch("a", SiteState.SILENT)
     lines = [line[9:] for line in capsys.readouterr().err.splitlines()]
-    assert lines == ["running", "a: answered", "step 3 of at most 40", "a: silent"]
-    assert json.loads((tmp_path / "status.json").read_text())["step"] == 3
+    assert lines == ["running", "a: answered", "round 3 of at most 40", "a: silent"]
+    found = json.loads((tmp_path / "status.json").read_text())
+    assert found["progress"] == "round 4 of at most 40"

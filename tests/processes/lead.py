@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from isthmus.joint import Federation, FileJournal, Journal, LinearADMM, learn_admm
+import isthmus as ist
+from isthmus.joint import ADMM, Federation, FileJournal, Journal
 from isthmus.joint.agreement.cards import Folder
 from isthmus.joint.agreement.identity import Identity
 from isthmus.joint.federation.carriers import carrier_named
@@ -63,8 +64,8 @@ def main(folder: Path, output: Path, seen: Path, carrier: str) -> None:
         federation = Federation(
             shared.study(), shared.signatures(), boss, transport, journal=journal
         )
-        found = learn_admm(federation, LinearADMM(rounds=3))
-    output.write_bytes(found.weights.tobytes())
+        found = ist.learn(federation, search=ADMM(rounds=3))
+    output.write_bytes(found.details.weights.tobytes())
 
 
 if __name__ == "__main__":

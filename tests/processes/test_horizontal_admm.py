@@ -13,25 +13,25 @@ import pytest
 from tests.processes.hospitals import Hospitals, run
 
 import isthmus as ist
-from isthmus.cli.strategies import admm_from
+from isthmus.cli.strategies import joint_search_from
 from isthmus.io import read_edge_list
-from isthmus.joint import learn_admm, verify
-from isthmus.joint.methods.admm.model_choice import model_of
+from isthmus.joint import ADMM, verify
 
 LONG = pytest.mark.skipif(
     "ISTHMUS_LONG" not in os.environ, reason="takes minutes; set ISTHMUS_LONG to run it"
 )
-QUICK = "LinearADMM(rounds=3, rho1=1.0, rho2=0.1)"
+QUICK = "ADMM(rounds=3, rho1=1.0, rho2=0.1)"
 """Weights move from the first step on."""
 TIMES = ("--gather", "240", "--answer", "40", "--pause", "300")
 
 
 def require_equal(world: Hospitals, model: str) -> None:
     """What arrived is what the same study gives within one process, to the last bit."""
-    expected = learn_admm(world.inside(), admm_from(model))
+    expected = ist.learn(world.inside(), search=joint_search_from(model))
     found: dict[str, Any] = json.loads((world.folder / "network.json").read_text())
-    assert np.array(found["parameters"]).tobytes() == expected.parameters.tobytes()
-    assert [tuple(e[:2]) for e in found["edges"]] == list(expected.dag.edges)
+    parameters = np.array(found["details"]["parameters"])
+    assert parameters.tobytes() == expected.details.parameters.tobytes()
+    assert list(map(tuple, found["edges"])) == list(expected.dag.edges)
     assert found["disclosure"] == expected.to_dict()["disclosure"]
 
 
@@ -42,7 +42,7 @@ def test_admm_over_tls_with_a_killed_coordinator(
     world = hospitals(60, 80, 70, method="admm")
     for name in world.names:
         world.start(name)
-    command = [*TIMES, "--admm", QUICK]
+    command = [*TIMES, "--search", QUICK]
     for ending in ("json", "csv", "html"):
         command += ["-o", str(world.folder / f"network.{ending}")]
     first = world.coordinate(*command)
@@ -71,14 +71,13 @@ def test_admm_over_tls_with_a_killed_coordinator(
 def test_series_of_real_processes(hospitals: Callable[..., Hospitals]) -> None:
     """The study has earlier steps; each site makes them of its own table."""
     world = hospitals(60, 80, 70, method="admm", draft=["--lags", "1"])
-    options = model_of(world.study, None)
     world.serve(*world.names)
     transport = world.transport()
     federation = ist.Federation(world.study, world.signatures, world.boss, transport)
-    found = learn_admm(federation, options)
-    assert found.weights.shape == (6, 3)
-    expected = learn_admm(world.inside(), options)
-    assert found.parameters.tobytes() == expected.parameters.tobytes()
+    found = ist.learn(federation)
+    assert found.details.weights.shape == (6, 3)
+    expected = ist.learn(world.inside(), search=ADMM())
+    assert found.details.parameters.tobytes() == expected.details.parameters.tobytes()
     assert {("a", "b"), ("b", "c")} == set(found.dag.edges)
     opened = verify(world.home("s0") / "ledger.jsonl")[0]
     assert opened["request"] == {"totals": ["a", "b", "c", "a@1", "b@1", "c@1"]}
@@ -92,8 +91,8 @@ def test_networks_over_tls(hospitals: Callable[..., Hospitals]) -> None:
     world = hospitals(60, 80, 70, method="admm", draft=["--networks"])
     for name in world.names:
         world.start(name)
-    model = "PerceptronADMM(rounds=3, hidden=3)"
-    running = world.coordinate(*TIMES, "--admm", model, "-o", str(world.folder / "network.json"))
+    model = "ADMM(rounds=3, hidden=3)"
+    running = world.coordinate(*TIMES, "--search", model, "-o", str(world.folder / "network.json"))
     assert running.wait(800) == 0, world.log("coordinator")
     require_equal(world, model)
 
@@ -107,8 +106,8 @@ def test_other_options_restart(hospitals: Callable[..., Hospitals]) -> None:
     for name in world.names:
         world.start(name)
     out = ("-o", str(world.folder / "network.json"))
-    assert world.coordinate(*TIMES, "--admm", "LinearADMM(rounds=2)", *out).wait(300) == 0
-    other = (*TIMES, "--admm", QUICK, *out)
+    assert world.coordinate(*TIMES, "--search", "ADMM(rounds=2)", *out).wait(300) == 0
+    other = (*TIMES, "--search", QUICK, *out)
     assert world.coordinate(*other).wait(300) == 20
     assert "--restart" in world.log("coordinator")
     assert world.coordinate("--restart", *other).wait(300) == 0, world.log("coordinator")

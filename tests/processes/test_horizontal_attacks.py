@@ -21,19 +21,19 @@ from tests.processes.hospitals import (
     write_csv,
 )
 
+import isthmus as ist
 from isthmus.cli import ExitCode
 from isthmus.errors import AbortedError
 from isthmus.joint import (
+    ADMM,
     AskConsensus,
     AskTotals,
     Federation,
     FrameKind,
     Grid,
-    LinearADMM,
     Opening,
     Refusal,
     Transport,
-    learn_admm,
     verify,
 )
 from isthmus.joint.federation.study_terms import terms_of
@@ -288,4 +288,4 @@ def test_questions_beyond_the_study(hospitals: Callable[..., Hospitals], carrier
     frame = pack(FrameKind.OPEN, terms_of(world.study), 1, COORDINATOR, opening.body(), world.boss)
     assert said(world, "s0", frame) is Refusal.REFUSED
     with pytest.raises(AbortedError, match="refused"):
-        learn_admm(federation(world, first=2), LinearADMM(rounds=1))
+        ist.learn(federation(world, first=2), search=ADMM(rounds=1))

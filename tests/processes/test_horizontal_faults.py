@@ -32,16 +32,16 @@ from tests.processes.hospitals import (
     write_csv,
 )
 
+import isthmus as ist
 from isthmus.errors import AbortedError
 from isthmus.joint import (
+    ADMM,
     AskMoments,
     Coordinator,
     Federation,
     Grid,
-    LinearADMM,
     Opening,
     Transport,
-    learn_admm,
     run_round,
     verify,
 )
@@ -160,12 +160,12 @@ class Reviver(Transport):
 def test_sites_killed_during_admm_go_on(hospitals: Callable[..., Hospitals], carrier: str) -> None:
     """Every site is killed in rounds of one message, and the weights are the same to the bit."""
     world = hospitals(60, 80, 70, method="admm", carrier=carrier)
-    options = LinearADMM(rounds=5)
-    expected = learn_admm(world.inside(), options).weights.tobytes()
+    options = ADMM(rounds=5)
+    expected = ist.learn(world.inside(), search=options).details.weights.tobytes()
     world.serve(*world.names)
     transport = Reviver(world)
     federation = Federation(world.study, world.signatures, world.boss, transport)
-    assert learn_admm(federation, options).weights.tobytes() == expected
+    assert ist.learn(federation, search=options).details.weights.tobytes() == expected
     assert {name for names in transport.waited for name in names} >= {"s0", "s2"}
     for name in world.names:
         verify(world.home(name) / "ledger.jsonl")
@@ -176,7 +176,7 @@ def test_a_coordinator_killed_after_every_write(
     hospitals: Callable[..., Hospitals], carrier: str
 ) -> None:
     world = hospitals(60, 80, 70, method="admm", carrier=carrier)
-    expected = learn_admm(world.inside(), LinearADMM(rounds=3)).weights.tobytes()
+    expected = ist.learn(world.inside(), search=ADMM(rounds=3)).details.weights.tobytes()
     world.serve(*world.names)
     world.stop_listening()  # the coordinator is another process
     output, kills = world.folder / "weights", world.folder / "kills"
@@ -224,7 +224,7 @@ def test_a_stopped_site_pauses_admm_and_is_named(
     hospitals: Callable[..., Hospitals], carrier: str
 ) -> None:
     world = hospitals(60, 80, 70, method="admm", carrier=carrier)
-    expected = learn_admm(world.inside(), LinearADMM(rounds=3)).weights.tobytes()
+    expected = ist.learn(world.inside(), search=ADMM(rounds=3)).details.weights.tobytes()
     world.serve(*world.names)
     told: list[tuple[str, SiteState]] = []
 
@@ -238,7 +238,7 @@ def test_a_stopped_site_pauses_admm_and_is_named(
 
     transport = world.transport(Timeouts(2.0, 5.0, FLOWER_PATIENCE), watch)
     federation = Federation(world.study, world.signatures, world.boss, transport)
-    assert learn_admm(federation, LinearADMM(rounds=3)).weights.tobytes() == expected
+    assert ist.learn(federation, search=ADMM(rounds=3)).details.weights.tobytes() == expected
     assert ("s1", SiteState.SILENT) in told
     assert ("s1", SiteState.AWAITED) in told
 
@@ -330,12 +330,12 @@ def test_a_full_disk(hospitals: Callable[..., Hospitals], small_disk: Path, carr
     os.close(handle)
     size = (home / "ledger.jsonl").stat().st_size
     with pytest.raises(AbortedError, match="'s1': 'refused'"):
-        learn_admm(federation, LinearADMM(rounds=2))
+        ist.learn(federation, search=ADMM(rounds=2))
     assert (home / "ledger.jsonl").stat().st_size == size
     filler.unlink()
-    expected = learn_admm(world.inside(), LinearADMM(rounds=2)).weights.tobytes()
+    expected = ist.learn(world.inside(), search=ADMM(rounds=2)).details.weights.tobytes()
     again = Federation(world.study, world.signatures, world.boss, world.transport(), first_round=2)
-    assert learn_admm(again, LinearADMM(rounds=2)).weights.tobytes() == expected
+    assert ist.learn(again, search=ADMM(rounds=2)).details.weights.tobytes() == expected
     verify(home / "ledger.jsonl")
 
 

@@ -19,14 +19,14 @@ import pytest
 from tests.joint.transport.flapping_proxy import FlappingProxy
 from tests.processes.hospitals import NAMES, Hospitals
 
+import isthmus as ist
 from isthmus.joint import (
+    ADMM,
     AskTotals,
     Federation,
     FileJournal,
     Grid,
     Identity,
-    LinearADMM,
-    learn_admm,
     verify,
 )
 from isthmus.joint.agreement.protocol_catalogue import known_event
@@ -41,7 +41,7 @@ SECONDS, UP, DOWN = (600.0, 3.0, 1.0) if LONG else (6.0, 0.8, 0.3)
 """For how long, and how many seconds each link is up and down on average."""
 
 STEPS = 20 if LONG else 5
-MODEL = LinearADMM(rounds=STEPS, rho1=1.0, rho2=0.1, tolerance=0.0)
+MODEL = ADMM(rounds=STEPS, rho1=1.0, rho2=0.1, tolerance=0.0)
 PATIENT = Timeouts(240.0, 240.0, 300.0)
 
 
@@ -83,7 +83,7 @@ def test_a_flapping_network_loses_nothing(hospitals: Callable[..., Hospitals]) -
     Each run of ADMM asks for one sum of five exchanges and for some one-message rounds.
     """
     world = hospitals(60, 80, 70, method="admm", rounds=10**6, carrier="grpc")
-    expected = learn_admm(world.inside(), MODEL).parameters.tobytes()
+    expected = ist.learn(world.inside(), search=MODEL).details.parameters.tobytes()
     transport, path = world.transport(PATIENT), world.folder / "journal"
     with ExitStack() as stack:
         links = [stack.enter_context(FlappingProxy(world.port, UP, DOWN)) for _ in world.names]
@@ -97,7 +97,7 @@ def test_a_flapping_network_loses_nothing(hospitals: Callable[..., Hospitals]) -
         )
         runs, start, spent = 0, time.monotonic(), time.process_time()
         while time.monotonic() < start + SECONDS:
-            assert learn_admm(federation, MODEL).parameters.tobytes() == expected
+            assert ist.learn(federation, search=MODEL).details.parameters.tobytes() == expected
             runs += 1
         spent = time.process_time() - spent
         cuts = [link.cuts for link in links]

@@ -44,8 +44,7 @@ VALUES = (
 )
 """Packages whose dataclasses are results, statistics or messages, which nobody sets as options."""
 VALUE_NAMES = {
-    "ADMM",  # abstract: its options are those of its subclasses
-    "ADMMResult",
+    "ADMMDetails",
     "AskConsensus",
     "AskNetworks",
     "AutoregressiveModel",
@@ -54,6 +53,7 @@ VALUE_NAMES = {
     "DryRun",
     "LinearModel",
     "SearchResult",
+    "SecretDetails",
     "SeriesSimulation",
     "Simulation",
 }
@@ -168,7 +168,7 @@ OPTIONS = [
 
 def test_the_strategies_are_found() -> None:
     names = {strategy.__name__ for strategy in strategies()}
-    assert {"BGe", "GP", "Notears", "OrderMCMC", "StructuralEM", "LinearADMM", "LogDet"} <= names
+    assert {"BGe", "GP", "Notears", "OrderMCMC", "StructuralEM", "ADMM", "LogDet"} <= names
     assert {"UniformWeights", "FamilyEBIC", "RBNetsVariant", "Chebyshev", "Timeouts"} <= names
 
 
@@ -282,9 +282,9 @@ def test_units_of_a_layer_are_checked() -> None:
             ist.RBNets(hidden=_any(wrong))
 
 
-def test_a_model_of_admm_checks_its_own_options_and_the_common_ones() -> None:
+def test_admm_checks_its_options() -> None:
     with pytest.raises(ArgumentError, match="rho1"):
-        joint.PerceptronADMM(rho1=0)
+        joint.ADMM(rho1=0)
     with pytest.raises(ArgumentError, match="lagged_threshold"):
-        joint.DynamicADMM(lagged_threshold=-1)
+        joint.ADMM(lagged_threshold=-1)
     assert searches.LogDet(stages=_any(np.int64(3))).stages == 3

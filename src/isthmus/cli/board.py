@@ -12,6 +12,10 @@ from types import TracebackType
 from typing import Any, Self, final
 
 from isthmus.joint.transport.base import SiteState
+from isthmus.runs import Progress
+
+INTERVAL = 10.0
+"""Seconds between lines of progress where there is no terminal."""
 
 
 class RunState(StrEnum):
@@ -46,7 +50,8 @@ class Board:
         self._reason = ""
         self._sites = dict.fromkeys(sites, SiteState.AWAITED)
         self._answers = dict.fromkeys(sites, 0)
-        self._step = (0, 0)
+        self._text = ""
+        self._next_line = 0.0
         self._live: Any = None
 
     def __enter__(self) -> Self:
@@ -79,7 +84,7 @@ class Board:
         if self._run is not RunState.GATHERING:
             waiting = SiteState.AWAITED in self._sites.values()
             self._run = RunState.WAITING if waiting else RunState.RUNNING
-        quiet = self._step[0] and state in (SiteState.ASKED, SiteState.ANSWERED)
+        quiet = self._text and state in (SiteState.ASKED, SiteState.ANSWERED)
         self._show(None if quiet else f"{site}: {state.value}")
 
     def state(self, run: RunState) -> None:
@@ -94,10 +99,13 @@ class Board:
         else:
             self._live.console.print(line)
 
-    def step(self, number: int, most: int) -> None:
-        """Show that a step begins. From then on, the answers of single sites are not shown."""
-        self._step = (number, most)
-        self._show(f"step {number} of at most {most}")
+    def progress(self, state: Progress) -> None:
+        """Show the progress of a search. From then on, answers of single sites are not shown."""
+        self._text = state.text
+        due = state.seconds >= self._next_line
+        if due:
+            self._next_line = state.seconds + INTERVAL
+        self._show(state.text if due else None)
 
     def end(self, run: RunState, why: str, reason: str = "") -> None:
         """Show and save how the run ended: a sentence, and a short name for programs."""
@@ -115,9 +123,8 @@ class Board:
     def _table(self) -> Any:
         from rich.table import Table
 
-        number, most = self._step
-        steps = f", step {number} of at most {most}" if number else ""
-        table = Table(title=f"run: {self._run.value}{steps}", title_justify="left")
+        text = f", {self._text}" if self._text else ""
+        table = Table(title=f"run: {self._run.value}{text}", title_justify="left")
         for column in ("site", "state", "answers"):
             table.add_column(column)
         for name, state in self._sites.items():
@@ -129,7 +136,7 @@ class Board:
             "state": self._run.value,
             "why": self._why,
             "reason": self._reason,
-            "step": self._step[0],
+            "progress": self._text,
             "time": datetime.now(UTC).isoformat(timespec="seconds"),
             "sites": {name: state.value for name, state in self._sites.items()},
             "answers": self._answers,

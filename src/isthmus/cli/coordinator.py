@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import argparse
 import json
-import signal
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isthmus.cli.actions import LOOPBACK, add_action, add_carrier
-from isthmus.cli.described import described, described_solution
 from isthmus.cli.drafting import add_draft_options, draft, estimation_of
 from isthmus.cli.exit_codes import ExitCode
+from isthmus.cli.joint_runs import add_joint_options, finish, learn_jointly, print_status, shown
 from isthmus.cli.keys import load_identity, say
-from isthmus.cli.outputs import check_outputs, write_outputs, write_result
+from isthmus.cli.outputs import check_outputs
 from isthmus.cli.parsing import host_name
-from isthmus.cli.strategies import admm_from, missing_from, score_from, search_from
-from isthmus.errors import AbortedError, FormatError, IsthmusError, MismatchError
+from isthmus.cli.strategies import missing_from
+from isthmus.cli.tables import knowledge_of
 
 if TYPE_CHECKING:
     from isthmus.cli.board import Board
@@ -50,30 +49,7 @@ def add(command: argparse.ArgumentParser) -> None:
         "machine; by default 127.0.0.1, which only this machine reaches",
     )
     add_carrier(run)
-    run.add_argument(
-        "-o",
-        "--output",
-        action="append",
-        default=[],
-        type=Path,
-        metavar="FILE",
-        help="output file, as for isthmus learn; may be repeated",
-    )
-    run.add_argument(
-        "--score",
-        type=score_from,
-        help="score to optimise; by default chosen from the column types",
-    )
-    run.add_argument(
-        "--search", type=search_from, help="search algorithm; by default chosen from the data"
-    )
-    run.add_argument(
-        "--admm",
-        type=admm_from,
-        metavar="MODEL",
-        help="for studies that use ADMM: LinearADMM, DynamicADMM or PerceptronADMM with options, "
-        "for instance 'LinearADMM(penalty=0.05)'; by default the model of the study",
-    )
+    add_joint_options(run)
     run.add_argument(
         "--missing",
         type=missing_from,
@@ -85,9 +61,8 @@ def add(command: argparse.ArgumentParser) -> None:
         "--restart",
         action="store_true",
         help="discard the sums of earlier runs and request them again, to use other options of "
-        "ADMM; earlier rounds still count towards the limit of the study",
+        "ADMM; earlier rounds still count towards the limit of the study. Leave it out to resume",
     )
-    run.add_argument("--seed", type=int, default=0, help="random seed")
     for name, usual, meaning in (
         ("answer", "300", "for the answer of a site to one message"),
         ("gather", "3600", "for all sites to connect at the beginning"),
@@ -96,7 +71,7 @@ def add(command: argparse.ArgumentParser) -> None:
     ):
         text = f"waiting time {meaning}; by default {usual}"
         run.add_argument(f"--{name}", type=float, metavar="SECONDS", help=text)
-    action("status", "print the state of a run", _status)
+    action("status", "print the state of a run", print_status)
 
 
 def _new(options: argparse.Namespace) -> ExitCode:
@@ -119,98 +94,31 @@ def _new(options: argparse.Namespace) -> ExitCode:
     return ExitCode.DONE
 
 
-def _state(options: argparse.Namespace) -> Path:
-    from isthmus.joint.agreement.cards import Folder
-
-    home: Path = options.home
-    return home / f"study-{Folder(options.study).study().identity.hex()[:16]}"
-
-
-def _status(options: argparse.Namespace) -> ExitCode:
-    path = _state(options) / "status.json"
-    say(
-        path.read_text(encoding="utf-8") if path.exists() else "This study has never been run here."
-    )
-    return ExitCode.DONE
-
-
 def _run(options: argparse.Namespace) -> ExitCode:
-    from isthmus.cli.board import Board, RunState
     from isthmus.joint.agreement.cards import Folder
-    from isthmus.joint.methods.admm.model_choice import uses_admm
 
-    study = Folder(options.study).study()
-    _require_fitting(options, by_admm=uses_admm(study))
-    estimation_of(study, options.missing)
-    state = _state(options)
-    state.mkdir(mode=0o700, parents=True, exist_ok=True)
-    same = "the same command" + (" without --restart" if options.restart else "")
-    say(described(study))
-    with Board(state / "status.json", [m.name for m in study.members]) as board:
-        signal.signal(signal.SIGTERM, _interrupted)
-        try:
-            solution = _learned(options, state, board)
-        except AbortedError as error:
-            paused = bool(error.silent)
-            board.end(RunState.PAUSED if paused else RunState.ABORTED, str(error))
-            if not paused:
-                raise
-            say(f"PAUSED: {error}\nTo resume, run {same} again when the sites are back.")
-            return ExitCode.PAUSED
-        except KeyboardInterrupt:
-            board.end(RunState.INTERRUPTED, f"run {same} again to resume")
-            raise
-        except (IsthmusError, OSError) as error:
-            board.end(RunState.FAILED, str(error))
-            raise
-        board.end(RunState.DONE, "")
-    say(f"DONE: {described_solution(solution)}")
-    say(f"Data released by the sites:\n{solution.disclosure}")
-    return write_outputs(solution, options.output, write=_write)
-
-
-def _require_fitting(options: argparse.Namespace, *, by_admm: bool) -> None:
-    """Reject options that have no effect for this study, before any site is asked."""
     check_outputs(options.output)
-    for path in options.output:
-        if by_admm and path.suffix == ".bif":
-            raise FormatError(
-                "ADMM learns weights, and BIF files hold tables. Write a .json or .html file."
-            )
-    others = ("score", "search") if by_admm else ("admm",)
-    unused = [f"--{name}" for name in others if getattr(options, name) is not None]
-    unused += ["--restart"] if options.restart and not by_admm else []
-    if unused:
-        method = "uses ADMM; set its options with --admm" if by_admm else "does not use ADMM"
-        raise MismatchError(f"{unused[0]} has no effect here: the study {method}.")
+    study = Folder(options.study).study()
+    missing = estimation_of(study, options.missing)
+    with shown(options, [m.name for m in study.members]) as board:
+        solution = _learned(options, missing, board)
+    return finish(solution, options)
 
 
-def _write(solution: Any, path: Path) -> None:
-    from isthmus.joint.methods.admm.result import ADMMResult
-
-    if isinstance(solution, ADMMResult) and path.suffix == ".json":
-        path.write_text(json.dumps(solution.to_dict(), indent=1) + "\n", encoding="utf-8")
-    else:
-        write_result(solution, path)
-
-
-def _interrupted(*_: object) -> None:
-    raise KeyboardInterrupt
-
-
-def _learned(options: argparse.Namespace, state: Path, board: Board) -> Any:
+def _learned(options: argparse.Namespace, missing: Any, board: Board) -> Any:
     """Start all processes, learn, and stop them."""
     from isthmus.cli.board import RunState
+    from isthmus.compose.joint import prepare_jointly
     from isthmus.joint.agreement.cards import Folder
     from isthmus.joint.federation.carriers import carrier_named
     from isthmus.joint.federation.federation import Federation
     from isthmus.joint.federation.round_scheduler import restart
-    from isthmus.joint.methods.admm.model_choice import model_of, uses_admm
     from isthmus.joint.records.journal import FileJournal
     from isthmus.joint.transport.base import Timeouts
 
     folder, home = Folder(options.study), options.home
     study = folder.study()
+    state = study.state_folder(home)
     given = {n: getattr(options, n) for n in ("answer", "gather", "pause", "reconnect")}
     timeouts = replace(Timeouts(), **{n: v for n, v in given.items() if v is not None})
     identity = load_identity(home / "identity.pem")
@@ -224,14 +132,15 @@ def _learned(options: argparse.Namespace, state: Path, board: Board) -> Any:
             federation = Federation(
                 study, folder.signatures(), identity, transport, journal=journal
             )
-            model = model_of(study, options.admm) if uses_admm(study) else None
+            known = knowledge_of(options)  # options that do not fit are refused before sites wait
+            prepare_jointly(federation, options.search, knowledge=known, score=options.score)
             if federation.kept:
                 board.say(
                     f"resumed: {federation.kept} sums of the last run are not requested again"
                 )
             transport.gather(m.name for m in study.members)
             board.state(RunState.RUNNING)
-            solution = _solved(federation, model, options, board)
+            solution = learn_jointly(federation, options, board, missing=missing)
             _share(federation, solution, board)
             return solution
     finally:
@@ -239,26 +148,16 @@ def _learned(options: argparse.Namespace, state: Path, board: Board) -> Any:
 
 
 def _share(federation: Any, solution: Any, board: Board) -> None:
-    """Send the result to the sites that took part."""
-    from isthmus.joint.methods.shared_result import shared_result
-
-    received = federation.send_result(shared_result(solution, federation.study, federation.active))
+    """Send the result to the sites that took part: it follows from the sums, and has none."""
+    study, plain = federation.study, solution.to_dict()
+    del plain["status"]["seconds"]  # the same sums give the same bytes, which sites keep once
+    result = {
+        "study": study.identity.hex(),
+        "title": study.title,
+        "sites": list(federation.active or ()),
+        **plain,
+    }
+    received = federation.send_result(json.dumps(result, ensure_ascii=False, indent=1).encode())
     missing = [name for name in federation.active or () if name not in received]
     if missing:
         board.say(f"not confirmed the result: {missing}; run the same command to send it again")
-
-
-def _solved(federation: Any, model: Any, options: argparse.Namespace, board: Board) -> Any:
-    from isthmus.compose.learn import learn
-    from isthmus.joint.methods.admm.learn import learn_admm
-
-    if model is not None:
-        return learn_admm(federation, model, watch=lambda step: board.step(step, model.rounds))
-    return learn(
-        federation,
-        score=options.score,
-        search=options.search,
-        missing=estimation_of(federation.study, options.missing),
-        seed=options.seed,
-        progress=False,
-    )

@@ -185,7 +185,7 @@ def draft(options: argparse.Namespace) -> ExitCode:
     from isthmus.joint.agreement.study import Study
     from isthmus.joint.agreement.variables import read_variables
     from isthmus.joint.federation.series import lagged_variables
-    from isthmus.joint.methods.admm.model_choice import model_of
+    from isthmus.joint.methods.admm import admm
     from isthmus.joint.noise.answers import require_possible
     from isthmus.joint.secure_sum.protocol import SecureSums
 
@@ -212,7 +212,7 @@ def draft(options: argparse.Namespace) -> ExitCode:
     )
     require_possible(study)
     if options.method == ADMM:
-        model_of(study)  # raises an error before anyone signs
+        admm.ADMM().allowed(study)  # raises an error before anyone signs
     host = (options.home / "host").read_text(encoding="utf-8")
     folder = Folder(options.study)
     address = options.address or f"{host}:{PORT}"

@@ -116,6 +116,8 @@ def in_options(text: str) -> str:
 
 def code_of(error: Exception) -> ExitCode:
     """Return the exit code of an error."""
+    if isinstance(error, AbortedError) and getattr(error, "silent", ()):
+        return ExitCode.PAUSED
     for kind, code in _CODES:
         if isinstance(error, kind):
             return code

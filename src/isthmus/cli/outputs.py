@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -119,6 +120,14 @@ def _picture(solution: ist.Solution, path: Path) -> None:
     figure.savefig(path)
 
 
+def _json(solution: ist.Solution, path: Path) -> None:
+    if solution.evidence is None:  # what organisations learn together has no statistics
+        text = json.dumps(solution.to_dict(), ensure_ascii=False, indent=1)
+        path.write_text(text + "\n", encoding="utf-8")
+    else:
+        ist.io.write_json(solution.fit(), path)
+
+
 def _discrete(solution: ist.Solution) -> ist.models.DiscreteNetwork:
     network = solution.fit()
     if not isinstance(network, ist.models.DiscreteNetwork):
@@ -137,7 +146,7 @@ WRITERS: dict[str, Writer] = {
     ".xmlbif": lambda s, path: ist.io.write_xmlbif(_discrete(s), path),
     ".net": lambda s, path: ist.io.write_hugin(_discrete(s), path),
     ".xdsl": lambda s, path: ist.io.write_xdsl(_discrete(s), path),
-    ".json": lambda s, path: ist.io.write_json(s.fit(), path),
+    ".json": _json,
     ".dot": lambda s, path: ist.io.write_dot(s.dag, path),
     ".gml": lambda s, path: ist.io.write_gml(s.dag, path),
     ".graphml": lambda s, path: ist.io.write_graphml(s.dag, path),

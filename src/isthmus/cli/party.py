@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import argparse
-import json
-import signal
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from isthmus.cli.actions import add_action
 from isthmus.cli.described import described
 from isthmus.cli.exit_codes import ExitCode
+from isthmus.cli.joint_runs import add_joint_options, finish, learn_jointly, print_status, shown
 from isthmus.cli.keys import add_key_actions, load_identity, new_passphrase, say
-from isthmus.cli.outputs import check_outputs, write_outputs
+from isthmus.cli.outputs import check_outputs
 from isthmus.cli.parsing import host_and_port
 from isthmus.cli.site import NAME, draft_policy
-from isthmus.errors import AbortedError, FormatError, IsthmusError, MismatchError
+from isthmus.errors import FormatError, MismatchError
 from isthmus.sources.tables.read_table import read_table
-
-if TYPE_CHECKING:
-    from isthmus.cli.board import Board
 
 PORT = 9300
 RUNS = 3
@@ -56,7 +52,7 @@ def add(command: argparse.ArgumentParser) -> None:
             "--data", type=Path, required=True, metavar="FILE", help="table of the party"
         )
     _run_options(run)
-    action("status", "print the state of a run", _status)
+    action("status", "print the state of a run", print_status)
 
 
 def _draft_options(draft: argparse.ArgumentParser) -> None:
@@ -132,15 +128,7 @@ def _draft_options(draft: argparse.ArgumentParser) -> None:
 
 
 def _run_options(run: argparse.ArgumentParser) -> None:
-    run.add_argument(
-        "-o",
-        "--output",
-        action="append",
-        default=[],
-        type=Path,
-        metavar="FILE",
-        help="output file, as for isthmus learn; may be repeated",
-    )
+    add_joint_options(run)
     run.add_argument(
         "--listen",
         type=host_and_port,
@@ -276,71 +264,19 @@ def _dry_run(options: argparse.Namespace) -> ExitCode:
 
 
 def _run(options: argparse.Namespace) -> ExitCode:
-    from isthmus.cli.board import Board, RunState
-    from isthmus.joint.agreement.cards import Folder
-    from isthmus.joint.shares.two_party import state_folder
-
     check_outputs(options.output)
-    study = Folder(options.study).study()
-    state = state_folder(options.home, study)
-    state.mkdir(mode=0o700, parents=True, exist_ok=True)
-    say(described(study))
-    with Board(state / "status.json", []) as board:
-        signal.signal(signal.SIGTERM, _interrupted)
-        try:
-            solution = _learned(options, board)
-        except AbortedError as error:
-            paused = bool(error.silent)
-            board.end(RunState.PAUSED if paused else RunState.ABORTED, str(error), error.reason)
-            if not paused:
-                raise
-            say(f"PAUSED ({error.reason}): {error}")
-            return ExitCode.PAUSED
-        except KeyboardInterrupt:
-            board.end(RunState.INTERRUPTED, "run the same command again to resume")
-            raise
-        except (IsthmusError, OSError) as error:
-            board.end(RunState.FAILED, str(error))
-            raise
-        board.end(RunState.DONE, "")
-    if options.count:
-        say(f"DONE: {solution} people in common. Nobody learned who they are.")
+    with shown(options, []) as board:
+        source = _source(
+            options,
+            listen=options.listen,
+            connect=options.connect,
+            gather=options.gather,
+            patience=options.patience,
+            watch=board.say,
+        )
+        people = source.count_people() if options.count else None
+        solution = None if options.count else learn_jointly(source, options, board)
+    if solution is None:
+        say(f"DONE: {people} people in common. Nobody learned who they are.")
         return ExitCode.DONE
-    say(f"DONE: {solution}")
-    for a, b in solution.dag.edges:
-        say(f"{a} → {b}")
-    say(f"What the parties learned:\n{solution.disclosure}")
-    return write_outputs(solution, options.output)
-
-
-def _learned(options: argparse.Namespace, board: Board) -> Any:
-    from isthmus.compose.learn import learn
-    from isthmus.joint.shares.requests import CrossMoments
-
-    source = _source(
-        options,
-        listen=options.listen,
-        connect=options.connect,
-        gather=options.gather,
-        patience=options.patience,
-        watch=board.say,
-    )
-    if options.count:
-        return source.count_people()
-    if CrossMoments.name in source.study.requests:
-        return learn(source, progress=False)
-    return source.learn()
-
-
-def _interrupted(*_: object) -> None:
-    raise KeyboardInterrupt
-
-
-def _status(options: argparse.Namespace) -> ExitCode:
-    from isthmus.joint.agreement.cards import Folder
-    from isthmus.joint.shares.two_party import state_folder
-
-    path = state_folder(options.home, Folder(options.study).study()) / "status.json"
-    known = path.exists()
-    say(json.dumps(json.loads(path.read_text()), indent=1) if known else "Never run here.")
-    return ExitCode.DONE
+    return finish(solution, options)

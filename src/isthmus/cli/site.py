@@ -149,7 +149,8 @@ def _dry_run(options: argparse.Namespace) -> ExitCode:
     from isthmus.joint.agreement.policy import Policy
     from isthmus.joint.federation.requests.expectation import allows_holes, steps_allowed
     from isthmus.joint.federation.site_controller import SiteController
-    from isthmus.joint.methods.admm.model_choice import model_of, uses_admm
+    from isthmus.joint.methods.admm.admm import ADMM
+    from isthmus.joint.methods.admm.requests import StepOfADMM
     from isthmus.joint.records.ledger import FileLedger, MemoryLedger
 
     folder, ledger = Folder(options.study), options.home / "ledger.jsonl"
@@ -163,7 +164,7 @@ def _dry_run(options: argparse.Namespace) -> ExitCode:
         FileLedger(ledger) if ledger.exists() else MemoryLedger(),
     )
     runs = [controller.dry_run(request) for request in planned(study)]
-    by_admm = uses_admm(study)
+    by_admm = StepOfADMM.allowed_by(study)
     if by_admm and not any(run.violations for run in runs):
         runs.append(controller.dry_run(_first_step(study, runs[0].contribution)))
     for run in runs:
@@ -172,7 +173,8 @@ def _dry_run(options: argparse.Namespace) -> ExitCode:
         say(f"Up to {steps_allowed(study)} steps follow, with expected sums and products of all")
         say("variables. Values of rare patterns of missing values are hidden, and in no sum.")
     if by_admm:
-        say(f"Up to {model_of(study).rounds} such steps follow. This preview uses the site's own")
+        _, rounds = ADMM().allowed(study)
+        say(f"Up to {rounds} such steps follow. This preview uses the site's own")
         say("number of rows and means, because those of all sites are not known yet.")
     return ExitCode.REFUSED if any(run.violations for run in runs) else ExitCode.DONE
 
@@ -187,14 +189,21 @@ def _table(options: argparse.Namespace, study: Any) -> object:
 
 
 def _first_step(study: Any, totals: Any) -> Any:
-    """Return the first step of ADMM, as it would be if this were the only site."""
-    from isthmus.joint.methods.admm.model_choice import model_of
-    from isthmus.joint.methods.admm.steps import Turn
+    """Return the first step of ADMM, as it would be if the rows of this site were all rows."""
+    import numpy as np
 
-    model, names = model_of(study), study.schema.names
-    start = model.start(study.schema)
-    centre = tuple(totals.mean().tolist()) if model.centring == "pooled" else None
-    return model.request(Turn(names, totals.n, centre, 1, model.rho2, start))
+    from isthmus.graphs import Knowledge
+    from isthmus.joint.methods.admm.admm import ADMM, Consensus
+
+    asked: list[Any] = []
+
+    def ask(request: Any) -> Any:
+        asked.append(request)
+        return totals if request.name == "totals" else np.zeros_like(request.common())
+
+    bound = Knowledge().bind(study.schema.names)
+    ADMM().begin(Consensus(study, ask), bound, np.random.default_rng(0)).step()
+    return asked[-1]
 
 
 def planned(study: Any) -> list[Any]:

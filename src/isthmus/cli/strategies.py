@@ -12,7 +12,6 @@ import isthmus
 from isthmus.cli.parsing import match_name, suggestion
 
 if TYPE_CHECKING:
-    from isthmus.joint.methods.admm.steps import ADMM
     from isthmus.samplers import Sampler
     from isthmus.scores.base import Score
     from isthmus.searches import Search
@@ -79,6 +78,14 @@ def search_from(text: str) -> Search[Any]:
     return search
 
 
+def joint_search_from(text: str) -> Search[Any]:
+    """Return the search algorithm that a text describes, also one for organisations together."""
+    kind = isthmus.searches.Search
+    joint = _strategies(isthmus.joint, kind)
+    search: Search[Any] = _build(text, _strategies(isthmus.searches, kind) | joint)
+    return search
+
+
 def table_search_from(text: str) -> Search[Any]:
     """Return the search algorithm that a text describes, one that learns from a table."""
     search = search_from(text)
@@ -115,12 +122,6 @@ def missing_from(text: str) -> Missing:
     """Return the strategy for missing values that a text describes."""
     missing: Missing = _build(text, _strategies(isthmus.sources, isthmus.sources.Missing))
     return missing
-
-
-def admm_from(text: str) -> ADMM:
-    """Return the ADMM model that a text describes."""
-    model: ADMM = _build(text, _strategies(isthmus.joint, isthmus.joint.ADMM))
-    return model
 
 
 def _scores() -> dict[str, type[Score[Any, Any]]]:

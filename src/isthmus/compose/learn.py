@@ -21,6 +21,7 @@ from isthmus.compose.arguments import (
 from isthmus.compose.assumptions import check_assumptions
 from isthmus.compose.defaults import choose_search
 from isthmus.compose.evidence import LearnedFrom
+from isthmus.compose.joint import prepare_jointly
 from isthmus.compose.prepare import prepare, require_capability, with_targets
 from isthmus.compose.progress import reporter_for
 from isthmus.compose.structural_em import StructuralEMSearch
@@ -29,7 +30,7 @@ from isthmus.graphs import DAG, BoundKnowledge, Knowledge
 from isthmus.objectives import PARENT_SETS, Objective, ScoreTable
 from isthmus.results import Disclosure, Provenance, Solution, Status
 from isthmus.results.status import Ending
-from isthmus.runs import Progress, drive
+from isthmus.runs import Progress, Run, drive
 from isthmus.searches import AStar, SearchResult
 from isthmus.sources import Missing, TimeUnit
 from isthmus.statistics import Kind, Regimes
@@ -56,12 +57,13 @@ def learn(
     ----------
     data
         A table (pandas, Polars, PyArrow, a mapping of columns), a table of an engine (Polars lazy,
-        DuckDB, Spark, Ibis), statistics computed earlier, or a source.
+        DuckDB, Spark, Ibis), statistics computed earlier, or a source, also a `Federation` or
+        `TwoParty`, whose data stay where they are.
     score
         Score to optimise. By default chosen from the column types.
     search
         Search algorithm. By default chosen from the score, the column types and the number of
-        columns.
+        columns. `ADMM` needs a `Federation`; `PrivateK2` and `StructureOnly` need a `TwoParty`.
     knowledge
         Required and forbidden edges, and tiers.
     kinds
@@ -76,7 +78,8 @@ def learn(
         Stop after this many seconds and return the best graph so far. Reading a table in memory
         is included; waiting for a database or for the sites of a federation is not. The statistics
         are computed in any case: with 10,000 columns that takes tens of seconds, and a warning
-        says so before.
+        says so before. `PrivateK2` and `StructureOnly` have no graph before their end: they raise
+        `AbortedError`, and the next call resumes the run.
     progress
         True, False, or a function that is called with a :class:`~isthmus.runs.Progress`. By
         default progress is shown if standard error is a terminal and the search takes long.
@@ -85,7 +88,8 @@ def learn(
     -------
     Solution
         The graph, its score, and methods to fit, plot, save and report it. Ctrl-C during the
-        search also returns a solution: the best graph so far.
+        search also returns a solution: the best graph so far. It raises `KeyboardInterrupt` if
+        there is none yet, as in a computation on secret shares.
 
     Examples
     --------
@@ -101,6 +105,12 @@ def learn(
     seed, time_limit = check_seed(seed), check_time_limit(time_limit)
     check_progress(progress)
     begin = time.monotonic()
+    joint = prepare_jointly(
+        data, search, knowledge=knowledge, score=score, kinds=kinds, missing=missing
+    )
+    if joint is not None:
+        result, status = _drive(joint.begin(seed), joint.search, time_limit, progress)
+        return joint.solution(result, status, knowledge, seed)
     problem = prepare(
         data,
         score=score,
@@ -249,6 +259,16 @@ def _search(
 ) -> tuple[SearchResult, Status]:
     """Run a search on an objective that it accepts."""
     require_capability(score, objective.capabilities, search.accepts, search)
+    run = search.begin(objective, constraints, np.random.default_rng(seed))
+    return _drive(run, search, time_limit, progress)
+
+
+def _drive(
+    run: Run[SearchResult],
+    search: AnySearch,
+    time_limit: float | None,
+    progress: bool | Callable[[Progress], None] | None,  # noqa: FBT001 - as given by the user
+) -> tuple[SearchResult, Status]:
+    """Drive a run and show its progress."""
     with reporter_for(progress) as report:
-        run = search.begin(objective, constraints, np.random.default_rng(seed))
         return drive(run, type(search).__name__, time_limit=time_limit, report=report)

@@ -23,6 +23,7 @@ from isthmus.compose.arguments import (
     check_search,
 )
 from isthmus.compose.defaults import choose_score
+from isthmus.compose.joint import refuse_joint_search
 from isthmus.errors import DataWarning, MismatchError
 from isthmus.graphs import DAG, BoundKnowledge, Knowledge
 from isthmus.objectives import LOCAL_SCORES, Objective
@@ -159,6 +160,8 @@ def prepare(
     source = as_source(
         data, kinds=kinds, integers=integers, keep=keep, missing=check_missing(missing)
     )
+    if search is not None:
+        refuse_joint_search(search, source)
     in_memory = isinstance(source, Frame)
     if isinstance(source, EstimatesMoments) and time_limit is not None:
         source.limit_estimation(begin + 0.5 * time_limit)

@@ -35,12 +35,11 @@ from isthmus.joint.federation.requests.statistics import (
 )
 from isthmus.joint.federation.site_controller import SiteController
 from isthmus.joint.federation.site_service import SiteService
+from isthmus.joint.methods.admm.admm import ADMM, ADMMDetails, ADMMModel, Centring, Stiffness
 from isthmus.joint.methods.admm.baselines import average, vote
 from isthmus.joint.methods.admm.clients import Client, LinearClient, NetworkClient
-from isthmus.joint.methods.admm.learn import DynamicADMM, LinearADMM, PerceptronADMM, learn_admm
 from isthmus.joint.methods.admm.requests import AskConsensus, AskNetworks
-from isthmus.joint.methods.admm.result import ADMMResult
-from isthmus.joint.methods.admm.steps import ADMM, Centring, Stiffness
+from isthmus.joint.methods.secret_search import PrivateK2, SecretDetails, StructureOnly
 from isthmus.joint.noise.section import Privacy
 from isthmus.joint.records.events import Event
 from isthmus.joint.records.journal import (
@@ -70,7 +69,8 @@ from isthmus.joint.transport.remote import RemoteTransport
 
 __all__ = [
     "ADMM",
-    "ADMMResult",
+    "ADMMDetails",
+    "ADMMModel",
     "AskConsensus",
     "AskCounts",
     "AskFeatures",
@@ -85,7 +85,6 @@ __all__ = [
     "Contribution",
     "Coordinator",
     "DryRun",
-    "DynamicADMM",
     "Event",
     "Federation",
     "FileJournal",
@@ -100,7 +99,6 @@ __all__ = [
     "KeyRound",
     "Ledger",
     "LedgerWriter",
-    "LinearADMM",
     "LinearClient",
     "Member",
     "MemoryJournal",
@@ -110,16 +108,17 @@ __all__ = [
     "NetworkClient",
     "OneMessageRound",
     "Opening",
-    "PerceptronADMM",
     "Persons",
     "Policy",
     "Privacy",
+    "PrivateK2",
     "Protocol",
     "Refusal",
     "ReleaseGate",
     "RemoteTransport",
     "Request",
     "Roster",
+    "SecretDetails",
     "SecureSums",
     "Sent",
     "Signature",
@@ -132,6 +131,7 @@ __all__ = [
     "Stage",
     "StatisticRequest",
     "Stiffness",
+    "StructureOnly",
     "Study",
     "SumRequest",
     "Terms",
@@ -143,7 +143,6 @@ __all__ = [
     "code_hash",
     "key_bytes",
     "key_text",
-    "learn_admm",
     "protocol_names",
     "read_signatures",
     "read_variables",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar, cast, final
 
 from isthmus.errors import MismatchError
@@ -29,9 +29,12 @@ class Capability(Generic[InterfaceT]):
     ----------
     name
         Name for error messages. Two capabilities with the same name are equal.
+    offered_by
+        The sources that offer it, for error messages, if no score does.
     """
 
     name: str
+    offered_by: str = field(default="", compare=False)
 
     def of(self, objective: Objective) -> InterfaceT | None:
         """Return the objective as the interface of this capability, or None if it lacks it."""

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Protocol, TypeAlias
 
+import numpy as np
+
 from isthmus.errors import IsthmusError, ModelWarning
 from isthmus.graphs import CPDAG, DAG, PDAG
 from isthmus.graphs.comparison import compare
@@ -27,6 +29,8 @@ Export: TypeAlias = Callable[[Graph | Network], Mapping[str, str]]
 """A function that writes a graph or a network as texts, by file name extension."""
 
 STRENGTH = Measure("strength", "Strength is the decrease of the score without the edge.")
+
+WEIGHT = Measure("weight", "Weight is what the search reports for the edge.")
 
 _CURVES = 200
 """Maximum number of edges for which curves are fitted."""
@@ -163,6 +167,7 @@ def build_page(
         How to compute the result again.
     """
     strengths = _strengths(result)
+    weights = {} if strengths else _weights(result)
     network, caveats = _network(result)
     graph: Graph = result.cpdag if result.equivalent else result.dag
     undirected = {frozenset(e) for e in result.cpdag.undirected} if result.equivalent else set()
@@ -173,13 +178,13 @@ def build_page(
         nodes=graph.nodes,
         summary=tuple(summary[: len(summary) - len(result.notes)]),
         notes=(*result.notes, *caveats),
-        measures=(STRENGTH,) if strengths else (),
+        measures=(STRENGTH,) if strengths else (WEIGHT,) if weights else (),
         edges=tuple(
             EdgeRow(
                 a,
                 b,
                 frozenset((a, b)) not in undirected,
-                (strengths.get((a, b)),) if strengths else (),
+                ((strengths or weights).get((a, b)),) if strengths or weights else (),
                 direction=result.directions.describe((a, b)),
             )
             for a, b in result.dag.edges
@@ -193,6 +198,15 @@ def build_page(
         exports=export(written),
         draw=lambda: draw(graph, strengths),
     )
+
+
+def _weights(result: Reportable) -> Mapping[tuple[str, str], float]:
+    """Return the weights of edges that the search reports, if it does."""
+    weights: Any = getattr(result.details, "weights", None)
+    dag = result.dag
+    if np.ndim(weights) != 2 or len(weights) != len(dag.nodes):
+        return {}
+    return {(a, b): float(weights[dag.index(a), dag.index(b)]) for a, b in dag.edges}
 
 
 def _strengths(result: Reportable) -> dict[tuple[str, str], float]:

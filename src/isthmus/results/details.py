@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,10 @@ from isthmus.results.dynamic import DynamicNetwork
 @dataclass(frozen=True)
 class SearchDetails:
     """Base of the records that searches return beside the graph; it has no fields of its own."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what programs may need, as plain data for JSON; nothing by default."""
+        return {}
 
 
 @dataclass(frozen=True)

@@ -215,6 +215,16 @@ class Solution:
         """
         return Refit(self.dag, self._evidence().standardised())
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the solution as plain data for JSON, without statistics.
+
+        For `ADMM`, ``details`` has the weights and the parameters that the sites agreed on.
+        """
+        from isthmus.results.solution_file import plain_solution
+
+        plain = plain_solution({f.name: getattr(self, f.name) for f in fields(self)})
+        return plain | {"details": self.details.to_dict()}
+
     def save(self, path: str | PathLike[str], *, statistics: bool = True) -> None:
         """Write the solution to a file, which `load` reads.
 
@@ -325,9 +335,10 @@ class Solution:
         if self.evidence is None:
             raise MismatchError(
                 "This solution has no statistics, so it cannot fit parameters or compute edge "
-                "strengths. Files have none if they were saved without, or if the graph was "
-                "learned from several regimes, or by NodeAverage() or StructuralEM(). Learn it "
-                "again, or write the fitted network: isthmus.io.write_json(solution.fit(), path)."
+                "strengths. ADMM, PrivateK2 and StructureOnly gather none. Files have none if they "
+                "were saved without, or if the graph was learned from several regimes, or by "
+                "NodeAverage() or StructuralEM(). Learn it again, or write the fitted network: "
+                "isthmus.io.write_json(solution.fit(), path)."
             )
         return self.evidence
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import zipfile
 import zlib
 from collections.abc import Callable
@@ -44,15 +45,16 @@ class Evidence(Protocol):
         """Return what `fit` and `strengths` of this graph need; nothing if there is no format."""
 
 
-def write_solution(attributes: dict[str, Any], path: str | PathLike[str]) -> None:
-    """Write the attributes of a solution."""
+def plain_solution(attributes: dict[str, Any]) -> dict[str, Any]:
+    """Return the attributes of a solution as plain data for JSON, without statistics."""
     dag: DAG = attributes["dag"]
     knowledge: Knowledge | None = attributes["knowledge"]
-    content = {
+    score = attributes["score"]
+    return {
         "format": FORMAT,
         "nodes": dag.nodes,
         "edges": dag.edges,
-        "score": attributes["score"],
+        "score": None if math.isnan(score) else score,
         "sense": attributes["sense"],
         "equivalent": attributes["equivalent"],
         "choice": attributes["choice"],
@@ -65,6 +67,11 @@ def write_solution(attributes: dict[str, Any], path: str | PathLike[str]) -> Non
         "provenance": asdict(attributes["provenance"]),
         "identified": attributes["identified"],
     }
+
+
+def write_solution(attributes: dict[str, Any], path: str | PathLike[str]) -> None:
+    """Write the attributes of a solution."""
+    content, dag = plain_solution(attributes), attributes["dag"]
     evidence: Evidence | None = attributes["evidence"]
     packed = b"" if evidence is None else evidence.to_bytes(dag)
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -114,7 +121,7 @@ def _attributes(content: dict[str, Any]) -> dict[str, Any]:
     status = dict(content["status"])
     return {
         "dag": DAG(content["nodes"], [(a, b) for a, b in content["edges"]]),
-        "score": float(content["score"]),
+        "score": math.nan if content["score"] is None else float(content["score"]),
         "sense": Sense(content["sense"]),
         "equivalent": content["equivalent"],
         "choice": content["choice"],

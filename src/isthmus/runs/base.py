@@ -61,7 +61,10 @@ class Run(ABC, Generic[ResultT_co]):
 
     @abstractmethod
     def best(self) -> ResultT_co:
-        """Return the best result so far. It may be called after any step."""
+        """Return the best result so far. It may be called after any step.
+
+        A run that has no result before its end ends here, and raises `AbortedError`.
+        """
 
     @abstractmethod
     def describe(self) -> tuple[str, float, float | None]:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from isthmus import interrupts
+from isthmus.errors import AbortedError
 from isthmus.results.status import Ending, Status
 from isthmus.runs.base import Progress, Result, Run
 
@@ -34,6 +35,12 @@ def drive(
         Stop after this many seconds and return the best result so far.
     report
         Called with a :class:`Progress` about five times per second.
+
+    Raises
+    ------
+    AbortedError
+        The time limit was reached by a run that has no result before its end. Ctrl-C raises
+        `KeyboardInterrupt` in such a run.
     """
     start = time.monotonic()
     last_report = start
@@ -59,7 +66,12 @@ def drive(
                     report(Progress(name, text, score, now - start, done))
     except KeyboardInterrupt:
         ending = Ending.INTERRUPTED
-    result = run.best()
+    try:
+        result = run.best()
+    except AbortedError:
+        if ending is Ending.INTERRUPTED:
+            raise KeyboardInterrupt from None
+        raise
     seconds = time.monotonic() - start
     if ending is Ending.CONVERGED and result.gap == 0.0:
         ending = Ending.OPTIMAL

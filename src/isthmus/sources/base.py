@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,9 @@ from isthmus.results.disclosure import Disclosure
 from isthmus.results.reading import Reading
 from isthmus.sources.tables.missing import Missing
 from isthmus.statistics import Basis, Counts, Expansion, Kind, Moments, Plan, Schema
+
+if TYPE_CHECKING:
+    from isthmus.objectives import Capability, Objective
 
 
 class Source(ABC):
@@ -61,6 +64,20 @@ class Source(ABC):
     @abstractmethod
     def disclosure(self) -> Disclosure:
         """Return what has been released so far."""
+
+    def objective(self, accepts: Sequence[Capability[Any]] | None) -> Objective | None:
+        """Return an objective that is computed together with others, and not from statistics.
+
+        Sources that offer statistics only, from which scores make objectives, return None.
+
+        Parameters
+        ----------
+        accepts
+            Capabilities that the search can use; None if nobody has named a search. The objective
+            is then returned only if the source offers nothing else.
+        """
+        del accepts
+        return None
 
     def notes(self) -> tuple[str, ...]:
         """Return what a reader of a result should know about the statistics; nothing by default."""

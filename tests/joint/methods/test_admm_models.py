@@ -14,30 +14,28 @@ from numpy.typing import NDArray
 import isthmus as ist
 from isthmus import simulate
 from isthmus.errors import (
-    AbortedError,
     ArgumentError,
     DataError,
     FormatError,
+    MismatchError,
     RefusedError,
     SchemaError,
 )
 from isthmus.joint import (
     ADMM,
+    ADMMModel,
     AskNetworks,
-    Centring,
     Client,
-    DynamicADMM,
     Federation,
     Grid,
-    LinearADMM,
     LinearClient,
     NetworkClient,
-    PerceptronADMM,
     Stiffness,
-    learn_admm,
 )
+from isthmus.joint.methods.admm.admm import MODELS, ADMMRun, Ask
+from isthmus.joint.methods.admm.models import ConsensusModel
 from isthmus.joint.methods.admm.site_state import restore_client, save_client
-from isthmus.joint.methods.admm.steps import Pull, Turn, iterate
+from isthmus.joint.methods.admm.steps import Pull, Turn
 from isthmus.joint.request_catalogue import read_request
 from isthmus.joint.secure_sum.limbs import Accumulator
 from isthmus.neural import perceptron
@@ -45,6 +43,7 @@ from isthmus.searches.continuous.acyclicity import exponential
 from isthmus.statistics import Schema
 
 Floats = NDArray[np.float64]
+LINEAR, SERIES, NETWORKS = ADMMModel
 
 
 def curved(n: int, seed: int) -> Floats:
@@ -61,13 +60,36 @@ def tables(rows: Floats, sites: int) -> dict[str, Any]:
     return {f"s{k}": {f"x{j}": c for j, c in enumerate(p.T)} for k, p in enumerate(parts)}
 
 
-def plain(sites: Sequence[Client], options: ADMM, names: Sequence[str]) -> tuple[Floats, int]:
+def model(kind: ADMMModel, names: Sequence[str] | Schema, **options: Any) -> ConsensusModel:
+    schema = names if isinstance(names, Schema) else Schema.continuous(tuple(names))
+    return MODELS[kind](ADMM(**options), schema)
+
+
+def iterate(
+    kind: ADMMModel, ask: Ask, sites: int, names: Sequence[str], seed: int = 0, **options: Any
+) -> ADMMRun:
+    """Run ADMM without a federation."""
+    fitted = model(kind, names, **options)
+    start = fitted.start(np.random.default_rng(seed))
+    run = ADMMRun(ADMM(**options), kind, fitted, ask, sites, start, options.get("rounds", 200))
+    while not run.step():
+        pass
+    return run
+
+
+def plain(
+    sites: Sequence[Client],
+    names: Sequence[str],
+    kind: ADMMModel = NETWORKS,
+    seed: int = 0,
+    **options: Any,
+) -> ADMMRun:
     """Without any protocol, as the figures of the documentation are made."""
 
     def ask(step: int, common: Floats, rho: float) -> Floats:
         return sum((c.answer(step, common, rho) for c in sites), np.zeros_like(common))
 
-    return iterate(ask, options.start(Schema.continuous(tuple(names))), len(sites), options)
+    return iterate(kind, ask, len(sites), names, seed, **options)
 
 
 # --- the coordinator's step --------------------------------------------------------------------
@@ -78,9 +100,9 @@ def test_the_joint_step_is_stationary_for_the_whole_problem(hidden: int) -> None
     """Subgradients of the ℓ1 norm included, though it was solved without one."""
     rng = np.random.default_rng(hidden)
     d, pull, penalty = 5, Pull(3.0, 0.2, 4.0), 0.6
-    options = PerceptronADMM(penalty=penalty, hidden=hidden)
+    options = model(NETWORKS, "abcde", penalty=penalty, hidden=hidden)
     target = rng.normal(size=perceptron.size(d, hidden))
-    found = options.join(target, options.start(Schema.continuous(tuple("abcde"))), pull)
+    found = options.join(target, options.start(np.random.default_rng(0)), pull)
     first = found[: d * d * hidden].reshape(d, d, hidden)
     wanted = target[: d * d * hidden].reshape(d, d, hidden)
     weights = options.weights(found)
@@ -104,9 +126,10 @@ def test_with_one_unit_it_is_the_linear_step() -> None:
     rng = np.random.default_rng(3)
     d, pull = 4, Pull(2.0, 0.5, 3.0)
     target = rng.normal(size=(d, d))
-    linear = LinearADMM(penalty=0.2).join(target, np.zeros((d, d)), pull)
+    linear = model(LINEAR, "abcd", penalty=0.2).join(target, np.zeros((d, d)), pull)
     whole = np.concatenate([target.ravel(), np.zeros(perceptron.size(d, 1) - d * d)])
-    found = PerceptronADMM(penalty=0.2, hidden=1).join(whole, np.zeros_like(whole), pull)
+    networks = model(NETWORKS, "abcd", penalty=0.2, hidden=1)
+    found = networks.join(whole, np.zeros_like(whole), pull)
     np.testing.assert_allclose(found[: d * d].reshape(d, d), linear, atol=1e-7)
 
 
@@ -142,12 +165,11 @@ def test_networks_find_what_lines_do_not() -> None:
     truth = {("x0", "x1"), ("x1", "x2")}
     means = rows.mean(axis=0)
     sites = [NetworkClient(p - means, 10, len(rows)) for p in np.array_split(rows, 3)]
-    options = PerceptronADMM()
-    common, rounds = plain(sites, options, names)
-    edges = {(names[i], names[j]) for i, j in np.argwhere(options.edges(common))}
+    run = plain(sites, names)
+    edges = {(names[i], names[j]) for i, j in np.argwhere(run.edges())}
     assert truth <= edges
-    assert rounds < 200
-    lines = learn_admm(Federation.simulate(data), LinearADMM(rounds=90))
+    assert run.done < 200
+    lines = ist.learn(Federation.simulate(data), search=ADMM(rounds=90))
     assert not truth <= set(lines.dag.edges)
 
 
@@ -155,26 +177,29 @@ def test_secure_sums_of_networks_change_nothing() -> None:
     """Bit by bit what integer sums on the same grid give; and nearly what plain sums give."""
     rows = curved(48, 5)
     data = tables(rows, 3)
-    options = PerceptronADMM(rounds=3, hidden=3, centring=Centring.LOCAL)
+    options: dict[str, Any] = {"rounds": 3, "hidden": 3}
     federation = Federation.simulate(data)
-    found = learn_admm(federation, options)
+    solution = ist.learn(federation, search=ADMM(ADMMModel.PERCEPTRON, **options))
+    found = solution.details
     grid, names = Grid.of(federation.study), tuple(data["s0"])
     parts = np.array_split(rows, 3)
     clients = [NetworkClient(p - p.mean(axis=0), 3, len(rows)) for p in parts]
 
     def ask(step: int, common: Floats, rho: float) -> Floats:
-        request = options.request(Turn(names, len(rows), None, step, rho, common))
+        request = model(NETWORKS, names, **options).request(
+            Turn(names, len(rows), None, step, rho, common)
+        )
         total = Accumulator(request.size(grid), request.limbs)
         for client in clients:
             total.add(request.encode(client.answer(step, common, rho), grid))
         return request.decode(total.total(), grid)
 
-    expected, _ = iterate(ask, options.start(Schema.continuous(names)), 3, options)
-    np.testing.assert_array_equal(found.parameters, expected)
+    expected = iterate(NETWORKS, ask, 3, names, **options)
+    np.testing.assert_array_equal(found.parameters, expected.common)
     again = [NetworkClient(p - p.mean(axis=0), 3, len(rows)) for p in parts]
-    np.testing.assert_allclose(found.parameters, plain(again, options, names)[0], atol=1e-9)
+    np.testing.assert_allclose(found.parameters, plain(again, names, **options).common, atol=1e-9)
     assert found.weights.shape == (3, 3)
-    text = str(found.disclosure)
+    text = str(solution.disclosure)
     assert "neural networks" in text
     assert "reveal single sites" in text
 
@@ -184,7 +209,7 @@ def test_the_same_seed_gives_the_same_networks() -> None:
     found = []
     for seed in (0, 0, 1):
         clients = [NetworkClient(p, 2, 30) for p in np.array_split(rows, 3)]
-        found.append(plain(clients, PerceptronADMM(rounds=2, hidden=2, seed=seed), "abc")[0])
+        found.append(plain(clients, "abc", seed=seed, rounds=2, hidden=2).common)
     np.testing.assert_array_equal(found[0], found[1])
     assert np.abs(found[0] - found[2]).max() > 0.01
 
@@ -192,7 +217,7 @@ def test_the_same_seed_gives_the_same_networks() -> None:
 def test_a_site_goes_on_after_a_restart() -> None:
     """The same bits as without one."""
     rows = curved(20, 10)
-    start = PerceptronADMM(hidden=2).start(Schema.continuous(("a", "b", "c")))
+    start = model(NETWORKS, "abc", hidden=2).start(np.random.default_rng(0))
     steady, before, after = (NetworkClient(rows, 2, 60) for _ in range(3))
     for step, common in ((1, start), (2, 0.9 * start)):
         steady.answer(step, common, 0.1 * step)
@@ -208,17 +233,16 @@ def test_stiffness_of_all_together_is_a_share_for_each() -> None:
     found = []
     for stiffness, rho2 in ((Stiffness.EACH, 0.1), (Stiffness.TOGETHER, 0.3)):
         clients = [LinearClient(p.T @ p / 30) for p in np.array_split(rows, 3)]
-        options = LinearADMM(rounds=3, rho2=rho2, stiffness=stiffness)
-        found.append(plain(clients, options, "abc")[0])
+        run = plain(clients, "abc", LINEAR, rounds=3, rho2=rho2, stiffness=stiffness)
+        found.append(run.common)
     np.testing.assert_allclose(found[0], found[1], rtol=1e-6)
 
 
 def test_published_networks_give_a_single_row_away() -> None:
     """The gradient of a weight, divided by that of its unit's bias, is the input."""
     row = curved(1, 7)
-    d, hidden, rho = 3, 4, PerceptronADMM().rho2
-    options = PerceptronADMM(hidden=hidden)
-    common = options.start(Schema.continuous(("a", "b", "c")))
+    d, hidden, rho = 3, 4, 0.16
+    common = model(NETWORKS, "abc", hidden=hidden).start(np.random.default_rng(0))
     site = NetworkClient(row, hidden, 100)
     site.answer(1, common, rho)
     moved = site.published() - common
@@ -260,12 +284,13 @@ def test_a_step_for_another_model_is_refused() -> None:
     with pytest.raises(RefusedError, match="shape"):
         client.answer(1, np.zeros(3), 0.1)
     with pytest.raises(ArgumentError, match="hidden"):
-        PerceptronADMM(hidden=0)
+        ADMM(hidden=0)
     names = tuple(f"x{i}" for i in range(98))
     with pytest.raises(DataError, match="fit into"):
-        PerceptronADMM().start(Schema.continuous(names))
-    start = PerceptronADMM().start(Schema.continuous(names[:96]))
-    request = PerceptronADMM().request(Turn(names[:96], 100, (-1.0 / 3,) * 96, 1, 0.1, start))
+        model(NETWORKS, names)
+    networks = model(NETWORKS, names[:96])
+    start = networks.start(np.random.default_rng(0))
+    request = networks.request(Turn(names[:96], 100, (-1.0 / 3,) * 96, 1, 0.1, start))
     assert len(request.to_bytes()) < 2**20
 
 
@@ -289,21 +314,23 @@ def series(sites: int, steps: int, seed: int) -> dict[str, ist.sources.Series]:
 
 def test_edges_within_a_step_and_from_earlier_steps() -> None:
     federation = Federation.simulate(series(4, 60, 1))
-    found = learn_admm(federation, DynamicADMM(lagged_threshold=0.3))
-    assert set(found.dag.edges) == {("x", "y"), ("x@1", "x"), ("z@1", "y")}
+    solution = ist.learn(federation, search=ADMM(lagged_threshold=0.3))
+    found = solution.details
+    assert set(solution.dag.edges) == {("x", "y"), ("x@1", "x"), ("z@1", "y")}
     assert found.weights.shape == (6, 3)
     at = federation.schema().names.index
     assert found.weights[at("x"), at("y")] == pytest.approx(1.2, abs=0.2)
     assert found.weights[at("z@1"), at("y")] == pytest.approx(-0.8, abs=0.2)
-    assert found.disclosure.entries[-1].size == found.rounds * 18
+    assert solution.disclosure.entries[-1].size == found.rounds * 18
 
 
 def test_only_the_present_is_kept_from_cycles() -> None:
     rng = np.random.default_rng(2)
     target, pull = rng.normal(size=(6, 3)), Pull(4.0, 0.5, 2.0)
-    options = DynamicADMM(penalty=0.1, lagged_penalty=0.4)
+    lagged = Schema.continuous(["x", "y", "z"]).with_lags(1)
+    options = model(SERIES, lagged, penalty=0.1, lagged_penalty=0.4)
     found = options.join(target, np.zeros((6, 3)), pull)
-    linear = LinearADMM(penalty=0.1).join(target[:3], np.zeros((3, 3)), pull)
+    linear = model(LINEAR, "abc", penalty=0.1).join(target[:3], np.zeros((3, 3)), pull)
     np.testing.assert_array_equal(found[:3], linear)
     past = np.sign(target[3:]) * np.maximum(np.abs(target[3:]) - 0.1, 0)
     np.testing.assert_array_equal(found[3:], past)
@@ -312,19 +339,19 @@ def test_only_the_present_is_kept_from_cycles() -> None:
 @pytest.mark.parametrize("names", [("x", "y"), ("x", "x@1", "y", "y@1"), ("x", "y", "x@1")])
 def test_series_have_their_columns_in_order(names: tuple[str, ...]) -> None:
     with pytest.raises(SchemaError, match="Series"):
-        DynamicADMM().start(Schema.continuous(names))
+        model(SERIES, names)
     lagged = Schema.continuous(["x", "y"]).with_lags(1)
     if len(names) > 2:
         with pytest.raises(SchemaError, match="Series"):
-            DynamicADMM().start(lagged.subset(names))
-    assert DynamicADMM().start(lagged).shape == (4, 2)
+            model(SERIES, lagged.subset(names))
+    assert model(SERIES, lagged).start(np.random.default_rng(0)).shape == (4, 2)
 
 
 def test_networks_need_a_study_that_allows_them() -> None:
     allowed = ["totals", "consensus"]
     federation = Federation.simulate(tables(curved(30, 3), 3), requests=allowed)
-    with pytest.raises(AbortedError, match="refused"):
-        learn_admm(federation, PerceptronADMM(hidden=2))
+    with pytest.raises(MismatchError, match="is for a linear model; a perceptron one was given"):
+        ist.learn(federation, search=ADMM(ADMMModel.PERCEPTRON, hidden=2))
 
 
 def test_simulated_curves_in_five_sites() -> None:
@@ -332,9 +359,7 @@ def test_simulated_curves_in_five_sites() -> None:
     dag = simulate.erdos_renyi(8, 8, seed=2)
     rows = simulate.nonlinear(dag, 250, seed=2).array()
     means = rows.mean(axis=0)
-    options = PerceptronADMM(tolerance=1e-3)
     sites = [NetworkClient(p - means, 10, len(rows)) for p in np.array_split(rows, 5)]
-    common, _ = plain(sites, options, dag.nodes)
-    edges, truth = options.edges(common), dag.adjacency()
+    edges, truth = plain(sites, dag.nodes).edges(), dag.adjacency()
     assert (edges & truth).sum() >= 5
     assert (edges & ~truth).sum() <= 4

@@ -5,24 +5,18 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+import isthmus as ist
 from isthmus.errors import MismatchError, SchemaError, StudyError
-from isthmus.joint import (
-    ADMMResult,
-    DynamicADMM,
-    Federation,
-    LinearADMM,
-    MemoryLedger,
-    PerceptronADMM,
-    learn_admm,
-    readable,
-)
+from isthmus.joint import ADMM, ADMMModel, Federation, MemoryLedger, readable
 from isthmus.joint.federation.series import as_studied
-from isthmus.joint.methods.admm.model_choice import SPARE, model_of
+from isthmus.joint.methods.admm.admm import SPARE
 from isthmus.joint.records.ledger_text import summary
+from isthmus.results.status import Ending
 from isthmus.sources import Frame, Series
 from isthmus.statistics import Schema
 
@@ -36,53 +30,106 @@ def chain(ledgers: dict[str, MemoryLedger] | None = None) -> Federation:
 
 
 def test_a_result_says_what_it_is_and_what_it_told(tmp_path: Path) -> None:
-    steps: list[int] = []
-    found = learn_admm(chain(), watch=steps.append)
-    assert steps == list(range(1, found.rounds + 1))
-    assert isinstance(found, ADMMResult)
+    rounds: list[str] = []
+    found = ist.learn(chain(), search=ADMM(), progress=lambda state: rounds.append(state.text))
+    assert rounds[0] == "round 1 of at most 200"
     assert found.dag.edges == (("a", "b"),)
+    assert found.status.ending is Ending.CONVERGED
+    assert found.status.steps == found.details.rounds
+    assert "ADMM(" in found.provenance.code
     text = str(found)
-    assert "1 edge, 3 variables, learned by LinearADMM" in text
+    assert "1 edge, 3 variables, score unknown" in text
     assert "reveal the statistics of single sites" in text
-    assert "converged" not in text
-    assert found.edge_weights == {("a", "b"): found.weights[0, 1]}
+    weight = found.details.weights[0, 1]
     plain = json.loads(json.dumps(found.to_dict()))
-    assert np.array(plain["parameters"]).tobytes() == found.parameters.tobytes()
-    assert plain["edges"] == [["a", "b", found.weights[0, 1]]]
-    assert [e[0] for e in plain["disclosure"]] == ["s0", "s1", "s2"] * 2
+    assert np.array(plain["details"]["parameters"]).tobytes() == found.details.parameters.tobytes()
+    assert plain["details"]["model"] == "linear"
+    assert [e["site"] for e in plain["disclosure"]] == ["s0", "s1", "s2"] * 2
     found.report(tmp_path / "network.html")
     page = (tmp_path / "network.html").read_text()
-    assert "strength" not in page.split("<h2>Edges</h2>")[1].split("<h2>")[0].lower()
     assert "reveal the statistics of single sites" in page
-    assert f">{found.weights[0, 1]:.4g}</td>" in page
+    assert f">{weight:.4g}</td>" in page
     assert len(found.plot().figure.axes) == 1
+    with pytest.raises(MismatchError, match="ADMM, PrivateK2 and StructureOnly gather none"):
+        found.fit()
+    found.save(tmp_path / "network.isthmus")
+    assert ist.Solution.load(tmp_path / "network.isthmus").dag == found.dag
 
 
 def test_a_result_that_was_cut_short_says_so() -> None:
-    assert "All 2 rounds were used" in str(learn_admm(chain(), LinearADMM(rounds=2)))
+    found = ist.learn(chain(), search=ADMM(rounds=2))
+    assert found.status.ending is Ending.NOT_CONVERGED
+    assert "all 2 rounds were used" in str(found)
+    stopped = ist.learn(chain(), search=ADMM(), time_limit=1e-6)
+    assert (stopped.status.ending, stopped.details.rounds) == (Ending.TIME_LIMIT, 1)
+
+
+def test_ctrl_c_gives_the_weights_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    federation = chain()
+    ask = federation.ask
+
+    def interrupted(request: Any) -> Any:
+        if getattr(request, "step", 0) == 3:
+            raise KeyboardInterrupt
+        return ask(request)
+
+    monkeypatch.setattr(federation, "ask", interrupted)
+    found = ist.learn(federation, search=ADMM())
+    assert (found.status.ending, found.details.rounds) == (Ending.INTERRUPTED, 2)
+
+
+def test_knowledge_forbids_edges_and_cannot_require_them() -> None:
+    known = ist.Knowledge(forbidden=[("a", "b")])
+    found = ist.learn(chain(), search=ADMM(), knowledge=known)
+    assert found.dag.edges == (("b", "a"),)
+    assert found.knowledge == known
+    with pytest.raises(MismatchError, match="cannot require edges"):
+        ist.learn(chain(), search=ADMM(), knowledge=ist.Knowledge(required=[("a", "b")]))
+
+
+def test_a_study_of_admm_alone_needs_no_search() -> None:
+    rng = np.random.default_rng(3)
+    tables = [dict(zip("ab", rng.normal(size=(2, 30)), strict=True)) for _ in range(3)]
+    allowed = ["totals", "consensus"]
+    found = ist.learn(Federation.simulate(tables, requests=allowed), progress=False)
+    assert found.choice.startswith("Search ADMM(")
+    assert found.choice.endswith("(as the study says); nobody knows the score.")
+
+
+@pytest.mark.parametrize("search", [ADMM(), ist.PrivateK2(), ist.StructureOnly()])
+def test_a_table_is_no_joint_source(search: Any) -> None:
+    table = {"a": [1.0, 2.5, 3.0], "b": [3.0, 2.0, 2.5]}
+    name = "Federation" if isinstance(search, ADMM) else "TwoParty"
+    with pytest.raises(MismatchError, match=f"which only a {name} whose study allows"):
+        ist.learn(table, search=search)
+
+
+@pytest.mark.parametrize("option", [{"score": ist.GaussianBIC()}, {"missing": ist.DropRows()}])
+def test_options_without_effect_are_refused(option: dict[str, Any]) -> None:
+    with pytest.raises(MismatchError, match=f"Leave out {next(iter(option))}"):
+        ist.learn(chain(), search=ADMM(), **option)
 
 
 def test_the_model_follows_from_the_study() -> None:
     study = chain().study  # allows all messages, and a million rounds
-    assert model_of(study) == LinearADMM()
-    given = PerceptronADMM(rounds=3)
-    assert model_of(study, given) == given
+    assert ADMM().allowed(study) == (ADMMModel.LINEAR, 200)
+    assert ADMM("perceptron", rounds=3).allowed(study) == (ADMMModel.PERCEPTRON, 3)  # type: ignore[arg-type]
     networks = replace(study, requests=frozenset({"totals", "networks"}))
-    assert model_of(networks) == PerceptronADMM()
-    with pytest.raises(MismatchError, match=r"PerceptronADMM.*LinearADMM"):
-        model_of(networks, LinearADMM())
-    with pytest.raises(MismatchError, match="is for LinearADMM or PerceptronADMM"):
-        model_of(study, DynamicADMM())
+    assert ADMM().allowed(networks) == (ADMMModel.PERCEPTRON, 200)
+    with pytest.raises(MismatchError, match="is for a perceptron model; a linear one was given"):
+        ADMM(ADMMModel.LINEAR).allowed(networks)
+    with pytest.raises(MismatchError, match="is for a linear or perceptron model"):
+        ADMM(ADMMModel.DYNAMIC).allowed(study)
     short = replace(study, rounds=SPARE + 5)
-    assert model_of(short) == LinearADMM(rounds=5)
-    with pytest.raises(StudyError, match=r"5 steps .*6"):
-        model_of(short, LinearADMM(rounds=6))
+    assert ADMM().allowed(short) == (ADMMModel.LINEAR, 5)
+    with pytest.raises(StudyError, match="5 steps for ADMM; 6 were requested"):
+        ADMM(rounds=6).allowed(short)
     with pytest.raises(StudyError, match="0 steps"):
-        model_of(replace(study, rounds=SPARE))
+        ADMM().allowed(replace(study, rounds=SPARE))
     with pytest.raises(StudyError, match="'totals'"):
-        model_of(replace(study, requests=frozenset({"consensus"})))
+        ADMM().allowed(replace(study, requests=frozenset({"consensus"})))
     with pytest.raises(StudyError, match="'consensus'"):
-        model_of(replace(study, requests=frozenset({"totals"})))
+        ADMM().allowed(replace(study, requests=frozenset({"totals"})))
 
 
 def test_a_table_becomes_the_series_of_a_study() -> None:
@@ -107,7 +154,7 @@ def test_a_table_becomes_the_series_of_a_study() -> None:
 def test_a_ledger_of_many_steps_can_be_read() -> None:
     ledgers = {f"s{k}": MemoryLedger() for k in range(3)}
     federation = chain(ledgers)
-    learn_admm(federation, LinearADMM(rounds=4))
+    ist.learn(federation, search=ADMM(rounds=4))
     entries = ledgers["s0"].entries()
     assert all(len(line) < 600 for line in readable(entries).splitlines())
     first, second = summary(entries).splitlines()

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 from tests.joint.federation.rosters import LIMBS, Party, ints
 
+import isthmus as ist
 from isthmus.errors import AbortedError, FederationError, LedgerError
 from isthmus.joint import (
+    ADMM,
     AskConsensus,
     AskTotals,
     Federation,
@@ -19,7 +21,6 @@ from isthmus.joint import (
     Identity,
     InProcess,
     Journal,
-    LinearADMM,
     MemoryJournal,
     MemoryLedger,
     MemorySlot,
@@ -32,7 +33,6 @@ from isthmus.joint import (
     SiteController,
     Slot,
     Study,
-    learn_admm,
     run_round,
 )
 from isthmus.joint.federation.round_scheduler import restart
@@ -399,30 +399,33 @@ class World:
 
 
 def test_a_coordinator_killed_after_any_write_comes_to_the_same_result() -> None:
-    options = LinearADMM(rounds=3)
+    options = ADMM(rounds=3)
     whole = MemoryJournal()
-    expected = learn_admm(World().federation(whole), options).weights.tobytes()
+    expected = ist.learn(World().federation(whole), search=options).details.weights.tobytes()
     writes = len(whole.records())
     assert writes == 2 + 2 + 3 * 2
     for last in range(1, writes + 1):
         world, journal = World(), MemoryJournal()
         with pytest.raises(KilledError):
-            learn_admm(world.federation(Mortal(journal, last)), options)
-        found = learn_admm(world.federation(journal), options)
-        assert found.weights.tobytes() == expected, last
+            ist.learn(world.federation(Mortal(journal, last)), search=options)
+        found = ist.learn(world.federation(journal), search=options)
+        assert found.details.weights.tobytes() == expected, last
 
 
 def test_other_options_restart() -> None:
     """Sums are asked for again with higher numbers, over the same sites and with the same keys."""
     world, journal = World(), MemoryJournal()
-    learn_admm(world.federation(journal), LinearADMM(rounds=2))
-    other = LinearADMM(rounds=3, rho1=1.0, rho2=0.5)
+    ist.learn(world.federation(journal), search=ADMM(rounds=2))
+    other = ADMM(rounds=3, rho1=1.0, rho2=0.5)
     with pytest.raises(FederationError, match="--restart"):
-        learn_admm(world.federation(journal), other)
+        ist.learn(world.federation(journal), search=other)
     restart(journal, world.study)
-    found = learn_admm(world.federation(journal), other).weights.tobytes()
-    assert found == learn_admm(World().federation(MemoryJournal()), other).weights.tobytes()
-    assert found == learn_admm(world.federation(journal), other).weights.tobytes()
+    found = ist.learn(world.federation(journal), search=other).details.weights.tobytes()
+    assert (
+        found
+        == ist.learn(World().federation(MemoryJournal()), search=other).details.weights.tobytes()
+    )
+    assert found == ist.learn(world.federation(journal), search=other).details.weights.tobytes()
     events = [r["event"] for r in journal.records()]
     assert (events.count("keys"), events.count("restart")) == (1, 1)
     numbers = [r["round"] for r in journal.records() if r["event"] == "sum"]
@@ -467,8 +470,10 @@ class Phoenix:
 
 
 def test_a_station_goes_on_with_admm_after_a_kill() -> None:
-    options = LinearADMM(rounds=4)
-    expected = learn_admm(World().federation(MemoryJournal()), options).weights.tobytes()
+    options = ADMM(rounds=4)
+    expected = ist.learn(
+        World().federation(MemoryJournal()), search=options
+    ).details.weights.tobytes()
     for writes in range(1, 11):
         identity = Identity.generate()
         world = with_identity(World(), "s1", identity)
@@ -477,9 +482,9 @@ def test_a_station_goes_on_with_admm_after_a_kill() -> None:
         journal = MemoryJournal()
         if writes == 1:  # its key was kept and not sent: it cannot be asked for again
             with pytest.raises(AbortedError, match="replay"):
-                learn_admm(world.federation(journal), options)
-        found = learn_admm(world.federation(journal), options)
-        assert found.weights.tobytes() == expected, writes
+                ist.learn(world.federation(journal), search=options)
+        found = ist.learn(world.federation(journal), search=options)
+        assert found.details.weights.tobytes() == expected, writes
         assert phoenix.slot.left > 10**6  # it was killed
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from isthmus.joint import Identity, Member, Policy, Study
 from isthmus.joint.shares.protocol import Holding, TwoParties
-from isthmus.joint.shares.requests import PrivateK2
+from isthmus.joint.shares.requests import PrivateK2Request
 from isthmus.statistics import Schema
 
 NAMES = ("bank", "shop")
@@ -43,7 +43,7 @@ class Companies:
             "schema": Schema.discrete(LEVELS),
             "bounds": {},
             "protocol": protocol(),
-            "requests": [PrivateK2.name],
+            "requests": [PrivateK2Request.name],
             "rounds": 2,
         }
         self.study = Study.draft("Debt and visits", **(terms | changes))
@@ -55,7 +55,7 @@ class Companies:
             "minimum_organisations": 2,
             "variables": ("*",),
             "protocols": (TwoParties.name,),
-            "requests": (PrivateK2.name,),
+            "requests": (PrivateK2Request.name,),
             "rounds_per_study": 5,
             "rounds_per_year": 5,
             "queries_per_year": 20,

@@ -18,7 +18,7 @@ from isthmus.joint.shares.party_table import PartyTable
 from isthmus.joint.shares.requests import (
     CrossMoments,
     OwnTables,
-    PrivateK2,
+    PrivateK2Request,
     TwoPartyRequest,
 )
 from isthmus.joint.shares.run_journal import NextRun, RunJournal
@@ -45,7 +45,7 @@ def controller(
     **rules: Any,
 ) -> PartyController:
     """The controller of a party that has brought its table."""
-    kind: type[TwoPartyRequest] = PrivateK2
+    kind: type[TwoPartyRequest] = PrivateK2Request
     if CrossMoments.name in companies.study.requests:
         kind = CrossMoments
     lenient = {"largest_share": 1.0, "columns_per_row": 1e300, "minimum_cohort": 1}
@@ -135,7 +135,7 @@ def test_a_network_needs_a_cohort_and_no_more(tmp_path: Path) -> None:
 @pytest.mark.parametrize("step", STEPS)
 def test_rows_per_cell_of_all_tables_that_could_be_opened(step: int, tmp_path: Path) -> None:
     """The shop could learn the table of visits (2) given debt and income: 8 cells."""
-    companies = Companies(requests=[PrivateK2.name, OwnTables.name])
+    companies = Companies(requests=[PrivateK2Request.name, OwnTables.name])
     table = {"person": [f"p{i}" for i in range(60)], "income": ["low"] * 60, "debt": ["no"] * 60}
     rules: dict[str, Any] = {"columns_per_row": 0.25, "requests": tuple(companies.study.requests)}
     made = controller(companies, tmp_path, table, **rules)
@@ -149,7 +149,7 @@ def test_rows_per_cell_of_all_tables_that_could_be_opened(step: int, tmp_path: P
 @pytest.mark.parametrize("step", STEPS)
 def test_the_study_may_not_release_smaller_cells(step: int, tmp_path: Path) -> None:
     companies = Companies(
-        requests=[PrivateK2.name, OwnTables.name], protocol=protocol(minimum_cell=5 + step)
+        requests=[PrivateK2Request.name, OwnTables.name], protocol=protocol(minimum_cell=5 + step)
     )
     table = {"person": ["x"], "income": ["low"], "debt": ["no"]}
     rules: dict[str, Any] = {"minimum_cell": 5, "requests": tuple(companies.study.requests)}

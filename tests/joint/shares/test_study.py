@@ -17,8 +17,8 @@ from isthmus.joint.shares.requests import (
     CrossMoments,
     IntersectionSize,
     OwnTables,
-    PrivateK2,
-    StructureOnly,
+    PrivateK2Request,
+    StructureOnlyRequest,
 )
 from isthmus.statistics import Schema
 
@@ -104,24 +104,24 @@ def test_one_party_may_learn_who_the_people_are() -> None:
     assert (terms.intersection, terms.knower) == ("shop", 1)
     assert (terms.knows("shop"), terms.knows("bank")) == (True, False)
     assert "bank learns only how many" in terms.describe(study.roster)
-    assert PrivateK2.of(study).violations(study) == []
+    assert PrivateK2Request.of(study).violations(study) == []
     assert IntersectionSize.of(study).violations(study) == []
     for request in (OwnTables, CrossMoments):
         assert "needs intersection = 'both'" in request.of(study).violations(study)[-1]
     numbers = Companies(
         schema=Schema.continuous(LEVELS),
         bounds=dict.fromkeys(LEVELS, (0.0, 1.0)),
-        requests=[StructureOnly.name],
+        requests=[StructureOnlyRequest.name],
         protocol=protocol(intersection="bank"),
     ).study
-    assert "needs intersection = 'both'" in StructureOnly.of(numbers).violations(numbers)[-1]
+    assert "needs intersection = 'both'" in StructureOnlyRequest.of(numbers).violations(numbers)[-1]
 
 
 def test_policies_allow_requests_by_name(tmp_path: Path) -> None:
     companies = Companies()
     companies.policy(tmp_path).require(companies.study)
     with pytest.raises(RefusedError, match="private k2"):
-        companies.policy(tmp_path, requests=(StructureOnly.name,)).require(companies.study)
+        companies.policy(tmp_path, requests=(StructureOnlyRequest.name,)).require(companies.study)
     with pytest.raises(RefusedError, match="two parties"):
         companies.policy(tmp_path, protocols=(), minimum_organisations=1).require(companies.study)
 
@@ -131,10 +131,10 @@ def test_requests() -> None:
     networks = {"private k2", "structure only", "own tables"}
     others = {"cross moments", "intersection size"}
     assert set(request_names(TwoParties.name)) == networks | others
-    request = PrivateK2.of(study)
+    request = PrivateK2Request.of(study)
     assert read_request(request.to_bytes(), study) == request
     assert request.violations(study) == []
-    assert PrivateK2(request.names[::-1]).violations(study) == [
+    assert PrivateK2Request(request.names[::-1]).violations(study) == [
         "the variables are not in the order of the study"
     ]
     assert "all continuous" in CrossMoments.of(study).violations(study)[0]
@@ -144,15 +144,15 @@ def test_requests() -> None:
         requests=[CrossMoments.name],
     ).study
     assert CrossMoments.of(numbers).violations(numbers) == []
-    assert StructureOnly.of(numbers).violations(numbers) == []
-    assert "all discrete" in PrivateK2.of(numbers).violations(numbers)[0]
+    assert StructureOnlyRequest.of(numbers).violations(numbers) == []
+    assert "all discrete" in PrivateK2Request.of(numbers).violations(numbers)[0]
     many = Companies(
         schema=Schema.continuous(LEVELS),
         bounds=dict.fromkeys(LEVELS, (0.0, 1.0)),
         protocol=protocol(max_parents=4),
-        requests=[StructureOnly.name],
+        requests=[StructureOnlyRequest.name],
     ).study
-    assert "at most 3 parents" in StructureOnly.of(many).violations(many)[0]
+    assert "at most 3 parents" in StructureOnlyRequest.of(many).violations(many)[0]
 
 
 def test_a_federation_and_two_parties_do_not_mix() -> None:

@@ -238,6 +238,10 @@ class Study:
                 return member.name
         raise StudyError("This identity is not in the roster of the study.")
 
+    def state_folder(self, home: Path) -> Path:
+        """Return the folder in which a coordinator or a party keeps the state of a run."""
+        return home / f"study-{self.identity.hex()[:16]}"
+
     def require(
         self,
         signatures: Iterable[Signature],

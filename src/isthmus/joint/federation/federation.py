@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TypeVar, final
+from typing import TYPE_CHECKING, Any, TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,7 @@ from isthmus.joint.records.ledger import Ledger
 from isthmus.joint.secure_sum.limbs import to_ints
 from isthmus.joint.secure_sum.protocol import SecureSums
 from isthmus.joint.transport.base import Transport
+from isthmus.objectives import Capability
 from isthmus.results.disclosure import Disclosure, Release
 from isthmus.results.reading import Reading
 from isthmus.sources.base import Source, countable
@@ -36,6 +37,9 @@ from isthmus.sources.tables.decisions import stated
 from isthmus.sources.tables.frame import Frame
 from isthmus.sources.tables.missing import DropRows, ExpectationMaximisation, Missing
 from isthmus.statistics import Basis, Counts, Expansion, Kind, Moments, Plan, Schema
+
+if TYPE_CHECKING:
+    from isthmus.joint.methods.admm.admm import Consensus
 
 T = TypeVar("T")
 
@@ -301,6 +305,16 @@ class Federation(Source):
         self._releases += [Release(s, what, form, len(total)) for s in active]
         return request.decode(total, self._grid) if result is None else result
 
+    def objective(self, accepts: Sequence[Capability[Any]] | None) -> Consensus | None:
+        """Return the parameters that the sites can agree on, step by step, by ADMM."""
+        from isthmus.joint.methods.admm.admm import CONSENSUS, Consensus
+
+        statistics = {AskMoments.name, AskCounts.name, AskExpectation.name}
+        if accepts is None and statistics & self._study.requests:
+            return None
+        wanted = accepts is None or CONSENSUS in accepts
+        return Consensus(self._study, self.ask) if wanted else None
+
     def notes(self) -> tuple[str, ...]:
         """Return what the noise of differential privacy cost, for each statistic."""
         return tuple(str(cost) for cost in self._costs.values())
@@ -313,7 +327,7 @@ class Federation(Source):
         Parameters
         ----------
         result
-            A JSON object, as bytes. `isthmus.joint.methods.shared_result` writes one.
+            A JSON object, as bytes, such as that of `Solution.to_dict`.
 
         Returns
         -------

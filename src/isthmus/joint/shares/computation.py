@@ -14,7 +14,7 @@ from isthmus.joint.methods.structure_only import structure_only
 from isthmus.joint.shares.columns import Column, Columns
 from isthmus.joint.shares.engine import Engine, Witness
 from isthmus.joint.shares.private_tables import OWN, private_tables
-from isthmus.joint.shares.requests import CrossMoments, PrivateK2, StructureOnly
+from isthmus.joint.shares.requests import CrossMoments, PrivateK2Request, StructureOnlyRequest
 from isthmus.joint.shares.secret_moments import opened_moments, secret_gaussian_structure
 from isthmus.joint.shares.secret_scores import CountScore
 
@@ -100,8 +100,8 @@ def _tables(engine: Engine, columns: Columns, dag: DAG, task: Task) -> dict[str,
 
 
 _COMPUTATIONS: dict[str, Callable[[Engine, Columns, Task], dict[str, Any]]] = {
-    PrivateK2.name: _private_k2,
-    StructureOnly.name: _structure_only,
+    PrivateK2Request.name: _private_k2,
+    StructureOnlyRequest.name: _structure_only,
     CrossMoments.name: _cross_moments,
 }
 

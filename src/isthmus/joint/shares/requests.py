@@ -69,7 +69,7 @@ class TwoPartyRequest(Request):
 
 @final
 @dataclass(frozen=True)
-class PrivateK2(TwoPartyRequest):
+class PrivateK2Request(TwoPartyRequest):
     """Greedy search for the parents of each variable (Wright and Yang 2004)."""
 
     name: ClassVar[str] = "private k2"
@@ -84,7 +84,7 @@ class PrivateK2(TwoPartyRequest):
 
 @final
 @dataclass(frozen=True)
-class StructureOnly(TwoPartyRequest):
+class StructureOnlyRequest(TwoPartyRequest):
     """The best parents of each variable among all allowed sets.
 
     Discrete variables are scored as the study says, continuous ones by the Gaussian BIC.

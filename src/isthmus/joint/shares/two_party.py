@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, final
@@ -13,28 +12,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.errors import FormatError, MismatchError, StudyError
-from isthmus.graphs import DAG
 from isthmus.joint.agreement.cards import Card, Folder
 from isthmus.joint.agreement.identity import Identity
 from isthmus.joint.agreement.policy import Policy
 from isthmus.joint.agreement.study import Study
 from isthmus.joint.disclosure.checks import broken_rules
+from isthmus.joint.methods.secret_search import (
+    SECRET_SCORES,
+    Computation,
+    PrivateK2,
+    SecretScores,
+    StructureOnly,
+)
 from isthmus.joint.records.folder_lock import FolderLock
 from isthmus.joint.records.journal import FileJournal, FileSlot
 from isthmus.joint.records.ledger import FileLedger
-from isthmus.joint.shares.party_controller import (
-    PartyController,
-)
+from isthmus.joint.shares.party_controller import PartyController
 from isthmus.joint.shares.party_material import material_of
 from isthmus.joint.shares.party_table import PartyTable
-from isthmus.joint.shares.private_tables import OWN, OwnTable
+from isthmus.joint.shares.private_tables import OWN
 from isthmus.joint.shares.protocol import Holding, two_parties
 from isthmus.joint.shares.requests import (
     CrossMoments,
     IntersectionSize,
     OwnTables,
-    PrivateK2,
-    StructureOnly,
+    PrivateK2Request,
+    StructureOnlyRequest,
     TwoPartyRequest,
 )
 from isthmus.joint.shares.run_disclosure import releases, table_releases
@@ -42,13 +45,10 @@ from isthmus.joint.shares.run_journal import RunJournal
 from isthmus.joint.shares.two_party_run import ENGINE, Connection, TwoPartyRun
 from isthmus.joint.transport.certificates import fingerprint, write_private
 from isthmus.joint.transport.pinned_channel import Credentials
+from isthmus.objectives import Capability
 from isthmus.results.disclosure import Disclosure, Release
-from isthmus.results.solution import Solution
-from isthmus.results.status import Ending, Status
 from isthmus.sources.base import Source
 from isthmus.statistics import Counts, Expansion, Moments, Plan, Schema
-
-SECRET = "The scores were computed on secret shares and are known to nobody."
 
 
 @final
@@ -109,7 +109,7 @@ class TwoParty(Source):
         self._table = PartyTable.read(
             data, self._study, self.name, self._identity, self._policy.persons
         )
-        self._state = state_folder(self._home, self._study)
+        self._state = self._study.state_folder(self._home)
         self._addresses = [
             address_of(listen or self._cards[self.name].address),
             address_of(connect or self._cards[self._other.name].address),
@@ -120,7 +120,6 @@ class TwoParty(Source):
         self._engine = engine
         self._releases: list[Release] = []
         self._moments: Moments | None = None
-        self._tables: dict[str, OwnTable] = {}
 
     def _checked_cards(self) -> dict[str, Card]:
         cards = self._folder.cards()
@@ -139,10 +138,7 @@ class TwoParty(Source):
 
     def rows(self) -> NDArray[np.float64]:
         """Raise `MismatchError`: rows never leave a party."""
-        raise MismatchError(
-            "The rows of two parties stay where they are. Use learn() of this source, or scores "
-            "that need moments."
-        )
+        raise MismatchError(f"The rows of two parties stay where they are. {self._advice()}")
 
     def schema(self) -> Schema:
         """Return the variables of both parties, as stated in the study."""
@@ -150,17 +146,23 @@ class TwoParty(Source):
 
     def counts(self, plan: Plan) -> Counts:
         """Raise `MismatchError`: tables stay secret."""
-        raise MismatchError(
-            "Tables over the columns of two parties stay secret. Use learn() of this source, which "
-            "computes with them and reveals only the network."
-        )
+        raise MismatchError(f"Tables over the columns of two parties stay secret. {self._advice()}")
 
     def with_features(self, expansion: Expansion) -> Source:
         """Raise `MismatchError`: basis functions are not computed on secret shares."""
         raise MismatchError("Two parties cannot compute basis functions. Use moments.")
 
+    def _advice(self) -> str:
+        searches = {PrivateK2Request.name: PrivateK2(), StructureOnlyRequest.name: StructureOnly()}
+        allowed = [f"search={s!r}" for name, s in searches.items() if name in self._study.requests]
+        if not allowed:
+            return "Use a score that needs moments of continuous columns, such as GaussianBIC()."
+        return f"Use {' or '.join(allowed)}, which the study allows."
+
     def moments(self, names: Sequence[str] | None = None) -> Moments:
         """Compute moments over the columns of both parties, which both of them learn."""
+        if CrossMoments.name not in self._study.requests:
+            raise MismatchError(f"The study does not allow cross moments. {self._advice()}")
         if self._moments is None:
             found = self._computed(CrossMoments.of(self._study))
             self._moments = moments_of(found, self._study)
@@ -178,68 +180,33 @@ class TwoParty(Source):
             )
         return int(self._computed(IntersectionSize.of(self._study))["people"])
 
-    def learn(self, request: str | None = None) -> Solution:
-        """Learn the network together with the other party, which calls this at the same time.
+    def objective(self, accepts: Sequence[Capability[Any]] | None) -> SecretScores | None:
+        """Return the secret scores, if the study allows a search on them."""
+        offered = {PrivateK2Request.name, StructureOnlyRequest.name} & self._study.requests
+        if accepts is None and CrossMoments.name in self._study.requests:
+            return None
+        wanted = accepts is None or SECRET_SCORES in accepts
+        return SecretScores(self._study, self._computation) if offered and wanted else None
 
-        Parameters
-        ----------
-        request
-            ``"private k2"`` or ``"structure only"``; by default the one that the study allows.
-        """
-        chosen = self._chosen(request).of(self._study)
-        start = time.monotonic()
-        found = self._computed(chosen)
-        self._keep_tables(found.get(OWN, []))
-        parents: dict[str, list[str]] = found["parents"]
-        edges = [(a, b) for b, given in parents.items() for a in given]
-        terms = self._terms
-        return Solution(
-            DAG(self._study.schema.names, edges),
-            float("nan"),
-            Status(
-                Ending.CONVERGED if chosen.name == PrivateK2.name else Ending.OPTIMAL,
-                f"Both parties computed the parents of {len(parents)} variables.",
-                len(parents),
-                time.monotonic() - start,
-            ),
-            self.disclosure(),
-            f"Score {terms.score} and {chosen.name} with at most {terms.max_parents} parents, in "
-            "the order of the study.",
-            equivalent=terms.score != "K2",
-            notes=(SECRET, *self._table_notes()),
-        )
+    def notes(self) -> tuple[str, ...]:
+        """Return where the tables of this party's own variables are, if there are some."""
+        path = self._state / "tables.json"
+        return (f"Tables of {self.name}'s own variables are in {path}.",) if path.exists() else ()
 
-    @property
-    def tables(self) -> dict[str, OwnTable]:
-        """Tables of this party's own variables and their parents, after `learn`.
-
-        They are computed if the study has the request ``"own tables"``.
-        """
-        return dict(self._tables)
-
-    def _keep_tables(self, found: list[dict[str, Any]]) -> None:
-        tables = [OwnTable.from_dict(plain) for plain in found]
-        self._tables = {table.variable: table for table in tables}
-        if found:
+    def _keep_tables(self, tables: list[dict[str, Any]]) -> None:
+        path = self._state / "tables.json"
+        path.unlink(missing_ok=True)
+        if tables:
             levels = {v.name: list(v.levels) for v in self._study.schema.variables}
-            text = json.dumps({"levels": levels, OWN: found}, indent=1)
-            path = self._state / "tables.json"
-            path.unlink(missing_ok=True)
+            text = json.dumps({"levels": levels, OWN: tables}, indent=1)
             write_private(path, text.encode())
-
-    def _table_notes(self) -> list[str]:
-        if not self._tables:
-            return []
-        withheld = [t.variable for t in self._tables.values() if t.counts is None]
-        note = f"Tables of {self.name}'s own variables are in {self._state / 'tables.json'}"
-        return [f"{note}; withheld: {', '.join(withheld)}." if withheld else f"{note}."]
 
     def preview(self) -> str:
         """Return what would happen in a run, for people. Opens no connection."""
         people, columns = len(self._table.hashes), ", ".join(self._own.columns)
         kinds = [
             kind
-            for kind in (PrivateK2, StructureOnly, CrossMoments)
+            for kind in (PrivateK2Request, StructureOnlyRequest, CrossMoments)
             if kind.name in self._study.requests
         ]
         lines = [f"{self.name} has {people} people, and the columns {columns}."]
@@ -271,19 +238,17 @@ class TwoParty(Source):
         """Return what both parties have learned so far."""
         return Disclosure(tuple(self._releases))
 
-    def _chosen(self, name: str | None) -> type[TwoPartyRequest]:
-        kinds: dict[str, type[TwoPartyRequest]] = {c.name: c for c in (PrivateK2, StructureOnly)}
-        allowed = [n for n in kinds if n in self._study.requests]
-        if name is None and len(allowed) == 1:
-            return kinds[allowed[0]]
-        if name not in allowed:
-            raise MismatchError(
-                f"The study allows {sorted(self._study.requests)}, not {name!r}. Give one of "
-                f"{list(kinds)} as request; for cross moments, give this source to isthmus.learn."
-            )
-        return kinds[name]
-
     def _computed(self, request: TwoPartyRequest) -> dict[str, Any]:
+        computation = self._computation(request)
+        while True:
+            try:
+                next(computation)
+            except StopIteration as end:
+                outcome: dict[str, Any] = end.value
+                return outcome
+
+    def _computation(self, request: TwoPartyRequest) -> Computation:
+        """Compute a request; yields what is going on."""
         self._state.mkdir(mode=0o700, parents=True, exist_ok=True)
         trusted = self._state / "trusted.crt"
         trusted.write_text(self._cards[self._other.name].certificate, encoding="ascii")
@@ -294,9 +259,10 @@ class TwoParty(Source):
             self._other.certificate,
         )
         with FolderLock(self._home, "a run of two parties"):
-            return self._run(request, credentials)
+            outcome = yield from self._run(request, credentials)
+        return outcome
 
-    def _run(self, request: TwoPartyRequest, credentials: Credentials) -> dict[str, Any]:
+    def _run(self, request: TwoPartyRequest, credentials: Credentials) -> Computation:
         rank = self._terms.parties.index(self._own)
         own, other = self._addresses
         journal = FileJournal(self._state / "journal")
@@ -319,12 +285,14 @@ class TwoParty(Source):
                 watch=self._watch,
                 engine=self._engine,
             )
-            found = run.result()
+            outcome = yield from run.compute()
             self._releases += releases(self._study, request, run.rows, controller.decisions())
-            self._releases += table_releases(self._study, found.get("parents", {}))
+            if "parents" in outcome:
+                self._releases += table_releases(self._study, outcome["parents"])
+                self._keep_tables(outcome.get(OWN, []))
         finally:
             journal.close()
-        return found
+        return outcome
 
     def __repr__(self) -> str:
         return f"TwoParty({self.name!r}, {self._study.title!r})"
@@ -356,11 +324,6 @@ def moments_of(found: dict[str, Any], study: Study) -> Moments:
     schema = study.schema.subset(two_parties(study.protocol).order)
     shift, sums, gram = (np.array(found[name]) for name in ("shift", "sums", "gram"))
     return Moments(schema, int(found["n"]), shift, sums, gram)
-
-
-def state_folder(home: Path, study: Study) -> Path:
-    """Return the folder in which a party keeps the state of one study."""
-    return home / f"study-{study.identity.hex()[:16]}"
 
 
 def address_of(text: str) -> tuple[str, int]:

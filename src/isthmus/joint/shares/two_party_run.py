@@ -8,7 +8,7 @@ import os
 import secrets
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -129,6 +129,7 @@ class TwoPartyRun:
         self._folder = folder
         self._watch = watch
         self._engine = tuple(engine)
+        self._text = ""
         self._channel: PinnedChannel | None = None
         self._run: NextRun | None = None
         self._inputs = b""
@@ -148,8 +149,11 @@ class TwoPartyRun:
         """Number of the run."""
         return 0 if self._run is None else self._run.number
 
-    def result(self) -> dict[str, Any]:
+    def compute(self) -> Generator[str, None, dict[str, Any]]:
         """Compute together with the other party, or raise an error that names what happened.
+
+        Yields what is going on, many times per second. If the generator is closed, the run ends at
+        both parties.
 
         Raises
         ------
@@ -161,12 +165,12 @@ class TwoPartyRun:
         """
         controller = self._controller
         controller.bring(self._table)
-        self._watch(f"waiting for {controller.other}")
+        self._say(f"waiting for {controller.other}")
         channel = self._channel = self._connection.open(controller.other)
         reason: str | None = "failed"
         try:
             self._greet(channel)
-            outcome = self._supervise(channel)
+            outcome = yield from self._supervise(channel)
             reason = None
             return outcome
         except AbortedError as error:
@@ -175,7 +179,7 @@ class TwoPartyRun:
         except RefusedError:
             reason = REFUSED
             raise
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, GeneratorExit):
             reason = "interrupted"
             raise
         finally:
@@ -190,10 +194,10 @@ class TwoPartyRun:
         session = hashlib.sha256(" ".join(sorted(nonces)).encode()).hexdigest()[:32]
         positions = self._controller.positions(run)
         if run.known:
-            self._watch(f"resumed: {len(run.known)} decisions are not made again")
+            self._say(f"resumed: {len(run.known)} decisions are not made again")
         if positions is None:
             self._controller.record_aligning(run)
-            self._watch("comparing identifiers")
+            self._say("comparing identifiers")
         else:
             self._positions, self._people = positions, run.rows
         self._inputs = Inputs(
@@ -204,7 +208,7 @@ class TwoPartyRun:
             self._table.columns,
         ).to_bytes()
 
-    def _supervise(self, channel: PinnedChannel) -> dict[str, Any]:
+    def _supervise(self, channel: PinnedChannel) -> Generator[str, None, dict[str, Any]]:
         """Start the engine, and wait until it has a result or someone fails."""
         with TemporaryDirectory(prefix="isthmus-") as name:
             private = Path(name)
@@ -224,6 +228,7 @@ class TwoPartyRun:
                     self._check_connection()
                     if not process.running and self._outcome is None and self._failure is None:
                         self._failure = self._cause(f"it ended with code {process.code}", "engine")
+                    yield self._text
                     time.sleep(0.05)
                 # Only now may the engine end: the other one may still wait for its last message.
                 self._compare(channel, self._outcome)
@@ -302,7 +307,7 @@ class TwoPartyRun:
 
     def _compare_rows(self) -> None:
         """Check that both parties have the same number of people in common."""
-        self._watch(f"{self.rows} people in common")
+        self._say(f"{self.rows} people in common")
         channel, _ = self._parts()
         channel.send({"rows": self.rows})
         theirs = channel.take("rows", self._connection.patience)
@@ -315,7 +320,7 @@ class TwoPartyRun:
 
     def _sharing(self, _: None) -> bytes:
         self._controller.record_sharing(self._parts()[1], self._positions)
-        self._watch("computing on secret shares")
+        self._say("computing on secret shares")
         return b"ok"
 
     def _revealing(self, value: str) -> bytes:
@@ -325,7 +330,7 @@ class TwoPartyRun:
     def _decided(self, value: list[Any]) -> bytes:
         decision, found = value
         self._controller.decided(self._parts()[1], decision, found)
-        self._watch(decision)
+        self._say(decision)
         return b"ok"
 
     def _finished(self, value: dict[str, Any]) -> bytes:
@@ -371,6 +376,10 @@ class TwoPartyRun:
             )
         self._controller.witness(theirs.get("head"))
         self._controller.end(self._parts()[1], "done")
+
+    def _say(self, text: str) -> None:
+        self._text = text
+        self._watch(text)
 
     def _parts(self) -> tuple[PinnedChannel, NextRun]:
         assert self._channel is not None

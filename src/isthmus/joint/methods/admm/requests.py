@@ -62,6 +62,11 @@ class StepOfADMM(SumRequest[Matrix]):
     rho: float
     centre: tuple[float, ...] | None
 
+    @staticmethod
+    def allowed_by(study: Study) -> bool:
+        """Return whether a study allows steps of ADMM."""
+        return bool(study.requests & {AskConsensus.name, AskNetworks.name})
+
     @property
     def variables(self) -> tuple[str, ...]:
         return self.asked

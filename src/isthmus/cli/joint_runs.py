@@ -1,0 +1,124 @@
+"""What `coordinator run` and `party run` have in common: options, state of the run, result."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from isthmus.cli.described import described, described_solution
+from isthmus.cli.exit_codes import ExitCode
+from isthmus.cli.keys import say
+from isthmus.cli.outputs import write_outputs
+from isthmus.cli.parsing import at_least, seconds
+from isthmus.cli.strategies import joint_search_from, score_from
+from isthmus.cli.tables import add_knowledge_options, knowledge_of
+from isthmus.errors import AbortedError, IsthmusError
+
+if TYPE_CHECKING:
+    from isthmus.cli.board import Board
+    from isthmus.results import Solution
+    from isthmus.sources import Source
+
+
+def add_joint_options(run: argparse.ArgumentParser) -> None:
+    """Add the options of all commands that learn together with other organisations."""
+    run.add_argument(
+        "-o",
+        "--output",
+        action="append",
+        default=[],
+        type=Path,
+        metavar="FILE",
+        help="output file, as for isthmus learn; may be repeated",
+    )
+    run.add_argument(
+        "--score",
+        type=score_from,
+        help="score to optimise; by default chosen from the column types",
+    )
+    run.add_argument(
+        "--search",
+        type=joint_search_from,
+        help="search algorithm, as for isthmus learn, or ADMM, PrivateK2 or StructureOnly if the "
+        "study is for one of them; by default chosen from the study and the data",
+    )
+    run.add_argument("--seed", type=at_least(0), default=0, help="random seed")
+    run.add_argument(
+        "--time-limit",
+        type=seconds,
+        metavar="SECONDS",
+        help="stop the search after this many seconds and return the best result so far",
+    )
+    add_knowledge_options(run)
+
+
+@contextmanager
+def shown(options: argparse.Namespace, sites: list[str]) -> Iterator[Board]:
+    """Show the study and the state of a run, and record how it ends."""
+    from isthmus.cli.board import Board, RunState
+    from isthmus.joint.agreement.cards import Folder
+
+    study = Folder(options.study).study()
+    state = study.state_folder(options.home)
+    state.mkdir(mode=0o700, parents=True, exist_ok=True)
+    say(described(study))
+    with Board(state / "status.json", sites) as board:
+        signal.signal(signal.SIGTERM, _interrupted)
+        try:
+            yield board
+        except AbortedError as error:
+            ending = RunState.PAUSED if error.silent else RunState.ABORTED
+            board.end(ending, str(error), error.reason)
+            raise
+        except KeyboardInterrupt:
+            board.end(RunState.INTERRUPTED, "run the same command again to resume")
+            raise
+        except (IsthmusError, OSError) as error:
+            board.end(RunState.FAILED, str(error))
+            raise
+        board.end(RunState.DONE, "")
+
+
+def learn_jointly(source: Source, options: argparse.Namespace, board: Board, **more: Any) -> Any:
+    """Learn from a joint source as the options say, and show the progress."""
+    from isthmus.compose.learn import learn
+    from isthmus.results.status import Ending
+
+    solution = learn(
+        source,
+        score=options.score,
+        search=options.search,
+        knowledge=knowledge_of(options),
+        seed=options.seed,
+        time_limit=options.time_limit,
+        progress=board.progress,
+        **more,
+    )
+    if solution.status.ending is Ending.INTERRUPTED:
+        raise KeyboardInterrupt  # what the organisations computed is kept, and the run resumed
+    return solution
+
+
+def finish(solution: Solution, options: argparse.Namespace) -> ExitCode:
+    """Print a solution and what was released for it, and write the files."""
+    say(f"DONE: {described_solution(solution)}")
+    say(f"What the organisations released and learned:\n{solution.disclosure}")
+    return write_outputs(solution, options.output)
+
+
+def print_status(options: argparse.Namespace) -> ExitCode:
+    """Print the state of a run."""
+    from isthmus.joint.agreement.cards import Folder
+
+    path = Folder(options.study).study().state_folder(options.home) / "status.json"
+    never = "This study has never been run here."
+    say(path.read_text(encoding="utf-8") if path.exists() else never)
+    return ExitCode.DONE
+
+
+def _interrupted(*_: object) -> None:
+    raise KeyboardInterrupt

@@ -1,0 +1,20 @@
+"""Objectives that several organisations compute together."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+from isthmus.objectives import Objective
+from isthmus.searches.base import Search
+
+
+class JointObjective(Objective):
+    """Base class of the objectives that a joint source offers itself.
+
+    Nobody knows their values; the searches that accept them get a graph from the organisations.
+    """
+
+    @abstractmethod
+    def default_search(self) -> Search[Any]:
+        """Return the search to use if the user names none."""

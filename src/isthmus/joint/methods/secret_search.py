@@ -1,0 +1,248 @@
+"""Searches of two parties on secret shares: nobody learns a score, and both learn the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import nan
+from typing import Any, ClassVar, TypeAlias, final
+
+import numpy as np
+
+from isthmus.errors import AbortedError, ArgumentError, MismatchError
+from isthmus.graphs import BoundKnowledge
+from isthmus.joint.agreement.study import Study
+from isthmus.joint.methods.objective import JointObjective
+from isthmus.joint.shares.private_tables import OWN, OwnTable
+from isthmus.joint.shares.protocol import two_parties
+from isthmus.joint.shares.requests import PrivateK2Request, StructureOnlyRequest, TwoPartyRequest
+from isthmus.objectives import Capability, Sense
+from isthmus.options import require_integer
+from isthmus.results.details import SearchDetails
+from isthmus.searches.base import Accepts, Run, Search, SearchResult
+from isthmus.statistics import Kind
+
+Computation: TypeAlias = Generator[str, None, dict[str, Any]]
+"""A computation with the other party: yields what is going on, and returns the result."""
+
+SECRET = "The scores were computed on secret shares and are known to nobody."
+
+
+@final
+class SecretScores(JointObjective):
+    """The score that a study states, which two parties compute and nobody learns.
+
+    Parameters
+    ----------
+    study
+        The study of the parties.
+    compute
+        Computes a request together with the other party.
+    """
+
+    sense = Sense.MAXIMISE
+
+    def __init__(self, study: Study, compute: Callable[[TwoPartyRequest], Computation]) -> None:
+        self.nodes = study.schema.names
+        self.capabilities = frozenset({SECRET_SCORES})
+        self.study = study
+        self.terms = two_parties(study.protocol)
+        self.equivalent = self.terms.score != "K2" or not study.schema.of_kind(Kind.DISCRETE)
+        self.compute = compute
+
+    def default_search(self) -> Search[SecretScores]:
+        """Return the search that the study allows."""
+        allowed = [kind for kind in (PrivateK2, StructureOnly) if self._allows(kind)]
+        if len(allowed) > 1:
+            raise MismatchError(
+                "The study allows two searches. Say which one: search=PrivateK2(), or "
+                "search=StructureOnly(), which reveals less."
+            )
+        return allowed[0]()
+
+    def require(self, search: PrivateK2 | StructureOnly, knowledge: BoundKnowledge) -> None:
+        """Raise `MismatchError` unless the study is for this search with these options."""
+        terms, study = self.terms, self.study
+        if not self._allows(type(search)):
+            raise MismatchError(
+                f"{search!r} needs the request {search.request.name!r}; the study allows "
+                f"{sorted(study.requests)}. Use search={self.default_search()!r}."
+            )
+        for name in ("order", "max_parents"):
+            given, signed = getattr(search, name), getattr(terms, name)
+            if given not in (None, signed):
+                raise MismatchError(
+                    f"{name} is {signed!r} in the study that both parties signed; {given!r} was "
+                    f"given. Leave out {name}, or draft another study."
+                )
+        loops = np.eye(len(self.nodes), dtype=bool)
+        if knowledge.required.any() or not np.array_equal(knowledge.forbidden, loops):
+            raise MismatchError(
+                "Two parties search with the order of the study, and without other knowledge. "
+                "Leave out knowledge, or draft a study with another order."
+            )
+
+    def _allows(self, kind: type[PrivateK2 | StructureOnly]) -> bool:
+        return kind.request.name in self.study.requests
+
+
+SECRET_SCORES: Capability[SecretScores] = Capability(
+    "secret scores",
+    offered_by="a TwoParty whose study allows 'private k2' or 'structure only'",
+)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class SecretDetails(SearchDetails):
+    """What a search on secret shares reports to one of the parties.
+
+    Attributes
+    ----------
+    tables
+        Tables of this party's own variables and their parents, if the study has the request
+        ``"own tables"``.
+    """
+
+    tables: Mapping[str, OwnTable] = field(default_factory=dict)
+
+
+@final
+@dataclass(frozen=True)
+class PrivateK2(Search[SecretScores]):
+    """Learn the parents of each variable greedily, on secret shares (Wright and Yang 2004).
+
+    For `TwoParty`; the other party calls `learn` at the same time. Both learn which parent was
+    added to which variable at which step, and nothing else. The study states everything about the
+    search; options that are given here are compared with it.
+
+    Parameters
+    ----------
+    order
+        Names of all variables; parents come before children. By default as in the study.
+    max_parents
+        Maximum number of parents of a variable. By default as in the study.
+    """
+
+    order: Sequence[str] | None = None
+    max_parents: int | None = None
+    accepts: ClassVar[Accepts] = (SECRET_SCORES,)
+    request: ClassVar[type[TwoPartyRequest]] = PrivateK2Request
+
+    def __post_init__(self) -> None:
+        _check_options(self)
+
+    def begin(
+        self, objective: SecretScores, knowledge: BoundKnowledge, rng: np.random.Generator
+    ) -> SecretRun:
+        """Start a run; nothing is sent before its first step."""
+        del rng
+        objective.require(self, knowledge)
+        return SecretRun(objective, self.request)
+
+
+@final
+@dataclass(frozen=True)
+class StructureOnly(Search[SecretScores]):
+    """Find the best parents of each variable among all allowed sets, on secret shares.
+
+    For `TwoParty`; the other party calls `learn` at the same time. Both learn the graph, and
+    nothing else. The study states everything about the search; options that are given here are
+    compared with it.
+
+    Parameters
+    ----------
+    order
+        Names of all variables; parents come before children. By default as in the study.
+    max_parents
+        Maximum number of parents of a variable. By default as in the study.
+    """
+
+    order: Sequence[str] | None = None
+    max_parents: int | None = None
+    accepts: ClassVar[Accepts] = (SECRET_SCORES,)
+    request: ClassVar[type[TwoPartyRequest]] = StructureOnlyRequest
+
+    def __post_init__(self) -> None:
+        _check_options(self)
+
+    def begin(
+        self, objective: SecretScores, knowledge: BoundKnowledge, rng: np.random.Generator
+    ) -> SecretRun:
+        """Start a run; nothing is sent before its first step."""
+        del rng
+        objective.require(self, knowledge)
+        return SecretRun(objective, self.request)
+
+
+def _check_options(search: PrivateK2 | StructureOnly) -> None:
+    if isinstance(search.order, str):
+        raise ArgumentError(
+            f"order must be a list of names; the string {search.order!r} was given."
+        )
+    if search.order is not None:
+        object.__setattr__(search, "order", tuple(search.order))
+    require_integer(search, "max_parents", least=0, optional=True)
+
+
+@final
+class SecretRun(Run[SearchResult]):
+    """A computation with the other party, which has no graph before its end.
+
+    Parameters
+    ----------
+    objective
+        The scores.
+    request
+        What is computed.
+    """
+
+    def __init__(self, objective: SecretScores, request: type[TwoPartyRequest]) -> None:
+        self._objective = objective
+        self._exact = request is StructureOnlyRequest
+        self._computation = objective.compute(request.of(objective.study))
+        self._text = "connecting"
+        self._outcome: dict[str, Any] | None = None
+
+    def step(self) -> bool:
+        """Wait for the engine for a moment, and return whether it has finished."""
+        try:
+            self._text = next(self._computation)
+        except StopIteration as end:
+            self._outcome = end.value
+        return self._outcome is not None
+
+    def best(self) -> SearchResult:
+        """Return the graph; if there is none yet, end the computation at both parties."""
+        if self._outcome is None:
+            self._computation.close()
+            raise AbortedError(
+                "The run ended before there was a graph. Call learn again at both parties to "
+                "resume it; without a time limit, or with a longer one.",
+                reason="time limit",
+            )
+        index = {name: i for i, name in enumerate(self._objective.nodes)}
+        parents = self._outcome["parents"]
+        tables = [OwnTable.from_dict(plain) for plain in self._outcome.get(OWN, [])]
+        withheld = [table.variable for table in tables if table.counts is None]
+        note = f"Withheld tables, because of small cells: {', '.join(withheld)}."
+        return SearchResult(
+            tuple(tuple(sorted(index[p] for p in parents[n])) for n in self._objective.nodes),
+            nan,
+            SecretDetails({table.variable: table for table in tables}),
+            gap=0.0 if self._exact else None,
+            notes=(SECRET, *([note] if withheld else [])),
+        )
+
+    def describe(self) -> tuple[str, float, float | None]:
+        """Return what is going on."""
+        return self._text, nan, None
+
+    def conclusion(self) -> str:
+        """Say what was computed."""
+        terms = self._objective.terms
+        which = "best parents" if self._exact else "parents"
+        return (
+            f"both parties computed the {which} of {len(terms.order)} variables by "
+            f"{terms.score}, at most {terms.max_parents} each, in the order of the study."
+        )
