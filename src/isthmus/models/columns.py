@@ -67,6 +67,22 @@ def encode_column(name: str, levels: Sequence[Level], values: ArrayLike) -> Code
     return np.array([code_of[v] for v in plain], dtype=code_type(len(code_of)))
 
 
+def number_column(name: str, column: object) -> NDArray[np.float64]:
+    """Return a column of numbers; text is refused, because it may be written in several ways."""
+    values = np.asarray(column)
+    cells = [] if values.dtype.kind in "fiub" else values.ravel().tolist()
+    text = next((cell for cell in cells if isinstance(cell, str)), None)
+    if text is not None:
+        raise SchemaError(
+            f"Column {name!r} has the text {text!r}, and the network needs numbers. Convert the "
+            "column to numbers first, for instance with pandas.to_numeric."
+        )
+    try:
+        return values.astype(np.float64)
+    except (TypeError, ValueError):
+        raise DataError(f"Column {name!r} is continuous and needs numbers.") from None
+
+
 def label_array(levels: Sequence[Level]) -> NDArray[Any]:
     """Return levels as an array; an array of objects if their types differ."""
     if len({type(level) for level in levels}) == 1:

@@ -15,7 +15,7 @@ from isthmus import hooks
 from isthmus.errors import DataError, SchemaError
 from isthmus.graphs import CPDAG, DAG, PDAG
 from isthmus.graphs.names import listed
-from isthmus.models.columns import check_keys, check_size, refuse_strangers
+from isthmus.models.columns import check_keys, check_size, number_column, refuse_strangers
 from isthmus.models.distributions import Normal
 from isthmus.models.equivalence import check_class, members_to_ask, reason_for_range
 from isthmus.models.normal_queries import condition, gain
@@ -164,7 +164,7 @@ class GaussianNetwork:
     def log_likelihood(self, data: Mapping[str, ArrayLike]) -> float:
         """Return the log-likelihood of rows, given as columns."""
         check_keys(self.dag, data, "data", extra=True)
-        columns = {v: np.asarray(data[v], dtype=np.float64) for v in self.dag.nodes}
+        columns = {v: number_column(v, data[v]) for v in self.dag.nodes}
         total = 0.0
         for name, column in columns.items():
             variance = self.variances[name]
@@ -292,7 +292,7 @@ class GaussianNetwork:
             size = {len(np.asarray(column)) for column in data.values()}
             return np.full(max(size, default=1), mean[own[0]])
         given = np.array([self.dag.index(v) for v in names], np.intp)
-        rows = np.stack([_numbers(v, data[v]) for v in names], axis=1)
+        rows = np.stack([number_column(v, data[v]) for v in names], axis=1)
         weights, _ = gain(self.covariance(), own, given)
         found: NDArray[np.float64] = mean[own[0]] + (rows - mean[given]) @ weights[0]
         return found
@@ -335,16 +335,3 @@ def _agree(one: Normal, other: Normal) -> bool:
     means = bool((np.abs(one.mean - other.mean) <= _SAME * scale).all())
     away = np.abs(one.covariance - other.covariance)
     return means and bool((away <= _SAME * np.outer(scale, scale)).all())
-
-
-def _numbers(name: str, column: object) -> NDArray[np.float64]:
-    """A column of numbers; text is not read here, because it may be written in several ways."""
-    values = np.asarray(column)
-    cells = [] if values.dtype.kind in "fiub" else values.ravel().tolist()
-    text = next((cell for cell in cells if isinstance(cell, str)), None)
-    if text is not None:
-        raise SchemaError(
-            f"Column {name!r} has the text {text!r}, and the network needs numbers. Convert the "
-            "column to numbers first, for instance with pandas.to_numeric."
-        )
-    return values.astype(np.float64)

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from isthmus import hooks
 from isthmus.errors import GraphError, SchemaError
 from isthmus.graphs import DAG
+from isthmus.models.columns import number_column
 from isthmus.plurals import counted
 from isthmus.types import Floats
 
@@ -137,7 +138,7 @@ class GPNetwork:
         missing = [v for v in self.dag.nodes if v not in data]
         if missing:
             raise SchemaError(f"The data lack the columns {missing[:10]} of the network.")
-        columns = {v: np.asarray(data[v], dtype=np.float64) for v in self.dag.nodes}
+        columns = {v: number_column(v, data[v]) for v in self.dag.nodes}
         predicted = {}
         for child in self.dag.nodes:
             total = np.full(len(columns[child]), self.means[child])

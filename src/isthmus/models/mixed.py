@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isthmus import hooks
-from isthmus.errors import ArgumentError, DataError, MismatchError, SchemaError
+from isthmus.errors import ArgumentError, MismatchError, SchemaError
 from isthmus.graphs import CPDAG, DAG, PDAG
 from isthmus.graphs.names import listed
 from isthmus.models.columns import (
@@ -21,6 +21,7 @@ from isthmus.models.columns import (
     common_length,
     encode_column,
     label_array,
+    number_column,
 )
 from isthmus.models.conditionals import Conditional, ConditionalGaussian
 from isthmus.models.discrete_queries import code_of
@@ -291,7 +292,7 @@ class MixedNetwork:
             if name in levels:
                 columns[name] = encode_column(name, levels[name], data[name])
             else:
-                columns[name] = _numbers(name, data[name])
+                columns[name] = number_column(name, data[name])
         return columns
 
     def reorder(self, nodes: Sequence[str]) -> MixedNetwork:
@@ -309,10 +310,3 @@ class MixedNetwork:
             f"{continuous} of them continuous, "
             f"{counted(len(self.dag.edges), 'edge')}, {counted(self.parameters, 'parameter')})"
         )
-
-
-def _numbers(name: str, values: ArrayLike) -> NDArray[np.float64]:
-    try:
-        return np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise DataError(f"Column {name!r} is continuous and needs numbers.") from None

@@ -40,8 +40,13 @@ def unsteady_series(source: Source) -> tuple[str, ...]:
     names = [v.name for v in source.schema().variables if v.lag is None]
     if n < _FEWEST_STEPS or len(names) < 2:
         return ()
-    series = source.rows()[at][:, list(source.schema().indices(names))].T
-    series = series - series.mean(axis=1, keepdims=True)
+    columns = list(source.schema().indices(names))
+    return drifts_or_seasons(names, source.rows()[:, columns][at])
+
+
+def drifts_or_seasons(names: list[str], steps: Floats) -> tuple[str, ...]:
+    """Return a note on a table of consecutive steps, of shape (steps, variables)."""
+    series = steps.T - steps.mean(axis=0)[:, None]
     return _drifts(names, series) or _seasons(names, series)
 
 
