@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pytest
 from benchmarks.posterior.calibration import graphs, pairs
@@ -9,10 +11,12 @@ from benchmarks.posterior.calibration import graphs, pairs
 # Tables that are drawn from the prior are small, and may be constant or copied.
 pytestmark = pytest.mark.filterwarnings("ignore::isthmus.errors.DataWarning")
 
+TRUTHS = 800 if "ISTHMUS_LONG" in os.environ else 400
+
 
 @pytest.mark.parametrize(("rows", "seed"), [(3, 0), (20, 1), (200, 2)])
 def test_probabilities_are_calibrated(rows: int, seed: int) -> None:
-    p, y = pairs(5, rows, 800, seed=seed)
+    p, y = pairs(5, rows, TRUTHS, seed=seed)
     assert 0.2 < y.mean() < 0.5  # uniform over graphs
     tested = 0
     for low, high in ((0.0, 1.01), (0.0, 0.2), (0.2, 0.4), (0.4, 0.6), (0.6, 0.8), (0.8, 1.01)):

@@ -22,7 +22,7 @@ import isthmus as ist
 pytestmark = pytest.mark.filterwarnings("ignore::isthmus.errors.DataWarning")
 
 LONG = "ISTHMUS_LONG" in os.environ
-TRUTHS = 2000 if LONG else 250
+TRUTHS = 2000 if LONG else 150
 DRAWS = 9
 D = 4
 FEATURES: dict[str, Callable[[ist.DAG], float]] = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -69,7 +70,7 @@ def test_a_flipped_byte_is_reported_as_a_damaged_file(kept: Any, tmp_path: Path)
     path = tmp_path / "kept"
     kept.save(path)
     raw = path.read_bytes()
-    for at in range(len(raw)):
+    for at in range(0, len(raw), 1 if "ISTHMUS_LONG" in os.environ else 2):
         flip = (0x01, 0x80, 0xFF)[at % 3]
         path.write_bytes(raw[:at] + bytes([raw[at] ^ flip]) + raw[at + 1 :])
         load_again(kept, path)
