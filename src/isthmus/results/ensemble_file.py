@@ -17,6 +17,9 @@ from isthmus.errors import FormatError
 from isthmus.graphs.names import check_strings
 from isthmus.results.disclosure import Disclosure, Release
 
+T = TypeVar("T")
+
+FORMAT = "isthmus ensemble 1"
 DAMAGE = (
     zipfile.BadZipFile,
     zlib.error,
@@ -27,11 +30,52 @@ DAMAGE = (
     ValueError,
     RuntimeError,  # also NotImplementedError: a method of compression that zipfile does not have
 )
+"""What reading a damaged archive can raise."""
 
 
-T = TypeVar("T")
+def write_arrays(
+    path: str | PathLike[str], header: Mapping[str, Any], arrays: Mapping[str, Any]
+) -> None:
+    """Write a header and arrays; those that are None are left out."""
+    packed = {"header": np.frombuffer(json.dumps(header).encode(), np.uint8)}
+    packed |= {name: values for name, values in arrays.items() if values is not None}
+    with Path(path).open("wb") as file:  # a file, because NumPy would add a suffix to a name
+        np.savez_compressed(file, **packed)
 
-FORMAT = "isthmus ensemble 1"
+
+def read_arrays(
+    path: str | PathLike[str],
+    what: str,
+    format_name: str,
+    build: Callable[[dict[str, Any], dict[str, Any]], T],
+) -> T:
+    """Return what ``build`` makes of the header and the arrays in a file.
+
+    Parameters
+    ----------
+    path
+        The file.
+    what
+        The thing in it, with its article, for the message of an error.
+    format_name
+        The format that the header must name.
+    build
+        Makes a thing of the header and the arrays.
+    """
+    with Path(path).open("rb") as stream:
+        try:
+            with np.load(stream, allow_pickle=False) as file:
+                arrays = {name: file[name] for name in file.files}
+            header = json.loads(arrays["header"].tobytes().decode())
+            if header["format"] != format_name:
+                raise FormatError(
+                    f"the format is {header['format']!r}, and this version reads {format_name!r}."
+                )
+            return build(header, arrays)
+        except DAMAGE as error:
+            raise FormatError(
+                f"{path} is not {what} that isthmus has written, or it is damaged: {error}"
+            ) from error
 
 
 def write_ensemble(attributes: Mapping[str, Any], path: str | PathLike[str]) -> None:
@@ -42,43 +86,30 @@ def write_ensemble(attributes: Mapping[str, Any], path: str | PathLike[str]) -> 
         "notes": attributes["notes"],
         "disclosure": [asdict(entry) for entry in attributes["disclosure"].entries],
     }
-    arrays = {
-        "header": np.frombuffer(json.dumps(header).encode(), np.uint8),
-        "parents": attributes["parents"],
-        "weights": attributes["weights"],
-    }
-    if attributes["log_scores"] is not None:
-        arrays["log_scores"] = attributes["log_scores"]
-    with Path(path).open("wb") as file:  # a file, because NumPy would add a suffix to a name
-        np.savez_compressed(file, **arrays)
+    write_arrays(path, header, {k: attributes[k] for k in ("parents", "weights", "log_scores")})
 
 
 def read_ensemble(path: str | PathLike[str], build: Callable[..., T]) -> T:
     """Return what ``build`` makes of the attributes of the ensemble in a file."""
-    with Path(path).open("rb") as stream:
-        try:
-            with np.load(stream, allow_pickle=False) as file:
-                arrays = {name: file[name] for name in file.files}
-            header = json.loads(arrays["header"].tobytes().decode())
-            if header["format"] != FORMAT:
-                raise FormatError(
-                    f"the format is {header['format']!r}, and this version reads {FORMAT!r}."
-                )
-            return build(
-                nodes=tuple(header["nodes"]),
-                parents=arrays["parents"],
-                weights=arrays["weights"],
-                log_scores=arrays.get("log_scores"),
-                notes=check_strings(header["notes"]),
-                disclosure=Disclosure(tuple(release(**entry) for entry in header["disclosure"])),
-            )
-        except DAMAGE as error:
-            raise FormatError(
-                f"{path} is not an ensemble that isthmus has written, or it is damaged: {error}"
-            ) from error
+
+    def built(header: dict[str, Any], arrays: dict[str, Any]) -> T:
+        return build(
+            nodes=tuple(header["nodes"]),
+            parents=arrays["parents"],
+            weights=arrays["weights"],
+            log_scores=arrays.get("log_scores"),
+            notes=check_strings(header["notes"]),
+            disclosure=read_disclosure(header["disclosure"]),
+        )
+
+    return read_arrays(path, "an ensemble", FORMAT, built)
 
 
-def release(site: str, what: str, form: str, size: int) -> Release:
-    """Return an entry of a disclosure that was read from a file."""
+def read_disclosure(entries: list[dict[str, Any]]) -> Disclosure:
+    """Return a disclosure that was read from a file."""
+    return Disclosure(tuple(_release(**entry) for entry in entries))
+
+
+def _release(site: str, what: str, form: str, size: int) -> Release:
     check_strings((site, what, form))
     return Release(site, what, form, int(size))

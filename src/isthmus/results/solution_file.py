@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import zipfile
-import zlib
 from collections.abc import Callable
 from dataclasses import asdict
 from os import PathLike
@@ -16,6 +15,7 @@ from isthmus import hooks
 from isthmus.errors import FormatError, IsthmusError
 from isthmus.graphs import DAG, Knowledge
 from isthmus.results.disclosure import Disclosure, Release
+from isthmus.results.ensemble_file import DAMAGE
 from isthmus.results.provenance import read_provenance
 from isthmus.results.reading import ColumnReading, ReadAs, Reading
 from isthmus.results.status import Ending, Sense, Status
@@ -23,18 +23,7 @@ from isthmus.results.status import Ending, Sense, Status
 T = TypeVar("T")
 
 FORMAT = "isthmus-solution/1"
-_DAMAGE = (
-    zipfile.BadZipFile,
-    zlib.error,
-    ArithmeticError,
-    AttributeError,
-    EOFError,
-    LookupError,
-    OSError,
-    RuntimeError,  # also NotImplementedError: a method of compression that zipfile does not have
-    TypeError,
-    ValueError,
-)
+_DAMAGE = (*DAMAGE, ArithmeticError, AttributeError)
 _SOLUTION, _EVIDENCE = "solution.json", "evidence"
 
 
