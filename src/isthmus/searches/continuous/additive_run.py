@@ -126,7 +126,6 @@ class AdditiveRun(Run[SearchResult]):
         self._work = self._stages()
 
     def step(self) -> bool:
-        """Work for a slice of time; return whether the search has finished."""
         return advance(self._work, _SLICE)
 
     def _stages(self) -> Work[None]:

@@ -262,7 +262,6 @@ class ExactRun(Run[SearchResult]):
         return DAG.from_parents(self._nodes, parents_of(self._table, chosen))
 
     def describe(self) -> tuple[str, float, float | None]:
-        """Report progress and the gap."""
         if self._waiting is None:
             text, done = self._stage.describe()
             return text, -np.inf if self._proven is None else self._proven.score, done

@@ -115,7 +115,6 @@ class _Run(Run[SearchResult]):
         return SearchResult(parents_of(table, lines), score, details, gap)
 
     def describe(self) -> tuple[str, float, float | None]:
-        """Report how many subsets are solved."""
         if self._first is None or self._subsets is None:
             text, done = self._stage.describe()
             return text, -np.inf, done

@@ -85,7 +85,6 @@ class _ClimbRun(Run[SearchResult]):
         )
 
     def step(self) -> bool:
-        """Search for a few milliseconds."""
         return self._run.step()
 
     def best(self) -> SearchResult:
@@ -94,7 +93,6 @@ class _ClimbRun(Run[SearchResult]):
         return SearchResult(tuple(map(tuple, parents)), score)
 
     def describe(self) -> tuple[str, float, float | None]:
-        """Report the number of climbs and changes so far."""
         if self._run.scored < self._size:
             text = f"first scores: {self._run.scored} of {self._size}"
         else:

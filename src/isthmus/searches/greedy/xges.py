@@ -78,7 +78,6 @@ class _XGESRun(Run[SearchResult]):
         )
 
     def step(self) -> bool:
-        """Search for a few milliseconds."""
         return self._run.step()
 
     def best(self) -> SearchResult:
@@ -87,7 +86,6 @@ class _XGESRun(Run[SearchResult]):
         return SearchResult(tuple(map(tuple, parents)), score)
 
     def describe(self) -> tuple[str, float, float | None]:
-        """Report the number of changes, or of deletions that are left to try."""
         if self._run.trials_left:
             return f"{self._run.trials_left} deletions left to try", self._run.score, None
         return f"{self._run.changes} changes", self._run.score, None

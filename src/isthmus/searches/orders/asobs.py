@@ -196,7 +196,6 @@ class _ASOBSRun(Run[SearchResult]):
         return self._orders.result(effort={"starts": self._start, "climbs": self._climbs})
 
     def describe(self) -> tuple[str, float, float | None]:
-        """Report the current start."""
         if self._start == 0:
             return self._orders.describe()
         text = f"start {self._start} of {self._options.starts}, {self._climbs} local optima"

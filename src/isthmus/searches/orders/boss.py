@@ -196,7 +196,6 @@ class _BossRun(Run[SearchResult]):
         return SearchResult(*self._run.best(), details, notes=self._starts.notes())
 
     def describe(self) -> tuple[str, float, float | None]:
-        """Report the current start and sweep."""
         if self._run is None:
             return "setting up", math.nan, None
         return self._run.describe(), self._run.score, None
@@ -261,7 +260,6 @@ class BossTableRun(Run[SearchResult]):
         return replace(self._orders.result(effort=effort), notes=self._starts.notes())
 
     def describe(self) -> tuple[str, float, float | None]:
-        """Report the current start and sweep."""
         if self._start == 0:
             return self._orders.describe()
         text = f"start {self._start}, sweep {self._sweep}"

@@ -164,7 +164,6 @@ class _GreedyRun(Run[SearchResult]):
         return SearchResult(tuple(self._parents), total)
 
     def describe(self) -> tuple[str, float, float | None]:
-        """Report how many variables are done."""
         d = len(self._order)
         done = len(self._scores)
         return f"{done} of {d} variables", sum(self._scores.values()), done / max(1, d)
@@ -193,7 +192,6 @@ class _ExactRun(Run[SearchResult]):
         return _first_lines(self._stage.so_far())
 
     def describe(self) -> tuple[str, float, float | None]:
-        """Report how many sets were scored."""
         text, done = self._stage.describe()
         return text, -np.inf, done
 
@@ -221,7 +219,6 @@ class _TableRun(Run[SearchResult]):
         return _first_lines(self._table)
 
     def describe(self) -> tuple[str, float, float | None]:
-        """Report that the table is read."""
         return "reading the table", -np.inf, None
 
     def conclusion(self) -> str:

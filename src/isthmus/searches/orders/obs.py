@@ -109,7 +109,6 @@ class _OBSRun(Run[SearchResult]):
         return self._orders.result(effort={"starts": self._start, "moves": self._moves})
 
     def describe(self) -> tuple[str, float, float | None]:
-        """Report the current start."""
         if self._start == 0:
             return self._orders.describe()
         return f"start {self._start} of {self._options.starts}", self._orders.score, None

@@ -324,7 +324,6 @@ class _RBNetsRun(Run[SearchResult]):
         )
 
     def describe(self) -> tuple[str, float, float | None]:
-        """Report the current episode."""
         if not self._ready:
             return self._orders.describe()
         done = self._episode / self._options.episodes
