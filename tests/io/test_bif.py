@@ -67,9 +67,9 @@ def test_all_repository_networks(tmp_path: Path) -> None:
     rows = summary()
     assert len(rows) == 24
     for row in rows:
-        begin = time.perf_counter()
+        begin = time.process_time()
         net = read_bif(NETWORKS / f"{row['network']}.bif.gz")
-        assert time.perf_counter() - begin < 10, row["network"]  # at most 0.6 s on an idle core
+        assert time.process_time() - begin < 10, row["network"]  # at most 0.6 s on an idle core
         assert len(net.dag.nodes) == int(row["nodes"])
         assert len(net.dag.edges) == int(row["arcs"])
         assert net.parameters == int(row["parameters"])
