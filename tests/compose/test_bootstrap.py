@@ -88,7 +88,8 @@ def test_counts_with_weights_are_drawn_from_like_rows() -> None:
     assert joint.weights is not None
     total = np.zeros((2, 2))
     for i in range(300):
-        drawn = module._redrawn(joint, 400, np.random.default_rng(i))
+        drawn = weighted.redrawn(np.random.default_rng(i)).joint
+        assert drawn is not None
         assert drawn.n == 400
         np.add.at(total, tuple(drawn.codes), drawn.filled())
     expected = weighted.table(["a", "b"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import itertools
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ import pytest
 import isthmus as ist
 from isthmus.errors import DataError, MismatchError, MissingValuesError, SchemaError
 from isthmus.models import DiscreteNetwork, GaussianNetwork
-from isthmus.scores.interventional import InterventionalScore
+from isthmus.scores.base import InterventionalScore
 from isthmus.sources import Frame
 from isthmus.statistics import Counts, Moments, Regimes
 
@@ -77,8 +76,6 @@ def test_gaussian_scores(score: Any) -> None:
     assert local.local(0, [1, 2]) == whole.local(0, [1, 2])
     assert local.local(1, [0, 2]) == some.local(1, [0, 2])
     assert local.local(2, []) == whole.local(2, [])
-    again = copy.deepcopy(local)
-    assert again.local(1, [0]) == local.local(1, [0])
 
 
 @pytest.mark.parametrize("make", [chain, codes])
@@ -174,7 +171,7 @@ def test_refusals_say_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(MismatchError, match=r"several regimes here. Call sample"):
         ist.bootstrap(numbers, replicates=2)
     solution = ist.learn(numbers)
-    with pytest.raises(MismatchError, match=r"several regimes here. Compare.*do="):
+    with pytest.raises(MismatchError, match=r"several regimes. Compare.*do="):
         solution.effect("a", "b")
     with pytest.raises(MismatchError, match="statistics of several regimes"):
         solution.standardised_refit()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import isthmus as ist
-from isthmus.compose.resampling import Blocks, WholeRealisations, sampler_of_rows
+from isthmus.statistics.resampling import Blocks, WholeRealisations, sampler_of_rows
 
 Realisations = list[dict[str, np.ndarray]]
 

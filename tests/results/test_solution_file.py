@@ -176,7 +176,7 @@ def test_wrong_content_is_refused(tmp_path: Path, old: str, new: str) -> None:
         ist.LeastSquares(),
     ],
 )
-def test_scores_and_objectives_survive(score: Any) -> None:
+def test_scores_and_statistics_survive(score: Any) -> None:
     data = DISCRETE if score.kind == "discrete" else NUMERIC
     statistics = score.needs.gather(ist.Frame(data))
     assert pickle.loads(pickle.dumps(score)) == score  # noqa: S301 - our own bytes
@@ -184,8 +184,8 @@ def test_scores_and_objectives_survive(score: Any) -> None:
     if isinstance(score, ist.LeastSquares):
         return
     objective = score.bind(statistics)
-    for twin in (pickle.loads(pickle.dumps(objective)), copy.deepcopy(objective)):  # noqa: S301
-        assert twin.local(0, [1]) == objective.local(0, [1])
+    for twin in (pickle.loads(pickle.dumps(statistics)), copy.deepcopy(statistics)):  # noqa: S301
+        assert score.bind(twin).local(0, [1]) == objective.local(0, [1])
 
 
 def test_statistics_of_incomplete_rows_are_not_kept(tmp_path: Path) -> None:

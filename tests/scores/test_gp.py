@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import warnings
 from typing import Any
 
@@ -147,12 +146,6 @@ def test_a_solution_keeps_no_rows() -> None:
         solution.strengths()
     strengths = ist.learn(table(50), score=ist.GP()).strengths()
     assert all(value > 0 for value in strengths.values())
-
-
-def test_a_bound_score_travels_to_other_processes() -> None:
-    local = ist.GP().bind(ist.WithFeatures(table(50), ist.GP().basis).moments())
-    again = pickle.loads(pickle.dumps(local))  # noqa: S301 - our own bytes
-    assert again.local(1, (0,)) == local.local(1, (0,))
 
 
 def test_refusals() -> None:

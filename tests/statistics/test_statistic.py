@@ -1,9 +1,14 @@
-"""A statistic that the package does not know, with a score on it: one class each."""
+"""A statistic that the package does not know, with a score on it: one class each, in one file.
+
+It is learned from, fitted, drawn again and kept through the public verbs.
+"""
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -11,12 +16,22 @@ import pytest
 
 import isthmus as ist
 from isthmus.errors import MismatchError
+from isthmus.fitting import fit_gaussian
 from isthmus.graphs import DAG
+from isthmus.models import GaussianNetwork
 from isthmus.objectives import LocalScore
 from isthmus.scores import GaussianBIC, Score
-from isthmus.statistics import Kind, Moments, Statistic
+from isthmus.statistics import Kind, Moments, Schema, Statistic
 from isthmus.statistics.base import Gatherable
-from isthmus.types import Integers
+from isthmus.types import Floats, Integers
+
+
+def _normal_scores(rows: Floats) -> Floats:
+    from scipy.special import ndtri
+
+    ranks = rows.argsort(axis=0).argsort(axis=0) + 1
+    scores: Floats = ndtri(ranks / (len(rows) + 1))
+    return scores
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,11 +47,10 @@ class RankMoments(Statistic):
 
     @classmethod
     def gather(cls, source: Gatherable, dag: DAG | None = None) -> RankMoments:
-        from scipy.special import ndtri
-
-        rows = source.rows()
-        ranks = rows.argsort(axis=0).argsort(axis=0) + 1
-        return cls(Moments.from_array(source.schema(), ndtri(ranks / (len(rows) + 1))))
+        schema, rows = source.schema(), source.rows()
+        if dag is not None:
+            schema, rows = schema.subset(dag.nodes), rows[:, list(schema.indices(dag.nodes))]
+        return cls(Moments.from_array(schema, _normal_scores(rows)))
 
     def constants(self) -> tuple[str, ...]:
         return self.moments.constants()
@@ -49,6 +63,9 @@ class RankMoments(Statistic):
 
     def without_rows(self) -> Statistic:
         return self
+
+    def fit(self, dag: DAG, pseudo_count: float) -> GaussianNetwork | None:
+        return self.moments.fit(dag, pseudo_count)
 
 
 @dataclass(frozen=True)
@@ -73,13 +90,41 @@ def test_a_statistic_from_outside_is_gathered_scored_and_kept() -> None:
     plain = ist.learn(table, score=RankBIC(), search=ist.HillClimb())
     assert set(solution.dag.edges) == set(plain.dag.edges) == {("a", "c"), ("b", "c")}
     assert solution.strengths()[("a", "c")] > 0
-    with pytest.raises(MismatchError, match="moments of ranks"):
-        solution.fit()
+    scores = _normal_scores(np.stack(list(bent.values()), axis=1))
+    moments = Moments.from_array(Schema.continuous(bent), scores)
+    assert solution.fit() == fit_gaussian(moments, solution.dag)
     statistic = RankMoments.gather(ist.Frame(bent))
     again = ist.learn(statistic, score=RankBIC(), search=ist.HillClimb())
     assert again.dag == solution.dag
     with pytest.raises(MismatchError, match="moments of ranks"):
         ist.learn(statistic)
+
+
+@pytest.mark.filterwarnings("ignore::isthmus.errors.DataWarning")
+def test_a_statistic_from_outside_is_drawn_again_and_keeps_no_rows(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    a, b = rng.normal(size=(2, 300))
+    bent = {"a": np.exp(2 * a), "b": b**3, "c": np.sinh(a + b + rng.normal(size=300))}
+    options = {"score": RankBIC(), "search": ist.HillClimb()}
+    ensemble = ist.bootstrap(bent, replicates=20, jobs=1, **options)  # type: ignore[arg-type]
+    shares = ensemble.adjacency_probabilities()
+    assert min(shares[0, 2], shares[1, 2]) == 1.0
+    assert shares[0, 1] < 1.0
+    # A replicate is the statistic of drawn rows.
+    statistic = RankMoments.gather(ist.Frame(bent))
+    drawn = statistic.resampler(ist.Frame(bent)).draw(np.random.default_rng(2))
+    rows = np.random.default_rng(2).integers(300, size=300)
+    same = RankMoments.gather(ist.Frame({name: column[rows] for name, column in bent.items()}))
+    assert isinstance(drawn, RankMoments)
+    assert drawn.moments == same.moments
+    assert drawn.moments != statistic.moments
+    solution = ist.learn(bent, score=RankBIC(), search=ist.HillClimb())
+    dag = solution.dag
+    assert ist.score(bent, dag, RankBIC()) == pytest.approx(solution.score)
+    assert pickle.loads(pickle.dumps(solution)).strengths() == solution.strengths()  # noqa: S301
+    solution.save(tmp_path / "solution")
+    with pytest.raises(MismatchError, match="no statistics"):
+        ist.Solution.load(tmp_path / "solution").fit()
 
 
 def test_a_source_without_rows_says_what_the_score_needs() -> None:

@@ -8,12 +8,11 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from queue import Empty, SimpleQueue
-from typing import Any, final
+from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isthmus.compose.arguments import (
     AnyScore,
@@ -28,21 +27,12 @@ from isthmus.compose.assumptions import check_assumptions
 from isthmus.compose.defaults import choose_search
 from isthmus.compose.prepare import Problem, prepare, require_capability
 from isthmus.compose.progress import reporter_for
-from isthmus.compose.resampling import (
-    IndependentRows,
-    RowSampler,
-    sampler_of_rows,
-    with_equal_levels,
-)
-from isthmus.errors import MismatchError, MissingExtraError, MissingValuesError, NoDrawsError
+from isthmus.errors import MissingExtraError, NoDrawsError
 from isthmus.graphs import DAG, Knowledge
 from isthmus.results import Ensemble
 from isthmus.runs import Progress
 from isthmus.sources import Missing, TimeUnit
-from isthmus.sources.base import OrderedRows
-from isthmus.statistics import Counts, Kind, Moments, Regimes, Rows, Statistic
-from isthmus.statistics.coded import CodedRows
-from isthmus.statistics.incomplete import IncompleteCounts
+from isthmus.statistics import Kind, Resampler
 
 _POLL = 0.05
 """Seconds between two looks at the clock, while threads work."""
@@ -136,8 +126,8 @@ def bootstrap(
     else:
         reason = "as requested"
     require_capability(problem.score, problem.objective.capabilities, search.accepts, search)
-    drawing = _Drawing.of(problem)
-    plan = _Replicates(problem, drawing, search, seed)
+    resampler = problem.statistics.resampler(problem.source)
+    plan = _Replicates(problem, resampler, search, seed)
     if threads is None:
         dags = _in_processes(plan, replicates)
     else:
@@ -145,7 +135,7 @@ def bootstrap(
         with reporter_for(progress) as report:
             dags = _in_threads(plan, replicates, threads, end, report)
     notes = [f"Score {problem.score!r} ({problem.score_reason}); search {search!r} ({reason})."]
-    notes += [*problem.reading.notes, *problem.source.notes(), *drawing.notes]
+    notes += [*problem.reading.notes, *problem.source.notes(), *resampler.notes]
     if len(dags) < replicates:
         notes.append(f"It was stopped after {len(dags)} of {replicates} replicates.")
     ensemble = Ensemble.from_dags(dags, disclosure=problem.source.disclosure())
@@ -154,97 +144,16 @@ def bootstrap(
 
 
 @final
-@dataclass(frozen=True)
-class _Drawing:
-    """The rows to draw from: coded rows with counts, or an array with one column per variable."""
-
-    statistics: Statistic
-    rows: CodedRows | NDArray[Any]
-    sampler: RowSampler
-    notes: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, problem: Problem) -> _Drawing:
-        rows, source = cls._rows(problem), problem.source
-        owners = source.realisation_of_rows() if isinstance(source, OrderedRows) else None
-        if isinstance(rows, CodedRows) or owners is None:
-            return cls(problem.statistics, rows, IndependentRows(problem.statistics.n))
-        rows, note = with_equal_levels(rows, owners, problem.schema)
-        sampler = sampler_of_rows(owners, rows, lags=problem.schema.lags)
-        return cls(problem.statistics, rows, sampler, (*note, sampler.note))
-
-    @staticmethod
-    def _rows(problem: Problem) -> CodedRows | NDArray[Any]:
-        """Return the rows to draw from."""
-        statistics = problem.statistics
-        if isinstance(statistics, Counts) and statistics.joint is not None:
-            return statistics.joint
-        if isinstance(statistics, Rows):
-            return statistics.values
-        if isinstance(statistics, IncompleteCounts):
-            return statistics.codes
-        if isinstance(statistics, Moments):
-            try:
-                return problem.source.rows()
-            except MissingValuesError as refusal:
-                raise MismatchError(
-                    "The bootstrap draws complete rows, and some values are missing. Use "
-                    "missing=DropRows()."
-                ) from refusal
-            except MismatchError as refusal:
-                raise MismatchError(
-                    f"The bootstrap draws rows, and there are none here. {refusal} Or call "
-                    "sample(data): the posterior over graphs needs the statistics only."
-                ) from refusal
-        if isinstance(statistics, Regimes):
-            raise MismatchError(
-                "The bootstrap draws from the rows of one table, and there are several regimes "
-                "here. Call sample(data): the posterior over graphs takes them."
-            )
-        raise MismatchError(
-            f"The bootstrap draws rows, and {statistics!r} has none to draw from. Give the table "
-            "itself, or counts(Plan.everything())."
-        )
-
-    def draw(self, rng: np.random.Generator) -> Statistic:
-        """Return the statistics of drawn rows."""
-        n, statistics = self.statistics.n, self.statistics
-        if isinstance(self.rows, CodedRows):
-            assert isinstance(statistics, Counts)
-            return Counts.from_rows(
-                statistics.schema, _redrawn(self.rows, n, rng), regime=statistics.regime
-            )
-        if isinstance(statistics, IncompleteCounts):
-            if statistics.weights is not None:
-                often = rng.multinomial(n, statistics.weights / n)
-                codes = statistics.codes[:, often > 0]
-                return IncompleteCounts(statistics.schema, codes, often[often > 0])
-            drawn = np.sort(rng.integers(n, size=n))
-            return IncompleteCounts(statistics.schema, statistics.codes[:, drawn])
-        if isinstance(statistics, Rows):
-            return Rows(statistics.schema, self.rows[self.sampler.draw(rng)])
-        weights = np.bincount(self.sampler.draw(rng), minlength=n)
-        seen = weights > 0
-        return Moments.from_array(statistics.schema, self.rows[seen], weights=weights[seen])
-
-
-def _redrawn(rows: CodedRows, n: int, rng: np.random.Generator) -> CodedRows:
-    if rows.weights is None:
-        # Repeated rows without weights: the compiled core counts them several times faster.
-        return CodedRows(np.take(rows.codes, np.sort(rng.integers(n, size=n)), axis=1))
-    weights = rng.multinomial(n, rows.weights / n)
-    return CodedRows(rows.codes, weights).nonzero()
-
-
-@final
 class _Replicates:
     """Learns one replicate after the other; each has a seed of its own."""
 
-    def __init__(self, problem: Problem, drawing: _Drawing, search: AnySearch, seed: int) -> None:
+    def __init__(
+        self, problem: Problem, resampler: Resampler, search: AnySearch, seed: int
+    ) -> None:
         self._score = problem.score
         self._knowledge = problem.knowledge
         self._bound = problem.constraints
-        self._drawing = drawing
+        self._resampler = resampler
         self._search = search
         self._seed = seed
         self.name = f"bootstrap of {type(search).__name__}"
@@ -252,7 +161,7 @@ class _Replicates:
     def learn(self, number: int, stopped: Callable[[], bool] = lambda: False) -> DAG | None:
         """Learn one graph; None if it was stopped."""
         rng = np.random.default_rng((self._seed, number))
-        objective = self._score.bind(self._drawing.draw(rng))
+        objective = self._score.bind(self._resampler.draw(rng))
         if stopped():
             return None
         run = self._search.begin(objective, self._bound, rng)

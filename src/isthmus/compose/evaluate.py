@@ -32,7 +32,6 @@ from isthmus.models.columns import label_array
 from isthmus.options import check_pseudo_count
 from isthmus.results import CrossValidation
 from isthmus.sources import Frame, Missing, TimeUnit, as_source
-from isthmus.sources.base import Source
 from isthmus.statistics import Kind, Schema, Variable
 from isthmus.types import Floats
 
@@ -68,7 +67,7 @@ def log_likelihood(network: Network, data: object) -> float:
             for v in network.dag.nodes
         )
     )
-    rows = _with_schema(data, schema).rows()
+    rows = _rows(data, schema)
     if isinstance(network, DiscreteNetwork):
         codes = {v: rows[:, i].astype(np.int64) for i, v in enumerate(network.dag.nodes)}
         return network.log_likelihood(codes)
@@ -158,13 +157,12 @@ def cross_validate(
     return CrossValidation(tuple(results), tuple(sizes))
 
 
-def _with_schema(data: object, schema: Schema) -> Source:
-    if isinstance(data, Source):
-        rows, own = data.rows(), data.schema()
-        names = own.names
-        table = _columns(own, rows)
-        return Frame({v: table[v] for v in names}, schema=schema)
-    return Frame(data, schema=schema)
+def _rows(data: object, schema: Schema) -> Floats:
+    """Return rows with the levels of a schema, whichever the data have."""
+    source = as_source(data, schema=schema)
+    if source.schema() != schema:
+        source = Frame(_columns(source.schema(), source.rows()), schema=schema)
+    return source.rows()
 
 
 def _columns(schema: Schema, rows: Floats) -> dict[str, NDArray[Any]]:

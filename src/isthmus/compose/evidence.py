@@ -5,11 +5,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, final
 
 import numpy as np
 
+from isthmus.compose.arguments import AnyScore
 from isthmus.compose.evidence_file import pack_evidence, unpack_evidence
 from isthmus.compose.prepare import Problem, refuse_left_to_scores
 from isthmus.errors import DataWarning, MismatchError, MissingValuesError
@@ -19,23 +20,9 @@ from isthmus.models import GPNetwork, Network
 from isthmus.objectives import LOCAL_SCORES, LocalScore
 from isthmus.results import Solution
 from isthmus.results.effects import Adjusted
-from isthmus.sources import Frame, Interventions, Precomputed, as_source
-from isthmus.sources.base import Source
-from isthmus.statistics import (
-    Counts,
-    ExpectedCounts,
-    IncompleteCounts,
-    Kind,
-    Moments,
-    Plan,
-    Regimes,
-    Rows,
-    Schema,
-    Statistic,
-)
+from isthmus.sources import Source, as_source
+from isthmus.statistics import Kind, Moments, Plan, Rows, Summary
 
-_TABLES = (Counts, ExpectedCounts, IncompleteCounts, Regimes)
-"""Statistics from which the tables of discrete variables are fitted."""
 _NONLINEAR = (
     "Learn it with score=GP() and call solution.fit_gp().curve(parent, child) for the effect along "
     "an edge with a 95% band, or learn it with a linear score such as GaussianBIC()."
@@ -54,9 +41,8 @@ class LearnedFrom:
         Statistics of the data.
     nodes
         Names of the variables of the graph.
-    local
-        The local score, or None if the graph was learned with a loss or from rows: neither is
-        kept, as it may hold rows.
+    score
+        The score, or None if the graph was learned with a loss or from rows, which are not kept.
     learn_again
         Learns from other moments with the same score, search, knowledge and seed; None if the
         solution was loaded from a file.
@@ -68,42 +54,51 @@ class LearnedFrom:
         copies, so that rows stay where they are.
     """
 
-    statistics: Statistic
+    statistics: Summary
     nodes: tuple[str, ...]
-    local: LocalScore | None
+    score: AnyScore | None
     learn_again: Callable[[Moments], Solution] | None
     fit_caveat: str | None = None
     source: Source | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"source": None}
+        return {k: v for k, v in self.__dict__.items() if k != "local"} | {"source": None}
 
     @classmethod
     def of(cls, problem: Problem, learn_again: Callable[[Moments], Solution]) -> LearnedFrom:
         """Extract from a solved problem what the methods of a solution need."""
-        statistics, score = problem.statistics, problem.score
-        nonlinear = score.basis is not None or score.needs is Rows
-        return cls(
-            statistics.without_rows(),
+        score, statistics = problem.score, problem.statistics.without_rows()
+        has_rows = statistics is not problem.statistics
+        local = None if has_rows else LOCAL_SCORES.of(problem.objective)
+        nonlinear = has_rows or score.basis is not None
+        evidence = cls(
+            statistics,
             problem.objective.nodes,
-            None if score.needs is Rows else LOCAL_SCORES.of(problem.objective),
+            None if local is None else score,
             learn_again,
             f"The graph was learned with {score!r}, and its parameters are those of a linear "
             "Gaussian network, which does not include nonlinear effects."
             if nonlinear
             else None,
             problem.source
-            if problem.schema.of_kind(Kind.DISCRETE) or isinstance(problem.source, Frame)
+            if problem.source.in_memory or problem.schema.of_kind(Kind.DISCRETE)
             else None,
         )
+        evidence.__dict__["local"] = local  # it has computed many families already
+        return evidence
+
+    @cached_property
+    def local(self) -> LocalScore | None:
+        """The local score of the statistics, if there is a score."""
+        return None if self.score is None else LOCAL_SCORES.of(self.score.bind(self.statistics))
 
     def standardised(self) -> Solution:
         """Learn again with the same options from columns scaled to variance one."""
-        moments = self.statistics
-        if not isinstance(moments, Moments):
+        moments = self.statistics.as_moments()
+        if moments is None:
             raise MismatchError(
                 "Columns are standardised from moments of all rows, and this graph was learned "
-                f"from {moments.described}."
+                f"from {self.statistics.described}."
             )
         if moments.schema.has_features or moments.schema.of_kind(Kind.DISCRETE):
             raise MismatchError("Only tables of plain continuous columns can be standardised.")
@@ -125,49 +120,20 @@ class LearnedFrom:
 
     def to_bytes(self, dag: DAG) -> bytes:
         """Return statistics, score and caveat, for a file; nothing for incomplete rows."""
-        statistics = self.statistics
-        if isinstance(statistics, Counts):
-            # The families of the graph are all that a loaded solution needs.
-            statistics = Precomputed(statistics).counts(Plan.families(dag))
-        if not isinstance(statistics, Moments | Counts):
-            return b""
-        recipe = None if self.local is None else self.local.recipe
-        score = None if recipe is None else getattr(recipe.bind, "__self__", None)
-        return pack_evidence(statistics, score, self.nodes, self.fit_caveat)
+        kept = self.statistics.for_file(dag)
+        return b"" if kept is None else pack_evidence(kept, self.score, self.nodes, self.fit_caveat)
 
     def fit(self, dag: DAG, data: object | None, pseudo_count: float) -> Network:
         """Estimate the parameters of a network with this graph."""
-        statistics = self.statistics
-        schema = statistics.schema
-        continuous = len(schema.of_kind(Kind.CONTINUOUS)) == len(schema)
-        if data is None and isinstance(statistics, Regimes) and continuous:
-            return fit_gaussian(statistics, dag)
-        if data is None and isinstance(statistics, Regimes) and schema.of_kind(Kind.CONTINUOUS):
-            raise MismatchError(
-                "The parameters of mixed variables are fitted from rows, and those of several "
-                "regimes are not kept. Give a table in which no variable was a target: "
-                "solution.fit(table)."
-            )
-        if data is None and isinstance(statistics, _TABLES):
-            return fit_tables(statistics, dag, pseudo_count=pseudo_count)
-        if data is None and not schema.of_kind(Kind.DISCRETE):
-            if isinstance(statistics, Moments):
-                return fit_gaussian(statistics, dag)
-            raise MismatchError(
-                f"Parameters are fitted from moments or counts; this graph was learned from "
-                f"{statistics.described}. Learn with a score that needs moments or counts."
-            )
-        if isinstance(data, Interventions):
-            raise MismatchError(
-                "A network is fitted to several regimes by the graph that was learned from them: "
-                "call solution.fit() without data, or give a table in which no variable was a "
-                "target."
-            )
-        source = self.source if data is None else _read(data, schema)
+        network = None if data is not None else self.statistics.fit(dag, pseudo_count)
+        if network is not None:
+            return network
+        schema = self.statistics.schema.without_features()
+        source = self.source if data is None else as_source(data, schema=schema)
         if source is None:
             raise MismatchError(
-                "The parameters of discrete variables cannot be computed from moments, and this "
-                "solution was copied or loaded without its data. Give them: solution.fit(data)."
+                f"The parameters cannot be computed from {self.statistics.described}, and this "
+                "solution does not have its data (any more). Give them: solution.fit(data)."
             )
         try:
             return fit_network(source, dag, pseudo_count)
@@ -179,8 +145,9 @@ class LearnedFrom:
 
     def fit_gp(self, dag: DAG) -> GPNetwork:
         """Fit the curves of a Gaussian-process network with this graph."""
-        if isinstance(self.statistics, Moments) and self.statistics.schema.has_features:
-            return fit_gp(self.statistics, dag)
+        moments = self.statistics.as_moments()
+        if moments is not None and moments.schema.has_features:
+            return fit_gp(moments, dag)
         raise MismatchError(
             "The curves of a Gaussian-process network are fitted from moments of Chebyshev "
             "polynomials, and this graph was learned from other statistics. Learn it with "
@@ -189,14 +156,8 @@ class LearnedFrom:
 
     def adjusted_effects(self) -> Adjusted:
         """Return a function that computes adjusted regression coefficients."""
-        moments = self.statistics
-        if isinstance(moments, Regimes):
-            raise MismatchError(
-                "Standard errors of effects are those of a regression on the rows of one table, "
-                "and there are several regimes here. Compare solution.fit().query(target, "
-                "do={cause: value}) for different values."
-            )
-        discrete = moments.schema.of_kind(Kind.DISCRETE)
+        schema = self.statistics.schema
+        discrete = schema.of_kind(Kind.DISCRETE)
         if discrete:
             # A mixed network has no bounds over graphs of one class, as other networks have.
             known = (
@@ -207,21 +168,23 @@ class LearnedFrom:
             raise MismatchError(
                 "`effect` needs continuous columns. Compare solution.fit().query(target, "
                 "do={cause: value}) for different values."
-                + (known if len(discrete) < len(moments.schema) else "")
+                + (known if len(discrete) < len(schema) else "")
             )
-        if not isinstance(moments, Moments) and self.fit_caveat is None:
-            raise MismatchError(
-                "`effect` is computed from moments of all rows, and this graph was learned from "
-                f"{moments.described}."
-            )
-        if self.fit_caveat is not None or not isinstance(moments, Moments):
+        if self.fit_caveat is not None:
             raise MismatchError(
                 "`effect` is a regression coefficient, and this graph was learned with a nonlinear "
                 f"model. {_NONLINEAR}"
             )
-        rows = None
-        if isinstance(self.source, Frame) and not self.source.has_missing:
-            rows = self.source.selected
+        moments = self.statistics.as_moments()
+        if moments is None:
+            raise MismatchError(
+                "`effect` is computed from moments of all rows, and this graph was learned from "
+                f"{self.statistics.described}. Compare solution.fit().query(target, do={{cause: "
+                "value}) for different values."
+            )
+        source = self.source
+        known = source is not None and source.in_memory and not source.has_missing
+        rows = source.selected if source is not None and known else None
         return partial(adjusted_effect, moments.without_features(), rows=rows)
 
     def strengths(self, dag: DAG) -> dict[tuple[str, str], float]:
@@ -248,15 +211,7 @@ class LearnedFrom:
 def evidence_from_bytes(content: bytes) -> LearnedFrom:
     """Return what a solution in a file keeps, without what learns again."""
     statistics, score, nodes, caveat = unpack_evidence(content)
-    local = None if score is None else LOCAL_SCORES.of(score.bind(statistics))
-    return LearnedFrom(statistics, nodes, local, None, caveat)
-
-
-def _read(data: object, schema: Schema) -> Source:
-    """Read a table as the one that the graph was learned from."""
-    if isinstance(data, (Source, Statistic)):
-        return as_source(data)
-    return Frame(data, schema=schema.without_features())
+    return LearnedFrom(statistics, nodes, score, None, caveat)
 
 
 def fit_network(source: Source, dag: DAG, pseudo_count: float) -> Network:

@@ -17,7 +17,7 @@ from isthmus.errors import FormatError
 from isthmus.scores.base import Score
 from isthmus.statistics import Counts, Moments
 
-_KINDS: dict[str, type[Moments] | type[Counts]] = {"moments": Moments, "counts": Counts}
+_KINDS: dict[str, type[Moments] | type[Counts]] = {s.described: s for s in (Moments, Counts)}
 _HEADER = "evidence.json"
 _UNKNOWN = object()
 
@@ -26,7 +26,7 @@ def pack_evidence(
     statistics: Moments | Counts, score: object, nodes: tuple[str, ...], caveat: str | None
 ) -> bytes:
     """Return a ZIP archive with the statistics, and a score if its options are plain values."""
-    kind = next(name for name, own in _KINDS.items() if isinstance(statistics, own))
+    kind = statistics.described
     header = {"nodes": nodes, "caveat": caveat, "statistics": kind, "score": _described(score)}
     buffer = BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
@@ -53,7 +53,7 @@ def unpack_evidence(
     if caveat is not None and not isinstance(caveat, str):
         raise FormatError(f"the caveat is {caveat!r}.")
     score = None if header["score"] is None else _built(header["score"])
-    if score is not None and not isinstance(statistics, score.needs):
+    if score is not None and score.needs is not kind:
         raise FormatError(f"{score!r} does not fit {statistics.described}.")
     return statistics, score, tuple(header["nodes"]), caveat
 

@@ -12,7 +12,7 @@ from isthmus.errors import MismatchError
 from isthmus.graphs import DAG, Knowledge
 from isthmus.results import Provenance, Solution, Status
 from isthmus.searches import Run, SearchResult
-from isthmus.sources import Source, reading_of
+from isthmus.sources import Source
 
 if TYPE_CHECKING:
     from isthmus.joint.methods.objective import JointObjective
@@ -60,7 +60,7 @@ class JointProblem:
             sense=self.objective.sense,
             knowledge=knowledge if self.knowledge == Knowledge() else self.knowledge,
             notes=(*self.source.notes(), *result.notes),
-            reading=reading_of(self.source),
+            reading=self.source.reading(),
             details=result.details,
             provenance=Provenance.of_call("learn", seed, search=self.search, knowledge=knowledge),
         )

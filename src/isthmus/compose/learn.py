@@ -22,18 +22,18 @@ from isthmus.compose.assumptions import check_assumptions
 from isthmus.compose.defaults import choose_search
 from isthmus.compose.evidence import LearnedFrom
 from isthmus.compose.joint import prepare_jointly
-from isthmus.compose.prepare import prepare, require_capability, with_targets
+from isthmus.compose.prepare import prepare, require_capability
 from isthmus.compose.progress import reporter_for
-from isthmus.compose.structural_em import StructuralEMSearch
+from isthmus.compose.structural_em import StructuralEMRun
 from isthmus.errors import ArgumentError
-from isthmus.graphs import DAG, BoundKnowledge, Knowledge
-from isthmus.objectives import PARENT_SETS, Objective, ScoreTable
+from isthmus.graphs import DAG, Knowledge
+from isthmus.objectives import PARENT_SETS, ScoreTable
 from isthmus.results import Disclosure, Provenance, Solution, Status
 from isthmus.results.status import Ending
 from isthmus.runs import Progress, Run, drive
 from isthmus.searches import AStar, SearchResult
 from isthmus.sources import Missing, TimeUnit
-from isthmus.statistics import Kind, Regimes
+from isthmus.statistics import Kind
 
 
 def learn(
@@ -128,16 +128,11 @@ def learn(
     spent = time.monotonic() - begin - problem.waited
     if time_limit is not None:
         time_limit -= spent
-    completing = StructuralEMSearch.of(problem, search)
-    result, status = _search(
-        search if completing is None else completing,
-        problem.objective,
-        problem.constraints,
-        seed,
-        time_limit,
-        progress,
-        problem.score,
-    )
+    require_capability(problem.score, problem.objective.capabilities, search.accepts, search)
+    rng = np.random.default_rng(seed)
+    run = search.begin(problem.objective, problem.constraints, rng)
+    completing = StructuralEMRun.of(problem, search, run, rng)
+    result, status = _drive(completing or run, search, time_limit, progress)
     if time_limit is not None and time_limit <= 0.0 and status.ending is Ending.TIME_LIMIT:
         message = (
             f"reading the data and computing the statistics took {spent:.2g} s, so the search had "
@@ -148,16 +143,16 @@ def learn(
         problem = completing.completed(problem)
     objective = problem.objective
     dag = DAG.from_parents(objective.nodes, result.parents)
-    statistics = problem.statistics
     again = partial(
         learn, score=problem.score, search=search, knowledge=knowledge, seed=seed, progress=False
     )
-    known = knowledge if problem.knowledge == Knowledge() else problem.knowledge
-    equivalent = objective.equivalent
-    identified: tuple[tuple[str, str], ...] = ()
-    if isinstance(statistics, Regimes):
+    known, equivalent = problem.knowledge, objective.equivalent
+    identified = problem.statistics.identified(dag)
+    identified = tuple(edge for edge in identified if edge not in known.required)
+    known = replace(known, required=(*known.required, *identified))
+    if objective.equivalent_given_targets is not None:
         # Within the class that the targets leave, the data tell no direction.
-        known, equivalent, identified = with_targets(problem, statistics, dag)
+        equivalent = objective.equivalent_given_targets
     return Solution(
         dag=dag,
         score=result.score,
@@ -166,7 +161,7 @@ def learn(
         choice=f"Score {problem.score!r} ({problem.score_reason}); search {search!r} ({reason}).",
         equivalent=equivalent,
         sense=objective.sense,
-        knowledge=known,
+        knowledge=knowledge if known == Knowledge() else known,
         notes=(
             *problem.reading.notes,
             *problem.source.notes(),
@@ -232,7 +227,9 @@ def solve(
         )
     search = AStar() if search is None else check_search(search)
     bound = check_knowledge(knowledge).bind(table.nodes)
-    result, status = _search(search, table, bound, seed, time_limit, progress, table)
+    require_capability(table, table.capabilities, search.accepts, search)
+    run = search.begin(table, bound, np.random.default_rng(seed))
+    result, status = _drive(run, search, time_limit, progress)
     return Solution(
         dag=DAG.from_parents(table.nodes, result.parents),
         score=result.score,
@@ -246,21 +243,6 @@ def solve(
         details=result.details,
         provenance=Provenance.of_call("solve", seed, search=search, knowledge=knowledge),
     )
-
-
-def _search(
-    search: AnySearch,
-    objective: Objective,
-    constraints: BoundKnowledge,
-    seed: int,
-    time_limit: float | None,
-    progress: bool | Callable[[Progress], None] | None,  # noqa: FBT001 - as given by the user
-    score: object,
-) -> tuple[SearchResult, Status]:
-    """Run a search on an objective that it accepts."""
-    require_capability(score, objective.capabilities, search.accepts, search)
-    run = search.begin(objective, constraints, np.random.default_rng(seed))
-    return _drive(run, search, time_limit, progress)
 
 
 def _drive(

@@ -13,7 +13,7 @@ from isthmus.graphs import BoundKnowledge, Knowledge
 from isthmus.objectives import LOCAL_SCORES, LocalScore, ScoreTable, TableBuilder
 from isthmus.objectives.parent_sets import FEW, Block
 from isthmus.sources import Missing, TimeUnit
-from isthmus.statistics import Kind, Statistic
+from isthmus.statistics import Kind, Summary
 from isthmus.types import Work, completed_within
 
 _CHUNKS = 64
@@ -146,7 +146,7 @@ def _blocks(
 
 def _work(
     score: AnyScore,
-    statistics: Statistic,
+    statistics: Summary,
     known: BoundKnowledge,
     children: list[int],
     options: Mapping[str, Any],
@@ -158,7 +158,7 @@ def _work(
 
 def _in_parallel(
     score: AnyScore,
-    statistics: Statistic,
+    statistics: Summary,
     known: BoundKnowledge,
     parts: list[list[int]],
     options: Mapping[str, Any],

@@ -28,26 +28,9 @@ from isthmus.errors import DataWarning, MismatchError
 from isthmus.graphs import DAG, BoundKnowledge, Knowledge
 from isthmus.objectives import LOCAL_SCORES, Objective
 from isthmus.results import Reading
-from isthmus.scores import AIC, BIC, EBIC
-from isthmus.scores.interventional import InterventionalScore
-from isthmus.scores.node_average import NodeAverageScore
 from isthmus.searches.base import Accepts
-from isthmus.sources import (
-    Frame,
-    Interventions,
-    Lazy,
-    Missing,
-    NodeAverage,
-    Precomputed,
-    Source,
-    StructuralEM,
-    TimeUnit,
-    WithFeatures,
-    as_source,
-    reading_of,
-)
-from isthmus.sources.base import EstimatesMoments
-from isthmus.statistics import Counts, Kind, Moments, Regimes, Schema, Statistic
+from isthmus.sources import Missing, Source, TimeUnit, WithFeatures, as_source
+from isthmus.statistics import Kind, Moments, Schema, Summary
 
 _SECONDS_PER_PAIR = 5e-8
 """Lower bound of the time per pair of columns until a search can start. With 10,000 columns and 200
@@ -86,7 +69,7 @@ class Problem:
     reading: Reading
     score: AnyScore
     score_reason: str
-    statistics: Statistic
+    statistics: Summary
     objective: Objective
     knowledge: Knowledge
     waited: float
@@ -149,7 +132,8 @@ def prepare(
         accepts = check_search(search).accepts
     if dag is not None:
         dag = check_dag(dag)
-    if isinstance(missing, StructuralEM) and not structural_em:
+    missing = check_missing(missing)
+    if missing is not None and missing.completes and not structural_em:
         raise MismatchError(
             f"{missing!r} learns one graph, so it is for learn. Use NodeAverage() or OwnLevel() "
             "for categories, ExpectationMaximisation() for numbers, or DropRows() here."
@@ -157,37 +141,33 @@ def prepare(
     begin = time.monotonic()
     integers = None if score is None else score.kind
     keep = () if dag is None else dag.nodes
-    source = as_source(
-        data, kinds=kinds, integers=integers, keep=keep, missing=check_missing(missing)
-    )
+    source = as_source(data, kinds=kinds, integers=integers, keep=keep, missing=missing)
     if search is not None:
         refuse_joint_search(search, source)
-    in_memory = isinstance(source, Frame)
-    if isinstance(source, EstimatesMoments) and time_limit is not None:
+    in_memory = source.in_memory
+    if time_limit is not None:
         source.limit_estimation(begin + 0.5 * time_limit)
-    schema, reading = source.schema(), reading_of(source)
+    schema, reading = source.schema(), source.reading()
     known = known.without(reading.left_out)
     _warn(reading)
     chosen, reason = (score, "as requested") if score is not None else (None, "")
     if chosen is None:
         chosen, reason = (
-            choose_score(schema, search, accepts, incomplete=_scores_missing(source))
+            choose_score(schema, search, accepts, incomplete=source.leaves_missing)
             if choose is None
             else choose(schema)
         )
-    chosen = _averaged(chosen, source)
     require_capability(chosen, chosen.gives, accepts, search)
     variables = schema if dag is None else schema.subset(dag.nodes)
     _require_kind(chosen, variables)
-    chosen = _interventional(chosen, source)
+    chosen = source.adapt(chosen)
     source = _with_features(source, chosen)
     if in_memory and time_limit is not None and issubclass(chosen.needs, Moments):
         _warn_of_minimum(source.schema().width, time_limit - (time.monotonic() - begin))
     statistics = _gather(source, chosen, dag)
     waited = 0.0 if in_memory else time.monotonic() - begin
     reading = reading.with_constants(statistics.constants())
-    if isinstance(source, EstimatesMoments):
-        reading = replace(reading, remarks=(*reading.remarks, *source.estimation_remarks()))
+    reading = replace(reading, remarks=(*reading.remarks, *source.estimation_remarks()))
     objective: Objective = chosen.bind(statistics)
     require_capability(chosen, objective.capabilities, accepts, search)
     nodes = set(objective.nodes)
@@ -248,64 +228,13 @@ def _require_kind(score: AnyScore, schema: Schema) -> None:
     )
 
 
-def _averaged(score: AnyScore, source: Source) -> AnyScore:
-    """The version of a score for incomplete rows, if the source has some to be scored."""
-    if not isinstance(source, Frame | Lazy) or not _scores_missing(source):
-        return score
-    if not isinstance(score, (BIC, AIC, EBIC)):
-        raise MismatchError(
-            f"{source.missing!r} works with BIC(), AIC() and EBIC(), and the score is {score!r}. "
-            "Name one of these scores, or use DropRows() or OwnLevel()."
-        )
-    if isinstance(source.missing, NodeAverage):
-        return NodeAverageScore(score, source.missing.caution)
-    return NodeAverageScore(score)
-
-
-def _scores_missing(source: Source) -> bool:
-    """Whether values are missing and left to the score."""
-    if not isinstance(source, Frame | Lazy) or not source.has_missing:
-        return False
-    return isinstance(source.missing, NodeAverage | StructuralEM)
-
-
 def refuse_left_to_scores(source: Source, instead: str) -> None:
     """Refuse incomplete rows whose missing values are left to a score, where there is no score."""
-    if isinstance(source, Frame | Lazy) and _scores_missing(source):
+    if source.leaves_missing:
         raise MismatchError(
             f"{source.missing!r} leaves missing values to a score, and there is none here. Use "
             f"DropRows() or OwnLevel(), {instead}."
         )
-
-
-def _interventional(score: AnyScore, source: Source) -> AnyScore:
-    """The version of a score for data of several regimes, if the source has them."""
-    if not isinstance(source, Interventions):
-        return score
-    plain = score.needs in (Counts, Moments) and score.basis is None
-    if not plain or LOCAL_SCORES not in score.gives:
-        raise MismatchError(
-            f"Data of several regimes need a local score of counts or moments without basis "
-            f"functions, and the score is {score!r}. Use BIC(), BDeu(), GaussianBIC() or BGe(), "
-            "for instance, and a search such as Boss()."
-        )
-    return InterventionalScore(score)
-
-
-def with_targets(
-    problem: Problem, regimes: Regimes, dag: DAG
-) -> tuple[Knowledge | None, bool, tuple[tuple[str, str], ...]]:
-    """Return knowledge with the edges that targets orient, whether others are open, and the edges.
-
-    They are required edges of the knowledge.
-    """
-    known = problem.knowledge
-    told = tuple(edge for edge in regimes.identified(dag) if edge not in known.required)
-    score = problem.score
-    assert isinstance(score, InterventionalScore)
-    is_equivalent = bool(score.base.bind(regimes.parts[0]).equivalent)
-    known = replace(known, required=(*known.required, *told))
-    return None if known == Knowledge() else known, is_equivalent, told
 
 
 def _with_features(source: Source, score: AnyScore) -> Source:
@@ -315,18 +244,9 @@ def _with_features(source: Source, score: AnyScore) -> Source:
     return WithFeatures(source, score.basis)
 
 
-def _gather(source: Source, score: AnyScore, dag: DAG | None) -> Statistic:
+def _gather(source: Source, score: AnyScore, dag: DAG | None) -> Summary:
     """Ask the source for the statistics that the score needs."""
-    if isinstance(source, Interventions) and isinstance(score, InterventionalScore):
-        return source.regimes(score.base.needs)
-    if (
-        dag is None
-        and isinstance(source, Precomputed)
-        and isinstance(source.statistics, score.needs)
-    ):
-        # There are no other counts than those of the plan: other requests raise UnplannedError.
-        return source.statistics
     try:
-        return score.needs.gather(source, dag)
+        return source.gather(score.needs, dag)
     except MismatchError as refusal:
         raise MismatchError(f"{score!r} needs {score.needs.described}. {refusal}") from refusal

@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, final
+from dataclasses import dataclass, replace
+from typing import cast, final
 
 import numpy as np
+from numpy.random import Generator
 
 from isthmus.compose.arguments import AnySearch
 from isthmus.compose.prepare import Problem
 from isthmus.errors import DataError
-from isthmus.fitting.tables import probabilities
-from isthmus.graphs import DAG, BoundKnowledge
+from isthmus.graphs import DAG
 from isthmus.models.completion import Completion
-from isthmus.objectives import LOCAL_SCORES, LocalScore
 from isthmus.results import StructuralEMDetails
 from isthmus.runs import Run
-from isthmus.scores.expected import ExpectedScore, penalties
-from isthmus.scores.node_average import NodeAverageScore
-from isthmus.searches.base import Accepts, Search, SearchResult
-from isthmus.sources import Frame, Lazy, StructuralEM
+from isthmus.scores.incomplete import ExpectedScore, NodeAverageScore
+from isthmus.searches.base import SearchResult
+from isthmus.sources import StructuralEM
 from isthmus.statistics import ExpectedCounts, IncompleteCounts
 from isthmus.statistics.coded import CodedRows, as_codes, histogram
+from isthmus.statistics.fitting import probabilities
 from isthmus.types import Floats, Work
 
 _FIRST_PSEUDO_COUNT = 1.0
@@ -48,78 +47,39 @@ class _Network:
 
 
 @final
-@dataclass(frozen=True, eq=False)
-class StructuralEMSearch(Search[LocalScore]):
+class StructuralEMRun(Run[SearchResult]):
     """Runs a search again and again, on expected counts given the graph before.
 
-    Attributes
+    Parameters
     ----------
-    options
-        The strategy as the user gave it.
-    statistics
-        The incomplete rows.
-    base
-        The criterion.
-    inner
+    problem
+        A problem with the objective of incomplete rows.
+    search
         The search for each graph.
+    first
+        A run of the search, for the graph to start with.
+    rng
+        Random numbers, the same as those of `first`.
     """
 
-    options: StructuralEM
-    statistics: IncompleteCounts
-    base: Any
-    inner: AnySearch
-    _runs: list[_StructuralEMRun] = field(default_factory=list)
-    accepts: ClassVar[Accepts] = (LOCAL_SCORES,)
-
-    @classmethod
-    def of(cls, problem: Problem, search: AnySearch) -> StructuralEMSearch | None:
-        """Return the search if missing values are to be completed, otherwise None."""
-        source, statistics, score = problem.source, problem.statistics, problem.score
-        if not isinstance(source, Frame | Lazy) or not isinstance(source.missing, StructuralEM):
-            return None
-        if not isinstance(statistics, IncompleteCounts) or not isinstance(score, NodeAverageScore):
-            return None  # no value is missing
-        return cls(source.missing, statistics, score.base, search)
-
-    def begin(
-        self, objective: LocalScore, knowledge: BoundKnowledge, rng: np.random.Generator
-    ) -> Run[SearchResult]:
-        """Start a run with the graph that is best for an objective of incomplete rows."""
-        self._runs.append(_StructuralEMRun(self, objective, knowledge, rng))
-        return self._runs[-1]
-
-    def completed(self, problem: Problem) -> Problem:
-        """Return the problem with the expected counts of the best graph."""
-        best = self._runs[-1].network
-        if best is None:
-            remark = "Stopped before rows were completed: the graph is that of NodeAverage()."
-            reading = replace(problem.reading, remarks=(*problem.reading.remarks, remark))
-            return replace(problem, reading=reading)
-        score = ExpectedScore(self.base)
-        objective = score.bind(best.expected)
-        return replace(problem, score=score, statistics=best.expected, objective=objective)
-
-
-@final
-class _StructuralEMRun(Run[SearchResult]):
     def __init__(
-        self,
-        search: StructuralEMSearch,
-        objective: LocalScore,
-        knowledge: BoundKnowledge,
-        rng: np.random.Generator,
+        self, problem: Problem, search: AnySearch, first: Run[SearchResult], rng: Generator
     ) -> None:
+        # `prepare` gathers these for all strategies that complete rows.
+        self._options = cast(StructuralEM, problem.source.missing)
+        self._statistics = cast(IncompleteCounts, problem.statistics)
+        self._base = cast(NodeAverageScore, problem.score).base
         self._search = search
-        self._knowledge = knowledge
+        self._inner = first
         self._rng = rng
-        self._nodes = objective.nodes
-        self._inner: Run[SearchResult] = search.inner.begin(objective, knowledge, rng)
+        self._nodes = problem.objective.nodes
+        self._knowledge = problem.constraints
         self._text = "a graph to start with"
         self._end = ""
         self._converged = True
         self._scores: list[float] = []
         self.network: _Network | None = None
-        statistics = search.statistics
+        statistics = self._statistics
         self._sizes = statistics.schema.cardinalities
         missing = np.logical_not(statistics.observed.all(axis=0))
         often = (
@@ -131,7 +91,28 @@ class _StructuralEMRun(Run[SearchResult]):
         self._weights = np.bincount(place.ravel(), often[missing]).astype(np.int64)
         whole = CodedRows(as_codes(statistics.codes[:, ~missing], self._sizes), often[~missing])
         self._whole = whole.distinct(self._sizes)
-        self._work = self._iterate(objective)
+        self._work = self._iterate()
+
+    @classmethod
+    def of(
+        cls, problem: Problem, search: AnySearch, first: Run[SearchResult], rng: Generator
+    ) -> StructuralEMRun | None:
+        """Return a run if missing values are to be completed, otherwise None."""
+        source = problem.source
+        if source.missing is None or not source.missing.completes or not source.has_missing:
+            return None
+        return cls(problem, search, first, rng)
+
+    def completed(self, problem: Problem) -> Problem:
+        """Return the problem with the expected counts of the best graph."""
+        best = self.network
+        if best is None:
+            remark = "Stopped before rows were completed: the graph is that of NodeAverage()."
+            reading = replace(problem.reading, remarks=(*problem.reading.remarks, remark))
+            return replace(problem, reading=reading)
+        score = ExpectedScore(self._base)
+        objective = score.bind(best.expected)
+        return replace(problem, score=score, statistics=best.expected, objective=objective)
 
     def step(self) -> bool:
         """Search for a few milliseconds, or complete some hundred rows."""
@@ -155,12 +136,12 @@ class _StructuralEMRun(Run[SearchResult]):
         """Explain why the run stopped."""
         return self._end
 
-    def _iterate(self, objective: LocalScore) -> Work[None]:
+    def _iterate(self) -> Work[None]:
         yield from self._learn()
         dag = DAG.from_parents(self._nodes, self._inner.best().parents)
         tables = self._tables(dag, None)
         without = 0
-        for iteration in range(1, self._search.options.max_iterations + 1):
+        for iteration in range(1, self._options.max_iterations + 1):
             self._text = f"completing rows, iteration {iteration}"
             try:
                 completion = Completion(dag, self._sizes.tolist(), self._incomplete, self._weights)
@@ -177,8 +158,8 @@ class _StructuralEMRun(Run[SearchResult]):
                 self._end = f"the last {_PATIENCE} graphs of {iteration} have a lower score."
                 return
             self._text = f"learning a graph, iteration {iteration}"
-            objective = ExpectedScore(self._search.base).bind(network.expected)
-            self._inner = self._search.inner.begin(objective, self._knowledge, self._rng)
+            objective = ExpectedScore(self._base).bind(network.expected)
+            self._inner = self._search.begin(objective, self._knowledge, self._rng)
             yield from self._learn()
             learned = DAG.from_parents(self._nodes, self._inner.best().parents)
             if learned.cpdag() == dag.cpdag():
@@ -195,7 +176,7 @@ class _StructuralEMRun(Run[SearchResult]):
         """First parameters of a graph."""
         families = _families(dag)
         if expected is None:
-            counts = map(self._search.statistics.table, families)
+            counts = map(self._statistics.table, families)
             return [probabilities(table, _FIRST_PSEUDO_COUNT) for table in counts]
         return [probabilities(expected.expected(f), _PSEUDO_COUNT) for f in families]
 
@@ -208,11 +189,12 @@ class _StructuralEMRun(Run[SearchResult]):
             tables = [probabilities(table, _PSEUDO_COUNT) for table in counts]
             if log_likelihood - before < _GAIN:
                 break
-        draws = self._search.options.draws
+        draws = self._options.draws
         log_likelihood, counts, rows = yield from self._pass(dag, tables, completion, draws)
         families = dict(zip(_families(dag), counts, strict=True))
-        expected = ExpectedCounts(self._search.statistics, rows, draws, families)
-        each, prices = penalties(self._search.base, expected.n, len(self._nodes))
+        expected = ExpectedCounts(self._statistics, rows, draws, families)
+        each = self._base.parameter_price(expected.n)
+        prices = self._base.edge_prices(len(self._nodes))
         penalty = sum(
             each * (table.size - table.size // table.shape[-1]) + prices[table.ndim - 1]
             for table in tables
@@ -226,7 +208,7 @@ class _StructuralEMRun(Run[SearchResult]):
         log_likelihood = 0.0
         counts = []
         for family, table in zip(_families(dag), tables, strict=True):
-            positions = self._search.statistics.schema.indices(family)
+            positions = self._statistics.schema.indices(family)
             sizes = self._sizes[list(positions)]
             own = histogram(self._whole.take(positions), sizes).reshape(sizes).astype(np.float64)
             log_likelihood += float(np.sum(own * np.log(table)))

@@ -1,10 +1,8 @@
 """Estimate the parameters of a network with a given graph from statistics."""
 
-from isthmus.fitting.gaussian import fit_gaussian
 from isthmus.fitting.gp import fit_gp
 from isthmus.fitting.linear_effects import LinearEffects
-from isthmus.fitting.mixed import fit_mixed
-from isthmus.fitting.tables import fit_tables
+from isthmus.fitting.networks import fit_gaussian, fit_mixed, fit_tables
 from isthmus.fitting.total_effect import adjusted_effect
 
 __all__ = [

@@ -67,6 +67,9 @@ class Objective(ABC):
         Names of the variables; an index means a position in this tuple.
     equivalent
         Whether Markov-equivalent graphs always have the same value.
+    equivalent_given_targets
+        The same if edges between targets of interventions and other variables agree; None if
+        there were no interventions.
     sense
         Whether larger or smaller values are better.
     capabilities
@@ -75,6 +78,7 @@ class Objective(ABC):
 
     nodes: tuple[str, ...]
     equivalent: bool
+    equivalent_given_targets: bool | None = None
     sense: ClassVar[Sense]
     capabilities: Capabilities
 

@@ -4,8 +4,8 @@ A search can ask a :class:`LocalScore` for ``score(child | parents)``, for many 
 time. Nodes are indices; ``learn`` converts them to names. :class:`PythonLocalScore` wraps any
 Python function, which is the way to add your own score.
 
-A local score holds an object of the compiled core, which means nothing in another process. It is
-pickled and copied as its :class:`Recipe`: the score and the statistics that it was bound to.
+A local score holds an object of the compiled core, which means nothing in another process. Scores
+and statistics can be pickled, and bound there.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from types import EllipsisType
-from typing import Any, ClassVar, Final, NamedTuple, TypeAlias, final
+from typing import Any, ClassVar, Final, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,13 +39,6 @@ _COMPILED, _PYTHON = 1e-6, 5e-5
 """Seconds per family of a compiled score and of a Python function that do not state theirs."""
 
 
-class Recipe(NamedTuple):
-    """How an objective was built: ``bind(statistics)`` builds it again."""
-
-    bind: Callable[[Any], Any]
-    statistics: Any
-
-
 LOCAL_SCORES: Capability[LocalScore] = Capability("local scores of parent sets")
 """``score(child | parents)`` for any parent set; see `LocalScore`."""
 
@@ -61,23 +54,18 @@ class LocalScore(Objective):
         The score in the compiled core; see ``isthmus.kernels.scoring``.
     equivalent
         Whether Markov-equivalent graphs always have the same total.
+    equivalent_given_targets
+        As for `Objective`.
     ceiling
         Computes :attr:`ceiling` in pieces; called when it is first used.
     cost
         Estimates the seconds to score a family with so many parents. It must depend on the sizes
         of the data alone, because it chooses the default search. A microsecond by default;
         infinity if each family has to be counted by a source elsewhere.
-
-    Attributes
-    ----------
-    recipe
-        The score and the statistics that it was bound to, set by ``Score.bind``; None for an
-        objective that was not built by a score.
     """
 
     sense: ClassVar[Sense] = Sense.MAXIMISE
     capabilities: Capabilities = frozenset({LOCAL_SCORES})
-    recipe: Recipe | None = None
 
     def __init__(
         self,
@@ -85,12 +73,14 @@ class LocalScore(Objective):
         kernel: scoring.LocalScore,
         *,
         equivalent: bool,
+        equivalent_given_targets: bool | None = None,
         ceiling: Callable[[], BoundWork] | None = None,
         cost: FamilyCost | None = None,
     ) -> None:
         self.nodes = tuple(nodes)
         self.kernel = kernel
         self.equivalent = equivalent
+        self.equivalent_given_targets = equivalent_given_targets
         self._make_ceiling = ceiling
         self._cost = cost
 
@@ -138,13 +128,11 @@ class LocalScore(Objective):
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        if self.recipe is None:
-            raise MismatchError(
-                f"This {type(self).__name__} was not built by the bind method of a score, so it "
-                "cannot be pickled or copied. Pickle the score and the statistics instead, and "
-                "bind them in the other process."
-            )
-        return self.recipe.bind, (self.recipe.statistics,)
+        raise MismatchError(
+            f"A {type(self).__name__} holds an object of the compiled core, which cannot be "
+            "pickled or copied. Pickle the score and the statistics instead, and bind them in the "
+            "other process."
+        )
 
     @final
     def local(self, child: int, parents: Sequence[int]) -> float:

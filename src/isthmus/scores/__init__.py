@@ -1,13 +1,11 @@
 """Scores: how well a graph fits the data."""
 
 from isthmus.scores.additive_least_squares import AdditiveLeastSquares
-from isthmus.scores.aic import AIC
 from isthmus.scores.base import Score
 from isthmus.scores.bdeu import BDeu
 from isthmus.scores.bge import BGe, PriorMean, PriorScale
-from isthmus.scores.bic import BIC
+from isthmus.scores.criteria import AIC, BIC, EBIC
 from isthmus.scores.degenerate_gaussian import DegenerateGaussian
-from isthmus.scores.ebic import EBIC
 from isthmus.scores.gaussian_bic import GaussianBIC
 from isthmus.scores.gaussian_ebic import GaussianEBIC
 from isthmus.scores.gp import GP, ExactGP, GPIntegral

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from functools import wraps
-from typing import Any, ClassVar, Generic, TypeVar
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, TypeVar, final
 
-from isthmus.objectives import LOCAL_SCORES, Capabilities, Objective
-from isthmus.objectives.local import Recipe
-from isthmus.statistics import Basis, Kind, Statistic
+from isthmus.errors import MismatchError
+from isthmus.kernels.scoring import child_scores
+from isthmus.objectives import LOCAL_SCORES, Capabilities, LocalScore, Objective
+from isthmus.statistics import Basis, Counts, Kind, Moments, Regimes, Statistic, Summary
+from isthmus.types import Floats
 
-StatisticsT = TypeVar("StatisticsT", bound=Statistic)
+StatisticsT = TypeVar("StatisticsT", bound=Summary)
 ObjectiveT_co = TypeVar("ObjectiveT_co", bound=Objective, covariant=True)
 
 
@@ -23,7 +24,7 @@ class Score(ABC, Generic[StatisticsT, ObjectiveT_co]):
     Attributes
     ----------
     needs
-        The statistics that the score is computed from.
+        The statistics that a source is asked for.
     kind
         The type of variable that it supports; None if it supports both.
     gives
@@ -37,26 +38,63 @@ class Score(ABC, Generic[StatisticsT, ObjectiveT_co]):
     gives: ClassVar[Capabilities] = frozenset({LOCAL_SCORES})
     basis: Basis | None = None
 
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        if "bind" in cls.__dict__:
-            cls.bind = _with_recipe(cls.__dict__["bind"])  # type: ignore[method-assign]
-
     @abstractmethod
     def bind(self, statistics: StatisticsT) -> ObjectiveT_co:
-        """Bind the score to statistics and return the objective for a search.
+        """Bind the score to statistics and return the objective for a search."""
 
-        A local score keeps references to this score and the statistics, so that it can be pickled.
-        """
+    def of_incomplete_rows(self, caution: float = 1.0) -> Score[Any, LocalScore]:
+        """Return the version of a criterion for incomplete rows; other scores have none."""
+        del caution
+        raise MismatchError(
+            "Leaving missing values to the score works with BIC(), AIC(), EBIC() and other "
+            f"criteria, and the score is {self!r}. Name one of these scores, or use DropRows() or "
+            "OwnLevel()."
+        )
+
+    def posterior(self, moments: Moments) -> tuple[Floats, float, Floats | None] | None:
+        """Return the posterior of linear networks, if the score has a prior of them; see `BGe`."""
+        del moments
+        return None
+
+    @final
+    def of_regimes(self) -> InterventionalScore:
+        """Return the version of a local score for data of several regimes."""
+        plain = self.needs in (Counts, Moments) and self.basis is None
+        if not plain or LOCAL_SCORES not in self.gives:
+            raise MismatchError(
+                f"Data of several regimes need a local score of counts or moments without basis "
+                f"functions, and the score is {self!r}. Use BIC(), BDeu(), GaussianBIC() or BGe(), "
+                "for instance, and a search such as Boss()."
+            )
+        return InterventionalScore(self)
 
 
-def _with_recipe(bind: Callable[..., Any]) -> Callable[..., Any]:
-    @wraps(bind)
-    def bound(self: Any, statistics: Any) -> Any:
-        objective = bind(self, statistics)
-        local = LOCAL_SCORES.of(objective)
-        if local is not None and local.recipe is None:
-            local.recipe = Recipe(self.bind, statistics)
-        return objective
+@final
+@dataclass(frozen=True)
+class InterventionalScore(Score[Regimes, LocalScore]):
+    """A local score in which each child is scored on the rows where it was not a target.
 
-    return bound
+    Parameters
+    ----------
+    base
+        A local score of counts or moments.
+    """
+
+    base: Score[Any, Any]
+    kind: ClassVar[Kind | None] = None
+
+    @property
+    def needs(self) -> type[Statistic]:  # type: ignore[override]
+        """The statistics that are needed of each part of the rows."""
+        return self.base.needs
+
+    def bind(self, statistics: Regimes) -> LocalScore:
+        parts = [LOCAL_SCORES.require(self.base.bind(part)) for part in statistics.parts]
+        kernel = child_scores([parts[k].kernel for k in statistics.part_of])
+        return LocalScore(
+            statistics.schema.names,
+            kernel,
+            equivalent=False,
+            equivalent_given_targets=parts[0].equivalent,
+            cost=lambda parents: max(part.seconds(parents) for part in parts),
+        )

@@ -45,7 +45,7 @@ class Poisson(Score[Rows, AdditiveLoss]):
 
     def bind(self, statistics: Rows) -> AdditiveLoss:
         """Bind the score to rows."""
-        counts = statistics.numbers()
+        counts = statistics.values
         invalid = ((counts < 0) | (counts != np.rint(counts))).any(axis=0)
         if invalid.any():
             names = [n for n, b in zip(statistics.schema.names, invalid, strict=True) if b]

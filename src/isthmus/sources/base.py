@@ -4,26 +4,71 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isthmus.errors import SchemaError
+from isthmus.errors import MismatchError, SchemaError
 from isthmus.results.disclosure import Disclosure
 from isthmus.results.reading import Reading
-from isthmus.sources.tables.missing import Missing
-from isthmus.statistics import Basis, Counts, Expansion, Kind, Moments, Plan, Schema
+from isthmus.sources.tables.decisions import stated
+from isthmus.sources.tables.missing import AdaptableT, Missing
+from isthmus.statistics import (
+    Basis,
+    Counts,
+    Expansion,
+    IncompleteCounts,
+    Kind,
+    Moments,
+    Plan,
+    Schema,
+    Statistic,
+    Summary,
+)
 
 if TYPE_CHECKING:
+    from isthmus.graphs import DAG
     from isthmus.objectives import Capability, Objective
 
+
+class CompleteColumns(NamedTuple):
+    """The columns of a table in memory, without the rows that lack a value.
+
+    Attributes
+    ----------
+    schema
+        The variables.
+    columns
+        Numbers, or the codes of levels.
+    positions
+        Positions of the rows in the table that was given; None if the rows are all of it.
+    dropped
+        Whether rows were dropped before, so that positions are not those of the given table.
+    """
+
+    schema: Schema
+    columns: Sequence[NDArray[Any]]
+    positions: NDArray[np.intp] | None = None
+    dropped: bool = False
 
 class Source(ABC):
     """Base class of sources of data.
 
-    A source computes statistics where the data are stored, and only the statistics leave it.
+    A source computes statistics where the data are stored, and only the statistics leave it. The
+    methods that are not abstract are for data with conditions of their own, such as missing values,
+    interventions or an order in time.
+
+    Attributes
+    ----------
+    in_memory
+        Whether the data are in this process, so that reading them counts for a time limit.
+    missing
+        How missing values are handled; None if they are refused, or if there are none.
     """
+
+    in_memory: ClassVar[bool] = False
+    missing: Missing | None = None
 
     @abstractmethod
     def schema(self) -> Schema:
@@ -61,6 +106,52 @@ class Source(ABC):
         """Return the centre and scale of each variable for a basis; by default from the moments."""
         return Expansion.standardised(basis, self.moments())
 
+    def reading(self) -> Reading:
+        """Return how each column was read, and why; by default as the schema states."""
+        return stated(self.schema())
+
+    def adapt(self, score: AdaptableT) -> AdaptableT:
+        """Return the version of a score that these data need; the score itself for most data."""
+        return score if self.missing is None or not self.has_missing else self.missing.adapt(score)
+
+    @property
+    def has_missing(self) -> bool:
+        """Whether values are missing that were neither dropped nor given a level of their own."""
+        return False
+
+    @property
+    def leaves_missing(self) -> bool:
+        """Whether values are missing that the score has to handle."""
+        return self.missing is not None and self.missing.left_to_score and self.has_missing
+
+    def gather(self, needs: type[Statistic], dag: DAG | None = None) -> Summary:
+        """Return the statistics that a score needs; only of the families of a graph, if given."""
+        return needs.gather(self, dag)
+
+    def incomplete(self) -> IncompleteCounts:
+        """Return the coded rows of discrete variables, with missing values."""
+        raise MismatchError("Only tables in memory or of an engine have incomplete rows.")
+
+    def selected(self, names: Sequence[str]) -> NDArray[np.float64]:
+        """Return some columns of all rows, of shape (n, names), with levels as codes."""
+        return self.rows()[:, list(self.schema().indices(names))]
+
+    def complete_columns(self) -> CompleteColumns | None:
+        """Return the rows without missing values if they are in memory, otherwise None."""
+        return None
+
+    def realisation_of_rows(self) -> NDArray[np.int64] | None:
+        """Return the realisation of each row of time series; None if rows are independent."""
+        return None
+
+    def limit_estimation(self, until: float) -> None:
+        """Estimate moments of incomplete rows until this time of ``time.monotonic()`` at most."""
+        del until
+
+    def estimation_remarks(self) -> tuple[str, ...]:
+        """Return notes on estimated moments; none if no moments were estimated."""
+        return ()
+
     @abstractmethod
     def disclosure(self) -> Disclosure:
         """Return what has been released so far."""
@@ -82,33 +173,6 @@ class Source(ABC):
     def notes(self) -> tuple[str, ...]:
         """Return what a reader of a result should know about the statistics; nothing by default."""
         return ()
-
-
-@runtime_checkable
-class Reads(Protocol):
-    """A source that decides by itself how the columns of a table are read."""
-
-    def reading(self) -> Reading:
-        """Return how each column was read, and why."""
-
-
-@runtime_checkable
-class OrderedRows(Protocol):
-    """A source whose rows depend on each other: consecutive steps of one or several series."""
-
-    def realisation_of_rows(self) -> NDArray[np.int64] | None:
-        """Return the realisation of each row; None if the rows are independent after all."""
-
-
-@runtime_checkable
-class EstimatesMoments(Protocol):
-    """A source that may estimate moments from rows with missing values."""
-
-    def limit_estimation(self, until: float) -> None:
-        """Estimate until this time of ``time.monotonic()`` at most."""
-
-    def estimation_remarks(self) -> tuple[str, ...]:
-        """Notes on estimated moments; none if no moments were estimated."""
 
 
 def countable(schema: Schema, plan: Plan) -> Schema:

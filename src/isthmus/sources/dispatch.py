@@ -9,13 +9,12 @@ import numpy as np
 
 from isthmus.errors import DataError, SchemaError
 from isthmus.results.reading import Reading
-from isthmus.sources.base import Reads, Source
-from isthmus.sources.tables.decisions import stated
+from isthmus.sources.base import Source
 from isthmus.sources.tables.frame import Frame
 from isthmus.sources.tables.kinds import AsGiven
 from isthmus.sources.tables.missing import Missing
 from isthmus.sources.tables.precomputed import Precomputed
-from isthmus.statistics import Kind, Statistic
+from isthmus.statistics import Kind, Schema, Statistic
 
 
 def as_source(
@@ -25,6 +24,7 @@ def as_source(
     integers: Kind | str | None = None,
     keep: Collection[str] | None = (),
     missing: Missing | None = None,
+    schema: Schema | None = None,
 ) -> Source:
     """Make a source of a table, of statistics, or of a source itself.
 
@@ -42,6 +42,8 @@ def as_source(
     missing
         How to handle missing values of a table or of the sites of a federation; by default they
         are refused.
+    schema
+        The variables of a table in memory, if they are known.
     """
     if isinstance(data, (Source, Statistic)):
         if kinds is not None:
@@ -50,6 +52,8 @@ def as_source(
         return source if missing is None else source.with_missing(missing)
     if isinstance(data, (str, os.PathLike)):
         raise _is_path(os.fspath(data))
+    if schema is not None:
+        return Frame(data, schema=schema, missing=missing)
     if isinstance(data, (np.ndarray, Mapping)):
         return Frame(data, kinds=kinds, integers=integers, keep=keep, missing=missing)
     from isthmus.sources.tables.engines.find import is_lazy
@@ -61,7 +65,7 @@ def as_source(
 
 def reading_of(source: Source) -> Reading:
     """How the columns behind a source were read: as the source decided, or as it states."""
-    return source.reading() if isinstance(source, Reads) else stated(source.schema())
+    return source.reading()
 
 
 def _is_path(path: str) -> DataError:

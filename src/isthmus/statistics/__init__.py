@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from isthmus.statistics.align import align_levels
-from isthmus.statistics.base import Statistic
+from isthmus.statistics.base import Resampler, Statistic, Summary
 from isthmus.statistics.builder import MomentsBuilder
 from isthmus.statistics.coded import CodedRows
 from isthmus.statistics.counts import Counts
@@ -33,10 +33,12 @@ __all__ = [
     "MomentsBuilder",
     "Plan",
     "Regimes",
+    "Resampler",
     "Role",
     "Rows",
     "Schema",
     "Statistic",
+    "Summary",
     "Variable",
     "align_levels",
     "register_basis",

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from isthmus.errors import DataError, SchemaError, UnplannedError
 from isthmus.statistics import counts_file
 from isthmus.statistics.archive import FilePath, damage_reported
-from isthmus.statistics.base import Gatherable, Statistic
+from isthmus.statistics.base import Gatherable, Resampler, Statistic, Summary
 from isthmus.statistics.blocks import (
     LARGEST,
     Block,
@@ -36,6 +36,7 @@ from isthmus.types import Integers
 
 if TYPE_CHECKING:
     from isthmus.graphs import DAG
+    from isthmus.models import DiscreteNetwork
 
 
 @final
@@ -260,6 +261,26 @@ class Counts(Statistic):
                 tables[new] = self.table([self.schema.names[i] for i in old])
         return Counts(schema, self.n, plan, tables, self.regime)
 
+    def covering(self, plan: Plan) -> Counts:
+        """Return counts that cover a plan: these, or fewer if they can be reduced to it.
+
+        Raises
+        ------
+        UnplannedError
+            If they do not cover it.
+        """
+        if plan == self.plan:
+            return self
+        if self.joint is not None:
+            return Counts.from_rows(self.schema, self.joint, plan=plan, regime=self.regime)
+        names = self.schema.names
+        if not all(self.plan.covers([names[i] for i in s]) for s in plan.maximal(names)):
+            raise UnplannedError(
+                f"The counts at hand hold {self.plan}; {plan} was asked for. "
+                "Ask the source of the data with that plan."
+            )
+        return self
+
     def __add__(self, other: Counts) -> Counts:
         """Return the counts of both sets of rows together."""
         if not isinstance(other, Counts):
@@ -353,6 +374,31 @@ class Counts(Statistic):
 
     def without_rows(self) -> Counts:
         return self
+
+    def fit(self, dag: DAG, pseudo_count: float) -> DiscreteNetwork:
+        """Estimate conditional probability tables."""
+        from isthmus.statistics.fitting import fit_families
+
+        return fit_families(self, dag, pseudo_count)
+
+    def for_file(self, dag: DAG) -> Counts:
+        """Return the families of the graph, which are all that a loaded solution needs."""
+        return self.covering(Plan.families(dag))
+
+    def resampler(self, source: Gatherable) -> Resampler:
+        """Return what draws rows of the joint table, without asking the source."""
+        return Summary.resampler(self, source) if self.joint is None else Resampler(self.redrawn)
+
+    def redrawn(self, rng: np.random.Generator) -> Counts:
+        """Return the counts of as many rows, drawn with replacement from the joint table."""
+        rows, n = self.joint, self.n
+        assert rows is not None
+        if rows.weights is None:
+            # Repeated rows without weights: the compiled core counts them several times faster.
+            drawn = CodedRows(np.take(rows.codes, np.sort(rng.integers(n, size=n)), axis=1))
+        else:
+            drawn = CodedRows(rows.codes, rng.multinomial(n, rows.weights / n)).nonzero()
+        return Counts.from_rows(self.schema, drawn, regime=self.regime)
 
     def duplicates(self) -> tuple[tuple[str, ...], ...]:
         """Groups of variables that are the same up to the names of their levels.

@@ -6,19 +6,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, final
 
-from isthmus.errors import MismatchError
-from isthmus.statistics.base import Gatherable, Statistic
+from isthmus.statistics.base import Summary
 from isthmus.statistics.coded import CodedRows, histogram
 from isthmus.statistics.incomplete import IncompleteCounts
 from isthmus.types import Floats, Integers
 
 if TYPE_CHECKING:
     from isthmus.graphs import DAG
+    from isthmus.models import DiscreteNetwork
 
 
 @final
 @dataclass(frozen=True, eq=False)
-class ExpectedCounts(Statistic):
+class ExpectedCounts(Summary):
     """Expected counts of incomplete rows: missing values follow their distribution in a network.
 
     Attributes
@@ -45,11 +45,6 @@ class ExpectedCounts(Statistic):
         object.__setattr__(self, "schema", self.incomplete.schema)
         object.__setattr__(self, "n", self.incomplete.n)
 
-    @classmethod
-    def gather(cls, source: Gatherable, dag: DAG | None = None) -> ExpectedCounts:  # noqa: ARG003 - as the base
-        """Raise an error: expectations need a network."""
-        raise MismatchError("Expected counts follow from a network, not from a source alone.")
-
     def table(self, names: Sequence[str]) -> Integers:
         """Count the rows that are complete for these variables."""
         return self.incomplete.table(names)
@@ -62,6 +57,12 @@ class ExpectedCounts(Statistic):
         sizes = self.schema.cardinalities[list(chosen)]
         table: Floats = histogram(self.completed.take(chosen), sizes).reshape(sizes) / self.draws
         return table
+
+    def fit(self, dag: DAG, pseudo_count: float) -> DiscreteNetwork:
+        """Estimate each table from its expected counts."""
+        from isthmus.statistics.fitting import fit_families
+
+        return fit_families(self, dag, pseudo_count, self.expected)
 
     def constants(self) -> tuple[str, ...]:
         return self.incomplete.constants()

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, Protocol, final, runtime_checkable
+from typing import TYPE_CHECKING, ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isthmus.errors import MismatchError
-from isthmus.statistics.base import Gatherable, Statistic
+from isthmus.statistics.base import Gatherable, Resampler, Statistic
 from isthmus.statistics.checks import refuse_empty
 from isthmus.statistics.coded import CodedRows, as_codes, histogram
 from isthmus.statistics.counts import Counts
@@ -21,16 +20,9 @@ from isthmus.types import Floats, Integers
 
 if TYPE_CHECKING:
     from isthmus.graphs import DAG
+    from isthmus.models import DiscreteNetwork
 
 _ROWS_AT_ONCE = 4096
-
-
-@runtime_checkable
-class HasIncomplete(Protocol):
-    """A source that can give its rows with missing values."""
-
-    def incomplete(self) -> IncompleteCounts:
-        """Return the coded rows, with missing values."""
 
 
 @final
@@ -65,9 +57,7 @@ class IncompleteCounts(Statistic):
     @classmethod
     def gather(cls, source: Gatherable, dag: DAG | None = None) -> IncompleteCounts:
         """Ask a table for its coded rows; refuse variables that are never observed together."""
-        if not isinstance(source, HasIncomplete):
-            raise MismatchError("Only tables in memory or of an engine have incomplete rows.")
-        incomplete = source.incomplete()
+        incomplete: IncompleteCounts = source.incomplete()
         if dag is not None:
             incomplete = incomplete.select(dag.nodes)
         incomplete.pair_counts().refuse_apart()
@@ -143,3 +133,22 @@ class IncompleteCounts(Statistic):
 
     def without_rows(self) -> IncompleteCounts:
         return self
+
+    def fit(self, dag: DAG, pseudo_count: float) -> DiscreteNetwork:
+        """Estimate each table from the rows that are complete for its family."""
+        from isthmus.statistics.fitting import fit_families
+
+        return fit_families(self, dag, pseudo_count)
+
+    def resampler(self, source: Gatherable) -> Resampler:
+        """Return what draws these rows, without asking the source."""
+        del source
+        return Resampler(self.redrawn)
+
+    def redrawn(self, rng: np.random.Generator) -> IncompleteCounts:
+        """Return as many rows, drawn with replacement."""
+        n, weights = self.n, self.weights
+        if weights is None:
+            return IncompleteCounts(self.schema, self.codes[:, np.sort(rng.integers(n, size=n))])
+        often = rng.multinomial(n, weights / n)
+        return IncompleteCounts(self.schema, self.codes[:, often > 0], often[often > 0])

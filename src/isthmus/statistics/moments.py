@@ -23,6 +23,7 @@ from isthmus.types import Floats, Integers
 
 if TYPE_CHECKING:
     from isthmus.graphs import DAG
+    from isthmus.models import GaussianNetwork
 
 FORMAT = "isthmus-moments/2"
 
@@ -312,6 +313,35 @@ class Moments(Statistic):
 
     def without_rows(self) -> Moments:
         return self
+
+    def as_moments(self) -> Moments:
+        return self
+
+    def fit(self, dag: DAG, pseudo_count: float) -> GaussianNetwork | None:
+        """Estimate linear regressions; None if some variables are discrete."""
+        from isthmus.statistics.fitting import fit_regressions
+
+        if self.schema.of_kind(Kind.DISCRETE):
+            return None
+        estimates = self.estimates()
+        return fit_regressions(self.schema, dag, lambda _: estimates)
+
+    def for_file(self, dag: DAG) -> Moments:
+        """Return all moments."""
+        return self
+
+    def estimates(self) -> tuple[Floats, Floats]:
+        """Return means and covariances; constants are exactly constant: rounding has no effects."""
+        values = self.without_features()
+        covariance = values.covariance()
+        constant = list(values.schema.indices(values.constants()))
+        covariance[constant, :] = covariance[:, constant] = 0.0
+        return values.mean(), covariance
+
+    def drawn(self, rows: Floats, chosen: Integers) -> Moments:
+        weights = np.bincount(chosen, minlength=self.n)
+        seen = weights > 0
+        return Moments.from_array(self.schema, rows[seen], weights=weights[seen])
 
     def save(self, path: archive.FilePath) -> None:
         """Write to a file (see the reference on the file format)."""

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from isthmus.errors import SchemaError
 from isthmus.statistics.base import Gatherable, Statistic
 from isthmus.statistics.moments import Moments
-from isthmus.statistics.schema import Kind, Schema
+from isthmus.statistics.schema import Schema
 from isthmus.types import Floats, Integers
 
 if TYPE_CHECKING:
@@ -55,21 +55,6 @@ class Rows(Statistic):
         if dag is None:
             return cls(schema, rows)
         return cls(schema.subset(dag.nodes), rows[:, list(schema.indices(dag.nodes))])
-
-    def numbers(self) -> Floats:
-        """Return the cells as numbers; numeric and Boolean levels are converted to their values."""
-        numbers = self.values.copy()
-        for j, v in enumerate(self.schema.variables):
-            if v.kind is Kind.DISCRETE:
-                if any(isinstance(level, str) for level in v.levels):
-                    raise SchemaError(
-                        f"Variable {v.name!r} has the levels {v.levels[:5]!r}, which are not "
-                        "numbers. Give them numbers, or leave the variable out."
-                    )
-                numbers[:, j] = np.array([float(x) for x in v.levels])[
-                    self.values[:, j].astype(int)
-                ]
-        return numbers
 
     def moments(self) -> Moments:
         """Return the moments of the rows."""

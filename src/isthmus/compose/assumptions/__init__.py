@@ -35,7 +35,6 @@ from isthmus.compose.assumptions.table import RowTable
 from isthmus.compose.prepare import Problem
 from isthmus.errors import DataWarning
 from isthmus.graphs import DAG
-from isthmus.statistics import Counts, Moments
 
 __all__ = ["check_assumptions", "check_rows"]
 
@@ -62,7 +61,7 @@ def check_assumptions(problem: Problem, dag: DAG, *, stacklevel: int = 3) -> tup
         *few_rows(objective, statistics),
         *units(problem, dag),
         *rescaled(problem, table),
-        *(copied_cells(statistics) if table is None and isinstance(statistics, Counts) else ()),
+        *(copied_cells(statistics) if table is None else ()),
         *unsteady_series(problem.source),
         *(() if table is None else check_rows(table, dag, linear=_is_linear(problem))),
         *objective.notes(dag),
@@ -101,4 +100,5 @@ def check_rows(table: RowTable, dag: DAG, *, linear: bool) -> tuple[str, ...]:
 
 
 def _is_linear(problem: Problem) -> bool:
-    return isinstance(problem.statistics, Moments) and not problem.statistics.schema.has_features
+    moments = problem.statistics.as_moments()
+    return moments is not None and not moments.schema.has_features

@@ -9,7 +9,7 @@ import numpy as np
 from isthmus.compose.assumptions.table import listed
 from isthmus.objectives import Objective
 from isthmus.plurals import counted
-from isthmus.statistics import Moments, Schema, Statistic
+from isthmus.statistics import Moments, Schema, Summary
 from isthmus.statistics.relations import linear_relations
 
 _MOST_SHOWN = 5
@@ -25,7 +25,7 @@ tables of three independent columns of three levels, `BDeu` found one in 11 with
 and 2 with 20."""
 
 
-def constant_columns(statistics: Statistic) -> tuple[str, ...]:
+def constant_columns(statistics: Summary) -> tuple[str, ...]:
     """Name columns with one value. Cost: none. It cannot be wrong."""
     constants = statistics.constants()
     if not constants:
@@ -33,7 +33,7 @@ def constant_columns(statistics: Statistic) -> tuple[str, ...]:
     return (f"Constant columns: {listed(constants)}. Drop them; they have no edges.",)
 
 
-def duplicate_columns(statistics: Statistic) -> tuple[str, ...]:
+def duplicate_columns(statistics: Summary) -> tuple[str, ...]:
     """Name columns that determine each other. Cost: one pass over the pairs of columns."""
     copies = statistics.duplicates()
     if not copies:
@@ -43,13 +43,13 @@ def duplicate_columns(statistics: Statistic) -> tuple[str, ...]:
     return (f"{groups}. {keep}: edges to the others are arbitrary.",)
 
 
-def determined_columns(statistics: Statistic) -> tuple[str, ...]:
+def determined_columns(statistics: Summary) -> tuple[str, ...]:
     """Name columns that are exact linear combinations of others, apart from mere copies.
 
     Cost: one Cholesky factor of the correlations.
     """
-    moments = statistics.without_rows()
-    if not isinstance(moments, Moments):
+    moments = statistics.without_rows().as_moments()
+    if moments is None:
         return ()
     copies = [set(group) for group in statistics.duplicates()]
     relations = [
@@ -111,7 +111,7 @@ def similar_levels(schema: Schema) -> tuple[str, ...]:
     return (note,)
 
 
-def few_rows(objective: Objective, statistics: Statistic) -> tuple[str, ...]:
+def few_rows(objective: Objective, statistics: Summary) -> tuple[str, ...]:
     """Note that there are fewer than 20 rows, or no more than variables. Cost: none."""
     d = len(objective.nodes)
     if d < 2 or statistics.n > max(_ROWS_PER_VARIABLE * d, _FEWEST_ROWS - 1):

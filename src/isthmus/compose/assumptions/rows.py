@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.compose.assumptions.table import FEWEST_ROWS, RowTable, listed, spaced, standardised
-from isthmus.statistics import Counts, Kind
+from isthmus.statistics import Kind, Summary
 from isthmus.types import Floats, Integers
 
 _SHARE = 0.3
@@ -163,12 +163,12 @@ def copied_rows(table: RowTable) -> tuple[str, ...]:
     return (_copies_note(repeats, divisor),)
 
 
-def copied_cells(counts: Counts) -> tuple[str, ...]:
+def copied_cells(statistics: Summary) -> tuple[str, ...]:
     """Find copies of a whole table of discrete columns from its counts, without rows."""
-    joint = counts.joint
+    joint = statistics.joint
     if joint is None or joint.weights is None:
         return ()
-    cells = math.prod(counts.schema.cardinalities.tolist())
+    cells = math.prod(statistics.schema.cardinalities.tolist())
     divisor = _common_divisor(joint.weights[joint.weights > 0], cells)
     return (_copies_note(1.0 - 1.0 / divisor, divisor),) if divisor > 1 else ()
 

@@ -11,7 +11,7 @@ from isthmus.objectives import ADDITIVE_MODEL, PARAMETRIC_MODEL, SECOND_MOMENTS
 from isthmus.runs import drive
 from isthmus.scores import GaussianEBIC
 from isthmus.searches import Boss
-from isthmus.statistics import Kind, Moments
+from isthmus.statistics import Kind
 from isthmus.types import Floats
 
 _EQUAL = 1e-4
@@ -31,11 +31,10 @@ def units(problem: Problem, dag: DAG) -> tuple[str, ...]:
     loss = SECOND_MOMENTS.of(problem.objective)
     if loss is None or loss.equivalent or not dag.edges:
         return ()
-    moments = problem.statistics.without_rows()
+    moments = problem.statistics.without_rows().as_moments()
     reference = dag
-    plain = isinstance(moments, Moments) and not moments.schema.of_kind(Kind.DISCRETE)
-    if plain and len(dag.nodes) <= _MOST_COMPARED:
-        assert isinstance(moments, Moments)
+    plain = moments is not None and not moments.schema.of_kind(Kind.DISCRETE)
+    if moments is not None and plain and len(dag.nodes) <= _MOST_COMPARED:
         score = GaussianEBIC().bind(moments.without_features().select(dag.nodes))
         run = Boss(starts=1).begin(score, problem.constraints, np.random.default_rng(0))
         reference = DAG.from_parents(dag.nodes, drive(run, "Boss")[0].parents)
@@ -70,9 +69,9 @@ def rescaled(problem: Problem, table: RowTable | None) -> tuple[str, ...]:
         alternative = "search=NotearsAdditive() with AdditiveLeastSquares(equal_variances=False)"
     else:
         return ()
-    moments = problem.statistics.without_rows()
+    moments = problem.statistics.without_rows().as_moments()
     scales = {} if table is None else _scales(table)
-    if isinstance(moments, Moments):
+    if moments is not None:
         variances = np.diagonal(moments.without_features().covariance())
         scales["standard deviation"] = np.sqrt(variances[variances > 0.0])
     equal = [name for name, values in scales.items() if _is_equal(values)]

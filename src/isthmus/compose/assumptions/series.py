@@ -8,8 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from isthmus.compose.assumptions.table import listed
-from isthmus.sources import Source, WithFeatures
-from isthmus.sources.base import OrderedRows
+from isthmus.sources import Source
 from isthmus.types import Floats
 
 _FEWEST_STEPS = 60
@@ -31,8 +30,7 @@ def unsteady_series(source: Source) -> tuple[str, ...]:
     Drifts are trends, random walks and changes of level. The longest realisation is looked at.
     Cost: one Fourier transform per variable, about 0.2 ms for 1,000 steps.
     """
-    source = source.source if isinstance(source, WithFeatures) else source
-    owners = source.realisation_of_rows() if isinstance(source, OrderedRows) else None
+    owners = source.realisation_of_rows()
     if owners is None or len(owners) < _FEWEST_STEPS:
         return ()
     at = owners == np.bincount(owners).argmax()

@@ -10,7 +10,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from isthmus.sources import DropRows, Frame, Source, WithFeatures
+from isthmus.sources import Source
 from isthmus.statistics import Kind, Schema
 from isthmus.types import Floats
 
@@ -49,15 +49,8 @@ class RowTable:
     @classmethod
     def of(cls, source: Source) -> RowTable | None:
         """Return the rows behind a source; None if they are not in memory, or are too few."""
-        if isinstance(source, WithFeatures):
-            source = source.source
-        if not isinstance(source, Frame):
-            return None
-        schema, columns, positions = source.complete_columns()
-        if len(columns[0]) < FEWEST_ROWS:
-            return None
-        dropped = isinstance(source.missing, DropRows) and bool(source.reading().remarks)
-        return cls(schema, columns, positions, dropped)
+        found = source.complete_columns()
+        return None if found is None or len(found.columns[0]) < FEWEST_ROWS else cls(*found)
 
     @property
     def n(self) -> int:

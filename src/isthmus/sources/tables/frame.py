@@ -6,7 +6,7 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, NamedTuple, final
+from typing import Any, ClassVar, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from isthmus.errors import DataError, MismatchError, SchemaError
 from isthmus.plurals import counted
 from isthmus.results.disclosure import Disclosure
 from isthmus.results.reading import FEW_VALUES, ColumnReading, ReadAs, Reading
-from isthmus.sources.base import Source, countable
+from isthmus.sources.base import CompleteColumns, Source, countable
 from isthmus.sources.tables.columns import Column, column_of_array, column_of_series
 from isthmus.sources.tables.conversion import converted
 from isthmus.sources.tables.decisions import Profile, decide, finished, refuse_nothing_left
@@ -29,7 +29,7 @@ from isthmus.sources.tables.kinds import (
     check_choice,
     check_kinds,
 )
-from isthmus.sources.tables.missing import ExpectationMaximisation, Missing, OwnLevel
+from isthmus.sources.tables.missing import DropRows, ExpectationMaximisation, Missing, OwnLevel
 from isthmus.sources.tables.names import as_narwhals, check_names
 from isthmus.statistics import CodedRows, Counts, Expansion, Kind, Moments, Plan, Schema, Variable
 from isthmus.statistics.checks import refuse_empty, refuse_missing
@@ -94,6 +94,8 @@ class Frame(Source):
     >>> frame.schema().names
     ('ward',)
     """
+
+    in_memory: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -254,21 +256,18 @@ class Frame(Source):
             values[absent.T] = np.nan
         return values
 
-    def complete_columns(self) -> tuple[Schema, list[NDArray[Any]], NDArray[np.intp] | None]:
-        """The columns as they were read, without the rows that lack a value.
-
-        The third item has the positions of these rows in the table; None if it is all of them, or
-        if the strategy for missing values dropped some before.
-        """
-        schema, columns, _, absent = self._prepared
+    def complete_columns(self) -> CompleteColumns:
+        """The columns as they were read, without the rows that lack a value."""
+        schema, columns, reading, absent = self._prepared
         if absent is None:
-            return schema, columns, None
+            dropped = isinstance(self.missing, DropRows) and bool(reading.remarks)
+            return CompleteColumns(schema, columns, None, dropped)
         rows = np.flatnonzero(~absent.any(axis=0))
-        return schema, [x[rows] for x in columns], rows
+        return CompleteColumns(schema, [x[rows] for x in columns], rows)
 
     @property
     def has_missing(self) -> bool:
-        """Whether values are missing that the strategy leaves to the score."""
+        """Whether values are missing that were neither dropped nor given a level of their own."""
         return self._prepared.absent is not None
 
     def incomplete(self) -> IncompleteCounts:

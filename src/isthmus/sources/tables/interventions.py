@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NoReturn, final
+from typing import TYPE_CHECKING, Any, NoReturn, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +15,13 @@ from isthmus.results.reading import Reading
 from isthmus.sources.base import Source
 from isthmus.sources.tables.frame import Frame
 from isthmus.sources.tables.kinds import AsGiven
-from isthmus.sources.tables.missing import Missing, is_absent
+from isthmus.sources.tables.missing import AdaptableT, Missing, is_absent
 from isthmus.sources.tables.series import numpy_columns
 from isthmus.statistics import Expansion, Plan, Schema, Statistic
 from isthmus.statistics.regimes import Regimes
+
+if TYPE_CHECKING:
+    from isthmus.graphs import DAG
 
 Columns = dict[str, NDArray[Any]]
 
@@ -113,6 +116,15 @@ class Interventions(Source):
             schema, len(self._regime), tuple(parts), tuple(part_of.ravel().tolist()), self._targets
         )
 
+    def adapt(self, score: AdaptableT) -> AdaptableT:
+        """Return a score in which each child is scored on the rows where it was not a target."""
+        adapted: AdaptableT = score.of_regimes()
+        return adapted
+
+    def gather(self, needs: type[Statistic], dag: DAG | None = None) -> Regimes:
+        """Return the statistics of the rows in which each variable was free, of all variables."""
+        return self.regimes(needs)
+
     def with_missing(self, missing: Missing) -> Source:
         """Return the same data: there are no missing values."""
         return self
@@ -133,7 +145,8 @@ class Interventions(Source):
         return MismatchError(
             "Data of several regimes have statistics of their own for each child. Only learn, "
             "sample, score and parent_sets take them, with a score of counts or moments, such as "
-            "BIC() or GaussianBIC()."
+            "BIC() or GaussianBIC(). To fit a network, call solution.fit() without data, or give a "
+            "table in which no variable was a target."
         )
 
     def disclosure(self) -> Disclosure:

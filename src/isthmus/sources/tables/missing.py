@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import final
+from typing import Any, ClassVar, Protocol, TypeVar, final
 
 from isthmus.options import require_instance, require_integer, require_number
 
@@ -13,8 +13,36 @@ def is_absent(value: object) -> bool:
     return value is None or type(value).__name__ == "NAType" or bool(value != value)
 
 
+class Adaptable(Protocol):
+    """A score, as sources know it: it has versions for data with conditions of their own."""
+
+    def of_incomplete_rows(self, caution: float = 1.0) -> Any:
+        """Return the version for discrete variables with missing values."""
+
+    def of_regimes(self) -> Any:
+        """Return the version for data of several regimes."""
+
+
+AdaptableT = TypeVar("AdaptableT", bound=Adaptable)
+
+
 class Missing:
-    """How missing values are treated. By default they are refused."""
+    """How missing values are treated. By default they are refused.
+
+    Attributes
+    ----------
+    left_to_score
+        Whether missing values stay, and the score handles them.
+    completes
+        Whether missing values are completed while one graph is learned.
+    """
+
+    left_to_score: ClassVar[bool] = False
+    completes: ClassVar[bool] = False
+
+    def adapt(self, score: AdaptableT) -> AdaptableT:
+        """Return the version of a score for incomplete rows; by default the score itself."""
+        return score
 
 
 @final
@@ -105,9 +133,14 @@ class NodeAverage(Missing):
     """
 
     caution: float = 1.0
+    left_to_score: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         require_number(self, "caution", least=0)
+
+    def adapt(self, score: AdaptableT) -> AdaptableT:
+        adapted: AdaptableT = score.of_incomplete_rows(self.caution)
+        return adapted
 
 
 @final
@@ -170,7 +203,13 @@ class StructuralEM(Missing):
 
     draws: int = 10
     max_iterations: int = 20
+    left_to_score: ClassVar[bool] = True
+    completes: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         require_integer(self, "draws", least=1)
         require_integer(self, "max_iterations", least=1)
+
+    def adapt(self, score: AdaptableT) -> AdaptableT:
+        adapted: AdaptableT = score.of_incomplete_rows()
+        return adapted

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import final
+from typing import TYPE_CHECKING, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isthmus.errors import MismatchError, UnplannedError
+from isthmus.errors import MismatchError
 from isthmus.results.disclosure import Disclosure
-from isthmus.sources.base import Source, countable
-from isthmus.statistics import Counts, Expansion, Moments, Plan, Rows, Schema, Statistic
+from isthmus.sources.base import Source
+from isthmus.statistics import Counts, Expansion, Moments, Plan, Rows, Schema, Statistic, Summary
+
+if TYPE_CHECKING:
+    from isthmus.graphs import DAG
 
 
 @final
@@ -65,25 +68,19 @@ class Precomputed(Source):
                 "on moments "
                 "(GaussianBIC, BGe, DegenerateGaussian), or ask the source of the data for counts."
             )
-        if plan == found.plan:
-            return found
-        countable(found.schema, plan)
-        if found.joint is not None:
-            return Counts.from_rows(found.schema, found.joint, plan=plan, regime=found.regime)
-        names = found.schema.names
-        sets = (
-            [tuple(names[i] for i in s) for s in plan.maximal(names)]
-            if not (plan.is_everything)
-            else [names]
-        )
-        if not all(found.plan.covers(s) for s in sets):
-            raise UnplannedError(
-                f"The counts at hand hold {found.plan}; {plan} was asked for. "
-                "Ask the source of the data with that plan."
-            )
-        return found
+        return found.covering(plan)
+
+    def gather(self, needs: type[Statistic], dag: DAG | None = None) -> Summary:
+        """Return the statistics at hand if they are what is needed, otherwise what they give."""
+        if dag is None and isinstance(self._statistics, needs):
+            # There are no other counts than those of the plan: other requests raise UnplannedError.
+            return self._statistics
+        return needs.gather(self, dag)
 
     def rows(self) -> NDArray[np.float64]:
+        """Return the rows if the statistics are rows; otherwise raise `MismatchError`."""
+        if isinstance(self._statistics, Rows):
+            return self._statistics.values
         raise MismatchError(
             "There are only statistics here, no rows. Choose a score that needs moments or counts, "
             "or give the table itself."

@@ -16,7 +16,6 @@ from isthmus.results.disclosure import Disclosure
 from isthmus.sources.base import Source
 from isthmus.sources.tables.frame import Frame
 from isthmus.sources.tables.names import as_narwhals
-from isthmus.sources.tables.realisations import different_levels
 from isthmus.sources.tables.time_steps import (
     as_times,
     differences,
@@ -24,6 +23,7 @@ from isthmus.sources.tables.time_steps import (
     refuse_missing_keys,
 )
 from isthmus.statistics import Counts, Expansion, Kind, Moments, Plan, Schema
+from isthmus.statistics.realisations import different_levels
 from isthmus.types import Floats
 
 Columns = dict[str, NDArray[Any]]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.results.disclosure import Disclosure
-from isthmus.sources.base import OrderedRows, Source
+from isthmus.sources.base import CompleteColumns, Source
 from isthmus.sources.dispatch import as_source
 from isthmus.statistics import Basis, Chebyshev, Counts, Expansion, Kind, Moments, Plan, Schema
 
@@ -35,11 +35,6 @@ class WithFeatures(Source):
         self.expansion = basis
         self._source = source
         self._wide = source.with_features(basis)
-
-    @property
-    def source(self) -> Source:
-        """The source of the variables themselves."""
-        return self._source
 
     def schema(self) -> Schema:
         """The variables, with their basis functions."""
@@ -68,9 +63,10 @@ class WithFeatures(Source):
         return self._source.notes()
 
     def realisation_of_rows(self) -> NDArray[np.int64] | None:
-        """Return the realisation of each row of time series; None for other sources."""
-        source = self._source
-        return source.realisation_of_rows() if isinstance(source, OrderedRows) else None
+        return self._source.realisation_of_rows()
+
+    def complete_columns(self) -> CompleteColumns | None:
+        return self._source.complete_columns()
 
     def __repr__(self) -> str:
         return f"WithFeatures({self._source!r}, {self.expansion.basis!r})"

@@ -1,26 +1,24 @@
-"""Node-average likelihood: criteria for discrete variables with missing values."""
+"""Criteria for discrete variables with missing values."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import ClassVar, final
+from typing import TYPE_CHECKING, ClassVar, final
 
 import numpy as np
 
-from isthmus.kernels.scoring import incomplete_score
-from isthmus.objectives import LocalScore
+from isthmus.kernels.scoring import DiscreteForm, discrete_score, incomplete_score
+from isthmus.objectives import LocalScore, PenalisedScore
 from isthmus.options import require_number
-from isthmus.scores.aic import AIC
 from isthmus.scores.base import Score
-from isthmus.scores.bic import BIC
 from isthmus.scores.costs import counting_cost
-from isthmus.scores.ebic import EBIC
-from isthmus.scores.expected import penalties
 from isthmus.scores.extended import extended
-from isthmus.statistics import Kind
-from isthmus.statistics.incomplete import IncompleteCounts
+from isthmus.statistics import ExpectedCounts, IncompleteCounts, Kind
 from isthmus.types import Floats
+
+if TYPE_CHECKING:
+    from isthmus.scores.criteria import Criterion
 
 _LEAST_VARIANCE = 0.2
 """Pairs do not show dependences that only three variables have, such as an exclusive or, so less
@@ -53,12 +51,12 @@ class NodeAverageScore(Score[IncompleteCounts, LocalScore]):
     Parameters
     ----------
     base
-        `BIC`, `AIC` or `EBIC`.
+        `BIC`, `AIC`, `EBIC` or another criterion.
     caution
         Multiple of ``sqrt(log(n))`` standard errors.
     """
 
-    base: BIC | AIC | EBIC
+    base: Criterion
     caution: float = 1.0
     needs: ClassVar[type[IncompleteCounts]] = IncompleteCounts
     kind: ClassVar[Kind] = Kind.DISCRETE
@@ -70,17 +68,45 @@ class NodeAverageScore(Score[IncompleteCounts, LocalScore]):
         """Bind the score to incomplete rows."""
         if not statistics.has_missing:
             return self.base.bind(statistics.complete())
-        each, prices = penalties(self.base, statistics.n, len(statistics.schema))
         kernel = incomplete_score(
             statistics.codes,
             statistics.weights,
             statistics.schema.cardinalities,
-            each,
+            self.base.parameter_price(statistics.n),
             self.caution * _prices(statistics),
         )
         cost = counting_cost(statistics.schema, statistics.n)
         local = LocalScore(statistics.schema.names, kernel, equivalent=True, cost=cost)
-        return extended(local, prices)
+        return extended(local, self.base.edge_prices(len(statistics.schema)))
+
+
+@final
+@dataclass(frozen=True)
+class ExpectedScore(Score[ExpectedCounts, LocalScore]):
+    """A criterion of expected counts: one half of structural expectation-maximisation.
+
+    The log-likelihood is that of the expected counts, and the number of rows in the penalty is that
+    of all rows; higher is better.
+
+    Parameters
+    ----------
+    base
+        `BIC`, `AIC`, `EBIC` or another criterion.
+    """
+
+    base: Criterion
+    needs: ClassVar[type[IncompleteCounts]] = IncompleteCounts
+    kind: ClassVar[Kind] = Kind.DISCRETE
+
+    def bind(self, statistics: ExpectedCounts) -> LocalScore:
+        """Bind the score to expected counts."""
+        schema, rows, draws = statistics.schema, statistics.completed, statistics.draws
+        each = draws * self.base.parameter_price(statistics.n)
+        form = DiscreteForm.LIKELIHOOD
+        kernel = discrete_score(rows.codes, rows.weights, schema.cardinalities, form, each)
+        cost = counting_cost(schema, statistics.n * draws)
+        many = LocalScore(schema.names, kernel, equivalent=True, cost=cost)
+        return PenalisedScore(many, self.base.edge_prices(len(schema)), 1.0 / draws)
 
 
 def _prices(statistics: IncompleteCounts) -> Floats:

@@ -1,4 +1,4 @@
-"""Estimate the parameters of networks of discrete and continuous variables from rows."""
+"""Estimate the parameters of networks from statistics."""
 
 from __future__ import annotations
 
@@ -7,17 +7,81 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from isthmus.errors import DataError
+from isthmus.errors import DataError, MismatchError
 from isthmus.fitting.configurations import regress_within
 from isthmus.fitting.logit import fit_logit
-from isthmus.fitting.tables import probabilities
 from isthmus.graphs import DAG
-from isthmus.models import Conditional, ConditionalGaussian, MixedNetwork, ProbabilityTable
+from isthmus.models import (
+    Conditional,
+    ConditionalGaussian,
+    DiscreteNetwork,
+    GaussianNetwork,
+    MixedNetwork,
+    ProbabilityTable,
+)
 from isthmus.options import check_pseudo_count
-from isthmus.statistics import Kind, Rows
+from isthmus.statistics import (
+    Counts,
+    ExpectedCounts,
+    IncompleteCounts,
+    Kind,
+    Moments,
+    Regimes,
+    Rows,
+)
+from isthmus.statistics.fitting import probabilities
 
 _LARGEST = 10_000_000
 """Maximum number of parameters of one node."""
+
+
+def fit_tables(
+    counts: Counts | ExpectedCounts | IncompleteCounts | Regimes,
+    dag: DAG,
+    *,
+    pseudo_count: float = 1.0,
+) -> DiscreteNetwork:
+    """Estimate the conditional probability tables of ``dag``.
+
+    Parameters
+    ----------
+    counts
+        Counts that cover every family of the graph. Of incomplete rows, those are counted that are
+        complete for the family; of several regimes, those in which the child was not a target.
+        From expected counts, probabilities are estimated by the expectations.
+    dag
+        The graph; its nodes are variables of ``counts``.
+    pseudo_count
+        Pseudo-count per table, divided equally among its cells. The estimate is the posterior mean
+        under the prior of ``BDeu(ess=pseudo_count)``. With 0 it is the maximum likelihood estimate,
+        and parent configurations that do not occur get the uniform distribution.
+    """
+    check_pseudo_count(pseudo_count)
+    counts.schema.require(Kind.DISCRETE, "Tables")
+    network = counts.fit(dag, pseudo_count)
+    assert isinstance(network, DiscreteNetwork)
+    return network
+
+
+def fit_gaussian(moments: Moments | Regimes, dag: DAG) -> GaussianNetwork:
+    """Estimate intercepts, coefficients and residual variances of ``dag`` by maximum likelihood.
+
+    Sums of squares are divided by the number of rows, not by degrees of freedom, so that equivalent
+    graphs have the same distribution: answers to interventions rely on it.
+
+    If parents are collinear, the coefficients are the solution of minimum norm, in units of the
+    standard deviations; a constant parent has the coefficient zero. Of several regimes, each node
+    is fitted on the rows in which it was not a target.
+    """
+    discrete = moments.schema.of_kind(Kind.DISCRETE)
+    if discrete:
+        raise MismatchError(
+            f"A linear Gaussian network has continuous variables only; {list(discrete[:5])} are "
+            "discrete. Leave them out, or fit a network of discrete variables from counts."
+        )
+    network = moments.fit(dag, 0.0)
+    assert isinstance(network, GaussianNetwork)
+    return network
 
 
 def fit_mixed(rows: Rows, dag: DAG, *, pseudo_count: float = 1.0) -> MixedNetwork:

@@ -1,0 +1,78 @@
+"""Networks with the parameters that statistics give: probability tables and linear regressions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import numpy as np
+
+from isthmus.graphs import DAG
+from isthmus.models import DiscreteNetwork, GaussianNetwork
+from isthmus.models.least_squares import regress
+from isthmus.statistics.schema import Schema
+from isthmus.types import Floats, Integers
+
+
+class Tables(Protocol):
+    """Statistics that count families of discrete variables."""
+
+    @property
+    def schema(self) -> Schema:
+        """The variables."""
+
+    def table(self, names: Sequence[str], /) -> Integers:
+        """Return the number of rows for each combination of levels."""
+
+
+def fit_families(
+    counts: Tables,
+    dag: DAG,
+    pseudo_count: float,
+    expected: Callable[[Sequence[str]], Floats] | None = None,
+) -> DiscreteNetwork:
+    """Estimate the tables of a graph from counted families, or from their expected counts."""
+    families = {node: (*dag.parents(node), node) for node in dag.nodes}
+    observed = {node: counts.table(family) for node, family in families.items()}
+    tables = {
+        node: probabilities(table if expected is None else expected(families[node]), pseudo_count)
+        for node, table in observed.items()
+    }
+    levels = {name: counts.schema[name].levels for name in dag.nodes}
+    return DiscreteNetwork(dag, levels, tables, observed)
+
+
+def probabilities(table: Integers | Floats, pseudo_count: float) -> Floats:
+    """Return probabilities over the last axis of a table of counts."""
+    smoothed = table + pseudo_count / table.size
+    total = smoothed.sum(axis=-1, keepdims=True)
+    uniform = np.full(table.shape, 1.0 / table.shape[-1])
+    estimated: Floats = np.divide(smoothed, total, out=uniform, where=total > 0)
+    return estimated
+
+
+def fit_regressions(
+    schema: Schema, dag: DAG, estimates: Callable[[int], tuple[Floats, Floats]]
+) -> GaussianNetwork:
+    """Regress each node on its parents.
+
+    Parameters
+    ----------
+    schema
+        The variables, all continuous.
+    dag
+        The graph.
+    estimates
+        Returns means and covariances of all variables, for the regression of one of them.
+    """
+    intercepts, coefficients, variances = {}, {}, {}
+    for node in dag.nodes:
+        child = schema.index(node)
+        mean, covariance = estimates(child)
+        parents = list(schema.indices(dag.parents(node)))
+        fitted = regress(covariance[np.ix_([*parents, child], [*parents, child])])
+        weights = fitted.coefficients
+        intercepts[node] = float(mean[child] - weights @ mean[parents])
+        coefficients[node] = {p: float(w) for p, w in zip(dag.parents(node), weights, strict=True)}
+        variances[node] = float(fitted.variance)
+    return GaussianNetwork(dag, intercepts, coefficients, variances)
