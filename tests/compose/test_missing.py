@@ -21,7 +21,7 @@ from isthmus.errors import (
     MissingValuesError,
     SchemaError,
 )
-from isthmus.scores.incomplete import NodeAverageScore
+from isthmus.scores.criterion import NodeAverageScore
 from isthmus.sources import Missing, as_source
 from isthmus.statistics import IncompleteCounts
 

@@ -94,7 +94,7 @@ class LearnedFrom:
 
     def standardised(self) -> Solution:
         """Learn again with the same options from columns scaled to variance one."""
-        moments = self.statistics.as_moments()
+        moments: Moments | None = self.statistics.as_moments()
         if moments is None:
             raise MismatchError(
                 "Columns are standardised from moments of all rows, and this graph was learned "
@@ -145,7 +145,7 @@ class LearnedFrom:
 
     def fit_gp(self, dag: DAG) -> GPNetwork:
         """Fit the curves of a Gaussian-process network with this graph."""
-        moments = self.statistics.as_moments()
+        moments: Moments | None = self.statistics.as_moments()
         if moments is not None and moments.schema.has_features:
             return fit_gp(moments, dag)
         raise MismatchError(
@@ -175,7 +175,7 @@ class LearnedFrom:
                 "`effect` is a regression coefficient, and this graph was learned with a nonlinear "
                 f"model. {_NONLINEAR}"
             )
-        moments = self.statistics.as_moments()
+        moments: Moments | None = self.statistics.as_moments()
         if moments is None:
             raise MismatchError(
                 "`effect` is computed from moments of all rows, and this graph was learned from "

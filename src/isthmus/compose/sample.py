@@ -30,7 +30,7 @@ from isthmus.runs import Progress, drive
 from isthmus.samplers import Draws
 from isthmus.scores import BGe
 from isthmus.sources import Missing, TimeUnit
-from isthmus.statistics import Kind
+from isthmus.statistics import Kind, Moments
 
 _MOST_DRAWS, _MOST_CHAINS = 10**8, 10**4
 """More would not fit into memory."""
@@ -182,7 +182,7 @@ def sample(
 
 def _effect_model(problem: Problem) -> LinearEffects | None:
     """Return the coefficients of linear networks, if the statistics have what they need."""
-    moments = problem.statistics.as_moments()
+    moments: Moments | None = problem.statistics.as_moments()
     if moments is None or moments.schema.has_features or moments.schema.of_kind(Kind.DISCRETE):
         return None
     posterior = problem.score.posterior(moments) or BGe().posterior(moments)

@@ -16,7 +16,7 @@ from isthmus.graphs import DAG
 from isthmus.models.completion import Completion
 from isthmus.results import StructuralEMDetails
 from isthmus.runs import Run
-from isthmus.scores.incomplete import ExpectedScore, NodeAverageScore
+from isthmus.scores.criterion import ExpectedScore, NodeAverageScore
 from isthmus.searches.base import SearchResult
 from isthmus.sources import StructuralEM
 from isthmus.statistics import ExpectedCounts, IncompleteCounts

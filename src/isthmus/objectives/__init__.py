@@ -14,11 +14,11 @@ from isthmus.objectives.local import (
     UNFINISHED,
     FamilyCost,
     LocalScore,
+    PenalisedScore,
     PythonLocalScore,
 )
 from isthmus.objectives.parametric import PARAMETRIC_MODEL, ParametricLoss
 from isthmus.objectives.parent_sets import TableBuilder, list_parent_sets
-from isthmus.objectives.penalised import PenalisedScore
 from isthmus.objectives.score_bound import BoundWork, ScoreBound
 from isthmus.objectives.smooth import (
     EDGE_WEIGHTS,

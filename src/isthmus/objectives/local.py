@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from types import EllipsisType
 from typing import Any, ClassVar, Final, TypeAlias, final
@@ -203,3 +204,37 @@ class PythonLocalScore(LocalScore):
 
     def notes(self, dag: DAG) -> Sequence[str]:
         return () if self._notes is None else self._notes(dag)
+
+
+@final
+class PenalisedScore(LocalScore):
+    """A local score minus a penalty: ``factor * score(child | parents) - prices[parents]``.
+
+    A penalty that depends only on the number of parents preserves score equivalence, because
+    reversing a covered edge exchanges the numbers of parents of its two ends.
+
+    Parameters
+    ----------
+    score
+        The score without the penalty.
+    prices
+        Penalty of 0, 1, … d parents; it must not decrease.
+    factor
+        Factor of the score, above 0.
+    """
+
+    def __init__(self, score: LocalScore, prices: NDArray[np.float64], factor: float = 1.0) -> None:
+        def bound() -> BoundWork:
+            inner = yield from score.ceiling_work()
+            if inner is None or factor != 1.0:
+                return None
+            return replace(inner, top=inner.top - prices)
+
+        kernel = scoring.penalised_score(score.kernel, prices, factor)
+        super().__init__(
+            score.nodes,
+            kernel,
+            equivalent=score.equivalent,
+            ceiling=bound,
+            cost=score.seconds,
+        )

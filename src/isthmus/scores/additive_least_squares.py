@@ -60,7 +60,6 @@ class AdditiveLeastSquares(Score[Moments, AdditiveLoss]):
         require_boolean(self, "equal_variances")
 
     def bind(self, statistics: Moments) -> AdditiveLoss:
-        """Bind the score to the moments of variables with basis functions."""
         schema = statistics.schema
         bare = [v.name for v in schema.variables if v.features is None]
         if bare:

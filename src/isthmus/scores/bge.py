@@ -88,7 +88,6 @@ class BGe(Score[Moments, LocalScore]):
         require_choice(self, "prior_scale", PriorScale)
 
     def bind(self, statistics: Moments) -> LocalScore:
-        """Bind the score to moments."""
         from scipy.special import gammaln
 
         statistics = statistics.numeric(self)

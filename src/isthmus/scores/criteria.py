@@ -2,64 +2,15 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import final
 
 import numpy as np
 
-from isthmus.kernels.scoring import DiscreteForm
-from isthmus.objectives import LocalScore
 from isthmus.options import require_number
-from isthmus.scores.base import Score
-from isthmus.scores.extended import edge_prices, extended
-from isthmus.scores.incomplete import NodeAverageScore
-from isthmus.scores.score_bounds import likelihood_bound
-from isthmus.scores.tables import bind_counts, free_parameters, log_likelihood
-from isthmus.statistics import Counts, Kind
-from isthmus.types import Floats, Integers
-
-
-class Criterion(Score[Counts, LocalScore]):
-    """Base class of information criteria: log-likelihood minus prices of parameters and edges.
-
-    A criterion states its prices, and everything else follows from them: the score of counts, and
-    its versions for missing values.
-    """
-
-    needs: ClassVar[type[Counts]] = Counts
-    kind: ClassVar[Kind] = Kind.DISCRETE
-
-    @abstractmethod
-    def parameter_price(self, n: int) -> float:
-        """Return the price of a free parameter, for n rows."""
-
-    def edge_prices(self, d: int) -> Floats:
-        """Return the further price of 0, 1, … d parents of one of d variables; none by default."""
-        return np.zeros(d + 1)
-
-    @final
-    def bind(self, statistics: Counts) -> LocalScore:
-        """Bind the score to counts."""
-        each = self.parameter_price(statistics.n)
-
-        def table_score(table: Integers) -> float:
-            return log_likelihood(table) - each * free_parameters(table)
-
-        local = bind_counts(
-            statistics,
-            DiscreteForm.LIKELIHOOD,
-            each,
-            table_score,
-            equivalent=True,
-            ceiling=lambda: likelihood_bound(statistics, each),
-        )
-        return extended(local, self.edge_prices(len(statistics.schema)))
-
-    @final
-    def of_incomplete_rows(self, caution: float = 1.0) -> NodeAverageScore:
-        """Return the criterion for incomplete rows."""
-        return NodeAverageScore(self, caution)
+from isthmus.scores.criterion import Criterion
+from isthmus.scores.extended import edge_prices
+from isthmus.types import Floats
 
 
 @final

@@ -17,7 +17,7 @@ from isthmus.scores.gaussian import TOLERANCE
 from isthmus.scores.score_bounds import block_bound
 from isthmus.statistics import Moments
 from isthmus.statistics.moments import correlate
-from isthmus.statistics.rare_levels import covariance_without_rare
+from isthmus.statistics.relations import covariance_without_rare
 
 
 @final
@@ -62,7 +62,6 @@ class DegenerateGaussian(Score[Moments, LocalScore]):
         require_number(self, "gamma", least=0)
 
     def bind(self, statistics: Moments) -> LocalScore:
-        """Bind the score to moments."""
         statistics = statistics.without_features()
         n = statistics.n
         starts = np.array([start for start, _ in statistics.blocks] + [statistics.schema.width])

@@ -7,8 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from isthmus.objectives import LocalScore
-from isthmus.objectives.penalised import PenalisedScore
+from isthmus.objectives import LocalScore, PenalisedScore
 
 _PROHIBITIVE = 1e3
 """Penalty per row of a parent for which there are too few rows."""

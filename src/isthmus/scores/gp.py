@@ -95,7 +95,6 @@ class GP(Score[Moments, LocalScore]):
         _check(self)
 
     def bind(self, statistics: Moments) -> LocalScore:
-        """Bind the score to the moments of variables with Chebyshev polynomials."""
         from isthmus.gaussian_processes.families import FEWEST_TERMS
 
         regressions = regressions_from_moments(statistics, repr(self))
@@ -150,7 +149,6 @@ class ExactGP(Score[Rows, LocalScore]):
         _check(self)
 
     def bind(self, statistics: Rows) -> LocalScore:
-        """Bind the score to rows."""
         statistics.schema.require(Kind.CONTINUOUS, repr(self))
         regressions = regressions_from_rows(statistics, interactions=self.interactions)
         scored = _Scored(regressions, self.integral, self.draws)

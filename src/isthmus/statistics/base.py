@@ -5,19 +5,24 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, final
 
 import numpy as np
 
-from isthmus.errors import MismatchError
+from isthmus.errors import MismatchError, MissingValuesError
+from isthmus.statistics.resampling import (
+    IndependentRows,
+    RowSampler,
+    sampler_of_rows,
+    with_equal_levels,
+)
 from isthmus.types import Floats, Integers
 
 if TYPE_CHECKING:
     from isthmus.graphs import DAG
     from isthmus.models import Network
     from isthmus.statistics.coded import CodedRows
-    from isthmus.statistics.counts import Counts
-    from isthmus.statistics.moments import Moments
     from isthmus.statistics.plan import Plan
     from isthmus.statistics.schema import Schema
 
@@ -102,8 +107,8 @@ class Summary(ABC):
         """The rows of the joint table of discrete variables, if it is known; None by default."""
         return None
 
-    def as_moments(self) -> Moments | None:
-        """Return moments of all rows, for linear regressions; None by default."""
+    def as_moments(self) -> Any:
+        """Return `Moments` of all rows, for linear regressions; None by default."""
         return None
 
     def fit(self, dag: DAG, pseudo_count: float) -> Network | None:
@@ -111,8 +116,8 @@ class Summary(ABC):
         del dag, pseudo_count
         return None
 
-    def for_file(self, dag: DAG) -> Counts | Moments | None:
-        """Return what a file keeps for a graph; None (the default) if there is no format for it."""
+    def for_file(self, dag: DAG) -> Any:
+        """Return the `Moments` or `Counts` that a file keeps for a graph; None by default."""
         del dag
         return None
 
@@ -134,7 +139,7 @@ class Statistic(Summary):
     """A summary of rows that a source can be asked for.
 
     A score names the type it needs. A statistic of one's own is one class, which says how it is
-    gathered. It is drawn again from the rows of the source, if the source has rows.
+    gathered. By default it is drawn again from the rows of the source.
     """
 
     @classmethod
@@ -143,12 +148,65 @@ class Statistic(Summary):
         """Request this statistic from a source; only the families of a graph, if one is given."""
 
     def resampler(self, source: Gatherable) -> Resampler:
-        from isthmus.statistics.resampling import resampler_of_rows
+        try:
+            rows = source.rows()
+        except MissingValuesError as refusal:
+            raise MismatchError(
+                "The bootstrap draws complete rows, and some values are missing. Use "
+                "missing=DropRows()."
+            ) from refusal
+        except MismatchError as refusal:
+            raise MismatchError(
+                f"The bootstrap draws rows, and there are none here. {refusal} Or call "
+                "sample(data): the posterior over graphs needs the statistics only."
+            ) from refusal
+        owners = source.realisation_of_rows()
+        if owners is None:
+            return Resampler(partial(self._draw, rows, IndependentRows(self.n)))
+        rows, note = with_equal_levels(rows, owners, self.schema)
+        sampler = sampler_of_rows(owners, rows, lags=self.schema.lags)
+        return Resampler(partial(self._draw, rows, sampler), (*note, sampler.note))
 
-        return resampler_of_rows(self, source)
+    def _draw(self, rows: Floats, sampler: RowSampler, rng: np.random.Generator) -> Statistic:
+        return self.drawn(rows, sampler.draw(rng))
 
     def drawn(self, rows: Floats, chosen: Integers) -> Statistic:
-        """Return this statistic of some rows of an array, each as often as it was chosen."""
-        from isthmus.statistics.resampling import DrawnRows
+        """Return this statistic of the chosen rows of an array.
 
+        By default it is gathered from them. A statistic that is gathered from anything other than
+        rows defines it.
+        """
         return type(self).gather(DrawnRows(self.schema, rows[chosen]))
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class DrawnRows:
+    """Rows that were drawn, as something that statistics are gathered from."""
+
+    variables: Schema
+    values: Floats
+
+    def schema(self) -> Schema:
+        return self.variables
+
+    def rows(self) -> Floats:
+        return self.values
+
+    def realisation_of_rows(self) -> None:
+        return None
+
+    def moments(self, names: Sequence[str] | None = None) -> Any:
+        raise self._refusal()
+
+    def counts(self, plan: Plan) -> Any:
+        raise self._refusal()
+
+    def incomplete(self) -> Any:
+        raise self._refusal()
+
+    def _refusal(self) -> MismatchError:
+        return MismatchError(
+            "There are only rows that were drawn. A statistic that is gathered from moments or "
+            "counts needs a method `drawn`, which computes it from rows."
+        )

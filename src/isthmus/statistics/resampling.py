@@ -1,84 +1,20 @@
-"""Draw rows with replacement, one by one or in the order of time, for the bootstrap."""
+"""Which rows a replicate of the bootstrap draws."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Protocol, final
 
 import numpy as np
 
-from isthmus.errors import MismatchError, MissingValuesError
 from isthmus.plurals import counted
-from isthmus.statistics.base import Gatherable, Resampler, Statistic
-from isthmus.statistics.counts import Counts
-from isthmus.statistics.incomplete import IncompleteCounts
-from isthmus.statistics.moments import Moments
-from isthmus.statistics.plan import Plan
 from isthmus.statistics.realisations import different_levels
 from isthmus.statistics.schema import Schema
 from isthmus.types import Floats, Integers
 
 _MIN_REALISATIONS = 5
 """With fewer, there are too few ways to draw whole ones: ten with three, 126 with five."""
-
-
-def resampler_of_rows(statistic: Statistic, source: Gatherable) -> Resampler:
-    """Return what draws the rows of a source, and computes a statistic of them."""
-    try:
-        rows = source.rows()
-    except MissingValuesError as refusal:
-        raise MismatchError(
-            "The bootstrap draws complete rows, and some values are missing. Use "
-            "missing=DropRows()."
-        ) from refusal
-    except MismatchError as refusal:
-        raise MismatchError(
-            f"The bootstrap draws rows, and there are none here. {refusal} Or call "
-            "sample(data): the posterior over graphs needs the statistics only."
-        ) from refusal
-    owners = source.realisation_of_rows()
-    if owners is None:
-        return Resampler(partial(_draw, statistic, rows, IndependentRows(statistic.n)))
-    rows, note = with_equal_levels(rows, owners, statistic.schema)
-    sampler = sampler_of_rows(owners, rows, lags=statistic.schema.lags)
-    return Resampler(partial(_draw, statistic, rows, sampler), (*note, sampler.note))
-
-
-def _draw(
-    statistic: Statistic, rows: Floats, sampler: RowSampler, rng: np.random.Generator
-) -> Statistic:
-    return statistic.drawn(rows, sampler.draw(rng))
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class DrawnRows(Gatherable):
-    """Rows that were drawn, as something that statistics are gathered from."""
-
-    variables: Schema
-    values: Floats
-
-    def schema(self) -> Schema:
-        return self.variables
-
-    def moments(self, names: Sequence[str] | None = None) -> Moments:
-        moments = Moments.from_array(self.variables, self.values)
-        return moments if names is None else moments.select(names)
-
-    def counts(self, plan: Plan) -> Counts:
-        return Counts.from_codes(self.variables, self.values.T.astype(np.int64), plan=plan)
-
-    def rows(self) -> Floats:
-        return self.values
-
-    def incomplete(self) -> IncompleteCounts:
-        return IncompleteCounts(self.variables, self.values.T.astype(np.uint16))
-
-    def realisation_of_rows(self) -> None:
-        return None
 
 
 class RowSampler(Protocol):

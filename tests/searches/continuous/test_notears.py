@@ -19,8 +19,7 @@ from isthmus.kernels.continuous import BarrierSweeps, OrderedLassos
 from isthmus.metrics import shd
 from isthmus.objectives.smooth import LikelihoodLoss, QuadraticLoss, SmoothLoss
 from isthmus.results.status import Ending, Status
-from isthmus.scores.least_squares import LeastSquares
-from isthmus.scores.linear_likelihood import LinearLikelihood
+from isthmus.scores import LeastSquares, LinearLikelihood
 from isthmus.searches.base import SearchResult, drive
 from isthmus.searches.continuous.cuts import best_cut
 from isthmus.searches.continuous.notears import Notears

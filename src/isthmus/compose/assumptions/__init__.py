@@ -35,6 +35,7 @@ from isthmus.compose.assumptions.table import RowTable
 from isthmus.compose.prepare import Problem
 from isthmus.errors import DataWarning
 from isthmus.graphs import DAG
+from isthmus.statistics import Moments
 
 __all__ = ["check_assumptions", "check_rows"]
 
@@ -100,5 +101,5 @@ def check_rows(table: RowTable, dag: DAG, *, linear: bool) -> tuple[str, ...]:
 
 
 def _is_linear(problem: Problem) -> bool:
-    moments = problem.statistics.as_moments()
+    moments: Moments | None = problem.statistics.as_moments()
     return moments is not None and not moments.schema.has_features

@@ -48,7 +48,7 @@ def determined_columns(statistics: Summary) -> tuple[str, ...]:
 
     Cost: one Cholesky factor of the correlations.
     """
-    moments = statistics.without_rows().as_moments()
+    moments: Moments | None = statistics.without_rows().as_moments()
     if moments is None:
         return ()
     copies = [set(group) for group in statistics.duplicates()]

@@ -11,7 +11,7 @@ from isthmus.objectives import ADDITIVE_MODEL, PARAMETRIC_MODEL, SECOND_MOMENTS
 from isthmus.runs import drive
 from isthmus.scores import GaussianEBIC
 from isthmus.searches import Boss
-from isthmus.statistics import Kind
+from isthmus.statistics import Kind, Moments
 from isthmus.types import Floats
 
 _EQUAL = 1e-4
@@ -31,7 +31,7 @@ def units(problem: Problem, dag: DAG) -> tuple[str, ...]:
     loss = SECOND_MOMENTS.of(problem.objective)
     if loss is None or loss.equivalent or not dag.edges:
         return ()
-    moments = problem.statistics.without_rows().as_moments()
+    moments: Moments | None = problem.statistics.without_rows().as_moments()
     reference = dag
     plain = moments is not None and not moments.schema.of_kind(Kind.DISCRETE)
     if moments is not None and plain and len(dag.nodes) <= _MOST_COMPARED:
@@ -69,7 +69,7 @@ def rescaled(problem: Problem, table: RowTable | None) -> tuple[str, ...]:
         alternative = "search=NotearsAdditive() with AdditiveLeastSquares(equal_variances=False)"
     else:
         return ()
-    moments = problem.statistics.without_rows().as_moments()
+    moments: Moments | None = problem.statistics.without_rows().as_moments()
     scales = {} if table is None else _scales(table)
     if moments is not None:
         variances = np.diagonal(moments.without_features().covariance())

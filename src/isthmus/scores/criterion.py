@@ -1,10 +1,11 @@
-"""Criteria for discrete variables with missing values."""
+"""The base class of criteria for discrete variables, and their versions for missing values."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, ClassVar, final
+from typing import ClassVar, final
 
 import numpy as np
 
@@ -14,16 +15,56 @@ from isthmus.options import require_number
 from isthmus.scores.base import Score
 from isthmus.scores.costs import counting_cost
 from isthmus.scores.extended import extended
-from isthmus.statistics import ExpectedCounts, IncompleteCounts, Kind
-from isthmus.types import Floats
-
-if TYPE_CHECKING:
-    from isthmus.scores.criteria import Criterion
+from isthmus.scores.score_bounds import likelihood_bound
+from isthmus.scores.tables import bind_counts, free_parameters, log_likelihood
+from isthmus.statistics import Counts, ExpectedCounts, IncompleteCounts, Kind
+from isthmus.types import Floats, Integers
 
 _LEAST_VARIANCE = 0.2
 """Pairs do not show dependences that only three variables have, such as an exclusive or, so less
 than this is not believed. A binary variable and its noisy copy have at most 0.44. See the exclusive
 or in ``tests/repro/test_w07_nodeaverage_direction.py``."""
+
+
+class Criterion(Score[Counts, LocalScore]):
+    """Base class of information criteria: log-likelihood minus prices of parameters and edges.
+
+    A criterion states its prices, and everything else follows from them: the score of counts, and
+    its versions for missing values.
+    """
+
+    needs: ClassVar[type[Counts]] = Counts
+    kind: ClassVar[Kind] = Kind.DISCRETE
+
+    @abstractmethod
+    def parameter_price(self, n: int) -> float:
+        """Return the price of a free parameter, for n rows."""
+
+    def edge_prices(self, d: int) -> Floats:
+        """Return the further price of 0, 1, … d parents of one of d variables; none by default."""
+        return np.zeros(d + 1)
+
+    @final
+    def bind(self, statistics: Counts) -> LocalScore:
+        each = self.parameter_price(statistics.n)
+
+        def table_score(table: Integers) -> float:
+            return log_likelihood(table) - each * free_parameters(table)
+
+        local = bind_counts(
+            statistics,
+            DiscreteForm.LIKELIHOOD,
+            each,
+            table_score,
+            equivalent=True,
+            ceiling=lambda: likelihood_bound(statistics, each),
+        )
+        return extended(local, self.edge_prices(len(statistics.schema)))
+
+    @final
+    def of_incomplete_rows(self, caution: float = 1.0) -> NodeAverageScore:
+        """Return the criterion for incomplete rows."""
+        return NodeAverageScore(self, caution)
 
 
 @final
@@ -65,7 +106,6 @@ class NodeAverageScore(Score[IncompleteCounts, LocalScore]):
         require_number(self, "caution", least=0)
 
     def bind(self, statistics: IncompleteCounts) -> LocalScore:
-        """Bind the score to incomplete rows."""
         if not statistics.has_missing:
             return self.base.bind(statistics.complete())
         kernel = incomplete_score(
@@ -99,7 +139,6 @@ class ExpectedScore(Score[ExpectedCounts, LocalScore]):
     kind: ClassVar[Kind] = Kind.DISCRETE
 
     def bind(self, statistics: ExpectedCounts) -> LocalScore:
-        """Bind the score to expected counts."""
         schema, rows, draws = statistics.schema, statistics.completed, statistics.draws
         each = draws * self.base.parameter_price(statistics.n)
         form = DiscreteForm.LIKELIHOOD

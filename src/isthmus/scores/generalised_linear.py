@@ -1,4 +1,4 @@
-"""Poisson regression of counts."""
+"""Losses of generalised linear models: logistic and Poisson regressions."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from isthmus.errors import MismatchError
 from isthmus.objectives import (
     ADDITIVE_MODEL,
     AdditiveLoss,
+    Bernoulli,
     Capabilities,
     GeneralisedLinearLoss,
     PoissonFamily,
@@ -18,6 +19,30 @@ from isthmus.objectives import (
 from isthmus.options import require_boolean
 from isthmus.scores.base import Score
 from isthmus.statistics import Kind, Rows
+
+
+@final
+@dataclass(frozen=True)
+class Logistic(Score[Rows, AdditiveLoss]):
+    """Negative mean log-likelihood of logistic regressions, as a smooth loss of edge weights.
+
+    For binary columns; lower is better. The model is ``P(x_j = 1) = sigmoid(b_j + Σ_i w_ij x_i)``,
+    where the first level is 0 and the second is 1. The score needs rows.
+    """
+
+    needs: ClassVar[type[Rows]] = Rows
+    kind: ClassVar[Kind] = Kind.DISCRETE
+    gives: ClassVar[Capabilities] = frozenset({ADDITIVE_MODEL})
+
+    def bind(self, statistics: Rows) -> AdditiveLoss:
+        wide = [v.name for v in statistics.schema.variables if len(v.levels) > 2]
+        if wide:
+            raise MismatchError(
+                f"Logistic needs columns with two levels; {wide[:5]} have more. "
+                "Merge levels until two remain, or use BIC() or BDeu()."
+            )
+        values = statistics.values
+        return GeneralisedLinearLoss(statistics.schema.names, values, values, Bernoulli())
 
 
 @final
@@ -44,7 +69,6 @@ class Poisson(Score[Rows, AdditiveLoss]):
         require_boolean(self, "log_causes")
 
     def bind(self, statistics: Rows) -> AdditiveLoss:
-        """Bind the score to rows."""
         counts = statistics.values
         invalid = ((counts < 0) | (counts != np.rint(counts))).any(axis=0)
         if invalid.any():
