@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from pathlib import Path
 
 import isthmus as ist
@@ -14,7 +15,7 @@ from isthmus.cli.outputs import write_outputs
 from isthmus.cli.parsing import at_least
 from isthmus.cli.probabilities import GRAPHS, check_formats, say_edges, write_edges, write_graph
 from isthmus.cli.runs import add_run_options, arguments_of, explain
-from isthmus.cli.strategies import table_search_from
+from isthmus.cli.strategies import missing_names, table_search_from
 from isthmus.cli.tables import opened
 
 FORMATS = (".csv", *GRAPHS)
@@ -26,7 +27,9 @@ def add(command: argparse.ArgumentParser) -> None:
         "Learn a network from each of many tables whose rows are drawn with replacement, and "
         "print the share of them that have an edge. Graph files hold the averaged graph."
     )
-    add_run_options(command, FORMATS, ("DropRows", "NodeAverage", "OwnLevel"))
+    add_run_options(
+        command, FORMATS, partial(missing_names, "ExpectationMaximisation", "StructuralEM")
+    )
     command.add_argument("--search", type=table_search_from, help="search algorithm, as for learn")
     command.add_argument(
         "--replicates", type=at_least(1), default=200, help="number of tables; by default 200"

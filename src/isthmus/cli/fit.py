@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from pathlib import Path
 
 import isthmus as ist
@@ -11,6 +12,7 @@ from isthmus.cli.graph_files import GRAPHS, read_graph_file
 from isthmus.cli.output import give, say
 from isthmus.cli.outputs import write_outputs
 from isthmus.cli.probabilities import check_formats
+from isthmus.cli.strategies import missing_names
 from isthmus.cli.tables import add_table_options, kinds_of, opened
 from isthmus.errors import MismatchError
 
@@ -21,7 +23,7 @@ def add(command: argparse.ArgumentParser) -> None:
     """Describe the command."""
     command.description = "Estimate the parameters of a given graph from a table."
     command.add_argument("graph", metavar="GRAPH", help=GRAPHS)
-    add_table_options(command, ("DropRows", "ExpectationMaximisation", "OwnLevel"))
+    add_table_options(command, partial(missing_names, "NodeAverage", "StructuralEM"))
     command.add_argument(
         "-o",
         "--output",
