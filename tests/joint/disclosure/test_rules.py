@@ -87,7 +87,7 @@ def table() -> list[list[str]]:
 def texts_of_tests() -> dict[str, str]:
     """The text of each test, with its decorators, by name."""
     found = {}
-    for path in (ROOT / "tests").rglob("test_*.py"):
+    for path in [*(ROOT / "tests").rglob("test_*.py"), *(ROOT / "packages").rglob("test_*.py")]:
         for part in re.split(r"\n\n\n", path.read_text()):
             match = re.search(r"^def (test_\w+)\(", part, re.MULTILINE)
             if match:
