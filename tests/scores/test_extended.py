@@ -66,7 +66,7 @@ def test_few_rows_have_the_level_that_many_rows_have() -> None:
 @pytest.mark.parametrize("n", [3, 4, 10, 100, 99_999, 100_010, 10**6, 10**9])
 @pytest.mark.parametrize("level", [0.3, 2.0, 12.0, 60.0])
 def test_students_quantile_is_that_of_scipy(n: int, level: float) -> None:
-    freedom = n - 2.0 - np.arange(min(n - 2, 300))
+    freedom = n - 2.0 - np.arange(min(n - 2, 300), dtype=np.float64)
     t = stats.t.isf(0.5 * stats.chi2.sf(2.0 * level, 1), freedom)
     expected = np.log1p(t * t / freedom)
     np.testing.assert_allclose(student_log_ratio(level, freedom), expected, rtol=1e-9)
