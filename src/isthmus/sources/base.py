@@ -52,6 +52,7 @@ class CompleteColumns(NamedTuple):
     positions: NDArray[np.intp] | None = None
     dropped: bool = False
 
+
 class Source(ABC):
     """Base class of sources of data.
 

@@ -221,6 +221,7 @@ class Federation(Source):
 
     def moments(self, names: Sequence[str] | None = None) -> Moments:
         """Compute moments over all sites with one secure sum."""
+        self._require_statistics()
         asked = self.schema().names if names is None else tuple(names)
         self.schema().indices(asked)
         if self._study.privacy is not None and not self._moments:
@@ -239,6 +240,7 @@ class Federation(Source):
         `Plan.everything` returns all tables that the study plans, and so does any plan in a study
         with differential privacy. Access to any other table then raises `UnplannedError`.
         """
+        self._require_statistics()
         study = self._study.plan
         if study is not None and (plan.is_everything or self._study.privacy is not None):
             plan = study
@@ -314,6 +316,13 @@ class Federation(Source):
             return None
         wanted = accepts is None or CONSENSUS in accepts
         return Consensus(self._study, self.ask) if wanted else None
+
+    def _require_statistics(self) -> None:
+        if self.objective(None) is not None:
+            raise MismatchError(
+                f"The study allows the requests {sorted(self._study.requests)}, and no statistics. "
+                "Use search=ADMM(), or leave out the search."
+            )
 
     def notes(self) -> tuple[str, ...]:
         """Return what the noise of differential privacy cost, for each statistic."""

@@ -6,7 +6,7 @@ at once: the number of messages does not grow with the number of variables.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
@@ -18,8 +18,6 @@ from isthmus.joint.shares.secret_scores import CountScore, Family, SecretScores
 
 if TYPE_CHECKING:
     from isthmus.joint.shares.engine import Engine
-
-Allowed = Callable[[str, str], bool]
 
 
 @final
@@ -54,7 +52,6 @@ def private_k2(
     order: Sequence[str],
     max_parents: int,
     score: CountScore,
-    allowed: Allowed | None = None,
 ) -> K2Result:
     """Search greedily for the parents of each variable among those before it.
 
@@ -72,12 +69,10 @@ def private_k2(
         Most parents of a variable.
     score
         Which score.
-    allowed
-        Whether one variable may be a parent of another; all may if not given.
     """
     places = checked_order(columns, order, max_parents)
     terms = [columns.described(), list(order), max_parents, score.name, score.ess]
-    candidates = earlier(columns, places, allowed)
+    candidates = {i: places[:k] for k, i in enumerate(places)}
     engine.agree("search", [*terms, candidates])
     scores = SecretScores(engine, columns, score)
     parents: dict[int, tuple[int, ...]] = dict.fromkeys(places, ())
@@ -120,14 +115,3 @@ def checked_order(columns: Columns, order: Sequence[str], max_parents: int) -> l
     if any(c.levels < 1 for c in columns.columns):
         raise ArgumentError("Scores of counts need discrete variables; some have no levels.")
     return [columns.names.index(name) for name in order]
-
-
-def earlier(
-    columns: Columns, places: Sequence[int], allowed: Allowed | None
-) -> dict[int, list[int]]:
-    """Return the variables before each one that may be its parents."""
-    names = columns.names
-    return {
-        i: [p for p in places[:k] if allowed is None or allowed(names[p], names[i])]
-        for k, i in enumerate(places)
-    }

@@ -60,7 +60,7 @@ class SecretScores(JointObjective):
             )
         return allowed[0]()
 
-    def require(self, search: PrivateK2 | StructureOnly, knowledge: BoundKnowledge) -> None:
+    def require(self, search: SecretSearch, knowledge: BoundKnowledge) -> None:
         """Raise `MismatchError` unless the study is for this search with these options."""
         terms, study = self.terms, self.study
         if not self._allows(type(search)):
@@ -82,7 +82,7 @@ class SecretScores(JointObjective):
                 "Leave out knowledge, or draft a study with another order."
             )
 
-    def _allows(self, kind: type[PrivateK2 | StructureOnly]) -> bool:
+    def _allows(self, kind: type[SecretSearch]) -> bool:
         return kind.request.name in self.study.requests
 
 
@@ -107,82 +107,65 @@ class SecretDetails(SearchDetails):
     tables: Mapping[str, OwnTable] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class SecretSearch(Search[SecretScores]):
+    """A search on secret shares; the other party calls `learn` at the same time.
+
+    The study states everything about the search; options that are given here are compared with it.
+
+    Parameters
+    ----------
+    order
+        Names of all variables; parents come before children. By default as in the study.
+    max_parents
+        Maximum number of parents of a variable. By default as in the study.
+    """
+
+    order: Sequence[str] | None = None
+    max_parents: int | None = None
+    accepts: ClassVar[Accepts] = (SECRET_SCORES,)
+    request: ClassVar[type[TwoPartyRequest]]
+
+    def __post_init__(self) -> None:
+        if isinstance(self.order, str):
+            raise ArgumentError(
+                f"order must be a list of names; the string {self.order!r} was given."
+            )
+        if self.order is not None:
+            object.__setattr__(self, "order", tuple(self.order))
+        require_integer(self, "max_parents", least=0, optional=True)
+
+    def begin(
+        self, objective: SecretScores, knowledge: BoundKnowledge, rng: np.random.Generator
+    ) -> SecretRun:
+        """Start a run; nothing is sent before its first step."""
+        del rng
+        objective.require(self, knowledge)
+        return SecretRun(objective, self.request)
+
+
 @final
 @dataclass(frozen=True)
-class PrivateK2(Search[SecretScores]):
+class PrivateK2(SecretSearch):
     """Learn the parents of each variable greedily, on secret shares (Wright and Yang 2004).
 
-    For `TwoParty`; the other party calls `learn` at the same time. Both learn which parent was
-    added to which variable at which step, and nothing else. The study states everything about the
-    search; options that are given here are compared with it.
-
-    Parameters
-    ----------
-    order
-        Names of all variables; parents come before children. By default as in the study.
-    max_parents
-        Maximum number of parents of a variable. By default as in the study.
+    For `TwoParty`. Both parties learn which parent was added to which variable at which step, and
+    nothing else. For the parameters see `SecretSearch`.
     """
 
-    order: Sequence[str] | None = None
-    max_parents: int | None = None
-    accepts: ClassVar[Accepts] = (SECRET_SCORES,)
     request: ClassVar[type[TwoPartyRequest]] = PrivateK2Request
-
-    def __post_init__(self) -> None:
-        _check_options(self)
-
-    def begin(
-        self, objective: SecretScores, knowledge: BoundKnowledge, rng: np.random.Generator
-    ) -> SecretRun:
-        """Start a run; nothing is sent before its first step."""
-        del rng
-        objective.require(self, knowledge)
-        return SecretRun(objective, self.request)
 
 
 @final
 @dataclass(frozen=True)
-class StructureOnly(Search[SecretScores]):
+class StructureOnly(SecretSearch):
     """Find the best parents of each variable among all allowed sets, on secret shares.
 
-    For `TwoParty`; the other party calls `learn` at the same time. Both learn the graph, and
-    nothing else. The study states everything about the search; options that are given here are
-    compared with it.
-
-    Parameters
-    ----------
-    order
-        Names of all variables; parents come before children. By default as in the study.
-    max_parents
-        Maximum number of parents of a variable. By default as in the study.
+    For `TwoParty`. Both parties learn the graph, and nothing else. For the parameters see
+    `SecretSearch`.
     """
 
-    order: Sequence[str] | None = None
-    max_parents: int | None = None
-    accepts: ClassVar[Accepts] = (SECRET_SCORES,)
     request: ClassVar[type[TwoPartyRequest]] = StructureOnlyRequest
-
-    def __post_init__(self) -> None:
-        _check_options(self)
-
-    def begin(
-        self, objective: SecretScores, knowledge: BoundKnowledge, rng: np.random.Generator
-    ) -> SecretRun:
-        """Start a run; nothing is sent before its first step."""
-        del rng
-        objective.require(self, knowledge)
-        return SecretRun(objective, self.request)
-
-
-def _check_options(search: PrivateK2 | StructureOnly) -> None:
-    if isinstance(search.order, str):
-        raise ArgumentError(
-            f"order must be a list of names; the string {search.order!r} was given."
-        )
-    if search.order is not None:
-        object.__setattr__(search, "order", tuple(search.order))
-    require_integer(search, "max_parents", least=0, optional=True)
 
 
 @final

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from isthmus.errors import ArgumentError
 from isthmus.graphs import DAG
-from isthmus.joint.methods.private_k2 import Allowed, checked_order, earlier
+from isthmus.joint.methods.private_k2 import checked_order
 from isthmus.joint.shares.columns import Columns
 from isthmus.joint.shares.secret_choice import choose
 from isthmus.joint.shares.secret_scores import CountScore, SecretScores
@@ -31,7 +31,6 @@ def structure_only(
     order: Sequence[str],
     max_parents: int,
     score: CountScore,
-    allowed: Allowed | None = None,
 ) -> DAG:
     """Find the best parents of each variable among those before it, and reveal only them.
 
@@ -47,11 +46,9 @@ def structure_only(
         Most parents of a variable.
     score
         Which score.
-    allowed
-        Whether one variable may be a parent of another; all may if not given.
     """
     places = checked_order(columns, order, max_parents)
-    sets = parent_sets(columns, places, max_parents, allowed)
+    sets = parent_sets(places, max_parents)
     terms = [columns.described(), list(order), max_parents, score.name, score.ess]
     engine.agree("search", [*terms, {str(i): s for i, s in sets.items()}])
     scores = SecretScores(engine, columns, score)
@@ -64,17 +61,15 @@ def structure_only(
     return DAG(order, edges)
 
 
-def parent_sets(
-    columns: Columns, places: Sequence[int], max_parents: int, allowed: Allowed | None
-) -> dict[int, list[Members]]:
+def parent_sets(places: Sequence[int], max_parents: int) -> dict[int, list[Members]]:
     """Return all allowed sets of parents of each variable that has a choice, small ones first."""
     sets: dict[int, list[Members]] = {}
     total = 0
-    for i, before in earlier(columns, places, allowed).items():
-        if not before or max_parents < 1:
+    for k, i in enumerate(places):
+        if k == 0 or max_parents < 1:
             continue
-        sizes = range(min(max_parents, len(before)) + 1)
-        sets[i] = [tuple(sorted(s)) for size in sizes for s in combinations(before, size)]
+        sizes = range(min(max_parents, k) + 1)
+        sets[i] = [tuple(sorted(s)) for size in sizes for s in combinations(places[:k], size)]
         total += len(sets[i])
         if total > MOST:
             raise ArgumentError(

@@ -15,7 +15,6 @@ import numpy as np
 
 from isthmus.errors import ArgumentError, DataError
 from isthmus.graphs import DAG
-from isthmus.joint.methods.private_k2 import Allowed
 from isthmus.joint.shares.columns import Columns
 from isthmus.joint.shares.requests import MOST_GAUSSIAN_PARENTS
 from isthmus.joint.shares.secret_choice import choose
@@ -96,7 +95,6 @@ def secret_gaussian_structure(
     order: Sequence[str],
     max_parents: int,
     penalty: float = 1.0,
-    allowed: Allowed | None = None,
 ) -> DAG:
     """Find the parents with the best Gaussian BIC in secret, and reveal only the network.
 
@@ -112,8 +110,6 @@ def secret_gaussian_structure(
         Most parents of a variable, at most 3.
     penalty
         Factor of the penalty of BIC.
-    allowed
-        Whether one variable may be a parent of another; all may if not given.
     """
     from isthmus.joint.methods.structure_only import parent_sets
 
@@ -122,7 +118,7 @@ def secret_gaussian_structure(
     if not 0 <= max_parents < LARGEST_SET:
         raise ArgumentError(f"max_parents must be between 0 and 3 in secret, got {max_parents}.")
     places = [columns.names.index(name) for name in order]
-    sets = parent_sets(columns, places, max_parents, allowed)
+    sets = parent_sets(places, max_parents)
     described = {str(i): s for i, s in sets.items()}
     engine.agree("search", [columns.described(), list(order), max_parents, penalty, described])
     wanted = {
