@@ -182,9 +182,9 @@ class LearnedFrom:
                 f"{self.statistics.described}. Compare solution.fit().query(target, do={{cause: "
                 "value}) for different values."
             )
-        source = self.source
-        known = source is not None and source.in_memory and not source.has_missing
-        rows = source.selected if source is not None and known else None
+        source, rows = self.source, None
+        if source is not None and source.in_memory and not source.has_missing:
+            rows = source.selected
         return partial(adjusted_effect, moments.without_features(), rows=rows)
 
     def strengths(self, dag: DAG) -> dict[tuple[str, str], float]:
