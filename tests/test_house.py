@@ -145,7 +145,8 @@ def test_no_files_import_each_other_in_a_circle() -> None:
     """A graph, its equivalence class and knowledge about it are one idea; nothing else is."""
     grimp = pytest.importorskip("grimp")
     graph = grimp.build_graph("isthmus")
-    modules = [m for m in graph.modules if not m.startswith("isthmus.graphs")]
+    # Imports of the compiled core appear as imports of the package itself.
+    modules = [m for m in graph.modules if m != "isthmus" and not m.startswith("isthmus.graphs")]
     imported = {m: graph.find_modules_directly_imported_by(m) & set(modules) for m in modules}
     while leaves := [m for m in imported if not imported[m]]:
         for leaf in leaves:
