@@ -37,7 +37,7 @@ from isthmus.joint import (
     Study,
     Transport,
 )
-from isthmus.joint.secure_sum.frames import LARGEST, size_of
+from isthmus.joint.secure_sum.envelopes import LARGEST, size_of
 from isthmus.joint.transport.certificates import Authority, node_certificate, node_key, node_key_pem
 from isthmus.joint.transport.grpc.credentials import (
     CoordinatorCredentials,

@@ -21,22 +21,22 @@ import numpy as np
 from isthmus.joint import (
     AskFeatures,
     AskMoments,
+    EnvelopeKind,
     Federation,
     FileLedger,
-    FrameKind,
     Identity,
     InProcess,
     Member,
-    Opening,
     Policy,
+    RoundRequest,
     SecureSums,
     SiteController,
     Study,
     SumRequest,
 )
-from isthmus.joint.federation.requests.grid import Grid
+from isthmus.joint.federation.requests.fixed_point import FixedPointEncoding
 from isthmus.joint.federation.study_terms import terms_of
-from isthmus.joint.secure_sum.frames import COORDINATOR, pack, parse
+from isthmus.joint.secure_sum.envelopes import COORDINATOR, pack, parse
 from isthmus.statistics import Chebyshev, Expansion, Schema
 
 SITES = ("north", "east", "south")
@@ -100,10 +100,10 @@ class World:
         body = request if isinstance(request, bytes) else request.to_bytes()
         size, limbs = 1, 6
         if not isinstance(request, bytes):
-            size, limbs = request.size(Grid.of(self.study)), request.limbs
-        terms, opening = terms_of(self.study), Opening(number, body, size + more, limbs)
+            size, limbs = request.size(FixedPointEncoding.of(self.study)), request.limbs
+        terms, opening = terms_of(self.study), RoundRequest(number, body, size + more, limbs)
         boss = self.keys["coordinator"]
-        return pack(FrameKind.OPEN, terms, number, COORDINATOR, opening.body(), boss)
+        return pack(EnvelopeKind.OPEN, terms, number, COORDINATOR, opening.body(), boss)
 
 
 def main() -> None:
@@ -154,7 +154,7 @@ def main() -> None:
         sites = {what: controller.site() for what, (controller, _) in cases.items()}
         (folder / "stopped.STOP").touch()
         times: dict[str, list[float]] = {what: [] for what in cases}
-        answers: dict[str, set[FrameKind]] = {what: set() for what in cases}
+        answers: dict[str, set[EnvelopeKind]] = {what: set() for what in cases}
         for i in range(given.repeat):
             for what, (_, ask) in cases.items():
                 frame = ask(10 + i)
@@ -165,7 +165,7 @@ def main() -> None:
     print(f"{given.rows} rows, {given.variables} variables, {given.repeat} questions per rule\n")
     print("| refused by | CPU ms: median | 10 % to 90 % |\n| --- | --- | --- |")
     for what, values in times.items():
-        kind = FrameKind.ADVERT if what == "answered" else FrameKind.REFUSE
+        kind = EnvelopeKind.ADVERT if what == "answered" else EnvelopeKind.REFUSE
         assert answers[what] == {kind}, (what, answers[what])
         low, median, high = np.quantile(values, [0.1, 0.5, 0.9])
         print(f"| {what} | {median:.2f} | {low:.2f} to {high:.2f} |")

@@ -72,15 +72,15 @@ def main(rows: int, columns: int) -> None:
 
     from isthmus.joint import (
         AskMoments,
-        FrameKind,
+        EnvelopeKind,
         Identity,
         Member,
-        Opening,
         Policy,
+        RoundRequest,
         SecureSums,
         Study,
     )
-    from isthmus.joint.federation.requests.grid import Grid
+    from isthmus.joint.federation.requests.fixed_point import FixedPointEncoding
     from isthmus.joint.federation.site_service import SiteService
     from isthmus.statistics import Kind, Schema, Variable
 
@@ -126,10 +126,10 @@ def main(rows: int, columns: int) -> None:
     times.append(time.process_time())
     run = site.controller.dry_run(AskMoments(schema.names))
     assert not run.violations, run
-    request, grid = AskMoments(schema.names), Grid.of(study)
-    opening = Opening(1, request.to_bytes(), request.size(grid), request.limbs)
+    request, grid = AskMoments(schema.names), FixedPointEncoding.of(study)
+    opening = RoundRequest(1, request.to_bytes(), request.size(grid), request.limbs)
     site.controller.answer(opening)
-    site.controller.record(FrameKind.MASKED, opening, None)
+    site.controller.record(EnvelopeKind.MASKED, opening, None)
     times.append(time.process_time())
     peak = watch.stop()
     print(

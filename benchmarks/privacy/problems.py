@@ -25,10 +25,10 @@ import numpy as np
 import isthmus as ist
 from isthmus.errors import IsthmusWarning
 from isthmus.io import read_bif
-from isthmus.joint import Identity, Member, Privacy, SecureSums, Study
+from isthmus.joint import DifferentialPrivacy, Identity, Member, SecureSums, Study
 from isthmus.joint.noise.counts import NoisyCounts
 from isthmus.joint.noise.moments import NoisyMoments
-from isthmus.joint.noise.release import Estimate, NoisyRelease
+from isthmus.joint.noise.release import NoisyEstimate, NoisyRelease
 from isthmus.metrics.hamming import shd_cpdag
 from isthmus.simulate import discrete_network, erdos_renyi, linear_model, scale_free
 from isthmus.statistics import Variable
@@ -73,7 +73,7 @@ class Problem:
             protocol=SecureSums(),
             requests=["counts" if self.is_discrete else "moments"],
             plan=ist.Plan.up_to(PARENTS + 1) if self.is_discrete else None,
-            privacy=Privacy(epsilon, DELTA),
+            privacy=DifferentialPrivacy(epsilon, DELTA),
         )
         return NoisyCounts(study) if self.is_discrete else NoisyMoments(study)
 
@@ -95,7 +95,7 @@ def noisy_total(
     return (exact + noise).tolist(), scale
 
 
-def without_noise(release: NoisyRelease[Any], exact: np.ndarray) -> Estimate[Any]:
+def without_noise(release: NoisyRelease[Any], exact: np.ndarray) -> NoisyEstimate[Any]:
     """The estimate from a sum without noise."""
     return release.estimate(exact.tolist(), 0.0)
 

@@ -17,8 +17,8 @@ import numpy as np
 
 from isthmus.joint.methods.private_k2 import private_k2
 from isthmus.joint.methods.structure_only import structure_only
-from isthmus.joint.shares.columns import Column, Columns
-from isthmus.joint.shares.engine import Engine, connect_local
+from isthmus.joint.shares.columns import Columns, SharedColumn
+from isthmus.joint.shares.engine import SecretSharingRuntime, connect_local
 from isthmus.joint.shares.secret_functions import piecewise
 from isthmus.joint.shares.secret_moments import secret_gaussian_structure
 from isthmus.joint.shares.secret_scores import CountScore
@@ -26,13 +26,13 @@ from isthmus.joint.shares.secret_tables import SecretTables, product
 
 
 def load(job: dict[str, Any], rank: int) -> Columns:
-    described = [Column(*c) for c in job["columns"]]
+    described = [SharedColumn(*c) for c in job["columns"]]
     with np.load(job["files"][rank]) as file:
         own = {name: file[name] for name in file.files}
     return Columns(described, own, rank, job["rows"])
 
 
-def compute(engine: Engine, columns: Columns, job: dict[str, Any]) -> dict[str, Any]:
+def compute(engine: SecretSharingRuntime, columns: Columns, job: dict[str, Any]) -> dict[str, Any]:
     if job["task"] == "product":
         first = [(i,) for i, c in enumerate(columns.columns) if c.owner == 0]
         second = [(i,) for i, c in enumerate(columns.columns) if c.owner == 1]
@@ -50,7 +50,7 @@ def compute(engine: Engine, columns: Columns, job: dict[str, Any]) -> dict[str, 
     return {"edges": edges, "steps": [[s.child, s.parent] for s in found.steps]}
 
 
-def count_work(engine: Engine) -> dict[str, int]:
+def count_work(engine: SecretSharingRuntime) -> dict[str, int]:
     """Count the secret cells whose scores are computed, and the numbers in matrix products."""
     work = {"cells": 0, "factors": 0}
     run = engine.run
@@ -69,7 +69,7 @@ def count_work(engine: Engine) -> dict[str, int]:
 def main() -> None:
     path, rank, first, second, log = sys.argv[1:]
     link = connect_local(int(rank), (int(first), int(second)), patience=600)
-    engine = Engine(link, log=Path(log))
+    engine = SecretSharingRuntime(link, log=Path(log))
     work = count_work(engine)
     for job in json.loads(Path(path).read_text()):
         columns = load(job, engine.rank)

@@ -28,7 +28,7 @@ from isthmus.compose.reweight import reweight
 from isthmus.compose.sample import sample
 from isthmus.compose.score import score, summarise
 from isthmus.graphs import CPDAG, DAG, PDAG, Knowledge
-from isthmus.joint import ADMM, Federation, Privacy, PrivateK2, StructureOnly, TwoParty
+from isthmus.joint import ADMM, DifferentialPrivacy, Federation, PrivateK2, StructureOnly, TwoParty
 from isthmus.metrics import shd
 from isthmus.results import (
     Disclosure,
@@ -118,6 +118,7 @@ __all__ = [
     "Chebyshev",
     "Counts",
     "DegenerateGaussian",
+    "DifferentialPrivacy",
     "Disclosure",
     "DropRows",
     "Dynotears",
@@ -155,7 +156,6 @@ __all__ = [
     "Posterior",
     "PriorMean",
     "PriorScale",
-    "Privacy",
     "PrivateK2",
     "RBNets",
     "Schema",

@@ -20,12 +20,12 @@ from isthmus.joint import (
     AskFeatures,
     AskMoments,
     AskTotals,
-    FrameKind,
+    EnvelopeKind,
     SecureSums,
     SumRequest,
 )
 from isthmus.joint.methods.admm.requests import AskConsensus
-from isthmus.joint.secure_sum.frames import parse, read_refusal
+from isthmus.joint.secure_sum.envelopes import parse, read_refusal
 from isthmus.joint.secure_sum.limbs import from_ints, to_ints
 from isthmus.statistics import Chebyshev, Expansion, Plan, Schema
 
@@ -299,7 +299,7 @@ class Campaign:
 
 def _answer(data: bytes) -> tuple[Any, ...]:
     frame = parse(data)
-    if frame.kind is FrameKind.REFUSE:
+    if frame.kind is EnvelopeKind.REFUSE:
         return "refused", read_refusal(frame.body), len(data)
     return frame.kind.name, len(data)
 

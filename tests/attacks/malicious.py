@@ -7,16 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from isthmus.joint import (
+    EnvelopeKind,
     Federation,
-    FrameKind,
     Identity,
     InProcess,
     Ledger,
     Member,
     MemoryLedger,
-    Opening,
     Policy,
     Refusal,
+    RoundRequest,
     SecureSums,
     SiteController,
     Study,
@@ -24,7 +24,7 @@ from isthmus.joint import (
 )
 from isthmus.joint.agreement.identity import Verifier
 from isthmus.joint.federation.study_terms import terms_of
-from isthmus.joint.secure_sum.frames import COORDINATOR, pack, parse, read_refusal
+from isthmus.joint.secure_sum.envelopes import COORDINATOR, pack, parse, read_refusal
 from isthmus.statistics import Schema
 
 
@@ -113,17 +113,19 @@ class Attacked:
         """One signed opening."""
         self.round += 1
         if isinstance(request, bytes):
-            opening = Opening(self.round, request, size, 4)
+            opening = RoundRequest(self.round, request, size, 4)
         else:
             grid = next(iter(self.controllers.values()))._grid
-            opening = Opening(self.round, request.to_bytes(), request.size(grid), request.limbs)
+            opening = RoundRequest(
+                self.round, request.to_bytes(), request.size(grid), request.limbs
+            )
         terms = terms_of(self.study)
-        return pack(FrameKind.OPEN, terms, self.round, COORDINATOR, opening.body(), self.boss)
+        return pack(EnvelopeKind.OPEN, terms, self.round, COORDINATOR, opening.body(), self.boss)
 
-    def answer(self, site: str, frame: bytes) -> tuple[FrameKind, Refusal | None]:
+    def answer(self, site: str, frame: bytes) -> tuple[EnvelopeKind, Refusal | None]:
         """What one site says to a frame: the kind of its answer, and the reason it gives."""
         answer = parse(self.sites[site].handle(frame))
-        refused = answer.kind is FrameKind.REFUSE
+        refused = answer.kind is EnvelopeKind.REFUSE
         return answer.kind, read_refusal(answer.body)[0] if refused else None
 
     def events(self, site: str) -> list[str]:

@@ -13,8 +13,8 @@ from isthmus.errors import AbortedError
 from isthmus.joint import (
     AskMoments,
     AskTotals,
+    EnvelopeKind,
     FileLedger,
-    FrameKind,
     MemoryLedger,
     Refusal,
     SumRequest,
@@ -119,7 +119,7 @@ def test_the_time_of_a_refusal_does_not_tell_of_a_withdrawal(
     questions = [b"{", AskTotals(NAMES), asked.to_bytes(), asked]
     seen = []
     for question in questions:
-        assert world.answer("east", world.frame(question)) == (FrameKind.REFUSE, Refusal.REFUSED)
+        assert world.answer("east", world.frame(question)) == (EnvelopeKind.REFUSE, Refusal.REFUSED)
         seen.append(tuple(steps))
         steps.clear()
     assert set(seen) == {("is_unchanged", "data_violations")}

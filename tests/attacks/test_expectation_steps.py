@@ -10,7 +10,7 @@ import pytest
 from tests.attacks.malicious import Attacked
 
 from isthmus.errors import AbortedError, DataError
-from isthmus.joint import Federation, FrameKind
+from isthmus.joint import EnvelopeKind, Federation
 from isthmus.joint.federation.requests.expectation import (
     FRACTION,
     LARGEST,
@@ -20,10 +20,10 @@ from isthmus.joint.federation.requests.expectation import (
     ExpectationRun,
     ExpectationState,
 )
-from isthmus.joint.federation.requests.grid import LIMBS, Grid
+from isthmus.joint.federation.requests.fixed_point import LIMBS, FixedPointEncoding
 from isthmus.joint.federation.requests.statistics import AskMoments
 from isthmus.joint.federation.study_terms import terms_of
-from isthmus.joint.secure_sum.frames import pack, parse
+from isthmus.joint.secure_sum.envelopes import pack, parse
 from isthmus.joint.secure_sum.limbs import LimbArray, from_ints
 from isthmus.sources import ExpectationMaximisation
 from isthmus.statistics import Schema
@@ -64,7 +64,7 @@ def made_up(world: Attacked, answers: Answers) -> Answers:
     frame = parse(answers[0])
     body = bytes([*frame.body[:-1], frame.body[-1] ^ 1])
     terms = terms_of(world.study)
-    forged = pack(FrameKind.SUMMAND, terms, frame.round, frame.sender, body, world.boss)
+    forged = pack(EnvelopeKind.SUMMAND, terms, frame.round, frame.sender, body, world.boss)
     return (forged, *answers[1:])
 
 
@@ -207,7 +207,7 @@ def test_a_value_of_one_new_patient_is_not_shown_by_a_second_study() -> None:
 def test_a_site_cannot_choose_parameters_at_which_sums_are_cut(mean: float, product: float) -> None:
     """The total would tell how many of the other sites were cut at an upper limit."""
     world = usual()
-    grid, n = Grid.of(world.study), 720
+    grid, n = FixedPointEncoding.of(world.study), 720
     total = step(world.federation(), 0)
     for steered in (False, True):
         run = ExpectationRun(grid)
@@ -228,7 +228,7 @@ def test_a_site_cannot_choose_parameters_at_which_sums_are_cut(mean: float, prod
 
 def test_a_sum_that_was_refused_is_refused_again() -> None:
     world = usual()
-    grid = Grid.of(world.study)
+    grid = FixedPointEncoding.of(world.study)
     state = ExpectationState()
     state.take(1, step(world.federation(), 0), grid)
     steered = from_ints([2**100] * 9, LIMBS)
@@ -259,7 +259,7 @@ def test_numbers_that_no_table_has_end_in_a_sentence() -> None:
         wrong = total.copy()
         wrong[k] = from_ints([-1 if k else 2**60], LIMBS)[0]
         with pytest.raises(DataError, match="wrong answer"):
-            ExpectationRun(Grid.of(world.study)).take(wrong)
+            ExpectationRun(FixedPointEncoding.of(world.study)).take(wrong)
 
 
 @pytest.mark.parametrize("more", [0, 1, 49, 50])

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.joint.federation.rosters import LIMBS, Open, Party, ints
 
 from isthmus.errors import AbortedError, FederationError
-from isthmus.joint import BrokenFrameError, FrameKind, Identity, Refusal, Site, run_round
+from isthmus.joint import BrokenEnvelopeError, EnvelopeKind, Identity, Refusal, Site, run_round
 from isthmus.joint.agreement.identity import Agreement, Secret, stream
 from isthmus.joint.secure_sum import frames as fr
 from isthmus.joint.secure_sum import shamir
@@ -22,12 +22,18 @@ from isthmus.joint.secure_sum.heads import NO_STATEMENT
 from isthmus.joint.secure_sum.limbs import from_bytes
 from isthmus.joint.secure_sum.masks import RoundKeys, expand
 
-KINDS = [FrameKind.OPEN, FrameKind.KEYS, FrameKind.INBOX, FrameKind.ACTIVE, FrameKind.UNMASK]
+KINDS = [
+    EnvelopeKind.OPEN,
+    EnvelopeKind.KEYS,
+    EnvelopeKind.INBOX,
+    EnvelopeKind.ACTIVE,
+    EnvelopeKind.UNMASK,
+]
 
 
 def refusal(answer: bytes) -> Refusal:
     frame = fr.parse(answer)
-    assert frame.kind is FrameKind.REFUSE
+    assert frame.kind is EnvelopeKind.REFUSE
     return fr.read_refusal(frame.body)[0]
 
 
@@ -48,7 +54,7 @@ def test_replay_in_the_same_round(stage: int) -> None:
     assert {refusal(a) for a in again.values()} <= {Refusal.REPLAY, Refusal.OUT_OF_ORDER}
     for answer in first.values():
         coordinator.receive(answer)
-        with pytest.raises(BrokenFrameError) as error:
+        with pytest.raises(BrokenEnvelopeError) as error:
             coordinator.receive(answer)
         assert error.value.why is Refusal.REPLAY
 
@@ -77,9 +83,9 @@ def test_an_answer_of_an_earlier_round_is_not_taken() -> None:
     party = Party(4)
     _, outgoing = party.up_to(2)
     old = party.answers(outgoing)["s0"]
-    assert fr.parse(old).kind is FrameKind.MASKED
+    assert fr.parse(old).kind is EnvelopeKind.MASKED
     later = party.coordinator(2)
-    with pytest.raises(BrokenFrameError) as error:
+    with pytest.raises(BrokenEnvelopeError) as error:
         later.receive(old)
     assert error.value.why is Refusal.REPLAY
 
@@ -95,10 +101,11 @@ def test_the_coordinator_cannot_put_in_keys_of_its_own() -> None:
     sent = fr.parse(adverts[1])
     forged = fr.Advert(sent.body[:32], mine.public, mine.public, bytes(32)).body()
     # It signs with the only key it has: its own.
-    fake = fr.pack(FrameKind.ADVERT, party.terms, 1, 1, forged, party.boss)
+    fake = fr.pack(EnvelopeKind.ADVERT, party.terms, 1, 1, forged, party.boss)
     body = b"".join([adverts[0], fake, *adverts[2:]])
     assert (
-        refusal(party.sites[0].handle(party.signed(FrameKind.KEYS, body))) is Refusal.BAD_SIGNATURE
+        refusal(party.sites[0].handle(party.signed(EnvelopeKind.KEYS, body)))
+        is Refusal.BAD_SIGNATURE
     )
     still_works(party, 2)
 
@@ -108,9 +115,10 @@ def test_keys_of_another_round_or_request_are_not_taken() -> None:
     _, outgoing = party.up_to(1)
     old = fr.parse(outgoing["s0"]).body
     answers = party.answers(party.coordinator(2, b"something else").begin())
-    assert all(fr.parse(a).kind is FrameKind.ADVERT for a in answers.values())
+    assert all(fr.parse(a).kind is EnvelopeKind.ADVERT for a in answers.values())
     assert (
-        refusal(party.sites[0].handle(party.signed(FrameKind.KEYS, old, 2))) is Refusal.KEYS_CHANGED
+        refusal(party.sites[0].handle(party.signed(EnvelopeKind.KEYS, old, 2)))
+        is Refusal.KEYS_CHANGED
     )
 
 
@@ -121,15 +129,15 @@ def test_different_requests_to_different_sites_end_the_round() -> None:
     answers = [handlers[n]((a if n < "s2" else b).begin()[n]) for n in sorted(handlers)]
     body = b"".join(answers)
     for site in party.sites:
-        assert refusal(site.handle(party.signed(FrameKind.KEYS, body))) is Refusal.KEYS_CHANGED
+        assert refusal(site.handle(party.signed(EnvelopeKind.KEYS, body))) is Refusal.KEYS_CHANGED
 
 
 def test_a_site_that_was_left_out_or_doubled_does_not_go_on() -> None:
     party = Party(4)
     _, outgoing = party.up_to(1)
     adverts = fr.read_frames(fr.parse(outgoing["s0"]).body, fr.Advert.SIZE, 4)
-    left_out = party.signed(FrameKind.KEYS, b"".join(adverts[1:]))
-    doubled = party.signed(FrameKind.KEYS, b"".join([adverts[0], adverts[0], *adverts[2:]]))
+    left_out = party.signed(EnvelopeKind.KEYS, b"".join(adverts[1:]))
+    doubled = party.signed(EnvelopeKind.KEYS, b"".join([adverts[0], adverts[0], *adverts[2:]]))
     assert refusal(party.sites[0].handle(left_out)) is Refusal.KEYS_CHANGED
     assert refusal(party.sites[1].handle(doubled)) is Refusal.KEYS_CHANGED
 
@@ -141,12 +149,12 @@ def test_different_keys_shown_to_different_sites_cannot_be_used() -> None:
     adverts = fr.read_frames(fr.parse(outgoing["s0"]).body, fr.Advert.SIZE, 5)
     lists = [b"".join(adverts), b"".join(adverts[:4])]
     shares = {
-        i: fr.parse(party.sites[i].handle(party.signed(FrameKind.KEYS, lists[i == 3]))).body
+        i: fr.parse(party.sites[i].handle(party.signed(EnvelopeKind.KEYS, lists[i == 3]))).body
         for i in range(5)
     }
     box = [(i, fr.read_entries(shares[i][32:], fr.SEALED, 5)[0]) for i in (1, 2, 3)]
     answer = party.sites[0].handle(
-        party.signed(FrameKind.INBOX, NO_STATEMENT + fr.write_entries(box))
+        party.signed(EnvelopeKind.INBOX, NO_STATEMENT + fr.write_entries(box))
     )
     assert refusal(answer) is Refusal.BAD_SHARES
 
@@ -156,10 +164,11 @@ def test_a_key_of_small_order_is_refused() -> None:
     _, outgoing = party.up_to(1)
     adverts = fr.read_frames(fr.parse(outgoing["s0"]).body, fr.Advert.SIZE, 4)
     weak = fr.Advert(fr.parse(adverts[1]).body[:32], bytes(32), bytes(32), bytes(32)).body()
-    signed = fr.pack(FrameKind.ADVERT, party.terms, 1, 1, weak, party.identities[1])
+    signed = fr.pack(EnvelopeKind.ADVERT, party.terms, 1, 1, weak, party.identities[1])
     body = b"".join([adverts[0], signed, *adverts[2:]])
     assert (
-        refusal(party.sites[0].handle(party.signed(FrameKind.KEYS, body))) is Refusal.KEYS_CHANGED
+        refusal(party.sites[0].handle(party.signed(EnvelopeKind.KEYS, body)))
+        is Refusal.KEYS_CHANGED
     )
 
 
@@ -168,7 +177,7 @@ def test_a_stranger_is_not_a_site() -> None:
     with pytest.raises(FederationError, match="roster"):
         Site(party.terms, Identity.generate(), party.keepers[0])
     stranger = Identity.generate()
-    frame = fr.pack(FrameKind.OPEN, party.terms, 1, fr.COORDINATOR, b"12345", stranger)
+    frame = fr.pack(EnvelopeKind.OPEN, party.terms, 1, fr.COORDINATOR, b"12345", stranger)
     assert refusal(party.sites[0].handle(frame)) is Refusal.BAD_SIGNATURE
 
 
@@ -178,9 +187,9 @@ def test_a_site_cannot_speak_for_the_coordinator_or_another_site() -> None:
     opening = coordinator.begin()["s0"]
     answer = party.sites[0].handle(opening)
     body = fr.parse(answer).body
-    for sender, kind in ((1, FrameKind.ADVERT), (fr.COORDINATOR, FrameKind.OPEN)):
+    for sender, kind in ((1, EnvelopeKind.ADVERT), (fr.COORDINATOR, EnvelopeKind.OPEN)):
         fake = fr.pack(kind, party.terms, 1, sender, body, party.identities[0])
-        with pytest.raises(BrokenFrameError) as error:
+        with pytest.raises(BrokenEnvelopeError) as error:
             coordinator.receive(fake)
         assert error.value.why is Refusal.BAD_SIGNATURE
 
@@ -191,11 +200,11 @@ def test_a_site_cannot_speak_for_the_coordinator_or_another_site() -> None:
 def test_two_different_active_sets() -> None:
     party = Party(7)
     _, outgoing = party.up_to(3)
-    assert fr.parse(outgoing["s0"]).kind is FrameKind.ACTIVE
+    assert fr.parse(outgoing["s0"]).kind is EnvelopeKind.ACTIVE
     party.answers(outgoing)
     for gone in range(1, 7):
         other = fr.write_set(set(range(7)) - {gone})
-        answer = party.sites[0].handle(party.signed(FrameKind.ACTIVE, other))
+        answer = party.sites[0].handle(party.signed(EnvelopeKind.ACTIVE, other))
         assert refusal(answer) is Refusal.OUT_OF_ORDER
 
 
@@ -205,22 +214,22 @@ def test_split_active_sets_cannot_be_unmasked() -> None:
     party.up_to(3)
     views = {i: frozenset(range(7)) - ({6} if i < 3 else frozenset()) for i in range(7)}
     consents = {
-        i: party.sites[i].handle(party.signed(FrameKind.ACTIVE, fr.write_set(views[i])))
+        i: party.sites[i].handle(party.signed(EnvelopeKind.ACTIVE, fr.write_set(views[i])))
         for i in range(7)
     }
-    assert all(fr.parse(c).kind is FrameKind.CONSENT for c in consents.values())
+    assert all(fr.parse(c).kind is EnvelopeKind.CONSENT for c in consents.values())
     for i, chosen in product(range(7), (range(3), range(3, 7), range(7))):
-        unmask = party.signed(FrameKind.UNMASK, b"".join(consents[j] for j in chosen))
+        unmask = party.signed(EnvelopeKind.UNMASK, b"".join(consents[j] for j in chosen))
         answer = fr.parse(party.sites[i].handle(unmask))
-        assert answer.kind is FrameKind.REFUSE
-    assert all(FrameKind.REVEAL not in k.recorded for k in party.keepers)
+        assert answer.kind is EnvelopeKind.REFUSE
+    assert all(EnvelopeKind.REVEAL not in k.recorded for k in party.keepers)
 
 
 def test_one_signature_many_times_is_one_signature() -> None:
     party = Party(4)
     _, outgoing = party.up_to(3)
     consents = party.answers(outgoing)
-    unmask = party.signed(FrameKind.UNMASK, consents["s0"] * 4)
+    unmask = party.signed(EnvelopeKind.UNMASK, consents["s0"] * 4)
     assert refusal(party.sites[1].handle(unmask)) is Refusal.NO_CONSENT
 
 
@@ -248,19 +257,20 @@ def test_never_both_shares_of_one_site() -> None:
         assert shamir.join(range(7), shares) == secrets[j][j == 9]
     again = party.answers(outgoing)
     assert {refusal(a) for a in again.values()} == {Refusal.REPLAY}
-    assert all(k.recorded.count(FrameKind.REVEAL) <= 1 for k in party.keepers)
+    assert all(k.recorded.count(EnvelopeKind.REVEAL) <= 1 for k in party.keepers)
 
 
 def test_unmasking_without_a_signed_set() -> None:
     party = Party(4)
     party.up_to(3)
     assert (
-        refusal(party.sites[0].handle(party.signed(FrameKind.UNMASK, b""))) is Refusal.OUT_OF_ORDER
+        refusal(party.sites[0].handle(party.signed(EnvelopeKind.UNMASK, b"")))
+        is Refusal.OUT_OF_ORDER
     )
     party = Party(4)
     _, outgoing = party.up_to(4)
     few = fr.read_frames(fr.parse(outgoing["s0"]).body, 32 + fr.HEAD, 4)[:2]
-    answer = party.sites[0].handle(party.signed(FrameKind.UNMASK, b"".join(few)))
+    answer = party.sites[0].handle(party.signed(EnvelopeKind.UNMASK, b"".join(few)))
     assert refusal(answer) is Refusal.NO_CONSENT
 
 
@@ -274,7 +284,7 @@ def test_active_sets_that_would_expose_a_site(active: list[int]) -> None:
         for answer in party.answers(outgoing).values():
             coordinator.receive(answer)
         outgoing = coordinator.advance()
-    answer = party.sites[0].handle(party.signed(FrameKind.ACTIVE, fr.write_set(active)))
+    answer = party.sites[0].handle(party.signed(EnvelopeKind.ACTIVE, fr.write_set(active)))
     assert refusal(answer) in {Refusal.TOO_FEW, Refusal.BAD_ACTIVE_SET}
 
 
@@ -285,7 +295,9 @@ def test_wrong_shares_are_found_out() -> None:
         if name == "s1":
             body = bytearray(fr.parse(answer).body)
             body[2] ^= 1
-            answer = fr.pack(FrameKind.REVEAL, party.terms, 1, 1, bytes(body), party.identities[1])
+            answer = fr.pack(
+                EnvelopeKind.REVEAL, party.terms, 1, 1, bytes(body), party.identities[1]
+            )
         coordinator.receive(answer)
     with pytest.raises(AbortedError, match="wrong share"):
         coordinator.advance()
@@ -313,7 +325,7 @@ def test_a_changed_byte_is_noticed_on_both_sides(stage: int) -> None:
     for at in random.Random(stage).sample(range(len(answer)), 12):
         broken = bytearray(answer)
         broken[at] ^= 1 << random.Random(at).randrange(8)
-        with pytest.raises(BrokenFrameError):
+        with pytest.raises(BrokenEnvelopeError):
             coordinator.receive(bytes(broken))
     # The round goes on as if nothing had happened.
     coordinator.receive(answer)
@@ -330,7 +342,7 @@ def test_a_share_changed_by_the_coordinator() -> None:
     _, outgoing = party.up_to(2)
     body = bytearray(fr.parse(outgoing["s0"]).body)
     body[len(NO_STATEMENT) + 10] ^= 1
-    answer = party.sites[0].handle(party.signed(FrameKind.INBOX, bytes(body)))
+    answer = party.sites[0].handle(party.signed(EnvelopeKind.INBOX, bytes(body)))
     assert refusal(answer) is Refusal.BAD_SHARES
 
 
@@ -353,7 +365,7 @@ def parties() -> list[Party]:
 def test_garbage_changes_nothing(parties: list[Party], data: bytes) -> None:
     for party in parties:
         assert refusal(party.sites[0].handle(data)) is Refusal.MALFORMED
-        with pytest.raises(BrokenFrameError):
+        with pytest.raises(BrokenEnvelopeError):
             party.coordinator(10**6).receive(data)
 
 
@@ -365,20 +377,20 @@ def test_garbage_changes_nothing(parties: list[Party], data: bytes) -> None:
     body=st.binary(max_size=300),
 )
 def test_signed_garbage_gets_no_more_than_a_refusal(
-    parties: list[Party], stage: int, kind: FrameKind, number: int, body: bytes
+    parties: list[Party], stage: int, kind: EnvelopeKind, number: int, body: bytes
 ) -> None:
     """A malicious coordinator can sign what it likes."""
     party = parties[stage]
     answer = fr.parse(party.sites[0].handle(party.signed(kind, body, number)))
-    if answer.kind is not FrameKind.REFUSE:
-        assert kind is FrameKind.OPEN
-        assert answer.kind is FrameKind.ADVERT
-    assert FrameKind.REVEAL not in party.keepers[0].recorded
+    if answer.kind is not EnvelopeKind.REFUSE:
+        assert kind is EnvelopeKind.OPEN
+        assert answer.kind is EnvelopeKind.ADVERT
+    assert EnvelopeKind.REVEAL not in party.keepers[0].recorded
 
 
 def test_a_huge_frame_is_not_read() -> None:
     head = fr.HEADER.pack(fr.MAGIC, fr.VERSION, 1, bytes(32), 1, fr.COORDINATOR, 2**32 - 1)
-    with pytest.raises(BrokenFrameError):
+    with pytest.raises(BrokenEnvelopeError):
         fr.parse(head + bytes(64))
 
 
@@ -497,10 +509,10 @@ def test_a_masked_number_says_nothing() -> None:
 def test_a_keeper_may_refuse_at_any_stage() -> None:
     class Shy(Open):
         def record(
-            self, kind: FrameKind, opening: fr.Opening, active: frozenset[int] | None
+            self, kind: EnvelopeKind, opening: fr.RoundRequest, active: frozenset[int] | None
         ) -> None:
-            if kind is FrameKind.MASKED:
-                raise BrokenFrameError(Refusal.STOPPED)
+            if kind is EnvelopeKind.MASKED:
+                raise BrokenEnvelopeError(Refusal.STOPPED)
             super().record(kind, opening, active)
 
     party = Party(4)

@@ -11,7 +11,7 @@ import random
 import pytest
 from tests.joint.federation.rosters import Party, ints
 
-from isthmus.joint import BrokenFrameError, FrameKind, run_round
+from isthmus.joint import BrokenEnvelopeError, EnvelopeKind, run_round
 from isthmus.joint.secure_sum import frames as fr
 
 FRAMES = int(os.environ.get("ISTHMUS_FUZZ_FRAMES", "20000"))
@@ -56,8 +56,8 @@ def test_mutated_frames(stage: int) -> None:
         if data in valid:
             continue
         answer = fr.parse(party.sites[0].handle(data))
-        assert answer.kind is FrameKind.REFUSE
-        with pytest.raises(BrokenFrameError):
+        assert answer.kind is EnvelopeKind.REFUSE
+        with pytest.raises(BrokenEnvelopeError):
             coordinator.receive(data)
     # Still up, in the middle of the same round.
     while outgoing:
@@ -86,9 +86,9 @@ def test_mutated_frames_that_the_coordinator_signed(stage: int) -> None:
         if body == frame.body or stage == 0:
             continue
         site, keeper = party.sites[0], party.keepers[0]
-        before = keeper.recorded.count(FrameKind.REVEAL)
+        before = keeper.recorded.count(EnvelopeKind.REVEAL)
         reply = fr.parse(site.handle(party.signed(frame.kind, body, number)))
-        assert reply.kind is FrameKind.REFUSE
-        assert keeper.recorded.count(FrameKind.REVEAL) == before
+        assert reply.kind is EnvelopeKind.REFUSE
+        assert keeper.recorded.count(EnvelopeKind.REVEAL) == before
     again = party.coordinator(number + 1)
     assert ints(run_round(again, party.transport())) == party.expected(again.active)

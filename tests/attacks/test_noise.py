@@ -12,7 +12,15 @@ from tests.joint.consortium import NAMES, SCHEMA, Consortium
 from tests.joint.noise.private_group import PRIVACY, consortium, renewed
 
 from isthmus.errors import AbortedError, LedgerError
-from isthmus.joint import AskMoments, FileLedger, Identity, Member, Privacy, SecureSums, Study
+from isthmus.joint import (
+    AskMoments,
+    DifferentialPrivacy,
+    FileLedger,
+    Identity,
+    Member,
+    SecureSums,
+    Study,
+)
 from isthmus.joint.agreement.policy import UNLIMITED
 from isthmus.joint.noise.accounting import epsilon_of
 from isthmus.joint.noise.moments import NoisyMoments
@@ -47,7 +55,7 @@ def test_the_same_question_in_another_study_is_paid_for_again(
     tmp_path: Path, changes: dict[str, Any]
 ) -> None:
     """Two answers could be averaged: together they cost what their noise does not hide."""
-    privacy = Privacy(1.0)
+    privacy = DifferentialPrivacy(1.0)
     group = consortium(tmp_path, 1.0, requests=["moments"], privacy=privacy)
     group.federation().moments()
     bounds = dict(group.study.bounds) | ({"others": (0.0, 1.0)} if "schema" in changes else {})
@@ -114,7 +122,7 @@ def test_a_site_that_adds_no_noise_is_covered(tmp_path: Path, sites: int) -> Non
         bounds={"age": (0, 120), "dose": (0, 10)},
         protocol=SecureSums(),
         requests=["moments"],
-        privacy=Privacy(1.0),
+        privacy=DifferentialPrivacy(1.0),
     )
     release = NoisyMoments(study)
     threshold = study.protocol.threshold  # type: ignore[attr-defined]
@@ -134,7 +142,7 @@ def test_limits_of_the_author_do_not_tell_whether_a_person_is_in_the_table(
     if limit == "rows":
         group = consortium(tmp_path, requests=["moments"], protocol=SecureSums(rows=59))
     else:
-        privacy = Privacy(2.0, 1e-6, {"age": (0.0, 100.0)})
+        privacy = DifferentialPrivacy(2.0, 1e-6, {"age": (0.0, 100.0)})
         group = consortium(tmp_path, requests=["moments"], privacy=privacy)
         bounds = dict(group.study.bounds)
         name = next(n for n in bounds if n != "age")

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from tests.attacks.malicious import Attacked
 
-from isthmus.joint import AskFeatures, AskMoments, AskTotals, Grid, SumRequest
+from isthmus.joint import AskFeatures, AskMoments, AskTotals, FixedPointEncoding, SumRequest
 from isthmus.joint.federation.requests.row_sums import encode_rows
-from isthmus.joint.secure_sum.limbs import Accumulator, LimbArray, to_ints
+from isthmus.joint.secure_sum.limbs import LimbAccumulator, LimbArray, to_ints
 from isthmus.sources import Frame
 from isthmus.statistics import Chebyshev, Expansion, Kind, Schema, Variable
 
@@ -30,9 +30,11 @@ def patients(seed: int, rows: int = 900, *, whole: bool = False) -> NDArray[np.f
     return np.rint(x) if whole else x
 
 
-def total(request: SumRequest[Any], parts: list[NDArray[np.float64]], grid: Grid) -> LimbArray:
+def total(
+    request: SumRequest[Any], parts: list[NDArray[np.float64]], grid: FixedPointEncoding
+) -> LimbArray:
     """The sum over sites that hold these parts."""
-    sums = Accumulator(request.size(grid), request.limbs)
+    sums = LimbAccumulator(request.size(grid), request.limbs)
     for part in parts:
         source = Frame(part, names=NAMES)
         value = request.contribute(source, None).value
@@ -46,7 +48,7 @@ def test_the_digits_of_a_sum_do_not_tell_how_the_rows_are_split(
     request_: SumRequest[Any], whole: bool
 ) -> None:
     """The integers are those of the pooled rows, bit by bit, in any order and any split."""
-    grid = Grid(Schema.continuous(NAMES), BOUNDS, 2**24, 3)
+    grid = FixedPointEncoding(Schema.continuous(NAMES), BOUNDS, 2**24, 3)
     rows = patients(4, whole=whole)
     mixed = np.random.default_rng(1).permutation(rows)
     splits = [np.split(rows, [400, 700]), np.split(rows, [200, 333]), np.split(mixed, [1, 899])]
@@ -85,7 +87,9 @@ def test_sums_of_sites_are_the_same_however_the_rows_are_split() -> None:
 def test_the_integers_are_the_exact_sums_of_rounded_values(seed: int, width: float, n: int) -> None:
     """By rational arithmetic: a unit per value, and no other rounding."""
     rng = np.random.default_rng(seed)
-    grid = Grid(Schema.continuous(["x", "y"]), {"x": (-width, width), "y": (0.0, 1.0)}, 1000, 3)
+    grid = FixedPointEncoding(
+        Schema.continuous(["x", "y"]), {"x": (-width, width), "y": (0.0, 1.0)}, 1000, 3
+    )
     rows = np.stack([rng.uniform(-width, width, n), rng.uniform(0, 1, n)], axis=1)
     found = to_ints(encode_rows(grid, rows))
     unit = 2 ** (16 * (grid.fraction // 32))

@@ -13,15 +13,15 @@ from tests.attacks.malicious import Attacked
 
 import isthmus as ist
 from isthmus.errors import AbortedError
-from isthmus.joint import AskCounts, AskFeatures, AskMoments, FrameKind, Refusal
+from isthmus.joint import AskCounts, AskFeatures, AskMoments, EnvelopeKind, Refusal
 from isthmus.joint.methods.admm.requests import AskConsensus
-from isthmus.joint.secure_sum.frames import parse, write_refusal
+from isthmus.joint.secure_sum.envelopes import parse, write_refusal
 from isthmus.statistics import Chebyshev, Expansion, Plan, Schema
 
 NAMES = ("age", "weight", "pressure", "sugar")
 BOUNDS = {"age": (0, 120), "weight": (0, 300), "pressure": (0, 300), "sugar": (-50, 50)}
 SIZES = {"north": 400, "east": 700, "south": 250}
-REFUSED = (FrameKind.REFUSE, Refusal.REFUSED)
+REFUSED = (EnvelopeKind.REFUSE, Refusal.REFUSED)
 
 
 def patients(n: int, seed: int) -> dict[str, Any]:
@@ -172,7 +172,7 @@ def test_refusals_do_not_tell_which_table_has_a_small_cell() -> None:
     for name in names:
         frame = world.frame(AskCounts(names, Plan.sets([[name]])))
         assert world.answer("east", frame) == REFUSED
-        assert world.answer("north", frame)[0] is FrameKind.ADVERT
+        assert world.answer("north", frame)[0] is EnvelopeKind.ADVERT
     refusals = [e for e in world.ledgers["east"].entries() if e["event"] == "refused"]
     assert [e["counted"] for e in refusals] == [True] * 3
     assert '"sets":[["sex"]]' in refusals[1]["question"]
@@ -216,7 +216,7 @@ def test_questions_about_one_site_are_answered_alike_whatever_its_data_are() -> 
     said = [(one.answer("east", f), two.answer("east", f)) for f in frames]
     assert all(a == b for a, b in said)
     assert any(a == REFUSED for a, _ in said)
-    assert any(a[0] is FrameKind.ADVERT for a, _ in said[:number])
+    assert any(a[0] is EnvelopeKind.ADVERT for a, _ in said[:number])
 
 
 def test_refused_questions_use_up_the_rounds_and_are_written_down() -> None:
@@ -327,5 +327,5 @@ def test_nobody_opens_rounds_for_ever() -> None:
     world = Attacked(hospitals(), Schema.continuous(NAMES), BOUNDS, rounds=3)
     request = AskMoments(NAMES)
     said = [world.answer("east", world.frame(request))[0] for _ in range(150)]
-    assert said.count(FrameKind.ADVERT) == 100
-    assert said[100:] == [FrameKind.REFUSE] * 50
+    assert said.count(EnvelopeKind.ADVERT) == 100
+    assert said[100:] == [EnvelopeKind.REFUSE] * 50

@@ -22,14 +22,14 @@ from isthmus.joint import (
     InProcess,
     Journal,
     MemoryJournal,
-    Opening,
+    RoundRequest,
     verify,
 )
-from isthmus.joint.federation.requests.grid import Grid
+from isthmus.joint.federation.requests.fixed_point import FixedPointEncoding
 from isthmus.joint.federation.study_terms import terms_of
 from isthmus.joint.records.results import sign_result
 from isthmus.joint.secure_sum.heads import HeadStatement
-from isthmus.joint.secure_sum.limbs import Accumulator, from_bytes, to_ints
+from isthmus.joint.secure_sum.limbs import LimbAccumulator, from_bytes, to_ints
 from isthmus.joint.secure_sum.one_message_coordinator import KeyRound, OneMessageRound
 from isthmus.joint.secure_sum.result_round import ResultRound
 from isthmus.joint.transport.base import drive
@@ -169,8 +169,11 @@ class Led:
         self.keys = round_.keys
 
     def round(self, number: int, heads: dict[int, bytes]) -> OneMessageRound:
-        request, grid = AskConsensus(NAMES, number - 1, 300, 0.1, ZERO, None), Grid.of(self.study)
-        opening = Opening(number, request.to_bytes(), request.size(grid), request.limbs)
+        request, grid = (
+            AskConsensus(NAMES, number - 1, 300, 0.1, ZERO, None),
+            FixedPointEncoding.of(self.study),
+        )
+        opening = RoundRequest(number, request.to_bytes(), request.size(grid), request.limbs)
         boss = self.three.world.boss
         return OneMessageRound(self.terms, boss, opening, self.members, self.keys, heads=heads)
 
@@ -210,7 +213,7 @@ def test_sites_that_are_shown_different_heads_add_up_to_noise(three: Witnessed) 
     key = three.world.keys["z"]
     other = first.heads | {2: HeadStatement.sign(key, led.terms, 2, bytes(96)).body()}
     views = {"x": led.round(3, first.heads), "y": led.round(3, other), "z": led.round(3, other)}
-    sums = Accumulator(first.opening.size, first.opening.limbs)
+    sums = LimbAccumulator(first.opening.size, first.opening.limbs)
     for name, view in views.items():
         view.receive(three.world.sites[name].handle(view.begin()[name]))
         (frame,) = view._got.values()

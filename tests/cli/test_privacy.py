@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from isthmus.cli import ExitCode, main
-from isthmus.joint import FileLedger, Identity, Policy, Privacy, Study
+from isthmus.joint import DifferentialPrivacy, FileLedger, Identity, Policy, Study
 from isthmus.joint.records.ledger_writer import LedgerWriter, NoisyAnswer, Sent
 from isthmus.joint.secure_sum.protocol import SENT
 
@@ -63,10 +63,10 @@ def spend(world: Path, name: str, study: str = "study") -> None:
 def test_a_draft_has_the_budget_of_its_options(world: Path) -> None:
     assert draft(world, "--epsilon", 2, "--delta", 1e-5, "--rows-per-person", 3) == ExitCode.DONE
     study = Study.read(world / "study" / "study.toml")
-    assert study.privacy == Privacy(2.0, 1e-5, rows_per_person=3, honest=2)
+    assert study.privacy == DifferentialPrivacy(2.0, 1e-5, rows_per_person=3, honest=2)
     assert draft(world, "--epsilon", 2, study="other") == ExitCode.DONE
     other = Study.read(world / "other" / "study.toml").privacy
-    assert other == Privacy(2.0, 1e-6, honest=2)
+    assert other == DifferentialPrivacy(2.0, 1e-6, honest=2)
     assert draft(world, study="exact") == ExitCode.DONE
     assert Study.read(world / "exact" / "study.toml").privacy is None
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from isthmus.joint.shares import computation, engine_process
-from isthmus.joint.shares.engine import Engine
+from isthmus.joint.shares.engine import SecretSharingRuntime
 
 COMMAND = [
     sys.executable,
@@ -54,14 +54,16 @@ def engine_dies(run: Callable[..., Any]) -> Callable[..., Any]:
     return run_once
 
 
-def garbage(engine: Engine, *_: object) -> None:
+def garbage(engine: SecretSharingRuntime, *_: object) -> None:
     """Send bytes instead of a hash, and wait to be ended."""
     happened()
     engine._link.send(1 - engine.rank, os.urandom(64))
     time.sleep(60)
 
 
-def short_share(engine: Engine, _secret: object, what: str, _to: Sequence[int] = ()) -> None:
+def short_share(
+    engine: SecretSharingRuntime, _secret: object, what: str, _to: Sequence[int] = ()
+) -> None:
     """Send bytes instead of a share, which have not even its length."""
     assert engine._witness is not None
     engine._witness.before(what)
@@ -81,11 +83,11 @@ def fewer_rows(compute: Callable[..., Any]) -> Callable[..., Any]:
 if __name__ == "__main__":
     match os.environ["FAULT"]:
         case "engine dies":
-            Engine.run = engine_dies(Engine.run)  # type: ignore[method-assign]
+            SecretSharingRuntime.run = engine_dies(SecretSharingRuntime.run)  # type: ignore[method-assign]
         case "garbage":
-            Engine.agree = garbage  # type: ignore[assignment,method-assign]
+            SecretSharingRuntime.agree = garbage  # type: ignore[assignment,method-assign]
         case "short share":
-            Engine.open = short_share  # type: ignore[assignment,method-assign]
+            SecretSharingRuntime.open = short_share  # type: ignore[assignment,method-assign]
         case "fewer rows":
             computation.compute = fewer_rows(computation.compute)
     engine_process.main(sys.argv[1], sys.argv[2])

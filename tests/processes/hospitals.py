@@ -26,7 +26,7 @@ from isthmus.io import read_edge_list
 from isthmus.joint import (
     AskMoments,
     Federation,
-    Grid,
+    FixedPointEncoding,
     Identity,
     InProcess,
     MemoryLedger,
@@ -353,7 +353,7 @@ def write_csv(path: Path, values: NDArray[np.float64]) -> None:
 
 def require_pooled(world: Hospitals) -> None:
     """The sum that arrived is that of the pooled rows to the last bit; the graph is pooled."""
-    request, grid = AskMoments(NAMES), Grid.of(world.study)
+    request, grid = AskMoments(NAMES), FixedPointEncoding.of(world.study)
     (record,) = [r for r in world.records() if r["event"] == "sum"]
     words = from_bytes(base64.b64decode(record["sum"]), request.limbs)
     pooled = Frame(world.pooled(), names=NAMES)

@@ -14,12 +14,12 @@ import numpy as np
 from spu.libspu import link
 
 from isthmus.joint.methods.private_k2 import private_k2
-from isthmus.joint.shares.columns import Column, Columns
-from isthmus.joint.shares.engine import Engine
+from isthmus.joint.shares.columns import Columns, SharedColumn
+from isthmus.joint.shares.engine import SecretSharingRuntime
 from isthmus.joint.shares.secret_scores import CountScore
 
 
-def leak_to_first(engine: Engine, columns: Columns, how: str) -> None:
+def leak_to_first(engine: SecretSharingRuntime, columns: Columns, how: str) -> None:
     """Tell the first party what it must not learn: for tests that such a leak is found."""
     if engine.rank == 0:
         engine._link.recv(1)
@@ -40,8 +40,8 @@ def main(rank: int, own: str, other: str, described: str, leak: str) -> None:
     for i, port in enumerate(ports):
         description.add_party(f"party {i}", f"127.0.0.1:{port}")
     description.recv_timeout_ms = 60000
-    engine = Engine(link.create_brpc(description, rank))
-    shapes = [Column(*each) for each in json.loads(described)]
+    engine = SecretSharingRuntime(link.create_brpc(description, rank))
+    shapes = [SharedColumn(*each) for each in json.loads(described)]
     mine = [c.name for c in shapes if c.owner == rank]
     sys.stdout.write("ready\n")
     sys.stdout.flush()

@@ -28,17 +28,17 @@ from isthmus.joint import (
     ADMM,
     AskConsensus,
     AskTotals,
+    EnvelopeKind,
     Federation,
-    FrameKind,
-    Grid,
-    Opening,
+    FixedPointEncoding,
     Refusal,
+    RoundRequest,
     Transport,
     verify,
 )
 from isthmus.joint.federation.study_terms import terms_of
 from isthmus.joint.records.journal import FileJournal
-from isthmus.joint.secure_sum.frames import COORDINATOR, pack, parse, read_refusal
+from isthmus.joint.secure_sum.envelopes import COORDINATOR, pack, parse, read_refusal
 from isthmus.joint.secure_sum.one_message_coordinator import KeyRound, OneMessageRound
 from isthmus.joint.transport.base import PING, drive
 
@@ -68,7 +68,7 @@ def said(world: Hospitals, name: str, frame: bytes) -> Refusal:
     answer = world.ask(name, frame)
     assert answer is not None
     found = parse(answer)
-    assert found.kind is FrameKind.REFUSE
+    assert found.kind is EnvelopeKind.REFUSE
     return read_refusal(found.body)[0]
 
 
@@ -92,7 +92,7 @@ def test_garbage(hospitals: Callable[..., Hospitals], carrier: str) -> None:
     while sent < many if many else sent <= least or time.monotonic() < end:
         answer = world.ask("s0", garbage(rng, genuine))
         assert answer is not None
-        assert parse(answer).kind is FrameKind.REFUSE
+        assert parse(answer).kind is EnvelopeKind.REFUSE
         sent += 1
     print(f"{sent} frames")
     entries = verify(world.home("s0") / "ledger.jsonl")
@@ -170,7 +170,9 @@ def test_two_weights_for_one_round(hospitals: Callable[..., Hospitals], carrier:
     def question(value: float) -> dict[str, bytes]:
         weights = ((0.0, value, 0.0), (0.0,) * 3, (0.0,) * 3)
         request = AskConsensus(NAMES, 1, 210, 0.1, weights, None)
-        opening = Opening(2, request.to_bytes(), request.size(Grid.of(study)), request.limbs)
+        opening = RoundRequest(
+            2, request.to_bytes(), request.size(FixedPointEncoding.of(study)), request.limbs
+        )
         return OneMessageRound(terms_of(study), world.boss, opening, everyone, agreed.keys).begin()
 
     first = question(0.0)["s0"]
@@ -194,8 +196,8 @@ def test_a_number_of_four_hundred_digits_does_not_raise_in_a_site_that_serves(
     data = json.dumps(question | {"rho": 10**400}, separators=(",", ":")).encode()
     terms = terms_of(world.study)
     for number in range(1, 6):
-        body = Opening(number, data, 1, 4).body()
-        frame = pack(FrameKind.OPEN, terms, number, COORDINATOR, body, world.boss)
+        body = RoundRequest(number, data, 1, 4).body()
+        frame = pack(EnvelopeKind.OPEN, terms, number, COORDINATOR, body, world.boss)
         assert said(world, "s0", frame) is Refusal.REFUSED
     assert world.ask("s0", PING) == PING
     assert [r["why"] for r in refusals(world, "s0")] == ["bad_request"] * 5
@@ -283,9 +285,11 @@ def test_questions_beyond_the_study(hospitals: Callable[..., Hospitals], carrier
     world = hospitals(30, 40, 20, carrier=carrier)
     world.serve("s0", "s1", "s2")
     request = AskTotals(NAMES)
-    size = request.size(Grid.of(world.study))
-    opening = Opening(1, request.to_bytes(), size, request.limbs)
-    frame = pack(FrameKind.OPEN, terms_of(world.study), 1, COORDINATOR, opening.body(), world.boss)
+    size = request.size(FixedPointEncoding.of(world.study))
+    opening = RoundRequest(1, request.to_bytes(), size, request.limbs)
+    frame = pack(
+        EnvelopeKind.OPEN, terms_of(world.study), 1, COORDINATOR, opening.body(), world.boss
+    )
     assert said(world, "s0", frame) is Refusal.REFUSED
     with pytest.raises(AbortedError, match="refused"):
         ist.learn(federation(world, first=2), search=ADMM(rounds=1))

@@ -39,8 +39,8 @@ from isthmus.joint import (
     AskMoments,
     Coordinator,
     Federation,
-    Grid,
-    Opening,
+    FixedPointEncoding,
+    RoundRequest,
     Transport,
     run_round,
     verify,
@@ -86,8 +86,11 @@ def test_a_site_killed_at_any_stage(hospitals: Callable[..., Hospitals], carrier
         # Every stage, and every site at least once.
         faults = [(world.names[stage % 4], stage) for stage in range(len(STAGES))]
     for i, (name, stage) in enumerate(faults):
-        opening = Opening(
-            next(number), request.to_bytes(), request.size(Grid.of(study)), request.limbs
+        opening = RoundRequest(
+            next(number),
+            request.to_bytes(),
+            request.size(FixedPointEncoding.of(study)),
+            request.limbs,
         )
         led = Coordinator(terms_of(study), boss, opening)
         words = run_round(led, Killer(world, name, stage, after=bool(i % 2)))
@@ -95,7 +98,7 @@ def test_a_site_killed_at_any_stage(hospitals: Callable[..., Hospitals], carrier
         survivors = [n for n in world.names if summed or n != name]
         assert list(led.active) == survivors, (name, STAGES[stage])
         pooled = Frame(world.pooled(survivors), names=NAMES).moments()
-        check_moments(request.decode(words, Grid.of(study)), pooled, 1e-9)
+        check_moments(request.decode(words, FixedPointEncoding.of(study)), pooled, 1e-9)
         world.serve(name)
     for name in world.names:
         verify(world.home(name) / "ledger.jsonl")
@@ -110,7 +113,9 @@ def test_too_few_survivors_reveal_nothing(
     study = world.study
     request = AskMoments(NAMES)
     for number, stage in enumerate(range(len(STAGES)), start=1):
-        opening = Opening(number, request.to_bytes(), request.size(Grid.of(study)), request.limbs)
+        opening = RoundRequest(
+            number, request.to_bytes(), request.size(FixedPointEncoding.of(study)), request.limbs
+        )
         led = Coordinator(terms_of(study), world.boss, opening)
         with pytest.raises(AbortedError, match=r"Silent: \['s1'\]") as caught:
             run_round(led, Killer(world, "s1", stage, after=False))
@@ -346,7 +351,7 @@ from isthmus.joint.federation.site_controller import SiteController
 shift = timedelta(hours=float(sys.argv.pop(1)))
 SiteController.__init__.__kwdefaults__["clock"] = lambda: datetime.now(UTC) + shift
 from isthmus.cli import main
-from isthmus.joint import Grid
+from isthmus.joint import FixedPointEncoding
 from isthmus.joint.federation.study_terms import terms_of
 raise SystemExit(main())
 """

@@ -25,7 +25,7 @@ from isthmus.joint import (
     AskTotals,
     Federation,
     FileJournal,
-    Grid,
+    FixedPointEncoding,
     Identity,
     verify,
 )
@@ -53,7 +53,7 @@ def require_sums(world: Hospitals, records: Iterable[Record], runs: int) -> list
     pooled, request, grid = (
         Frame(world.pooled(), names=NAMES),
         AskTotals(NAMES),
-        Grid.of(world.study),
+        FixedPointEncoding.of(world.study),
     )
     expected = request.integers(request.contribute(pooled, None).value, pooled, grid)
     for record in sums[:: 1 + STEPS]:

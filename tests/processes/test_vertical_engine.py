@@ -168,7 +168,7 @@ def test_moments_of_both_for_a_search_and_a_posterior(study: Callable[..., Compa
 def attempt(world: Companies, fault: str) -> tuple[int, int]:
     """Run both parties, of which the shop has a fault; the bank ends within a minute of it."""
     at = world.folder / "fault"
-    world.start("bank", "--patience", "20", stand_in=False)
+    world.start("bank", "--message-timeout", "20", stand_in=False)
     world.start("shop", extra={"FAULT": fault, "FAULT_AT": str(at)}, command=COMMAND)
     bank = world.processes["bank"].wait(4 * MINUTE)
     assert time.time() - at.stat().st_mtime < MINUTE

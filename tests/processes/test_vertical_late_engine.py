@@ -28,7 +28,7 @@ def test_an_engine_that_connects_late(companies: Callable[..., Companies], late:
         ports[name] = address_of(card.split('address = "')[1].split('"')[0])[1]
     to_bank, to_shop = Recording(ports["bank"]), Recording(ports["shop"])
     greeting = Recording(ports["bank"] + 1, to_bank.port + 1)
-    more = ("--patience", "20")
+    more = ("--message-timeout", "20")
     world.start("bank", "--connect", f"127.0.0.1:{to_shop.port}", *more)
     world.start(
         "shop", "--connect", f"127.0.0.1:{to_bank.port}", *more, extra={"STAND_IN_LATE": late}

@@ -84,8 +84,8 @@ def test_a_stopped_party_is_silent(companies: Callable[..., Companies]) -> None:
 def test_a_stopped_engine(companies: Callable[..., Companies]) -> None:
     """The shop is alive, but its engine hangs: the bank's engine does not wait for ever."""
     world = companies()
-    world.start("bank", "--patience", "5")
-    shop = world.start("shop", "--patience", "5", extra={"STAND_IN_STOP": "2"})
+    world.start("bank", "--message-timeout", "5")
+    shop = world.start("shop", "--message-timeout", "5", extra={"STAND_IN_STOP": "2"})
     assert world.processes["bank"].wait(MINUTE) == ExitCode.ABORTED
     for child in children_of(shop.pid):
         os.kill(int(child), signal.SIGCONT)

@@ -61,7 +61,7 @@ STRATEGIES_ELSEWHERE = {"Chebyshev"}
 REQUIRED: dict[str, dict[str, Any]] = {
     "KnownOrder": {"order": ("a", "b")},
     "L1": {"weight": 0.1},
-    "Privacy": {"epsilon": 1.0, "delta": 1e-6},
+    "DifferentialPrivacy": {"epsilon": 1.0, "delta": 1e-6},
 }
 """Required options of strategies that cannot be created without arguments."""
 

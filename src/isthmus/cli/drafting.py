@@ -242,7 +242,7 @@ def _certificates(cards: Mapping[str, Card], authority: bytes) -> dict[str, Any]
 
 def _privacy(options: argparse.Namespace) -> Any:
     """Return the section on differential privacy, if the options ask for it."""
-    from isthmus.joint.noise.section import Privacy
+    from isthmus.joint.noise.section import DifferentialPrivacy
 
     given = {"delta": options.delta, "rows_per_person": options.rows_per_person}
     given = {name: value for name, value in given.items() if value is not None}
@@ -251,7 +251,7 @@ def _privacy(options: argparse.Namespace) -> Any:
             option = f"--{next(iter(given)).replace('_', '-')}"
             raise FormatError(f"{option} has no effect without --epsilon, which was not given.")
         return None
-    return Privacy(options.epsilon, **given)
+    return DifferentialPrivacy(options.epsilon, **given)
 
 
 def _author(options: argparse.Namespace) -> Path:

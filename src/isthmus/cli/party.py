@@ -151,7 +151,7 @@ def _run_options(run: argparse.ArgumentParser) -> None:
         help="waiting time for the other party to start; by default an hour",
     )
     run.add_argument(
-        "--patience",
+        "--message-timeout",
         type=float,
         default=50.0,
         metavar="SECONDS",
@@ -271,7 +271,7 @@ def _run(options: argparse.Namespace) -> ExitCode:
             listen=options.listen,
             connect=options.connect,
             gather=options.gather,
-            patience=options.patience,
+            message_timeout=options.message_timeout,
             watch=board.say,
         )
         people = source.count_people() if options.count else None

@@ -26,7 +26,7 @@ from isthmus.joint.federation.requests.base import (
     StatisticRequest,
     SumRequest,
 )
-from isthmus.joint.federation.requests.grid import Grid
+from isthmus.joint.federation.requests.fixed_point import FixedPointEncoding
 from isthmus.joint.federation.requests.statistics import (
     AskCounts,
     AskFeatures,
@@ -40,7 +40,7 @@ from isthmus.joint.methods.admm.baselines import average, vote
 from isthmus.joint.methods.admm.clients import Client, LinearClient, NetworkClient
 from isthmus.joint.methods.admm.requests import AskConsensus, AskNetworks
 from isthmus.joint.methods.secret_search import PrivateK2, SecretDetails, StructureOnly
-from isthmus.joint.noise.section import Privacy
+from isthmus.joint.noise.section import DifferentialPrivacy
 from isthmus.joint.records.events import Event
 from isthmus.joint.records.journal import (
     FileJournal,
@@ -56,8 +56,13 @@ from isthmus.joint.records.ledger_text import readable
 from isthmus.joint.records.ledger_verification import verify
 from isthmus.joint.records.ledger_writer import LedgerWriter, Sent
 from isthmus.joint.request_catalogue import register_request
-from isthmus.joint.secure_sum.coordinator import Coordinator, Stage
-from isthmus.joint.secure_sum.frames import BrokenFrameError, FrameKind, Opening, Refusal
+from isthmus.joint.secure_sum.coordinator import Coordinator, RoundStage
+from isthmus.joint.secure_sum.envelopes import (
+    BrokenEnvelopeError,
+    EnvelopeKind,
+    Refusal,
+    RoundRequest,
+)
 from isthmus.joint.secure_sum.one_message_coordinator import KeyRound, OneMessageRound, run_round
 from isthmus.joint.secure_sum.protocol import SecureSums
 from isthmus.joint.secure_sum.release_gate import ReleaseGate
@@ -77,22 +82,23 @@ __all__ = [
     "AskMoments",
     "AskNetworks",
     "AskTotals",
-    "BrokenFrameError",
+    "BrokenEnvelopeError",
     "Card",
     "Carrier",
     "Centring",
     "Client",
     "Contribution",
     "Coordinator",
+    "DifferentialPrivacy",
     "DryRun",
+    "EnvelopeKind",
     "Event",
     "Federation",
     "FileJournal",
     "FileLedger",
     "FileSlot",
+    "FixedPointEncoding",
     "Folder",
-    "FrameKind",
-    "Grid",
     "Identity",
     "InProcess",
     "Journal",
@@ -107,10 +113,8 @@ __all__ = [
     "MethodState",
     "NetworkClient",
     "OneMessageRound",
-    "Opening",
     "Persons",
     "Policy",
-    "Privacy",
     "PrivateK2",
     "Protocol",
     "Refusal",
@@ -118,6 +122,8 @@ __all__ = [
     "RemoteTransport",
     "Request",
     "Roster",
+    "RoundRequest",
+    "RoundStage",
     "SecretDetails",
     "SecureSums",
     "Sent",
@@ -128,7 +134,6 @@ __all__ = [
     "SiteService",
     "SiteState",
     "Slot",
-    "Stage",
     "StatisticRequest",
     "Stiffness",
     "StructureOnly",

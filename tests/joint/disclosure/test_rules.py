@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from tests.attacks.malicious import Attacked
 
-from isthmus.joint import AskMoments, AskTotals, FrameKind
+from isthmus.joint import AskMoments, AskTotals, EnvelopeKind
 from isthmus.joint.methods.admm.requests import LIMITS, AskConsensus
 from isthmus.statistics import Schema
 
@@ -56,8 +56,8 @@ def test_penalties_of_admm_above_the_lowest(step: int) -> None:
 def test_values_within_bounds(step: int) -> None:
     site = world(largest=100.0 + step * 1e-9)
     frame = site.frame(AskMoments(("age",)))
-    assert (site.answer("east", frame)[0] is FrameKind.ADVERT) == (step <= 0)
-    assert site.answer("north", frame)[0] is FrameKind.ADVERT
+    assert (site.answer("east", frame)[0] is EnvelopeKind.ADVERT) == (step <= 0)
+    assert site.answer("north", frame)[0] is EnvelopeKind.ADVERT
 
 
 @pytest.mark.parametrize("step", STEPS)
@@ -66,9 +66,9 @@ def test_rounds_of_a_study(step: int) -> None:
     site = world(rounds=3)
     for i in range(2 + step):
         probe = AskConsensus(("age",), 1, 100, 1.0, ((0.0,),), (float(i),))
-        assert site.answer("east", site.frame(probe))[0] is FrameKind.REFUSE
+        assert site.answer("east", site.frame(probe))[0] is EnvelopeKind.REFUSE
     answer = site.answer("east", site.frame(AskTotals(("age",))))
-    assert (answer[0] is FrameKind.ADVERT) == (step <= 0)
+    assert (answer[0] is EnvelopeKind.ADVERT) == (step <= 0)
 
 
 # --- the table -----------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from isthmus.joint import Policy
 from isthmus.joint.disclosure.cells import fewest_in_a_cell
 from isthmus.joint.disclosure.checks import broken_rules, largest_share
-from isthmus.joint.disclosure.material import Material
+from isthmus.joint.disclosure.material import ReleaseCandidates
 
 LENIENT = Policy(
     minimum_cohort=1,
@@ -34,16 +34,16 @@ LENIENT = Policy(
 STEPS = (-1, 0, 1)
 
 
-def material(columns: NDArray[Any], **more: Any) -> Material:
+def material(columns: NDArray[Any], **more: Any) -> ReleaseCandidates:
     values = {f"x{i}": column for i, column in enumerate(columns.T)}
-    return Material(values, columns.astype(float), **more)
+    return ReleaseCandidates(values, columns.astype(float), **more)
 
 
 def noise(rows: int, columns: int = 2) -> NDArray[np.float64]:
     return np.random.default_rng(0).normal(size=(rows, columns))
 
 
-def is_allowed(found: Material, **rules: Any) -> bool:
+def is_allowed(found: ReleaseCandidates, **rules: Any) -> bool:
     return not broken_rules(found, replace(LENIENT, **rules))
 
 
@@ -103,7 +103,7 @@ def test_minimum_cell_in_pairs_of_values(step: int, known: bool) -> None:
 @pytest.mark.parametrize("step", STEPS)
 def test_minimum_cell_in_tables(step: int) -> None:
     tables = [np.array([[30, 0], [5 + step, 20]])]
-    found = Material({}, np.zeros((60, 0)), tables=tables)
+    found = ReleaseCandidates({}, np.zeros((60, 0)), tables=tables)
     assert is_allowed(found, minimum_cell=5) == (step >= 0)
 
 

@@ -10,19 +10,19 @@ from numpy.typing import NDArray
 
 from isthmus.joint import (
     Coordinator,
-    FrameKind,
+    EnvelopeKind,
     Identity,
     InProcess,
     Member,
-    Opening,
     Refusal,
     ReleaseGate,
     Roster,
+    RoundRequest,
     Site,
     Terms,
     Verifier,
 )
-from isthmus.joint.secure_sum.frames import COORDINATOR, pack
+from isthmus.joint.secure_sum.envelopes import COORDINATOR, pack
 from isthmus.joint.secure_sum.limbs import LimbArray, from_ints, to_ints
 
 STUDY = bytes(range(32))
@@ -35,25 +35,27 @@ class Open(ReleaseGate):
 
     values: LimbArray
     last: int = 0
-    recorded: list[FrameKind] = field(default_factory=list)
+    recorded: list[EnvelopeKind] = field(default_factory=list)
     refusals: list[Refusal] = field(default_factory=list)
 
     def last_round(self) -> int:
         return self.last
 
-    def answer(self, opening: Opening) -> LimbArray:
+    def answer(self, opening: RoundRequest) -> LimbArray:
         return self.values
 
-    def record(self, kind: FrameKind, opening: Opening, active: frozenset[int] | None) -> None:
+    def record(
+        self, kind: EnvelopeKind, opening: RoundRequest, active: frozenset[int] | None
+    ) -> None:
         self.last = max(self.last, opening.number)
         self.recorded.append(kind)
 
     def record_keys(self, number: int, sites: frozenset[int]) -> None:
         self.last = max(self.last, number)
-        self.recorded.append(FrameKind.STANDING)
+        self.recorded.append(EnvelopeKind.STANDING)
 
     def record_again(self, number: int) -> None:
-        self.recorded.append(FrameKind.SUMMAND)
+        self.recorded.append(EnvelopeKind.SUMMAND)
 
     def refused(self, why: Refusal, number: int, question: bytes = b"") -> None:
         self.refusals.append(why)
@@ -85,7 +87,7 @@ class Party:
         return Site(self.terms, self.identities[i], self.keepers[i], verifier=self.verifier)
 
     def coordinator(self, number: int = 1, request: bytes = b"numbers") -> Coordinator:
-        opening = Opening(number, request, self.size, LIMBS)
+        opening = RoundRequest(number, request, self.size, LIMBS)
         return Coordinator(self.terms, self.boss, opening, verifier=self.verifier)
 
     def handlers(self) -> dict[str, Callable[[bytes], bytes]]:
@@ -96,7 +98,7 @@ class Party:
     ) -> InProcess:
         return InProcess(self.handlers(), lost=lost, muted=muted)
 
-    def signed(self, kind: FrameKind, body: bytes, number: int = 1) -> bytes:
+    def signed(self, kind: EnvelopeKind, body: bytes, number: int = 1) -> bytes:
         """A frame that the coordinator signs: what a malicious one would send."""
         return pack(kind, self.terms, number, COORDINATOR, body, self.boss)
 

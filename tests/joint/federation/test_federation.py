@@ -20,11 +20,11 @@ from isthmus.errors import (
     StudyError,
     UnplannedError,
 )
-from isthmus.joint import Federation, Grid, Identity, InProcess
-from isthmus.joint.federation.requests.grid import LIMBS
+from isthmus.joint import Federation, FixedPointEncoding, Identity, InProcess
+from isthmus.joint.federation.requests.fixed_point import LIMBS
 from isthmus.joint.federation.requests.row_sums import encode_rows
 from isthmus.joint.federation.requests.statistics import AskMoments
-from isthmus.joint.secure_sum.limbs import Accumulator, to_ints
+from isthmus.joint.secure_sum.limbs import LimbAccumulator, to_ints
 from isthmus.sources import Frame, Lazy
 from isthmus.statistics import Kind, Moments, Plan, Schema
 from isthmus.testing.source import check_moments, check_source
@@ -76,9 +76,9 @@ def test_sums_are_exact_on_the_grid() -> None:
     """The secure sum is the sum of what the sites would have said, to the last bit."""
     parts = split(numbers(), 10)
     federation = Federation.simulate(parts)
-    grid = Grid.of(federation.study)
+    grid = FixedPointEncoding.of(federation.study)
     request = AskMoments(grid.schema.names)
-    total = Accumulator(request.size(grid), request.limbs)
+    total = LimbAccumulator(request.size(grid), request.limbs)
     for part in parts.values():
         source = Frame(part)
         total.add(request.integers(source.moments(), source, grid))
@@ -274,11 +274,11 @@ def test_the_grid_loses_nothing(draw: st.DataObject) -> None:
     high = draw.draw(st.sampled_from([10.0, 30.0])) * max(abs(mean), spread)
     sites = draw.draw(st.integers(1, 6))
     schema = Schema.continuous(["x", "y"])
-    grid = Grid(schema, dict.fromkeys("xy", (-high, high)), 2**24, sites)
+    grid = FixedPointEncoding(schema, dict.fromkeys("xy", (-high, high)), 2**24, sites)
     parts = [mean + spread * rng.normal(size=(int(rng.integers(1, 30)), 2)) for _ in range(sites)]
     pooled = Moments.from_array(schema, np.concatenate(parts))
     for by_rows in (True, False):
-        total = Accumulator(grid.size, LIMBS)
+        total = LimbAccumulator(grid.size, LIMBS)
         for part in parts:
             moments = Moments.from_array(schema, part)
             total.add(encode_rows(grid, part) if by_rows else grid.encode(moments))
@@ -288,7 +288,7 @@ def test_the_grid_loses_nothing(draw: st.DataObject) -> None:
 def test_the_grid_agrees_with_rational_numbers() -> None:
     rng = np.random.default_rng(5)
     rows = rng.normal(size=(20, 2)) * [1.0, 1e-3] + [5.0, 2.0]
-    grid = Grid(Schema.continuous(["x", "y"]), {"x": (-50, 90), "y": (0, 4)}, 1000, 3)
+    grid = FixedPointEncoding(Schema.continuous(["x", "y"]), {"x": (-50, 90), "y": (0, 4)}, 1000, 3)
     n, *found = to_ints(grid.encode(Moments.from_array(grid.schema, rows)))
     assert n == 20
     unit = [Fraction(2) ** int(e) for e in grid.exponents]
@@ -308,7 +308,7 @@ def test_the_grid_agrees_with_rational_numbers() -> None:
 
 @pytest.mark.parametrize("value", [16.1, -33.0, 1e30, 1e150])
 def test_the_grid_refuses_what_could_overflow(value: float) -> None:
-    grid = Grid(Schema.continuous(["x"]), {"x": (-10.0, 10.0)}, 100, 3)
+    grid = FixedPointEncoding(Schema.continuous(["x"]), {"x": (-10.0, 10.0)}, 100, 3)
     for rows in (np.full((4, 1), value), np.array([[0.0], [0.0], [0.0], [30 * value]])):
         moments = Moments.from_array(grid.schema, rows)
         with pytest.raises(DataError, match="outside of the bounds") as error:
@@ -319,9 +319,9 @@ def test_the_grid_refuses_what_could_overflow(value: float) -> None:
 def test_no_sum_can_overflow() -> None:
     """The largest sums that a study allows, from all its sites, have bits to spare."""
     rows, sites = 2**20, 64
-    grid = Grid(Schema.continuous(["x"]), {"x": (-1.0, 1.0)}, rows, sites)
+    grid = FixedPointEncoding(Schema.continuous(["x"]), {"x": (-1.0, 1.0)}, rows, sites)
     edge = Moments(grid.schema, rows, np.zeros(1), np.array([rows * 1.0]), np.array([[rows * 1.0]]))
-    total = Accumulator(grid.size, LIMBS)
+    total = LimbAccumulator(grid.size, LIMBS)
     for _ in range(sites):
         total.add(grid.encode(edge))
     found = grid.decode(total.total())
@@ -334,9 +334,9 @@ def test_no_sum_can_overflow() -> None:
 @pytest.mark.parametrize("bounds", [(1.0, 1.0), (2.0, 1.0), (0.0, np.inf), (np.nan, 1.0)])
 def test_bounds_must_be_bounds(bounds: tuple[float, float]) -> None:
     with pytest.raises(StudyError, match="ascending"):
-        Grid(Schema.continuous(["x"]), {"x": bounds}, 100, 3)
+        FixedPointEncoding(Schema.continuous(["x"]), {"x": bounds}, 100, 3)
     with pytest.raises(StudyError, match="no bounds"):
-        Grid(Schema.continuous(["x"]), {}, 100, 3)
+        FixedPointEncoding(Schema.continuous(["x"]), {}, 100, 3)
 
 
 def test_kinds_are_read_alike() -> None:

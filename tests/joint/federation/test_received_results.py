@@ -16,7 +16,7 @@ from isthmus.joint.federation import received_results
 from isthmus.joint.federation.received_results import ReceivedResults
 from isthmus.joint.records.ledger_writer import LedgerWriter
 from isthmus.joint.records.results import read_result, result_path, sign_result
-from isthmus.joint.secure_sum.frames import LARGEST_RESULT, BrokenFrameError
+from isthmus.joint.secure_sum.envelopes import LARGEST_RESULT, BrokenEnvelopeError
 
 
 class Receiver:
@@ -85,7 +85,7 @@ def test_results_of_others_are_refused(tmp_path: Path) -> None:
     long = b'{"a": "' + bytes(LARGEST_RESULT).replace(b"\0", b"x") + b'"}'
     deep = b"[" * 100_000
     for wrong in (stranger, moved, site.signed(long), site.signed(deep), b"", bytes(SIGNATURE)):
-        with pytest.raises(BrokenFrameError):
+        with pytest.raises(BrokenEnvelopeError):
             site.results.receive(1, wrong)
     assert not result_path(tmp_path, site.study).exists()
     site.send(result)

@@ -18,21 +18,21 @@ from isthmus.errors import AbortedError, DataError, RefusedError
 from isthmus.joint import (
     AskCounts,
     AskMoments,
+    EnvelopeKind,
     Federation,
     FileLedger,
-    FrameKind,
     InProcess,
     MemoryLedger,
-    Opening,
     Refusal,
+    RoundRequest,
     Study,
     code_hash,
     readable,
     verify,
 )
-from isthmus.joint.federation.requests.grid import counts_size
+from isthmus.joint.federation.requests.fixed_point import counts_size
 from isthmus.joint.federation.study_terms import terms_of
-from isthmus.joint.secure_sum.frames import COORDINATOR, pack, parse
+from isthmus.joint.secure_sum.envelopes import COORDINATOR, pack, parse
 from isthmus.sources import Frame
 from isthmus.statistics import Moments, Plan, Schema
 from isthmus.testing.source import check_source
@@ -315,8 +315,8 @@ def test_strangers_cannot_fill_the_ledger(four: Consortium) -> None:
 def test_nor_can_the_coordinator(four: Consortium) -> None:
     four.ledgers["north"] = MemoryLedger()
     federation = four.federation()
-    old = Opening(0, b"", 1, 1)
-    frame = pack(FrameKind.OPEN, terms_of(four.study), 0, COORDINATOR, old.body(), four.boss)
+    old = RoundRequest(0, b"", 1, 1)
+    frame = pack(EnvelopeKind.OPEN, terms_of(four.study), 0, COORDINATOR, old.body(), four.boss)
     for _ in range(300):
         four.sites["north"].handle(frame)
     entries = four.ledgers["north"].entries()
@@ -347,9 +347,9 @@ def test_nor_can_the_coordinator(four: Consortium) -> None:
 )
 def test_strange_requests_are_refused(four: Consortium, request_: bytes) -> None:
     site = four.controller("north").site()
-    opening = Opening(1, request_, 3, 4)
-    frame = pack(FrameKind.OPEN, terms_of(four.study), 1, COORDINATOR, opening.body(), four.boss)
-    assert parse(site.handle(frame)).kind is FrameKind.REFUSE
+    opening = RoundRequest(1, request_, 3, 4)
+    frame = pack(EnvelopeKind.OPEN, terms_of(four.study), 1, COORDINATOR, opening.body(), four.boss)
+    assert parse(site.handle(frame)).kind is EnvelopeKind.REFUSE
     assert four.why("north")[0] in ("bad_request", "policy")
 
 

@@ -10,13 +10,13 @@ import pytest
 from tests.attacks.malicious import Attacked
 
 from isthmus.errors import SchemaError
-from isthmus.joint import AskConsensus, AskMoments, Opening, Persons
+from isthmus.joint import AskConsensus, AskMoments, Persons, RoundRequest
 from isthmus.joint.disclosure import row_hashes
 from isthmus.joint.disclosure.checks import largest_share
-from isthmus.joint.disclosure.material import Material
+from isthmus.joint.disclosure.material import ReleaseCandidates
 from isthmus.joint.disclosure.trace import Trace
 from isthmus.joint.federation.requests import row_sums
-from isthmus.joint.federation.requests.grid import Grid
+from isthmus.joint.federation.requests.fixed_point import FixedPointEncoding
 from isthmus.joint.federation.requests.row_sums import encode_rows
 from isthmus.joint.federation.snapshot import Snapshot
 from isthmus.joint.noise.release import first_rows
@@ -128,7 +128,7 @@ def test_a_restart_with_rows_in_another_order_gives_the_same_answers(request_nam
         world.join()
         controller = world.controllers["x"]
         grid = controller._grid
-        opening = Opening(1, request.to_bytes(), request.size(grid), request.limbs)
+        opening = RoundRequest(1, request.to_bytes(), request.size(grid), request.limbs)
         answers.append(controller.answer(opening))
     assert np.array_equal(answers[0], answers[1])
 
@@ -189,7 +189,7 @@ def test_integers_of_chosen_columns_do_not_depend_on_the_number_of_steps(
 ) -> None:
     rows = np.random.default_rng(8).uniform(-1, 1, size=(3000, 4))
     names = ("a", "b")
-    grid = Grid(Schema.continuous(names), dict.fromkeys(names, (-1.0, 1.0)), 2**20, 3)
+    grid = FixedPointEncoding(Schema.continuous(names), dict.fromkeys(names, (-1.0, 1.0)), 2**20, 3)
     at_once = encode_rows(grid, rows[:, [3, 1]])
     monkeypatch.setattr(row_sums, "NUMBERS", 1)
     assert np.array_equal(encode_rows(grid, rows, [3, 1]), at_once)
@@ -207,7 +207,7 @@ def test_dominance_in_chunks_is_that_of_the_hat_matrix(persons: bool, rank: int)
     owners = rng.permutation(200) % 40 if persons else np.arange(200)
     blocks = [hat[np.ix_(owners == i, owners == i)] for i in np.unique(owners)]
     expected = max(np.linalg.eigvalsh(block)[-1] for block in blocks)
-    material = Material({}, columns, persons=owners if persons else None)
+    material = ReleaseCandidates({}, columns, persons=owners if persons else None)
     assert largest_share(material) == pytest.approx(expected, rel=1e-9)
 
 

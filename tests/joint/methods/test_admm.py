@@ -11,11 +11,19 @@ from numpy.typing import NDArray
 import isthmus as ist
 from isthmus.errors import AbortedError, MismatchError, RefusedError, SchemaError, StudyError
 from isthmus.graphs.order import above_threshold
-from isthmus.joint import ADMM, ADMMModel, AskConsensus, Centring, Federation, Grid, LinearClient
+from isthmus.joint import (
+    ADMM,
+    ADMMModel,
+    AskConsensus,
+    Centring,
+    Federation,
+    FixedPointEncoding,
+    LinearClient,
+)
 from isthmus.joint.methods.admm.admm import ADMMRun, Ask
 from isthmus.joint.methods.admm.models import LinearConsensus
 from isthmus.joint.methods.admm.steps import Pull, joint_step
-from isthmus.joint.secure_sum.limbs import Accumulator
+from isthmus.joint.secure_sum.limbs import LimbAccumulator
 from isthmus.sources import Frame
 from isthmus.statistics import Schema
 
@@ -108,7 +116,7 @@ def test_secure_sums_change_nothing() -> None:
     federation = Federation.simulate(data)
     found = admm(federation, **options).details
     assert found.rounds == 12
-    grid = Grid.of(federation.study)
+    grid = FixedPointEncoding.of(federation.study)
     moments = [Frame(t).moments() for t in data.values()]
     n, means = len(rows), Federation.simulate(data).moments().mean()
     plain: list[LinearClient] = []
@@ -118,7 +126,7 @@ def test_secure_sums_change_nothing() -> None:
         request = AskConsensus(names, step, n, rho, tuple(map(tuple, weights.tolist())), centre)
         if not plain:
             plain.extend(LinearClient(request.second(m)) for m in moments)
-        total = Accumulator(16, 4)
+        total = LimbAccumulator(16, 4)
         for client in plain:
             total.add(request.encode(client.answer(step, weights, rho), grid))
         return request.decode(total.total(), grid)

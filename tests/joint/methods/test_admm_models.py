@@ -27,7 +27,7 @@ from isthmus.joint import (
     AskNetworks,
     Client,
     Federation,
-    Grid,
+    FixedPointEncoding,
     LinearClient,
     NetworkClient,
     Stiffness,
@@ -37,7 +37,7 @@ from isthmus.joint.methods.admm.models import ConsensusModel
 from isthmus.joint.methods.admm.site_state import restore_client, save_client
 from isthmus.joint.methods.admm.steps import Pull, Turn
 from isthmus.joint.request_catalogue import read_request
-from isthmus.joint.secure_sum.limbs import Accumulator
+from isthmus.joint.secure_sum.limbs import LimbAccumulator
 from isthmus.neural import perceptron
 from isthmus.searches.continuous.acyclicity import exponential
 from isthmus.statistics import Schema
@@ -181,7 +181,7 @@ def test_secure_sums_of_networks_change_nothing() -> None:
     federation = Federation.simulate(data)
     solution = ist.learn(federation, search=ADMM(ADMMModel.PERCEPTRON, **options))
     found = solution.details
-    grid, names = Grid.of(federation.study), tuple(data["s0"])
+    grid, names = FixedPointEncoding.of(federation.study), tuple(data["s0"])
     parts = np.array_split(rows, 3)
     clients = [NetworkClient(p - p.mean(axis=0), 3, len(rows)) for p in parts]
 
@@ -189,7 +189,7 @@ def test_secure_sums_of_networks_change_nothing() -> None:
         request = model(NETWORKS, names, **options).request(
             Turn(names, len(rows), None, step, rho, common)
         )
-        total = Accumulator(request.size(grid), request.limbs)
+        total = LimbAccumulator(request.size(grid), request.limbs)
         for client in clients:
             total.add(request.encode(client.answer(step, common, rho), grid))
         return request.decode(total.total(), grid)

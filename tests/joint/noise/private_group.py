@@ -8,9 +8,9 @@ from typing import Any
 
 from tests.joint.consortium import NAMES, SCHEMA, Consortium
 
-from isthmus.joint import Federation, FileLedger, Privacy, SecureSums, Study
+from isthmus.joint import DifferentialPrivacy, Federation, FileLedger, SecureSums, Study
 
-PRIVACY = Privacy(2.0, 1e-6, {"age": (0.0, 100.0)})
+PRIVACY = DifferentialPrivacy(2.0, 1e-6, {"age": (0.0, 100.0)})
 
 
 def consortium(folder: Path, limit: float = 2.0, **changes: Any) -> Consortium:

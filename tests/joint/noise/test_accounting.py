@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from isthmus.errors import ArgumentError, StudyError
-from isthmus.joint import Privacy
+from isthmus.joint import DifferentialPrivacy
 from isthmus.joint.noise.accounting import (
     cost,
     delta_of,
@@ -47,7 +47,7 @@ def test_a_budget_is_used_up_and_not_exceeded(epsilon: float, delta: float) -> N
     assert delta_of(rho, epsilon) <= delta
     assert delta_of(rho * 1.001, epsilon) > delta
     assert epsilon_of(rho, delta) == pytest.approx(epsilon, rel=1e-9)
-    privacy = Privacy(epsilon, delta)
+    privacy = DifferentialPrivacy(epsilon, delta)
     assert privacy.rho == rho
 
 
@@ -132,4 +132,4 @@ def test_the_scale_keeps_the_cost(sites: int, numbers: int, rho: float) -> None:
 )
 def test_impossible_budgets_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(StudyError, match=next(iter(wrong))):
-        Privacy(**({"epsilon": 1.0} | wrong))
+        DifferentialPrivacy(**({"epsilon": 1.0} | wrong))

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.stats import beta
 from tests.joint.consortium import Consortium
 
-from isthmus.joint import AskCounts, Persons, Privacy
+from isthmus.joint import AskCounts, DifferentialPrivacy, Persons
 from isthmus.joint.federation.snapshot import Snapshot
 from isthmus.joint.noise import answers
 from isthmus.joint.noise.answers import NoisyAnswers, discrete_gaussian, noisy_release
@@ -66,7 +66,7 @@ def private_group(folder: Path) -> Consortium:
         bounds={},
         requests=["counts"],
         plan=Plan.up_to(1),
-        privacy=Privacy(EPSILON, DELTA, honest=1),
+        privacy=DifferentialPrivacy(EPSILON, DELTA, honest=1),
     )
     for name, policy in group.policies.items():
         group.policies[name] = replace(policy, maximum_epsilon=EPSILON)

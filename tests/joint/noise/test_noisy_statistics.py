@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isthmus.joint import Identity, Member, Privacy, SecureSums, Study
+from isthmus.joint import DifferentialPrivacy, Identity, Member, SecureSums, Study
 from isthmus.joint.noise.counts import (
     FINE,
     NoisyCounts,
@@ -54,7 +54,7 @@ def study(schema: Schema, requests: list[str], **privacy: Any) -> Study:
         protocol=SecureSums(),
         requests=requests,
         plan=Plan.up_to(2),
-        privacy=Privacy(**options),
+        privacy=DifferentialPrivacy(**options),
     )
 
 

@@ -32,11 +32,11 @@ from isthmus.errors import (
 from isthmus.joint import (
     AskCounts,
     AskMoments,
+    DifferentialPrivacy,
     Federation,
     InProcess,
     Persons,
     Policy,
-    Privacy,
     SecureSums,
     Study,
 )
@@ -74,7 +74,7 @@ def test_the_budget_is_used_up_once_over_all_studies(tmp_path: Path) -> None:
     with pytest.raises(AbortedError):
         later.federation().moments()
     assert later.why("north") == ["policy"]
-    small = renewed(group, requests=["moments"], privacy=Privacy(1.0, 1e-6))
+    small = renewed(group, requests=["moments"], privacy=DifferentialPrivacy(1.0, 1e-6))
     small.federation().moments()
     total = small.controller("north")._writer.privacy_spent()
     assert 2.0 < epsilon_of(total, 1e-6) < 2.5
@@ -84,7 +84,7 @@ def test_the_budget_is_used_up_once_over_all_studies(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("step", [-1, 0, 1])
 def test_the_budget_at_its_threshold(tmp_path: Path, step: int) -> None:
-    privacy = Privacy(1.0)
+    privacy = DifferentialPrivacy(1.0)
     group = consortium(tmp_path, 1.0, requests=["moments"], privacy=privacy)
     group.federation().moments()
     later = renewed(group, purpose="once more", requests=["moments"], privacy=privacy)
@@ -160,7 +160,7 @@ def test_a_study_spends_no_more_than_its_own_budget(
         bounds={},
         plan=Plan.up_to(1),
         requests=["counts"],
-        privacy=Privacy(2.0),
+        privacy=DifferentialPrivacy(2.0),
     )
     federation = group.federation()
     federation.ask(AskCounts(("ward", "ill"), Plan(limit=1)))
@@ -198,7 +198,7 @@ def test_rules_on_data_make_way_for_noise(tmp_path: Path) -> None:
 
 
 def test_rows_of_a_person_beyond_the_bound_are_left_out(tmp_path: Path) -> None:
-    group = consortium(tmp_path, privacy=Privacy(40.0, 1e-6), requests=["moments"])
+    group = consortium(tmp_path, privacy=DifferentialPrivacy(40.0, 1e-6), requests=["moments"])
     persons = Persons("column:who")
     for name in NAMES:
         group.data[name] = table(1, 600) | {"who": np.repeat(np.arange(200), 3)}
@@ -262,10 +262,10 @@ def test_a_site_refuses_if_opendp_counts_a_higher_cost(
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"privacy": Privacy(1.0, honest=4)}, "between 1 and the threshold 3"),
+        ({"privacy": DifferentialPrivacy(1.0, honest=4)}, "between 1 and the threshold 3"),
         ({"requests": ["moments", "features"]}, r"\['features'\] are not possible"),
         ({"protocol": SecureSums(fixed_membership=False)}, "needs fixed_membership"),
-        ({"privacy": Privacy(1.0, bounds={"ward": (0, 1)})}, "not continuous"),
+        ({"privacy": DifferentialPrivacy(1.0, bounds={"ward": (0, 1)})}, "not continuous"),
     ],
 )
 def test_studies_that_cannot_be_private_are_refused(
@@ -341,7 +341,7 @@ def test_drowned_signals_are_reported() -> None:
     rng = np.random.default_rng(0)
     tables = {s: {"a": rng.normal(size=50), "b": rng.normal(size=50)} for s in "xyz"}
     bounds = {"a": (-4.0, 4.0), "b": (-4.0, 4.0)}
-    federation = Federation.simulate(tables, privacy=Privacy(0.5, bounds=bounds))
+    federation = Federation.simulate(tables, privacy=DifferentialPrivacy(0.5, bounds=bounds))
     with pytest.warns(DataWarning, match="The noise dominates the moments"):
         federation.moments()
 
@@ -353,7 +353,7 @@ def test_wrong_bounds_are_reported(width: float, warning: str) -> None:
     rng = np.random.default_rng(0)
     tables = {s: {"a": rng.normal(size=3000), "b": rng.normal(size=3000)} for s in "xyz"}
     bounds = {"a": (-4.0, 4.0), "b": (-width, width)}
-    federation = Federation.simulate(tables, privacy=Privacy(5.0, bounds=bounds))
+    federation = Federation.simulate(tables, privacy=DifferentialPrivacy(5.0, bounds=bounds))
     with pytest.warns(DataWarning, match=rf"\['b'\].*{warning}"):
         federation.moments()
 
@@ -361,9 +361,9 @@ def test_wrong_bounds_are_reported(width: float, warning: str) -> None:
 def test_simulations_need_public_bounds() -> None:
     tables = {s: {"a": [0.0, 0.5], "b": [0.5, 0.0]} for s in "xyz"}
     with pytest.raises(StudyError, match="without looking at the data"):
-        Federation.simulate(tables, privacy=Privacy(1.0, bounds={"a": (0.0, 1.0)}))
+        Federation.simulate(tables, privacy=DifferentialPrivacy(1.0, bounds={"a": (0.0, 1.0)}))
     federation = Federation.simulate(
-        tables, bounds={"a": (0, 1), "b": (0, 1)}, privacy=Privacy(1.0)
+        tables, bounds={"a": (0, 1), "b": (0, 1)}, privacy=DifferentialPrivacy(1.0)
     )
     with pytest.raises(MismatchError, match="moments and counts only"):
         federation.with_features(federation.expansion_of(ist.Chebyshev(2)))
@@ -372,7 +372,7 @@ def test_simulations_need_public_bounds() -> None:
 def test_with_much_budget_the_network_is_that_of_the_pooled_table() -> None:
     columns = dict(ist.datasets.asia(30_000))
     parts = {s: {n: c[i::3] for n, c in columns.items()} for i, s in enumerate("xyz")}
-    federation = Federation.simulate(parts, privacy=Privacy(1000.0))
+    federation = Federation.simulate(parts, privacy=DifferentialPrivacy(1000.0))
     search = ist.XGES(max_parents=2)
     private = ist.learn(federation, search=search)
     pooled = ist.learn(columns, search=search)

@@ -11,11 +11,11 @@ import pytest
 from tests.joint.consortium import Consortium, policy
 
 from isthmus.errors import RefusedError, StudyError
-from isthmus.joint import Policy, Privacy, Study
+from isthmus.joint import DifferentialPrivacy, Policy, Study
 from isthmus.joint.noise.accounting import epsilon_of
 from isthmus.joint.noise.spending import Spending
 
-RHO = Privacy(1.0).rho
+RHO = DifferentialPrivacy(1.0).rho
 
 
 def test_costs_add_up_per_study_and_repetitions_are_free() -> None:
@@ -48,7 +48,7 @@ def test_spending_is_described_in_plain_words() -> None:
 
 @pytest.mark.parametrize("step", [-1, 0, 1])
 def test_epsilon_per_study(tmp_path: Path, step: int) -> None:
-    study = Consortium(tmp_path, privacy=Privacy(2.0)).study
+    study = Consortium(tmp_path, privacy=DifferentialPrivacy(2.0)).study
     rules = replace(policy(tmp_path), maximum_epsilon=10.0)
     rules = replace(rules, epsilon_per_study=2.0 * (1 + 1e-6 * step))
     if step < 0:
@@ -62,7 +62,7 @@ def test_epsilon_per_study(tmp_path: Path, step: int) -> None:
 def test_what_earlier_studies_spent_counts_when_a_study_is_signed(
     tmp_path: Path, step: int
 ) -> None:
-    study = Consortium(tmp_path, privacy=Privacy(1.0)).study
+    study = Consortium(tmp_path, privacy=DifferentialPrivacy(1.0)).study
     limit = epsilon_of(2 * RHO, 1e-6) * (1 + 1e-6 * step)
     rules = replace(policy(tmp_path), maximum_epsilon=limit)
     rules.require(study)
@@ -108,15 +108,15 @@ def test_impossible_limits_are_refused(tmp_path: Path, wrong: dict[str, float]) 
 @pytest.mark.parametrize("epsilon", [0.0, -1.0, 9.9e-7, 1001.0, 1e9, math.inf, math.nan])
 def test_budgets_out_of_range_are_refused_with_the_range(tmp_path: Path, epsilon: float) -> None:
     with pytest.raises(StudyError, match="must be between 1e-06 and 1000"):
-        Privacy(epsilon)
-    text = Consortium(tmp_path, privacy=Privacy(2.0)).study.text.decode()
+        DifferentialPrivacy(epsilon)
+    text = Consortium(tmp_path, privacy=DifferentialPrivacy(2.0)).study.text.decode()
     assert "epsilon = 2.0" in text
     with pytest.raises(StudyError, match="must be between 1e-06 and 1000"):
         Study.parse(text.replace("epsilon = 2.0", f"epsilon = {epsilon!r}").encode())
 
 
 def test_a_number_of_hundreds_of_digits_is_not_a_budget(tmp_path: Path) -> None:
-    text = Consortium(tmp_path, privacy=Privacy(2.0)).study.text.decode()
+    text = Consortium(tmp_path, privacy=DifferentialPrivacy(2.0)).study.text.decode()
     for old in ("epsilon = 2.0", "rows_per_person = 1", "honest = 2"):
         wrong = f"{old.split(' = ')[0]} = {'9' * 400}"
         assert old in text
@@ -127,7 +127,7 @@ def test_a_number_of_hundreds_of_digits_is_not_a_budget(tmp_path: Path) -> None:
 @pytest.mark.parametrize("delta", [0.0, -1e-6, 1.1e-3, 1.0, 2.0, math.inf, math.nan])
 def test_impossible_deltas_are_refused(delta: float) -> None:
     with pytest.raises(StudyError, match="delta is"):
-        Privacy(1.0, delta)
+        DifferentialPrivacy(1.0, delta)
 
 
 @pytest.mark.parametrize("epsilon", [1e-6, 1e3])
@@ -136,5 +136,5 @@ def test_opendp_confirms_budgets_at_the_ends_of_the_range(epsilon: float, delta:
     pytest.importorskip("opendp")
     from isthmus.joint.noise.answers import confirmed_epsilon
 
-    privacy = Privacy(epsilon, delta)
+    privacy = DifferentialPrivacy(epsilon, delta)
     assert confirmed_epsilon(privacy.rho, delta) <= epsilon * (1 + 1e-9)

@@ -11,7 +11,7 @@ import pytest
 from tests.attacks.malicious import Attacked, drafted_policy
 from tests.joint.consortium import Consortium
 
-from isthmus.joint import AskMoments, FrameKind, LedgerWriter, MemoryLedger
+from isthmus.joint import AskMoments, EnvelopeKind, LedgerWriter, MemoryLedger
 from isthmus.joint.records.ledger import Ledger
 from isthmus.joint.records.ledger_entries import Entry
 from isthmus.statistics import Schema
@@ -55,7 +55,7 @@ def asked(world: Attacked, questions: int) -> int:
         world.round += 1
         world.federation(world.round).moments()
         refused = world.frame(AskMoments(("a",)), size=1 + i)
-        assert world.answer("x", refused)[0] in (FrameKind.REFUSE, FrameKind.ADVERT)
+        assert world.answer("x", refused)[0] in (EnvelopeKind.REFUSE, EnvelopeKind.ADVERT)
     return ledger.reads - before
 
 

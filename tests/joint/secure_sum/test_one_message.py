@@ -14,19 +14,19 @@ from isthmus.joint import (
     ADMM,
     AskConsensus,
     AskTotals,
+    EnvelopeKind,
     Federation,
     FileJournal,
     FileSlot,
-    FrameKind,
     Identity,
     InProcess,
     Journal,
     MemoryJournal,
     MemoryLedger,
     MemorySlot,
-    Opening,
     Policy,
     Refusal,
+    RoundRequest,
     SecureSums,
     Signature,
     Site,
@@ -38,7 +38,7 @@ from isthmus.joint import (
 from isthmus.joint.federation.round_scheduler import restart
 from isthmus.joint.federation.simulation import simulated
 from isthmus.joint.records.journal import Record
-from isthmus.joint.secure_sum.frames import (
+from isthmus.joint.secure_sum.envelopes import (
     COORDINATOR,
     Standing,
     pack,
@@ -74,7 +74,7 @@ def single(
     request: bytes = b"x",
     heads: Mapping[int, bytes] | None = None,
 ) -> OneMessageRound:
-    opening = Opening(number, request, party.size, LIMBS)
+    opening = RoundRequest(number, request, party.size, LIMBS)
     return OneMessageRound(
         party.terms, party.boss, opening, members(party), keys, party.verifier, heads
     )
@@ -82,7 +82,7 @@ def single(
 
 def why(answer: bytes) -> Refusal:
     frame = parse(answer)
-    assert frame.kind is FrameKind.REFUSE
+    assert frame.kind is EnvelopeKind.REFUSE
     return read_refusal(frame.body)[0]
 
 
@@ -191,10 +191,10 @@ def test_keys_of_the_coordinator_are_not_taken() -> None:
     stranger = Identity.generate()
     raws = [
         answers["s0"],
-        pack(FrameKind.STANDING, party.terms, 1, 1, forged, stranger),
+        pack(EnvelopeKind.STANDING, party.terms, 1, 1, forged, stranger),
         answers["s2"],
     ]
-    settle = party.signed(FrameKind.SETTLE, b"".join(raws))
+    settle = party.signed(EnvelopeKind.SETTLE, b"".join(raws))
     assert why(party.sites[0].handle(settle)) is Refusal.BAD_SIGNATURE
 
 
@@ -210,10 +210,10 @@ def test_keys_are_pinned() -> None:
     body = parse(settle["s0"]).body
     step = len(body) // 3
     doubled = body[:step] * 2 + body[2 * step :]
-    assert why(site.handle(party.signed(FrameKind.SETTLE, doubled))) is Refusal.KEYS_CHANGED
+    assert why(site.handle(party.signed(EnvelopeKind.SETTLE, doubled))) is Refusal.KEYS_CHANGED
     fewer = body[: 2 * step]
-    assert why(site.handle(party.signed(FrameKind.SETTLE, fewer))) is Refusal.KEYS_CHANGED
-    wrong = party.signed(FrameKind.SETTLE, body, number=2)
+    assert why(site.handle(party.signed(EnvelopeKind.SETTLE, fewer))) is Refusal.KEYS_CHANGED
+    wrong = party.signed(EnvelopeKind.SETTLE, body, number=2)
     assert why(site.handle(wrong)) is Refusal.REPLAY
 
 
@@ -223,11 +223,11 @@ def test_keys_that_lack_a_site_are_refused() -> None:
     for answer in party.answers(led.begin()).values():
         led.receive(answer)
     body = parse(led.advance()["s0"]).body
-    fewer = party.signed(FrameKind.SETTLE, body[: 3 * len(body) // 4])
+    fewer = party.signed(EnvelopeKind.SETTLE, body[: 3 * len(body) // 4])
     assert why(party.sites[0].handle(fewer)) is Refusal.BAD_ACTIVE_SET
-    few = party.signed(FrameKind.AGREE, write_set([0, 1]), number=5)
+    few = party.signed(EnvelopeKind.AGREE, write_set([0, 1]), number=5)
     assert why(party.sites[0].handle(few)) is Refusal.TOO_FEW
-    without = party.signed(FrameKind.AGREE, write_set([1, 2, 3]), number=5)
+    without = party.signed(EnvelopeKind.AGREE, write_set([1, 2, 3]), number=5)
     assert why(party.sites[0].handle(without)) is Refusal.BAD_ACTIVE_SET
 
 
@@ -236,8 +236,8 @@ def test_a_key_of_small_order_is_refused() -> None:
     led = KeyRound(party.terms, party.boss, 1, members(party), party.verifier)
     answers = party.answers(led.begin())
     zero = Standing(standing_context(party.terms, 1, members(party)), bytes(32)).body()
-    answers["s1"] = pack(FrameKind.STANDING, party.terms, 1, 1, zero, party.identities[1])
-    settle = party.signed(FrameKind.SETTLE, b"".join(answers.values()))
+    answers["s1"] = pack(EnvelopeKind.STANDING, party.terms, 1, 1, zero, party.identities[1])
+    settle = party.signed(EnvelopeKind.SETTLE, b"".join(answers.values()))
     assert why(party.sites[0].handle(settle)) is Refusal.KEYS_CHANGED
 
 
@@ -245,7 +245,7 @@ def test_nothing_is_asked_without_keys_or_with_others() -> None:
     party = Party(3)
     assert why(party.answers(single(party, bytes(32)).begin())["s0"]) is Refusal.NO_KEYS
     keys = settled(party)
-    short = party.signed(FrameKind.SINGLE, keys[:5], number=2)
+    short = party.signed(EnvelopeKind.SINGLE, keys[:5], number=2)
     assert why(party.sites[0].handle(short)) is Refusal.NO_KEYS
     settled(party, 4)
     assert why(party.answers(single(party, keys, 5).begin())["s0"]) is Refusal.NO_KEYS
@@ -257,7 +257,7 @@ def test_frames_of_another_study_or_sender_are_refused() -> None:
     frame = single(party, keys).begin()["s0"]
     assert why(other.sites[0].handle(frame)) is Refusal.OTHER_STUDY
     body = parse(frame).body
-    mine = pack(FrameKind.SINGLE, party.terms, 2, COORDINATOR, body, party.identities[1])
+    mine = pack(EnvelopeKind.SINGLE, party.terms, 2, COORDINATOR, body, party.identities[1])
     assert why(party.sites[0].handle(mine)) is Refusal.BAD_SIGNATURE
 
 
@@ -308,7 +308,7 @@ class Full(Slot):
 def test_what_cannot_be_kept_is_not_sent() -> None:
     party = Party(3)
     party.sites[0] = slotted(party, 0, Full())
-    agree = party.signed(FrameKind.AGREE, write_set(range(3)))
+    agree = party.signed(EnvelopeKind.AGREE, write_set(range(3)))
     assert why(party.sites[0].handle(agree)) is Refusal.REFUSED
     assert party.keepers[0].refusals == [Refusal.LEDGER]
 

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from tests.joint.federation.rosters import LIMBS, STUDY, Party, ints
 
 from isthmus.errors import AbortedError, DataError, StudyError
-from isthmus.joint import FrameKind, Member, Roster, Stage, Terms, run_round
+from isthmus.joint import EnvelopeKind, Member, Roster, RoundStage, Terms, run_round
 from isthmus.joint.secure_sum import shamir
 from isthmus.joint.secure_sum.limbs import (
-    Accumulator,
+    LimbAccumulator,
     from_digits,
     from_int64,
     from_ints,
@@ -28,7 +28,7 @@ HALF = 2 ** (32 * LIMBS - 1)
 def test_words_are_integers_modulo_a_power_of_two(values: list[int], signs: list[int]) -> None:
     words = from_ints(values, LIMBS)
     assert to_ints(words) == values
-    total = Accumulator(len(values), LIMBS)
+    total = LimbAccumulator(len(values), LIMBS)
     for sign in signs:
         total.add(words, sign)
     wrapped = [(sum(signs) * v + HALF) % (2 * HALF) - HALF for v in values]
@@ -126,13 +126,13 @@ def test_too_many_dropouts_abort(stage: int) -> None:
     lost = [(f"s{i}", stage) for i in range(4)]
     with pytest.raises(AbortedError, match="No sum was formed"):
         run_round(coordinator, party.transport(lost))
-    assert coordinator.stage is Stage.DONE
+    assert coordinator.stage is RoundStage.DONE
     with pytest.raises(AbortedError):
         _ = coordinator.total
     # Nobody gave a share: what was masked stays masked.
     given = [kind for keeper in party.keepers for kind in keeper.recorded]
     if stage < EXCHANGES - 1:
-        assert FrameKind.REVEAL not in given
+        assert EnvelopeKind.REVEAL not in given
 
 
 def test_rounds_follow_each_other() -> None:

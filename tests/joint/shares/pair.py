@@ -63,9 +63,9 @@ class Pair:
 
 def serve(rank: int, ports: tuple[int, int], end: Connection, log: Path | None) -> None:
     """Run tasks until there are no more."""
-    from isthmus.joint.shares.engine import Engine, connect_local
+    from isthmus.joint.shares.engine import SecretSharingRuntime, connect_local
 
-    engine = Engine(connect_local(rank, ports), log=log)
+    engine = SecretSharingRuntime(connect_local(rank, ports), log=log)
     while (message := end.recv()) is not None:
         task, arguments = message
         module, _, name = task.partition(":")

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from isthmus.graphs import DAG
 from isthmus.joint.methods.private_k2 import private_k2
 from isthmus.joint.methods.structure_only import structure_only
-from isthmus.joint.shares.columns import Column, Columns
-from isthmus.joint.shares.engine import Engine
+from isthmus.joint.shares.columns import Columns, SharedColumn
+from isthmus.joint.shares.engine import SecretSharingRuntime
 from isthmus.joint.shares.private_tables import private_tables
 from isthmus.joint.shares.secret_functions import (
     count_coefficients,
@@ -25,7 +25,7 @@ from isthmus.joint.shares.secret_moments import (
 )
 from isthmus.joint.shares.secret_scores import CountScore, SecretScores
 from isthmus.joint.shares.secret_tables import SecretTables
-from isthmus.joint.shares.shares import Secret
+from isthmus.joint.shares.shares import SecretShare
 
 Values = dict[str, NDArray[Any]]
 
@@ -37,35 +37,44 @@ def halves(data: NDArray[Any], owners: list[int]) -> tuple[tuple[Values], tuple[
 
 
 def _columns(
-    engine: Engine, owners: list[int], levels: list[int], rows: int, own: Values
+    engine: SecretSharingRuntime, owners: list[int], levels: list[int], rows: int, own: Values
 ) -> Columns:
-    described = [Column(f"x{i}", o, k) for i, (o, k) in enumerate(zip(owners, levels, strict=True))]
+    described = [
+        SharedColumn(f"x{i}", o, k) for i, (o, k) in enumerate(zip(owners, levels, strict=True))
+    ]
     return Columns(described, own, engine.rank, rows)
 
 
 def opened_tables(
-    engine: Engine, owners: list[int], levels: list[int], rows: int, wanted: Any, own: Values
+    engine: SecretSharingRuntime,
+    owners: list[int],
+    levels: list[int],
+    rows: int,
+    wanted: Any,
+    own: Values,
 ) -> Any:
     tables = SecretTables(engine, _columns(engine, owners, levels, rows, own))
     tables.prepare(wanted)
     shares = [tables.share(members) for members in wanted]
-    return shares, [engine.open(Secret(share, 64), "a table") for share in shares]
+    return shares, [engine.open(SecretShare(share, 64), "a table") for share in shares]
 
 
-def opened_functions(engine: Engine, functions: Any, n: int, share: NDArray[Any]) -> Any:
-    counts = Secret(share, 64).widened()
+def opened_functions(
+    engine: SecretSharingRuntime, functions: Any, n: int, share: NDArray[Any]
+) -> Any:
+    counts = SecretShare(share, 64).widened()
     tables = [count_coefficients(f, n) for f in functions]
     results = evaluate(engine, counts, count_intervals(n), tables)
-    return engine.open(Secret.from_numbers(results, counts.shape), "values")
+    return engine.open(SecretShare.from_numbers(results, counts.shape), "values")
 
 
-def opened_logarithms(engine: Engine, share: NDArray[Any]) -> Any:
-    values = log_of_units(engine, Secret(share, 64).widened())
-    return engine.open(Secret.from_numbers(values, share.shape), "logarithms")
+def opened_logarithms(engine: SecretSharingRuntime, share: NDArray[Any]) -> Any:
+    values = log_of_units(engine, SecretShare(share, 64).widened())
+    return engine.open(SecretShare.from_numbers(values, share.shape), "logarithms")
 
 
 def opened_scores(
-    engine: Engine,
+    engine: SecretSharingRuntime,
     owners: list[int],
     levels: list[int],
     rows: int,
@@ -75,12 +84,12 @@ def opened_scores(
 ) -> Any:
     scores = SecretScores(engine, _columns(engine, owners, levels, rows, own), CountScore(*score))
     shares = scores.shares(families)
-    opened = engine.open(Secret.from_numbers(shares, (len(shares),)), "scores")
+    opened = engine.open(SecretShare.from_numbers(shares, (len(shares),)), "scores")
     return opened, [scores.error(f) for f in families]
 
 
 def k2(
-    engine: Engine,
+    engine: SecretSharingRuntime,
     owners: list[int],
     levels: list[int],
     rows: int,
@@ -100,7 +109,7 @@ def k2(
 
 
 def best(
-    engine: Engine,
+    engine: SecretSharingRuntime,
     owners: list[int],
     levels: list[int],
     rows: int,
@@ -116,7 +125,7 @@ def best(
 
 
 def masked(
-    engine: Engine,
+    engine: SecretSharingRuntime,
     owners: list[int],
     levels: list[int],
     order: list[str],
@@ -127,7 +136,9 @@ def masked(
 ) -> Any:
     """The best network of people whom one party alone knows."""
     engine.transcript.clear()
-    described = [Column(f"x{i}", o, k) for i, (o, k) in enumerate(zip(owners, levels, strict=True))]
+    described = [
+        SharedColumn(f"x{i}", o, k) for i, (o, k) in enumerate(zip(owners, levels, strict=True))
+    ]
     rows = len(present)
     columns = Columns(
         described, own, engine.rank, rows, knower=knower, present=present, people=people
@@ -137,7 +148,7 @@ def masked(
 
 
 def tables(
-    engine: Engine,
+    engine: SecretSharingRuntime,
     owners: list[int],
     levels: list[int],
     rows: int,
@@ -151,12 +162,17 @@ def tables(
     return {n: t.counts for n, t in found.items()}, [(o.to, o.value) for o in engine.transcript]
 
 
-def moments(engine: Engine, owners: list[int], rows: int, own: Values) -> Any:
+def moments(engine: SecretSharingRuntime, owners: list[int], rows: int, own: Values) -> Any:
     return opened_moments(engine, _columns(engine, owners, [0] * len(owners), rows, own))
 
 
 def gaussian(
-    engine: Engine, owners: list[int], rows: int, order: list[str], limit: int, own: Values
+    engine: SecretSharingRuntime,
+    owners: list[int],
+    rows: int,
+    order: list[str],
+    limit: int,
+    own: Values,
 ) -> Any:
     engine.transcript.clear()
     columns = _columns(engine, owners, [0] * len(owners), rows, own)

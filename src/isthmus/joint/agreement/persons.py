@@ -8,7 +8,7 @@ from typing import final
 from isthmus.errors import StudyError
 
 ROWS = "rows"
-NOBODY = "none"
+NOT_PERSONS = "none"
 _COLUMN = "column:"
 
 
@@ -29,9 +29,9 @@ class Persons:
     text: str = ROWS
 
     def __post_init__(self) -> None:
-        if self.text not in (ROWS, NOBODY) and not self.column:
+        if self.text not in (ROWS, NOT_PERSONS) and not self.column:
             raise StudyError(
-                f"persons is {self.text!r}; it must be {ROWS!r}, {NOBODY!r}, or {_COLUMN!r} "
+                f"persons is {self.text!r}; it must be {ROWS!r}, {NOT_PERSONS!r}, or {_COLUMN!r} "
                 "followed by the name of the column that identifies a person"
             )
 
@@ -46,9 +46,9 @@ class Persons:
         return self.text.removeprefix(_COLUMN) if self.text.startswith(_COLUMN) else ""
 
     @property
-    def are_nobody(self) -> bool:
+    def not_persons(self) -> bool:
         """Whether rows do not describe persons."""
-        return self.text == NOBODY
+        return self.text == NOT_PERSONS
 
     def __str__(self) -> str:
         return self.text

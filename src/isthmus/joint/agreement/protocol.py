@@ -8,7 +8,7 @@ from typing import ClassVar, Self
 
 from isthmus.joint.agreement.roster import Member, Roster
 from isthmus.joint.agreement.toml import Reader
-from isthmus.joint.noise.section import Privacy
+from isthmus.joint.noise.section import DifferentialPrivacy
 from isthmus.joint.records.events import Event
 
 
@@ -70,11 +70,15 @@ class Protocol(ABC):
         """Return a phrase for each reason why the protocol cannot use these variables."""
         return []
 
-    def fitted_privacy(self, privacy: Privacy, members: Sequence[Member]) -> Privacy:
+    def fitted_privacy(
+        self, privacy: DifferentialPrivacy, members: Sequence[Member]
+    ) -> DifferentialPrivacy:
         """Return the section on privacy with what it leaves open chosen for these parties."""
         return privacy
 
-    def privacy_problems(self, privacy: Privacy, requests: Collection[str]) -> list[str]:
+    def privacy_problems(
+        self, privacy: DifferentialPrivacy, requests: Collection[str]
+    ) -> list[str]:
         """Return a phrase for each reason why the protocol cannot add such noise."""
         return [f"the protocol {self.name!r} has no differential privacy; leave privacy out"]
 

@@ -22,7 +22,7 @@ from isthmus.joint.agreement.roster import Member, Roster
 from isthmus.joint.agreement.signatures import AUTHOR, Signature, signed_bytes
 from isthmus.joint.agreement.toml import Reader, document, parse_toml
 from isthmus.joint.agreement.variables import take_variables, variable_entries
-from isthmus.joint.noise.section import Privacy
+from isthmus.joint.noise.section import DifferentialPrivacy
 from isthmus.plurals import counted
 from isthmus.statistics import Expansion, Kind, Plan, Schema
 
@@ -91,7 +91,7 @@ class Study:
     code: tuple[str, ...]
     features: Expansion | None = None
     limits: Limits = field(default_factory=dict)
-    privacy: Privacy | None = None
+    privacy: DifferentialPrivacy | None = None
 
     @cached_property
     def identity(self) -> bytes:
@@ -131,7 +131,7 @@ class Study:
         expires = top.take("expires", datetime)
         if expires.tzinfo is None:
             top.problems.append("expires needs a time zone, for instance 2027-01-31T00:00:00Z")
-        code, privacy = top.strings("code"), Privacy.take(top)
+        code, privacy = top.strings("code"), DifferentialPrivacy.take(top)
         schema, bounds = take_variables(top)
         members = _members(top)
         top.finish()
@@ -179,7 +179,7 @@ class Study:
         code: Sequence[str] | None = None,
         features: Expansion | None = None,
         limits: Limits | None = None,
-        privacy: Privacy | None = None,
+        privacy: DifferentialPrivacy | None = None,
     ) -> Study:
         """Write a study. The parameters are the attributes of the class.
 

@@ -6,7 +6,7 @@ from itertools import combinations
 
 import numpy as np
 
-from isthmus.joint.disclosure.material import Material
+from isthmus.joint.disclosure.material import ReleaseCandidates
 from isthmus.statistics import Statistic
 from isthmus.types import Integers
 
@@ -18,7 +18,7 @@ def smallest_cell(statistic: Statistic) -> int | None:
     return _smallest(*statistic.cells())
 
 
-def fewest_in_a_cell(material: Material) -> int | None:
+def fewest_in_a_cell(material: ReleaseCandidates) -> int | None:
     """Return the smallest number of persons that something released singles out.
 
     Four kinds of groups are counted, whatever the declared kinds of the variables are:
@@ -58,7 +58,7 @@ def _smallest(*tables: Integers) -> int | None:
     return min((int(t[t > 0].min()) for t in tables if (t > 0).any()), default=None)
 
 
-def _smallest_pair(material: Material, few: list[tuple[Integers, int]]) -> int | None:
+def _smallest_pair(material: ReleaseCandidates, few: list[tuple[Integers, int]]) -> int | None:
     """Return the smallest number of persons with a pair of values of two variables."""
     if len(few) < 2:
         return None

@@ -9,7 +9,7 @@ import numpy as np
 
 from isthmus.joint.agreement.policy import Policy
 from isthmus.joint.disclosure.cells import fewest_in_a_cell
-from isthmus.joint.disclosure.material import Material, RowsOfColumns
+from isthmus.joint.disclosure.material import ReleaseCandidates, RowsOfColumns
 from isthmus.joint.disclosure.row_hashes import chunks
 from isthmus.types import Floats, Integers
 
@@ -17,7 +17,7 @@ RANK = 1e-12
 """Share of the largest singular value below which a direction counts as zero."""
 
 
-def largest_share(material: Material) -> float:
+def largest_share(material: ReleaseCandidates) -> float:
     """Return the largest share that one person has in a sum of squares.
 
     Whoever knows the sums and products of columns knows the sum of squares of every combination of
@@ -84,16 +84,16 @@ class _Orthonormal:
         return found
 
 
-Rule = Callable[[Material, Policy], Iterator[str]]
+Rule = Callable[[ReleaseCandidates, Policy], Iterator[str]]
 
 
-def cohort(material: Material, policy: Policy) -> Iterator[str]:
+def cohort(material: ReleaseCandidates, policy: Policy) -> Iterator[str]:
     """Require a minimum number of persons."""
     if material.count() < policy.minimum_cohort:
         yield f"fewer than {policy.minimum_cohort} persons"
 
 
-def columns(material: Material, policy: Policy) -> Iterator[str]:
+def columns(material: ReleaseCandidates, policy: Policy) -> Iterator[str]:
     """Require enough rows for the number of released columns."""
     number = material.columns.shape[1] + material.more_columns
     if number > policy.columns_per_row * material.rows:
@@ -103,7 +103,7 @@ def columns(material: Material, policy: Policy) -> Iterator[str]:
         )
 
 
-def cells(material: Material, policy: Policy) -> Iterator[str]:
+def cells(material: ReleaseCandidates, policy: Policy) -> Iterator[str]:
     """Require that nothing released singles out few persons."""
     if policy.minimum_cell == 1:
         return
@@ -112,7 +112,7 @@ def cells(material: Material, policy: Policy) -> Iterator[str]:
         yield f"a cell or a value has fewer than {policy.minimum_cell} persons"
 
 
-def dominance(material: Material, policy: Policy) -> Iterator[str]:
+def dominance(material: ReleaseCandidates, policy: Policy) -> Iterator[str]:
     """Require that no released sum owes more than a share to one person."""
     if policy.largest_share == 1.0 or not material.columns.shape[1]:
         return
@@ -121,7 +121,7 @@ def dominance(material: Material, policy: Policy) -> Iterator[str]:
         yield f"one person has more than {policy.largest_share:.0%} of a sum of squares"
 
 
-def windows(material: Material, policy: Policy) -> Iterator[str]:
+def windows(material: ReleaseCandidates, policy: Policy) -> Iterator[str]:
     """Require a minimum number of persons in the window of every basis."""
     for name, (low, high) in material.windows.items():
         values = material.values[name]
@@ -133,6 +133,6 @@ def windows(material: Material, policy: Policy) -> Iterator[str]:
 RULES: tuple[Rule, ...] = (cohort, columns, cells, dominance, windows)
 
 
-def broken_rules(material: Material, policy: Policy) -> list[str]:
+def broken_rules(material: ReleaseCandidates, policy: Policy) -> list[str]:
     """Return a phrase for each rule on data that the material breaks."""
     return [phrase for rule in RULES for phrase in rule(material, policy)]

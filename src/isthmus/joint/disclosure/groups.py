@@ -25,7 +25,7 @@ FEW_VALUES = 3
 """Up to this number of values, sums and sums of squares determine how many persons have each
 value."""
 
-NOBODY = 1e-6
+COUNT_TOLERANCE = 1e-6
 """Tolerance of a number of persons: those with several rows are counted in fractions."""
 
 
@@ -106,7 +106,9 @@ def _variables(trace: Trace) -> list[str]:
 
 def _smallest(numbers: Sequence[float]) -> int:
     """Return the smallest number that is not zero, as a whole number of persons."""
-    return int(np.ceil(min((n for n in numbers if n > NOBODY), default=0.0) - NOBODY))
+    return int(
+        np.ceil(min((n for n in numbers if n > COUNT_TOLERANCE), default=0.0) - COUNT_TOLERANCE)
+    )
 
 
 def _weights(trace: Trace) -> Floats:
@@ -193,7 +195,7 @@ def _closest(
     its = _table(a[left], b[right], weights[1][right], shape)
     only_b = np.bincount(b, weights[1], shape[1])[None, :] - its
     apart = np.maximum(only_a, only_b)
-    near = apart[(apart > NOBODY) & (apart < both)]
+    near = apart[(apart > COUNT_TOLERANCE) & (apart < both)]
     return float(near.min(initial=np.inf)) if near.size else 0.0
 
 
@@ -241,7 +243,7 @@ def _patterns_apart(
         graph[: len(i), len(i) : -1] = inside
         graph[: len(i), -1] = alone_a[i] + both[i].sum(axis=1) - inside.sum(axis=1)
         graph[len(i) : -1, -1] = alone_b[j] + both[:, j].sum(axis=0) - inside.sum(axis=0)
-        graph[graph < NOBODY] = 0.0
+        graph[graph < COUNT_TOLERANCE] = 0.0
         found.append(cut_below(graph + graph.T, limit))
     return found
 

@@ -25,7 +25,7 @@ class RowsOfColumns(Protocol):
 
 @final
 @dataclass(frozen=True, eq=False)
-class Material:
+class ReleaseCandidates:
     """The data behind everything that a study could let leave a site.
 
     The rules are applied to this once, and not to single requests. Whether a site answers does

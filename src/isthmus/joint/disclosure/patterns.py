@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from isthmus.joint.agreement.policy import Policy
 from isthmus.joint.disclosure.checks import broken_rules
-from isthmus.joint.disclosure.material import Material
+from isthmus.joint.disclosure.material import ReleaseCandidates
 from isthmus.types import Floats, Integers
 
 PARTNERS = 500
@@ -80,7 +80,7 @@ def hide_rare_patterns(
 
 def pattern_materials(
     names: tuple[str, ...], values: Floats, persons: Integers | None
-) -> list[Material]:
+) -> list[ReleaseCandidates]:
     """Return what could be released about each pattern of missing values that has values."""
     observed, which = np.unique(~np.isnan(values), axis=0, return_inverse=True)
     which = which.reshape(-1)
@@ -97,13 +97,13 @@ def _material(
     own: NDArray[np.bool_],
     there: NDArray[np.bool_],
     persons: Integers | None,
-) -> Material:
+) -> ReleaseCandidates:
     """Return the rows of one pattern as if they were a table of their own."""
     columns = values[np.ix_(own, there)]
     named = [name for name, known in zip(names, there.tolist(), strict=True) if known]
     codes = None if persons is None else np.unique(persons[own], return_inverse=True)[1].reshape(-1)
     by_name = {name: columns[:, i] for i, name in enumerate(named)}
-    return Material(by_name, columns, persons=codes)
+    return ReleaseCandidates(by_name, columns, persons=codes)
 
 
 def _contained(observed: NDArray[np.bool_], which: NDArray[np.intp]) -> NDArray[np.intp]:

@@ -13,7 +13,7 @@ from isthmus.joint.agreement.study import Study
 from isthmus.joint.disclosure.cells import smallest_cell
 from isthmus.joint.disclosure.checks import broken_rules
 from isthmus.joint.disclosure.denial import Denial, DeniedError
-from isthmus.joint.disclosure.material import Material
+from isthmus.joint.disclosure.material import ReleaseCandidates
 from isthmus.joint.noise.accounting import epsilon_of
 from isthmus.joint.records.ledger_writer import LedgerWriter
 from isthmus.statistics import Statistic
@@ -133,7 +133,7 @@ class SiteRules:
         least = self._policy.minimum_cohort
         return [f"fewer than {least} rows"] if rows < least else []
 
-    def material_violations(self, material: Material) -> list[str]:
+    def material_violations(self, material: ReleaseCandidates) -> list[str]:
         """Return a phrase for each rule on data that what the study could release breaks."""
         return broken_rules(material, self._policy)
 

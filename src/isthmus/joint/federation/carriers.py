@@ -17,7 +17,7 @@ from isthmus.joint.agreement.cards import Card, Folder
 from isthmus.joint.agreement.identity import require_private
 from isthmus.joint.agreement.study import Study
 from isthmus.joint.federation.site_service import SiteService
-from isthmus.joint.secure_sum.frames import LARGEST, size_of
+from isthmus.joint.secure_sum.envelopes import LARGEST, size_of
 from isthmus.joint.secure_sum.protocol import secure_sums
 from isthmus.joint.transport.base import Timeouts, Watcher
 from isthmus.joint.transport.certificates import node_key_pem

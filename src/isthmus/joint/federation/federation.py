@@ -18,12 +18,12 @@ from isthmus.joint.federation.common_schema import common_reading
 from isthmus.joint.federation.incomplete import IncompleteFederation
 from isthmus.joint.federation.requests.base import SumRequest
 from isthmus.joint.federation.requests.expectation import AskExpectation
-from isthmus.joint.federation.requests.grid import Grid
+from isthmus.joint.federation.requests.fixed_point import FixedPointEncoding
 from isthmus.joint.federation.requests.statistics import AskCounts, AskFeatures, AskMoments
 from isthmus.joint.federation.round_scheduler import RoundScheduler
 from isthmus.joint.noise.answers import noisy_release
 from isthmus.joint.noise.cost import NoiseCost
-from isthmus.joint.noise.section import Privacy
+from isthmus.joint.noise.section import DifferentialPrivacy
 from isthmus.joint.records.journal import Journal
 from isthmus.joint.records.ledger import Ledger
 from isthmus.joint.secure_sum.limbs import to_ints
@@ -100,7 +100,7 @@ class Federation(Source):
             )
         study.require(signatures, [AUTHOR, *(m.name for m in study.members)])
         self._study = study
-        self._grid = Grid.of(study)
+        self._grid = FixedPointEncoding.of(study)
         self._scheduler = RoundScheduler(study, identity, transport, verifier, journal, first_round)
         self._moments: list[Moments] = []
         self._counts: list[Counts] = []
@@ -120,7 +120,7 @@ class Federation(Source):
         requests: Iterable[str] | None = None,
         ledgers: Mapping[str, Ledger] | None = None,
         lost: Iterable[tuple[str, int]] = (),
-        privacy: Privacy | None = None,
+        privacy: DifferentialPrivacy | None = None,
         missing: Missing | None = None,
     ) -> Federation:
         """Create a federation of tables in this process: the whole protocol, without a network.

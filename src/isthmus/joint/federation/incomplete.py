@@ -19,9 +19,9 @@ from isthmus.joint.federation.requests.expectation import (
     ExpectationRun,
     steps_allowed,
 )
-from isthmus.joint.federation.requests.grid import Grid
+from isthmus.joint.federation.requests.fixed_point import FixedPointEncoding
 from isthmus.joint.federation.requests.statistics import AskMoments
-from isthmus.joint.secure_sum.frames import REQUEST
+from isthmus.joint.secure_sum.envelopes import REQUEST
 from isthmus.results.disclosure import Disclosure
 from isthmus.results.reading import Reading
 from isthmus.sources.base import Source
@@ -98,7 +98,7 @@ class IncompleteFederation(Source):
     @cached_property
     def _moments(self) -> Moments:
         study, schema = self._federation.study, self.schema()
-        run = ExpectationRun(Grid.of(study))
+        run = ExpectationRun(FixedPointEncoding.of(study))
         # One round agrees on keys; the rounds of earlier sums are gone.
         rounds = study.rounds - 2 - self._federation.sums
         steps = min(self._missing.max_iterations, steps_allowed(study), rounds)

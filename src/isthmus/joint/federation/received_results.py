@@ -20,9 +20,9 @@ from isthmus.joint.records.results import (
     result_path,
     write_result,
 )
-from isthmus.joint.secure_sum.frames import (
+from isthmus.joint.secure_sum.envelopes import (
     LARGEST_RESULT,
-    BrokenFrameError,
+    BrokenEnvelopeError,
     Refusal,
 )
 from isthmus.joint.secure_sum.protocol import CONFIRMED, RESULT
@@ -51,14 +51,14 @@ class ReceivedResults:
         """Keep a result and return its hash; the same result may come again."""
         signature, result = signed[:SIGNATURE], signed[SIGNATURE:]
         if not _is_plain(result) or not is_signed(self._study, result, signature):
-            raise BrokenFrameError(Refusal.MALFORMED)
+            raise BrokenEnvelopeError(Refusal.MALFORMED)
         content = hashlib.sha256(result)
         earlier = [e["result"] for e in self._writer.past() if e["event"] == RESULT.name]
         is_new = content.hexdigest() not in earlier[-1:]
         if is_new and content.hexdigest() in earlier:  # its confirmations may be old
-            raise BrokenFrameError(Refusal.REPLAY)
+            raise BrokenEnvelopeError(Refusal.REPLAY)
         if is_new and len(earlier) >= self._study.rounds:
-            raise BrokenFrameError(Refusal.POLICY)
+            raise BrokenEnvelopeError(Refusal.POLICY)
         try:
             if is_new:
                 self._writer.record(RESULT, number, result=content.hexdigest())
@@ -80,7 +80,7 @@ class ReceivedResults:
         past = self._writer.past()
         results = [e["result"] for e in past if e["event"] == RESULT.name]
         if own.hex() not in results[-1:]:
-            raise BrokenFrameError(Refusal.OUT_OF_ORDER)
+            raise BrokenEnvelopeError(Refusal.OUT_OF_ORDER)
         members = self._study.members
         others = {members[i].name: c.hex() for i, c in sorted(confirmed.items()) if c != own}
         if others:

@@ -10,12 +10,12 @@ from isthmus.errors import AbortedError, FederationError
 from isthmus.joint.agreement.identity import Identity, Verifier, digest
 from isthmus.joint.agreement.study import Study
 from isthmus.joint.federation.requests.base import SumRequest
-from isthmus.joint.federation.requests.grid import Grid
+from isthmus.joint.federation.requests.fixed_point import FixedPointEncoding
 from isthmus.joint.federation.study_terms import terms_of
 from isthmus.joint.records.journal import Journal, MemoryJournal, Record
 from isthmus.joint.records.results import sign_result
 from isthmus.joint.secure_sum.coordinator import Coordinator
-from isthmus.joint.secure_sum.frames import Opening
+from isthmus.joint.secure_sum.envelopes import RoundRequest
 from isthmus.joint.secure_sum.limbs import LimbArray, from_bytes, to_bytes
 from isthmus.joint.secure_sum.one_message_coordinator import KeyRound, OneMessageRound, run_round
 from isthmus.joint.secure_sum.protocol import secure_sums
@@ -68,7 +68,7 @@ class RoundScheduler:
         self._study = study
         self._fixed_membership = secure_sums(study.protocol).fixed_membership
         self._terms = terms_of(study)
-        self._grid = Grid.of(study)
+        self._grid = FixedPointEncoding.of(study)
         self._identity = identity
         self._transport = transport
         self._verifier = verifier
@@ -204,8 +204,8 @@ class RoundScheduler:
                 if not error.silent or not self._transport.wait(error.silent):
                     raise
 
-    def _opening(self, request: SumRequest[Any], number: int) -> Opening:
-        return Opening(number, request.to_bytes(), request.size(self._grid), request.limbs)
+    def _opening(self, request: SumRequest[Any], number: int) -> RoundRequest:
+        return RoundRequest(number, request.to_bytes(), request.size(self._grid), request.limbs)
 
     def _fault_tolerant(self, request: SumRequest[Any]) -> tuple[LimbArray, Coordinator]:
         """Run a round of five exchanges, which tolerates failing sites."""

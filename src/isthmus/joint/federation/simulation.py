@@ -22,7 +22,7 @@ from isthmus.joint.federation.requests.expectation import AskExpectation
 from isthmus.joint.federation.site_controller import SiteController
 from isthmus.joint.federation.snapshot import local_source, rows_with_holes
 from isthmus.joint.noise.answers import require_possible
-from isthmus.joint.noise.section import Privacy
+from isthmus.joint.noise.section import DifferentialPrivacy
 from isthmus.joint.records.ledger import Ledger, MemoryLedger
 from isthmus.joint.secure_sum.protocol import SecureSums
 from isthmus.joint.transport.base import InProcess
@@ -67,7 +67,7 @@ def simulated(
     requests: Iterable[str] | None,
     ledgers: Mapping[str, Ledger] | None,
     lost: Iterable[tuple[str, int]],
-    privacy: Privacy | None = None,
+    privacy: DifferentialPrivacy | None = None,
 ) -> tuple[Study, list[Signature], Identity, InProcess, Verifier]:
     """Return the arguments of `Federation` for tables that are all in this process."""
     holes = requests is not None and AskExpectation.name in (requests := tuple(requests))
@@ -109,7 +109,7 @@ def simulated(
 
 
 def _public_bounds(
-    schema: Schema, privacy: Privacy, bounds: Mapping[str, tuple[float, float]] | None
+    schema: Schema, privacy: DifferentialPrivacy, bounds: Mapping[str, tuple[float, float]] | None
 ) -> dict[str, tuple[float, float]]:
     """Return bounds that do not depend on data."""
     known = dict(privacy.bounds) | dict(bounds or {})
@@ -117,7 +117,8 @@ def _public_bounds(
     if missing:
         raise StudyError(
             f"With differential privacy, the continuous variables {missing[:10]} need bounds that "
-            "are known without looking at the data: Privacy(..., bounds={name: (low, high)})."
+            "are known without looking at the data: DifferentialPrivacy(..., bounds={name: (low, "
+            "high)})."
         )
     return {n: known[n] for n in schema.of_kind(Kind.CONTINUOUS)}
 
@@ -138,7 +139,7 @@ def _bounds(sources: Iterable[Source], schema: Schema) -> dict[str, tuple[float,
     return dict(zip(names, zip(low.tolist(), high.tolist(), strict=True), strict=True))
 
 
-def _lenient_policy(privacy: Privacy | None) -> Policy:
+def _lenient_policy(privacy: DifferentialPrivacy | None) -> Policy:
     """Return a policy that allows whatever the protocol allows."""
     return Policy(
         minimum_cohort=1,

@@ -26,7 +26,7 @@ from isthmus.joint.disclosure.dryrun import DryRun
 from isthmus.joint.disclosure.rules import SiteRules
 from isthmus.joint.federation.received_results import ReceivedResults
 from isthmus.joint.federation.requests.base import Contribution, MethodState, SumRequest
-from isthmus.joint.federation.requests.grid import Grid
+from isthmus.joint.federation.requests.fixed_point import FixedPointEncoding
 from isthmus.joint.federation.requests.reading import read_sum_request
 from isthmus.joint.federation.site_data import SiteData, unfit
 from isthmus.joint.federation.study_terms import terms_of
@@ -37,13 +37,13 @@ from isthmus.joint.records.ledger import Ledger
 from isthmus.joint.records.ledger_entries import signed_bytes
 from isthmus.joint.records.ledger_writer import LedgerWriter, Sent
 from isthmus.joint.secure_sum import protocol
-from isthmus.joint.secure_sum.frames import (
+from isthmus.joint.secure_sum.envelopes import (
     HEAD,
     UNAUTHENTICATED,
-    BrokenFrameError,
-    FrameKind,
-    Opening,
+    BrokenEnvelopeError,
+    EnvelopeKind,
     Refusal,
+    RoundRequest,
     size_of,
 )
 from isthmus.joint.secure_sum.limbs import LimbArray
@@ -55,26 +55,26 @@ PROTECTION = "each hidden under a mask; the coordinator learns only the sum over
 FORM = "secure sum"
 NOISE = "with noise for differential privacy"
 
-EVENTS: dict[FrameKind, Event] = {
-    FrameKind.ADVERT: protocol.OPENED,
-    FrameKind.SHARES: protocol.SHARES,
-    FrameKind.MASKED: protocol.SENT,
-    FrameKind.CONSENT: protocol.AGREED,
-    FrameKind.REVEAL: protocol.UNMASKED,
-    FrameKind.SUMMAND: protocol.SINGLE,
+EVENTS: dict[EnvelopeKind, Event] = {
+    EnvelopeKind.ADVERT: protocol.OPENED,
+    EnvelopeKind.SHARES: protocol.SHARES,
+    EnvelopeKind.MASKED: protocol.SENT,
+    EnvelopeKind.CONSENT: protocol.AGREED,
+    EnvelopeKind.REVEAL: protocol.UNMASKED,
+    EnvelopeKind.SUMMAND: protocol.SINGLE,
 }
 COUNTED = frozenset(
     {Refusal.BAD_REQUEST, Refusal.POLICY, Refusal.DATA, Refusal.MEMBERSHIP, Refusal.OTHER_DATA}
 )
 """Refusals that depend on the question or on data; they count as rounds."""
 
-WITH_REQUEST = frozenset({FrameKind.ADVERT, FrameKind.SUMMAND})
-WITH_STATISTIC = frozenset({FrameKind.MASKED, FrameKind.SUMMAND})
-SEES_HEADS = frozenset({FrameKind.SHARES})
+WITH_REQUEST = frozenset({EnvelopeKind.ADVERT, EnvelopeKind.SUMMAND})
+WITH_STATISTIC = frozenset({EnvelopeKind.MASKED, EnvelopeKind.SUMMAND})
+SEES_HEADS = frozenset({EnvelopeKind.SHARES})
 """Frames before which the heads of ledgers arrive from sites that have confirmed nothing yet."""
 
-WITH_HEADS = frozenset({FrameKind.REVEAL, FrameKind.SUMMAND})
-WITH_PARTIES = frozenset({FrameKind.CONSENT, FrameKind.REVEAL, FrameKind.SUMMAND})
+WITH_HEADS = frozenset({EnvelopeKind.REVEAL, EnvelopeKind.SUMMAND})
+WITH_PARTIES = frozenset({EnvelopeKind.CONSENT, EnvelopeKind.REVEAL, EnvelopeKind.SUMMAND})
 
 
 @final
@@ -120,7 +120,7 @@ class SiteController(ReleaseGate):
         self._signatures = list(signatures)
         study.require(self._signatures, [AUTHOR])
         self._study = study
-        self._grid = Grid.of(study)
+        self._grid = FixedPointEncoding.of(study)
         self._identity = identity
         self._policy = policy
         self._ledger = ledger
@@ -205,20 +205,20 @@ class SiteController(ReleaseGate):
         state = self._state_of(request)
         answered = None if state is None else state.answered
         if answered is None:
-            raise BrokenFrameError(Refusal.BAD_REQUEST)
+            raise BrokenEnvelopeError(Refusal.BAD_REQUEST)
         try:
             position = self._study.roster.position(self.name)
             total = answered.sum_of(request.quoted, self._terms, position, self._verifier)
             request.continue_from(state, total, self._grid)
-        except (BrokenFrameError, IsthmusError):
-            raise BrokenFrameError(Refusal.BAD_REQUEST) from None
+        except (BrokenEnvelopeError, IsthmusError):
+            raise BrokenEnvelopeError(Refusal.BAD_REQUEST) from None
 
     # --- the gate of the protocol ------------------------------------------------------------
 
     def last_round(self) -> int:
         return self._writer.last_round()
 
-    def answer(self, opening: Opening) -> LimbArray:
+    def answer(self, opening: RoundRequest) -> LimbArray:
         with _refusing():
             self._rules.require_running()
         # The data are checked for every question, before it is read: the time of a refusal does
@@ -226,11 +226,11 @@ class SiteController(ReleaseGate):
         forbidden = self._data_refusal()
         request = self._read(opening)
         if self._rules.violations(request):
-            raise BrokenFrameError(Refusal.POLICY)
+            raise BrokenEnvelopeError(Refusal.POLICY)
         if (opening.size, opening.limbs) != (request.size(self._grid), request.limbs):
-            raise BrokenFrameError(Refusal.BAD_REQUEST)
+            raise BrokenEnvelopeError(Refusal.BAD_REQUEST)
         if forbidden is not None:
-            raise BrokenFrameError(forbidden)
+            raise BrokenEnvelopeError(forbidden)
         self._continue(request)
         return self._exact(request) if self._noisy is None else self._with_noise(request)
 
@@ -254,9 +254,9 @@ class SiteController(ReleaseGate):
         try:
             contribution, numbers = self._contribution(request)
         except RefusedError:
-            raise BrokenFrameError(Refusal.DATA) from None
+            raise BrokenEnvelopeError(Refusal.DATA) from None
         if self._rules.cohort_violations(contribution.statistic):
-            raise BrokenFrameError(Refusal.POLICY)
+            raise BrokenEnvelopeError(Refusal.POLICY)
         return numbers
 
     def _with_noise(self, request: SumRequest[Any]) -> LimbArray:
@@ -265,19 +265,21 @@ class SiteController(ReleaseGate):
         assert self._data.snapshot is not None
         with _refusing():
             if self._rules.budget_violations(self._noisy.price(request)):
-                raise BrokenFrameError(Refusal.POLICY)
+                raise BrokenEnvelopeError(Refusal.POLICY)
             try:
                 return self._noisy.numbers(request, self._data.snapshot)
             except IsthmusError:
-                raise BrokenFrameError(Refusal.DATA) from None
+                raise BrokenEnvelopeError(Refusal.DATA) from None
 
-    def _read(self, opening: Opening) -> SumRequest[Any]:
+    def _read(self, opening: RoundRequest) -> SumRequest[Any]:
         try:
             return read_sum_request(opening.request, self._study, self._grid)
         except IsthmusError:
-            raise BrokenFrameError(Refusal.BAD_REQUEST) from None
+            raise BrokenEnvelopeError(Refusal.BAD_REQUEST) from None
 
-    def record(self, kind: FrameKind, opening: Opening, active: frozenset[int] | None) -> None:
+    def record(
+        self, kind: EnvelopeKind, opening: RoundRequest, active: frozenset[int] | None
+    ) -> None:
         with _refusing():
             self._rules.require_running()
             sent = None
@@ -292,17 +294,17 @@ class SiteController(ReleaseGate):
                 heads=self._heads if kind in WITH_HEADS else None,
                 seen=self._heads if kind in SEES_HEADS else None,
             )
-        if kind is FrameKind.SUMMAND and active is not None:
+        if kind is EnvelopeKind.SUMMAND and active is not None:
             self._note(opening, active)
 
-    def _note(self, opening: Opening, active: frozenset[int]) -> None:
+    def _note(self, opening: RoundRequest, active: frozenset[int]) -> None:
         """Take note of a round whose answers a later request may quote."""
         request = self._read(opening)
         state = self._state_of(request) if request.is_quoted else None
         if state is not None:
             state.answered = AnsweredRound.of(opening, active)
 
-    def _sent(self, opening: Opening) -> Sent:
+    def _sent(self, opening: RoundRequest) -> Sent:
         """Return what the ledger says about numbers that are about to leave."""
         size = size_of(KEY + 4 * opening.size * opening.limbs)
         if self._noisy is not None:
@@ -328,7 +330,7 @@ class SiteController(ReleaseGate):
         given = {j: head for j, head in heads.items() if any(head)}
         for j, head in given.items():
             if not self._is_signed(head, members[j].key):
-                raise BrokenFrameError(Refusal.BAD_SIGNATURE, j)
+                raise BrokenEnvelopeError(Refusal.BAD_SIGNATURE, j)
         self._heads = {members[j].key.hex(): head.hex() for j, head in given.items()}
 
     def _is_signed(self, head: bytes, key: bytes) -> bool:
@@ -343,13 +345,13 @@ class SiteController(ReleaseGate):
             self._evidence = {"missing": head[:KEY].hex()}
             if told_by is not None:
                 self._evidence["told_by"] = self._study.members[told_by].name
-            raise BrokenFrameError(Refusal.WITNESS)
+            raise BrokenEnvelopeError(Refusal.WITNESS)
 
     def record_keys(self, number: int, sites: frozenset[int]) -> None:
         with _refusing():
             self._rules.require_running()
             if self._rules.limits():
-                raise BrokenFrameError(Refusal.POLICY)
+                raise BrokenEnvelopeError(Refusal.POLICY)
             description = "a key for one-message rounds"
             self._writer.record(protocol.KEYS, number, description=description, parties=sites)
 
@@ -379,7 +381,7 @@ class SiteController(ReleaseGate):
             others = self._results.confirm(number, own, confirmed)
             if others:
                 self._evidence = {"other_results": dict(others)}
-                raise BrokenFrameError(Refusal.OTHER_RESULT)
+                raise BrokenEnvelopeError(Refusal.OTHER_RESULT)
 
     def state(self) -> bytes:
         states = self._saved_states | {name: s.to_bytes() for name, s in self._states.items()}
@@ -439,7 +441,7 @@ def _refusing() -> Iterator[None]:
     try:
         yield
     except DeniedError as error:
-        raise BrokenFrameError(Refusal[error.reason.name]) from None
+        raise BrokenEnvelopeError(Refusal[error.reason.name]) from None
 
 
 def _sentence(phrase: str) -> str:

@@ -14,7 +14,7 @@ from isthmus.joint.agreement.identity import Identity
 from isthmus.joint.agreement.policy import Policy
 from isthmus.joint.agreement.study import Study
 from isthmus.joint.disclosure.denial import Denial
-from isthmus.joint.disclosure.material import Material, RowsOfColumns
+from isthmus.joint.disclosure.material import ReleaseCandidates, RowsOfColumns
 from isthmus.joint.disclosure.patterns import hide_rare_patterns, pattern_materials
 from isthmus.joint.disclosure.rules import SiteRules
 from isthmus.joint.disclosure.trace import Trace
@@ -40,7 +40,7 @@ from isthmus.statistics.blocks import planned_sets
 from isthmus.types import Floats, Integers
 
 
-def materials_of(study: Study, snapshot: Snapshot) -> list[Material]:
+def materials_of(study: Study, snapshot: Snapshot) -> list[ReleaseCandidates]:
     """Return the most that the requests of a study could release, each part a table of its own.
 
     With missing values, the rows of each pattern are such a part, and only expected sums leave.
@@ -50,7 +50,7 @@ def materials_of(study: Study, snapshot: Snapshot) -> list[Material]:
     return [material_of(study, snapshot)]
 
 
-def material_of(study: Study, snapshot: Snapshot) -> Material:
+def material_of(study: Study, snapshot: Snapshot) -> ReleaseCandidates:
     """Return the most that the requests of a study could release, whatever is asked."""
     schema, values = study.schema, snapshot.values
     by_level = frozenset(schema.of_kind(Kind.DISCRETE))
@@ -64,7 +64,7 @@ def material_of(study: Study, snapshot: Snapshot) -> Material:
         for name, own in expansion.features.items():
             if all(map(math.isfinite, own.window)):
                 windows[name] = own.window
-    material = Material(
+    material = ReleaseCandidates(
         {name: values[:, i] for i, name in enumerate(schema.names)},
         columns,
         by_level,
@@ -76,8 +76,8 @@ def material_of(study: Study, snapshot: Snapshot) -> Material:
     tables = _tables(study, snapshot, material)
     if not columns.shape[1]:
         # Only the planned tables leave: single values are cells of theirs.
-        material = Material({}, columns, persons=snapshot.persons)
-    return Material(**(vars(material) | {"tables": tables}))
+        material = ReleaseCandidates({}, columns, persons=snapshot.persons)
+    return ReleaseCandidates(**(vars(material) | {"tables": tables}))
 
 
 def _releases_columns(study: Study) -> bool:
@@ -121,7 +121,7 @@ class ReleasedColumns:
         return np.concatenate(parts, axis=1)
 
 
-def _tables(study: Study, snapshot: Snapshot, material: Material) -> list[Integers]:
+def _tables(study: Study, snapshot: Snapshot, material: ReleaseCandidates) -> list[Integers]:
     """Return the planned tables as numbers of persons."""
     if AskCounts.name not in study.requests or study.plan is None:
         return []

@@ -18,7 +18,7 @@ from isthmus.joint.records.folder_lock import FolderLock
 from isthmus.joint.records.journal import FileSlot
 from isthmus.joint.records.ledger import FileLedger
 from isthmus.joint.records.ledger_entries import Entry
-from isthmus.joint.secure_sum.frames import Refusal, longest_request_frame
+from isthmus.joint.secure_sum.envelopes import Refusal, longest_request_frame
 
 
 @final

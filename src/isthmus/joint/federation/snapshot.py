@@ -129,7 +129,7 @@ class Snapshot:
                 store.add(rows_with_holes(source) if holes else source.rows())
                 owners = persons_in(data, column) if column else None
             self.values, order = store.finish()
-        if owners is None and schema.lags and not persons.are_nobody:
+        if owners is None and schema.lags and not persons.not_persons:
             owners = _owners(source, len(self.values))
         self.persons: Integers | None = None if owners is None else owners[order]
         self.source: Source = StoredRows(schema, self.values)

@@ -17,7 +17,7 @@ from isthmus.joint.shares.secret_choice import choose
 from isthmus.joint.shares.secret_scores import CountScore, Family, SecretScores
 
 if TYPE_CHECKING:
-    from isthmus.joint.shares.engine import Engine
+    from isthmus.joint.shares.engine import SecretSharingRuntime
 
 
 @final
@@ -47,7 +47,7 @@ class K2Result:
 
 
 def private_k2(
-    engine: Engine,
+    engine: SecretSharingRuntime,
     columns: Columns,
     order: Sequence[str],
     max_parents: int,

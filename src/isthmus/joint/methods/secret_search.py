@@ -29,7 +29,7 @@ SECRET = "The scores were computed on secret shares and are known to nobody."
 
 
 @final
-class SecretScores(JointObjective):
+class SecretObjective(JointObjective):
     """The score that a study states, which two parties compute and nobody learns.
 
     Parameters
@@ -50,7 +50,7 @@ class SecretScores(JointObjective):
         self.equivalent = self.terms.score != "K2" or not study.schema.of_kind(Kind.DISCRETE)
         self.compute = compute
 
-    def default_search(self) -> Search[SecretScores]:
+    def default_search(self) -> Search[SecretObjective]:
         """Return the search that the study allows."""
         allowed = [kind for kind in (PrivateK2, StructureOnly) if self._allows(kind)]
         if len(allowed) > 1:
@@ -86,7 +86,7 @@ class SecretScores(JointObjective):
         return kind.request.name in self.study.requests
 
 
-SECRET_SCORES: Capability[SecretScores] = Capability(
+SECRET_SCORES: Capability[SecretObjective] = Capability(
     "secret scores",
     offered_by="a TwoParty whose study allows 'private k2' or 'structure only'",
 )
@@ -108,7 +108,7 @@ class SecretDetails(SearchDetails):
 
 
 @dataclass(frozen=True)
-class SecretSearch(Search[SecretScores]):
+class SecretSearch(Search[SecretObjective]):
     """A search on secret shares; the other party calls `learn` at the same time.
 
     The study states everything about the search; options that are given here are compared with it.
@@ -136,7 +136,7 @@ class SecretSearch(Search[SecretScores]):
         require_integer(self, "max_parents", least=0, optional=True)
 
     def begin(
-        self, objective: SecretScores, knowledge: BoundKnowledge, rng: np.random.Generator
+        self, objective: SecretObjective, knowledge: BoundKnowledge, rng: np.random.Generator
     ) -> SecretRun:
         """Start a run; nothing is sent before its first step."""
         del rng
@@ -180,7 +180,7 @@ class SecretRun(Run[SearchResult]):
         What is computed.
     """
 
-    def __init__(self, objective: SecretScores, request: type[TwoPartyRequest]) -> None:
+    def __init__(self, objective: SecretObjective, request: type[TwoPartyRequest]) -> None:
         self._objective = objective
         self._exact = request is StructureOnlyRequest
         self._computation = objective.compute(request.of(objective.study))

@@ -19,14 +19,14 @@ from isthmus.joint.shares.secret_scores import CountScore, SecretScores
 from isthmus.joint.shares.secret_tables import Members
 
 if TYPE_CHECKING:
-    from isthmus.joint.shares.engine import Engine
+    from isthmus.joint.shares.engine import SecretSharingRuntime
 
 MOST = 200_000
 """Maximum number of families to score."""
 
 
 def structure_only(
-    engine: Engine,
+    engine: SecretSharingRuntime,
     columns: Columns,
     order: Sequence[str],
     max_parents: int,

@@ -8,7 +8,7 @@ from typing import Any, final
 
 from isthmus.errors import DataWarning
 from isthmus.joint.noise.accounting import epsilon_of
-from isthmus.joint.noise.release import Estimate, NoisyRelease
+from isthmus.joint.noise.release import NoisyEstimate, NoisyRelease
 
 ENOUGH = 30
 """Effective number of rows per variable below which missing and wrong edges are likely. Chosen on
@@ -39,7 +39,7 @@ class NoiseCost:
     worth
         How many rows without noise would give about as accurate a network.
     hidden, clipped
-        Variables whose bounds may be too wide or too narrow; see `Estimate`.
+        Variables whose bounds may be too wide or too narrow; see `NoisyEstimate`.
     """
 
     name: str
@@ -56,7 +56,7 @@ class NoiseCost:
 
     @classmethod
     def of(
-        cls, name: str, release: NoisyRelease[Any], estimate: Estimate[Any], sites: int
+        cls, name: str, release: NoisyRelease[Any], estimate: NoisyEstimate[Any], sites: int
     ) -> NoiseCost:
         """Return the cost of an answer over this many sites."""
         delta = release.privacy.delta

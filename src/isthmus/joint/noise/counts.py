@@ -11,7 +11,7 @@ import numpy as np
 
 from isthmus.joint.agreement.study import Study
 from isthmus.joint.disclosure.row_hashes import chunks
-from isthmus.joint.noise.release import Estimate, NoisyRelease
+from isthmus.joint.noise.release import NoisyEstimate, NoisyRelease
 from isthmus.sources.base import countable
 from isthmus.statistics import Counts, Plan
 from isthmus.statistics.blocks import planned_sets
@@ -71,12 +71,12 @@ class NoisyCounts(NoisyRelease[Counts]):
         parts += [counts.table([self._schema.names[i] for i in s]).reshape(-1) for s in self._sets]
         return np.concatenate(parts)
 
-    def estimate(self, total: list[int], scale: float) -> Estimate[Counts]:
+    def estimate(self, total: list[int], scale: float) -> NoisyEstimate[Counts]:
         error = scale / FINE
         tables, n = self.valid_tables(total)
         worth = self.worth(tables, n, error)
         whole = {s: rounded(t * (worth / n), worth) for s, t in tables.items()}
-        return Estimate(Counts(self._schema, worth, self._plan, whole), round(n), error, worth)
+        return NoisyEstimate(Counts(self._schema, worth, self._plan, whole), round(n), error, worth)
 
     def valid_tables(self, total: list[int]) -> tuple[Tables, float]:
         """Return tables without negative cells that agree with each other, and their sum."""

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from isthmus.errors import DataError
 from isthmus.joint.agreement.study import Study
-from isthmus.joint.noise.release import Estimate, NoisyRelease
-from isthmus.joint.noise.section import Privacy
+from isthmus.joint.noise.release import NoisyEstimate, NoisyRelease
+from isthmus.joint.noise.section import DifferentialPrivacy
 from isthmus.statistics import Kind, Moments
 from isthmus.types import Floats, Integers
 
@@ -108,7 +108,7 @@ class NoisyMoments(NoisyRelease[Moments]):
             total += (part.T @ part).astype(np.int64)
         return total[self._pairs]
 
-    def estimate(self, total: list[int], scale: float) -> Estimate[Moments]:
+    def estimate(self, total: list[int], scale: float) -> NoisyEstimate[Moments]:
         p = self._width
         whole = np.zeros((p + 1, p + 1))
         whole[self._pairs] = [v / GRID**2 for v in total]
@@ -125,7 +125,7 @@ class NoisyMoments(NoisyRelease[Moments]):
         moments = Moments(self._schema, rows, centre + half * mean, np.zeros(p), gram)
         hidden = self._continuous(noisy.diagonal() <= SIGNIFICANT * error / n)
         clipped = self._continuous(square.diagonal() / n > CLIPPED + SIGNIFICANT * error / n)
-        return Estimate(moments, round(n), error, worth, hidden, clipped)
+        return NoisyEstimate(moments, round(n), error, worth, hidden, clipped)
 
     def _continuous(self, columns: NDArray[np.bool_]) -> tuple[str, ...]:
         """Return the names of the continuous variables for whose column something holds."""
@@ -146,7 +146,7 @@ class NoisyMoments(NoisyRelease[Moments]):
         return max(round(1.0 / (1.0 / n + noise)), 2)
 
 
-def clipping_bounds(study: Study, privacy: Privacy, name: str) -> tuple[float, float]:
+def clipping_bounds(study: Study, privacy: DifferentialPrivacy, name: str) -> tuple[float, float]:
     """Return the bounds to which the values of a continuous variable are clipped."""
     return privacy.bounds.get(name, study.bounds[name])
 

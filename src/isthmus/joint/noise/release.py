@@ -11,7 +11,7 @@ import numpy as np
 
 from isthmus.joint.agreement.study import Study
 from isthmus.joint.noise.accounting import cost, scale_for
-from isthmus.joint.noise.section import Privacy
+from isthmus.joint.noise.section import DifferentialPrivacy
 from isthmus.joint.secure_sum.limbs import LimbArray, from_int64
 from isthmus.types import Floats, Integers
 
@@ -19,7 +19,7 @@ S = TypeVar("S")
 
 
 @dataclass(frozen=True, eq=False)
-class Estimate(Generic[S]):
+class NoisyEstimate(Generic[S]):
     """A statistic that was estimated from sums with noise.
 
     Attributes
@@ -61,7 +61,7 @@ class NoisyRelease(ABC, Generic[S]):
     def __init__(self, study: Study) -> None:
         assert study.privacy is not None
         self.study = study
-        self.privacy: Privacy = study.privacy
+        self.privacy: DifferentialPrivacy = study.privacy
 
     @property
     @abstractmethod
@@ -83,7 +83,7 @@ class NoisyRelease(ABC, Generic[S]):
         """Return the answer of a site without noise; each row contributes at most its bound."""
 
     @abstractmethod
-    def estimate(self, total: list[int], scale: float) -> Estimate[S]:
+    def estimate(self, total: list[int], scale: float) -> NoisyEstimate[S]:
         """Return a valid statistic from a sum whose noise has this standard deviation."""
 
     @property

@@ -24,7 +24,7 @@ MOST_ROWS_PER_PERSON = 10**6
 
 @final
 @dataclass(frozen=True)
-class Privacy:
+class DifferentialPrivacy:
     """Differential privacy of a study: how much all its answers together may tell of one person.
 
     Each site adds discrete Gaussian noise to its numbers before they are masked. Two tables are
@@ -96,7 +96,7 @@ class Privacy:
         return rho_of(self.epsilon, self.delta)
 
     @classmethod
-    def take(cls, top: Reader) -> Privacy | None:
+    def take(cls, top: Reader) -> DifferentialPrivacy | None:
         """Take the section of a study file; ``None`` if there is none."""
         given: Any = top.optional("privacy")
         if given is None:

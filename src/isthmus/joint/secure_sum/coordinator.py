@@ -17,23 +17,23 @@ from isthmus.joint.agreement.identity import (
     Verifier,
 )
 from isthmus.joint.agreement.identity import digest as hashed
-from isthmus.joint.secure_sum import frames, shamir
-from isthmus.joint.secure_sum.frames import (
+from isthmus.joint.secure_sum import envelopes, shamir
+from isthmus.joint.secure_sum.envelopes import (
     COORDINATOR,
     Advert,
-    BrokenFrameError,
-    Frame,
-    FrameKind,
-    Opening,
+    BrokenEnvelopeError,
+    Envelope,
+    EnvelopeKind,
     Refusal,
+    RoundRequest,
 )
 from isthmus.joint.secure_sum.heads import NO_STATEMENT, HeadStatement
-from isthmus.joint.secure_sum.limbs import LIMB, Accumulator, LimbArray, from_bytes
+from isthmus.joint.secure_sum.limbs import LIMB, LimbAccumulator, LimbArray, from_bytes
 from isthmus.joint.secure_sum.masks import RoundKeys, commitment, expand, sign_of
 from isthmus.joint.secure_sum.terms import Terms
 
 
-class Stage(StrEnum):
+class RoundStage(StrEnum):
     """The stages of a round, named by what the coordinator waits for."""
 
     ADVERTS = "keys"
@@ -45,14 +45,14 @@ class Stage(StrEnum):
 
 
 AWAITED = {
-    Stage.ADVERTS: FrameKind.ADVERT,
-    Stage.SHARES: FrameKind.SHARES,
-    Stage.MASKED: FrameKind.MASKED,
-    Stage.CONSENTS: FrameKind.CONSENT,
-    Stage.REVEALS: FrameKind.REVEAL,
+    RoundStage.ADVERTS: EnvelopeKind.ADVERT,
+    RoundStage.SHARES: EnvelopeKind.SHARES,
+    RoundStage.MASKED: EnvelopeKind.MASKED,
+    RoundStage.CONSENTS: EnvelopeKind.CONSENT,
+    RoundStage.REVEALS: EnvelopeKind.REVEAL,
 }
 
-SUMMED = (Stage.ADVERTS, Stage.SHARES, Stage.MASKED)
+SUMMED = (RoundStage.ADVERTS, RoundStage.SHARES, RoundStage.MASKED)
 """A site that answers at these stages is in the sum; its numbers count if it fails later."""
 
 
@@ -86,7 +86,7 @@ class Coordinator:
         self,
         terms: Terms,
         identity: Identity,
-        opening: Opening,
+        opening: RoundRequest,
         *,
         asked: Iterable[str] | None = None,
         complete: bool = False,
@@ -100,16 +100,16 @@ class Coordinator:
         self._verifier = Verifier() if verifier is None else verifier
         self._context = opening.context(terms)
         self._round_keys = RoundKeys(self._context, b"")
-        self.stage = Stage.ADVERTS
+        self.stage = RoundStage.ADVERTS
         names = [m.name for m in terms.members] if asked is None else asked
         self._asked = frozenset(terms.position(name) for name in names)
         self._complete = complete
-        self._got: dict[int, Frame] = {}
+        self._got: dict[int, Envelope] = {}
         self.refusals: dict[str, Refusal] = {}
         self._keys: dict[int, Advert] = {}
         self._sharing: frozenset[int] = frozenset()
         self._active: frozenset[int] = frozenset()
-        self._sum = Accumulator(opening.size, opening.limbs)
+        self._sum = LimbAccumulator(opening.size, opening.limbs)
         self._total: LimbArray | None = None
 
     @property
@@ -128,55 +128,55 @@ class Coordinator:
     def total(self) -> LimbArray:
         """The sum, once the round is complete."""
         if self._total is None:
-            if self.stage is Stage.DONE:
+            if self.stage is RoundStage.DONE:
                 raise AbortedError("There is no sum: the round was aborted.")
             raise AbortedError(f"There is no sum yet: the round waits for {self.stage.value}.")
         return self._total
 
     def begin(self) -> dict[str, bytes]:
         """Return the first frame for each site."""
-        return self._to_all(FrameKind.OPEN, self.opening.body())
+        return self._to_all(EnvelopeKind.OPEN, self.opening.body())
 
     def again(self) -> dict[str, bytes]:
         """Return nothing: frames of such a round are never sent twice."""
         return {}
 
     def receive(self, data: bytes) -> None:
-        """Take a frame of a site, or raise `BrokenFrameError` and change nothing."""
-        frame = frames.opened(data, self._terms, self._verifier)
+        """Take a frame of a site, or raise `BrokenEnvelopeError` and change nothing."""
+        frame = envelopes.opened(data, self._terms, self._verifier)
         if frame.round != self.opening.number:
-            raise BrokenFrameError(Refusal.REPLAY)
-        if frame.kind is FrameKind.REFUSE:
-            why, _ = frames.read_refusal(frame.body)
+            raise BrokenEnvelopeError(Refusal.REPLAY)
+        if frame.kind is EnvelopeKind.REFUSE:
+            why, _ = envelopes.read_refusal(frame.body)
             self.refusals.setdefault(self._terms.members[frame.sender].name, why)
             return
-        if self.stage is Stage.DONE or frame.kind is not AWAITED[self.stage]:
-            raise BrokenFrameError(Refusal.OUT_OF_ORDER, frame.sender)
+        if self.stage is RoundStage.DONE or frame.kind is not AWAITED[self.stage]:
+            raise BrokenEnvelopeError(Refusal.OUT_OF_ORDER, frame.sender)
         if frame.sender not in self._asked or frame.sender in self._got:
-            raise BrokenFrameError(Refusal.REPLAY, frame.sender)
+            raise BrokenEnvelopeError(Refusal.REPLAY, frame.sender)
         self._check(frame)
         self._got[frame.sender] = frame
 
-    def _check(self, frame: Frame) -> None:
+    def _check(self, frame: Envelope) -> None:
         body, sites = frame.body, len(self._terms.members)
-        if frame.kind is FrameKind.ADVERT:
+        if frame.kind is EnvelopeKind.ADVERT:
             right = Advert.read(frame).context == self._context
-        elif frame.kind is FrameKind.SHARES:
+        elif frame.kind is EnvelopeKind.SHARES:
             peers = self._keys.keys() - {frame.sender}
-            entries = frames.read_entries(body[KEY:], frames.SEALED, sites)
+            entries = envelopes.read_entries(body[KEY:], envelopes.SEALED, sites)
             right = body[:KEY] == self._round_keys.keys and entries.keys() == peers
-        elif frame.kind is FrameKind.MASKED:
+        elif frame.kind is EnvelopeKind.MASKED:
             expected = KEY + 4 * self.opening.size * self.opening.limbs
             right = len(body) == expected and body[:KEY] == self._context
-        elif frame.kind is FrameKind.CONSENT:
+        elif frame.kind is EnvelopeKind.CONSENT:
             # Behind it is the last entry of the site's ledger.
-            right = body[: -frames.HEAD] == self._agreed()
+            right = body[: -envelopes.HEAD] == self._agreed()
         else:
             shares, stated = body[: -HeadStatement.SIZE], body[-HeadStatement.SIZE :]
             HeadStatement.read(stated, self._terms, frame.sender, self._verifier)
-            right = frames.read_entries(shares, frames.SHARE, sites).keys() == self._sharing
+            right = envelopes.read_entries(shares, envelopes.SHARE, sites).keys() == self._sharing
         if not right:
-            raise BrokenFrameError(Refusal.MALFORMED, frame.sender)
+            raise BrokenEnvelopeError(Refusal.MALFORMED, frame.sender)
 
     def advance(self) -> dict[str, bytes]:
         """Continue with the sites that answered; no frames means that the sum is complete.
@@ -191,19 +191,21 @@ class Coordinator:
         if lacking or not self._terms.enough(frozenset(got)):
             raise self._aborted(frozenset(got))
         self._asked = frozenset(got)
-        if self.stage is Stage.ADVERTS:
+        if self.stage is RoundStage.ADVERTS:
             return self._send_keys(got)
-        if self.stage is Stage.SHARES:
+        if self.stage is RoundStage.SHARES:
             return self._send_shares(got)
-        if self.stage is Stage.MASKED:
+        if self.stage is RoundStage.MASKED:
             return self._send_active(got)
-        if self.stage is Stage.CONSENTS:
-            self.stage = Stage.REVEALS
-            return self._to_all(FrameKind.UNMASK, b"".join(f.raw for _, f in sorted(got.items())))
-        if self.stage is Stage.REVEALS:
+        if self.stage is RoundStage.CONSENTS:
+            self.stage = RoundStage.REVEALS
+            return self._to_all(
+                EnvelopeKind.UNMASK, b"".join(f.raw for _, f in sorted(got.items()))
+            )
+        if self.stage is RoundStage.REVEALS:
             self.heads |= {i: f.body[-HeadStatement.SIZE :] for i, f in got.items()}
             self._unmask(got)
-            self.stage = Stage.DONE
+            self.stage = RoundStage.DONE
         return {}
 
     def _aborted(self, answered: frozenset[int]) -> AbortedError:
@@ -217,7 +219,7 @@ class Coordinator:
         if self._complete:
             needed = "all sites of the earlier sums are required"
         self._asked = frozenset()
-        self.stage, at = Stage.DONE, self.stage
+        self.stage, at = RoundStage.DONE, self.stage
         return AbortedError(
             f"Round {self.opening.number} was aborted while waiting for {at.value}: "
             f"{len(answered)} sites answered, {needed}. Silent: {quiet}. Refused: {said}. "
@@ -226,46 +228,48 @@ class Coordinator:
             silent=tuple(quiet),
         )
 
-    def _send_keys(self, got: dict[int, Frame]) -> dict[str, bytes]:
+    def _send_keys(self, got: dict[int, Envelope]) -> dict[str, bytes]:
         self._keys = {i: Advert.read(f) for i, f in got.items()}
         body = b"".join(f.raw for _, f in sorted(got.items()))
         self._round_keys = RoundKeys(self._context, hashed(body))
-        self.stage = Stage.SHARES
-        return self._to_all(FrameKind.KEYS, body)
+        self.stage = RoundStage.SHARES
+        return self._to_all(EnvelopeKind.KEYS, body)
 
-    def _send_shares(self, got: dict[int, Frame]) -> dict[str, bytes]:
+    def _send_shares(self, got: dict[int, Envelope]) -> dict[str, bytes]:
         self._sharing = frozenset(got)
-        self.stage = Stage.MASKED
+        self.stage = RoundStage.MASKED
         boxes: dict[int, list[tuple[int, bytes]]] = {i: [] for i in got}
         for sender, frame in got.items():
-            entries = frames.read_entries(frame.body[KEY:], frames.SEALED, len(self._terms.members))
+            entries = envelopes.read_entries(
+                frame.body[KEY:], envelopes.SEALED, len(self._terms.members)
+            )
             for receiver in boxes.keys() & entries.keys():
                 boxes[receiver].append((sender, entries[receiver]))
         return {
             self._terms.members[i].name: self._pack(
-                FrameKind.INBOX, self.heads.get(i, NO_STATEMENT) + frames.write_entries(box)
+                EnvelopeKind.INBOX, self.heads.get(i, NO_STATEMENT) + envelopes.write_entries(box)
             )
             for i, box in boxes.items()
         }
 
-    def _send_active(self, got: dict[int, Frame]) -> dict[str, bytes]:
+    def _send_active(self, got: dict[int, Envelope]) -> dict[str, bytes]:
         self._active = frozenset(got)
         for frame in got.values():
             self._sum.add(from_bytes(frame.body[KEY:], self.opening.limbs))
-        self.stage = Stage.CONSENTS
-        return self._to_all(FrameKind.ACTIVE, frames.write_set(self._active))
+        self.stage = RoundStage.CONSENTS
+        return self._to_all(EnvelopeKind.ACTIVE, envelopes.write_set(self._active))
 
     def _agreed(self) -> bytes:
-        return frames.agreed(self._context, self._round_keys.keys, self._sharing, self._active)
+        return envelopes.agreed(self._context, self._round_keys.keys, self._sharing, self._active)
 
-    def _unmask(self, got: dict[int, Frame]) -> None:
+    def _unmask(self, got: dict[int, Envelope]) -> None:
         positions = sorted(got)[: self._terms.threshold]
         columns = sorted(self._sharing)
         sites = len(self._terms.members)
         shares = np.empty((len(positions), len(columns), shamir.PIECES), dtype=np.uint32)
         for row, i in enumerate(positions):
             shared = got[i].body[: -HeadStatement.SIZE]
-            entries = frames.read_entries(shared, frames.SHARE, sites)
+            entries = envelopes.read_entries(shared, envelopes.SHARE, sites)
             data = b"".join(entries[j] for j in columns)
             shares[row] = np.frombuffer(data, LIMB).reshape(len(columns), -1)
         if shares.max() >= shamir.PRIME:
@@ -298,19 +302,19 @@ class Coordinator:
         return expand(key, self.opening.size, self.opening.limbs)
 
     def _wrong_shares(self) -> AbortedError:
-        self.stage = Stage.DONE
+        self.stage = RoundStage.DONE
         return AbortedError(
             f"Round {self.opening.number} was aborted: the shares do not match the secrets that "
             "the sites committed to, so one of the sites sent a wrong share. No sum was formed."
         )
 
-    def _to_all(self, kind: FrameKind, body: bytes) -> dict[str, bytes]:
+    def _to_all(self, kind: EnvelopeKind, body: bytes) -> dict[str, bytes]:
         frame = self._pack(kind, body)
         return {self._terms.members[i].name: frame for i in sorted(self._asked)}
 
-    def _pack(self, kind: FrameKind, body: bytes) -> bytes:
+    def _pack(self, kind: EnvelopeKind, body: bytes) -> bytes:
         number = self.opening.number
-        return frames.pack(kind, self._terms, number, COORDINATOR, body, self._identity)
+        return envelopes.pack(kind, self._terms, number, COORDINATOR, body, self._identity)
 
     def __repr__(self) -> str:
         return f"Coordinator(round={self.opening.number}, waiting for {self.stage.value})"

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import ClassVar, Self, final
 
 from isthmus.joint.agreement.identity import SIGNATURE, Identity, Verifier, digest
-from isthmus.joint.secure_sum.frames import (
+from isthmus.joint.secure_sum.envelopes import (
     HEAD,
-    BrokenFrameError,
+    BrokenEnvelopeError,
     Refusal,
     write_entries,
 )
@@ -59,12 +59,12 @@ class HeadStatement:
     def read(cls, data: bytes, terms: Terms, position: int, verifier: Verifier) -> Self:
         """Read what `body` wrote, and check that the site at this position has signed it."""
         if len(data) != cls.SIZE:
-            raise BrokenFrameError(Refusal.MALFORMED)
+            raise BrokenEnvelopeError(Refusal.MALFORMED)
         (number,) = _NUMBER.unpack_from(data)
         head, signature = data[_NUMBER.size : -SIGNATURE], data[-SIGNATURE:]
         key = terms.members[position].key
         if not verifier.verify(key, signature, _signed(terms, key, number, head)):
-            raise BrokenFrameError(Refusal.BAD_SIGNATURE, position)
+            raise BrokenEnvelopeError(Refusal.BAD_SIGNATURE, position)
         return cls(number, head, signature)
 
 
@@ -84,9 +84,9 @@ def write_heads(heads: Mapping[int, bytes]) -> bytes:
 def split_heads(body: bytes, sites: int) -> tuple[bytes, bytes]:
     """Split a body into the statements at its beginning, to be read as entries, and the rest."""
     if len(body) < _COUNT.size:
-        raise BrokenFrameError(Refusal.MALFORMED)
+        raise BrokenEnvelopeError(Refusal.MALFORMED)
     (count,) = _COUNT.unpack_from(body)
     end = _COUNT.size + count * (_COUNT.size + HeadStatement.SIZE)
     if count > sites or len(body) < end:
-        raise BrokenFrameError(Refusal.MALFORMED)
+        raise BrokenEnvelopeError(Refusal.MALFORMED)
     return body[_COUNT.size : end], body[end:]

@@ -89,7 +89,7 @@ def from_bytes(data: bytes, limbs: int) -> LimbArray:
 
 
 @final
-class Accumulator:
+class LimbAccumulator:
     """Adds and subtracts arrays of limbs; carries are propagated at the end.
 
     Limbs of 32 bits are added in 64 bits, so two billion terms are exact.

@@ -9,15 +9,15 @@ from typing import final
 from isthmus.errors import AbortedError
 from isthmus.joint.agreement.identity import KEY, Identity, Verifier
 from isthmus.joint.agreement.identity import digest as hashed
-from isthmus.joint.secure_sum import frames
+from isthmus.joint.secure_sum import envelopes
 from isthmus.joint.secure_sum.coordinator import Coordinator
-from isthmus.joint.secure_sum.frames import (
+from isthmus.joint.secure_sum.envelopes import (
     COORDINATOR,
-    BrokenFrameError,
-    Frame,
-    FrameKind,
-    Opening,
+    BrokenEnvelopeError,
+    Envelope,
+    EnvelopeKind,
     Refusal,
+    RoundRequest,
     Standing,
 )
 from isthmus.joint.secure_sum.heads import (
@@ -26,7 +26,7 @@ from isthmus.joint.secure_sum.heads import (
     split_heads,
     write_heads,
 )
-from isthmus.joint.secure_sum.limbs import Accumulator, LimbArray, from_bytes
+from isthmus.joint.secure_sum.limbs import LimbAccumulator, LimbArray, from_bytes
 from isthmus.joint.secure_sum.terms import Terms
 from isthmus.joint.transport.base import Transport, drive
 
@@ -47,9 +47,9 @@ class AllSitesRound(ABC):
         self._number = number
         self._members = members
         self._verifier = Verifier() if verifier is None else verifier
-        self._awaited = FrameKind.REFUSE
+        self._awaited = EnvelopeKind.REFUSE
         self._frames: dict[str, bytes] = {}
-        self._got: dict[int, Frame] = {}
+        self._got: dict[int, Envelope] = {}
         self.refusals: dict[str, Refusal] = {}
 
     @property
@@ -65,34 +65,34 @@ class AllSitesRound(ABC):
         return tuple(n for n in names if n not in self.refusals)
 
     def receive(self, data: bytes) -> None:
-        """Take a frame of a site, or raise `BrokenFrameError` and change nothing."""
-        frame = frames.opened(data, self._terms, self._verifier)
+        """Take a frame of a site, or raise `BrokenEnvelopeError` and change nothing."""
+        frame = envelopes.opened(data, self._terms, self._verifier)
         if frame.round != self._number:
-            raise BrokenFrameError(Refusal.REPLAY)
-        if frame.kind is FrameKind.REFUSE:
-            why, _ = frames.read_refusal(frame.body)
+            raise BrokenEnvelopeError(Refusal.REPLAY)
+        if frame.kind is EnvelopeKind.REFUSE:
+            why, _ = envelopes.read_refusal(frame.body)
             self.refusals.setdefault(self._terms.members[frame.sender].name, why)
             return
         if frame.kind is not self._awaited:
-            raise BrokenFrameError(Refusal.OUT_OF_ORDER, frame.sender)
+            raise BrokenEnvelopeError(Refusal.OUT_OF_ORDER, frame.sender)
         if frame.sender not in self._members or frame.sender in self._got:
-            raise BrokenFrameError(Refusal.REPLAY, frame.sender)
+            raise BrokenEnvelopeError(Refusal.REPLAY, frame.sender)
         if not self._is_answer(frame):
-            raise BrokenFrameError(Refusal.MALFORMED, frame.sender)
+            raise BrokenEnvelopeError(Refusal.MALFORMED, frame.sender)
         self._got[frame.sender] = frame
 
     @abstractmethod
-    def _is_answer(self, frame: Frame) -> bool:
+    def _is_answer(self, frame: Envelope) -> bool:
         """Return whether this is an answer to the current frame."""
 
-    def _send(self, kind: FrameKind, body: bytes, awaited: FrameKind) -> dict[str, bytes]:
+    def _send(self, kind: EnvelopeKind, body: bytes, awaited: EnvelopeKind) -> dict[str, bytes]:
         """Return the same frame for every site of the round."""
         self._awaited, self._got = awaited, {}
         self._frames = dict.fromkeys(self.active, self._packed(kind, body))
         return dict(self._frames)
 
     def _send_each(
-        self, kind: FrameKind, bodies: Mapping[int, bytes], awaited: FrameKind
+        self, kind: EnvelopeKind, bodies: Mapping[int, bytes], awaited: EnvelopeKind
     ) -> dict[str, bytes]:
         """Return a frame with its own body for each site."""
         self._awaited, self._got = awaited, {}
@@ -100,8 +100,8 @@ class AllSitesRound(ABC):
         self._frames = {members[i].name: self._packed(kind, b) for i, b in bodies.items()}
         return dict(self._frames)
 
-    def _packed(self, kind: FrameKind, body: bytes) -> bytes:
-        return frames.pack(kind, self._terms, self._number, COORDINATOR, body, self._identity)
+    def _packed(self, kind: EnvelopeKind, body: bytes) -> bytes:
+        return envelopes.pack(kind, self._terms, self._number, COORDINATOR, body, self._identity)
 
     def again(self) -> dict[str, bytes]:
         """Return the same frame for the silent sites, which answer it with the same bytes."""
@@ -146,20 +146,22 @@ class KeyRound(AllSitesRound):
         heads: Mapping[int, bytes] | None = None,
     ) -> None:
         super().__init__(terms, identity, number, members, verifier)
-        self._context = frames.standing_context(terms, number, members)
+        self._context = envelopes.standing_context(terms, number, members)
         self._heads = dict(heads or {})
         self.keys = b""
 
     def begin(self) -> dict[str, bytes]:
         """Return the first frame for each site."""
-        return self._send(FrameKind.AGREE, frames.write_set(self._members), FrameKind.STANDING)
+        return self._send(
+            EnvelopeKind.AGREE, envelopes.write_set(self._members), EnvelopeKind.STANDING
+        )
 
-    def _is_answer(self, frame: Frame) -> bool:
-        if frame.kind is FrameKind.STANDING:
+    def _is_answer(self, frame: Envelope) -> bool:
+        if frame.kind is EnvelopeKind.STANDING:
             return Standing.read(frame).context == self._context
-        if frame.kind is FrameKind.SETTLED:
-            memories = frames.read_entries(
-                frame.body[KEY:], frames.MEMORY, len(self._terms.members)
+        if frame.kind is EnvelopeKind.SETTLED:
+            memories = envelopes.read_entries(
+                frame.body[KEY:], envelopes.MEMORY, len(self._terms.members)
             )
             others = self._members - {frame.sender}
             return frame.body[:KEY] == self.keys and memories.keys() == others
@@ -168,31 +170,31 @@ class KeyRound(AllSitesRound):
     def advance(self) -> dict[str, bytes]:
         """Return all keys for every site, then what others remember of it, then nothing."""
         self._require_all()
-        if self._awaited is FrameKind.REMEMBERED:
+        if self._awaited is EnvelopeKind.REMEMBERED:
             return {}
-        if self._awaited is FrameKind.SETTLED:
+        if self._awaited is EnvelopeKind.SETTLED:
             return self._send_memories()
         body = b"".join(f.raw for _, f in sorted(self._got.items()))
         self.keys = hashed(body)
-        return self._send(FrameKind.SETTLE, body, FrameKind.SETTLED)
+        return self._send(EnvelopeKind.SETTLE, body, EnvelopeKind.SETTLED)
 
     def _send_memories(self) -> dict[str, bytes]:
         sites = len(self._terms.members)
         boxes: dict[int, list[tuple[int, bytes]]] = {i: [] for i in self._members}
         for sender, frame in self._got.items():
-            for receiver, memory in frames.read_entries(
-                frame.body[KEY:], frames.MEMORY, sites
+            for receiver, memory in envelopes.read_entries(
+                frame.body[KEY:], envelopes.MEMORY, sites
             ).items():
                 boxes[receiver].append((sender, memory))
         bodies = {
-            i: self._heads.get(i, NO_STATEMENT) + frames.write_entries(box)
+            i: self._heads.get(i, NO_STATEMENT) + envelopes.write_entries(box)
             for i, box in boxes.items()
         }
-        return self._send_each(FrameKind.MEMORIES, bodies, FrameKind.REMEMBERED)
+        return self._send_each(EnvelopeKind.MEMORIES, bodies, EnvelopeKind.REMEMBERED)
 
     def again(self) -> dict[str, bytes]:
         """Return the later frames for silent sites; the first is never sent twice."""
-        return super().again() if self._awaited is not FrameKind.STANDING else {}
+        return super().again() if self._awaited is not EnvelopeKind.STANDING else {}
 
 
 @final
@@ -223,7 +225,7 @@ class OneMessageRound(AllSitesRound):
         self,
         terms: Terms,
         identity: Identity,
-        opening: Opening,
+        opening: RoundRequest,
         members: frozenset[int],
         keys: bytes,
         verifier: Verifier | None = None,
@@ -235,7 +237,7 @@ class OneMessageRound(AllSitesRound):
         self._keys = keys
         self._before = write_heads(heads or {})
         given, _ = split_heads(self._before, len(terms.members))
-        self._context = frames.single_context(terms, opening, given)
+        self._context = envelopes.single_context(terms, opening, given)
         self._total: LimbArray | None = None
 
     @property
@@ -253,9 +255,9 @@ class OneMessageRound(AllSitesRound):
     def begin(self) -> dict[str, bytes]:
         """Return the only frame for each site."""
         body = self._keys + self._before + self.opening.body()
-        return self._send(FrameKind.SINGLE, body, FrameKind.SUMMAND)
+        return self._send(EnvelopeKind.SINGLE, body, EnvelopeKind.SUMMAND)
 
-    def _is_answer(self, frame: Frame) -> bool:
+    def _is_answer(self, frame: Envelope) -> bool:
         expected = KEY + 4 * self.opening.size * self.opening.limbs + HeadStatement.SIZE
         if len(frame.body) != expected or frame.body[:KEY] != self._context:
             return False
@@ -266,7 +268,7 @@ class OneMessageRound(AllSitesRound):
     def advance(self) -> dict[str, bytes]:
         """Compute the sum; the masks cancel because all sites answered."""
         self._require_all()
-        total = Accumulator(self.opening.size, self.opening.limbs)
+        total = LimbAccumulator(self.opening.size, self.opening.limbs)
         for frame in self._got.values():
             numbers = frame.body[KEY : -HeadStatement.SIZE]
             total.add(from_bytes(numbers, self.opening.limbs))

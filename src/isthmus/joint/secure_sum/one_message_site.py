@@ -32,13 +32,13 @@ from isthmus.joint.agreement.identity import (
 )
 from isthmus.joint.agreement.identity import digest as hashed
 from isthmus.joint.records.journal import Slot
-from isthmus.joint.secure_sum import frames
-from isthmus.joint.secure_sum.frames import (
-    BrokenFrameError,
-    Frame,
-    FrameKind,
-    Opening,
+from isthmus.joint.secure_sum import envelopes
+from isthmus.joint.secure_sum.envelopes import (
+    BrokenEnvelopeError,
+    Envelope,
+    EnvelopeKind,
     Refusal,
+    RoundRequest,
     Standing,
 )
 from isthmus.joint.secure_sum.heads import (
@@ -46,17 +46,17 @@ from isthmus.joint.secure_sum.heads import (
     HeadStatement,
     split_heads,
 )
-from isthmus.joint.secure_sum.limbs import Accumulator, to_bytes
+from isthmus.joint.secure_sum.limbs import LimbAccumulator, to_bytes
 from isthmus.joint.secure_sum.masks import RoundKeys, expand, sign_of
 from isthmus.joint.secure_sum.release_gate import ReleaseGate
 from isthmus.joint.secure_sum.terms import Terms
 
 ONE_MESSAGE_FRAMES = frozenset(
-    {FrameKind.AGREE, FrameKind.SETTLE, FrameKind.MEMORIES, FrameKind.SINGLE}
+    {EnvelopeKind.AGREE, EnvelopeKind.SETTLE, EnvelopeKind.MEMORIES, EnvelopeKind.SINGLE}
 )
 
 
-class Progress(StrEnum):
+class RoundProgress(StrEnum):
     """How far a site has processed a request. The next request commits it."""
 
     NONE = "none"
@@ -81,7 +81,7 @@ class _Saved:
     keys: bytes = b""
     pinned: int = 0
     request: bytes = b""
-    progress: Progress = Progress.NONE
+    progress: RoundProgress = RoundProgress.NONE
     sent: bytes = b""
     told: bytes = b""
     is_known: bool = False
@@ -118,7 +118,7 @@ class _Saved:
             bytes.fromhex(plain["keys"]),
             plain["pinned"],
             bytes.fromhex(plain["request"]),
-            Progress(plain["progress"]),
+            RoundProgress(plain["progress"]),
             bytes.fromhex(plain["sent"]),
             bytes.fromhex(plain["told"]),
             plain["is_known"],
@@ -171,25 +171,25 @@ class OneMessageSite:
         """The highest round in which a request was saved or a key was made."""
         return max(self._saved.number, self._saved.pinned)
 
-    def answer(self, frame: Frame) -> bytes:
-        """Answer a frame of the coordinator, or raise `BrokenFrameError`."""
-        steps: dict[FrameKind, Callable[[Frame], bytes]] = {
-            FrameKind.AGREE: self._agree,
-            FrameKind.SETTLE: self._settle,
-            FrameKind.MEMORIES: self._hear,
-            FrameKind.SINGLE: self._single,
+    def answer(self, frame: Envelope) -> bytes:
+        """Answer a frame of the coordinator, or raise `BrokenEnvelopeError`."""
+        steps: dict[EnvelopeKind, Callable[[Envelope], bytes]] = {
+            EnvelopeKind.AGREE: self._agree,
+            EnvelopeKind.SETTLE: self._settle,
+            EnvelopeKind.MEMORIES: self._hear,
+            EnvelopeKind.SINGLE: self._single,
         }
         return steps[frame.kind](frame)
 
-    def _agree(self, frame: Frame) -> bytes:
+    def _agree(self, frame: Envelope) -> bytes:
         """Make a key for these sites, and save it."""
         if frame.round <= max(self._gate.last_round(), self.last):
-            raise BrokenFrameError(Refusal.REPLAY)
-        members = frames.read_set(frame.body, len(self._terms.members))
+            raise BrokenEnvelopeError(Refusal.REPLAY)
+        members = envelopes.read_set(frame.body, len(self._terms.members))
         if self._me not in members:
-            raise BrokenFrameError(Refusal.BAD_ACTIVE_SET)
+            raise BrokenEnvelopeError(Refusal.BAD_ACTIVE_SET)
         if not self._terms.enough(members):
-            raise BrokenFrameError(Refusal.TOO_FEW)
+            raise BrokenEnvelopeError(Refusal.TOO_FEW)
         key = Agreement()
         self._gate.record_keys(frame.round, members)
         self._save(
@@ -205,39 +205,39 @@ class OneMessageSite:
                 answered=0,
             )
         )
-        context = frames.standing_context(self._terms, frame.round, members)
+        context = envelopes.standing_context(self._terms, frame.round, members)
         body = Standing(context, key.public).body()
-        return self._pack(FrameKind.STANDING, frame.round, body)
+        return self._pack(EnvelopeKind.STANDING, frame.round, body)
 
-    def _settle(self, frame: Frame) -> bytes:
+    def _settle(self, frame: Envelope) -> bytes:
         """Check the keys of all sites, and save them."""
         saved = self._saved
         if not saved.number or frame.round != saved.number:
-            raise BrokenFrameError(Refusal.REPLAY)
+            raise BrokenEnvelopeError(Refusal.REPLAY)
         keys = hashed(frame.body)
         if saved.keys and saved.keys != keys:
-            raise BrokenFrameError(Refusal.KEYS_CHANGED)
-        context = frames.standing_context(self._terms, saved.number, saved.members)
+            raise BrokenEnvelopeError(Refusal.KEYS_CHANGED)
+        context = envelopes.standing_context(self._terms, saved.number, saved.members)
         publics: dict[int, bytes] = {}
-        for raw in frames.read_frames(frame.body, Standing.SIZE, len(self._terms.members)):
-            sent = frames.opened(raw, self._terms, self._verifier)
+        for raw in envelopes.read_frames(frame.body, Standing.SIZE, len(self._terms.members)):
+            sent = envelopes.opened(raw, self._terms, self._verifier)
             standing = Standing.read(sent)
             same = standing.context == context and sent.round == saved.number
             if not same or sent.sender in publics:
-                raise BrokenFrameError(Refusal.KEYS_CHANGED, sent.sender)
+                raise BrokenEnvelopeError(Refusal.KEYS_CHANGED, sent.sender)
             publics[sent.sender] = standing.mask
         if publics.get(self._me) != Agreement.from_secret(saved.private).public:
-            raise BrokenFrameError(Refusal.KEYS_CHANGED, self._me)
+            raise BrokenEnvelopeError(Refusal.KEYS_CHANGED, self._me)
         if publics.keys() != saved.members:
-            raise BrokenFrameError(Refusal.BAD_ACTIVE_SET)
+            raise BrokenEnvelopeError(Refusal.BAD_ACTIVE_SET)
         shared = self._secrets(saved.private, publics)
         told = saved.told or self._remembered(RoundKeys(context, keys), shared)
         self._save(replace(saved, publics=publics, keys=keys, told=told))
-        return self._pack(FrameKind.SETTLED, frame.round, keys + told)
+        return self._pack(EnvelopeKind.SETTLED, frame.round, keys + told)
 
     def _remembered(self, round_keys: RoundKeys, shared: dict[int, Secret]) -> bytes:
         """Return what this site knows of the ledger of each other site, for its eyes only."""
-        return frames.write_entries(
+        return envelopes.write_entries(
             (
                 j,
                 seal(
@@ -249,29 +249,29 @@ class OneMessageSite:
             for j, secret in shared.items()
         )
 
-    def _hear(self, frame: Frame) -> bytes:
+    def _hear(self, frame: Envelope) -> bytes:
         """Check that the ledger still has all entries that others remember."""
         saved = self._saved
         if not saved.keys or frame.round != saved.number:
-            raise BrokenFrameError(Refusal.REPLAY)
+            raise BrokenEnvelopeError(Refusal.REPLAY)
         stated, sealed = frame.body[: HeadStatement.SIZE], frame.body[HeadStatement.SIZE :]
         if stated != NO_STATEMENT:
             own = HeadStatement.read(stated, self._terms, self._me, self._verifier)
             self._gate.require_head(own.head)
-        memories = frames.read_entries(sealed, frames.MEMORY, len(self._terms.members))
+        memories = envelopes.read_entries(sealed, envelopes.MEMORY, len(self._terms.members))
         if memories.keys() != saved.members - {self._me}:
-            raise BrokenFrameError(Refusal.BAD_ACTIVE_SET)
-        context = frames.standing_context(self._terms, saved.number, saved.members)
+            raise BrokenEnvelopeError(Refusal.BAD_ACTIVE_SET)
+        context = envelopes.standing_context(self._terms, saved.number, saved.members)
         round_keys = RoundKeys(context, saved.keys)
         shared = self._shared or self._secrets(saved.private, saved.publics)
         for j, memory in memories.items():
             key = round_keys.memory(shared[j], j, self._me)
             head = unseal(key, memory, round_keys.envelope(j, self._me))
             if head is None:
-                raise BrokenFrameError(Refusal.BAD_SHARES, j)
+                raise BrokenEnvelopeError(Refusal.BAD_SHARES, j)
             self._gate.require_head(head, j)
         self._save(replace(saved, is_known=True))
-        return self._pack(FrameKind.REMEMBERED, frame.round, saved.keys)
+        return self._pack(EnvelopeKind.REMEMBERED, frame.round, saved.keys)
 
     def _secrets(self, private: Secret, publics: dict[int, bytes]) -> dict[int, Secret]:
         """Return the secret that this site shares with each other site."""
@@ -282,25 +282,25 @@ class OneMessageSite:
                 try:
                     secrets[j] = mine.shared(public)
                 except ValueError:  # a key of small order
-                    raise BrokenFrameError(Refusal.KEYS_CHANGED, j) from None
+                    raise BrokenEnvelopeError(Refusal.KEYS_CHANGED, j) from None
         self._shared = secrets
         return secrets
 
-    def _single(self, frame: Frame) -> bytes:
+    def _single(self, frame: Envelope) -> bytes:
         """Answer a request; the same request gets the same bytes."""
         saved, request = self._saved, hashed(frame.body)
         if not saved.is_known or frame.body[:KEY] != saved.keys:
-            raise BrokenFrameError(Refusal.NO_KEYS)
+            raise BrokenEnvelopeError(Refusal.NO_KEYS)
         heads, question = split_heads(frame.body[KEY:], len(self._terms.members))
-        opening = Opening.read(frame.round, question)
+        opening = RoundRequest.read(frame.round, question)
         again = bool(saved.pinned) and frame.round == saved.pinned
         if again and saved.request != request:
-            raise BrokenFrameError(Refusal.TWO_OPENINGS)
-        if again and saved.progress is Progress.SENT:
+            raise BrokenEnvelopeError(Refusal.TWO_OPENINGS)
+        if again and saved.progress is RoundProgress.SENT:
             self._gate.record_again(frame.round)
             return saved.sent
         if not again and frame.round <= max(self._gate.last_round(), self.last):
-            raise BrokenFrameError(Refusal.REPLAY)
+            raise BrokenEnvelopeError(Refusal.REPLAY)
         self._witness(heads)
         if not again:
             # Whatever happens next, even a crash: no other request gets a mask of this number.
@@ -309,36 +309,36 @@ class OneMessageSite:
                     saved,
                     pinned=frame.round,
                     request=request,
-                    progress=Progress.PREPARED,
+                    progress=RoundProgress.PREPARED,
                     sent=b"",
                 )
             )
         values = self._gate.answer(opening)
         if values.shape != (opening.size, opening.limbs):
-            raise BrokenFrameError(Refusal.BAD_REQUEST)
-        context = frames.single_context(self._terms, opening, heads)
-        total = Accumulator(opening.size, opening.limbs)
+            raise BrokenEnvelopeError(Refusal.BAD_REQUEST)
+        context = envelopes.single_context(self._terms, opening, heads)
+        total = LimbAccumulator(opening.size, opening.limbs)
         total.add(values)
         round_keys = RoundKeys(context, saved.keys)
         shared = self._shared or self._secrets(saved.private, saved.publics)
         for j, secret in shared.items():
             key = round_keys.standing_mask(secret, self._me, j)
             total.add(expand(key, opening.size, opening.limbs), sign_of(self._me, j))
-        self._gate.record(FrameKind.SUMMAND, opening, saved.members)
+        self._gate.record(EnvelopeKind.SUMMAND, opening, saved.members)
         head = self._gate.head()  # of the entry about this answer
         stated = HeadStatement.sign(self._identity, self._terms, frame.round, head)
         body = context + to_bytes(total.total()) + stated.body()
-        answer = self._pack(FrameKind.SUMMAND, frame.round, body)
+        answer = self._pack(EnvelopeKind.SUMMAND, frame.round, body)
         sent = replace(
             self._saved,
-            progress=Progress.SENT,
+            progress=RoundProgress.SENT,
             sent=answer,
             answered=frame.round,
             state=self._gate.state(),
         )
         try:
             self._save(sent)
-        except BrokenFrameError:
+        except BrokenEnvelopeError:
             self._gate.restore(self._saved.state)  # as after a restart
             raise
         return answer
@@ -350,14 +350,14 @@ class OneMessageSite:
         after an agreement on keys follows on what the sites told each other then.
         """
         members = self._saved.members if self._saved.answered else frozenset()
-        given = frames.read_entries(heads, HeadStatement.SIZE, len(self._terms.members))
+        given = envelopes.read_entries(heads, HeadStatement.SIZE, len(self._terms.members))
         if given.keys() != members:
-            raise BrokenFrameError(Refusal.WITNESS)
+            raise BrokenEnvelopeError(Refusal.WITNESS)
         known: dict[int, bytes] = {}
         for j, data in given.items():
             stated = HeadStatement.read(data, self._terms, j, self._verifier)
             if stated.number != self._saved.answered:
-                raise BrokenFrameError(Refusal.WITNESS, j)
+                raise BrokenEnvelopeError(Refusal.WITNESS, j)
             known[j] = stated.head
         if known:
             self._gate.require_head(known.pop(self._me))
@@ -367,8 +367,8 @@ class OneMessageSite:
         try:
             self._slot.write(saved.to_bytes())
         except LedgerError:
-            raise BrokenFrameError(Refusal.LEDGER) from None
+            raise BrokenEnvelopeError(Refusal.LEDGER) from None
         self._saved = saved
 
-    def _pack(self, kind: FrameKind, number: int, body: bytes) -> bytes:
-        return frames.pack(kind, self._terms, number, self._me, body, self._identity)
+    def _pack(self, kind: EnvelopeKind, number: int, body: bytes) -> bytes:
+        return envelopes.pack(kind, self._terms, number, self._me, body, self._identity)

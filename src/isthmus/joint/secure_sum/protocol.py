@@ -11,7 +11,7 @@ from isthmus.errors import StudyError
 from isthmus.joint.agreement.protocol import Protocol
 from isthmus.joint.agreement.roster import Member, Roster
 from isthmus.joint.agreement.toml import Reader
-from isthmus.joint.noise.section import Privacy
+from isthmus.joint.noise.section import DifferentialPrivacy
 from isthmus.joint.records.events import Event
 from isthmus.joint.secure_sum.terms import (
     FEWEST,
@@ -149,14 +149,18 @@ class SecureSums(Protocol):
             broken.append("every certificate in protocol must be 'sha256:' and 64 digits")
         return broken
 
-    def fitted_privacy(self, privacy: Privacy, members: Sequence[Member]) -> Privacy:
+    def fitted_privacy(
+        self, privacy: DifferentialPrivacy, members: Sequence[Member]
+    ) -> DifferentialPrivacy:
         if privacy.honest:
             return privacy
         threshold = self.threshold or default_threshold(members)
         largest = max(Counter(m.organisation for m in members).values(), default=0)
         return replace(privacy, honest=max(threshold - largest, 1))
 
-    def privacy_problems(self, privacy: Privacy, requests: Collection[str]) -> list[str]:
+    def privacy_problems(
+        self, privacy: DifferentialPrivacy, requests: Collection[str]
+    ) -> list[str]:
         broken = []
         if not 1 <= privacy.honest <= self.threshold:
             broken.append(

@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from typing import Any, Self, final
 
 from isthmus.joint.agreement.identity import KEY, Verifier
-from isthmus.joint.secure_sum import frames
-from isthmus.joint.secure_sum.frames import (
-    BrokenFrameError,
-    FrameKind,
-    Opening,
+from isthmus.joint.secure_sum import envelopes
+from isthmus.joint.secure_sum.envelopes import (
+    BrokenEnvelopeError,
+    EnvelopeKind,
     Refusal,
+    RoundRequest,
 )
 from isthmus.joint.secure_sum.heads import HeadStatement
-from isthmus.joint.secure_sum.limbs import Accumulator, LimbArray, from_bytes
+from isthmus.joint.secure_sum.limbs import LimbAccumulator, LimbArray, from_bytes
 from isthmus.joint.secure_sum.terms import Terms
 
 
@@ -45,7 +45,7 @@ class AnsweredRound:
     limbs: int
 
     @classmethod
-    def of(cls, opening: Opening, members: frozenset[int]) -> Self:
+    def of(cls, opening: RoundRequest, members: frozenset[int]) -> Self:
         """Describe the round of an opening."""
         return cls(opening.number, members, opening.size, opening.limbs)
 
@@ -70,26 +70,26 @@ class AnsweredRound:
 
         Raises
         ------
-        BrokenFrameError
+        BrokenEnvelopeError
             These are not the answers of this round, one of each site, as the sites signed them.
         """
-        total = Accumulator(self.size, self.limbs)
+        total = LimbAccumulator(self.size, self.limbs)
         end = KEY + 4 * self.size * self.limbs
         contexts: dict[int, bytes] = {}
         for data in answers:
-            frame = frames.opened(data, terms, verifier)
+            frame = envelopes.opened(data, terms, verifier)
             is_answer = (
-                frame.kind is FrameKind.SUMMAND
+                frame.kind is EnvelopeKind.SUMMAND
                 and frame.round == self.number
                 and len(frame.body) == end + HeadStatement.SIZE
                 and frame.sender in self.members - contexts.keys()
             )
             if not is_answer:
-                raise BrokenFrameError(Refusal.BAD_REQUEST, frame.sender)
+                raise BrokenEnvelopeError(Refusal.BAD_REQUEST, frame.sender)
             contexts[frame.sender] = frame.body[:KEY]
             total.add(from_bytes(frame.body[KEY:end], self.limbs))
         if contexts.keys() != self.members or set(contexts.values()) != {contexts.get(position)}:
-            raise BrokenFrameError(Refusal.BAD_REQUEST)
+            raise BrokenEnvelopeError(Refusal.BAD_REQUEST)
         return total.total()
 
     def to_dict(self) -> dict[str, Any]:

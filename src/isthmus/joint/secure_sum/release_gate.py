@@ -5,12 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 
-from isthmus.joint.secure_sum.frames import (
+from isthmus.joint.secure_sum.envelopes import (
     HEAD,
-    BrokenFrameError,
-    FrameKind,
-    Opening,
+    BrokenEnvelopeError,
+    EnvelopeKind,
     Refusal,
+    RoundRequest,
 )
 from isthmus.joint.secure_sum.limbs import LimbArray
 
@@ -23,11 +23,13 @@ class ReleaseGate(ABC):
         """Return the highest round ever opened in this study, or zero; restarts count too."""
 
     @abstractmethod
-    def answer(self, opening: Opening) -> LimbArray:
-        """Return the numbers to be summed, or raise `BrokenFrameError` to refuse the request."""
+    def answer(self, opening: RoundRequest) -> LimbArray:
+        """Return the numbers to be summed, or raise `BrokenEnvelopeError` to refuse the request."""
 
     @abstractmethod
-    def record(self, kind: FrameKind, opening: Opening, active: frozenset[int] | None) -> None:
+    def record(
+        self, kind: EnvelopeKind, opening: RoundRequest, active: frozenset[int] | None
+    ) -> None:
         """Record that a frame of this kind is about to leave, or raise to refuse it."""
 
     @abstractmethod
@@ -53,12 +55,12 @@ class ReleaseGate(ABC):
     def witness(self, heads: Mapping[int, bytes]) -> None:
         """Take the heads of other sites' ledgers, to be kept with the next record.
 
-        Raise `BrokenFrameError` if a site has not signed its own.
+        Raise `BrokenEnvelopeError` if a site has not signed its own.
         """
         _ = heads
 
     def require_head(self, head: bytes, told_by: int | None = None) -> None:
-        """Raise `BrokenFrameError` unless the ledger contains an entry that others remember.
+        """Raise `BrokenEnvelopeError` unless the ledger contains an entry that others remember.
 
         What another site says counts only with this site's own signature on the entry. Otherwise it
         could make up an entry, and nobody would let this site take part any more.
@@ -82,7 +84,7 @@ class ReleaseGate(ABC):
         signed
             The coordinator's signature, then the result.
         """
-        raise BrokenFrameError(Refusal.OUT_OF_ORDER)
+        raise BrokenEnvelopeError(Refusal.OUT_OF_ORDER)
 
     def confirm_result(self, number: int, own: bytes, confirmed: Mapping[int, bytes]) -> None:
         """Write down which sites have confirmed the result; raise if one has another result.
@@ -96,7 +98,7 @@ class ReleaseGate(ABC):
         confirmed
             The hash that each site has confirmed, by position; including this one.
         """
-        raise BrokenFrameError(Refusal.OUT_OF_ORDER)
+        raise BrokenEnvelopeError(Refusal.OUT_OF_ORDER)
 
     def state(self) -> bytes:
         """Return what later answers depend on besides the data, to be kept over a restart."""

@@ -7,7 +7,7 @@ from typing import final
 
 from isthmus.errors import FederationError
 from isthmus.joint.agreement.identity import Identity, Verifier
-from isthmus.joint.secure_sum.frames import LARGEST_RESULT, Frame, FrameKind
+from isthmus.joint.secure_sum.envelopes import LARGEST_RESULT, Envelope, EnvelopeKind
 from isthmus.joint.secure_sum.one_message_coordinator import AllSitesRound
 from isthmus.joint.secure_sum.terms import Terms
 
@@ -48,7 +48,7 @@ class ResultRound(AllSitesRound):
                 f"The result has {len(result)} bytes; at most {LARGEST_RESULT} can be sent to the "
                 "sites. Give it to them in another way."
             )
-        self._received: dict[int, Frame] = {}
+        self._received: dict[int, Envelope] = {}
         self._signed = signature + result
         self._hash = hashlib.sha256(result).digest()
 
@@ -59,9 +59,9 @@ class ResultRound(AllSitesRound):
 
     def begin(self) -> dict[str, bytes]:
         """Return the result for each site."""
-        return self._send(FrameKind.RESULT, self._signed, FrameKind.RECEIVED)
+        return self._send(EnvelopeKind.RESULT, self._signed, EnvelopeKind.RECEIVED)
 
-    def _is_answer(self, frame: Frame) -> bool:
+    def _is_answer(self, frame: Envelope) -> bool:
         return frame.body == self._hash
 
     def again(self) -> dict[str, bytes]:
@@ -70,10 +70,10 @@ class ResultRound(AllSitesRound):
 
     def advance(self) -> dict[str, bytes]:
         """Return the confirmations of all sites for each of them, then nothing."""
-        if self._awaited is FrameKind.CONFIRMED or not self._got:
+        if self._awaited is EnvelopeKind.CONFIRMED or not self._got:
             return {}
         self._received = self._got
         body = b"".join(f.raw for _, f in sorted(self._received.items()))
         return self._send_each(
-            FrameKind.RECEIPTS, dict.fromkeys(self._received, body), FrameKind.CONFIRMED
+            EnvelopeKind.RECEIPTS, dict.fromkeys(self._received, body), EnvelopeKind.CONFIRMED
         )

@@ -19,17 +19,17 @@ from isthmus.joint.agreement.identity import (
 )
 from isthmus.joint.agreement.identity import digest as hashed
 from isthmus.joint.records.journal import MemorySlot, Slot
-from isthmus.joint.secure_sum import frames, shamir
-from isthmus.joint.secure_sum.frames import (
+from isthmus.joint.secure_sum import envelopes, shamir
+from isthmus.joint.secure_sum.envelopes import (
     Advert,
-    BrokenFrameError,
-    Frame,
-    FrameKind,
-    Opening,
+    BrokenEnvelopeError,
+    Envelope,
+    EnvelopeKind,
     Refusal,
+    RoundRequest,
 )
 from isthmus.joint.secure_sum.heads import NO_STATEMENT, HeadStatement
-from isthmus.joint.secure_sum.limbs import Accumulator, LimbArray, to_bytes
+from isthmus.joint.secure_sum.limbs import LimbAccumulator, LimbArray, to_bytes
 from isthmus.joint.secure_sum.masks import RoundKeys, commitment, expand, sign_of
 from isthmus.joint.secure_sum.one_message_site import (
     ONE_MESSAGE_FRAMES,
@@ -38,7 +38,7 @@ from isthmus.joint.secure_sum.one_message_site import (
 from isthmus.joint.secure_sum.release_gate import ReleaseGate
 from isthmus.joint.secure_sum.terms import Terms
 
-QUESTIONS = frozenset({FrameKind.OPEN, FrameKind.AGREE, FrameKind.SINGLE})
+QUESTIONS = frozenset({EnvelopeKind.OPEN, EnvelopeKind.AGREE, EnvelopeKind.SINGLE})
 """Frames that ask for something, in contrast to those that continue a round."""
 
 
@@ -98,44 +98,44 @@ class Site:
         """Answer a frame of the coordinator, possibly with a refusal. No input makes it raise."""
         number, question = 0, b""
         try:
-            frame = frames.opened(data, self._terms, self._verifier)
+            frame = envelopes.opened(data, self._terms, self._verifier)
             number = frame.round
             question = frame.body if frame.kind in QUESTIONS else b""
             return self._answer(frame)
-        except BrokenFrameError as error:
+        except BrokenEnvelopeError as error:
             broken = error
         except Exception:  # noqa: BLE001 - whatever a coordinator sends, the site keeps running
             self._round = None
-            broken = BrokenFrameError(Refusal.BAD_REQUEST)
+            broken = BrokenEnvelopeError(Refusal.BAD_REQUEST)
         self._gate.refused(broken.why, number, question)
-        body = frames.write_refusal(broken.why, broken.blamed)
-        return self._pack(FrameKind.REFUSE, number, body)
+        body = envelopes.write_refusal(broken.why, broken.blamed)
+        return self._pack(EnvelopeKind.REFUSE, number, body)
 
-    def _answer(self, frame: Frame) -> bytes:
-        if frame.kind is FrameKind.OPEN:
+    def _answer(self, frame: Envelope) -> bytes:
+        if frame.kind is EnvelopeKind.OPEN:
             return self._open(frame)
         if frame.kind in ONE_MESSAGE_FRAMES:
             return self._one_message.answer(frame)
-        if frame.kind is FrameKind.RESULT:
+        if frame.kind is EnvelopeKind.RESULT:
             received = self._gate.receive_result(frame.round, frame.body)
-            return self._pack(FrameKind.RECEIVED, frame.round, received)
-        if frame.kind is FrameKind.RECEIPTS:
+            return self._pack(EnvelopeKind.RECEIVED, frame.round, received)
+        if frame.kind is EnvelopeKind.RECEIPTS:
             return self._confirm(frame)
         active = self._round
         if active is None or frame.round != active.opening.number:
-            raise BrokenFrameError(Refusal.REPLAY)
+            raise BrokenEnvelopeError(Refusal.REPLAY)
         if frame.kind is not active.expected:
-            raise BrokenFrameError(Refusal.OUT_OF_ORDER)
+            raise BrokenEnvelopeError(Refusal.OUT_OF_ORDER)
         try:
             kind, body = active.step(frame)
             self._gate.record(kind, active.opening, active.active)
-        except BrokenFrameError:
+        except BrokenEnvelopeError:
             self._round = None  # deletes the secrets of the round
             raise
-        if kind is FrameKind.REVEAL:
+        if kind is EnvelopeKind.REVEAL:
             self._round = None
             body += self._stated(frame.round)
-        if kind is FrameKind.CONSENT:
+        if kind is EnvelopeKind.CONSENT:
             body += self._gate.head()  # of the entry about this consent
         return self._pack(kind, frame.round, body)
 
@@ -144,38 +144,38 @@ class Site:
         head = self._gate.head()
         return HeadStatement.sign(self._identity, self._terms, number, head).body()
 
-    def _confirm(self, frame: Frame) -> bytes:
+    def _confirm(self, frame: Envelope) -> bytes:
         """Check that other sites have confirmed the same result, and write down who."""
         confirmed: dict[int, bytes] = {}
-        for raw in frames.read_frames(frame.body, KEY, len(self._terms.members)):
-            sent = frames.opened(raw, self._terms, self._verifier)
-            if sent.kind is not FrameKind.RECEIVED or sent.sender in confirmed:
-                raise BrokenFrameError(Refusal.MALFORMED, sent.sender)
+        for raw in envelopes.read_frames(frame.body, KEY, len(self._terms.members)):
+            sent = envelopes.opened(raw, self._terms, self._verifier)
+            if sent.kind is not EnvelopeKind.RECEIVED or sent.sender in confirmed:
+                raise BrokenEnvelopeError(Refusal.MALFORMED, sent.sender)
             confirmed[sent.sender] = sent.body
         own = confirmed.get(self.position)
         if own is None:
-            raise BrokenFrameError(Refusal.MALFORMED)
+            raise BrokenEnvelopeError(Refusal.MALFORMED)
         self._gate.confirm_result(frame.round, own, confirmed)
-        return self._pack(FrameKind.CONFIRMED, frame.round, own)
+        return self._pack(EnvelopeKind.CONFIRMED, frame.round, own)
 
-    def _open(self, frame: Frame) -> bytes:
+    def _open(self, frame: Envelope) -> bytes:
         last = max(self._gate.last_round(), self._one_message.last)
         if self._round is not None:
             last = max(last, self._round.opening.number)
         if frame.round <= last:
-            raise BrokenFrameError(Refusal.REPLAY)
+            raise BrokenEnvelopeError(Refusal.REPLAY)
         self._round = None
-        opening = Opening.read(frame.round, frame.body)
+        opening = RoundRequest.read(frame.round, frame.body)
         values = self._gate.answer(opening)
         if values.shape != (opening.size, opening.limbs):
-            raise BrokenFrameError(Refusal.BAD_REQUEST)
-        self._gate.record(FrameKind.ADVERT, opening, None)
+            raise BrokenEnvelopeError(Refusal.BAD_REQUEST)
+        self._gate.record(EnvelopeKind.ADVERT, opening, None)
         started = _Round(self._terms, self.position, opening, values, self._verifier, self._gate)
         self._round = started
-        return self._pack(FrameKind.ADVERT, frame.round, started.advert.body())
+        return self._pack(EnvelopeKind.ADVERT, frame.round, started.advert.body())
 
-    def _pack(self, kind: FrameKind, number: int, body: bytes) -> bytes:
-        return frames.pack(kind, self._terms, number, self.position, body, self._identity)
+    def _pack(self, kind: EnvelopeKind, number: int, body: bytes) -> bytes:
+        return envelopes.pack(kind, self._terms, number, self.position, body, self._identity)
 
     def __repr__(self) -> str:
         return f"Site({self.name!r})"
@@ -188,7 +188,7 @@ class _Round:
         self,
         terms: Terms,
         position: int,
-        opening: Opening,
+        opening: RoundRequest,
         values: LimbArray,
         verifier: Verifier,
         gate: ReleaseGate,
@@ -200,7 +200,7 @@ class _Round:
         self._gate = gate
         self.opening = opening
         self.active: frozenset[int] | None = None
-        self.expected = FrameKind.KEYS
+        self.expected = EnvelopeKind.KEYS
         self._channel = Agreement()
         self._mask = Agreement()
         self._seed = Secret.fresh()
@@ -219,31 +219,31 @@ class _Round:
         self._shares: dict[int, Secret] = {}
         self._own = Secret(b"")
 
-    def step(self, frame: Frame) -> tuple[FrameKind, bytes]:
+    def step(self, frame: Envelope) -> tuple[EnvelopeKind, bytes]:
         """Take the next frame and return the kind and the body of the answer."""
-        steps: dict[FrameKind, Callable[[Frame], tuple[FrameKind, bytes]]] = {
-            FrameKind.KEYS: self._share,
-            FrameKind.INBOX: self._masked,
-            FrameKind.ACTIVE: self._consent,
-            FrameKind.UNMASK: self._reveal,
+        steps: dict[EnvelopeKind, Callable[[Envelope], tuple[EnvelopeKind, bytes]]] = {
+            EnvelopeKind.KEYS: self._share,
+            EnvelopeKind.INBOX: self._masked,
+            EnvelopeKind.ACTIVE: self._consent,
+            EnvelopeKind.UNMASK: self._reveal,
         }
         return steps[frame.kind](frame)
 
-    def _share(self, frame: Frame) -> tuple[FrameKind, bytes]:
+    def _share(self, frame: Envelope) -> tuple[EnvelopeKind, bytes]:
         """Check the keys of all sites, and send each site a share of both secrets."""
         count = len(self._terms.members)
         peers: dict[int, Advert] = {}
-        for raw in frames.read_frames(frame.body, Advert.SIZE, count):
-            sent = frames.opened(raw, self._terms, self._verifier)
+        for raw in envelopes.read_frames(frame.body, Advert.SIZE, count):
+            sent = envelopes.opened(raw, self._terms, self._verifier)
             advert = Advert.read(sent)
             same = advert.context == self.advert.context and sent.round == self.opening.number
             if not same or sent.sender in peers:
-                raise BrokenFrameError(Refusal.KEYS_CHANGED, sent.sender)
+                raise BrokenEnvelopeError(Refusal.KEYS_CHANGED, sent.sender)
             peers[sent.sender] = advert
         if peers.get(self._me) != self.advert:
-            raise BrokenFrameError(Refusal.KEYS_CHANGED, self._me)
+            raise BrokenEnvelopeError(Refusal.KEYS_CHANGED, self._me)
         if not self._terms.enough(frozenset(peers)):
-            raise BrokenFrameError(Refusal.TOO_FEW)
+            raise BrokenEnvelopeError(Refusal.TOO_FEW)
         self._masks = {j: advert.mask for j, advert in peers.items()}
         self._keys = RoundKeys(self.advert.context, hashed(frame.body))
         shares = np.concatenate(
@@ -261,65 +261,65 @@ class _Round:
                 told = shares[j].tobytes() + self._gate.remembered(j)
                 sealed.append((j, seal(outward, told, self._keys.envelope(self._me, j))))
         self._gate.witness({j: a.head for j, a in peers.items() if j != self._me})
-        self.expected = FrameKind.INBOX
-        return FrameKind.SHARES, self._keys.keys + frames.write_entries(sealed)
+        self.expected = EnvelopeKind.INBOX
+        return EnvelopeKind.SHARES, self._keys.keys + envelopes.write_entries(sealed)
 
     def _channels(self, j: int, advert: Advert) -> tuple[Secret, Secret]:
         try:
             return self._keys.channels(self._channel, self._me, advert.channel, j)
         except ValueError:  # a key of small order
-            raise BrokenFrameError(Refusal.KEYS_CHANGED, j) from None
+            raise BrokenEnvelopeError(Refusal.KEYS_CHANGED, j) from None
 
-    def _masked(self, frame: Frame) -> tuple[FrameKind, bytes]:
+    def _masked(self, frame: Envelope) -> tuple[EnvelopeKind, bytes]:
         """Take the shares of the other sites, and send the masked numbers."""
         stated, sealed_shares = frame.body[: HeadStatement.SIZE], frame.body[HeadStatement.SIZE :]
         if stated != NO_STATEMENT:
             own = HeadStatement.read(stated, self._terms, self._me, self._verifier)
             self._gate.require_head(own.head)
-        inbox = frames.read_entries(sealed_shares, frames.SEALED, len(self._terms.members))
+        inbox = envelopes.read_entries(sealed_shares, envelopes.SEALED, len(self._terms.members))
         if not inbox.keys() <= self._inward.keys():
-            raise BrokenFrameError(Refusal.BAD_SHARES)
+            raise BrokenEnvelopeError(Refusal.BAD_SHARES)
         self._sharing = frozenset(inbox) | {self._me}
         if not self._terms.enough(self._sharing):
-            raise BrokenFrameError(Refusal.TOO_FEW)
+            raise BrokenEnvelopeError(Refusal.TOO_FEW)
         for j, sealed in inbox.items():
             share = unseal(self._inward[j], sealed, self._keys.envelope(j, self._me))
             if share is None:
-                raise BrokenFrameError(Refusal.BAD_SHARES, j)
-            self._gate.require_head(share[2 * frames.SHARE :], j)
-            self._shares[j] = Secret(share[: 2 * frames.SHARE])
+                raise BrokenEnvelopeError(Refusal.BAD_SHARES, j)
+            self._gate.require_head(share[2 * envelopes.SHARE :], j)
+            self._shares[j] = Secret(share[: 2 * envelopes.SHARE])
         self._shares[self._me] = self._own
         self._inward.clear()
-        total = Accumulator(self.opening.size, self.opening.limbs)
+        total = LimbAccumulator(self.opening.size, self.opening.limbs)
         total.add(self._values)
         total.add(self._expanded(self._keys.self_mask(self._seed, self._me)))
         for j in inbox:
             try:
                 key = self._keys.pair_mask(self._mask, self._me, self._masks[j], j)
             except ValueError:
-                raise BrokenFrameError(Refusal.KEYS_CHANGED, j) from None
+                raise BrokenEnvelopeError(Refusal.KEYS_CHANGED, j) from None
             total.add(self._expanded(key), sign_of(self._me, j))
-        self.expected = FrameKind.ACTIVE
-        return FrameKind.MASKED, self._keys.context + to_bytes(total.total())
+        self.expected = EnvelopeKind.ACTIVE
+        return EnvelopeKind.MASKED, self._keys.context + to_bytes(total.total())
 
     def _expanded(self, key: Secret) -> LimbArray:
         return expand(key, self.opening.size, self.opening.limbs)
 
-    def _consent(self, frame: Frame) -> tuple[FrameKind, bytes]:
+    def _consent(self, frame: Envelope) -> tuple[EnvelopeKind, bytes]:
         """Sign the only active set that this site will unmask in this round."""
-        active = frames.read_set(frame.body, len(self._terms.members))
+        active = envelopes.read_set(frame.body, len(self._terms.members))
         if self._me not in active or not active <= self._sharing:
-            raise BrokenFrameError(Refusal.BAD_ACTIVE_SET)
+            raise BrokenEnvelopeError(Refusal.BAD_ACTIVE_SET)
         if not self._terms.enough(active):
-            raise BrokenFrameError(Refusal.TOO_FEW)
+            raise BrokenEnvelopeError(Refusal.TOO_FEW)
         self.active = active
-        self.expected = FrameKind.UNMASK
-        return FrameKind.CONSENT, self._agreed(active)
+        self.expected = EnvelopeKind.UNMASK
+        return EnvelopeKind.CONSENT, self._agreed(active)
 
     def _agreed(self, active: frozenset[int]) -> bytes:
-        return frames.agreed(self._keys.context, self._keys.keys, self._sharing, active)
+        return envelopes.agreed(self._keys.context, self._keys.keys, self._sharing, active)
 
-    def _reveal(self, frame: Frame) -> tuple[FrameKind, bytes]:
+    def _reveal(self, frame: Envelope) -> tuple[EnvelopeKind, bytes]:
         """Send one share per site: of its own mask if it is active, else of its pair masks.
 
         The signed active set decides which of the two; nobody can request the other.
@@ -327,18 +327,22 @@ class _Round:
         assert self.active is not None
         agreed = self._agreed(self.active)
         heads: dict[int, bytes] = {}
-        size = len(agreed) + frames.HEAD
-        for raw in frames.read_frames(frame.body, size, len(self._terms.members)):
-            sent = frames.opened(raw, self._terms, self._verifier)
-            right = sent.kind is FrameKind.CONSENT and sent.round == self.opening.number
-            if not right or sent.body[: -frames.HEAD] != agreed or sent.sender not in self.active:
-                raise BrokenFrameError(Refusal.NO_CONSENT, sent.sender)
-            heads[sent.sender] = sent.body[-frames.HEAD :]
+        size = len(agreed) + envelopes.HEAD
+        for raw in envelopes.read_frames(frame.body, size, len(self._terms.members)):
+            sent = envelopes.opened(raw, self._terms, self._verifier)
+            right = sent.kind is EnvelopeKind.CONSENT and sent.round == self.opening.number
+            if (
+                not right
+                or sent.body[: -envelopes.HEAD] != agreed
+                or sent.sender not in self.active
+            ):
+                raise BrokenEnvelopeError(Refusal.NO_CONSENT, sent.sender)
+            heads[sent.sender] = sent.body[-envelopes.HEAD :]
         self._gate.witness({j: head for j, head in heads.items() if j != self._me})
         if len(heads) < self._terms.threshold:
-            raise BrokenFrameError(Refusal.NO_CONSENT)
+            raise BrokenEnvelopeError(Refusal.NO_CONSENT)
         entries = []
         for j, share in self._shares.items():
-            start = 0 if j in self.active else frames.SHARE
-            entries.append((j, share.reveal()[start : start + frames.SHARE]))
-        return FrameKind.REVEAL, frames.write_entries(entries)
+            start = 0 if j in self.active else envelopes.SHARE
+            entries.append((j, share.reveal()[start : start + envelopes.SHARE]))
+        return EnvelopeKind.REVEAL, envelopes.write_entries(entries)

@@ -19,7 +19,7 @@ LARGEST = 1 << 20
 
 @final
 @dataclass(frozen=True)
-class Column:
+class SharedColumn:
     """A variable, as both parties know it.
 
     Attributes
@@ -61,7 +61,7 @@ class Columns:
 
     def __init__(
         self,
-        columns: Sequence[Column],
+        columns: Sequence[SharedColumn],
         values: Mapping[str, NDArray[Any]],
         rank: int,
         rows: int,
@@ -133,7 +133,7 @@ class Columns:
         return counted.astype(np.int64).reshape(shape)
 
 
-def _checked(column: Column, values: NDArray[Any], rows: int) -> NDArray[Any]:
+def _checked(column: SharedColumn, values: NDArray[Any], rows: int) -> NDArray[Any]:
     array = np.asarray(values)
     if array.shape != (rows,):
         raise DataError(

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from isthmus.graphs import DAG
 from isthmus.joint.methods.private_k2 import private_k2
 from isthmus.joint.methods.structure_only import structure_only
-from isthmus.joint.shares.columns import Column, Columns
-from isthmus.joint.shares.engine import Engine, Witness
+from isthmus.joint.shares.columns import Columns, SharedColumn
+from isthmus.joint.shares.engine import SecretSharingRuntime, Witness
 from isthmus.joint.shares.private_tables import OWN, private_tables
 from isthmus.joint.shares.requests import CrossMoments, PrivateK2Request, StructureOnlyRequest
 from isthmus.joint.shares.secret_moments import opened_moments, secret_gaussian_structure
@@ -55,7 +55,7 @@ def compute(
     """
     levels, holders = task["levels"], task["holders"]
     columns = Columns(
-        [Column(name, holders[name], levels[name]) for name in task["order"]],
+        [SharedColumn(name, holders[name], levels[name]) for name in task["order"]],
         {name: values[:, i] for i, name in enumerate(task["own"])},
         link.rank,
         len(values),
@@ -63,17 +63,17 @@ def compute(
         present=present,
         people=task["people"],
     )
-    engine = Engine(link, witness, known=task["known"])
+    engine = SecretSharingRuntime(link, witness, known=task["known"])
     return _COMPUTATIONS[task["request"]](engine, columns, task)
 
 
-def _private_k2(engine: Engine, columns: Columns, task: Task) -> dict[str, Any]:
+def _private_k2(engine: SecretSharingRuntime, columns: Columns, task: Task) -> dict[str, Any]:
     found = private_k2(engine, columns, task["order"], task["max_parents"], _score(task))
     result = _network(found.dag) | {"steps": [[s.child, s.parent] for s in found.steps]}
     return result | _tables(engine, columns, found.dag, task)
 
 
-def _structure_only(engine: Engine, columns: Columns, task: Task) -> dict[str, Any]:
+def _structure_only(engine: SecretSharingRuntime, columns: Columns, task: Task) -> dict[str, Any]:
     if any(task["levels"].values()):
         dag = structure_only(engine, columns, task["order"], task["max_parents"], _score(task))
         return _network(dag) | _tables(engine, columns, dag, task)
@@ -81,7 +81,7 @@ def _structure_only(engine: Engine, columns: Columns, task: Task) -> dict[str, A
     return _network(dag)
 
 
-def _cross_moments(engine: Engine, columns: Columns, _task: Task) -> dict[str, Any]:
+def _cross_moments(engine: SecretSharingRuntime, columns: Columns, _task: Task) -> dict[str, Any]:
     found = opened_moments(engine, columns)
     return {
         "n": found.n,
@@ -91,7 +91,7 @@ def _cross_moments(engine: Engine, columns: Columns, _task: Task) -> dict[str, A
     }
 
 
-def _tables(engine: Engine, columns: Columns, dag: DAG, task: Task) -> dict[str, Any]:
+def _tables(engine: SecretSharingRuntime, columns: Columns, dag: DAG, task: Task) -> dict[str, Any]:
     """Return the tables of this party's own variables, if the study says so."""
     if not task["tables"]:
         return {}
@@ -99,7 +99,7 @@ def _tables(engine: Engine, columns: Columns, dag: DAG, task: Task) -> dict[str,
     return {OWN: [table.to_dict() for table in found.values()]}
 
 
-_COMPUTATIONS: dict[str, Callable[[Engine, Columns, Task], dict[str, Any]]] = {
+_COMPUTATIONS: dict[str, Callable[[SecretSharingRuntime, Columns, Task], dict[str, Any]]] = {
     PrivateK2Request.name: _private_k2,
     StructureOnlyRequest.name: _structure_only,
     CrossMoments.name: _cross_moments,

@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 
 from isthmus.errors import AbortedError, ArgumentError
 from isthmus.joint.shares.link import require_spu
-from isthmus.joint.shares.shares import FRACTION, Private, Secret, pack, unpack
+from isthmus.joint.shares.shares import FRACTION, Private, SecretShare, pack, unpack
 
 if TYPE_CHECKING:
     from spu.libspu.link import Context
 
-Input = Secret | Private | NDArray[Any]
+Input = SecretShare | Private | NDArray[Any]
 BOTH = (0, 1)
 
 
@@ -45,7 +45,7 @@ class Witness(Protocol):
 
 @final
 @dataclass(frozen=True)
-class Opening:
+class RevealedValue:
     """A value that was opened.
 
     Attributes
@@ -99,7 +99,7 @@ class _Compiled:
 
 
 @final
-class Engine:
+class SecretSharingRuntime:
     """Computes together with the other party on an established link.
 
     Both parties must call the same methods in the same order with the same shapes.
@@ -131,7 +131,7 @@ class Engine:
         jax.config.update("jax_enable_x64", True)  # type: ignore[no-untyped-call]  # noqa: FBT003
         self.rank: int = link.rank
         self.costs = Costs()
-        self.transcript: list[Opening] = []
+        self.transcript: list[RevealedValue] = []
         self._link = link
         self._witness = witness
         self._log = log
@@ -145,7 +145,7 @@ class Engine:
             for bits in (64, 128)
         }
 
-    def run(self, program: Callable[..., Any], *inputs: Input, bits: int = 64) -> list[Secret]:
+    def run(self, program: Callable[..., Any], *inputs: Input, bits: int = 64) -> list[SecretShare]:
         """Run a program of JAX on secret, private and public inputs.
 
         Parameters
@@ -180,7 +180,7 @@ class Engine:
         self._count_traffic()
         return results
 
-    def open(self, secret: Secret, what: str, to: Sequence[int] = BOTH) -> NDArray[Any] | None:
+    def open(self, secret: SecretShare, what: str, to: Sequence[int] = BOTH) -> NDArray[Any] | None:
         """Open a secret to some parties, and record that.
 
         Parameters
@@ -211,7 +211,7 @@ class Engine:
                 value = secret.combine(theirs.reshape(secret.words.shape))
         except (RuntimeError, ValueError) as error:
             raise _stopped(error) from error
-        self.transcript.append(Opening(what, tuple(to), value))
+        self.transcript.append(RevealedValue(what, tuple(to), value))
         if self._witness is not None and value is not None and len(to) == len(BOTH):
             self._witness.after(what, value)
         return value
@@ -244,14 +244,14 @@ class Engine:
             values = values.reshape(shape)
         except (RuntimeError, ValueError) as error:
             raise _stopped(error) from error
-        self.transcript.append(Opening(what, (1 - owner,), values))
+        self.transcript.append(RevealedValue(what, (1 - owner,), values))
         if self._witness is not None:
             self._witness.after(what, values)
         return values
 
     def _recalled(self, what: str, to: Sequence[int]) -> NDArray[Any]:
         value = np.asarray(self._known[what])
-        self.transcript.append(Opening(what, tuple(to), value))
+        self.transcript.append(RevealedValue(what, tuple(to), value))
         return value
 
     def agree(self, topic: str, terms: object) -> None:
@@ -362,7 +362,7 @@ def _stopped(error: Exception) -> AbortedError:
     )
 
 
-def connect_local(rank: int, ports: tuple[int, int], patience: float = 60.0) -> Context:
+def connect_local(rank: int, ports: tuple[int, int], message_timeout: float = 60.0) -> Context:
     """Connect two engines on this computer without encryption, for tests and benchmarks.
 
     Parameters
@@ -371,7 +371,7 @@ def connect_local(rank: int, ports: tuple[int, int], patience: float = 60.0) -> 
         0 or 1.
     ports
         Ports on which the two engines listen.
-    patience
+    message_timeout
         Seconds to wait for a message.
     """
     if rank not in BOTH:
@@ -380,7 +380,7 @@ def connect_local(rank: int, ports: tuple[int, int], patience: float = 60.0) -> 
     from spu.libspu import link
 
     description = link.Desc()
-    description.recv_timeout_ms = int(1000 * patience)
+    description.recv_timeout_ms = int(1000 * message_timeout)
     for i, port in enumerate(ports):
         description.add_party(f"party {i}", f"127.0.0.1:{port}")
     return link.create_brpc(description, rank)

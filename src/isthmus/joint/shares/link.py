@@ -36,7 +36,7 @@ class LinkOptions:
         Files with the certificate and private key of this party.
     trusted
         File with the one certificate that the other party must have.
-    patience
+    message_timeout
         Seconds to wait for a message of the other engine.
     """
 
@@ -46,7 +46,7 @@ class LinkOptions:
     certificate: Path
     key: Path
     trusted: Path
-    patience: float
+    message_timeout: float
 
 
 def require_spu() -> None:
@@ -67,7 +67,7 @@ def connect(options: LinkOptions) -> Context:
     description.id = options.session
     for i, address in enumerate(options.addresses):
         description.add_party(f"party {i}", address)
-    description.recv_timeout_ms = int(1000 * options.patience)
+    description.recv_timeout_ms = int(1000 * options.message_timeout)
     description.http_timeout_ms = int(1000 * ANSWER)
     description.connect_retry_interval_ms = 1000
     description.connect_retry_times = TRIES

@@ -8,14 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.joint.agreement.study import Study
-from isthmus.joint.disclosure.material import Material
+from isthmus.joint.disclosure.material import ReleaseCandidates
 from isthmus.joint.shares.party_table import PartyTable
 from isthmus.joint.shares.protocol import two_parties
 from isthmus.joint.shares.requests import CrossMoments, OwnTables
 from isthmus.statistics import Kind
 
 
-def material_of(study: Study, name: str, table: PartyTable, rows: NDArray[np.intp]) -> Material:
+def material_of(
+    study: Study, name: str, table: PartyTable, rows: NDArray[np.intp]
+) -> ReleaseCandidates:
     """Return the most that the requests of a study could release about some rows of a party.
 
     A network is neither a sum nor a table, so that of its rows only the number of persons matters.
@@ -38,10 +40,10 @@ def material_of(study: Study, name: str, table: PartyTable, rows: NDArray[np.int
     values = table.columns[rows]
     more = _cells(study, name) if OwnTables.name in study.requests else 0
     if CrossMoments.name not in study.requests:
-        return Material({}, values[:, :0], more_columns=more, persons=persons)
+        return ReleaseCandidates({}, values[:, :0], more_columns=more, persons=persons)
     columns = {column: values[:, i] for i, column in enumerate(table.names)}
     more += len(terms.other(name).columns)
-    return Material(columns, values, more_columns=more, persons=persons)
+    return ReleaseCandidates(columns, values, more_columns=more, persons=persons)
 
 
 def _cells(study: Study, name: str) -> int:

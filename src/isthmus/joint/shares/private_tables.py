@@ -19,11 +19,11 @@ import numpy as np
 from isthmus.graphs import DAG
 from isthmus.joint.shares.columns import Columns
 from isthmus.joint.shares.secret_tables import Members, SecretTables
-from isthmus.joint.shares.shares import Secret
+from isthmus.joint.shares.shares import SecretShare
 from isthmus.types import Floats, Integers
 
 if TYPE_CHECKING:
-    from isthmus.joint.shares.engine import Engine
+    from isthmus.joint.shares.engine import SecretSharingRuntime
 
 
 OWN = "tables"
@@ -104,7 +104,11 @@ def release(counts: Any, smallest: Any) -> Any:
 
 
 def private_tables(
-    engine: Engine, columns: Columns, dag: DAG, minimum_cell: int, names: Sequence[str] = ("", "")
+    engine: SecretSharingRuntime,
+    columns: Columns,
+    dag: DAG,
+    minimum_cell: int,
+    names: Sequence[str] = ("", ""),
 ) -> dict[str, OwnTable]:
     """Reveal to each party the tables of its own variables and their parents.
 
@@ -164,7 +168,7 @@ def table_label(name: str, parents: Sequence[str], owner: str, smallest: int) ->
 
 
 def _released(
-    engine: Engine,
+    engine: SecretSharingRuntime,
     tables: SecretTables,
     columns: Columns,
     members: Members,
@@ -178,7 +182,7 @@ def _released(
     shape = [share.shape[k] for k in axes]
     own = math.prod(columns.shape([m for m in members if columns.columns[m].owner == owner]))
     flat = np.ascontiguousarray(share.transpose(axes).reshape(own, -1))
-    (shown,) = engine.run(release, Secret(flat, 64).widened(), np.array([smallest]), bits=128)
+    (shown,) = engine.run(release, SecretShare(flat, 64).widened(), np.array([smallest]), bits=128)
     opened = engine.open(shown, what, to=(owner,))
     if opened is None or not opened[-1]:
         return None

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from isthmus.joint.shares.shares import MODULUS, Secret, encoded
+from isthmus.joint.shares.shares import MODULUS, SecretShare, encoded
 
 if TYPE_CHECKING:
-    from isthmus.joint.shares.engine import Engine
+    from isthmus.joint.shares.engine import SecretSharingRuntime
 
 TIE = 2.0**-20
 """Nats by which a later candidate must be better than one before it, so that ties are decided alike
@@ -36,7 +36,7 @@ def positions_of_largest(scores: Any) -> Any:
     return places[:, 0]
 
 
-def choose(engine: Engine, scores: Sequence[Sequence[int]], what: str) -> list[int]:
+def choose(engine: SecretSharingRuntime, scores: Sequence[Sequence[int]], what: str) -> list[int]:
     """Open the position of the largest score of each list, and nothing else.
 
     Parameters
@@ -60,9 +60,9 @@ def choose(engine: Engine, scores: Sequence[Sequence[int]], what: str) -> list[i
         numbers += [(x - y) % MODULUS for x, y in zip(row, less, strict=True)]
         numbers += [filler] * (width - len(row))
     numbers += [filler] * (width * (height - len(scores)))
-    secret = Secret.from_numbers(numbers, (height, width))
+    secret = SecretShare.from_numbers(numbers, (height, width))
     (places,) = engine.run(positions_of_largest, secret, bits=128)
-    wanted = Secret(places.words[: len(scores)], 128)
+    wanted = SecretShare(places.words[: len(scores)], 128)
     found = engine.open(wanted, what)
     assert found is not None
     return [int(k) for k in np.asarray(found)]

@@ -18,11 +18,11 @@ import numpy as np
 from scipy.special import gammaln, xlogy
 
 from isthmus.errors import DataError
-from isthmus.joint.shares.shares import FRACTION, Secret
+from isthmus.joint.shares.shares import FRACTION, SecretShare
 from isthmus.types import Floats, Integers
 
 if TYPE_CHECKING:
-    from isthmus.joint.shares.engine import Engine
+    from isthmus.joint.shares.engine import SecretSharingRuntime
 
 DEGREE = 8
 TOLERANCE = 1e-6
@@ -219,8 +219,8 @@ def _chunk(left: int) -> int:
 
 
 def evaluate(
-    engine: Engine,
-    values: Secret,
+    engine: SecretSharingRuntime,
+    values: SecretShare,
     intervals: Intervals,
     tables: Sequence[Floats],
     *,
@@ -264,7 +264,7 @@ def evaluate(
         table[:, :, SCALE] /= unit
         (result,) = engine.run(
             piecewise,
-            Secret(words, 128, real=fractions),
+            SecretShare(words, 128, real=fractions),
             bounds,
             np.eye(k, dtype=np.int64),
             jumps,

@@ -24,7 +24,7 @@ from isthmus.joint.shares.shares import (
     FRACTION,
     MODULUS,
     Private,
-    Secret,
+    SecretShare,
     Words,
     encoded,
     signed,
@@ -33,7 +33,7 @@ from isthmus.statistics import Kind, Moments, Schema, Variable
 from isthmus.types import Floats
 
 if TYPE_CHECKING:
-    from isthmus.joint.shares.engine import Engine
+    from isthmus.joint.shares.engine import SecretSharingRuntime
 
 RESOLUTION = 20
 """Bits of the fraction to which scaled values are rounded."""
@@ -57,7 +57,7 @@ class Scaled:
     whole: Any
 
 
-def opened_moments(engine: Engine, columns: Columns) -> Moments:
+def opened_moments(engine: SecretSharingRuntime, columns: Columns) -> Moments:
     """Open the moments of all variables to both parties.
 
     Revealed are means, variances and covariances of all numeric columns, and nothing about single
@@ -66,7 +66,9 @@ def opened_moments(engine: Engine, columns: Columns) -> Moments:
     """
     own = _scaled(columns)
     engine.agree("moments", columns.described())
-    cross = engine.open(Secret(_cross(engine, columns, own), 64), "covariances across the parties")
+    cross = engine.open(
+        SecretShare(_cross(engine, columns, own), 64), "covariances across the parties"
+    )
     assert cross is not None
     mine = np.vstack([_within(own), own.sums, own.units, own.means])
     d = len(columns.columns)
@@ -90,7 +92,7 @@ def _within(own: Scaled) -> Floats:
 
 
 def secret_gaussian_structure(
-    engine: Engine,
+    engine: SecretSharingRuntime,
     columns: Columns,
     order: Sequence[str],
     max_parents: int,
@@ -186,7 +188,7 @@ def determinants(correlations: Any) -> Any:
 
 
 def _log_determinants(
-    engine: Engine, columns: Columns, wanted: list[Members]
+    engine: SecretSharingRuntime, columns: Columns, wanted: list[Members]
 ) -> dict[Members, int]:
     own = _scaled(columns)
     logs: dict[Members, int] = {}
@@ -201,15 +203,15 @@ def _log_determinants(
     if not secret:
         return logs
     shares = _correlations(engine, columns, own)
-    stacked = Secret.from_numbers(
+    stacked = SecretShare.from_numbers(
         [shares.get(pair, 0) for m in secret for pair in _six(m)], (len(secret), 6)
     )
     (found,) = engine.run(determinants, stacked, bits=128)
-    values = log_of_units(engine, Secret(found.words, 128))
+    values = log_of_units(engine, SecretShare(found.words, 128))
     return logs | dict(zip(secret, values, strict=True))
 
 
-def log_of_units(engine: Engine, values: Secret) -> list[int]:
+def log_of_units(engine: SecretSharingRuntime, values: SecretShare) -> list[int]:
     """Return this party's shares of logarithms of numbers up to one, given in units of 2^-40."""
     intervals = _unit_intervals()
     table = coefficients(_log_of_unit, intervals, exact_slope=False)
@@ -242,7 +244,9 @@ def _own_log_determinant(own: Scaled, rows: int, members: Members) -> float:
     return float(np.log(max(determinant, SMALLEST)))
 
 
-def _correlations(engine: Engine, columns: Columns, own: Scaled) -> dict[tuple[int, int], int]:
+def _correlations(
+    engine: SecretSharingRuntime, columns: Columns, own: Scaled
+) -> dict[tuple[int, int], int]:
     """Return this party's shares of all correlations, as ring elements of 128 bits."""
     places = [[i for i, c in enumerate(columns.columns) if c.owner == r] for r in (0, 1)]
     within = _within(own) / columns.rows
@@ -278,7 +282,7 @@ def _scaled(columns: Columns) -> Scaled:
     return Scaled(positions, units, means, centred.sum(axis=0) / units, whole)
 
 
-def _cross(engine: Engine, columns: Columns, own: Scaled, bits: int = 64) -> Words:
+def _cross(engine: SecretSharingRuntime, columns: Columns, own: Scaled, bits: int = 64) -> Words:
     """Return this party's share of the products of both parties' columns."""
     widths = [sum(c.owner == r for c in columns.columns) for r in (0, 1)]
     block = max(1, ELEMENTS // max(*widths, 1))
@@ -303,9 +307,9 @@ def _added(a: Words, b: Words, bits: int) -> Words:
     return np.stack([low, a[..., 1] + b[..., 1] + carry], axis=-1)
 
 
-def _cross_wide(engine: Engine, columns: Columns, own: Scaled) -> list[list[int]]:
+def _cross_wide(engine: SecretSharingRuntime, columns: Columns, own: Scaled) -> list[list[int]]:
     """Return this party's shares of sums of products, in multiples of 2^-40."""
     words = _cross(engine, columns, own, bits=128)
-    numbers = Secret(words, 128).numbers()
+    numbers = SecretShare(words, 128).numbers()
     width = words.shape[1]
     return [numbers[k : k + width] for k in range(0, len(numbers), width)]

@@ -27,10 +27,10 @@ from isthmus.joint.shares.secret_functions import (
     evaluate,
 )
 from isthmus.joint.shares.secret_tables import Members, SecretTables
-from isthmus.joint.shares.shares import MODULUS, Secret, encoded
+from isthmus.joint.shares.shares import MODULUS, SecretShare, encoded
 
 if TYPE_CHECKING:
-    from isthmus.joint.shares.engine import Engine
+    from isthmus.joint.shares.engine import SecretSharingRuntime
 
 Family: TypeAlias = tuple[int, Members]
 """A variable and its parents."""
@@ -88,7 +88,7 @@ class SecretScores:
         Which score.
     """
 
-    def __init__(self, engine: Engine, columns: Columns, score: CountScore) -> None:
+    def __init__(self, engine: SecretSharingRuntime, columns: Columns, score: CountScore) -> None:
         self._engine = engine
         self._columns = columns
         self._score = score
@@ -149,7 +149,7 @@ class SecretScores:
             for (_, function), share in zip(terms, cells, strict=True)
             for _ in range(share.size)
         ]
-        counts = Secret(np.concatenate(cells), 64).widened()
+        counts = SecretShare(np.concatenate(cells), 64).widened()
         values = evaluate(self._engine, counts, count_intervals(n), tables)
         start = 0
         for term, share in zip(terms, cells, strict=True):

@@ -17,7 +17,7 @@ from isthmus.joint.shares.columns import Columns
 from isthmus.joint.shares.shares import Private, Words
 
 if TYPE_CHECKING:
-    from isthmus.joint.shares.engine import Engine
+    from isthmus.joint.shares.engine import SecretSharingRuntime
 
 Members: TypeAlias = tuple[int, ...]
 """Positions of variables, ascending."""
@@ -43,7 +43,7 @@ class SecretTables:
         The variables.
     """
 
-    def __init__(self, engine: Engine, columns: Columns) -> None:
+    def __init__(self, engine: SecretSharingRuntime, columns: Columns) -> None:
         self._engine = engine
         self._columns = columns
         self._tables: dict[Members, Words] = {}

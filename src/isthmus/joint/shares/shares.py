@@ -29,7 +29,7 @@ MODULUS = 1 << 128
 
 @final
 @dataclass(frozen=True, eq=False)
-class Secret:
+class SecretShare:
     """One party's share of an array.
 
     Attributes
@@ -61,13 +61,13 @@ class Secret:
         if self.bits == 64:
             sums = (self.words + other).view(np.int64)
             return sums / 2.0 ** FRACTION[64] if self.real else sums
-        pairs = zip(self.numbers(), Secret(other, 128).numbers(), strict=True)
+        pairs = zip(self.numbers(), SecretShare(other, 128).numbers(), strict=True)
         unit = 2.0 ** FRACTION[128] if self.real else 1
         total = [signed(a + b) for a, b in pairs]
         values = [x / unit for x in total] if self.real else total
         return np.array(values, dtype=self.dtype).reshape(self.shape)
 
-    def widened(self) -> Secret:
+    def widened(self) -> SecretShare:
         """Return an integer secret of 64 bits in the ring of 128 bits, without a message.
 
         Both shares are read as signed numbers. Their sum is right unless the first share is within
@@ -77,7 +77,7 @@ class Secret:
         if self.bits != 64 or self.real:
             raise ArgumentError("Only integer secrets of 64 bits can be widened.")
         sign = (self.words.view(np.int64) >> 63).view(np.uint64)
-        return Secret(np.stack([self.words, sign], axis=-1), 128)
+        return SecretShare(np.stack([self.words, sign], axis=-1), 128)
 
     def numbers(self) -> list[int]:
         """Return the ring elements of 128 bits as Python's integers, in the order of memory."""
@@ -85,7 +85,7 @@ class Secret:
         return [a | b << 64 for a, b in zip(low, high, strict=True)]
 
     @classmethod
-    def from_numbers(cls, numbers: Sequence[int], shape: tuple[int, ...]) -> Secret:
+    def from_numbers(cls, numbers: Sequence[int], shape: tuple[int, ...]) -> SecretShare:
         """Return fractions of 128 bits from this party's ring elements."""
         flat = [(x & (1 << 64) - 1, x >> 64 & (1 << 64) - 1) for x in numbers]
         words = np.array(flat, dtype=np.uint64).reshape(*shape, 2)
@@ -130,7 +130,7 @@ def signed(element: int) -> int:
     return element - MODULUS if element >> 127 else element
 
 
-def pack(value: Secret | Private | NDArray[Any], rank: int, bits: int) -> Share:
+def pack(value: SecretShare | Private | NDArray[Any], rank: int, bits: int) -> Share:
     """Return what the runtime of the engine takes."""
     from spu.libspu import Share, ValueChunk, ValueMeta, Visibility
 
@@ -138,7 +138,7 @@ def pack(value: Secret | Private | NDArray[Any], rank: int, bits: int) -> Share:
     meta.data_type = _data_type(value.dtype)
     meta.is_complex = False
     meta.shape = list(value.shape)
-    if isinstance(value, Secret):
+    if isinstance(value, SecretShare):
         if value.bits != bits:
             raise ArgumentError(f"A secret of {value.bits} bits was given to the ring of {bits}.")
         words = value.words
@@ -160,7 +160,7 @@ def pack(value: Secret | Private | NDArray[Any], rank: int, bits: int) -> Share:
     return share
 
 
-def unpack(share: Share, bits: int) -> Secret:
+def unpack(share: Share, bits: int) -> SecretShare:
     """Return a result of the engine's runtime as array."""
     from spu.libspu import DataType, ValueChunk, ValueMeta
 
@@ -175,7 +175,7 @@ def unpack(share: Share, bits: int) -> Secret:
         parts.append(chunk.content)
     shape = (*meta.shape.dims, *((2,) if bits == 128 else ()))
     words = np.frombuffer(b"".join(parts), dtype=np.uint64).reshape(shape)
-    return Secret(words, bits, real=meta.data_type == DataType.DT_F64)
+    return SecretShare(words, bits, real=meta.data_type == DataType.DT_F64)
 
 
 def _data_type(dtype: np.dtype[Any]) -> Any:

@@ -21,7 +21,7 @@ from isthmus.joint.methods.secret_search import (
     SECRET_SCORES,
     Computation,
     PrivateK2,
-    SecretScores,
+    SecretObjective,
     StructureOnly,
 )
 from isthmus.joint.records.folder_lock import FolderLock
@@ -74,9 +74,9 @@ class TwoParty(Source):
         Host and port of the other party; by default as on its card.
     gather
         Seconds to wait for the other party at the beginning.
-    patience
+    message_timeout
         Seconds to wait for a message of the other party's engine.
-    watch
+    on_event
         Called with a phrase when something happens.
     engine
         The command of the engine, which is another process.
@@ -92,8 +92,8 @@ class TwoParty(Source):
         listen: str | None = None,
         connect: str | None = None,
         gather: float = 3600.0,
-        patience: float = 50.0,
-        watch: Callable[[str], None] = lambda _: None,
+        message_timeout: float = 50.0,
+        on_event: Callable[[str], None] = lambda _: None,
         engine: Sequence[str] = ENGINE,
     ) -> None:
         self._home = Path(home).absolute()
@@ -115,8 +115,8 @@ class TwoParty(Source):
             address_of(connect or self._cards[self._other.name].address),
         ]
         self._gather = gather
-        self._patience = patience
-        self._watch = watch
+        self._message_timeout = message_timeout
+        self._watch = on_event
         self._engine = engine
         self._releases: list[Release] = []
         self._moments: Moments | None = None
@@ -180,13 +180,13 @@ class TwoParty(Source):
             )
         return int(self._computed(IntersectionSize.of(self._study))["people"])
 
-    def objective(self, accepts: Sequence[Capability[Any]] | None) -> SecretScores | None:
+    def objective(self, accepts: Sequence[Capability[Any]] | None) -> SecretObjective | None:
         """Return the secret scores, if the study allows a search on them."""
         offered = {PrivateK2Request.name, StructureOnlyRequest.name} & self._study.requests
         if accepts is None and CrossMoments.name in self._study.requests:
             return None
         wanted = accepts is None or SECRET_SCORES in accepts
-        return SecretScores(self._study, self._computation) if offered and wanted else None
+        return SecretObjective(self._study, self._computation) if offered and wanted else None
 
     def notes(self) -> tuple[str, ...]:
         """Return where the tables of this party's own variables are, if there are some."""
@@ -279,7 +279,7 @@ class TwoParty(Source):
             run = TwoPartyRun(
                 controller,
                 self._table,
-                Connection(rank, own, other, credentials, self._gather, self._patience),
+                Connection(rank, own, other, credentials, self._gather, self._message_timeout),
                 task_of(self._study, request, self._own),
                 self._state,
                 watch=self._watch,

@@ -55,7 +55,7 @@ class Connection:
         The certificates.
     gather
         Seconds to wait for the other party at the beginning.
-    patience
+    message_timeout
         Seconds to wait for a message of the other engine.
     """
 
@@ -64,7 +64,7 @@ class Connection:
     other: tuple[str, int]
     credentials: Credentials
     gather: float = 3600.0
-    patience: float = 50.0
+    message_timeout: float = 50.0
 
     def open(self, name: str) -> PinnedChannel:
         """Connect to the other party of this name."""
@@ -85,7 +85,7 @@ class Connection:
             self.credentials.certificate,
             self.credentials.key,
             self.credentials.trusted,
-            self.patience,
+            self.message_timeout,
         )
 
 
@@ -266,7 +266,7 @@ class TwoPartyRun:
         """Wait until both engines are ready to connect."""
         channel, run = self._parts()
         channel.send({"ready": run.number})
-        channel.take("ready", self._connection.patience)
+        channel.take("ready", self._connection.message_timeout)
         self._connect_by = time.monotonic() + CONNECTING
         return b"ok"
 
@@ -310,7 +310,7 @@ class TwoPartyRun:
         self._say(f"{self.rows} people in common")
         channel, _ = self._parts()
         channel.send({"rows": self.rows})
-        theirs = channel.take("rows", self._connection.patience)
+        theirs = channel.take("rows", self._connection.message_timeout)
         if theirs != self.rows:
             raise AbortedError(
                 f"{self._controller.other!r} states {theirs!r} people in common; here they are "
@@ -368,7 +368,7 @@ class TwoPartyRun:
         text = json.dumps(common, sort_keys=True)
         own = hashlib.sha256(text.encode()).hexdigest()
         channel.send({"done": {"result": own, "head": self._controller.head()}})
-        theirs = channel.take("done", self._connection.patience)
+        theirs = channel.take("done", self._connection.message_timeout)
         if not isinstance(theirs, dict) or theirs.get("result") != own:
             raise FederationError(
                 f"{self._controller.other!r} has another result. One of the parties changed its "

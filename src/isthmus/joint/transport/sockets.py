@@ -23,7 +23,7 @@ LENGTH = struct.Struct("<I")
 IDLE = 30.0
 """Seconds in which a client must send a complete message."""
 
-MANY = 32
+MAX_CONNECTIONS = 32
 """Maximum number of connections at a time; further ones wait."""
 
 LONGEST = 100
@@ -92,13 +92,13 @@ class Service:
         self._limit = limit
         self._reject = reject
         self._one = threading.Lock()
-        self._free = threading.Semaphore(MANY)
+        self._free = threading.Semaphore(MAX_CONNECTIONS)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         path.unlink(missing_ok=True)
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._listener.bind(str(path))
         path.chmod(0o600)
-        self._listener.listen(MANY)
+        self._listener.listen(MAX_CONNECTIONS)
         self._closed = False
 
     def serve(self) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Generic, Self, TypeVar
 
 from isthmus.joint.agreement.requests import Request
-from isthmus.joint.federation.requests.grid import Grid
+from isthmus.joint.federation.requests.fixed_point import FixedPointEncoding
 from isthmus.joint.secure_sum.limbs import LimbArray
 from isthmus.joint.secure_sum.protocol import NAME
 from isthmus.joint.secure_sum.quoted_answers import AnsweredRound
@@ -92,11 +92,13 @@ class SumRequest(Request, Generic[T]):
         """The signed answers of all sites to the last request of the method, if it needs them."""
         return ()
 
-    def continue_from(self, state: MethodState | None, total: LimbArray, grid: Grid) -> None:
+    def continue_from(
+        self, state: MethodState | None, total: LimbArray, grid: FixedPointEncoding
+    ) -> None:
         """Take the sum of the quoted answers, which the site has checked, into the state."""
 
     @abstractmethod
-    def size(self, grid: Grid) -> int:
+    def size(self, grid: FixedPointEncoding) -> int:
         """Return how many numbers the answer has; `DataError` if it does not fit the study."""
 
     @abstractmethod
@@ -108,10 +110,10 @@ class SumRequest(Request, Generic[T]):
         """Return the state of the method before its first request; ``None`` if it keeps none."""
 
     @abstractmethod
-    def encode(self, value: T, grid: Grid) -> LimbArray:
+    def encode(self, value: T, grid: FixedPointEncoding) -> LimbArray:
         """Return a site's contribution as integers."""
 
-    def integers(self, value: T, source: Source, grid: Grid) -> LimbArray:
+    def integers(self, value: T, source: Source, grid: FixedPointEncoding) -> LimbArray:
         """Return a site's contribution as integers that do not depend on the split over sites.
 
         This default encodes the contribution, and suits requests whose numbers are integers
@@ -121,7 +123,7 @@ class SumRequest(Request, Generic[T]):
         return self.encode(value, grid)
 
     @abstractmethod
-    def decode(self, total: LimbArray, grid: Grid) -> T:
+    def decode(self, total: LimbArray, grid: FixedPointEncoding) -> T:
         """Read the sum over all sites."""
 
     @abstractmethod

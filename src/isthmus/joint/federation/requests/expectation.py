@@ -14,7 +14,7 @@ import numpy as np
 from isthmus.errors import DataError, FormatError, LedgerError, RefusedError
 from isthmus.joint.agreement.study import Study
 from isthmus.joint.federation.requests.base import Contribution, MethodState, SumRequest
-from isthmus.joint.federation.requests.grid import LIMBS, Grid
+from isthmus.joint.federation.requests.fixed_point import LIMBS, FixedPointEncoding
 from isthmus.joint.federation.requests.row_sums import encode_rows
 from isthmus.joint.federation.requests.statistics import show_array
 from isthmus.joint.federation.snapshot import rows_with_holes
@@ -101,7 +101,7 @@ class ExpectationRun:
         The units of the study.
     """
 
-    def __init__(self, grid: Grid) -> None:
+    def __init__(self, grid: FixedPointEncoding) -> None:
         self._grid = grid
         self.available: Available | None = None
         self.maximisation = Maximisation(len(grid.schema))
@@ -141,7 +141,7 @@ class ExpectationState(MethodState):
         self._patterns: PatternRows | None = None
         self._step: ExpectationStep | None = None
 
-    def take(self, step: int, total: LimbArray, grid: Grid) -> None:
+    def take(self, step: int, total: LimbArray, grid: FixedPointEncoding) -> None:
         """Take the sum of the step before this one; the same sum may be taken again."""
         if len(self._sums) >= step and np.array_equal(self._sums[step - 1], total):
             return
@@ -249,7 +249,7 @@ class AskExpectation(SumRequest[Any]):
             broken.append("expectation-maximisation needs fixed_membership")
         return broken
 
-    def size(self, grid: Grid) -> int:
+    def size(self, grid: FixedPointEncoding) -> int:
         grid.schema.require(Kind.CONTINUOUS, "Expectation-maximisation of moments")
         d = len(grid.schema)
         pairs = d * (d + 1) // 2
@@ -258,7 +258,9 @@ class AskExpectation(SumRequest[Any]):
     def new_state(self) -> ExpectationState:
         return ExpectationState()
 
-    def continue_from(self, state: MethodState | None, total: LimbArray, grid: Grid) -> None:
+    def continue_from(
+        self, state: MethodState | None, total: LimbArray, grid: FixedPointEncoding
+    ) -> None:
         assert isinstance(state, ExpectationState)
         state.take(self.step, total, grid)
 
@@ -266,7 +268,7 @@ class AskExpectation(SumRequest[Any]):
         assert isinstance(state, ExpectationState)
         return state.answer(self.step, source)
 
-    def encode(self, value: Any, grid: Grid) -> LimbArray:
+    def encode(self, value: Any, grid: FixedPointEncoding) -> LimbArray:
         if self.step == 0:
             return _encode_available(value, grid)
         i, j = np.triu_indices(len(grid.schema))
@@ -276,7 +278,7 @@ class AskExpectation(SumRequest[Any]):
         cut = np.clip(np.nan_to_num(numbers), -most, most)
         return from_ints([round(v) for v in np.ldexp(cut, FRACTION).tolist()], LIMBS)
 
-    def decode(self, total: LimbArray, grid: Grid) -> Any:
+    def decode(self, total: LimbArray, grid: FixedPointEncoding) -> Any:
         """Return the sum as it is: `ExpectationRun` reads it."""
         return total
 
@@ -321,13 +323,13 @@ class AskExpectation(SumRequest[Any]):
         return f"expected sums and products of {variables}, one step of expectation-maximisation"
 
 
-def _widths(available: Available, grid: Grid) -> Floats:
+def _widths(available: Available, grid: FixedPointEncoding) -> Floats:
     """Return how far the bounds of each variable are apart, in units of its spread."""
     low, high = np.array([grid.bounds[name] for name in grid.schema.names]).T
     return np.asarray((high - low) / available.scale)
 
 
-def _require_possible(available: Available, grid: Grid) -> None:
+def _require_possible(available: Available, grid: FixedPointEncoding) -> None:
     """Raise `DataError` unless tables within the bounds of the study could have this sum."""
     n, pairs, centre, _ = available
     low, high = np.array([grid.bounds[name] for name in grid.schema.names]).T
@@ -354,12 +356,15 @@ def allows_holes(study: Study) -> bool:
     return AskExpectation.name in study.requests and all_continuous
 
 
-def _column_grids(grid: Grid) -> list[Grid]:
+def _column_grids(grid: FixedPointEncoding) -> list[FixedPointEncoding]:
     schemas = [Schema((v,)) for v in grid.schema.variables]
-    return [Grid(s, {s.names[0]: grid.bounds[s.names[0]]}, grid.rows, grid.sites) for s in schemas]
+    return [
+        FixedPointEncoding(s, {s.names[0]: grid.bounds[s.names[0]]}, grid.rows, grid.sites)
+        for s in schemas
+    ]
 
 
-def _encode_available(rows: Floats, grid: Grid) -> LimbArray:
+def _encode_available(rows: Floats, grid: FixedPointEncoding) -> LimbArray:
     """Return counts, and exact sums of the values of each column."""
     there = ~np.isnan(rows)
     i, j = np.triu_indices(there.shape[1])
@@ -373,7 +378,7 @@ def _encode_available(rows: Floats, grid: Grid) -> LimbArray:
     return np.concatenate(parts)
 
 
-def _decode_available(total: LimbArray, grid: Grid) -> Available:
+def _decode_available(total: LimbArray, grid: FixedPointEncoding) -> Available:
     d = len(grid.schema)
     i, j = np.triu_indices(d)
     numbers = to_ints(total[: 1 + len(i)])
@@ -399,7 +404,7 @@ def _decode_available(total: LimbArray, grid: Grid) -> Available:
     return Available(numbers[0], pairs, centre, scale)
 
 
-def _decode_expected(total: LimbArray, grid: Grid, n: int) -> Expected:
+def _decode_expected(total: LimbArray, grid: FixedPointEncoding, n: int) -> Expected:
     d = len(grid.schema)
     one = 1 << FRACTION
     numbers = np.array([v / one for v in to_ints(total)])

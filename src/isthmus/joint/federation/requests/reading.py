@@ -7,11 +7,11 @@ from typing import Any
 from isthmus.errors import FormatError, IsthmusError
 from isthmus.joint.agreement.study import Study
 from isthmus.joint.federation.requests.base import SumRequest
-from isthmus.joint.federation.requests.grid import NUMBERS, Grid
+from isthmus.joint.federation.requests.fixed_point import NUMBERS, FixedPointEncoding
 from isthmus.joint.request_catalogue import read_request
 
 
-def read_sum_request(data: bytes, study: Study, grid: Grid) -> SumRequest[Any]:
+def read_sum_request(data: bytes, study: Study, grid: FixedPointEncoding) -> SumRequest[Any]:
     """Read a request that secure sums can answer; `FormatError` for anything else."""
     request = read_request(data, study)
     if not isinstance(request, SumRequest):

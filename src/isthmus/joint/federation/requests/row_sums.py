@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from isthmus.joint.federation.requests.grid import LIMBS, Grid
+from isthmus.joint.federation.requests.fixed_point import LIMBS, FixedPointEncoding
 from isthmus.joint.secure_sum.limbs import LimbArray, from_digits
 from isthmus.statistics import Kind, Schema
 from isthmus.types import Floats
@@ -30,8 +30,10 @@ NUMBERS = 2**22
 """Approximate number of values in memory at once."""
 
 
-def encode_rows(grid: Grid, rows: Floats, places: Sequence[int] | None = None) -> LimbArray:
-    """Return number, sums and products of rows as `Grid.encode` does, from the rows themselves.
+def encode_rows(
+    grid: FixedPointEncoding, rows: Floats, places: Sequence[int] | None = None
+) -> LimbArray:
+    """Return number, sums and products of rows, encoded from the rows themselves.
 
     Parameters
     ----------
@@ -76,7 +78,7 @@ def encode_rows(grid: Grid, rows: Floats, places: Sequence[int] | None = None) -
     )
 
 
-def _units(grid: Grid, rows: Floats) -> Floats:
+def _units(grid: FixedPointEncoding, rows: Floats) -> Floats:
     """Return the columns of the rows, less the common shifts and in units of the bounds."""
     columns = np.concatenate(list(_columns(grid.schema, rows)), axis=1)
     values: Floats = np.ldexp(columns - np.array(grid.shift), -grid.exponents)

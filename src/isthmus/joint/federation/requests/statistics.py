@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from isthmus.errors import SchemaError
 from isthmus.joint.agreement.study import Study
 from isthmus.joint.federation.requests.base import Contribution, MethodState, StatisticRequest
-from isthmus.joint.federation.requests.grid import (
+from isthmus.joint.federation.requests.fixed_point import (
     LIMBS,
-    Grid,
+    FixedPointEncoding,
     counts_size,
     decode_counts,
     encode_counts,
@@ -45,25 +45,25 @@ class AskMoments(StatisticRequest[Moments]):
         once = study.privacy is None or self.asked == study.schema.names
         return [] if once else ["with privacy, moments are released once, of all variables"]
 
-    def _grid(self, common: Grid) -> Grid:
+    def _grid(self, common: FixedPointEncoding) -> FixedPointEncoding:
         schema = common.schema.subset(self.asked)
         bounds = {n: b for n, b in common.bounds.items() if n in schema}
-        return Grid(schema, bounds, common.rows, common.sites)
+        return FixedPointEncoding(schema, bounds, common.rows, common.sites)
 
-    def size(self, grid: Grid) -> int:
+    def size(self, grid: FixedPointEncoding) -> int:
         return self._grid(grid).size
 
     def contribute(self, source: Source, state: MethodState | None) -> Contribution[Moments]:
         moments = source.moments(self.asked)
         return Contribution(moments, moments)
 
-    def encode(self, value: Moments, grid: Grid) -> LimbArray:
+    def encode(self, value: Moments, grid: FixedPointEncoding) -> LimbArray:
         return self._grid(grid).encode(value)
 
-    def integers(self, value: Moments, source: Source, grid: Grid) -> LimbArray:
+    def integers(self, value: Moments, source: Source, grid: FixedPointEncoding) -> LimbArray:
         return _integers(self._grid(grid), value, source)
 
-    def decode(self, total: LimbArray, grid: Grid) -> Moments:
+    def decode(self, total: LimbArray, grid: FixedPointEncoding) -> Moments:
         return self._grid(grid).decode(total)
 
     def show(self, value: Moments) -> list[str]:
@@ -107,17 +107,17 @@ class AskCounts(StatisticRequest[Counts]):
             raise SchemaError("The counts are not of the discrete variables of the study.")
         return counted
 
-    def size(self, grid: Grid) -> int:
+    def size(self, grid: FixedPointEncoding) -> int:
         return counts_size(self._schema(grid.schema), self.plan)
 
     def contribute(self, source: Source, state: MethodState | None) -> Contribution[Counts]:
         counts = source.counts(self.plan)
         return Contribution(counts, counts)
 
-    def encode(self, value: Counts, grid: Grid) -> LimbArray:
+    def encode(self, value: Counts, grid: FixedPointEncoding) -> LimbArray:
         return encode_counts(value, grid.rows)
 
-    def decode(self, total: LimbArray, grid: Grid) -> Counts:
+    def decode(self, total: LimbArray, grid: FixedPointEncoding) -> Counts:
         return decode_counts(total, self._schema(grid.schema), self.plan)
 
     def show(self, value: Counts) -> list[str]:
@@ -165,25 +165,25 @@ class AskFeatures(StatisticRequest[Moments]):
                 return []
         return ["the study does not fix these basis functions, with these centres and scales"]
 
-    def _grid(self, common: Grid) -> Grid:
+    def _grid(self, common: FixedPointEncoding) -> FixedPointEncoding:
         schema = self.expansion.widen(common.schema)
         bounds = {n: common.bounds[n] for n in schema.names}
-        return Grid(schema, bounds, common.rows, common.sites)
+        return FixedPointEncoding(schema, bounds, common.rows, common.sites)
 
-    def size(self, grid: Grid) -> int:
+    def size(self, grid: FixedPointEncoding) -> int:
         return self._grid(grid).size
 
     def contribute(self, source: Source, state: MethodState | None) -> Contribution[Moments]:
         moments = source.with_features(self.expansion).moments()
         return Contribution(moments, moments)
 
-    def encode(self, value: Moments, grid: Grid) -> LimbArray:
+    def encode(self, value: Moments, grid: FixedPointEncoding) -> LimbArray:
         return self._grid(grid).encode(value)
 
-    def integers(self, value: Moments, source: Source, grid: Grid) -> LimbArray:
+    def integers(self, value: Moments, source: Source, grid: FixedPointEncoding) -> LimbArray:
         return _integers(self._grid(grid), value, source)
 
-    def decode(self, total: LimbArray, grid: Grid) -> Moments:
+    def decode(self, total: LimbArray, grid: FixedPointEncoding) -> Moments:
         return self._grid(grid).decode(total)
 
     def show(self, value: Moments) -> list[str]:
@@ -222,21 +222,21 @@ class AskTotals(StatisticRequest[Moments]):
     def violations(self, study: Study) -> list[str]:
         return []
 
-    def size(self, grid: Grid) -> int:
+    def size(self, grid: FixedPointEncoding) -> int:
         return 1 + grid.schema.subset(self.asked).width
 
     def contribute(self, source: Source, state: MethodState | None) -> Contribution[Moments]:
         moments = source.moments(self.asked)
         return Contribution(moments, moments)
 
-    def encode(self, value: Moments, grid: Grid) -> LimbArray:
+    def encode(self, value: Moments, grid: FixedPointEncoding) -> LimbArray:
         # The products are used to check the bounds, and then dropped.
         return AskMoments(self.asked).encode(value, grid)[: self.size(grid)]
 
-    def integers(self, value: Moments, source: Source, grid: Grid) -> LimbArray:
+    def integers(self, value: Moments, source: Source, grid: FixedPointEncoding) -> LimbArray:
         return AskMoments(self.asked).integers(value, source, grid)[: self.size(grid)]
 
-    def decode(self, total: LimbArray, grid: Grid) -> Moments:
+    def decode(self, total: LimbArray, grid: FixedPointEncoding) -> Moments:
         whole = AskMoments(self.asked)
         padded = np.zeros((whole.size(grid), LIMBS), dtype=total.dtype)
         padded[: len(total)] = total
@@ -258,7 +258,7 @@ class AskTotals(StatisticRequest[Moments]):
         return f"number of rows and sums of {len(self.asked)} variables"
 
 
-def _integers(grid: Grid, moments: Moments, source: Source) -> LimbArray:
+def _integers(grid: FixedPointEncoding, moments: Moments, source: Source) -> LimbArray:
     """Return moments as integers: from the rows where they are at hand, else from the moments."""
     if isinstance(source, StoredRows | Series) or (
         isinstance(source, Frame) and not source.has_missing

@@ -12,7 +12,7 @@ from isthmus.graphs.lags import Lag
 from isthmus.graphs.order import above_threshold
 from isthmus.joint.methods.admm.requests import AskConsensus, AskNetworks, StepOfADMM
 from isthmus.joint.methods.admm.steps import Pull, Turn, joint_step, soft, without_cycles
-from isthmus.joint.secure_sum.frames import REQUEST
+from isthmus.joint.secure_sum.envelopes import REQUEST
 from isthmus.statistics import Schema
 from isthmus.types import Bools, Floats
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from isthmus.errors import FormatError
 from isthmus.joint.agreement.study import Study
 from isthmus.joint.federation.requests.base import Contribution, MethodState, SumRequest
-from isthmus.joint.federation.requests.grid import Grid
+from isthmus.joint.federation.requests.fixed_point import FixedPointEncoding
 from isthmus.joint.federation.requests.statistics import show_array
 from isthmus.joint.methods.admm.clients import Client, LinearClient, NetworkClient
 from isthmus.joint.methods.admm.site_state import ADMMState
@@ -110,14 +110,14 @@ class StepOfADMM(SumRequest[Matrix]):
     def client(self, source: Source, moments: Moments) -> Client:
         """Return the site at the beginning of the first step."""
 
-    def encode(self, value: Matrix, grid: Grid) -> LimbArray:
+    def encode(self, value: Matrix, grid: FixedPointEncoding) -> LimbArray:
         # Whether a site answers must not depend on its data: large numbers are cut, not refused.
         most = np.nextafter(2.0**PARAMETER_BITS, 0.0)
         cut = np.clip(np.nan_to_num(value), -most, most)
         scaled = np.ldexp(cut, _fraction(grid)).ravel().tolist()
         return from_ints([round(v) for v in scaled], LIMBS)
 
-    def decode(self, total: LimbArray, grid: Grid) -> Matrix:
+    def decode(self, total: LimbArray, grid: FixedPointEncoding) -> Matrix:
         one = 1 << _fraction(grid)
         return np.array([v / one for v in to_ints(total)]).reshape(self.common().shape)
 
@@ -155,7 +155,7 @@ class AskConsensus(StepOfADMM):
     centre: tuple[float, ...] | None
     name: ClassVar[str] = "consensus"
 
-    def size(self, grid: Grid) -> int:
+    def size(self, grid: FixedPointEncoding) -> int:
         grid.schema.subset(self.asked).require(Kind.CONTINUOUS, "ADMM for linear models")
         return len(self.weights) * len(self.weights[0])
 
@@ -235,7 +235,7 @@ class AskNetworks(StepOfADMM):
     centre: tuple[float, ...] | None
     name: ClassVar[str] = "networks"
 
-    def size(self, grid: Grid) -> int:
+    def size(self, grid: FixedPointEncoding) -> int:
         grid.schema.subset(self.asked).require(Kind.CONTINUOUS, "ADMM for neural networks")
         return perceptron.size(len(self.asked), self.hidden)
 
@@ -294,7 +294,7 @@ def fixed_centre(study: Study, request: str, names: Sequence[str]) -> tuple[floa
     return tuple(limits[key] for key in keys) if all(key in limits for key in keys) else None
 
 
-def _fraction(grid: Grid) -> int:
+def _fraction(grid: FixedPointEncoding) -> int:
     """Return the binary digits after the point of a summed parameter."""
     return 32 * LIMBS - 2 - PARAMETER_BITS - grid.sites.bit_length()
 

@@ -30,7 +30,7 @@ HEADER = struct.Struct("<4sBB32sIHI")
 """Magic number, version, kind, study, round, sender, length of the body."""
 
 COORDINATOR = 0xFFFF
-NOBODY = 0xFFFF
+NO_SITE = 0xFFFF
 LARGEST = 2**28
 """Longest body, in bytes."""
 
@@ -55,7 +55,7 @@ _OPENING = struct.Struct("<IB")
 _REFUSAL = struct.Struct("<HH")
 
 
-class FrameKind(IntEnum):
+class EnvelopeKind(IntEnum):
     """The kind of a frame. The coordinator sends odd kinds, sites send even ones."""
 
     OPEN = 1
@@ -133,7 +133,7 @@ UNAUTHENTICATED = frozenset({Refusal.MALFORMED, Refusal.OTHER_STUDY, Refusal.BAD
 
 
 @final
-class BrokenFrameError(RejectedMessageError):
+class BrokenEnvelopeError(RejectedMessageError):
     """A frame that cannot be accepted.
 
     Parameters
@@ -144,7 +144,7 @@ class BrokenFrameError(RejectedMessageError):
         Position of the site that caused it, if that is known.
     """
 
-    def __init__(self, why: Refusal, blamed: int = NOBODY) -> None:
+    def __init__(self, why: Refusal, blamed: int = NO_SITE) -> None:
         super().__init__(why.name.lower())
         self.why = why
         self.blamed = blamed
@@ -152,10 +152,10 @@ class BrokenFrameError(RejectedMessageError):
 
 @final
 @dataclass(frozen=True)
-class Frame:
+class Envelope:
     """A frame with a valid layout. `opened` also checks who signed it."""
 
-    kind: FrameKind
+    kind: EnvelopeKind
     study: bytes
     round: int
     sender: int
@@ -164,7 +164,7 @@ class Frame:
 
 
 def pack(
-    kind: FrameKind, terms: Terms, number: int, sender: int, body: bytes, identity: Identity
+    kind: EnvelopeKind, terms: Terms, number: int, sender: int, body: bytes, identity: Identity
 ) -> bytes:
     """Return a signed frame."""
     head = HEADER.pack(MAGIC, VERSION, kind, terms.study, number, sender, len(body))
@@ -176,37 +176,37 @@ def size_of(body: int) -> int:
     return HEADER.size + body + SIGNATURE
 
 
-def parse(data: bytes) -> Frame:
-    """Read the layout of a frame; `BrokenFrameError` for anything else."""
+def parse(data: bytes) -> Envelope:
+    """Read the layout of a frame; `BrokenEnvelopeError` for anything else."""
     if not HEADER.size + SIGNATURE <= len(data) <= size_of(LARGEST):
-        raise BrokenFrameError(Refusal.MALFORMED)
+        raise BrokenEnvelopeError(Refusal.MALFORMED)
     magic, version, kind, study, number, sender, length = HEADER.unpack_from(data)
     if magic != MAGIC or version != VERSION or len(data) != size_of(length):
-        raise BrokenFrameError(Refusal.MALFORMED)
+        raise BrokenEnvelopeError(Refusal.MALFORMED)
     try:
-        frame_kind = FrameKind(kind)
+        frame_kind = EnvelopeKind(kind)
     except ValueError:
-        raise BrokenFrameError(Refusal.MALFORMED) from None
+        raise BrokenEnvelopeError(Refusal.MALFORMED) from None
     body = bytes(data[HEADER.size : HEADER.size + length])
-    return Frame(frame_kind, study, number, sender, body, bytes(data))
+    return Envelope(frame_kind, study, number, sender, body, bytes(data))
 
 
-def opened(data: bytes, terms: Terms, verifier: Verifier) -> Frame:
+def opened(data: bytes, terms: Terms, verifier: Verifier) -> Envelope:
     """Read a frame and check its study, sender and signature."""
     frame = parse(data)
     if frame.study != terms.study:
-        raise BrokenFrameError(Refusal.OTHER_STUDY)
+        raise BrokenEnvelopeError(Refusal.OTHER_STUDY)
     if frame.kind % 2:
         if frame.sender != COORDINATOR:
-            raise BrokenFrameError(Refusal.MALFORMED)
+            raise BrokenEnvelopeError(Refusal.MALFORMED)
         key = terms.coordinator
     elif frame.sender < len(terms.members):
         key = terms.members[frame.sender].key
     else:
-        raise BrokenFrameError(Refusal.MALFORMED)
+        raise BrokenEnvelopeError(Refusal.MALFORMED)
     head, signature = frame.raw[: HEADER.size], frame.raw[-SIGNATURE:]
     if not verifier.verify(key, signature, _signed(head, frame.body)):
-        raise BrokenFrameError(Refusal.BAD_SIGNATURE)
+        raise BrokenEnvelopeError(Refusal.BAD_SIGNATURE)
     return frame
 
 
@@ -219,7 +219,7 @@ def _signed(head: bytes, body: bytes) -> bytes:
 
 @final
 @dataclass(frozen=True)
-class Opening:
+class RoundRequest:
     """The request of a round.
 
     Attributes
@@ -249,13 +249,13 @@ class Opening:
         return _OPENING.pack(self.size, self.limbs) + self.request
 
     @classmethod
-    def read(cls, number: int, body: bytes) -> Opening:
+    def read(cls, number: int, body: bytes) -> RoundRequest:
         """Read what `body` wrote."""
         if not _OPENING.size <= len(body) <= _OPENING.size + REQUEST:
-            raise BrokenFrameError(Refusal.MALFORMED)
+            raise BrokenEnvelopeError(Refusal.MALFORMED)
         size, limbs = _OPENING.unpack_from(body)
         if not 1 <= limbs <= 8 or size < 1 or 4 * size * limbs > LARGEST - KEY:
-            raise BrokenFrameError(Refusal.BAD_REQUEST)
+            raise BrokenEnvelopeError(Refusal.BAD_REQUEST)
         return cls(number, body[_OPENING.size :], size, limbs)
 
 
@@ -277,10 +277,10 @@ class Advert:
         return self.context + self.channel + self.mask + self.commitment + self.head
 
     @classmethod
-    def read(cls, frame: Frame) -> Advert:
+    def read(cls, frame: Envelope) -> Advert:
         """Read what `body` wrote."""
-        if frame.kind is not FrameKind.ADVERT or len(frame.body) != cls.SIZE:
-            raise BrokenFrameError(Refusal.MALFORMED)
+        if frame.kind is not EnvelopeKind.ADVERT or len(frame.body) != cls.SIZE:
+            raise BrokenEnvelopeError(Refusal.MALFORMED)
         context, channel, mask, commitment = (
             frame.body[i : i + KEY] for i in range(0, 4 * KEY, KEY)
         )
@@ -302,10 +302,10 @@ class Standing:
         return self.context + self.mask
 
     @classmethod
-    def read(cls, frame: Frame) -> Standing:
+    def read(cls, frame: Envelope) -> Standing:
         """Read what `body` wrote."""
-        if frame.kind is not FrameKind.STANDING or len(frame.body) != cls.SIZE:
-            raise BrokenFrameError(Refusal.MALFORMED)
+        if frame.kind is not EnvelopeKind.STANDING or len(frame.body) != cls.SIZE:
+            raise BrokenEnvelopeError(Refusal.MALFORMED)
         return cls(frame.body[:KEY], frame.body[KEY:])
 
 
@@ -318,13 +318,13 @@ def read_entries(body: bytes, size: int, sites: int) -> dict[int, bytes]:
     """Read what `write_entries` wrote, for blobs of this size."""
     step = _ENTRY.size + size
     if len(body) % step or len(body) // step > sites:
-        raise BrokenFrameError(Refusal.MALFORMED)
+        raise BrokenEnvelopeError(Refusal.MALFORMED)
     entries: dict[int, bytes] = {}
     last = -1
     for at in range(0, len(body), step):
         (i,) = _ENTRY.unpack_from(body, at)
         if not last < i < sites:
-            raise BrokenFrameError(Refusal.MALFORMED)
+            raise BrokenEnvelopeError(Refusal.MALFORMED)
         entries[i] = body[at + _ENTRY.size : at + step]
         last = i
     return entries
@@ -334,7 +334,7 @@ def read_frames(body: bytes, size: int, sites: int) -> list[bytes]:
     """Split a body that consists of complete frames of the same size."""
     step = size_of(size)
     if len(body) % step or len(body) // step > sites:
-        raise BrokenFrameError(Refusal.MALFORMED)
+        raise BrokenEnvelopeError(Refusal.MALFORMED)
     return [body[i : i + step] for i in range(0, len(body), step)]
 
 
@@ -348,22 +348,22 @@ def read_set(body: bytes, sites: int) -> frozenset[int]:
     return frozenset(read_entries(body, 0, sites))
 
 
-def write_refusal(why: Refusal, blamed: int = NOBODY) -> bytes:
+def write_refusal(why: Refusal, blamed: int = NO_SITE) -> bytes:
     """Write that a site does not answer; why, and whom it blames, where that is no secret."""
     if why in HIDDEN:
-        why, blamed = Refusal.REFUSED, NOBODY
+        why, blamed = Refusal.REFUSED, NO_SITE
     return _REFUSAL.pack(why, blamed)
 
 
 def read_refusal(body: bytes) -> tuple[Refusal, int]:
     """Read what `write_refusal` wrote."""
     if len(body) != _REFUSAL.size:
-        raise BrokenFrameError(Refusal.MALFORMED)
+        raise BrokenEnvelopeError(Refusal.MALFORMED)
     why, blamed = _REFUSAL.unpack(body)
     try:
         return Refusal(why), blamed
     except ValueError:
-        raise BrokenFrameError(Refusal.MALFORMED) from None
+        raise BrokenEnvelopeError(Refusal.MALFORMED) from None
 
 
 def standing_context(terms: Terms, number: int, members: frozenset[int]) -> bytes:
@@ -372,7 +372,7 @@ def standing_context(terms: Terms, number: int, members: frozenset[int]) -> byte
     return digest(b"isthmus standing keys 1", terms.digest, about)
 
 
-def single_context(terms: Terms, opening: Opening, heads: bytes) -> bytes:
+def single_context(terms: Terms, opening: RoundRequest, heads: bytes) -> bytes:
     """Return the hash that the masks of a one-message round are bound to.
 
     These are the whole request, and the heads of all ledgers after the round before. If sites are

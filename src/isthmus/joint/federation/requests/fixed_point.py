@@ -46,7 +46,7 @@ Objects = NDArray[Any]
 
 @final
 @dataclass(frozen=True)
-class Grid:
+class FixedPointEncoding:
     """The common shift and unit of each feature column, fixed by the bounds of the study.
 
     Parameters
@@ -75,7 +75,7 @@ class Grid:
             )
 
     @classmethod
-    def of(cls, study: Study) -> Grid:
+    def of(cls, study: Study) -> FixedPointEncoding:
         """Return the grid of a study."""
         protocol = secure_sums(study.protocol)
         return cls(study.schema, study.bounds, protocol.rows, len(study.members))
