@@ -15,10 +15,10 @@ from cases import draw, judge, one_thread
 
 from isthmus.graphs import Knowledge
 from isthmus.objectives import QuadraticLoss
-from isthmus.searches import Exponential, LogDet, Notears, drive
+from isthmus.searches import ExponentialAcyclicity, LogDet, Notears, drive
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
-WAYS = {"LogDet": LogDet(), "Exponential": Exponential()}
+WAYS = {"LogDet": LogDet(), "ExponentialAcyclicity": ExponentialAcyclicity()}
 
 
 def main() -> None:

@@ -21,7 +21,7 @@ _BATCH = 2**18
 """Numbers in the covariance matrices of the configurations that are solved at a time."""
 
 
-class Regressions(NamedTuple):
+class ConfigurationRegressions(NamedTuple):
     """Regressions of all configurations: one row each."""
 
     intercepts: Floats
@@ -45,7 +45,7 @@ class _Groups(NamedTuple):
 
 def regress_within(
     columns: list[Floats], place: NDArray[np.intp], cells: int, pseudo_count: float
-) -> Regressions:
+) -> ConfigurationRegressions:
     """Regress the last column on the others in each configuration.
 
     Parameters
@@ -79,7 +79,7 @@ def regress_within(
         coefficients[part.cells], variances[part.cells] = fitted.coefficients, fitted.variance
         explained = (fitted.coefficients * part.means[:, :k]).sum(axis=1)
         intercepts[part.cells] = part.means[:, k] - explained
-    return Regressions(intercepts, coefficients, variances, counts)
+    return ConfigurationRegressions(intercepts, coefficients, variances, counts)
 
 
 def _groups(columns: list[Floats], place: NDArray[np.intp], counts: Integers) -> _Groups:

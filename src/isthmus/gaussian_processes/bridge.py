@@ -15,7 +15,7 @@ from isthmus import interrupts
 from isthmus.errors import MissingExtraError
 from isthmus.gaussian_processes.density import Density
 from isthmus.gaussian_processes.design import FLOOR, Design
-from isthmus.gaussian_processes.importance import Estimate, Proposal, log_values
+from isthmus.gaussian_processes.importance import IntegralEstimate, Proposal, log_values
 from isthmus.gaussian_processes.laplace import Mode
 from isthmus.types import Floats, Work, completed
 
@@ -158,7 +158,7 @@ def bridge(
     chains: int = CHAINS,
     warmup: int = 200,
     draws: int = 200,
-) -> Estimate:
+) -> IntegralEstimate:
     """Estimate the log marginal likelihood by bridge sampling.
 
     The bridge leads from Student-t distributions at the modes to the posterior, of which the
@@ -187,7 +187,7 @@ def bridge_work(
     chains: int = CHAINS,
     warmup: int = 200,
     draws: int = 200,
-) -> Work[Estimate]:
+) -> Work[IntegralEstimate]:
     """Do what `bridge` does, in pieces; the draws from the posterior are one of them."""
     points = sample_posterior(
         density.design, modes, chains=chains, warmup=warmup, draws=draws, rng=rng
@@ -207,7 +207,7 @@ def bridge_work(
     variance = of_proposal.var(ddof=1) / of_proposal.mean() ** 2 / len(fresh)
     terms = float(_effective(of_posterior[:, :, None])[0])
     variance += of_posterior.var(ddof=1) / of_posterior.mean() ** 2 / min(terms, effective)
-    return Estimate(value, 2.0 * float(np.sqrt(variance)), effective)
+    return IntegralEstimate(value, 2.0 * float(np.sqrt(variance)), effective)
 
 
 def _solve(there: Floats, here: Floats, effective: float) -> float:

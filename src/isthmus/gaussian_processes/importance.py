@@ -16,7 +16,7 @@ FREEDOM = 5.0
 """Degrees of freedom. The density falls faster than a Student-t, so weights are bounded."""
 
 
-class Estimate(NamedTuple):
+class IntegralEstimate(NamedTuple):
     """A logarithm of an integral, estimated from random draws.
 
     Attributes
@@ -88,14 +88,14 @@ def log_values(density: Density, points: Floats) -> Work[Floats]:
 
 def importance(
     density: Density, modes: Sequence[Mode], draws: int, rng: np.random.Generator
-) -> Estimate:
+) -> IntegralEstimate:
     """Estimate the log marginal likelihood by importance sampling."""
     return completed(importance_work(density, modes, draws, rng))
 
 
 def importance_work(
     density: Density, modes: Sequence[Mode], draws: int, rng: np.random.Generator
-) -> Work[Estimate]:
+) -> Work[IntegralEstimate]:
     """Do what `importance` does, in pieces."""
     proposal = Proposal(modes)
     points = proposal.draw(draws, rng)
@@ -103,4 +103,4 @@ def importance_work(
     value = float(logsumexp(ratios) - np.log(draws))
     weights = np.exp(ratios - value)
     error = 2.0 * float(np.sqrt(((weights - 1.0) ** 2).sum() / max(draws - 1, 1) / draws))
-    return Estimate(value, error, float(weights.sum() ** 2 / (weights**2).sum()))
+    return IntegralEstimate(value, error, float(weights.sum() ** 2 / (weights**2).sum()))

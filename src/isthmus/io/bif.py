@@ -62,7 +62,7 @@ def write_bif(network: DiscreteNetwork, path: str | PathLike[str]) -> None:
 
 def from_bif(text: str, *, normalise: bool = False) -> DiscreteNetwork:
     """Read a discrete network from BIF text; see `read_bif`."""
-    return _Parser(text, normalise=normalise).network()
+    return _BifParser(text, normalise=normalise).network()
 
 
 def to_bif(network: DiscreteNetwork, *, name: str = "unknown") -> str:
@@ -128,7 +128,7 @@ def _original_names(words: dict[str, str], levels: dict[str, dict[str, str]]) ->
     return [f"// Original names: {text}"]
 
 
-class _Parser:
+class _BifParser:
     """A parser in one pass over the tokens. Line numbers are computed only for messages."""
 
     def __init__(self, text: str, *, normalise: bool) -> None:
@@ -260,7 +260,7 @@ class _Parser:
             self._fail(f"{node!r} has two probability blocks")
         self._take("{")
         shape = [len(self.levels[name]) for name in (*parents, node)]
-        rows = _Rows(int(np.prod(shape[:-1])), shape[-1])
+        rows = _BifRows(int(np.prod(shape[:-1])), shape[-1])
         while (token := self.tokens[self.at]) != "}":
             if token == "(":
                 self._row(node, parents, rows)
@@ -296,7 +296,7 @@ class _Parser:
         self.at += 1
         return family
 
-    def _row(self, node: str, parents: list[str], rows: _Rows) -> None:
+    def _row(self, node: str, parents: list[str], rows: _BifRows) -> None:
         start = self.at
         self.at += 1
         place = 0
@@ -315,7 +315,7 @@ class _Parser:
             self._fail(f"this row of {node!r} is given twice")
         rows.given[place] = self._numbers(rows.width)
 
-    def _filled(self, node: str, parents: list[str], rows: _Rows) -> NDArray[np.float64]:
+    def _filled(self, node: str, parents: list[str], rows: _BifRows) -> NDArray[np.float64]:
         if len(rows.given) < rows.count and rows.default is None:
             place = next(i for i in range(rows.count) if i not in rows.given)
             sizes = [len(self.levels[parent]) for parent in parents]
@@ -370,7 +370,7 @@ class _Parser:
         raise FormatError(f"Line {line} of the BIF text: {message}.")
 
 
-class _Rows:
+class _BifRows:
     """Rows of one table that have been read so far."""
 
     __slots__ = ("count", "default", "given", "width")

@@ -59,7 +59,7 @@ def from_hugin(text: str, *, normalise: bool = False) -> DiscreteNetwork:
     levels, parents, numbers = {}, {}, {}
     names: dict[str, str] = {}
     potentials: list[tuple[str, list[str], Value]] = []
-    parser = _Parser(text)
+    parser = _HuginParser(text)
     if not parser.more():
         parser.fail("it is empty")
     while parser.more():
@@ -136,7 +136,7 @@ def _number(word: str) -> float:
 
 
 @final
-class _Parser:
+class _HuginParser:
     """A parser in one pass over the tokens."""
 
     def __init__(self, text: str) -> None:

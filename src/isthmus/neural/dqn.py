@@ -20,7 +20,7 @@ _DECAY = 0.99
 _SMALL = 1e-8
 
 
-class Batch(NamedTuple):
+class ReplayBatch(NamedTuple):
     """Transitions: the set before, the node added, the reward."""
 
     sets: Floats  # [transition, node]
@@ -69,19 +69,19 @@ class QNetwork:
         for count in {walks, 1}:
             self.values(np.zeros((count, d), np.float32))
         empty = np.zeros((batch, d), np.float32)
-        nothing = Batch(empty, np.zeros(batch, np.int32), np.zeros(batch, np.float32))
+        nothing = ReplayBatch(empty, np.zeros(batch, np.int32), np.zeros(batch, np.float32))
         self._gradient_step(nothing)
 
     def values(self, sets: Floats) -> NDArray[np.float64]:
         """Value of adding each node to each set; what is not allowed has one, too."""
         return np.asarray(self._values(self._parameters, sets, self._needed), dtype=np.float64)
 
-    def learn(self, batch: Batch) -> float:
+    def learn(self, batch: ReplayBatch) -> float:
         """Do one gradient step with a target for each transition; return the loss."""
         self._parameters, self._squares, loss = self._gradient_step(batch)
         return float(loss)
 
-    def _gradient_step(self, batch: Batch) -> Any:
+    def _gradient_step(self, batch: ReplayBatch) -> Any:
         return self._step(
             self._parameters, self._target, self._squares, *batch, self._needed, *self._rates
         )

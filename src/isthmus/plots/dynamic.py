@@ -74,7 +74,7 @@ def plot_dynamic(
     style = current_style()
     colors = positive_color or style.accent, negative_color or style.negative
     ax, font_size = _prepared(ax, nodes, lags, font_size or style.font_size)
-    canvas = _Canvas(ax, rows, lags, font_size, colors)
+    canvas = _DynamicCanvas(ax, rows, lags, font_size, colors)
     largest = max((abs(w) for w in weights.values()), default=0.0) or 1.0
     # Thin lines are drawn last, so that thick ones do not hide them.
     for edge in sorted(weights, key=lambda e: (-abs(weights[e]), e)):
@@ -116,7 +116,7 @@ def _prepared(
 
 @final
 @dataclass(frozen=True)
-class _Canvas:
+class _DynamicCanvas:
     """Draws nodes, edges and labels on axes."""
 
     ax: Axes

@@ -16,7 +16,7 @@ from isthmus.errors import IsthmusError, ModelWarning
 from isthmus.graphs import CPDAG, DAG, PDAG
 from isthmus.graphs.comparison import compare
 from isthmus.models import GPNetwork, Network
-from isthmus.report.diagnostics import Status, search_diagnostics
+from isthmus.report.diagnostics import RunStatus, search_diagnostics
 from isthmus.report.page import EdgeRow, Measure, Page, RunAgain
 
 Graph: TypeAlias = DAG | CPDAG | PDAG
@@ -111,7 +111,7 @@ class Reportable(Protocol):
         """Value of the objective."""
 
     @property
-    def status(self) -> Status:
+    def status(self) -> RunStatus:
         """How the search ended."""
 
     @property

@@ -17,7 +17,7 @@ _NAMES = {
 """Display names of fields whose own names are not clear enough."""
 
 
-class Status(Protocol):
+class RunStatus(Protocol):
     """How a run ended."""
 
     @property
@@ -38,7 +38,7 @@ class Status(Protocol):
 
 
 def search_diagnostics(
-    score: float | None, status: Status, details: object
+    score: float | None, status: RunStatus, details: object
 ) -> tuple[tuple[str, str], ...]:
     """Return names and values of the score, the ending and the record of a search."""
     rows: list[tuple[str, str]] = []

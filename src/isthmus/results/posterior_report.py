@@ -40,7 +40,7 @@ _MEASURES = (
 )
 
 
-class Reportable(Protocol):
+class ReportablePosterior(Protocol):
     """Interface of a posterior for a report. Its ``str`` is the summary, one sentence per line."""
 
     @property
@@ -99,7 +99,11 @@ class Reportable(Protocol):
 
 
 def posterior_page(
-    posterior: Reportable, title: str, threshold: float, reference: DAG | None, command: str | None
+    posterior: ReportablePosterior,
+    title: str,
+    threshold: float,
+    reference: DAG | None,
+    command: str | None,
 ) -> Page:
     """Return the content of the report of a posterior."""
     edges, paths = posterior.edge_probabilities(), posterior.path_probabilities()
@@ -144,7 +148,7 @@ def _direction(probability: float, opposite: float) -> str:
     return f"{word}: {share:.2f}"
 
 
-def _chains(posterior: Reportable) -> list[tuple[str, str]]:
+def _chains(posterior: ReportablePosterior) -> list[tuple[str, str]]:
     """Return how far the draws can be trusted."""
     rows: list[tuple[str, str]] = []
     if posterior.log_weights is not None:

@@ -7,7 +7,7 @@ from isthmus.searches.continuous.notears import Notears
 from isthmus.searches.continuous.notears_additive import NotearsAdditive
 from isthmus.searches.continuous.notears_mlp import NotearsMLP
 from isthmus.searches.continuous.notears_penalties import L1, EqualNoiseEBIC, QuasiMCP, RefitEBIC
-from isthmus.searches.continuous.relaxation import Exponential, LogDet
+from isthmus.searches.continuous.relaxation import ExponentialAcyclicity, LogDet
 from isthmus.searches.exact.astar import AStar
 from isthmus.searches.exact.ilp import ILP
 from isthmus.searches.exact.subset_dp import SubsetDP
@@ -29,7 +29,7 @@ __all__ = [
     "Boss",
     "Dynotears",
     "EqualNoiseEBIC",
-    "Exponential",
+    "ExponentialAcyclicity",
     "FamilyEBIC",
     "HillClimb",
     "KnownOrder",

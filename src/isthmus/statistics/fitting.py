@@ -14,7 +14,7 @@ from isthmus.statistics.schema import Schema
 from isthmus.types import Floats, Integers
 
 
-class Tables(Protocol):
+class FamilyCounts(Protocol):
     """Statistics that count families of discrete variables."""
 
     @property
@@ -26,7 +26,7 @@ class Tables(Protocol):
 
 
 def fit_families(
-    counts: Tables,
+    counts: FamilyCounts,
     dag: DAG,
     pseudo_count: float,
     expected: Callable[[Sequence[str]], Floats] | None = None,

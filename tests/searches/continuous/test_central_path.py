@@ -18,14 +18,14 @@ from isthmus.objectives import QuadraticAdditiveLoss
 from isthmus.searches.continuous import acyclicity, order_descent
 from isthmus.searches.continuous.central_path import (
     CentralPath,
-    Problem,
-    Stage,
+    PathProblem,
+    PathStage,
     allowed_edges,
     log_determinant,
 )
 from isthmus.searches.continuous.group_lasso import NodeLasso
 from isthmus.searches.continuous.notears_additive import NotearsAdditive
-from isthmus.searches.continuous.order_descent import OrderDescent
+from isthmus.searches.continuous.order_descent import SolvedOrder
 from isthmus.types import Work, completed
 
 Floats = NDArray[np.float64]
@@ -57,7 +57,7 @@ def test_gradient_of_the_whole_is_that_of_finite_differences(*, grouped: bool) -
         return value, gradient.ravel()
 
     edge = (loss.owner[:, None] * 4 + np.arange(4)).ravel()
-    problem = Problem(
+    problem = PathProblem(
         flat,
         np.zeros(rows * 4),
         edge,
@@ -69,7 +69,7 @@ def test_gradient_of_the_whole_is_that_of_finite_differences(*, grouped: bool) -
     )
     path = CentralPath(problem)
     completed(path._begin())
-    stage = Stage(0.3, 1.0, 1e-6, 10)
+    stage = PathStage(0.3, 1.0, 1e-6, 10)
     x = 0.1 * np.random.default_rng(1).normal(size=rows * 4)
     x[edge % 5 == 0] = 0.0  # nothing acts on itself
 
@@ -164,7 +164,7 @@ def test_quick_solver_agrees_with_the_exact_one(kind: str) -> None:
     rows = features.shape[1]
     open_ = ~np.eye(4, dtype=np.bool_)
     none = np.zeros((4, 4), dtype=np.bool_)
-    descent = OrderDescent(
+    descent = SolvedOrder(
         loss, open_, none, np.full((4, 4), 0.03), [2, 0, 3, 1], np.zeros((rows, 4))
     )
     for target in range(4):
@@ -187,7 +187,7 @@ def test_places_that_cannot_be_better_are_not_tried(
     for safe in (order_descent._SAFE, np.inf):
         monkeypatch.setattr(order_descent, "_SAFE", safe)
         penalties = np.full((d, d), 0.05)
-        descent = OrderDescent(loss, open_, none, penalties, list(range(d)), np.zeros((d, d)))
+        descent = SolvedOrder(loss, open_, none, penalties, list(range(d)), np.zeros((d, d)))
         for target in range(d):
             completed(descent.settle(target))
         for node in list(range(d)) * 3:

@@ -25,13 +25,13 @@ from isthmus.searches.continuous.cuts import best_cut
 from isthmus.searches.continuous.notears import Notears
 from isthmus.searches.continuous.notears_penalties import (
     L1,
-    Criterion,
     EqualNoiseEBIC,
+    PenaltyCriterion,
     QuasiMCP,
     RefitEBIC,
 )
 from isthmus.searches.continuous.refinement import shaken_order
-from isthmus.searches.continuous.relaxation import Exponential
+from isthmus.searches.continuous.relaxation import ExponentialAcyclicity
 from isthmus.sources import Frame
 from isthmus.types import completed
 
@@ -273,7 +273,9 @@ def test_moments_and_rows_give_the_same_solution(search: Notears) -> None:
 
 def test_the_published_lagrangian_gives_an_order_too() -> None:
     data = drawn(0, 7, edges=9)
-    found, _ = run(Notears(penalty=0.1, acyclicity=Exponential(), threshold=0.3), quadratic(data))
+    found, _ = run(
+        Notears(penalty=0.1, acyclicity=ExponentialAcyclicity(), threshold=0.3), quadratic(data)
+    )
     assert shd(DAG.from_parents(data.dag.nodes, found.parents), data.dag) <= 2
     assert number(found, "kkt_residual") < 1e-8
 
@@ -408,7 +410,7 @@ def test_a_quasi_mcp_charges_every_strong_edge_its_price() -> None:
     np.testing.assert_allclose(found, 0.01)
 
 
-def slow_criterion(by: Criterion, matrix: Floats, kept: NDArray[np.bool_], n: int) -> float:
+def slow_criterion(by: PenaltyCriterion, matrix: Floats, kept: NDArray[np.bool_], n: int) -> float:
     """The formulas of the docstrings, from regressions by NumPy."""
     d, left, prices = len(matrix), [], 0.0
     for j in range(d):
@@ -430,7 +432,7 @@ def slow_criterion(by: Criterion, matrix: Floats, kept: NDArray[np.bool_], n: in
 @pytest.mark.parametrize(
     "by", [RefitEBIC(), RefitEBIC(0.1), EqualNoiseEBIC(), EqualNoiseEBIC(0.5, 2.0)]
 )
-def test_the_best_cut_is_the_best_of_all_thresholds(by: Criterion) -> None:
+def test_the_best_cut_is_the_best_of_all_thresholds(by: PenaltyCriterion) -> None:
     data = drawn(7, 7, n=60, edges=12)
     matrix, n, d = covariance(data), data.n, 7
     found, _ = run(Notears(penalty=0.02, threshold=0.0), quadratic(data))

@@ -22,7 +22,7 @@ from isthmus.searches.continuous.background import BackgroundCall
 from isthmus.searches.continuous.cuts import best_cut
 from isthmus.searches.continuous.notears import Notears
 from isthmus.searches.continuous.notears_penalties import EqualNoiseEBIC, RefitEBIC
-from isthmus.searches.continuous.relaxation import Exponential, LogDet, _inverse
+from isthmus.searches.continuous.relaxation import ExponentialAcyclicity, LogDet, _inverse
 from isthmus.types import Floats, completed, completed_within
 
 MODULES = [f"isthmus.searches.continuous.{name}" for name in ("relaxation", "refinement", "cuts")]
@@ -58,7 +58,7 @@ def test_a_time_limit_holds_with_a_thousand_variables(thousand: MomentsLoss, kin
 
 
 @pytest.mark.timing
-@pytest.mark.parametrize("search", [Notears(), Notears(acyclicity=Exponential())])
+@pytest.mark.parametrize("search", [Notears(), Notears(acyclicity=ExponentialAcyclicity())])
 def test_ctrl_c_is_heard_with_many_variables(thousand: MomentsLoss, search: Notears) -> None:
     # SciPy's optimiser itself takes long steps for the two million variables of a thousand nodes.
     loss = thousand if search == Notears() else drawn(150, 400)
@@ -121,8 +121,14 @@ def test_every_step_is_short(thousand: MomentsLoss) -> None:
 
 
 @pytest.mark.parametrize("kind", LOSSES)
-@pytest.mark.parametrize("search", [Notears(starts=3), Notears(threshold=0.2, starts=2),
-                                    Notears(acyclicity=Exponential(), starts=1)])  # fmt: skip
+@pytest.mark.parametrize(
+    "search",
+    [
+        Notears(starts=3),
+        Notears(threshold=0.2, starts=2),
+        Notears(acyclicity=ExponentialAcyclicity(), starts=1),
+    ],
+)
 def test_slices_do_not_change_the_result(
     search: Notears, kind: AnyLoss, monkeypatch: pytest.MonkeyPatch
 ) -> None:

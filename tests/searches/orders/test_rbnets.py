@@ -50,7 +50,7 @@ def legal(row: NDArray[Any], needed: NDArray[np.bool_]) -> list[int]:
 
 
 def test_targets_of_double_learning_one_by_one() -> None:
-    from isthmus.neural.dqn import Batch, QNetwork
+    from isthmus.neural.dqn import QNetwork, ReplayBatch
 
     d = 4
     needed = np.zeros((d, d), np.bool_)
@@ -63,7 +63,7 @@ def test_targets_of_double_learning_one_by_one() -> None:
     sets = np.array([[0, 0, 0, 0], [1, 0, 0, 0], [1, 1, 1, 0], [0, 1, 1, 0], [1, 1, 0, 1]])
     actions = np.array([1, 3, 3, 0, 2], np.int32)
     rewards = rng.normal(size=5).astype(np.float32)
-    batch = Batch(sets.astype(np.float32), actions, rewards)
+    batch = ReplayBatch(sets.astype(np.float32), actions, rewards)
     for _ in range(3):
         network.learn(batch)  # the two networks differ from here on
     online, target = network._parameters, network._target
@@ -86,7 +86,7 @@ def test_targets_of_double_learning_one_by_one() -> None:
 
 
 def test_learning_reaches_what_is_asked_for() -> None:
-    from isthmus.neural.dqn import Batch, QNetwork
+    from isthmus.neural.dqn import QNetwork, ReplayBatch
 
     network = QNetwork(
         np.zeros((3, 3), np.bool_),
@@ -104,7 +104,7 @@ def test_learning_reaches_what_is_asked_for() -> None:
             sets.append(row)
             actions.append(v)
             rewards.append(float(v * (1 + any(row))))
-    batch = Batch(
+    batch = ReplayBatch(
         np.array(sets, np.float32), np.array(actions, np.int32), np.array(rewards, np.float32)
     )
     for number in range(3000):

@@ -12,20 +12,20 @@ from isthmus.kernels import _native
 from isthmus.kernels.continuous import acyclic_part
 from isthmus.objectives import AdditiveLoss, QuadraticAdditiveLoss
 from isthmus.objectives.additive_part import PartOfQuadraticLoss, pays
-from isthmus.searches.continuous.central_path import CentralPath, Problem
+from isthmus.searches.continuous.central_path import CentralPath, PathProblem
 from isthmus.searches.continuous.lbfgs import LARGE
-from isthmus.searches.continuous.order_descent import OrderDescent
+from isthmus.searches.continuous.order_descent import SolvedOrder
 from isthmus.types import Bools, Floats, Integers, Work
 
 
 @final
 @dataclass(frozen=True, eq=False)
-class Candidate:
+class AdditiveCandidate:
     """The solution for one penalty, and the graph that was chosen along its order."""
 
     share: float
     penalties: Floats
-    descent: OrderDescent
+    descent: SolvedOrder
     graph: Bools
     criterion: float | None
     moved: bool
@@ -90,7 +90,7 @@ class AdditivePath:
         nodes, targets = len(loss.nodes), loss.targets
         yield
         return CentralPath(
-            Problem(
+            PathProblem(
                 function, start, edge, nodes, targets, self._allowed, self._penalties, grouped=True
             )
         )

@@ -24,9 +24,9 @@ from isthmus.results.details import ModelDetails
 from isthmus.results.dynamic import DynamicNetwork
 from isthmus.searches.base import Run, SearchResult
 from isthmus.searches.continuous.additive_path import (
+    AdditiveCandidate,
     AdditivePath,
     Answer,
-    Candidate,
     edge_norms,
     loss_and_violation,
     screened,
@@ -35,7 +35,7 @@ from isthmus.searches.continuous.central_path import allowed_edges
 from isthmus.searches.continuous.families import Families
 from isthmus.searches.continuous.family_criterion import FamilyEBIC
 from isthmus.searches.continuous.normalisation import normalise
-from isthmus.searches.continuous.order_descent import OrderDescent
+from isthmus.searches.continuous.order_descent import SolvedOrder
 from isthmus.types import Bools, Floats, Work, advance
 
 NetworkOf: TypeAlias = Callable[[Bools, Floats], DynamicNetwork]
@@ -118,8 +118,8 @@ class AdditiveRun(Run[SearchResult]):
         self._allowed = allowed_edges(knowledge, targets) | self._required
         self._families: Families | None = None
         self._path: AdditivePath | None = None
-        self._descent: OrderDescent | None = None
-        self._candidates: list[Candidate] = []
+        self._descent: SolvedOrder | None = None
+        self._candidates: list[AdditiveCandidate] = []
         self._answer: Answer | None = None
         self._recorded = time.monotonic()
         self._text = "units of the noise"
@@ -135,7 +135,7 @@ class AdditiveRun(Run[SearchResult]):
         order, coefficients = path.order(), path.coefficients()
         for share in self._shares:
             penalties = share * self._penalties
-            descent = OrderDescent(
+            descent = SolvedOrder(
                 self._loss, self._allowed, self._required, penalties, order, coefficients
             )
             last = len(self._shares) > 1 and share == self._shares[-1]
@@ -188,7 +188,7 @@ class AdditiveRun(Run[SearchResult]):
                 recorded = path.iterations
                 yield from self._record(path.coefficients(), self._path_penalties)
 
-    def _descend(self, descent: OrderDescent, penalties: Floats, sweeps: int) -> Work[bool]:
+    def _descend(self, descent: SolvedOrder, penalties: Floats, sweeps: int) -> Work[bool]:
         """Solve all nodes along an order, then move them; return whether the last sweep did."""
         targets = self._loss.targets
         for target in range(targets):
@@ -227,15 +227,15 @@ class AdditiveRun(Run[SearchResult]):
         return edge_norms(self._loss, coefficients)
 
     def _candidate(
-        self, share: float, penalties: Floats, descent: OrderDescent, *, moved: bool
-    ) -> Work[Candidate]:
+        self, share: float, penalties: Floats, descent: SolvedOrder, *, moved: bool
+    ) -> Work[AdditiveCandidate]:
         weights = self._weights(descent.coefficients)
         if self._options.thresholds is not None or self._families is None:
             graph = self._cut(weights)
         else:
             graph = yield from self._chosen(descent)
         criterion = yield from self._judged(graph)
-        return Candidate(share, penalties, descent, graph, criterion, moved)
+        return AdditiveCandidate(share, penalties, descent, graph, criterion, moved)
 
     def _cut(self, weights: Floats) -> Bools:
         """Keep the edges above the threshold; never a cycle."""
@@ -250,7 +250,7 @@ class AdditiveRun(Run[SearchResult]):
         graph[:targets] = acyclic_part(heavy[:targets], self._required[:targets], 0.0)
         return graph
 
-    def _chosen(self, descent: OrderDescent) -> Work[Bools]:
+    def _chosen(self, descent: SolvedOrder) -> Work[Bools]:
         """Choose the parents of each target along the order by the criterion."""
         assert self._families is not None
         graph = self._required.copy()
@@ -267,7 +267,7 @@ class AdditiveRun(Run[SearchResult]):
         }
         return (yield from self._families.total(families))
 
-    def _best(self) -> Candidate:
+    def _best(self) -> AdditiveCandidate:
         """Return the candidate that the criterion prefers; of equal ones the first."""
         return min(self._candidates, key=lambda c: np.inf if c.criterion is None else c.criterion)
 
@@ -295,7 +295,7 @@ class AdditiveRun(Run[SearchResult]):
         """Return whether the last answer is old enough to be replaced by a better one."""
         return time.monotonic() - self._recorded >= _SOON
 
-    def _record_descent(self, descent: OrderDescent, penalties: Floats) -> Work[None]:
+    def _record_descent(self, descent: SolvedOrder, penalties: Floats) -> Work[None]:
         """Record the graph of an exact solution, unless a criterion chose one before."""
         if not self._candidates:
             yield from self._record(descent.coefficients, penalties)

@@ -15,7 +15,7 @@ class _AbandonedError(Exception):
 
 
 @final
-class _Baton:
+class _ThreadGate:
     """State shared by the caller and the thread, without a reference to the caller."""
 
     def __init__(self) -> None:
@@ -52,7 +52,7 @@ class BackgroundCall(Generic[T]):
     """
 
     def __init__(self, call: Callable[[Callable[[], None]], T]) -> None:
-        self._baton = _Baton()
+        self._baton = _ThreadGate()
         self._value: list[T] = []
         self._error: list[BaseException] = []
         # When the interpreter exits, a thread that waits is best left alone.
@@ -78,7 +78,7 @@ class BackgroundCall(Generic[T]):
 
 def _work(
     call: Callable[[Callable[[], None]], T],
-    baton: _Baton,
+    baton: _ThreadGate,
     value: list[T],
     error: list[BaseException],
 ) -> None:

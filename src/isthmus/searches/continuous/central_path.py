@@ -26,7 +26,7 @@ _NUMBERS = 2**17
 
 
 @dataclass(frozen=True)
-class Stage:
+class PathStage:
     """One value of μ, with the bound on the spectral radius and when to leave it."""
 
     mu: float
@@ -36,17 +36,17 @@ class Stage:
 
 
 PATH = (
-    Stage(1.0, 1.0, 1e-5, 500),
-    Stage(0.1, 0.9, 1e-5, 500),
-    Stage(0.01, 0.8, 1e-5, 500),
-    Stage(0.001, 0.7, 1e-6, 1000),
+    PathStage(1.0, 1.0, 1e-5, 500),
+    PathStage(0.1, 0.9, 1e-5, 500),
+    PathStage(0.01, 0.8, 1e-5, 500),
+    PathStage(0.001, 0.7, 1e-6, 1000),
 )
 """Stages of the path: enough for the weights of cycles to fall far below any threshold."""
 
 
 @final
 @dataclass(frozen=True, eq=False)
-class Problem:
+class PathProblem:
     """A model whose parameters belong to edges.
 
     Attributes
@@ -135,7 +135,7 @@ class CentralPath:
         How many there were so far.
     """
 
-    def __init__(self, problem: Problem, stages: tuple[Stage, ...] = PATH) -> None:
+    def __init__(self, problem: PathProblem, stages: tuple[PathStage, ...] = PATH) -> None:
         self.problem = problem
         self._stages = stages
         self._at = -1
@@ -177,7 +177,7 @@ class CentralPath:
         self._quiet = 0
         return solver
 
-    def _value(self, parameters: Floats, stage: Stage) -> Work[tuple[float, Floats]]:
+    def _value(self, parameters: Floats, stage: PathStage) -> Work[tuple[float, Floats]]:
         problem, d = self.problem, self.problem.targets
         self.evaluations += 1
         size = problem.nodes * d

@@ -9,7 +9,7 @@ import numpy as np
 
 from isthmus.kernels import _native
 from isthmus.kernels.continuous import ShrinkingRegression, ascending
-from isthmus.searches.continuous.notears_penalties import Criterion
+from isthmus.searches.continuous.notears_penalties import PenaltyCriterion
 from isthmus.types import Bools, Floats, Integers, Work
 
 _DETERMINED = 1e-10
@@ -36,7 +36,7 @@ def cut_at(weights: Floats, threshold: float, required: Bools) -> Cut:
     return Cut(threshold, None, kept)
 
 
-def judged(cut: Cut, moments: Floats, rows: int, by: Criterion) -> Work[Cut]:
+def judged(cut: Cut, moments: Floats, rows: int, by: PenaltyCriterion) -> Work[Cut]:
     """Add the criterion; None where a column has nearly as many parents as rows."""
     weights = np.where(cut.kept, 1.0, 0.0)
     same = yield from best_cut(weights, moments, rows, cut.kept, by)
@@ -44,7 +44,7 @@ def judged(cut: Cut, moments: Floats, rows: int, by: Criterion) -> Work[Cut]:
 
 
 def best_cut(
-    weights: Floats, moments: Floats, rows: int, required: Bools, by: Criterion
+    weights: Floats, moments: Floats, rows: int, required: Bools, by: PenaltyCriterion
 ) -> Work[Cut]:
     """Choose the threshold that the criterion prefers.
 
@@ -113,7 +113,7 @@ def _first_trusted(kept: Bools, removals: list[Integers], most: int) -> int | No
 
 
 def _refits(
-    kept: Bools, moments: Floats, removed: list[Integers], rows: int, by: Criterion
+    kept: Bools, moments: Floats, removed: list[Integers], rows: int, by: PenaltyCriterion
 ) -> Work[tuple[list[Floats], list[list[float]]]]:
     """Refit each variable, before and after each removal of one of its parents.
 

@@ -27,16 +27,16 @@ from isthmus.searches.base import Accepts, Run, Search, SearchResult
 from isthmus.searches.continuous.cuts import Cut, best_cut, cut_at, judged, left_by
 from isthmus.searches.continuous.notears_penalties import (
     L1,
-    Criterion,
     EdgePrice,
     EqualNoiseEBIC,
     L1ByParent,
     Penalty,
+    PenaltyCriterion,
     RefitEBIC,
 )
 from isthmus.searches.continuous.penalty_path import (
     TIE,
-    Candidate,
+    NotearsCandidate,
     best_of,
     noise_variance,
     penalty_path,
@@ -113,7 +113,7 @@ class Notears(Search[SmoothLoss]):
     penalty: float | Penalty | None = None
     threshold: float | None = None
     acyclicity: Acyclicity = LogDet()
-    criterion: Criterion | None = None
+    criterion: PenaltyCriterion | None = None
     refine: bool = True
     starts: int = 20
     accepts: ClassVar[Accepts] = (SECOND_MOMENTS,)
@@ -123,7 +123,7 @@ class Notears(Search[SmoothLoss]):
             require_number(self, "penalty", least=0, optional=True)
         require_number(self, "threshold", least=0, optional=True)
         require_instance(self, "acyclicity", Acyclicity, "LogDet()")
-        require_instance(self, "criterion", Criterion, "RefitEBIC()", optional=True)
+        require_instance(self, "criterion", PenaltyCriterion, "RefitEBIC()", optional=True)
         require_boolean(self, "refine")
         require_integer(self, "starts", least=1)
 
@@ -160,7 +160,7 @@ class _NotearsRun(Run[SearchResult]):
         self._follows = len(set(self._penalties)) > 1
         self._text, self._done = "start", 0.0
         self._raw: Floats = np.zeros((len(loss.nodes), len(loss.nodes)))
-        self._kept: list[Candidate] = []
+        self._kept: list[NotearsCandidate] = []
         self._relaxing: Relaxation | None = None
         self._refining: Refinement | None = None
         self._best_order = np.empty(0, np.int64)
@@ -306,13 +306,13 @@ class _NotearsRun(Run[SearchResult]):
         weight = 2.0 * np.sqrt(noise_variance(variances) * np.log(len(variances)) / rows)
         return L1ByParent(weight * np.sqrt(variances))
 
-    def _candidate(self, penalty: Penalty, refined: Refinement) -> Work[Candidate]:
+    def _candidate(self, penalty: Penalty, refined: Refinement) -> Work[NotearsCandidate]:
         task = self._task
         weights = yield from refined.weights()
         cut = yield from self._cut(weights, chosen=isinstance(penalty, L1 | EdgePrice))
         value, gradient = yield from task.objective_and_gradient(penalty, weights)
         residual = kkt_residual(task, penalty, weights, gradient)
-        return Candidate(penalty, weights, cut, value, residual)
+        return NotearsCandidate(penalty, weights, cut, value, residual)
 
     def _cut(self, weights: Floats, *, chosen: bool) -> Work[Cut]:
         required, loss = self._task.required, self._task.loss
@@ -338,7 +338,7 @@ class _NotearsRun(Run[SearchResult]):
         parents = tuple(tuple(np.flatnonzero(kept[:, j]).tolist()) for j in range(len(kept)))
         return SearchResult(parents, best.objective, self._details(best))
 
-    def _provisional(self) -> Candidate:
+    def _provisional(self) -> NotearsCandidate:
         """Return the current weights, before the first problem is solved."""
         task, penalty = self._task, self._penalties[0]
         threshold = self._options.threshold
@@ -357,7 +357,7 @@ class _NotearsRun(Run[SearchResult]):
             cut = cut_at(weights, _PROVISIONAL, task.required)
         if value is None:
             value, _ = completed(task.objective_and_gradient(penalty, weights))
-        return Candidate(penalty, weights, cut, value, np.nan)
+        return NotearsCandidate(penalty, weights, cut, value, np.nan)
 
     def _solved_weights(self) -> Floats | None:
         """Return the weights along the current order; None if they are not solved yet."""
@@ -365,7 +365,7 @@ class _NotearsRun(Run[SearchResult]):
             return None
         return completed_within(self._refining.weights(), _PATIENCE)
 
-    def _details(self, best: Candidate) -> WeightDetails:
+    def _details(self, best: NotearsCandidate) -> WeightDetails:
         whole = best.weights * self._units()
         return WeightDetails(
             weights=np.where(best.cut.kept, whole, 0.0),

@@ -19,18 +19,18 @@ from isthmus.searches.base import Accepts, Run, Search, SearchResult
 from isthmus.searches.continuous.central_path import (
     SMOOTHING,
     CentralPath,
-    Problem,
-    Stage,
+    PathProblem,
+    PathStage,
     allowed_edges,
 )
 from isthmus.searches.continuous.family_criterion import FamilyEBIC
 from isthmus.types import Bools, Floats, Integers, Work, advance, completed
 
 _PATH = (
-    Stage(1.0, 1.0, 1e-5, 500),
-    Stage(0.1, 0.9, 1e-5, 500),
-    Stage(0.01, 0.8, 1e-5, 500),
-    Stage(0.001, 0.7, 1e-5, 500),
+    PathStage(1.0, 1.0, 1e-5, 500),
+    PathStage(0.1, 0.9, 1e-5, 500),
+    PathStage(0.01, 0.8, 1e-5, 500),
+    PathStage(0.001, 0.7, 1e-5, 500),
 )
 _PENALTY = 0.18
 """The default penalty is this times ``√(log(d) / n)``: 0.01 for 20 nodes and 1,000 rows, as in the
@@ -146,7 +146,7 @@ class _ParametricRun(Run[SearchResult]):
         yield
         start = self._loss.start(self._rng)
         yield
-        problem = Problem(
+        problem = PathProblem(
             self._loss.evaluation,
             start,
             self._loss.edge,

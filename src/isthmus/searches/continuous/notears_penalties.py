@@ -133,7 +133,7 @@ class EdgePrice(Penalty):
         return np.zeros_like(weights)
 
 
-class Criterion(ABC):
+class PenaltyCriterion(ABC):
     """Compares graphs whose weights are refitted by least squares; lower is better."""
 
     @abstractmethod
@@ -159,7 +159,7 @@ class Criterion(ABC):
 
 @final
 @dataclass(frozen=True)
-class RefitEBIC(Criterion):
+class RefitEBIC(PenaltyCriterion):
     """Extended BIC with a separate noise variance for each variable.
 
     The criterion is ``Σ_j log(v_j) / 2 + |edges| (log(n) / 2 + 2 gamma log(d)) / n`` nats per row,
@@ -190,7 +190,7 @@ class RefitEBIC(Criterion):
 
 @final
 @dataclass(frozen=True)
-class EqualNoiseEBIC(Criterion):
+class EqualNoiseEBIC(PenaltyCriterion):
     """Extended BIC for noise with equal variances, which is what least squares assumes.
 
     ``d/2 log(Σ_j v_j / d) + (Σ_edges c(w) + gamma log C(d(d-1)/2, |edges|)) / n`` with

@@ -43,7 +43,7 @@ class Fit:
 
 
 @final
-class OrderDescent:
+class SolvedOrder:
     """An order with the exact solutions for it.
 
     Parameters

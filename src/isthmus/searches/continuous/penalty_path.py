@@ -83,7 +83,7 @@ TIE = 1e-9
 
 @final
 @dataclass(frozen=True, eq=False)
-class Candidate:
+class NotearsCandidate:
     """A solution for one penalty, and the graph cut out of it."""
 
     penalty: Penalty
@@ -108,7 +108,7 @@ class Candidate:
         }
 
 
-def best_of(candidates: Sequence[Candidate]) -> Candidate:
+def best_of(candidates: Sequence[NotearsCandidate]) -> NotearsCandidate:
     """Return the best candidate; among ties up to rounding, the first."""
     best = candidates[0]
     for one in candidates[1:]:

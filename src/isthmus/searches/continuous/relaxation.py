@@ -207,7 +207,7 @@ def _inverse(matrix: Floats) -> Work[Floats]:
 
 @final
 @dataclass(frozen=True)
-class Exponential(Acyclicity):
+class ExponentialAcyclicity(Acyclicity):
     """The published method: an augmented Lagrangian with ``tr exp(W ∘ W) - d``.
 
     With more than some 500 variables SciPy's optimiser takes seconds between two evaluations, in
@@ -293,7 +293,7 @@ def _whole(halves: Floats) -> Floats:
 class _Lagrangian(Relaxation):
     """L-BFGS-B on the positive and negative parts of the weights."""
 
-    def __init__(self, options: Exponential, task: Task, penalty: Penalty) -> None:
+    def __init__(self, options: ExponentialAcyclicity, task: Task, penalty: Penalty) -> None:
         d = len(task.open)
         self._options, self._task, self._penalty = options, task, penalty
         self._h = np.inf

@@ -46,7 +46,7 @@ _LARGEST = 2.0**53
 
 @final
 @dataclass(frozen=True)
-class Column:
+class TableColumn:
     """One column of a table in memory.
 
     Attributes
@@ -95,7 +95,7 @@ class Column:
         """The cells that are not missing."""
         return self.values if self.absent is None else self.values[~self.absent]
 
-    def take(self, rows: NDArray[np.bool_]) -> Column:
+    def take(self, rows: NDArray[np.bool_]) -> TableColumn:
         """Some of the rows, none of which is missing here."""
         values = self.values[rows]
         if self.labels is None:
@@ -216,7 +216,7 @@ def _with_numbers(known: Profile, values: Values, *, is_all: bool) -> Profile:
     return replace(known, distinct=len(np.unique(values)))
 
 
-def column_of_array(name: str, given: object) -> Column:
+def column_of_array(name: str, given: object) -> TableColumn:
     """Read one column of a dictionary of arrays or of an array."""
     try:
         values = np.asarray(given)
@@ -241,7 +241,7 @@ def column_of_array(name: str, given: object) -> Column:
     if cells is CellType.TEMPORAL:
         values = _seconds(values)
     is_text = cells is CellType.CATEGORY
-    return Column(name, cells, values, None, absent if absent.any() else None, dtype, is_text)
+    return TableColumn(name, cells, values, None, absent if absent.any() else None, dtype, is_text)
 
 
 def _nans(values: Values, dtype: np.dtype[Any]) -> NDArray[np.bool_]:
@@ -262,10 +262,12 @@ def _seconds(values: Values) -> Values:
     return seconds
 
 
-def _scattered(part: Column, absent: NDArray[np.bool_]) -> Column:
+def _scattered(part: TableColumn, absent: NDArray[np.bool_]) -> TableColumn:
     """The column of which `part` are the cells that are there."""
     if not len(part.values):
-        return Column(part.name, CellType.EMPTY, np.zeros(len(absent)), None, absent, part.dtype)
+        return TableColumn(
+            part.name, CellType.EMPTY, np.zeros(len(absent)), None, absent, part.dtype
+        )
     values = np.empty(len(absent), dtype=part.values.dtype)
     values[absent] = part.values[0]
     values[~absent] = part.values
@@ -286,7 +288,7 @@ def is_missing(value: object) -> bool:
 _NUMBERS = (int, float, np.integer, np.floating, decimal.Decimal, fractions.Fraction)
 
 
-def _column_of_objects(name: str, values: Values) -> Column:
+def _column_of_objects(name: str, values: Values) -> TableColumn:
     """Read a column of Python objects, none of which is missing, by what they are."""
     types = set(map(type, values))
     names = " or ".join(sorted(t.__name__ for t in types))
@@ -298,7 +300,7 @@ def _column_of_objects(name: str, values: Values) -> Column:
             )
         except (TypeError, ValueError):
             raise refused_type(name, names, temporal=True) from None
-        return Column(name, CellType.TEMPORAL, seconds, None, None, names)
+        return TableColumn(name, CellType.TEMPORAL, seconds, None, None, names)
     if any(issubclass(t, (dt.date, dt.time, dt.timedelta)) for t in types):
         time_of_day = all(issubclass(t, dt.time) for t in types)
         raise refused_type(name, names, temporal=True, time_of_day=time_of_day)
@@ -310,15 +312,15 @@ def _column_of_objects(name: str, values: Values) -> Column:
             "Convert the column to one type, for instance with astype(str) or astype(int)."
         )
     if types and types == booleans:
-        return Column(name, CellType.BOOLEAN, values.astype(np.bool_))
+        return TableColumn(name, CellType.BOOLEAN, values.astype(np.bool_))
     if types and all(issubclass(t, (int, np.integer)) for t in types):
         integers = np.array(values.tolist())
         if integers.dtype.kind in "iu":
-            return Column(name, CellType.INTEGER, integers)
+            return TableColumn(name, CellType.INTEGER, integers)
     if types and types == numbers:
-        return Column(name, CellType.FLOAT, _as_floats(name, values))
+        return TableColumn(name, CellType.FLOAT, _as_floats(name, values))
     is_text = all(issubclass(t, str) for t in types)
-    return Column(name, CellType.CATEGORY, values, is_text=is_text)
+    return TableColumn(name, CellType.CATEGORY, values, is_text=is_text)
 
 
 def _as_floats(name: str, values: Values) -> Values:
@@ -348,7 +350,7 @@ def _too_close(name: str) -> DataError:
     )
 
 
-def column_of_series(name: str, series: nw.Series[Any]) -> Column:
+def column_of_series(name: str, series: nw.Series[Any]) -> TableColumn:
     """Read one column of a dataframe."""
     import narwhals as nw
 
@@ -364,7 +366,7 @@ def column_of_series(name: str, series: nw.Series[Any]) -> Column:
         absent = np.asarray(series.is_null().to_numpy(), dtype=np.bool_)
         return _scattered(column_of_series(name, series.drop_nulls()), absent)
     if len(series) == 0:
-        return Column(name, cells, np.empty(0))
+        return TableColumn(name, cells, np.empty(0))
     if cells is CellType.EMPTY:
         kind = str(getattr(series.to_native(), "dtype", dtype))
         if kind.startswith("Sparse"):  # pandas
@@ -381,10 +383,10 @@ def column_of_series(name: str, series: nw.Series[Any]) -> Column:
     else:
         values = series.to_numpy()
     absent = _nans(values, values.dtype)
-    return Column(name, cells, values, None, absent if absent.any() else None)
+    return TableColumn(name, cells, values, None, absent if absent.any() else None)
 
 
-def _column_of_times(name: str, series: nw.Series[Any]) -> Column:
+def _column_of_times(name: str, series: nw.Series[Any]) -> TableColumn:
     """Read dates and times as seconds since 1970, and durations as seconds."""
     import narwhals as nw
 
@@ -396,10 +398,10 @@ def _column_of_times(name: str, series: nw.Series[Any]) -> Column:
     else:
         raise refused_type(name, str(dtype), time_of_day=True)
     values = np.asarray(micro.to_numpy(), dtype=np.float64) / 1e6
-    return Column(name, CellType.TEMPORAL, values, None, None, str(dtype))
+    return TableColumn(name, CellType.TEMPORAL, values, None, None, str(dtype))
 
 
-def _column_of_text(name: str, series: nw.Series[Any]) -> Column:
+def _column_of_text(name: str, series: nw.Series[Any]) -> TableColumn:
     """Code text inside the dataframe library, which is far quicker than over Python objects."""
     import narwhals as nw
 
@@ -409,10 +411,10 @@ def _column_of_text(name: str, series: nw.Series[Any]) -> Column:
     distinct = series.unique().to_list()
     places = series.replace_strict(distinct, list(range(len(distinct))), return_dtype=nw.Int64)
     labels = tuple(plain_level(v, name) for v in distinct)
-    return Column(name, CellType.CATEGORY, places.to_numpy(), labels, is_text=is_text)
+    return TableColumn(name, CellType.CATEGORY, places.to_numpy(), labels, is_text=is_text)
 
 
-def _column_of_categories(name: str, native: Any) -> Column | None:
+def _column_of_categories(name: str, native: Any) -> TableColumn | None:
     """Read categories, which may be numbers, by the codes they have already.
 
     Returns None for libraries whose categories are always text (Polars).
@@ -438,7 +440,7 @@ def _column_of_categories(name: str, native: Any) -> Column | None:
         return None
     absent = codes < 0
     if absent.all():
-        return Column(name, CellType.EMPTY, np.zeros(len(codes)), None, absent)
+        return TableColumn(name, CellType.EMPTY, np.zeros(len(codes)), None, absent)
     present = np.flatnonzero(np.bincount(codes[~absent], minlength=len(categories)))
     lookup = np.zeros(len(categories), dtype=np.int64)
     lookup[present] = np.arange(len(present))
@@ -447,7 +449,7 @@ def _column_of_categories(name: str, native: Any) -> Column | None:
     values = lookup[np.where(absent, 0, codes)]
     levels = tuple(plain_level(level, name) for level in order)
     cells = CellType.ORDERED if levels else CellType.CATEGORY
-    return Column(name, cells, values, labels, absent if absent.any() else None, order=levels)
+    return TableColumn(name, cells, values, labels, absent if absent.any() else None, order=levels)
 
 
 def _order_of(array: Any) -> list[Any]:

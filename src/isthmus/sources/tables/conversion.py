@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.errors import DataError
-from isthmus.sources.tables.columns import Column
+from isthmus.sources.tables.columns import TableColumn
 from isthmus.sources.tables.decisions import NUMBERS
 from isthmus.sources.tables.encoding import factorise
 from isthmus.sources.tables.kinds import AsGiven, CellType, TimeUnit
@@ -23,7 +23,7 @@ _LARGEST = 2.0**53
 """Beyond this, floats are not exact integers."""
 
 
-def converted(column: Column, given: AsGiven | None, integers: Kind | None) -> Column:
+def converted(column: TableColumn, given: AsGiven | None, integers: Kind | None) -> TableColumn:
     """Return a column of text as numbers or dates, if that is what it holds and what is wanted.
 
     Without a wish of the user or of the score, numbers with fewer than five different values stay
@@ -74,7 +74,7 @@ def converted(column: Column, given: AsGiven | None, integers: Kind | None) -> C
     )
 
 
-def _texts(column: Column) -> tuple[NDArray[Any], list[str] | None]:
+def _texts(column: TableColumn) -> tuple[NDArray[Any], list[str] | None]:
     """The different texts of a column and the place of each cell among them; None if not text."""
     first = islice(column.present if column.labels is None else column.labels, _FIRST)
     if not all(isinstance(text, str) and any(map(str.isdigit, text)) for text in first):
@@ -87,7 +87,7 @@ def _texts(column: Column) -> tuple[NDArray[Any], list[str] | None]:
     return places, texts if len(texts) == len(labels) else None
 
 
-def _dates(column: Column, places: NDArray[Any], texts: list[str]) -> Column:
+def _dates(column: TableColumn, places: NDArray[Any], texts: list[str]) -> TableColumn:
     seconds = seconds_of(texts)
     if isinstance(seconds, str):
         raise DataError(

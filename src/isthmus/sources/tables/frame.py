@@ -16,7 +16,7 @@ from isthmus.plurals import counted
 from isthmus.results.disclosure import Disclosure
 from isthmus.results.reading import FEW_VALUES, ColumnReading, ReadAs, Reading
 from isthmus.sources.base import CompleteColumns, Source, countable
-from isthmus.sources.tables.columns import Column, column_of_array, column_of_series
+from isthmus.sources.tables.columns import TableColumn, column_of_array, column_of_series
 from isthmus.sources.tables.conversion import converted
 from isthmus.sources.tables.decisions import Profile, decide, finished, refuse_nothing_left
 from isthmus.sources.tables.holes import treat
@@ -126,7 +126,7 @@ class Frame(Source):
                 )
 
     @cached_property
-    def _decided(self) -> list[tuple[Column, ColumnReading]]:
+    def _decided(self) -> list[tuple[TableColumn, ColumnReading]]:
         """Each column, and how it will be read."""
         names = self._wanted.names if self._wanted is not None else tuple(self._data)
         columns = [self._converted(_column(n, self._data[n])) for n in names]
@@ -158,11 +158,11 @@ class Frame(Source):
         reading = finished(readings, schema, remarks, values)
         return Prepared(schema, [x for _, x in read], reading, absent)
 
-    def _converted(self, column: Column) -> Column:
+    def _converted(self, column: TableColumn) -> TableColumn:
         """The column, as numbers or dates if it holds them as text."""
         return converted(column, self._given_for(column), self._integers)
 
-    def _given_for(self, column: Column) -> AsGiven | None:
+    def _given_for(self, column: TableColumn) -> AsGiven | None:
         """How the schema or the user wants a column to be read."""
         if self._wanted is None:
             return self._given.get(column.name)
@@ -170,7 +170,7 @@ class Frame(Source):
         may_be_time = column.cells in (CellType.TEMPORAL, CellType.CATEGORY)
         return as_given(wanted.kind, wanted.time_unit if may_be_time else None)
 
-    def _decide(self, column: Column) -> ColumnReading:
+    def _decide(self, column: TableColumn) -> ColumnReading:
         given, light = self._given_for(column), Profile(column.cells, column.dtype, 0, 0)
         reading = decide(
             column.name,
@@ -183,7 +183,7 @@ class Frame(Source):
             return replace(reading, reason=f"numbers written as text, such as {column.written!r}")
         return reading
 
-    def _read(self, column: Column, reading: ColumnReading) -> tuple[Variable, NDArray[Any]]:
+    def _read(self, column: TableColumn, reading: ColumnReading) -> tuple[Variable, NDArray[Any]]:
         wanted = None if self._wanted is None else self._wanted[column.name]
         if reading.read_as is ReadAs.DISCRETE:
             codes, levels = column.encode(None if wanted is None else wanted.levels)
@@ -324,7 +324,7 @@ class Frame(Source):
         return f"Frame({counted(len(self._data), 'column')})"
 
 
-def _column(name: str, data: Any) -> Column:
+def _column(name: str, data: Any) -> TableColumn:
     import narwhals as nw
 
     if not isinstance(data, (np.ndarray, list, tuple, nw.Series)):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
-from isthmus.sources.tables.columns import Column, column_of_series
+from isthmus.sources.tables.columns import TableColumn, column_of_series
 from isthmus.statistics import CodedRows, Level
 from isthmus.statistics.blocks import Positions
 from isthmus.statistics.checks import methods_for, refuse_empty, refuse_missing
@@ -67,7 +67,7 @@ def group(
     columns: Mapping[str, str],
     *,
     levels: Mapping[str, Sequence[Level]],
-    is_discrete: Callable[[Column, int], bool] | None = None,
+    is_discrete: Callable[[TableColumn, int], bool] | None = None,
     allow_missing: bool = False,
     are_all: bool = True,
 ) -> Grouped:
@@ -117,7 +117,7 @@ def group(
     )
 
 
-def _missing(column: Column, weights: Integers) -> int:
+def _missing(column: TableColumn, weights: Integers) -> int:
     """Number of rows with an empty cell: each group counts with its weight."""
     return 0 if column.absent is None else int(weights[column.absent].sum())
 

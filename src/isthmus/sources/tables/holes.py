@@ -9,7 +9,7 @@ import numpy as np
 
 from isthmus.errors import DataError, MissingValuesError
 from isthmus.results.reading import ColumnReading, ReadAs
-from isthmus.sources.tables.columns import Column
+from isthmus.sources.tables.columns import TableColumn
 from isthmus.sources.tables.kinds import CellType
 from isthmus.sources.tables.missing import (
     DropRows,
@@ -31,7 +31,7 @@ LEFT_TO_SCORES: dict[type[Missing], str] = {
 }
 """Strategies for discrete columns that leave missing values to the score, and what they do."""
 
-Read: TypeAlias = tuple[Column, ColumnReading]
+Read: TypeAlias = tuple[TableColumn, ColumnReading]
 
 
 def treat(

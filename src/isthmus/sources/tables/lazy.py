@@ -15,7 +15,7 @@ from isthmus.errors import DataError, MismatchError, MissingValuesError, SchemaE
 from isthmus.results.disclosure import Disclosure, Release
 from isthmus.results.reading import ColumnReading, ReadAs, Reading
 from isthmus.sources.base import Source, countable
-from isthmus.sources.tables.columns import Column
+from isthmus.sources.tables.columns import TableColumn
 from isthmus.sources.tables.decisions import (
     Profile,
     decide,
@@ -252,7 +252,7 @@ class Lazy(Source):
     def _find_levels(self, names: list[str], readings: dict[str, ColumnReading]) -> None:
         """Group by all discrete columns at once, or by a few at a time where that is too large."""
 
-        def is_discrete(column: Column, rows: int) -> bool:
+        def is_discrete(column: TableColumn, rows: int) -> bool:
             if column.name not in self._kinds:  # now all of its values are known
                 profile = replace(column.profile(rows), convertible=False)
                 readings[column.name] = self._decide(column.name, profile)
@@ -337,7 +337,7 @@ class Lazy(Source):
         return int(total.get_column("rows").to_list()[0]) <= SMALL
 
     def _group(
-        self, names: Sequence[str], is_discrete: Callable[[Column, int], bool] | None = None
+        self, names: Sequence[str], is_discrete: Callable[[TableColumn, int], bool] | None = None
     ) -> Grouped:
         levels = {} if self._schema is None else {n: self._schema[n].levels for n in names}
         columns = {n: self._columns[n] for n in names}
