@@ -18,9 +18,9 @@ def _notebook_drawing(graph: Any, caption: str) -> str | None:
 
 
 def _statistics_from_bytes(content: bytes) -> Any:
-    from isthmus.compose.evidence import evidence_from_bytes
+    from isthmus.compose.statistics_kept import statistics_kept_from_bytes
 
-    return evidence_from_bytes(content)
+    return statistics_kept_from_bytes(content)
 
 
 hooks.notebook_drawing = _notebook_drawing

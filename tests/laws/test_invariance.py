@@ -194,7 +194,7 @@ def test_the_fitted_network_is_the_same(
 
 
 def fitted(data: Any, dag: ist.DAG) -> Any:
-    from isthmus.compose.evidence import fit_network
+    from isthmus.compose.statistics_kept import fit_network
     from isthmus.sources import as_source
 
     return fit_network(as_source(data), dag, 1.0)

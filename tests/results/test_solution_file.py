@@ -109,7 +109,7 @@ def test_the_file_has_tables_of_families_and_not_the_rows(tmp_path: Path) -> Non
     solution = ist.learn(many)
     solution.save(tmp_path / "s")
     loaded = ist.Solution.load(tmp_path / "s")
-    statistics: Any = loaded.evidence.statistics  # type: ignore[union-attr]
+    statistics: Any = loaded.statistics_kept.statistics  # type: ignore[union-attr]
     assert statistics.joint is None
     ist.learn(NUMERIC).save(tmp_path / "n")
     numeric = ist.Solution.load(tmp_path / "n")

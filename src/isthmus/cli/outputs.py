@@ -121,7 +121,7 @@ def _picture(solution: ist.Solution, path: Path) -> None:
 
 
 def _json(solution: ist.Solution, path: Path) -> None:
-    if solution.evidence is None:  # what organisations learn together has no statistics
+    if solution.statistics_kept is None:  # what organisations learn together has no statistics
         text = json.dumps(solution.to_dict(), ensure_ascii=False, indent=1)
         path.write_text(text + "\n", encoding="utf-8")
     else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from isthmus.compose.arguments import check_dag, check_kinds, check_missing
-from isthmus.compose.evidence import fit_network
+from isthmus.compose.statistics_kept import fit_network
 from isthmus.graphs import DAG
 from isthmus.models import Network
 from isthmus.options import check_pseudo_count

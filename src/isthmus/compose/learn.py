@@ -20,10 +20,10 @@ from isthmus.compose.arguments import (
 )
 from isthmus.compose.assumptions import check_assumptions
 from isthmus.compose.defaults import choose_search
-from isthmus.compose.evidence import LearnedFrom
 from isthmus.compose.joint import prepare_jointly
 from isthmus.compose.prepare import prepare, require_capability
 from isthmus.compose.progress import reporter_for
+from isthmus.compose.statistics_kept import LearnedStatistics
 from isthmus.compose.structural_em import StructuralEMRun
 from isthmus.errors import ArgumentError
 from isthmus.graphs import DAG, Knowledge
@@ -170,7 +170,7 @@ def learn(
         ),
         reading=problem.reading,
         details=result.details,
-        evidence=LearnedFrom.of(problem, again),
+        statistics_kept=LearnedStatistics.of(problem, again),
         provenance=Provenance.of_call(
             "learn",
             seed,

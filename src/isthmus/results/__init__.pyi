@@ -24,7 +24,7 @@ from isthmus.results.features import Feature, edge, in_markov_blanket, path
 from isthmus.results.posterior import EffectModel, Posterior
 from isthmus.results.provenance import Provenance
 from isthmus.results.reading import ColumnReading, ReadAs, Reading
-from isthmus.results.solution import Evidence, Refit, Solution
+from isthmus.results.solution import Refit, Solution, StatisticsKept
 from isthmus.results.status import Ending, Status
 
 __all__ = [
@@ -42,7 +42,6 @@ __all__ = [
     "EffectModel",
     "Ending",
     "Ensemble",
-    "Evidence",
     "ExactDetails",
     "ExactPosteriorDetails",
     "Feature",
@@ -59,6 +58,7 @@ __all__ = [
     "SamplerDetails",
     "SearchDetails",
     "Solution",
+    "StatisticsKept",
     "Status",
     "StructuralEMDetails",
     "WeightDetails",

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-class Evidence(Protocol):
+class StatisticsKept(Protocol):
     """What a solution keeps of the data it was learned from: statistics, and where the rows are.
 
     Copies and files have the statistics only.
@@ -121,7 +121,7 @@ class Solution:
     notes: tuple[str, ...] = ()
     reading: Reading = field(default_factory=Reading, repr=False)
     details: Any = field(default_factory=SearchDetails, repr=False)
-    evidence: Evidence | None = field(default=None, repr=False, compare=False)
+    statistics_kept: StatisticsKept | None = field(default=None, repr=False, compare=False)
     provenance: Provenance = field(default=Provenance(), repr=False, compare=False)
     identified: Edges = field(default=(), repr=False)
 
@@ -159,17 +159,17 @@ class Solution:
             For tables it is the equivalent sample size of a Dirichlet prior.
         """
         check_pseudo_count(pseudo_count)
-        evidence = self._evidence()
-        network = evidence.fit(self.dag, data, pseudo_count)
+        statistics_kept = self._require_statistics()
+        network = statistics_kept.fit(self.dag, data, pseudo_count)
         if self.equivalent:
             network = replace(network, cpdag=self.cpdag)
-        if evidence.fit_caveat is not None:
-            warnings.warn(evidence.fit_caveat, ModelWarning, stacklevel=2)
+        if statistics_kept.fit_caveat is not None:
+            warnings.warn(statistics_kept.fit_caveat, ModelWarning, stacklevel=2)
         return network
 
     def fit_gp(self) -> GPNetwork:
         """Fit smooth curves with error bands to the edges, if the graph was learned with `GP`."""
-        return self._evidence().fit_gp(self.dag)
+        return self._require_statistics().fit_gp(self.dag)
 
     def effect(self, cause: str, effect: str) -> EffectEstimate:
         """Estimate the total effect of one continuous variable on another, by adjustment.
@@ -196,7 +196,7 @@ class Solution:
             If some variables are discrete, or the graph was learned with a nonlinear model.
         """
         graph = self.cpdag if self.equivalent else PDAG(self.dag.nodes, self.dag.edges)
-        adjusted = self._evidence().adjusted_effects()
+        adjusted = self._require_statistics().adjusted_effects()
         return estimate_effect(graph, self.knowledge, cause, effect, adjusted)
 
     def strengths(self) -> dict[tuple[str, str], float]:
@@ -205,7 +205,7 @@ class Solution:
         These are exact differences of the score on these data, without a standard error; the
         probabilities of edges are those of `isthmus.sample` or `isthmus.bootstrap`.
         """
-        return self._evidence().strengths(self.dag)
+        return self._require_statistics().strengths(self.dag)
 
     def standardised_refit(self) -> Refit:
         """Learn again from standardised columns, and compare.
@@ -213,7 +213,7 @@ class Solution:
         Edges that differ depend on the scales of the columns. Only the statistics are used: nothing
         more is requested from the source.
         """
-        return Refit(self.dag, self._evidence().standardised())
+        return Refit(self.dag, self._require_statistics().standardised())
 
     def to_dict(self) -> dict[str, Any]:
         """Return the solution as plain data for JSON, without statistics.
@@ -245,7 +245,7 @@ class Solution:
 
         attributes = {f.name: getattr(self, f.name) for f in fields(self)}
         if not statistics:
-            attributes["evidence"] = None
+            attributes["statistics_kept"] = None
         write_solution(attributes, path)
 
     @classmethod
@@ -331,8 +331,8 @@ class Solution:
         except IsthmusError:
             return None
 
-    def _evidence(self) -> Evidence:
-        if self.evidence is None:
+    def _require_statistics(self) -> StatisticsKept:
+        if self.statistics_kept is None:
             raise MismatchError(
                 "This solution has no statistics, so it cannot fit parameters or compute edge "
                 "strengths. ADMM, PrivateK2 and StructureOnly gather none. Files have none if they "
@@ -340,7 +340,7 @@ class Solution:
                 "NodeAverage() or StructuralEM(). Learn it again, or write the fitted network: "
                 "isthmus.io.write_json(solution.fit(), path)."
             )
-        return self.evidence
+        return self.statistics_kept
 
     def __str__(self) -> str:
         edges = counted(len(self.dag.edges), "edge")

@@ -27,7 +27,7 @@ _DAMAGE = (*DAMAGE, ArithmeticError, AttributeError)
 _SOLUTION, _EVIDENCE = "solution.json", "evidence"
 
 
-class Evidence(Protocol):
+class WritableStatistics(Protocol):
     """Evidence that can be written to a file."""
 
     def to_bytes(self, dag: DAG) -> bytes:
@@ -61,8 +61,8 @@ def plain_solution(attributes: dict[str, Any]) -> dict[str, Any]:
 def write_solution(attributes: dict[str, Any], path: str | PathLike[str]) -> None:
     """Write the attributes of a solution."""
     content, dag = plain_solution(attributes), attributes["dag"]
-    evidence: Evidence | None = attributes["evidence"]
-    packed = b"" if evidence is None else evidence.to_bytes(dag)
+    statistics_kept: WritableStatistics | None = attributes["statistics_kept"]
+    packed = b"" if statistics_kept is None else statistics_kept.to_bytes(dag)
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         _put(archive, _SOLUTION, json.dumps(content, ensure_ascii=False, indent=1).encode())
         if packed:
@@ -94,8 +94,8 @@ def read_solution(path: str | PathLike[str], build: Callable[..., T]) -> T:
             if not isinstance(content, dict) or content.get("format") != FORMAT:
                 raise FormatError(f"this version reads the format {FORMAT!r}.")
             attributes = _attributes(content)
-            evidence = None if packed is None else hooks.statistics_from_bytes(packed)
-            return build(**attributes, evidence=evidence)
+            statistics_kept = None if packed is None else hooks.statistics_from_bytes(packed)
+            return build(**attributes, statistics_kept=statistics_kept)
         except (IsthmusError, *_DAMAGE) as error:
             raise FormatError(
                 f"{path} is not a solution that isthmus has written, or it is damaged: {error}"

@@ -22,7 +22,7 @@ _HEADER = "evidence.json"
 _UNKNOWN = object()
 
 
-def pack_evidence(
+def pack_statistics(
     statistics: Moments | Counts, score: object, nodes: tuple[str, ...], caveat: str | None
 ) -> bytes:
     """Return a ZIP archive with the statistics, and a score if its options are plain values."""
@@ -38,10 +38,10 @@ def pack_evidence(
     return buffer.getvalue()
 
 
-def unpack_evidence(
+def unpack_statistics(
     content: bytes,
 ) -> tuple[Moments | Counts, AnyScore | None, tuple[str, ...], str | None]:
-    """Return statistics, score, names and caveat from what `pack_evidence` returned."""
+    """Return statistics, score, names and caveat from what `pack_statistics` returned."""
     with zipfile.ZipFile(BytesIO(content)) as archive:
         header = json.loads(archive.read(_HEADER))
         kind = _KINDS[header["statistics"]]

@@ -11,8 +11,8 @@ from typing import Any, final
 import numpy as np
 
 from isthmus.compose.arguments import AnyScore
-from isthmus.compose.evidence_file import pack_evidence, unpack_evidence
 from isthmus.compose.prepare import Problem, refuse_left_to_scores
+from isthmus.compose.statistics_file import pack_statistics, unpack_statistics
 from isthmus.errors import DataWarning, MismatchError, MissingValuesError
 from isthmus.fitting import adjusted_effect, fit_gaussian, fit_gp, fit_mixed, fit_tables
 from isthmus.graphs import DAG
@@ -32,7 +32,7 @@ _NONLINEAR = (
 
 @final
 @dataclass(frozen=True, eq=False)
-class LearnedFrom:
+class LearnedStatistics:
     """The statistics and the local score behind a solution.
 
     Attributes
@@ -65,7 +65,7 @@ class LearnedFrom:
         return {k: v for k, v in self.__dict__.items() if k != "local"} | {"source": None}
 
     @classmethod
-    def of(cls, problem: Problem, learn_again: Callable[[Moments], Solution]) -> LearnedFrom:
+    def of(cls, problem: Problem, learn_again: Callable[[Moments], Solution]) -> LearnedStatistics:
         """Extract from a solved problem what the methods of a solution need."""
         score, statistics = problem.score, problem.statistics.without_rows()
         has_rows = statistics is not problem.statistics
@@ -121,7 +121,9 @@ class LearnedFrom:
     def to_bytes(self, dag: DAG) -> bytes:
         """Return statistics, score and caveat, for a file; nothing for incomplete rows."""
         kept = self.statistics.for_file(dag)
-        return b"" if kept is None else pack_evidence(kept, self.score, self.nodes, self.fit_caveat)
+        return (
+            b"" if kept is None else pack_statistics(kept, self.score, self.nodes, self.fit_caveat)
+        )
 
     def fit(self, dag: DAG, data: object | None, pseudo_count: float) -> Network:
         """Estimate the parameters of a network with this graph."""
@@ -208,10 +210,10 @@ class LearnedFrom:
         return strengths
 
 
-def evidence_from_bytes(content: bytes) -> LearnedFrom:
+def statistics_kept_from_bytes(content: bytes) -> LearnedStatistics:
     """Return what a solution in a file keeps, without what learns again."""
-    statistics, score, nodes, caveat = unpack_evidence(content)
-    return LearnedFrom(statistics, nodes, score, None, caveat)
+    statistics, score, nodes, caveat = unpack_statistics(content)
+    return LearnedStatistics(statistics, nodes, score, None, caveat)
 
 
 def fit_network(source: Source, dag: DAG, pseudo_count: float) -> Network:
