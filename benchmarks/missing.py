@@ -45,9 +45,9 @@ ROWS = {"alarm": 5_000, "hailfinder": 5_000, "Gaussian": 1_000}
 STRATEGIES = {
     "complete data": None,
     "`DropRows`": ist.DropRows(),
-    "`OwnLevel`": ist.OwnLevel(),
-    "`NodeAverage`": ist.NodeAverage(),
-    "`NodeAverage(caution=0)`": ist.NodeAverage(caution=0),
+    "`MissingAsLevel`": ist.MissingAsLevel(),
+    "`AvailableCases`": ist.AvailableCases(),
+    "`AvailableCases(standard_errors=0)`": ist.AvailableCases(standard_errors=0),
     "`StructuralEM`": ist.StructuralEM(),
     "`ExpectationMaximisation`": ist.ExpectationMaximisation(),
 }

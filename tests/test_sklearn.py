@@ -138,7 +138,7 @@ def test_missing_values_are_a_level_or_the_message_says_what_to_do(clinic: Any) 
         BayesianNetwork().fit(X, y)
     with pytest.raises(ValueError, match="must be complete"):
         BayesianNetwork(missing=ist.DropRows()).fit(X, y).predict(X)
-    model = BayesianNetwork(missing=ist.OwnLevel("unknown"))
+    model = BayesianNetwork(missing=ist.MissingAsLevel("unknown"))
     assert np.isfinite(cross_val_score(model, X, y, cv=3)).all()
     nullable = X.astype("string")  # missing is pandas.NA
     assert (model.fit(nullable, y).predict(nullable) == model.fit(X, y).predict(X)).all()

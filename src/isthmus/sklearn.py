@@ -15,8 +15,8 @@ from isthmus.errors import ArgumentError, MissingExtraError, SchemaError
 from isthmus.graphs import DAG, Knowledge
 from isthmus.models import GaussianNetwork
 from isthmus.results.reading import FEW_VALUES
-from isthmus.sources import Frame, Missing, OwnLevel
-from isthmus.sources.tables.decisions import NUMBERS
+from isthmus.sources import Frame, Missing, MissingAsLevel
+from isthmus.sources.tables.infer_kinds import NUMBERS
 from isthmus.sources.tables.kinds import as_kind
 from isthmus.sources.tables.missing import is_absent
 from isthmus.sources.tables.written_numbers import Writing, writing_of
@@ -38,12 +38,12 @@ if TYPE_CHECKING:
     from isthmus.searches import Search
 
 _IN_FIT = (
-    "Say what to do about missing values: BayesianNetwork(missing=DropRows()), or OwnLevel(), "
-    "NodeAverage() or StructuralEM() for categories, or ExpectationMaximisation() for numbers."
+    "Say what to do about missing values: BayesianNetwork(missing=DropRows()), or "
+    "MissingAsLevel(), AvailableCases() or StructuralEM() for categories, or ExpectationMaximisation() for numbers."
 )
 _IN_QUESTIONS = (
-    "Rows to predict or to score must be complete, unless missing=OwnLevel(): fill in the missing "
-    "values, or drop these rows."
+    "Rows to predict or to score must be complete, unless missing=MissingAsLevel(): fill in the "
+    "missing values, or drop these rows."
 )
 
 
@@ -76,7 +76,7 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
     missing
         How to handle missing values in `fit`, such as ``DropRows()``; by default they are
         refused. Rows to predict or to score must be complete, unless missing is a level of its
-        own, ``OwnLevel()``.
+        own, ``MissingAsLevel()``.
     target
         Name of the column of ``X`` to predict, if no ``y`` is given.
     target_kind
@@ -352,7 +352,9 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
                 reset=reset,
                 dtype=None,
                 ensure_min_samples=2 if reset else 1,
-                ensure_all_finite=not isinstance(self.missing, Missing if reset else OwnLevel),
+                ensure_all_finite=not isinstance(
+                    self.missing, Missing if reset else MissingAsLevel
+                ),
             )
         except ValueError as error:
             if "NaN" not in str(error):
@@ -373,7 +375,7 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
 
     def _with_level(self, table: dict[str, Any]) -> dict[str, Any]:
         """Give missing values the level that they had in `fit`."""
-        if not isinstance(self.missing, OwnLevel):
+        if not isinstance(self.missing, MissingAsLevel):
             return table
         level = self.missing.level
         return {n: _filled(np.asarray(column), level) for n, column in table.items()}

@@ -267,17 +267,17 @@ def test_missing_values(discrete: Table, numeric: Table) -> None:
     dropped = ist.bootstrap(table, missing=ist.DropRows(), kinds=kinds, replicates=10)
     kept = {name: column[complete].astype(int) for name, column in table.items()}
     assert dropped.dags == ist.bootstrap(kept, kinds=kinds, replicates=10).dags
-    own = ist.bootstrap(table, missing=ist.OwnLevel(), kinds=kinds, replicates=10)
+    own = ist.bootstrap(table, missing=ist.MissingAsLevel(), kinds=kinds, replicates=10)
     assert own.nodes == tuple(table)
     score = ist.BIC()
     average = ist.bootstrap(
-        table, score=score, missing=ist.NodeAverage(), kinds=kinds, replicates=5, seed=4
+        table, score=score, missing=ist.AvailableCases(), kinds=kinds, replicates=5, seed=4
     )
     dags = []
     for i in range(5):
         rows = np.random.default_rng((4, i)).integers(120, size=120)
         drawn = {name: column[rows] for name, column in table.items()}
-        solution = ist.learn(drawn, score=score, missing=ist.NodeAverage(), kinds=kinds)
+        solution = ist.learn(drawn, score=score, missing=ist.AvailableCases(), kinds=kinds)
         dags.append(solution.dag)
     assert {c: pytest.approx(w) for c, w in shares(dags).items()} == dict(
         average.equivalence_classes()

@@ -21,7 +21,7 @@ from isthmus.errors import (
     MissingValuesError,
     SchemaError,
 )
-from isthmus.scores.criterion import NodeAverageScore
+from isthmus.scores.criterion import AvailableCasesScore
 from isthmus.sources import Missing, as_source
 from isthmus.statistics import IncompleteCounts
 
@@ -99,7 +99,7 @@ def test_node_average_by_its_definition(seed: int, share: float, caution: float)
     schema, values = codes(4, 25, share, seed)
     values[:, 0] = 0  # every variable has a value somewhere
     statistics = IncompleteCounts(schema, values)
-    local = NodeAverageScore(ist.BIC(), caution).bind(statistics)
+    local = AvailableCasesScore(ist.BIC(), caution).bind(statistics)
     if not statistics.has_missing:
         return
     for child in range(4):
@@ -115,7 +115,7 @@ def test_without_holes_it_is_the_criterion_bit_for_bit(seed: int) -> None:
     schema, values = codes(4, 60, 0.0, seed)
     counts = ist.Counts.from_codes(schema, values)
     for score in (ist.BIC(), ist.EBIC(), ist.AIC()):
-        ours = NodeAverageScore(score).bind(IncompleteCounts(schema, values))
+        ours = AvailableCasesScore(score).bind(IncompleteCounts(schema, values))
         theirs = score.bind(counts)
         for child in range(4):
             others = [v for v in range(4) if v != child]
@@ -129,7 +129,7 @@ def test_families_without_holes_keep_their_score() -> None:
     schema, values = codes(5, 200, 0.0, 3)
     complete = ist.BIC().bind(ist.Counts.from_codes(schema, values))
     values[4, ::3] = schema.cardinalities[4]
-    local = NodeAverageScore(ist.BIC()).bind(IncompleteCounts(schema, values))
+    local = AvailableCasesScore(ist.BIC()).bind(IncompleteCounts(schema, values))
     for parents in ([], [1], [1, 2], [3, 1, 2]):
         assert local.local(0, parents) == pytest.approx(complete.local(0, parents), abs=1e-9)
 
@@ -160,9 +160,9 @@ CHAIN = {frozenset("ab"), frozenset("bc")}
 
 @pytest.mark.parametrize("share", [0.1, 0.4])
 def test_node_average_learns_the_graph(share: float) -> None:
-    solution = ist.learn(punched(alarm_like(), share), missing=ist.NodeAverage())
+    solution = ist.learn(punched(alarm_like(), share), missing=ist.AvailableCases())
     assert {frozenset(e) for e in solution.dag.edges} == CHAIN
-    assert "NodeAverageScore" in solution.choice
+    assert "AvailableCasesScore" in solution.choice
     assert "complete for it" in str(solution)
     network = solution.fit()
     assert set(network.dag.nodes) == {"a", "b", "c", "d"}
@@ -174,7 +174,7 @@ def test_variables_that_are_never_seen_together() -> None:
     table["a"][:200] = None
     table["b"][200:] = None
     with pytest.raises(MissingValuesError, match=r"'a' and 'b' \(0\)"):
-        ist.learn(table, missing=ist.NodeAverage())
+        ist.learn(table, missing=ist.AvailableCases())
 
 
 def gaussian(n: int = 1500) -> Table:
@@ -285,7 +285,7 @@ def test_estimated_moments_of_engines_need_numbers(lazy_constructor: Constructor
         as_source(lazy_constructor({"x": infinite, "y": numbers}), missing=em).moments()
 
 
-@pytest.mark.parametrize("strategy", [ist.NodeAverage(), ist.StructuralEM(draws=2)])
+@pytest.mark.parametrize("strategy", [ist.AvailableCases(), ist.StructuralEM(draws=2)])
 def test_incomplete_rows_of_every_engine(constructor: Constructor, strategy: Missing) -> None:
     pa = pytest.importorskip("pyarrow")
     data = punched(alarm_like(300), 0.2)
@@ -296,7 +296,7 @@ def test_incomplete_rows_of_every_engine(constructor: Constructor, strategy: Mis
         made = constructor(data)
     solution = ist.learn(made, missing=strategy)
     assert solution.notes[0] == there.notes[0]
-    if isinstance(strategy, ist.NodeAverage):
+    if isinstance(strategy, ist.AvailableCases):
         assert solution.score == pytest.approx(there.score, abs=1e-6)
         assert solution.dag.cpdag() == there.dag.cpdag()
         again = ist.bootstrap(made, missing=strategy, replicates=2)
@@ -307,15 +307,15 @@ def test_incomplete_rows_of_every_engine(constructor: Constructor, strategy: Mis
 
 def test_a_level_of_its_own() -> None:
     table = {"c": np.array(["u", None, "missing", "u"] * 30, dtype=object), "k": np.arange(120) % 3}
-    solution = ist.learn(table, missing=ist.OwnLevel())
-    assert ist.Frame(table, missing=ist.OwnLevel()).schema()["c"].levels == (
+    solution = ist.learn(table, missing=ist.MissingAsLevel())
+    assert ist.Frame(table, missing=ist.MissingAsLevel()).schema()["c"].levels == (
         "missing",
         "u",
         "missing_",
     )
     assert "missing" in str(solution)
     flags = {"t": np.array([True, False, None] * 30, dtype=object), "k": np.arange(90) % 2}
-    frame = ist.Frame(flags, missing=ist.OwnLevel("not asked"))
+    frame = ist.Frame(flags, missing=ist.MissingAsLevel("not asked"))
     assert frame.schema()["t"].levels == (False, True, "not asked")
     assert frame.counts(ist.Plan.everything()).table(["t"]).tolist() == [30, 30, 30]
 
@@ -323,8 +323,8 @@ def test_a_level_of_its_own() -> None:
 @pytest.mark.parametrize(
     ("table", "missing", "error"),
     [
-        (punched(gaussian(60), 0.3), ist.OwnLevel(), "takes discrete columns"),
-        (punched(gaussian(60), 0.3), ist.NodeAverage(), "takes discrete columns"),
+        (punched(gaussian(60), 0.3), ist.MissingAsLevel(), "takes discrete columns"),
+        (punched(gaussian(60), 0.3), ist.AvailableCases(), "takes discrete columns"),
         (punched(alarm_like(60), 0.3), ist.ExpectationMaximisation(), "takes continuous columns"),
         (punched(alarm_like(60), 0.3), None, r"missing=\.\.\.\) with DropRows"),
     ],
@@ -336,12 +336,12 @@ def test_what_a_strategy_cannot_treat(table: Table, missing: Missing, error: str
 
 def test_a_strategy_for_the_other_kind_is_named() -> None:
     with pytest.raises(MissingValuesError, match=r"ExpectationMaximisation\(\) if all columns are"):
-        ist.learn(punched(gaussian(60), 0.3), missing=ist.NodeAverage())
-    with pytest.raises(MissingValuesError, match=r"StructuralEM\(\) or NodeAverage\(\) if all"):
+        ist.learn(punched(gaussian(60), 0.3), missing=ist.AvailableCases())
+    with pytest.raises(MissingValuesError, match=r"StructuralEM\(\) or AvailableCases\(\) if all"):
         ist.learn(punched(alarm_like(60), 0.3), missing=ist.ExpectationMaximisation())
 
 
-@pytest.mark.parametrize("missing", [ist.NodeAverage(), ist.StructuralEM()])
+@pytest.mark.parametrize("missing", [ist.AvailableCases(), ist.StructuralEM()])
 def test_statistics_and_parameters_without_a_score(missing: Missing) -> None:
     whole, table = alarm_like(60), punched(alarm_like(60), 0.3)
     dag = ist.DAG(list(table), [])
@@ -359,16 +359,16 @@ def test_refusals() -> None:
     table = punched(alarm_like(60), 0.3)
     with pytest.raises(ArgumentError, match=r"'drop'.*missing=DropRows"):
         ist.learn(table, missing="drop")  # type: ignore[arg-type]
-    with pytest.raises(ArgumentError, match=r"Write missing=OwnLevel\(\)"):
-        ist.learn(table, missing=ist.OwnLevel)  # type: ignore[arg-type]
+    with pytest.raises(ArgumentError, match=r"Write missing=MissingAsLevel\(\)"):
+        ist.learn(table, missing=ist.MissingAsLevel)  # type: ignore[arg-type]
     with pytest.raises(MismatchError, match=r"works with BIC\(\)"):
-        ist.learn(table, missing=ist.NodeAverage(), score=ist.BDeu())
+        ist.learn(table, missing=ist.AvailableCases(), score=ist.BDeu())
     with pytest.raises(SchemaError, match="missing is for"):
         ist.learn(ist.Frame(alarm_like(60)), missing=ist.DropRows())
     with pytest.raises(DataError, match="No row is complete"):
         ist.learn({"a": np.array([1.5, np.nan]), "b": [np.nan, 2.5]}, missing=ist.DropRows())
     lazy = pytest.importorskip("polars").LazyFrame({"a": [1.5, None]})
     with pytest.raises(MismatchError, match="with an engine"):
-        ist.learn(lazy, missing=ist.OwnLevel())
+        ist.learn(lazy, missing=ist.MissingAsLevel())
     with pytest.raises(MissingValuesError, match=r"\['a'\] are not"):
-        ist.learn(lazy, missing=ist.NodeAverage())
+        ist.learn(lazy, missing=ist.AvailableCases())

@@ -97,7 +97,7 @@ def test_a_time_limit_returns_the_graph_to_start_with() -> None:
     table = punched(chain())
     solution = ist.learn(table, missing=ist.StructuralEM(), time_limit=1e-6)
     assert solution.status.ending is Ending.TIME_LIMIT
-    assert any("that of NodeAverage" in note for note in solution.notes)
+    assert any("that of AvailableCases" in note for note in solution.notes)
     assert solution.details.scores == ()
 
 

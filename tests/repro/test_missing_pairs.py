@@ -71,7 +71,7 @@ def test_equal_missingness_costs_little() -> None:
 
 
 @pytest.mark.parametrize("common", [0, FEWEST - 1])
-@pytest.mark.parametrize("missing", [EM, ist.NodeAverage(), ist.StructuralEM()])
+@pytest.mark.parametrize("missing", [EM, ist.AvailableCases(), ist.StructuralEM()])
 def test_columns_that_are_never_observed_together(missing: Any, common: int) -> None:
     table = apart(common) if missing is EM else coded(apart(common))
     with pytest.raises(MissingValuesError, match=rf"'a' and 'b' \({common}\).* Leave out '[ab]'"):

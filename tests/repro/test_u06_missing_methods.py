@@ -22,8 +22,8 @@ TABLES: dict[str, dict[str, Any]] = {
 }
 METHODS = [
     ist.DropRows(),
-    ist.OwnLevel(),
-    ist.NodeAverage(),
+    ist.MissingAsLevel(),
+    ist.AvailableCases(),
     ist.StructuralEM(),
     ist.ExpectationMaximisation(),
 ]

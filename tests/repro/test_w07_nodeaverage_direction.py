@@ -37,7 +37,7 @@ def _triangle() -> Table:
 
 @pytest.mark.parametrize("share", [0.1, 0.5])
 def test_missing_values_do_not_direct_an_edge(share: float) -> None:
-    options: Table = {"score": ist.BIC(), "missing": ist.NodeAverage()}
+    options: Table = {"score": ist.BIC(), "missing": ist.AvailableCases()}
     posterior = ist.sample(_pair(share), draws=50, seed=1, **options)
     assert posterior.probability(ist.edge("a", "b")) == pytest.approx(0.5, abs=1e-6)
     assert posterior.probability(ist.edge("b", "a")) == pytest.approx(0.5, abs=1e-6)
@@ -52,7 +52,7 @@ def test_equivalent_graphs_have_the_same_score() -> None:
     table = _triangle()
     classes: dict[object, float] = {}
     for dag in enumerate_dags(["a", "b", "c"]):
-        value = ist.score(table, dag, ist.BIC(), missing=ist.NodeAverage())
+        value = ist.score(table, dag, ist.BIC(), missing=ist.AvailableCases())
         assert classes.setdefault(dag.cpdag(), value) == pytest.approx(value, abs=1e-6)
     assert len(set(classes.values())) == 11
 
@@ -84,7 +84,7 @@ def _beside_an_exclusive_or(rows: int, seed: int) -> Table:
 @pytest.mark.parametrize("rows", [300, 1000, 4000, 20_000])
 @pytest.mark.parametrize("table", [_beside_a_copy, _beside_an_exclusive_or])
 def test_an_independent_variable_with_missing_values_has_no_edges(table: Any, rows: int) -> None:
-    missing = ist.NodeAverage()
+    missing = ist.AvailableCases()
     graphs = [ist.learn(table(rows, seed), missing=missing).dag for seed in range(20)]
     assert sum(any("c" in edge for edge in dag.edges) for dag in graphs) <= 1
     if table is _beside_a_copy:
@@ -98,6 +98,6 @@ def test_asia_with_missing_values_everywhere_has_few_false_edges() -> None:
     for column in table.values():
         column[rng.random(20_000) < 0.3] = None
     true = set(data.dag.skeleton().edges)
-    found = set(ist.learn(table, missing=ist.NodeAverage()).dag.skeleton().edges)
+    found = set(ist.learn(table, missing=ist.AvailableCases()).dag.skeleton().edges)
     assert len(found - true) <= 1
     assert len(found & true) >= 6

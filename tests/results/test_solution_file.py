@@ -191,10 +191,12 @@ def test_scores_and_statistics_survive(score: Any) -> None:
 def test_statistics_of_incomplete_rows_are_not_kept(tmp_path: Path) -> None:
     table = {name: column.astype(object) for name, column in DISCRETE.items()}
     table["b"][::9] = None
-    solution = ist.learn(table, missing=ist.NodeAverage(), kinds=dict.fromkeys(table, "discrete"))
+    solution = ist.learn(
+        table, missing=ist.AvailableCases(), kinds=dict.fromkeys(table, "discrete")
+    )
     solution.save(tmp_path / "s")
     loaded = ist.Solution.load(tmp_path / "s")
     assert loaded.dag == solution.dag
     assert loaded.reading == solution.reading  # with the remark on missing values
-    with pytest.raises(MismatchError, match=r"no statistics.*NodeAverage\(\).*write_json"):
+    with pytest.raises(MismatchError, match=r"no statistics.*AvailableCases\(\).*write_json"):
         loaded.fit()

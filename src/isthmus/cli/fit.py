@@ -23,7 +23,7 @@ def add(command: argparse.ArgumentParser) -> None:
     """Describe the command."""
     command.description = "Estimate the parameters of a given graph from a table."
     command.add_argument("graph", metavar="GRAPH", help=GRAPHS)
-    add_table_options(command, partial(missing_names, "NodeAverage", "StructuralEM"))
+    add_table_options(command, partial(missing_names, "AvailableCases", "StructuralEM"))
     command.add_argument(
         "-o",
         "--output",

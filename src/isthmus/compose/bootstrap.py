@@ -75,8 +75,8 @@ def bootstrap(
     kinds
         How to read some columns.
     missing
-        What to do about missing values: `DropRows`, `OwnLevel` or `NodeAverage`; by default they
-        are refused.
+        What to do about missing values: `DropRows`, `MissingAsLevel` or `AvailableCases`; by
+        default they are refused.
     seed
         Random seed. The same seed gives the same ensemble, whatever `jobs` is.
     jobs

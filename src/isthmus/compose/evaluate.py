@@ -99,7 +99,7 @@ def cross_validate(
     kinds
         How to read some columns.
     missing
-        How to handle missing values, `DropRows` or `OwnLevel`; by default they are refused.
+        How to handle missing values, `DropRows` or `MissingAsLevel`; by default they are refused.
     pseudo_count
         Weight of the prior of parameters, as for ``solution.fit``. With 0, a combination of
         levels that is new in a fold has a log-likelihood of minus infinity.
@@ -135,7 +135,7 @@ def cross_validate(
             raise
         raise MismatchError(
             f"Cross-validation needs complete rows, which {missing!r} does not give. Use "
-            "DropRows() or OwnLevel()."
+            "DropRows() or MissingAsLevel()."
         ) from refusal
     n = len(rows)
     if n < folds:

@@ -32,7 +32,7 @@ def fit(
     kinds
         How to read some columns, as for :func:`~isthmus.learn`.
     missing
-        How to handle missing values: `DropRows`, `OwnLevel` or `ExpectationMaximisation`. By
+        How to handle missing values: `DropRows`, `MissingAsLevel` or `ExpectationMaximisation`. By
         default they are refused.
     pseudo_count
         Weight of the prior of discrete and mixed variables, in rows; 0 for maximum likelihood.

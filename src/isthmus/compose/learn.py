@@ -70,8 +70,8 @@ def learn(
         How to read some columns, if the default is not what you want: ``"continuous"`` and
         ``"discrete"`` (or `Kind`), or a unit for dates such as ``"days"`` (or `TimeUnit`).
     missing
-        How to handle missing values: `DropRows`, `OwnLevel`, `NodeAverage`, `StructuralEM` or
-        `ExpectationMaximisation`. By default they are refused.
+        How to handle missing values: `DropRows`, `MissingAsLevel`, `AvailableCases`, `StructuralEM`
+        or `ExpectationMaximisation`. By default they are refused.
     seed
         Random seed. The same seed gives the same graph.
     time_limit

@@ -119,7 +119,7 @@ def prepare(
         Chooses the score if none is given, and says why; by default as for `learn`.
     structural_em
         Whether the caller completes missing values for `StructuralEM`. The objective is then that
-        of `NodeAverage`, to start with.
+        of `AvailableCases`, to start with.
     time_limit
         Seconds that the caller has. Moments of incomplete rows are estimated for at most half of
         them.
@@ -135,8 +135,8 @@ def prepare(
     missing = check_missing(missing)
     if missing is not None and missing.completes and not structural_em:
         raise MismatchError(
-            f"{missing!r} learns one graph, so it is for learn. Use NodeAverage() or OwnLevel() "
-            "for categories, ExpectationMaximisation() for numbers, or DropRows() here."
+            f"{missing!r} learns one graph, so it is for learn. Use AvailableCases() or "
+            "MissingAsLevel() for categories, ExpectationMaximisation() for numbers, or DropRows() here."
         )
     begin = time.monotonic()
     integers = None if score is None else score.kind
@@ -233,7 +233,7 @@ def refuse_left_to_scores(source: Source, instead: str) -> None:
     if source.leaves_missing:
         raise MismatchError(
             f"{source.missing!r} leaves missing values to a score, and there is none here. Use "
-            f"DropRows() or OwnLevel(), {instead}."
+            f"DropRows() or MissingAsLevel(), {instead}."
         )
 
 

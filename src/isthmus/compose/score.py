@@ -76,7 +76,7 @@ def summarise(
     kinds
         How to read some columns.
     missing
-        How to handle missing values: `DropRows`, `OwnLevel` or `ExpectationMaximisation`. By
+        How to handle missing values: `DropRows`, `MissingAsLevel` or `ExpectationMaximisation`. By
         default they are refused.
 
     Examples

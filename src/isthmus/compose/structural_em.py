@@ -16,7 +16,7 @@ from isthmus.graphs import DAG
 from isthmus.models.completion import Completion
 from isthmus.results import StructuralEMDetails
 from isthmus.runs import Run
-from isthmus.scores.criterion import ExpectedScore, NodeAverageScore
+from isthmus.scores.criterion import AvailableCasesScore, ExpectedScore
 from isthmus.searches.base import SearchResult
 from isthmus.sources import StructuralEM
 from isthmus.statistics import ExpectedCounts, IncompleteCounts
@@ -68,7 +68,7 @@ class StructuralEMRun(Run[SearchResult]):
         # `prepare` gathers these for all strategies that complete rows.
         self._options = cast(StructuralEM, problem.source.missing)
         self._statistics = cast(IncompleteCounts, problem.statistics)
-        self._base = cast(NodeAverageScore, problem.score).base
+        self._base = cast(AvailableCasesScore, problem.score).base
         self._search = search
         self._inner = first
         self._rng = rng
@@ -107,7 +107,7 @@ class StructuralEMRun(Run[SearchResult]):
         """Return the problem with the expected counts of the best graph."""
         best = self.network
         if best is None:
-            remark = "Stopped before rows were completed: the graph is that of NodeAverage()."
+            remark = "Stopped before rows were completed: the graph is that of AvailableCases()."
             reading = replace(problem.reading, remarks=(*problem.reading.remarks, remark))
             return replace(problem, reading=reading)
         score = ExpectedScore(self._base)

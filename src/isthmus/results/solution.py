@@ -230,8 +230,8 @@ class Solution:
 
         The format is documented and does not use pickle. The details of the search and the rows of
         a mixed table are not saved, nor are statistics of several regimes (`Interventions`) and of
-        incomplete categories (`NodeAverage`, `StructuralEM`). In these cases, also save the fitted
-        network with `isthmus.io.write_json`.
+        incomplete categories (`AvailableCases`, `StructuralEM`). In these cases, also save the
+        fitted network with `isthmus.io.write_json`.
 
         Parameters
         ----------
@@ -337,7 +337,7 @@ class Solution:
                 "This solution has no statistics, so it cannot fit parameters or compute edge "
                 "strengths. ADMM, PrivateK2 and StructureOnly gather none. Files have none if they "
                 "were saved without, or if the graph was learned from several regimes, or by "
-                "NodeAverage() or StructuralEM(). Learn it again, or write the fitted network: "
+                "AvailableCases() or StructuralEM(). Learn it again, or write the fitted network: "
                 "isthmus.io.write_json(solution.fit(), path)."
             )
         return self.statistics_kept

@@ -42,13 +42,13 @@ class Score(ABC, Generic[StatisticsT, ObjectiveT_co]):
     def bind(self, statistics: StatisticsT) -> ObjectiveT_co:
         """Bind the score to statistics and return the objective for a search."""
 
-    def of_incomplete_rows(self, caution: float = 1.0) -> Score[Any, LocalScore]:
+    def of_incomplete_rows(self, standard_errors: float = 1.0) -> Score[Any, LocalScore]:
         """Return the version of a criterion for incomplete rows; other scores have none."""
-        del caution
+        del standard_errors
         raise MismatchError(
             "Leaving missing values to the score works with BIC(), AIC(), EBIC() and other "
             f"criteria, and the score is {self!r}. Name one of these scores, or use DropRows() or "
-            "OwnLevel()."
+            "MissingAsLevel()."
         )
 
     def posterior(self, moments: Moments) -> tuple[Floats, float, Floats | None] | None:

@@ -62,14 +62,14 @@ class Criterion(Score[Counts, LocalScore]):
         return extended(local, self.edge_prices(len(statistics.schema)))
 
     @final
-    def of_incomplete_rows(self, caution: float = 1.0) -> NodeAverageScore:
+    def of_incomplete_rows(self, standard_errors: float = 1.0) -> AvailableCasesScore:
         """Return the criterion for incomplete rows."""
-        return NodeAverageScore(self, caution)
+        return AvailableCasesScore(self, standard_errors)
 
 
 @final
 @dataclass(frozen=True)
-class NodeAverageScore(Score[IncompleteCounts, LocalScore]):
+class AvailableCasesScore(Score[IncompleteCounts, LocalScore]):
     """A criterion in which each set of variables is scored on the rows that are complete for it.
 
     For discrete variables; higher is better. Let n be the number of rows, ``m(S)`` that of the rows
@@ -79,11 +79,11 @@ class NodeAverageScore(Score[IncompleteCounts, LocalScore]):
     set grows by the factor ``n / m(S)``, as the noise of ``n * T(S)`` does.
 
     Families are compared on different rows, which has a standard error of order ``sqrt(n)``. For
-    each edge, ``caution * sqrt(log(n))`` times an estimate of it is subtracted: a price must grow
-    faster than the noise, or false edges do not vanish with more rows (Balov 2013; Bodewes and
-    Scutari 2021). The estimate is taken from pairs of variables and is not a bound for families
-    with many parents. In simulations with values missing completely at random, false edges become
-    rarer with n; consistency is not proved.
+    each edge, ``standard_errors * sqrt(log(n))`` times an estimate of it is subtracted: a price
+    must grow faster than the noise, or false edges do not vanish with more rows (Balov 2013;
+    Bodewes and Scutari 2021). The estimate is taken from pairs of variables and is not a bound for
+    families with many parents. In simulations with values missing completely at random, false edges
+    become rarer with n; consistency is not proved.
 
     The score is a difference of two functions of sets, so Markov-equivalent graphs have the same
     score: which values are missing tells nothing about directions. Without missing values it is the
@@ -93,17 +93,17 @@ class NodeAverageScore(Score[IncompleteCounts, LocalScore]):
     ----------
     base
         `BIC`, `AIC`, `EBIC` or another criterion.
-    caution
+    standard_errors
         Multiple of ``sqrt(log(n))`` standard errors.
     """
 
     base: Criterion
-    caution: float = 1.0
+    standard_errors: float = 1.0
     needs: ClassVar[type[IncompleteCounts]] = IncompleteCounts
     kind: ClassVar[Kind] = Kind.DISCRETE
 
     def __post_init__(self) -> None:
-        require_number(self, "caution", least=0)
+        require_number(self, "standard_errors", least=0)
 
     def bind(self, statistics: IncompleteCounts) -> LocalScore:
         if not statistics.has_missing:
@@ -113,7 +113,7 @@ class NodeAverageScore(Score[IncompleteCounts, LocalScore]):
             statistics.weights,
             statistics.schema.cardinalities,
             self.base.parameter_price(statistics.n),
-            self.caution * _prices(statistics),
+            self.standard_errors * _prices(statistics),
         )
         cost = counting_cost(statistics.schema, statistics.n)
         local = LocalScore(statistics.schema.names, kernel, equivalent=True, cost=cost)

@@ -7,11 +7,11 @@ from isthmus.sources.tables.interventions import Interventions
 from isthmus.sources.tables.kinds import TimeUnit
 from isthmus.sources.tables.lazy import Lazy
 from isthmus.sources.tables.missing import (
+    AvailableCases,
     DropRows,
     ExpectationMaximisation,
     Missing,
-    NodeAverage,
-    OwnLevel,
+    MissingAsLevel,
     StructuralEM,
 )
 from isthmus.sources.tables.precomputed import Precomputed
@@ -19,14 +19,14 @@ from isthmus.sources.tables.series import Series
 from isthmus.sources.tables.with_features import WithFeatures
 
 __all__ = [
+    "AvailableCases",
     "DropRows",
     "ExpectationMaximisation",
     "Frame",
     "Interventions",
     "Lazy",
     "Missing",
-    "NodeAverage",
-    "OwnLevel",
+    "MissingAsLevel",
     "Precomputed",
     "Series",
     "Source",

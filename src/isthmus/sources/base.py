@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from isthmus.errors import MismatchError, SchemaError
 from isthmus.results.disclosure import Disclosure
 from isthmus.results.reading import Reading
-from isthmus.sources.tables.decisions import stated
+from isthmus.sources.tables.infer_kinds import stated
 from isthmus.sources.tables.missing import AdaptableT, Missing
 from isthmus.statistics import (
     Basis,

@@ -39,16 +39,16 @@ def methods_for(*, discrete: bool, continuous: bool, level: bool) -> str:
     """
     methods = ["DropRows()"]
     if level:
-        methods.append("OwnLevel()")
+        methods.append("MissingAsLevel()")
     if not continuous:
-        methods += ["NodeAverage()", "StructuralEM()"]
+        methods += ["AvailableCases()", "StructuralEM()"]
     if not discrete:
         methods.append("ExpectationMaximisation()")
     return " or ".join(", ".join(methods).rsplit(", ", 1))
 
 
 ANY_METHOD = (
-    "DropRows(), OwnLevel(), NodeAverage() or StructuralEM() for categories, or "
+    "DropRows(), MissingAsLevel(), AvailableCases() or StructuralEM() for categories, or "
     "ExpectationMaximisation() for numbers"
 )
 

@@ -104,7 +104,7 @@ def test_other_strategies() -> None:
     with pytest.raises(MismatchError, match="not offered in a federation"):
         Federation.simulate(split(data), missing=ist.StructuralEM())
     with pytest.raises(MismatchError, match="not offered in a federation"):
-        ist.learn(Federation.simulate(split(data), missing=EM), missing=ist.NodeAverage())
+        ist.learn(Federation.simulate(split(data), missing=EM), missing=ist.AvailableCases())
     dropped = Federation.simulate(split(data), missing=ist.DropRows())
     assert_close(dropped.moments(), pooled_moments(data, ist.DropRows()))
     with pytest.raises(MismatchError, match="allows requests for 'expectation'"):

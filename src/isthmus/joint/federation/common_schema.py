@@ -11,9 +11,9 @@ import numpy as np
 from isthmus.results.reading import Reading
 from isthmus.sources.base import Source
 from isthmus.sources.dispatch import as_source
-from isthmus.sources.tables.decisions import NUMBERS, stated
 from isthmus.sources.tables.engines.find import is_lazy
 from isthmus.sources.tables.frame import Frame
+from isthmus.sources.tables.infer_kinds import NUMBERS, stated
 from isthmus.sources.tables.missing import Missing
 from isthmus.sources.tables.names import as_narwhals
 from isthmus.statistics import Kind, Schema

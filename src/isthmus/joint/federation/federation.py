@@ -33,8 +33,8 @@ from isthmus.objectives import Capability
 from isthmus.results.disclosure import Disclosure, Release
 from isthmus.results.reading import Reading
 from isthmus.sources.base import Source, countable
-from isthmus.sources.tables.decisions import stated
 from isthmus.sources.tables.frame import Frame
+from isthmus.sources.tables.infer_kinds import stated
 from isthmus.sources.tables.missing import DropRows, ExpectationMaximisation, Missing
 from isthmus.statistics import Basis, Counts, Expansion, Kind, Moments, Plan, Schema
 

@@ -25,8 +25,8 @@ from isthmus.joint.secure_sum.envelopes import REQUEST
 from isthmus.results.disclosure import Disclosure
 from isthmus.results.reading import Reading
 from isthmus.sources.base import Source
-from isthmus.sources.tables.holes import moments_are_estimated
 from isthmus.sources.tables.missing import ExpectationMaximisation
+from isthmus.sources.tables.missing_values import moments_are_estimated
 from isthmus.statistics import Counts, Expansion, Kind, Moments, Plan, Schema
 from isthmus.statistics.expectation import Estimated
 

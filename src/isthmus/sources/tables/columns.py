@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.errors import DataError, SchemaError
-from isthmus.sources.tables.decisions import FEW, NUMBERS, Profile
 from isthmus.sources.tables.encoding import (
     SPAN,
     Values,
@@ -25,6 +24,7 @@ from isthmus.sources.tables.encoding import (
     refuse_twins,
     too_many,
 )
+from isthmus.sources.tables.infer_kinds import FEW, NUMBERS, Profile
 from isthmus.sources.tables.kinds import (
     CellType,
     cell_type_of,

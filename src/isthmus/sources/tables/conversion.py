@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from isthmus.errors import DataError
 from isthmus.sources.tables.columns import TableColumn
-from isthmus.sources.tables.decisions import NUMBERS
 from isthmus.sources.tables.encoding import factorise
+from isthmus.sources.tables.infer_kinds import NUMBERS
 from isthmus.sources.tables.kinds import AsGiven, CellType, TimeUnit
 from isthmus.sources.tables.written_numbers import are_digits, seconds_of, writing_of
 from isthmus.statistics import Kind

@@ -18,8 +18,7 @@ from isthmus.results.reading import FEW_VALUES, ColumnReading, ReadAs, Reading
 from isthmus.sources.base import CompleteColumns, Source, countable
 from isthmus.sources.tables.columns import TableColumn, column_of_array, column_of_series
 from isthmus.sources.tables.conversion import converted
-from isthmus.sources.tables.decisions import Profile, decide, finished, refuse_nothing_left
-from isthmus.sources.tables.holes import treat
+from isthmus.sources.tables.infer_kinds import Profile, decide, finished, refuse_nothing_left
 from isthmus.sources.tables.kinds import (
     AsGiven,
     CellType,
@@ -29,7 +28,13 @@ from isthmus.sources.tables.kinds import (
     check_choice,
     check_kinds,
 )
-from isthmus.sources.tables.missing import DropRows, ExpectationMaximisation, Missing, OwnLevel
+from isthmus.sources.tables.missing import (
+    DropRows,
+    ExpectationMaximisation,
+    Missing,
+    MissingAsLevel,
+)
+from isthmus.sources.tables.missing_values import apply_strategy
 from isthmus.sources.tables.names import as_narwhals, check_names
 from isthmus.statistics import CodedRows, Counts, Expansion, Kind, Moments, Plan, Schema, Variable
 from isthmus.statistics.checks import refuse_empty, refuse_missing
@@ -147,11 +152,13 @@ class Frame(Source):
         readings = [r for _, r in self._decided]
         rows = len(self._decided[0][0].values)
         used = [(c, r) for c, r in self._decided if r.used]
-        treated, remarks = treat(used, self.missing, rows)
+        treated, remarks = apply_strategy(used, self.missing, rows)
         read = [self._read(c, r) for c, r in treated]
         schema = Schema(tuple(v for v, _ in read))
         absent = None
-        if any(c.absent is not None for c, _ in treated) and not isinstance(self.missing, OwnLevel):
+        if any(c.absent is not None for c, _ in treated) and not isinstance(
+            self.missing, MissingAsLevel
+        ):
             none = np.zeros(rows, dtype=np.bool_)
             absent = np.stack([none if c.absent is None else c.absent for c, _ in treated])
         values = {c.name: c.present for c, r in treated if r.read_as is ReadAs.CONTINUOUS}
@@ -187,7 +194,7 @@ class Frame(Source):
         wanted = None if self._wanted is None else self._wanted[column.name]
         if reading.read_as is ReadAs.DISCRETE:
             codes, levels = column.encode(None if wanted is None else wanted.levels)
-            if isinstance(self.missing, OwnLevel) and column.absent is not None:
+            if isinstance(self.missing, MissingAsLevel) and column.absent is not None:
                 level = self.missing.level
                 while level in levels:
                     level += "_"

@@ -16,17 +16,16 @@ from isthmus.results.disclosure import Disclosure, Release
 from isthmus.results.reading import ColumnReading, ReadAs, Reading
 from isthmus.sources.base import Source, countable
 from isthmus.sources.tables.columns import TableColumn
-from isthmus.sources.tables.decisions import (
+from isthmus.sources.tables.engines.base import batch_rows, plain_names
+from isthmus.sources.tables.engines.find import engine_of, names_of
+from isthmus.sources.tables.grouping import NUMBER, Grouped, group, pack
+from isthmus.sources.tables.infer_kinds import (
     Profile,
     decide,
     finished,
     refuse_nothing_left,
     stated,
 )
-from isthmus.sources.tables.engines.base import batch_rows, plain_names
-from isthmus.sources.tables.engines.find import engine_of, names_of
-from isthmus.sources.tables.grouping import NUMBER, Grouped, group, pack
-from isthmus.sources.tables.holes import complete_rows, refuse_other_kind
 from isthmus.sources.tables.kinds import (
     AsGiven,
     CellType,
@@ -46,13 +45,14 @@ from isthmus.sources.tables.lazy_missing import (
     refuse_incomplete,
 )
 from isthmus.sources.tables.missing import (
+    AvailableCases,
     DropRows,
     ExpectationMaximisation,
     Missing,
-    NodeAverage,
-    OwnLevel,
+    MissingAsLevel,
     StructuralEM,
 )
+from isthmus.sources.tables.missing_values import complete_rows, refuse_other_kind
 from isthmus.sources.tables.names import as_narwhals, check_names
 from isthmus.statistics import CodedRows, Counts, Expansion, Kind, Moments, Plan, Schema, Variable
 from isthmus.statistics.blocks import Block, Positions, count_set, planned_sets
@@ -89,7 +89,7 @@ class Lazy(Source):
     keep
         Columns that are not left out whatever they look like; None for all.
     missing
-        How to handle missing values: `DropRows`, for discrete columns `NodeAverage` or
+        How to handle missing values: `DropRows`, for discrete columns `AvailableCases` or
         `StructuralEM`, for continuous ones `ExpectationMaximisation`; by default they are refused.
     schema
         The variables, if they are known in advance. It also selects the columns and their order,
@@ -109,11 +109,11 @@ class Lazy(Source):
         import narwhals as nw
 
         check_choice(kinds, schema)
-        if isinstance(missing, OwnLevel):
+        if isinstance(missing, MissingAsLevel):
             raise MismatchError(
                 f"{missing!r} needs the rows, and they are with an engine. Use DropRows(), "
-                "NodeAverage(), StructuralEM() or ExpectationMaximisation(), or collect the table "
-                "first."
+                "AvailableCases(), StructuralEM() or ExpectationMaximisation(), or collect the "
+                "table first."
             )
         frame = as_narwhals(table)
         if not isinstance(frame, nw.LazyFrame):
@@ -258,7 +258,7 @@ class Lazy(Source):
                 readings[column.name] = self._decide(column.name, profile)
             return readings[column.name].read_as is ReadAs.DISCRETE
 
-        if isinstance(self.missing, NodeAverage | StructuralEM) or self._is_small(names):
+        if isinstance(self.missing, AvailableCases | StructuralEM) or self._is_small(names):
             self._group(names, is_discrete)
             return
         sizes = np.array([max(self._profiles[n].distinct, 1) for n in names], dtype=np.int64)
@@ -346,7 +346,7 @@ class Lazy(Source):
             columns,
             levels=levels,
             is_discrete=is_discrete,
-            allow_missing=isinstance(self.missing, NodeAverage | StructuralEM),
+            allow_missing=isinstance(self.missing, AvailableCases | StructuralEM),
             are_all=len(names) == len(self._cells),
         )
         self._groups.append(grouped)

@@ -12,8 +12,12 @@ from isthmus.errors import MissingValuesError
 from isthmus.results.reading import ColumnReading
 from isthmus.sources.tables.engines.base import Engine
 from isthmus.sources.tables.grouping import Grouped
-from isthmus.sources.tables.holes import LEFT_TO_SCORES, moments_are_estimated, refuse_other_kind
 from isthmus.sources.tables.missing import ExpectationMaximisation, Missing
+from isthmus.sources.tables.missing_values import (
+    LEFT_TO_SCORES,
+    moments_are_estimated,
+    refuse_other_kind,
+)
 from isthmus.statistics import IncompleteCounts, Kind, Moments, Schema
 from isthmus.statistics.expectation import estimate_moments
 

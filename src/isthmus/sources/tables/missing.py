@@ -16,7 +16,7 @@ def is_absent(value: object) -> bool:
 class Adaptable(Protocol):
     """A score, as sources know it: it has versions for data with conditions of their own."""
 
-    def of_incomplete_rows(self, caution: float = 1.0) -> Any:
+    def of_incomplete_rows(self, standard_errors: float = 1.0) -> Any:
         """Return the version for discrete variables with missing values."""
 
     def of_regimes(self) -> Any:
@@ -76,7 +76,7 @@ class DropRows(Missing):
 
 @final
 @dataclass(frozen=True)
-class OwnLevel(Missing):
+class MissingAsLevel(Missing):
     """Make "missing" a level of its own, for discrete columns.
 
     Use this if the absence of a value is itself an answer ("not asked", "not applicable"). If
@@ -93,7 +93,7 @@ class OwnLevel(Missing):
     >>> data = ist.datasets.asia(rows=1000, seed=1)
     >>> table = {name: list(column) for name, column in data.items()}
     >>> table["lung"][:50] = [None] * 50
-    >>> ist.learn(table, missing=ist.OwnLevel()).dag.parents("either")
+    >>> ist.learn(table, missing=ist.MissingAsLevel()).dag.parents("either")
     ('tub', 'lung')
     """
 
@@ -105,7 +105,7 @@ class OwnLevel(Missing):
 
 @final
 @dataclass(frozen=True)
-class NodeAverage(Missing):
+class AvailableCases(Missing):
     """Score each family on the rows that are complete for it, for discrete columns.
 
     This works with `BIC`, `AIC` and `EBIC`. The dependence among a child and its parents is the
@@ -115,7 +115,7 @@ class NodeAverage(Missing):
 
     Parameters
     ----------
-    caution
+    standard_errors
         Multiple of ``sqrt(log(n))`` standard errors to subtract for each edge, with n
         rows. Families are compared on different rows, so the gain of an edge has a standard error
         that grows with the number of missing values. With 1, false edges become rarer with more
@@ -128,18 +128,18 @@ class NodeAverage(Missing):
     >>> data = ist.datasets.asia(rows=1000, seed=1)
     >>> table = {name: list(column) for name, column in data.items()}
     >>> table["lung"][:50] = [None] * 50
-    >>> ist.learn(table, missing=ist.NodeAverage()).dag.parents("either")
+    >>> ist.learn(table, missing=ist.AvailableCases()).dag.parents("either")
     ('tub', 'lung')
     """
 
-    caution: float = 1.0
+    standard_errors: float = 1.0
     left_to_score: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        require_number(self, "caution", least=0)
+        require_number(self, "standard_errors", least=0)
 
     def adapt(self, score: AdaptableT) -> AdaptableT:
-        adapted: AdaptableT = score.of_incomplete_rows(self.caution)
+        adapted: AdaptableT = score.of_incomplete_rows(self.standard_errors)
         return adapted
 
 
@@ -186,12 +186,12 @@ class StructuralEM(Missing):
     """Structural expectation-maximisation (Friedman 1997), for discrete columns.
 
     The method completes the rows with the current graph, learns the next graph from them, and
-    repeats. It works with `BIC`, `AIC` and `EBIC`, and starts with the graph of `NodeAverage`.
+    repeats. It works with `BIC`, `AIC` and `EBIC`, and starts with the graph of `AvailableCases`.
     Given a graph and its parameters, the distribution of the missing values of a row given its
     observed values is exact, and rows are completed by draws from it. The result is the graph with
     the highest score of the observed values: their log-likelihood minus the penalties. Values may
     be missing at random, that is, depending on other values that are observed. It takes much longer
-    than `NodeAverage`.
+    than `AvailableCases`.
 
     Parameters
     ----------

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
 from isthmus.errors import SchemaError
-from isthmus.sources.tables.decisions import Profile
+from isthmus.sources.tables.infer_kinds import Profile
 from isthmus.sources.tables.kinds import CellType
 from isthmus.statistics import Kind, Level, Moments, Schema
 from isthmus.statistics.checks import methods_for

@@ -8,7 +8,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
-from isthmus.sources.tables.decisions import Profile
 from isthmus.sources.tables.engines.arrow import moments_of_batches, patterns_of_batches
 from isthmus.sources.tables.engines.base import (
     Computed,
@@ -18,6 +17,7 @@ from isthmus.sources.tables.engines.base import (
     plain_names,
     profile_by_narwhals,
 )
+from isthmus.sources.tables.infer_kinds import Profile
 from isthmus.sources.tables.kinds import CellType
 from isthmus.statistics import Kind, Schema
 

@@ -9,7 +9,6 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from isthmus.sources.tables.decisions import Profile
 from isthmus.sources.tables.engines.arrow import moments_of_batches, patterns_of_batches
 from isthmus.sources.tables.engines.base import (
     Computed,
@@ -23,6 +22,7 @@ from isthmus.sources.tables.engines.base import (
 )
 from isthmus.sources.tables.engines.duckdb import DuckDBEngine
 from isthmus.sources.tables.engines.sql import QUERIES, Writer, expressions, sums_by_sql
+from isthmus.sources.tables.infer_kinds import Profile
 from isthmus.sources.tables.kinds import CellType
 from isthmus.statistics import Kind, MomentsBuilder, Schema, Variable
 from isthmus.statistics.patterns import PatternRows

@@ -9,7 +9,6 @@ from typing import Any, ClassVar, final
 import numpy as np
 from numpy.typing import NDArray
 
-from isthmus.sources.tables.decisions import Profile
 from isthmus.sources.tables.engines.base import (
     Computed,
     Engine,
@@ -19,6 +18,7 @@ from isthmus.sources.tables.engines.base import (
     profile_by_narwhals,
     unknown_level,
 )
+from isthmus.sources.tables.infer_kinds import Profile
 from isthmus.sources.tables.kinds import CellType
 from isthmus.statistics import Kind, MomentsBuilder, Schema, Variable
 from isthmus.statistics.patterns import PatternRows

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isthmus.errors import DataError
-from isthmus.sources.tables.decisions import Profile
 from isthmus.sources.tables.engines.base import (
     Computed,
     Engine,
@@ -21,6 +20,7 @@ from isthmus.sources.tables.engines.base import (
     unknown_level,
     usable_methods,
 )
+from isthmus.sources.tables.infer_kinds import Profile
 from isthmus.sources.tables.kinds import CellType
 from isthmus.statistics import Kind, Moments, Schema
 from isthmus.statistics.checks import (

@@ -12,12 +12,12 @@ from isthmus.results.reading import ColumnReading, ReadAs
 from isthmus.sources.tables.columns import TableColumn
 from isthmus.sources.tables.kinds import CellType
 from isthmus.sources.tables.missing import (
+    AvailableCases,
     DropRows,
     ExpectationMaximisation,
     KeepMissing,
     Missing,
-    NodeAverage,
-    OwnLevel,
+    MissingAsLevel,
     StructuralEM,
 )
 from isthmus.statistics.checks import methods_for, refuse_missing
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import narwhals as nw
 
 LEFT_TO_SCORES: dict[type[Missing], str] = {
-    NodeAverage: "each family is scored on the rows that are complete for it",
+    AvailableCases: "each family is scored on the rows that are complete for it",
     StructuralEM: "rows were completed by their distribution given the observed values",
 }
 """Strategies for discrete columns that leave missing values to the score, and what they do."""
@@ -34,7 +34,7 @@ LEFT_TO_SCORES: dict[type[Missing], str] = {
 Read: TypeAlias = tuple[TableColumn, ColumnReading]
 
 
-def treat(
+def apply_strategy(
     columns: Sequence[Read], missing: Missing | None, rows: int
 ) -> tuple[list[Read], tuple[str, ...]]:
     """Treat missing cells as the strategy says, or refuse them.
@@ -52,12 +52,12 @@ def treat(
     counted = f"{sum(holes.values()):,} of {rows * len(columns):,} values are missing"
     if isinstance(missing, DropRows):
         return _dropped(columns, rows)
-    if isinstance(missing, OwnLevel):
+    if isinstance(missing, MissingAsLevel):
         _require(columns, holes, missing, discrete=True, all_columns=False)
         return list(columns), (f"{counted}; they are the level {missing.level!r}.",)
-    if isinstance(missing, NodeAverage):
+    if isinstance(missing, AvailableCases):
         _require(columns, holes, missing, discrete=True, all_columns=True)
-        return list(columns), (f"{counted}; {LEFT_TO_SCORES[NodeAverage]}.",)
+        return list(columns), (f"{counted}; {LEFT_TO_SCORES[AvailableCases]}.",)
     if isinstance(missing, StructuralEM):
         _require(columns, holes, missing, discrete=True, all_columns=True)
         return list(columns), (f"{counted}; {LEFT_TO_SCORES[StructuralEM]}.",)
@@ -108,7 +108,7 @@ def _remarks(before: int, after: int) -> tuple[str, ...]:
     if after == 0 < before:
         raise DataError(
             "No row is complete, so DropRows() leaves nothing. Leave out the columns with the most "
-            "missing values, or use NodeAverage() or ExpectationMaximisation()."
+            "missing values, or use AvailableCases() or ExpectationMaximisation()."
         )
     lost = before - after
     if not lost:
@@ -139,7 +139,7 @@ def refuse_other_kind(names: Sequence[str], missing: Missing, kind: str) -> Miss
     other, fitting = (
         ("continuous", "ExpectationMaximisation()")
         if kind == "discrete"
-        else ("discrete", "StructuralEM() or NodeAverage()")
+        else ("discrete", "StructuralEM() or AvailableCases()")
     )
     return MissingValuesError(
         f"{missing!r} takes {kind} columns, and {list(names[:10])} are not. Use DropRows(), or "
