@@ -73,7 +73,7 @@ def task(name: str) -> Callable[[], Any]:
     if word in ("xges", "hill climb"):
         rows = discrete_rows(size)
         kinds = dict.fromkeys(rows, ist.Kind.DISCRETE)
-        counts = ist.summarise(rows, plan=ist.Plan.everything(), kinds=kinds)
+        counts = ist.summarise(rows, plan=ist.CountPlan.everything(), kinds=kinds)
         # One climb, as before there were restarts.
         once = {"restarts": 0} if hasattr(ist.HillClimb, "restarts") else {}
         search = ist.XGES() if word == "xges" else ist.HillClimb(**once)
@@ -96,7 +96,7 @@ def task(name: str) -> Callable[[], Any]:
     if word == "local scores":
         rows = discrete_rows(size)
         kinds = dict.fromkeys(rows, ist.Kind.DISCRETE)
-        counts = ist.summarise(rows, plan=ist.Plan.everything(), kinds=kinds)
+        counts = ist.summarise(rows, plan=ist.CountPlan.everything(), kinds=kinds)
         return lambda: ist.parent_sets(counts, score=ist.BIC(), max_parents=3)
     if word == "federation":
         rows = linear_rows(20)
@@ -110,7 +110,7 @@ def task(name: str) -> Callable[[], Any]:
         rows = discrete_rows("alarm", 200_000)
         kinds = dict.fromkeys(rows, ist.Kind.DISCRETE)
         names = list(rows)
-        plan = ist.Plan.sets([names[i : i + 3] for i in range(len(names) - 3)])
+        plan = ist.CountPlan.sets([names[i : i + 3] for i in range(len(names) - 3)])
         frame = ist.Frame(rows, kinds=kinds)
         return lambda: frame.counts(plan)
     raise SystemExit(f"There is no task {name!r}.")

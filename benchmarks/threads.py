@@ -47,7 +47,7 @@ def main() -> None:
         )
     rows = before_after.discrete_rows("alarm")
     kinds = dict.fromkeys(rows, ist.Kind.DISCRETE)
-    counts = ist.summarise(rows, plan=ist.Plan.everything(), kinds=kinds)
+    counts = ist.summarise(rows, plan=ist.CountPlan.everything(), kinds=kinds)
     for size in (2, 3):
         print(
             line(

@@ -72,12 +72,12 @@ def bare(path: str, kind: str) -> Callable[[], int]:
 
 def ours(path: str, kind: str) -> Callable[[], int]:
     from isthmus.sources import Lazy
-    from isthmus.statistics import Plan
+    from isthmus.statistics import CountPlan
 
     def run() -> int:
         source = Lazy(connect().sql(f"FROM '{path}'"))
         source.schema()
-        found = source.counts(Plan.everything()) if kind == "discrete" else source.moments()
+        found = source.counts(CountPlan.everything()) if kind == "discrete" else source.moments()
         return found.n
 
     return run

@@ -60,7 +60,7 @@ def networks(names: list[str], dp: int, limit: float) -> None:
     for name in ["asia", *names]:  # the first compiles
         sample = read_bif(DATA / "networks" / f"{name}.bif.gz").sample(5000, seed=1)
         kinds = dict.fromkeys(sample, ist.Kind.DISCRETE)
-        counts: Any = ist.summarise(sample, plan=ist.Plan.everything(), kinds=kinds)
+        counts: Any = ist.summarise(sample, plan=ist.CountPlan.everything(), kinds=kinds)
         begun = time.process_time()
         builder = TableBuilder(ist.BIC().bind(counts))
         while not builder.step():

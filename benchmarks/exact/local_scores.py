@@ -31,7 +31,7 @@ from isthmus.objectives.parent_sets import TableBuilder
 codes, checks = np.load(sys.argv[1]), json.load(open(sys.argv[2]))
 data = {f"v{i}": row for i, row in enumerate(codes)}
 kinds = dict.fromkeys(data, ist.Kind.DISCRETE)
-counts = ist.summarise(data, plan=ist.Plan.everything(), kinds=kinds)
+counts = ist.summarise(data, plan=ist.CountPlan.everything(), kinds=kinds)
 for name, score in (("BDeu", ist.BDeu(ess=1.0)), ("BIC", ist.BIC())):
     local = score.bind(counts)
     list_parent_sets(local, max_parents=1, bounded=False)

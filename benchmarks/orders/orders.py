@@ -187,7 +187,7 @@ def exact(limit: float) -> None:
         codes = np.column_stack(list(rows.values()))
         place = {node: j for j, node in enumerate(rows)}
         kinds = dict.fromkeys(rows, ist.Kind.DISCRETE)
-        counts: Any = ist.summarise(rows, plan=ist.Plan.everything(), kinds=kinds)
+        counts: Any = ist.summarise(rows, plan=ist.CountPlan.everything(), kinds=kinds)
         begun = time.process_time()
         builder = TableBuilder(ist.BIC().bind(counts))
         while not (finished := builder.step()) and time.process_time() - begun < limit:

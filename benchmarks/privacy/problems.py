@@ -72,7 +72,7 @@ class Problem:
             bounds=self.bounds,
             protocol=SecureSums(),
             requests=["counts" if self.is_discrete else "moments"],
-            plan=ist.Plan.up_to(PARENTS + 1) if self.is_discrete else None,
+            plan=ist.CountPlan.up_to(PARENTS + 1) if self.is_discrete else None,
             privacy=DifferentialPrivacy(epsilon, DELTA),
         )
         return NoisyCounts(study) if self.is_discrete else NoisyMoments(study)

@@ -93,7 +93,7 @@ from isthmus.sources import (
     TimeUnit,
     WithFeatures,
 )
-from isthmus.statistics import Basis, Chebyshev, Counts, Expansion, Kind, Moments, Plan, Schema
+from isthmus.statistics import Basis, Chebyshev, CountPlan, Counts, Expansion, Kind, Moments, Schema
 
 __all__ = [
     "ADMM",
@@ -117,6 +117,7 @@ __all__ = [
     "Basis",
     "Boss",
     "Chebyshev",
+    "CountPlan",
     "Counts",
     "DegenerateGaussian",
     "DifferentialPrivacy",
@@ -151,7 +152,6 @@ __all__ = [
     "OrderMCMC",
     "PartitionMCMC",
     "Perceptrons",
-    "Plan",
     "Poisson",
     "Posterior",
     "PriorMean",

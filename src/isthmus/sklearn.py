@@ -39,7 +39,8 @@ if TYPE_CHECKING:
 
 _IN_FIT = (
     "Say what to do about missing values: BayesianNetwork(missing=DropRows()), or "
-    "MissingAsLevel(), AvailableCases() or StructuralEM() for categories, or ExpectationMaximisation() for numbers."
+    "MissingAsLevel(), AvailableCases() or StructuralEM() for categories, or "
+    "ExpectationMaximisation() for numbers."
 )
 _IN_QUESTIONS = (
     "Rows to predict or to score must be complete, unless missing=MissingAsLevel(): fill in the "

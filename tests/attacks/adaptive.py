@@ -27,7 +27,7 @@ from isthmus.joint import (
 from isthmus.joint.methods.admm.requests import AskConsensus
 from isthmus.joint.secure_sum.envelopes import parse, read_refusal
 from isthmus.joint.secure_sum.limbs import from_ints, to_ints
-from isthmus.statistics import Chebyshev, Expansion, Plan, Schema
+from isthmus.statistics import Chebyshev, CountPlan, Expansion, Schema
 
 Tables = Mapping[str, Mapping[str, Any]]
 VICTIM = "east"
@@ -73,7 +73,7 @@ class Question:
         if self.kind == "totals":
             return AskTotals(k)
         if self.kind == "counts":
-            return AskCounts(k, Plan.up_to(self.terms))
+            return AskCounts(k, CountPlan.up_to(self.terms))
         if self.kind == "features" and basis is not None:
             return AskFeatures(basis)
         if self.kind == "features":

@@ -16,7 +16,7 @@ from isthmus.errors import AbortedError
 from isthmus.joint import AskCounts, AskFeatures, AskMoments, EnvelopeKind, Refusal
 from isthmus.joint.methods.admm.requests import AskConsensus
 from isthmus.joint.secure_sum.envelopes import parse, write_refusal
-from isthmus.statistics import Chebyshev, Expansion, Plan, Schema
+from isthmus.statistics import Chebyshev, CountPlan, Expansion, Schema
 
 NAMES = ("age", "weight", "pressure", "sugar")
 BOUNDS = {"age": (0, 120), "weight": (0, 300), "pressure": (0, 300), "sugar": (-50, 50)}
@@ -168,9 +168,9 @@ def test_refusals_do_not_tell_which_table_has_a_small_cell() -> None:
 
     tables = {"north": table(400, 60), "east": table(700, 3), "south": table(250, 100)}
     schema = Schema.discrete(dict.fromkeys(names, (False, True)))
-    world = Attacked(tables, schema, {}, requests=("counts",), plan=Plan.up_to(1))
+    world = Attacked(tables, schema, {}, requests=("counts",), plan=CountPlan.up_to(1))
     for name in names:
-        frame = world.frame(AskCounts(names, Plan.sets([[name]])))
+        frame = world.frame(AskCounts(names, CountPlan.sets([[name]])))
         assert world.answer("east", frame) == REFUSED
         assert world.answer("north", frame)[0] is EnvelopeKind.ADVERT
     refusals = [e for e in world.ledgers["east"].entries() if e["event"] == "refused"]
@@ -302,9 +302,9 @@ def test_billions_of_tables_are_refused_at_once() -> None:
     rng = np.random.default_rng(1)
     tables = {n: {k: rng.random(60) < 0.5 for k in names} for n in SIZES}
     schema = Schema.discrete(dict.fromkeys(names, (False, True)))
-    world = Attacked(tables, schema, {}, requests=("counts",), plan=Plan.up_to(2))
+    world = Attacked(tables, schema, {}, requests=("counts",), plan=CountPlan.up_to(2))
     sets = [[names[i] for i in rng.choice(120, 14, replace=False)] for _ in range(300)]
-    for plan in (Plan.up_to(3), Plan.up_to(4), Plan.sets(sets)):
+    for plan in (CountPlan.up_to(3), CountPlan.up_to(4), CountPlan.sets(sets)):
         frame = world.frame(AskCounts(names, plan).to_bytes())
         start = time.process_time()
         assert world.answer("east", frame) == REFUSED

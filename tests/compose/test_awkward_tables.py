@@ -38,7 +38,7 @@ def test_levels_that_multiply_beyond_any_table() -> None:
 def test_hundreds_of_different_numbers_of_levels() -> None:
     table = {f"v{c}": rng(c).permutation(np.arange(600) % c) for c in range(2, 300)}
     kinds = dict.fromkeys(table, ist.Kind.DISCRETE)
-    counts = ist.summarise(table, plan=ist.Plan.everything(), kinds=kinds)
+    counts = ist.summarise(table, plan=ist.CountPlan.everything(), kinds=kinds)
     found = ist.learn(counts, score=ist.K2(), search=ist.HillClimb(), time_limit=1)
     assert found.status.seconds < 1.0 + LATENESS
 

@@ -81,7 +81,7 @@ def test_counts_with_weights_are_drawn_from_like_rows() -> None:
     rng = np.random.default_rng(3)
     a = rng.integers(0, 2, 400)
     table = {"a": a, "b": np.where(rng.random(400) < 0.43, a, rng.integers(0, 2, 400))}
-    weighted = ist.summarise(table, plan=ist.Plan.everything())
+    weighted = ist.summarise(table, plan=ist.CountPlan.everything())
     assert isinstance(weighted, ist.Counts)
     joint = weighted.joint
     assert joint is not None
@@ -159,7 +159,7 @@ def test_a_discrete_table_of_an_engine_is_drawn_from_its_counts(discrete: Table)
 def test_without_rows_the_message_names_what_to_do(numeric: Table, discrete: Table) -> None:
     with pytest.raises(MismatchError, match=r"draws rows.*sample\(data\)"):
         ist.bootstrap(ist.summarise(numeric))
-    planned = ist.summarise(discrete, plan=ist.Plan.sets([("a", "b")]))
+    planned = ist.summarise(discrete, plan=ist.CountPlan.sets([("a", "b")]))
     with pytest.raises(MismatchError, match=r"Plan.everything"):
         ist.bootstrap(planned, score=ist.BIC())
     pl = pytest.importorskip("polars")

@@ -54,7 +54,7 @@ def test_each_child_has_the_rows_where_it_was_free(score: Any) -> None:
     names, schema = source.schema().names, source.schema()
     for i, child in enumerate(names):
         free = pooled([t for t, own in zip(tables, targets, strict=True) if child not in own])
-        alone = score.bind(Frame(free, schema=schema).counts(ist.Plan.everything()))
+        alone = score.bind(Frame(free, schema=schema).counts(ist.CountPlan.everything()))
         others = [v for v in range(3) if v != i]
         for size in range(3):
             for parents in itertools.combinations(others, size):

@@ -258,8 +258,8 @@ def test_planned_counts_serve_a_search_that_keeps_to_the_plan() -> None:
     rng = np.random.default_rng(0)
     codes = {f"x{i}": rng.integers(0, 3, 200) for i in range(6)}
     codes["x1"] = np.where(rng.random(200) < 0.8, codes["x0"], codes["x1"])
-    counts = ist.summarise(codes, plan=ist.Plan.up_to(3))
+    counts = ist.summarise(codes, plan=ist.CountPlan.up_to(3))
     solution = ist.learn(counts, score=ist.BDeu(), search=ist.HillClimb(max_parents=2))
     assert solution.dag.skeleton().edges == (("x0", "x1"),)
     with pytest.raises(UnplannedError):
-        ist.learn(ist.summarise(codes, plan=ist.Plan.up_to(2)), search=ist.HillClimb())
+        ist.learn(ist.summarise(codes, plan=ist.CountPlan.up_to(2)), search=ist.HillClimb())

@@ -302,7 +302,7 @@ def test_incomplete_rows_of_every_engine(constructor: Constructor, strategy: Mis
         again = ist.bootstrap(made, missing=strategy, replicates=2)
         assert again.nodes == solution.dag.nodes
         with pytest.raises(MissingValuesError):
-            as_source(made, missing=strategy).counts(ist.Plan.everything())
+            as_source(made, missing=strategy).counts(ist.CountPlan.everything())
 
 
 def test_a_level_of_its_own() -> None:
@@ -317,7 +317,7 @@ def test_a_level_of_its_own() -> None:
     flags = {"t": np.array([True, False, None] * 30, dtype=object), "k": np.arange(90) % 2}
     frame = ist.Frame(flags, missing=ist.MissingAsLevel("not asked"))
     assert frame.schema()["t"].levels == (False, True, "not asked")
-    assert frame.counts(ist.Plan.everything()).table(["t"]).tolist() == [30, 30, 30]
+    assert frame.counts(ist.CountPlan.everything()).table(["t"]).tolist() == [30, 30, 30]
 
 
 @pytest.mark.parametrize(

@@ -95,7 +95,7 @@ def test_a_time_limit_gives_the_best_so_far() -> None:
     table = parent_sets(rows, score=ist.BDeu(), kinds=kinds, time_limit=2.0)
     assert time.monotonic() - begun < 20.0
     assert not table.complete
-    local = ist.BDeu().bind(ist.summarise(rows, plan=ist.Plan.everything(), kinds=kinds))  # type: ignore[arg-type]
+    local = ist.BDeu().bind(ist.summarise(rows, plan=ist.CountPlan.everything(), kinds=kinds))  # type: ignore[arg-type]
     for child in range(40):
         listed = list(table.parent_sets(child))
         for parents, score in listed[:5]:

@@ -11,7 +11,7 @@ import pytest
 import isthmus as ist
 from isthmus.results import Disclosure, Ending
 from isthmus.sources import Frame, Source
-from isthmus.statistics import Counts, Expansion, Moments, Plan, Schema
+from isthmus.statistics import CountPlan, Counts, Expansion, Moments, Schema
 
 TABLE = {f"x{i}": column for i, column in enumerate(np.random.default_rng(0).normal(size=(8, 50)))}
 ENDLESS = ist.Boss(starts=10**9)
@@ -51,7 +51,7 @@ class _Elsewhere(Source):
     def moments(self, names: Sequence[str] | None = None) -> Moments:
         return self._frame.moments(names)
 
-    def counts(self, plan: Plan) -> Counts:
+    def counts(self, plan: CountPlan) -> Counts:
         return self._frame.counts(plan)
 
     def rows(self) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:

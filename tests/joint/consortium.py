@@ -22,7 +22,7 @@ from isthmus.joint import (
     Study,
     code_hash,
 )
-from isthmus.statistics import Kind, Plan, Schema, Variable
+from isthmus.statistics import CountPlan, Kind, Schema, Variable
 
 SCHEMA = Schema(
     (
@@ -61,7 +61,7 @@ class Consortium:
             "bounds": {"age": (0, 120), "dose": (0, 10)},
             "protocol": SecureSums(),
             "requests": ["moments", "counts"],
-            "plan": Plan.sets([["ward", "ill"]]),
+            "plan": CountPlan.sets([["ward", "ill"]]),
         }
         self.study = Study.draft("Dose and illness", **(terms | changes))
         self.signatures = [self.study.sign(self.author)]

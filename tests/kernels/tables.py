@@ -12,7 +12,7 @@ from isthmus.objectives import LocalScore
 
 def bound_of(local: LocalScore) -> _native.ScoreBound | None:
     """What a score of the library knows of supersets."""
-    return None if local.ceiling is None else local.ceiling.kernel
+    return None if local.score_bound is None else local.score_bound.kernel
 
 
 def new_builder(

@@ -201,12 +201,12 @@ def test_at_least_as_good_as_pyagrum(network: str, seed: int) -> None:
     import isthmus as ist
     from isthmus import simulate
     from isthmus.io import read_bif
-    from isthmus.statistics import Plan
+    from isthmus.statistics import CountPlan
 
     drawn = simulate.discrete(read_bif(DATA / "networks" / f"{network}.bif.gz"), 5000, seed=seed)
     names = np.array(drawn.dag.nodes)[np.random.default_rng(seed).permutation(len(drawn.dag.nodes))]
     rows = {str(name): drawn.data[name] for name in names}
-    objective: Any = ist.BIC().bind(ist.summarise(rows, plan=Plan.everything()))  # type: ignore[arg-type]
+    objective: Any = ist.BIC().bind(ist.summarise(rows, plan=CountPlan.everything()))  # type: ignore[arg-type]
     run = begin_hill_climb(objective.kernel, seed=0)
     while not run.step():
         pass

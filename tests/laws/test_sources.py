@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from isthmus.sources import Frame, Lazy, Precomputed, as_source
-from isthmus.statistics import Counts, Kind, Moments, Plan, Schema
+from isthmus.statistics import CountPlan, Counts, Kind, Moments, Schema
 from isthmus.testing.source import check_counts, check_moments, check_source
 
 Table = dict[str, Any]
@@ -80,7 +80,11 @@ def test_counts_of_parts_add_up(data: Table, draw: st.DataObject) -> None:
     whole = Frame(data, kinds=dict.fromkeys(data, Kind.DISCRETE))
     n = len(next(iter(data.values())))
     labels = draw.draw(hnp.arrays(np.int64, n, elements=st.integers(0, 4)))
-    for plan in (Plan.everything(), Plan.up_to(2), Plan.sets([list(data)[:2], list(data)[-1:]])):
+    for plan in (
+        CountPlan.everything(),
+        CountPlan.up_to(2),
+        CountPlan.sets([list(data)[:2], list(data)[-1:]]),
+    ):
         pieces = [Frame(p, schema=whole.schema()).counts(plan) for p in parts(data, labels)]
         total = pieces[0]
         for piece in pieces[1:]:
@@ -103,14 +107,14 @@ def test_order_of_columns_does_not_matter(data: Table, draw: st.DataObject) -> N
     check_moments(turned.moments(), frame.moments().select(names))
     discrete = [n for n in names if frame.schema()[n].kind is Kind.DISCRETE]
     if discrete:
-        plan = Plan.sets([discrete])
+        plan = CountPlan.sets([discrete])
         table = turned.counts(plan).table(discrete)
         np.testing.assert_array_equal(frame.counts(plan).table(discrete), table)
 
 
 @given(discrete_tables(), st.data())
 def test_marginals_of_marginals(data: Table, draw: st.DataObject) -> None:
-    counts = Frame(data, kinds=dict.fromkeys(data, Kind.DISCRETE)).counts(Plan.everything())
+    counts = Frame(data, kinds=dict.fromkeys(data, Kind.DISCRETE)).counts(CountPlan.everything())
     names = draw.draw(st.lists(st.sampled_from(sorted(data)), min_size=1, unique=True))
     fewer = draw.draw(st.lists(st.sampled_from(names), unique=True))
     big, small = counts.table(names), counts.table(fewer)
@@ -131,7 +135,7 @@ def test_statistics_survive_a_file(data: Table) -> None:
     frame = Frame(data, kinds=dict.fromkeys(data, Kind.DISCRETE))
     with tempfile.TemporaryDirectory() as home:
         path = Path(home) / "s"
-        for plan in (Plan.everything(), Plan.up_to(2)):
+        for plan in (CountPlan.everything(), CountPlan.up_to(2)):
             frame.counts(plan).save(path)
             assert Counts.load(path) == frame.counts(plan)
         frame.moments().save(path)
@@ -141,7 +145,7 @@ def test_statistics_survive_a_file(data: Table) -> None:
 @given(discrete_tables())
 def test_a_summary_is_its_source(data: Table) -> None:
     frame = Frame(data, kinds=dict.fromkeys(data, Kind.DISCRETE))
-    check_source(Precomputed(frame.counts(Plan.everything())), frame)
+    check_source(Precomputed(frame.counts(CountPlan.everything())), frame)
 
 
 def engine_tables(draw: st.DrawFn) -> Table:
@@ -185,7 +189,7 @@ def test_spark_gives_what_the_frame_gives(make_pyspark: Constructor, data: Table
     assert source.schema() == frame.schema()
     check_moments(source.moments(), frame.moments())
     if not frame.schema().of_kind(Kind.CONTINUOUS):
-        check_counts(source.counts(Plan.everything()), frame.counts(Plan.everything()))
+        check_counts(source.counts(CountPlan.everything()), frame.counts(CountPlan.everything()))
 
 
 @pytest.mark.parametrize("engine", ["polars-lazy", "duckdb"])
@@ -202,7 +206,7 @@ def test_large_joint_tables_are_asked_for_in_packs(
     data["v7"] = (data["v0"] + data["v1"]) % 3
     source, frame = Lazy(make(data)), Frame(data)
     assert source.schema() == Schema.discrete(dict.fromkeys(data, (0, 1, 2)))
-    plan = Plan.up_to(2)
+    plan = CountPlan.up_to(2)
     check_counts(source.counts(plan), frame.counts(plan))
     asked = [e for e in source.disclosure().entries if "distinct rows of" in e.what]
     assert 3 < len(asked) < 28

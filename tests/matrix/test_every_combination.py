@@ -82,7 +82,7 @@ def moments(table: dict[str, Any]) -> Any:
 
 
 def counts(table: dict[str, Any]) -> Any:
-    return ist.summarise(table, plan=ist.Plan.everything())
+    return ist.summarise(table, plan=ist.CountPlan.everything())
 
 
 def series(table: dict[str, Any]) -> Any:

@@ -213,7 +213,7 @@ def test_other_tables_go_to_the_other_networks() -> None:
     }
     solution = ist.learn(discrete, score=ist.DegenerateGaussian())
     network = solution.fit(pseudo_count=0.0)
-    counts = ist.Frame(discrete).counts(ist.Plan.everything())
+    counts = ist.Frame(discrete).counts(ist.CountPlan.everything())
     assert network == fit_tables(counts, solution.dag, pseudo_count=0.0)
     numeric: dict[str, Any] = {"a": rng.normal(size=50), "b": rng.normal(size=50)}
     other: dict[str, Any] = {"a": rng.normal(size=40), "b": rng.normal(size=40)}

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from isthmus.objectives import LocalScore
 from isthmus.scores import Score
 from isthmus.sources import as_source
-from isthmus.statistics import Kind, Moments, Plan, Schema
+from isthmus.statistics import CountPlan, Kind, Moments, Schema
 
 
 def discrete_rows(seed: int, n: int, d: int) -> dict[str, NDArray[np.int64]]:
@@ -32,7 +32,7 @@ def discrete_rows(seed: int, n: int, d: int) -> dict[str, NDArray[np.int64]]:
 def discrete_score(score: Score[Any, LocalScore], seed: int, n: int, d: int) -> LocalScore:
     rows = discrete_rows(seed, n, d)
     kinds = dict.fromkeys(rows, Kind.DISCRETE)
-    return score.bind(as_source(rows, kinds=kinds).counts(Plan.everything()))
+    return score.bind(as_source(rows, kinds=kinds).counts(CountPlan.everything()))
 
 
 def gaussian_score(score: Score[Any, LocalScore], seed: int, n: int, d: int) -> LocalScore:

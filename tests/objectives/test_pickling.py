@@ -16,7 +16,7 @@ import isthmus as ist
 from isthmus.errors import MismatchError
 from isthmus.objectives import LocalScore, PythonLocalScore
 from isthmus.scores.base import Score
-from isthmus.statistics import Kind, Moments, Plan
+from isthmus.statistics import CountPlan, Kind, Moments
 
 Copier = Callable[[Any], Any]
 
@@ -80,7 +80,7 @@ def test_scores_and_statistics_are_bound_again_after_copying(
     score: Any, data: Any, copier: Copier
 ) -> None:
     statistics = ist.summarise(
-        data(), plan=Plan.everything() if score.kind is Kind.DISCRETE else None
+        data(), plan=CountPlan.everything() if score.kind is Kind.DISCRETE else None
     )
     local = score.bind(statistics)
     copied, copied_statistics = copier((score, statistics))
@@ -102,8 +102,10 @@ def test_a_local_score_says_why_it_cannot_be_pickled() -> None:
 
 
 @pytest.mark.parametrize("copier", COPIERS)
-@pytest.mark.parametrize("plan", [Plan.everything(), Plan.up_to(2), Plan.sets([["a", "b"], ["c"]])])
-def test_counts_can_be_pickled_and_copied(plan: Plan, copier: Copier) -> None:
+@pytest.mark.parametrize(
+    "plan", [CountPlan.everything(), CountPlan.up_to(2), CountPlan.sets([["a", "b"], ["c"]])]
+)
+def test_counts_can_be_pickled_and_copied(plan: CountPlan, copier: Copier) -> None:
     counts = ist.summarise(categories(), plan=plan)
     again = copier(counts)
     assert again == counts
@@ -158,7 +160,7 @@ def answers(score: Any, statistics: Any, solution: Any) -> tuple[int, Any]:
 def parcels() -> list[Any]:
     parts = []
     for score, data in CASES:
-        plan = Plan.everything() if score.kind is Kind.DISCRETE else None
+        plan = CountPlan.everything() if score.kind is Kind.DISCRETE else None
         statistics = ist.summarise(data(), plan=plan)
         parts.append((score, statistics, ist.learn(data(), score=score, progress=False)))
     return parts

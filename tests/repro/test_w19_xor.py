@@ -6,7 +6,7 @@ import isthmus as ist
 from isthmus.compose.defaults import choose_search
 from isthmus.compose.prepare import prepare
 from isthmus.results import Ending
-from isthmus.statistics import Plan
+from isthmus.statistics import CountPlan
 
 RNG = np.random.default_rng(0)
 A, B = RNG.integers(0, 2, (2, 1000))
@@ -27,7 +27,7 @@ def test_a_greedy_search_says_that_its_optimum_is_local() -> None:
 
 
 def test_a_source_with_planned_tables_is_not_asked_for_more() -> None:
-    counts = ist.summarise(XOR, plan=Plan.up_to(2))
+    counts = ist.summarise(XOR, plan=CountPlan.up_to(2))
     solution = ist.learn(counts, score=ist.BIC(), search=ist.XGES(max_parents=1))
     assert solution.dag.edges == ()
     problem = prepare(counts, score=ist.BIC())

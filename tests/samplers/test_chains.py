@@ -15,7 +15,7 @@ from isthmus.runs import drive
 from isthmus.samplers import Draws, OrderMCMC, PartitionMCMC
 from isthmus.samplers.candidates import Candidates, candidate_count
 from isthmus.sources import Frame
-from isthmus.statistics import Plan
+from isthmus.statistics import CountPlan
 from isthmus.testing import enumerate_dags
 
 Floats = Any
@@ -118,7 +118,7 @@ def test_a_discrete_score() -> None:
     a = rng.integers(0, 2, 60)
     b = (a + (rng.random(60) < 0.3)) % 3
     table = {"a": a.astype(str), "b": b.astype(str), "ç": rng.integers(0, 2, 60).astype(str)}
-    objective = ist.BDeu(ess=2.0).bind(Frame(table).counts(Plan.everything()))
+    objective = ist.BDeu(ess=2.0).bind(Frame(table).counts(CountPlan.everything()))
     draws = sample(objective, draws=500, chains=4)
     assert draws.chain_edges is not None
     np.testing.assert_allclose(

@@ -25,7 +25,7 @@ def bge(table: dict[str, Any]) -> LocalScore:
 
 
 def bdeu(table: dict[str, Any]) -> LocalScore:
-    counts = ist.summarise(table, plan=ist.Plan.everything())
+    counts = ist.summarise(table, plan=ist.CountPlan.everything())
     assert isinstance(counts, ist.Counts)
     return ist.BDeu(ess=2.0).bind(counts)
 

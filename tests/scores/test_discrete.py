@@ -16,7 +16,7 @@ from tests.scores import slow
 from isthmus.errors import ArgumentError, UnplannedError
 from isthmus.objectives import LocalScore
 from isthmus.scores import AIC, BIC, K2, BDeu, Score
-from isthmus.statistics import Counts, Plan, Schema
+from isthmus.statistics import CountPlan, Counts, Schema
 from isthmus.testing import enumerate_dags
 
 NAMES = ("α", "b", "c", "d")
@@ -43,11 +43,11 @@ def draw(seed: int, n: int, sizes: Sequence[int]) -> Codes:
     return np.column_stack(columns)
 
 
-def counts(codes: Codes, sizes: Sequence[int], plan: Plan | None = None) -> Counts:
+def counts(codes: Codes, sizes: Sequence[int], plan: CountPlan | None = None) -> Counts:
     schema = Schema.discrete(
         {name: tuple(range(size)) for name, size in zip(NAMES, sizes, strict=True)}
     )
-    return Counts.from_codes(schema, codes.T, plan=plan or Plan.everything())
+    return Counts.from_codes(schema, codes.T, plan=plan or CountPlan.everything())
 
 
 def every_family(d: int) -> list[tuple[int, tuple[int, ...]]]:
@@ -59,7 +59,9 @@ def every_family(d: int) -> list[tuple[int, tuple[int, ...]]]:
     ]
 
 
-@pytest.mark.parametrize("plan", [Plan.everything(), Plan.up_to(4)], ids=["joint", "planned"])
+@pytest.mark.parametrize(
+    "plan", [CountPlan.everything(), CountPlan.up_to(4)], ids=["joint", "planned"]
+)
 @pytest.mark.parametrize(
     ("n", "sizes"),
     [
@@ -68,7 +70,9 @@ def every_family(d: int) -> list[tuple[int, tuple[int, ...]]]:
         (2_000, (2, 3, 4, 5)),
     ],
 )
-def test_every_score_equals_its_slow_version(n: int, sizes: tuple[int, ...], plan: Plan) -> None:
+def test_every_score_equals_its_slow_version(
+    n: int, sizes: tuple[int, ...], plan: CountPlan
+) -> None:
     codes = draw(n, n, sizes)
     statistics = counts(codes, sizes, plan)
     for score, slowly in PAIRS:
@@ -96,7 +100,7 @@ def test_bic_by_hand() -> None:
     # Child given parent 0: 3 of level 0, 1 of level 1; given parent 1: 4 of level 1.
     codes = np.array([[0, 0]] * 3 + [[0, 1]] + [[1, 1]] * 4)
     schema = Schema.discrete({"x": (0, 1), "y": (0, 1)})
-    local = BIC().bind(Counts.from_codes(schema, codes.T, plan=Plan.everything()))
+    local = BIC().bind(Counts.from_codes(schema, codes.T, plan=CountPlan.everything()))
     fit = 3 * math.log(3 / 4) + math.log(1 / 4)
     assert local.local(1, (0,)) == pytest.approx(fit - math.log(8) * 2 / 2)
 
@@ -105,7 +109,7 @@ def test_k2_by_hand_with_an_unseen_configuration_of_three_levels() -> None:
     # Two rows, parent level 0 only, child levels 0 and 2 of three: 2! / 4! * 1! * 1!.
     schema = Schema.discrete({"x": (0, 1), "y": (0, 1, 2)})
     codes = np.array([[0, 0], [0, 2]])
-    local = K2().bind(Counts.from_codes(schema, codes.T, plan=Plan.everything()))
+    local = K2().bind(Counts.from_codes(schema, codes.T, plan=CountPlan.everything()))
     assert local.local(1, (0,)) == pytest.approx(math.log(2 / 24))
 
 
@@ -115,7 +119,7 @@ def test_weighted_rows_are_repeated_rows() -> None:
     repeated = counts(codes, sizes)
     distinct, times = np.unique(codes, axis=0, return_counts=True)
     schema = repeated.schema
-    weighted = Counts.from_codes(schema, distinct.T, weights=times, plan=Plan.everything())
+    weighted = Counts.from_codes(schema, distinct.T, weights=times, plan=CountPlan.everything())
     for score, _ in PAIRS:
         one, other = score.bind(repeated), score.bind(weighted)
         for child, parents in every_family(4):
@@ -143,7 +147,7 @@ def test_k2_is_not_score_equivalent_and_says_so() -> None:
 
 
 def test_unplanned_families_are_refused() -> None:
-    local = BIC().bind(counts(draw(1, 50, (2, 2, 2, 2)), (2, 2, 2, 2), Plan.up_to(2)))
+    local = BIC().bind(counts(draw(1, 50, (2, 2, 2, 2)), (2, 2, 2, 2), CountPlan.up_to(2)))
     local.local(0, (1,))
     with pytest.raises(UnplannedError):
         local.local(0, (1, 2))

@@ -10,7 +10,7 @@ from tests.objectives.problems import discrete_rows, discrete_score, gaussian_sc
 import isthmus as ist
 from isthmus.errors import DataWarning
 from isthmus.objectives import PenalisedScore, PythonLocalScore
-from isthmus.scores.extended import edge_prices, small_sample_prices, student_log_ratio
+from isthmus.scores.extended import size_penalties, small_sample_prices, student_log_ratio
 from isthmus.testing import check_score, enumerate_dags
 
 
@@ -74,7 +74,7 @@ def test_students_quantile_is_that_of_scipy(n: int, level: float) -> None:
 
 def test_many_rows_need_no_correction() -> None:
     exact = np.diff(small_sample_prices(10**6, 10, 0.5))
-    published = 0.5 * np.log(10**6) + np.diff(edge_prices(10, 0.5))
+    published = 0.5 * np.log(10**6) + np.diff(size_penalties(10, 0.5))
     np.testing.assert_allclose(exact, published, rtol=1e-3)
     assert (np.diff(small_sample_prices(30, 100, 0.5)) > 0).all()
 

@@ -26,7 +26,7 @@ def drawn(seed: int, d: int, n: int) -> NDArray[np.int64]:
 def joint_of(codes: NDArray[np.int64]) -> CodedRows:
     table = {f"v{i}": column for i, column in enumerate(codes)}
     kinds = dict.fromkeys(table, ist.Kind.DISCRETE)
-    counts = ist.summarise(table, plan=ist.Plan.everything(), kinds=kinds)
+    counts = ist.summarise(table, plan=ist.CountPlan.everything(), kinds=kinds)
     assert isinstance(counts, ist.Counts)
     assert counts.joint is not None
     return counts.joint
@@ -83,7 +83,7 @@ def test_a_bound_is_computed_in_short_pieces() -> None:
     rng = np.random.default_rng(0)
     table = {f"v{i}": column for i, column in enumerate(rng.integers(0, 3, size=(90, 3000)))}
     kinds = dict.fromkeys(table, ist.Kind.DISCRETE)
-    counts = ist.summarise(table, plan=ist.Plan.everything(), kinds=kinds)
+    counts = ist.summarise(table, plan=ist.CountPlan.everything(), kinds=kinds)
     assert isinstance(counts, ist.Counts)
     work, longest, pieces = ist.BIC().bind(counts).ceiling_work(), 0.0, 0
     begin = time.thread_time()

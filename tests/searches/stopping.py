@@ -11,7 +11,7 @@ TABLES = {
     "12 columns of 3,000 levels": """
 rows = {f"v{i}": [f"level {k}" for k in rng.integers(0, 3000, 10_000)] for i in range(12)}
 kinds = dict.fromkeys(rows, ist.Kind.DISCRETE)
-evidence = ist.summarise(rows, plan=ist.Plan.everything(), kinds=kinds)
+evidence = ist.summarise(rows, plan=ist.CountPlan.everything(), kinds=kinds)
 """,
     "2,000 numeric columns": """
 x = rng.normal(size=(300, 2000))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from isthmus.results.disclosure import Disclosure
 from isthmus.sources import Frame, Source
-from isthmus.statistics import Counts, Expansion, Moments, Plan, Schema
+from isthmus.statistics import CountPlan, Counts, Expansion, Moments, Schema
 from isthmus.testing.source import check_source
 
 RNG = np.random.default_rng(0)
@@ -43,9 +43,9 @@ class Faulty(Source):
             return self._frame.moments()
         return found
 
-    def counts(self, plan: Plan) -> Counts:
+    def counts(self, plan: CountPlan) -> Counts:
         if self._fault == "plan":
-            return self._frame.counts(Plan.up_to(1))
+            return self._frame.counts(CountPlan.up_to(1))
         if self._fault == "counts":
             data = {n: x.copy() for n, x in DISCRETE.items()}
             data["a"][0] = 1 - data["a"][0]

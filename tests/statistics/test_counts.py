@@ -13,10 +13,10 @@ import pytest
 from isthmus.errors import DataError, FormatError, SchemaError, UnplannedError
 from isthmus.statistics import (
     CodedRows,
+    CountPlan,
     Counts,
     Kind,
     Moments,
-    Plan,
     Schema,
     Variable,
     align_levels,
@@ -40,15 +40,15 @@ def slow_table(x: np.ndarray, names: tuple[str, ...]) -> np.ndarray:
 
 
 PLANS = [
-    Plan.everything(),
-    Plan.up_to(3),
-    Plan.up_to(9),
-    Plan.sets([["d", "a", "b"], ["ç", "d"], ["a"]]),
+    CountPlan.everything(),
+    CountPlan.up_to(3),
+    CountPlan.up_to(9),
+    CountPlan.sets([["d", "a", "b"], ["ç", "d"], ["a"]]),
 ]
 
 
 @pytest.mark.parametrize("plan", PLANS, ids=str)
-def test_every_planned_table_in_every_order(plan: Plan) -> None:
+def test_every_planned_table_in_every_order(plan: CountPlan) -> None:
     x = codes()
     counts = Counts.from_codes(SCHEMA, x, plan=plan)
     asked = 0
@@ -62,22 +62,22 @@ def test_every_planned_table_in_every_order(plan: Plan) -> None:
                     assert table.flags.c_contiguous
                     asked += 1
                 else:
-                    with pytest.raises(UnplannedError, match="Plan"):
+                    with pytest.raises(UnplannedError, match="CountPlan"):
                         counts.table(names)
     assert asked > 10
 
 
 def test_message_names_the_plan_that_would_do() -> None:
-    counts = Counts.from_codes(SCHEMA, codes(), plan=Plan.up_to(2))
+    counts = Counts.from_codes(SCHEMA, codes(), plan=CountPlan.up_to(2))
     with pytest.raises(UnplannedError, match=r"Plan\.up_to\(3\)"):
         counts.table(["a", "b", "d"])
-    counts = Counts.from_codes(SCHEMA, codes(), plan=Plan.sets([["a", "b"]]))
+    counts = Counts.from_codes(SCHEMA, codes(), plan=CountPlan.sets([["a", "b"]]))
     with pytest.raises(UnplannedError, match=r"Plan\.sets.*'ç'"):
         counts.table(["ç"])
 
 
 @pytest.mark.parametrize("plan", PLANS, ids=str)
-def test_adding_and_marginals(plan: Plan) -> None:
+def test_adding_and_marginals(plan: CountPlan) -> None:
     x, y = codes(30, 1), codes(1, 2)
     a, b = (Counts.from_codes(SCHEMA, v, plan=plan) for v in (x, y))
     whole = Counts.from_codes(SCHEMA, np.concatenate([x, y], axis=1), plan=plan)
@@ -117,7 +117,7 @@ def test_rows_too_many_for_a_key_are_sorted_whole() -> None:
 def test_sets_with_large_tables_are_kept_as_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blocks_module, "DENSE", 8)
     x = codes()
-    plan = Plan.sets([["a", "b", "d"], ["a", "ç"]])
+    plan = CountPlan.sets([["a", "b", "d"], ["a", "ç"]])
     counts = Counts.from_codes(SCHEMA, x, plan=plan)
     forms = {k: isinstance(v, CodedRows) for k, v in counts.tables.items()}
     assert forms == {(0, 1, 3): True, (0, 2): False}
@@ -127,7 +127,7 @@ def test_sets_with_large_tables_are_kept_as_rows(monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize("plan", PLANS[1:], ids=str)
-def test_tables_of_weighted_rows_are_those_of_repeated_rows(plan: Plan) -> None:
+def test_tables_of_weighted_rows_are_those_of_repeated_rows(plan: CountPlan) -> None:
     x = codes(300)
     weights = np.random.default_rng(1).integers(0, 9, 300)
     counts = Counts.from_codes(SCHEMA, x, weights, plan=plan)
@@ -140,7 +140,7 @@ def test_tables_can_be_given() -> None:
     given = Counts.from_tables(
         SCHEMA, {("d", "a"): counts.table(["d", "a"]), ("b",): counts.table(["b"])}
     )
-    assert given == Counts.from_codes(SCHEMA, x, plan=Plan.sets([["a", "d"], ["b"]]))
+    assert given == Counts.from_codes(SCHEMA, x, plan=CountPlan.sets([["a", "d"], ["b"]]))
     with pytest.raises(DataError, match="counts 199 rows"):
         Counts.from_tables(
             SCHEMA, {("b",): counts.table(["b"]), ("a",): slow_table(x[:, 1:], ("a",))}
@@ -160,7 +160,7 @@ def test_refusals(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(SchemaError, match="regime"):
         a + Counts.from_codes(SCHEMA, codes(), regime="drug")
     with pytest.raises(SchemaError, match="different plans"):
-        a + Counts.from_codes(SCHEMA, codes(), plan=Plan.up_to(2))
+        a + Counts.from_codes(SCHEMA, codes(), plan=CountPlan.up_to(2))
     with pytest.raises(SchemaError, match="names"):
         a + a.marginal(["a"])
     with pytest.raises(SchemaError, match="twice"):
@@ -170,7 +170,7 @@ def test_refusals(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(DataError, match="cells"):
         big.table(many.names[:20])
     with pytest.raises(DataError, match="Plan smaller"):
-        Counts.from_codes(many, np.zeros((40, 3), dtype=int), plan=Plan.up_to(20))
+        Counts.from_codes(many, np.zeros((40, 3), dtype=int), plan=CountPlan.up_to(20))
 
 
 def test_one_variable_one_row_one_level() -> None:
@@ -212,11 +212,11 @@ def test_constants_and_duplicates_are_named() -> None:
     k = rng.integers(0, 3, 500)
     schema = Schema.discrete(dict.fromkeys(("k", "same", "still", "turned", "other"), (0, 1, 2)))
     x = np.array([k, k, np.ones(500, dtype=int), (k + 2) % 3, rng.permutation(k)])
-    for plan in (Plan.everything(), Plan.up_to(2)):
+    for plan in (CountPlan.everything(), CountPlan.up_to(2)):
         counts = Counts.from_codes(schema, x, plan=plan)
         assert counts.constants() == ("still",)
         assert counts.duplicates() == (("k", "same", "turned"),)
-    assert Counts.from_codes(schema, x, plan=Plan.up_to(1)).duplicates() == ()
+    assert Counts.from_codes(schema, x, plan=CountPlan.up_to(1)).duplicates() == ()
 
 
 def test_read_only() -> None:
@@ -233,7 +233,7 @@ def test_read_only() -> None:
 
 
 @pytest.mark.parametrize("plan", PLANS, ids=str)
-def test_save_and_load(plan: Plan, tmp_path: Path) -> None:
+def test_save_and_load(plan: CountPlan, tmp_path: Path) -> None:
     counts = Counts.from_codes(SCHEMA, codes(), plan=plan, regime="a")
     path = tmp_path / "counts"
     counts.save(path)
@@ -245,7 +245,7 @@ def test_save_and_load(plan: Plan, tmp_path: Path) -> None:
 
 
 def test_load_refuses_tables_of_another_plan(tmp_path: Path) -> None:
-    counts = Counts.from_codes(SCHEMA, codes(), plan=Plan.up_to(2))
+    counts = Counts.from_codes(SCHEMA, codes(), plan=CountPlan.up_to(2))
     path = tmp_path / "counts"
     counts.save(path)
     with np.load(path) as file:
@@ -306,7 +306,7 @@ def test_duplicates_of_identifiers_need_little_memory() -> None:
     first = np.arange(n)
     x = np.stack([first, n - 1 - first, rng.permutation(n)])
     x[2, 0] = x[2, 1]
-    plans = [Plan.everything(), Plan.up_to(2), Plan.sets([["a", "b", "c"]])]
+    plans = [CountPlan.everything(), CountPlan.up_to(2), CountPlan.sets([["a", "b", "c"]])]
     for plan in plans:
         counts = Counts.from_codes(schema, x, plan=plan)
         tracemalloc.start()
@@ -317,7 +317,7 @@ def test_duplicates_of_identifiers_need_little_memory() -> None:
 
 
 @pytest.mark.parametrize("plan", PLANS, ids=str)
-def test_duplicates_are_those_of_a_slow_comparison(plan: Plan) -> None:
+def test_duplicates_are_those_of_a_slow_comparison(plan: CountPlan) -> None:
     rng = np.random.default_rng(3)
     schema = Schema.discrete(dict.fromkeys("abçd", (0, 1, 2)))
     for _ in range(30):

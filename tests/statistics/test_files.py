@@ -14,7 +14,7 @@ import pytest
 
 from isthmus.errors import FormatError
 from isthmus.objectives import ScoreTable
-from isthmus.statistics import Counts, Moments, Plan, Schema
+from isthmus.statistics import CountPlan, Counts, Moments, Schema
 
 Change = Callable[[dict[str, Any], dict[str, np.ndarray]], None]
 
@@ -24,7 +24,7 @@ def moments() -> Moments:
     return Moments.from_array(Schema.continuous(["a", "b", "c"]), values, regime="spring")
 
 
-def counts(plan: Plan | None = None) -> Counts:
+def counts(plan: CountPlan | None = None) -> Counts:
     schema = Schema.discrete({"a": "xy", "b": (0, 1, 2), "c": (False, True)})
     codes = np.random.default_rng(1).integers(0, schema.cardinalities[:, None], size=(3, 40))
     return Counts.from_codes(schema, codes, np.arange(1, 41), plan=plan)
@@ -49,7 +49,7 @@ def rewritten(path: Path, change: Change) -> None:
 CASES: list[Any] = [
     pytest.param(moments(), id="moments"),
     pytest.param(counts(), id="counts of everything"),
-    pytest.param(counts(Plan.up_to(2)), id="counts of pairs"),
+    pytest.param(counts(CountPlan.up_to(2)), id="counts of pairs"),
     pytest.param(table(), id="score table"),
 ]
 
@@ -206,7 +206,7 @@ WRONG_COUNTS = {
 def test_counts_that_no_rows_can_have_are_refused(name: str, tmp_path: Path) -> None:
     change, message = WRONG_COUNTS[name]
     path = tmp_path / "counts.npz"
-    counts(Plan.up_to(2)).save(path)
+    counts(CountPlan.up_to(2)).save(path)
     rewritten(path, change)
     with pytest.raises(FormatError, match=message):
         Counts.load(path)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from isthmus.errors import FormatError, SchemaError
-from isthmus.statistics import Kind, Plan, Schema, Variable
+from isthmus.statistics import CountPlan, Kind, Schema, Variable
 from isthmus.statistics.schema import sort_levels
 
 
@@ -51,8 +51,8 @@ def test_numpy_levels_become_plain() -> None:
         (lambda: Variable("a", Kind.DISCRETE, (1, 1.0)), "repeated"),
         (lambda: Variable("a", Kind.DISCRETE, (float("nan"),)), "finite"),
         (lambda: Variable("a", Kind.DISCRETE, (None,)), "NoneType"),  # type: ignore[arg-type]
-        (lambda: Plan.up_to(0), "at least 1"),
-        (lambda: Plan.sets([]), "at least one"),
+        (lambda: CountPlan.up_to(0), "at least 1"),
+        (lambda: CountPlan.sets([]), "at least one"),
     ],
 )
 def test_refusals(make: object, message: str) -> None:
@@ -65,7 +65,7 @@ def test_bad_dictionaries_are_refused() -> None:
         with pytest.raises(FormatError):
             Schema.from_dict(data)
     with pytest.raises(FormatError):
-        Plan.from_dict({"x": 1})
+        CountPlan.from_dict({"x": 1})
 
 
 def test_mixed_levels_have_an_order() -> None:
@@ -74,21 +74,21 @@ def test_mixed_levels_have_an_order() -> None:
 
 
 def test_plans() -> None:
-    plan = Plan.sets([["a", "b"], ["b", "a", "c"], ["d"], []])
-    assert plan == Plan.sets([["d"], ["c", "b", "a"]])
+    plan = CountPlan.sets([["a", "b"], ["b", "a", "c"], ["d"], []])
+    assert plan == CountPlan.sets([["d"], ["c", "b", "a"]])
     assert plan.covers(["c", "a"])
     assert plan.covers([])
     assert not plan.covers(["d", "a"])
     assert not plan.covers(["z"])
     assert sorted(plan.maximal("abcd")) == [(0, 1, 2), (3,)]
-    assert plan.restrict(["a", "d"]) == Plan.sets([["a"], ["d"]])
+    assert plan.restrict(["a", "d"]) == CountPlan.sets([["a"], ["d"]])
     assert plan.restrict(["z"]).groups == ()
-    assert Plan.up_to(2).size("abcd") == 6
-    assert len(list(Plan.up_to(9).maximal("abcd"))) == 1
+    assert CountPlan.up_to(2).size("abcd") == 6
+    assert len(list(CountPlan.up_to(9).maximal("abcd"))) == 1
     with pytest.raises(SchemaError, match="'d'"):
         list(plan.maximal("abc"))
-    for p in (plan, Plan.up_to(3), Plan.everything()):
-        assert Plan.from_dict(json.loads(json.dumps(p.to_dict()))) == p
+    for p in (plan, CountPlan.up_to(3), CountPlan.everything()):
+        assert CountPlan.from_dict(json.loads(json.dumps(p.to_dict()))) == p
 
 
 def test_families_of_a_graph() -> None:
@@ -96,4 +96,4 @@ def test_families_of_a_graph() -> None:
     if not hasattr(graphs, "DAG"):
         pytest.skip("the graph type is not there yet")
     dag = graphs.DAG(["a", "b", "c", "d"], [("a", "c"), ("b", "c")])
-    assert Plan.families(dag) == Plan.sets([["a", "b", "c"], ["d"]])
+    assert CountPlan.families(dag) == CountPlan.sets([["a", "b", "c"], ["d"]])

@@ -37,7 +37,7 @@ def drafted_requests(options: argparse.Namespace, schema: Any) -> DraftedRequest
     from isthmus.joint.federation.requests.expectation import AskExpectation
     from isthmus.joint.federation.requests.statistics import AskCounts, AskMoments, AskTotals
     from isthmus.joint.methods.admm.requests import AskConsensus, AskNetworks
-    from isthmus.statistics import Kind, Plan
+    from isthmus.statistics import CountPlan, Kind
 
     discrete = schema.of_kind(Kind.DISCRETE)
     if options.missing is not None:
@@ -55,7 +55,7 @@ def drafted_requests(options: argparse.Namespace, schema: Any) -> DraftedRequest
         raise FormatError("Neural networks need --method admm; secure sums cannot learn them.")
     rounds = options.rounds or ROUNDS
     if len(discrete) == len(schema):
-        return DraftedRequests([AskCounts.name], Plan.up_to(options.parents + 1), rounds)
+        return DraftedRequests([AskCounts.name], CountPlan.up_to(options.parents + 1), rounds)
     return DraftedRequests([AskMoments.name], None, rounds)
 
 

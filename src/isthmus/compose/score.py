@@ -10,7 +10,7 @@ from isthmus.errors import ArgumentError
 from isthmus.graphs import DAG
 from isthmus.objectives import LOCAL_SCORES
 from isthmus.sources import Missing, TimeUnit, as_source
-from isthmus.statistics import Counts, Kind, Moments, Plan
+from isthmus.statistics import CountPlan, Counts, Kind, Moments
 
 
 def score(
@@ -61,7 +61,7 @@ def score(
 def summarise(
     data: object,
     *,
-    plan: Plan | None = None,
+    plan: CountPlan | None = None,
     kinds: Mapping[str, Kind | TimeUnit | str] | None = None,
     missing: Missing | None = None,
 ) -> Moments | Counts:
@@ -89,10 +89,10 @@ def summarise(
     (5,)
     """
     check_kinds(kinds)
-    if plan is not None and not isinstance(plan, Plan):
+    if plan is not None and not isinstance(plan, CountPlan):
         raise ArgumentError(
             f"plan must be a Plan; a {type(plan).__name__} was given. "
-            "Write plan=Plan.everything() or plan=Plan.sets([['a', 'b'], ['b', 'c']])."
+            "Write plan=CountPlan.everything() or plan=CountPlan.sets([['a', 'b'], ['b', 'c']])."
         )
     source = as_source(data, kinds=kinds, missing=check_missing(missing))
     refuse_left_to_scores(source, "or give the table itself to learn, score or parent_sets")

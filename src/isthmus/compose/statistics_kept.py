@@ -21,7 +21,7 @@ from isthmus.objectives import LOCAL_SCORES, LocalScore
 from isthmus.results import Solution
 from isthmus.results.effects import Adjusted
 from isthmus.sources import Source, as_source
-from isthmus.statistics import Kind, Moments, Plan, Rows, Summary
+from isthmus.statistics import CountPlan, Kind, Moments, Rows, Summary
 
 _NONLINEAR = (
     "Learn it with score=GP() and call solution.fit_gp().curve(parent, child) for the effect along "
@@ -221,7 +221,7 @@ def fit_network(source: Source, dag: DAG, pseudo_count: float) -> Network:
     refuse_left_to_scores(source, "or fit the graph that learn finds: learn(data, missing=...)")
     kinds = {source.schema()[v].kind for v in dag.nodes}
     if kinds == {Kind.DISCRETE}:
-        return fit_tables(source.counts(Plan.families(dag)), dag, pseudo_count=pseudo_count)
+        return fit_tables(source.counts(CountPlan.families(dag)), dag, pseudo_count=pseudo_count)
     if kinds == {Kind.CONTINUOUS}:
         return fit_gaussian(source.moments(dag.nodes), dag)
     try:

@@ -194,7 +194,7 @@ class StructuralEMRun(Run[SearchResult]):
         families = dict(zip(_families(dag), counts, strict=True))
         expected = ExpectedCounts(self._statistics, rows, draws, families)
         each = self._base.parameter_price(expected.n)
-        prices = self._base.edge_prices(len(self._nodes))
+        prices = self._base.size_penalties(len(self._nodes))
         penalty = sum(
             each * (table.size - table.size // table.shape[-1]) + prices[table.ndim - 1]
             for table in tables

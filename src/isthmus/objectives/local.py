@@ -57,8 +57,8 @@ class LocalScore(Objective):
         Whether Markov-equivalent graphs always have the same total.
     equivalent_given_targets
         As for `Objective`.
-    ceiling
-        Computes :attr:`ceiling` in pieces; called when it is first used.
+    score_bound
+        Computes :attr:`score_bound` in pieces; called when it is first used.
     cost
         Estimates the seconds to score a family with so many parents. It must depend on the sizes
         of the data alone, because it chooses the default search. A microsecond by default;
@@ -75,14 +75,14 @@ class LocalScore(Objective):
         *,
         equivalent: bool,
         equivalent_given_targets: bool | None = None,
-        ceiling: Callable[[], BoundWork] | None = None,
+        score_bound: Callable[[], BoundWork] | None = None,
         cost: FamilyCost | None = None,
     ) -> None:
         self.nodes = tuple(nodes)
         self.kernel = kernel
         self.equivalent = equivalent
         self.equivalent_given_targets = equivalent_given_targets
-        self._make_ceiling = ceiling
+        self._make_score_bound = score_bound
         self._cost = cost
 
     @final
@@ -102,15 +102,15 @@ class LocalScore(Objective):
         return sum(d * math.comb(d - 1, k) * self.seconds(k) for k in range(d))
 
     @cached_property
-    def ceiling(self) -> ScoreBound | None:
+    def score_bound(self) -> ScoreBound | None:
         """Upper bound on the scores of supersets of a parent set, if known."""
-        return None if self._make_ceiling is None else completed(self._make_ceiling())
+        return None if self._make_score_bound is None else completed(self._make_score_bound())
 
     def ceiling_work(self) -> BoundWork:
-        """Compute :attr:`ceiling` in pieces and return it."""
-        if "ceiling" not in self.__dict__ and self._make_ceiling is not None:
-            self.__dict__["ceiling"] = yield from self._make_ceiling()
-        return self.ceiling
+        """Compute :attr:`score_bound` in pieces and return it."""
+        if "score_bound" not in self.__dict__ and self._make_score_bound is not None:
+            self.__dict__["score_bound"] = yield from self._make_score_bound()
+        return self.score_bound
 
     @final
     def extensions(
@@ -164,8 +164,8 @@ class PythonLocalScore(LocalScore):
         time and at Ctrl-C; it is then called again to go on.
     equivalent
         Whether Markov-equivalent graphs always have the same total.
-    ceiling
-        Computes :attr:`ceiling` in pieces; called when it is first used.
+    score_bound
+        Computes :attr:`score_bound` in pieces; called when it is first used.
     notes
         Returns what a user should know about a graph; see `Objective.notes`.
     cost
@@ -178,7 +178,7 @@ class PythonLocalScore(LocalScore):
         function: Callable[[int, tuple[int, ...]], float | EllipsisType],
         *,
         equivalent: bool,
-        ceiling: Callable[[], BoundWork] | None = None,
+        score_bound: Callable[[], BoundWork] | None = None,
         notes: Callable[[DAG], Sequence[str]] | None = None,
         cost: FamilyCost | None = None,
     ) -> None:
@@ -197,7 +197,7 @@ class PythonLocalScore(LocalScore):
             nodes,
             kernel,
             equivalent=equivalent,
-            ceiling=ceiling,
+            score_bound=score_bound,
             cost=(lambda _: _PYTHON) if cost is None else cost,
         )
         self._notes = notes
@@ -235,6 +235,6 @@ class PenalisedScore(LocalScore):
             score.nodes,
             kernel,
             equivalent=score.equivalent,
-            ceiling=bound,
+            score_bound=bound,
             cost=score.seconds,
         )

@@ -39,8 +39,8 @@ def list_parent_sets(
     Parameters
     ----------
     local
-        The score. Its bound on supersets (``local.ceiling``) reduces the number of sets that are
-        scored; the table is the same without it.
+        The score. Its bound on supersets (``local.score_bound``) reduces the number of sets that
+        are scored; the table is the same without it.
     max_parents
         Maximum number of parents; None for no maximum. Set it if there are many nodes and the score
         has no bound on supersets: otherwise all subsets are scored.
@@ -93,7 +93,7 @@ class TableBuilder:
         self._max_parents = max_parents
         self._slack = slack
         self._jobs = (os.cpu_count() or 1) if jobs == -1 else jobs
-        self._bound = local.ceiling if bounded else None
+        self._bound = local.score_bound if bounded else None
         self._children = list(range(len(local.nodes)) if children is None else children)
         self._native = self._builder(self._children, slack=slack, quota=quota, jobs=self._jobs)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from isthmus.options import require_number
 from isthmus.scores.criterion import Criterion
-from isthmus.scores.extended import edge_prices
+from isthmus.scores.extended import size_penalties
 from isthmus.types import Floats
 
 
@@ -94,5 +94,5 @@ class EBIC(Criterion):
     def parameter_price(self, n: int) -> float:
         return 0.5 * float(np.log(n))
 
-    def edge_prices(self, d: int) -> Floats:
-        return edge_prices(d, self.gamma)
+    def size_penalties(self, d: int) -> Floats:
+        return size_penalties(d, self.gamma)

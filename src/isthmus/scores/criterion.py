@@ -40,7 +40,7 @@ class Criterion(Score[Counts, LocalScore]):
     def parameter_price(self, n: int) -> float:
         """Return the price of a free parameter, for n rows."""
 
-    def edge_prices(self, d: int) -> Floats:
+    def size_penalties(self, d: int) -> Floats:
         """Return the further price of 0, 1, … d parents of one of d variables; none by default."""
         return np.zeros(d + 1)
 
@@ -57,9 +57,9 @@ class Criterion(Score[Counts, LocalScore]):
             each,
             table_score,
             equivalent=True,
-            ceiling=lambda: likelihood_bound(statistics, each),
+            score_bound=lambda: likelihood_bound(statistics, each),
         )
-        return extended(local, self.edge_prices(len(statistics.schema)))
+        return extended(local, self.size_penalties(len(statistics.schema)))
 
     @final
     def of_incomplete_rows(self, standard_errors: float = 1.0) -> AvailableCasesScore:
@@ -117,7 +117,7 @@ class AvailableCasesScore(Score[IncompleteCounts, LocalScore]):
         )
         cost = counting_cost(statistics.schema, statistics.n)
         local = LocalScore(statistics.schema.names, kernel, equivalent=True, cost=cost)
-        return extended(local, self.base.edge_prices(len(statistics.schema)))
+        return extended(local, self.base.size_penalties(len(statistics.schema)))
 
 
 @final
@@ -145,7 +145,7 @@ class ExpectedScore(Score[ExpectedCounts, LocalScore]):
         kernel = discrete_score(rows.codes, rows.weights, schema.cardinalities, form, each)
         cost = counting_cost(schema, statistics.n * draws)
         many = LocalScore(schema.names, kernel, equivalent=True, cost=cost)
-        return PenalisedScore(many, self.base.edge_prices(len(schema)), 1.0 / draws)
+        return PenalisedScore(many, self.base.size_penalties(len(schema)), 1.0 / draws)
 
 
 def _prices(statistics: IncompleteCounts) -> Floats:

@@ -81,7 +81,7 @@ class DegenerateGaussian(Score[Moments, LocalScore]):
             statistics.schema.names,
             kernel,
             equivalent=True,
-            ceiling=lambda: block_bound(correlation, starts, base, 0.5 * n, each, TOLERANCE),
+            score_bound=lambda: block_bound(correlation, starts, base, 0.5 * n, each, TOLERANCE),
             cost=block_cost(sizes),
         )
         if self.gamma == 0.0:

@@ -9,7 +9,7 @@ from isthmus.kernels.scoring import DiscreteForm
 from isthmus.objectives import LocalScore
 from isthmus.options import require_number
 from isthmus.scores.base import Score
-from isthmus.scores.extended import edge_prices, extended
+from isthmus.scores.extended import extended, size_penalties
 from isthmus.scores.score_bounds import dirichlet_bound
 from isthmus.scores.tables import bind_counts, log_dirichlet
 from isthmus.statistics import Counts, Kind
@@ -62,9 +62,9 @@ class BDeu(Score[Counts, LocalScore]):
             self.ess,
             table_score,
             equivalent=True,
-            ceiling=lambda: dirichlet_bound(statistics),
+            score_bound=lambda: dirichlet_bound(statistics),
         )
-        return extended(score, edge_prices(len(statistics.schema), self.gamma))
+        return extended(score, size_penalties(len(statistics.schema), self.gamma))
 
 
 @final
@@ -98,5 +98,5 @@ class K2(Score[Counts, LocalScore]):
             0.0,
             table_score,
             equivalent=False,
-            ceiling=lambda: dirichlet_bound(statistics),
+            score_bound=lambda: dirichlet_bound(statistics),
         )

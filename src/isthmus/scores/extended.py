@@ -18,7 +18,7 @@ _ROWS_PER_PARENT = 4
 """Minimum number of rows per parent, chosen by ``benchmarks/false_edges.py``."""
 
 
-def edge_prices(d: int, gamma: float) -> NDArray[np.float64]:
+def size_penalties(d: int, gamma: float) -> NDArray[np.float64]:
     """Return the extended penalty ``2 * gamma * log(d)`` per parent, for 0, 1, … d parents."""
     prices: NDArray[np.float64] = 2.0 * gamma * np.log(max(d, 1)) * np.arange(d + 1)
     return prices

@@ -47,7 +47,7 @@ def bind_matrix(
         names,
         kernel,
         equivalent=True,
-        ceiling=lambda: gaussian_bound(correlation, np.log(scale), tables, TOLERANCE),
+        score_bound=lambda: gaussian_bound(correlation, np.log(scale), tables, TOLERANCE),
         cost=gaussian_cost,
     )
 

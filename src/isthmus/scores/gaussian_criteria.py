@@ -10,7 +10,7 @@ import numpy as np
 from isthmus.objectives import LocalScore
 from isthmus.options import require_boolean, require_number
 from isthmus.scores.base import Score
-from isthmus.scores.extended import edge_prices, small_sample_prices
+from isthmus.scores.extended import size_penalties, small_sample_prices
 from isthmus.scores.gaussian import bind_likelihood
 from isthmus.statistics import Kind, Moments
 
@@ -96,6 +96,6 @@ class GaussianEBIC(Score[Moments, LocalScore]):
         if self.small_sample:
             edges = small_sample_prices(n, d, self.gamma)
         else:
-            edges = 0.5 * np.log(n) * np.arange(d + 1) + edge_prices(d, self.gamma)
+            edges = 0.5 * np.log(n) * np.arange(d + 1) + size_penalties(d, self.gamma)
         penalties = np.log(n) + edges
         return bind_likelihood(statistics.numeric(self), penalties)

@@ -23,7 +23,7 @@ def bind_counts(
     table_score: TableScore,
     *,
     equivalent: bool,
-    ceiling: Callable[[], BoundWork] | None = None,
+    score_bound: Callable[[], BoundWork] | None = None,
 ) -> LocalScore:
     """Bind a score to counts: to the joint rows if they are available, otherwise to single tables.
 
@@ -37,7 +37,7 @@ def bind_counts(
         The same score of one table.
     equivalent
         Whether Markov-equivalent graphs always have the same total.
-    ceiling
+    score_bound
         Returns the bound on supersets; called only if needed.
     """
     names = counts.schema.names
@@ -46,7 +46,7 @@ def bind_counts(
         cards = counts.schema.cardinalities
         kernel = discrete_score(joint.codes, joint.weights, cards, form, parameter)
         cost = counting_cost(counts.schema, counts.n)
-        return LocalScore(names, kernel, equivalent=equivalent, ceiling=ceiling, cost=cost)
+        return LocalScore(names, kernel, equivalent=equivalent, score_bound=score_bound, cost=cost)
 
     def local(child: int, parents: tuple[int, ...]) -> float:
         table = counts.table([*(names[p] for p in parents), names[child]])
@@ -54,7 +54,7 @@ def bind_counts(
 
     # Only the planned tables came over. A search that looks at every set would ask for more.
     return PythonLocalScore(
-        names, local, equivalent=equivalent, ceiling=ceiling, cost=lambda _: math.inf
+        names, local, equivalent=equivalent, score_bound=score_bound, cost=lambda _: math.inf
     )
 
 

@@ -16,12 +16,12 @@ from isthmus.sources.tables.infer_kinds import stated
 from isthmus.sources.tables.missing import AdaptableT, Missing
 from isthmus.statistics import (
     Basis,
+    CountPlan,
     Counts,
     Expansion,
     IncompleteCounts,
     Kind,
     Moments,
-    Plan,
     Schema,
     Statistic,
     Summary,
@@ -80,7 +80,7 @@ class Source(ABC):
         """Return the moments of some variables, in the order of `names`; by default of all."""
 
     @abstractmethod
-    def counts(self, plan: Plan) -> Counts:
+    def counts(self, plan: CountPlan) -> Counts:
         """Return the counts over the planned sets of discrete variables."""
 
     @abstractmethod
@@ -176,7 +176,7 @@ class Source(ABC):
         return ()
 
 
-def countable(schema: Schema, plan: Plan) -> Schema:
+def countable(schema: Schema, plan: CountPlan) -> Schema:
     """The discrete variables that a plan can count; refuses plans that name continuous ones.
 
     A plan of sets may name the discrete variables of a mixed table; other plans need all discrete.

@@ -12,7 +12,7 @@ from isthmus.statistics.expected import ExpectedCounts
 from isthmus.statistics.features import Basis, Chebyshev, Features, register_basis
 from isthmus.statistics.incomplete import IncompleteCounts
 from isthmus.statistics.moments import Moments
-from isthmus.statistics.plan import Plan
+from isthmus.statistics.plan import CountPlan
 from isthmus.statistics.regimes import Regimes
 from isthmus.statistics.rows import Rows
 from isthmus.statistics.schema import Column, Kind, Level, Role, Schema, Variable
@@ -22,6 +22,7 @@ __all__ = [
     "Chebyshev",
     "CodedRows",
     "Column",
+    "CountPlan",
     "Counts",
     "Expansion",
     "ExpectedCounts",
@@ -31,7 +32,6 @@ __all__ = [
     "Level",
     "Moments",
     "MomentsBuilder",
-    "Plan",
     "Regimes",
     "Resampler",
     "Role",

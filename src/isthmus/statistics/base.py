@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from isthmus.graphs import DAG
     from isthmus.models import Network
     from isthmus.statistics.coded import CodedRows
-    from isthmus.statistics.plan import Plan
+    from isthmus.statistics.plan import CountPlan
     from isthmus.statistics.schema import Schema
 
 
@@ -36,7 +36,7 @@ class Gatherable(Protocol):
     def moments(self, names: Sequence[str] | None = None) -> Any:
         """Return the moments of some variables."""
 
-    def counts(self, plan: Plan) -> Any:
+    def counts(self, plan: CountPlan) -> Any:
         """Return the counts of planned sets of variables."""
 
     def rows(self) -> Floats:
@@ -131,7 +131,7 @@ class Summary(ABC):
         del source
         raise MismatchError(
             f"The bootstrap draws rows, and {self!r} has none to draw from. Give the table itself, "
-            "or counts(Plan.everything())."
+            "or counts(CountPlan.everything())."
         )
 
 
@@ -199,7 +199,7 @@ class DrawnRows:
     def moments(self, names: Sequence[str] | None = None) -> Any:
         raise self._refusal()
 
-    def counts(self, plan: Plan) -> Any:
+    def counts(self, plan: CountPlan) -> Any:
         raise self._refusal()
 
     def incomplete(self) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 from isthmus.errors import DataError
 from isthmus.kernels.counting import tally_many
 from isthmus.statistics.coded import CodedRows, as_codes, histogram
-from isthmus.statistics.plan import Plan
+from isthmus.statistics.plan import CountPlan
 from isthmus.statistics.schema import Schema
 from isthmus.types import Integers
 
@@ -24,7 +24,7 @@ Positions: TypeAlias = tuple[int, ...]
 Block: TypeAlias = Integers | CodedRows
 
 
-def planned_sets(schema: Schema, plan: Plan) -> list[Positions]:
+def planned_sets(schema: Schema, plan: CountPlan) -> list[Positions]:
     """Return the largest planned sets; raise an error if their tables are too large."""
     sizes = schema.cardinalities
     number = plan.size(schema.names)
@@ -38,7 +38,7 @@ def planned_sets(schema: Schema, plan: Plan) -> list[Positions]:
         f"The plan of {plan} needs {number:,} tables"
         + (f" with {cells:,} cells" if cells else "")
         + f"; at most {LARGEST:,} cells are allowed. Plan smaller or fewer sets, "
-        "or Plan.everything()."
+        "or CountPlan.everything()."
     )
 
 

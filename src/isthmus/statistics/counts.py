@@ -30,7 +30,7 @@ from isthmus.statistics.blocks import (
 from isthmus.statistics.checks import refuse_empty
 from isthmus.statistics.coded import CodedRows, as_codes, as_counts
 from isthmus.statistics.duplicates import equal_columns, group_pairs, one_to_one
-from isthmus.statistics.plan import Plan
+from isthmus.statistics.plan import CountPlan
 from isthmus.statistics.schema import Kind, Schema
 from isthmus.types import Integers
 
@@ -65,7 +65,7 @@ class Counts(Statistic):
     --------
     >>> import isthmus as ist
     >>> data = ist.datasets.asia(rows=1000, seed=1)
-    >>> counts = ist.summarise(data, plan=ist.Plan.everything())
+    >>> counts = ist.summarise(data, plan=ist.CountPlan.everything())
     >>> counts.n
     1000
     >>> ist.learn(counts).dag == ist.learn(data).dag
@@ -74,7 +74,7 @@ class Counts(Statistic):
 
     schema: Schema
     n: int
-    plan: Plan
+    plan: CountPlan
     tables: Mapping[Positions, Block]
     regime: str | None = None
     described: ClassVar[str] = "counts"
@@ -114,7 +114,7 @@ class Counts(Statistic):
         codes: ArrayLike,
         weights: ArrayLike | None = None,
         *,
-        plan: Plan | None = None,
+        plan: CountPlan | None = None,
         regime: str | None = None,
     ) -> Counts:
         """Count rows of codes.
@@ -153,11 +153,11 @@ class Counts(Statistic):
         schema: Schema,
         rows: CodedRows,
         *,
-        plan: Plan | None = None,
+        plan: CountPlan | None = None,
         regime: str | None = None,
     ) -> Counts:
         """Count coded rows of all variables of the schema."""
-        plan = Plan.everything() if plan is None else plan
+        plan = CountPlan.everything() if plan is None else plan
         refuse_empty(rows.n)
         if plan.is_everything:
             everything = tuple(range(len(schema)))
@@ -174,7 +174,7 @@ class Counts(Statistic):
         regime: str | None = None,
     ) -> Counts:
         """Create counts from contingency tables, keyed by the names of their axes in order."""
-        plan = Plan.sets(tables)
+        plan = CountPlan.sets(tables)
         blocks: dict[Positions, Block] = {}
         for names, table in tables.items():
             positions = schema.indices(names)
@@ -242,7 +242,7 @@ class Counts(Statistic):
                 return tuple(sorted((*asked, *(next(fill) for _ in range(missing)))))
         raise UnplannedError(
             f"The table of {names} was not planned: the plan has {self.plan}. "
-            f"Request counts({self.plan.needed(names)}) or counts(Plan.everything())."
+            f"Request counts({self.plan.needed(names)}) or counts(CountPlan.everything())."
         )
 
     def marginal(self, names: Iterable[str]) -> Counts:
@@ -261,7 +261,7 @@ class Counts(Statistic):
                 tables[new] = self.table([self.schema.names[i] for i in old])
         return Counts(schema, self.n, plan, tables, self.regime)
 
-    def covering(self, plan: Plan) -> Counts:
+    def covering(self, plan: CountPlan) -> Counts:
         """Return counts that cover a plan: these, or fewer if they can be reduced to it.
 
         Raises
@@ -365,7 +365,9 @@ class Counts(Statistic):
 
     @classmethod
     def gather(cls, source: Gatherable, dag: DAG | None = None) -> Counts:
-        counts: Counts = source.counts(Plan.everything() if dag is None else Plan.families(dag))
+        counts: Counts = source.counts(
+            CountPlan.everything() if dag is None else CountPlan.families(dag)
+        )
         return counts
 
     def cells(self) -> Sequence[Integers]:
@@ -383,7 +385,7 @@ class Counts(Statistic):
 
     def for_file(self, dag: DAG) -> Counts:
         """Return the families of the graph, which are all that a loaded solution needs."""
-        return self.covering(Plan.families(dag))
+        return self.covering(CountPlan.families(dag))
 
     def resampler(self, source: Gatherable) -> Resampler:
         """Return what draws rows of the joint table, without asking the source."""

@@ -11,7 +11,7 @@ from isthmus.errors import FormatError
 from isthmus.statistics import archive
 from isthmus.statistics.blocks import Block, Positions
 from isthmus.statistics.coded import CodedRows
-from isthmus.statistics.plan import Plan
+from isthmus.statistics.plan import CountPlan
 from isthmus.statistics.schema import Schema
 
 FORMAT = "isthmus-counts/1"
@@ -22,7 +22,7 @@ class Contents(NamedTuple):
 
     schema: Schema
     n: int
-    plan: Plan
+    plan: CountPlan
     tables: Mapping[Positions, Block]
     regime: str | None
 
@@ -71,7 +71,7 @@ def read(path: archive.FilePath) -> Contents:
             tables[positions] = block
             used |= names
         archive.require_arrays(arrays, used)
-        schema, plan = Schema.from_dict(header["schema"]), Plan.from_dict(header["plan"])
+        schema, plan = Schema.from_dict(header["schema"]), CountPlan.from_dict(header["plan"])
         if set(tables) != set(plan.maximal(schema.names)):
             raise FormatError("the tables are not those of the plan")
         n = archive.whole_number(header["n"], "n")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @final
 @dataclass(frozen=True)
-class Plan:
+class CountPlan:
     """The sets of variables whose tables, and their margins, may be requested.
 
     Create a plan with `everything`, `up_to`, `sets` or `families`.
@@ -33,7 +33,8 @@ class Plan:
     --------
     >>> import isthmus as ist
     >>> data = ist.datasets.asia(rows=1000, seed=1)
-    >>> counts = ist.summarise(data, plan=ist.Plan.sets([["smoke", "lung"], ["smoke", "bronc"]]))
+    >>> plan = ist.CountPlan.sets([["smoke", "lung"], ["smoke", "bronc"]])
+    >>> counts = ist.summarise(data, plan=plan)
     >>> counts.n
     1000
     """
@@ -48,17 +49,17 @@ class Plan:
             raise SchemaError(f"A plan was made up to size {self.limit}; it must be at least 1.")
 
     @classmethod
-    def everything(cls) -> Plan:
+    def everything(cls) -> CountPlan:
         """Plan the joint table, and so every set."""
         return cls()
 
     @classmethod
-    def up_to(cls, size: int) -> Plan:
+    def up_to(cls, size: int) -> CountPlan:
         """Plan every set of at most `size` variables."""
         return cls(limit=size)
 
     @classmethod
-    def sets(cls, groups: Iterable[Iterable[str]]) -> Plan:
+    def sets(cls, groups: Iterable[Iterable[str]]) -> CountPlan:
         """Plan these sets and their subsets."""
         sets = {frozenset(g) for g in groups}
         sets.discard(frozenset())
@@ -67,7 +68,7 @@ class Plan:
         return cls(groups=tuple(sorted(_maximal(sets), key=sorted)))
 
     @classmethod
-    def families(cls, dag: DAG) -> Plan:
+    def families(cls, dag: DAG) -> CountPlan:
         """Plan each node with its parents."""
         return cls.sets((node, *dag.parents(node)) for node in dag.nodes)
 
@@ -127,21 +128,21 @@ class Plan:
             return math.comb(len(names), min(self.limit, len(names)))
         return len(self.groups or ())
 
-    def restrict(self, names: Iterable[str]) -> Plan:
+    def restrict(self, names: Iterable[str]) -> CountPlan:
         """Restrict the plan to these variables."""
         if self.groups is None:
             return self
         kept = frozenset(names)
         left = [g & kept for g in self.groups if g & kept]
         # If no variable is in a group, no table is planned, which Plan.sets does not accept.
-        return Plan.sets(left) if left else Plan(groups=())
+        return CountPlan.sets(left) if left else CountPlan(groups=())
 
     def needed(self, variables: Iterable[str]) -> str:
         """Return the code of a plan that covers these variables, for error messages."""
         asked = list(variables)
         if self.limit is not None:
-            return f"Plan.up_to({len(set(asked))})"
-        return f"Plan.sets([..., {asked!r}])"
+            return f"CountPlan.up_to({len(set(asked))})"
+        return f"CountPlan.sets([..., {asked!r}])"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as plain data for JSON."""
@@ -152,7 +153,7 @@ class Plan:
         return {"everything": True}
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Plan:
+    def from_dict(cls, data: Mapping[str, Any]) -> CountPlan:
         """Read what `to_dict` wrote."""
         if data.get("everything") is True:
             return cls.everything()

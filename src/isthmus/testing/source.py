@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from isthmus.sources import Frame, Source
-from isthmus.statistics import Counts, Kind, Moments, Plan
+from isthmus.statistics import CountPlan, Counts, Kind, Moments
 
 
 def check_source(source: Source, frame: Frame) -> None:
@@ -34,9 +34,9 @@ def check_source(source: Source, frame: Frame) -> None:
     first = schema.names[:1]
     check_moments(source.moments(first), frame.moments(first))
     discrete = schema.of_kind(Kind.DISCRETE)
-    plans = [Plan.sets([discrete[:2], discrete[-1:]])] if discrete else []
+    plans = [CountPlan.sets([discrete[:2], discrete[-1:]])] if discrete else []
     if len(discrete) == len(schema):
-        plans += [Plan.everything(), Plan.up_to(2)]
+        plans += [CountPlan.everything(), CountPlan.up_to(2)]
     for plan in plans:
         check_counts(source.counts(plan), frame.counts(plan))
 

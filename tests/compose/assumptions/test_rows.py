@@ -109,12 +109,12 @@ def test_counts_show_copies_of_the_whole_table() -> None:
     rng = np.random.default_rng(0)
     codes = np.repeat(rng.integers(0, 3, size=(60, 8)), 20, axis=0)
     table = pl.DataFrame(named(np.array(["a", "b", "c"])[codes]))
-    counts = ist.summarise(table.lazy(), plan=ist.Plan.everything())
+    counts = ist.summarise(table.lazy(), plan=ist.CountPlan.everything())
     assert isinstance(counts, ist.Counts)
     assert "occurs 20 times" in copied_cells(counts)[0]
     with pytest.warns(ist.errors.DataWarning, match="remove the copies"):
         ist.learn(counts)
-    other = ist.summarise(ist.datasets.asia(rows=500, seed=0), plan=ist.Plan.everything())
+    other = ist.summarise(ist.datasets.asia(rows=500, seed=0), plan=ist.CountPlan.everything())
     assert isinstance(other, ist.Counts)
     assert copied_cells(other) == ()
 

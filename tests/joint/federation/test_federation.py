@@ -26,7 +26,7 @@ from isthmus.joint.federation.requests.row_sums import encode_rows
 from isthmus.joint.federation.requests.statistics import AskMoments
 from isthmus.joint.secure_sum.limbs import LimbAccumulator, to_ints
 from isthmus.sources import Frame, Lazy
-from isthmus.statistics import Kind, Moments, Plan, Schema
+from isthmus.statistics import CountPlan, Kind, Moments, Schema
 from isthmus.testing.source import check_moments, check_source
 
 Table = dict[str, Any]
@@ -133,19 +133,19 @@ def test_graphs_of_categories_are_the_pooled_ones(score: Any) -> None:
 
 def test_planned_counts() -> None:
     data = categories()
-    federation = Federation.simulate(split(data, 10), plan=Plan.up_to(3))
+    federation = Federation.simulate(split(data, 10), plan=CountPlan.up_to(3))
     score, search = ist.BDeu(), ist.HillClimb(max_parents=2)
     ours = ist.learn(federation, score=score, search=search)
     assert ours.dag == ist.learn(Frame(data), score=score, search=search).dag
     with pytest.raises(UnplannedError):
-        federation.counts(Plan.everything()).table(list(data))
+        federation.counts(CountPlan.everything()).table(list(data))
     assert ist.score(federation, ours.dag, score) == pytest.approx(ours.score)
 
 
 def test_a_plan_beyond_the_study_is_refused_by_the_sites() -> None:
-    federation = Federation.simulate(split(categories(), 4), plan=Plan.up_to(2))
+    federation = Federation.simulate(split(categories(), 4), plan=CountPlan.up_to(2))
     with pytest.raises(AbortedError, match="refused"):
-        federation.counts(Plan.up_to(3))
+        federation.counts(CountPlan.up_to(3))
 
 
 def test_a_table_too_large_says_how_to_go_on() -> None:

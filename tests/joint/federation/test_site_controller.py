@@ -34,7 +34,7 @@ from isthmus.joint.federation.requests.fixed_point import counts_size
 from isthmus.joint.federation.study_terms import terms_of
 from isthmus.joint.secure_sum.envelopes import COORDINATOR, pack, parse
 from isthmus.sources import Frame
-from isthmus.statistics import Moments, Plan, Schema
+from isthmus.statistics import CountPlan, Moments, Schema
 from isthmus.testing.source import check_source
 
 
@@ -125,7 +125,7 @@ def test_small_cells_are_found_in_tables_and_in_moments(four: Consortium, ask: s
     four.data["west"]["ill"][rare] = False
     four.data["west"]["ill"][np.flatnonzero(rare)[0]] = True  # one row in the cell (c, ill)
     federation = four.federation()
-    found = federation.moments() if ask == "moments" else federation.counts(Plan.everything())
+    found = federation.moments() if ask == "moments" else federation.counts(CountPlan.everything())
     assert found.n == 180
     assert four.why("west") == ["policy"]
 
@@ -153,7 +153,7 @@ def test_a_year_is_a_year(four: Consortium) -> None:
 def test_requests_beyond_the_study(tmp_path: Path) -> None:
     four = Consortium(tmp_path, requests=["moments"])
     with pytest.raises(AbortedError, match="refused"):
-        four.federation().counts(Plan.sets([["ward"]]))
+        four.federation().counts(CountPlan.sets([["ward"]]))
 
 
 class Officer:
@@ -259,19 +259,21 @@ def test_a_dry_run_opens_no_socket_and_writes_nothing(
     assert "rows: 60" in text
     assert isinstance(run.contribution, Moments)
     assert str(run.contribution.sums)[1:9] in text
-    counts = str(controller.dry_run(AskCounts(("ward", "ill"), Plan.sets([["ward", "ill"]]))))
+    counts = str(controller.dry_run(AskCounts(("ward", "ill"), CountPlan.sets([["ward", "ill"]]))))
     assert "ward × ill" in counts
     assert four.events("north") == []
 
 
 def test_a_dry_run_says_what_stands_against_it(four: Consortium) -> None:
     four.policies["north"] = replace(four.policies["north"], minimum_cohort=100, minimum_cell=50)
-    run = four.controller("north").dry_run(AskCounts(("ward", "ill"), Plan.sets([["ill"]])))
+    run = four.controller("north").dry_run(AskCounts(("ward", "ill"), CountPlan.sets([["ill"]])))
     assert "does not plan" not in str(run)
     planned = Study.parse(four.study.text.replace(b'"ill", "ward"', b'"ill"'))
     four.study = planned
     four.signatures = [planned.sign(four.author), planned.sign(four.keys["north"], "north")]
-    run = four.controller("north").dry_run(AskCounts(("ward", "ill"), Plan.sets([["ward", "ill"]])))
+    run = four.controller("north").dry_run(
+        AskCounts(("ward", "ill"), CountPlan.sets([["ward", "ill"]]))
+    )
     text = str(run)
     assert "does not plan" in text
     assert "fewer than 100 persons" in text
@@ -356,4 +358,4 @@ def test_strange_requests_are_refused(four: Consortium, request_: bytes) -> None
 def test_a_plan_with_too_many_sets_is_not_listed() -> None:
     schema = Schema.discrete({f"x{i}": (0, 1) for i in range(200)})
     with pytest.raises(DataError, match="too many cells"):
-        counts_size(schema, Plan.up_to(5))
+        counts_size(schema, CountPlan.up_to(5))

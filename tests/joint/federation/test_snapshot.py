@@ -23,7 +23,7 @@ from isthmus.joint.noise.release import first_rows
 from isthmus.sources.tables.engines.base import Engine
 from isthmus.sources.tables.engines.polars import PolarsEngine
 from isthmus.sources.tables.frame import Frame
-from isthmus.statistics import Chebyshev, Expansion, Kind, Plan, Schema, Variable
+from isthmus.statistics import Chebyshev, CountPlan, Expansion, Kind, Schema, Variable
 
 SCHEMA = Schema(
     (
@@ -166,7 +166,7 @@ def test_a_table_of_an_engine_is_copied_to_a_file_without_a_name(
     assert not snapshot.values.flags.writeable
     assert list(tmp_path.iterdir()) == []  # nobody can open it, and nothing is left behind
     local = Frame({n: table[n] for n in SCHEMA.names}, schema=SCHEMA)
-    source, plan = snapshot.source, Plan.sets([["ward", "ill"]])
+    source, plan = snapshot.source, CountPlan.sets([["ward", "ill"]])
     np.testing.assert_allclose(source.moments().covariance(), local.moments().covariance())
     assert source.moments(["ward", "age"]).schema.names == ("ward", "age")
     assert source.counts(plan) == local.counts(plan)

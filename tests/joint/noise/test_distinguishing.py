@@ -23,7 +23,7 @@ from isthmus.joint.federation.snapshot import Snapshot
 from isthmus.joint.noise import answers
 from isthmus.joint.noise.answers import NoisyAnswers, discrete_gaussian, noisy_release
 from isthmus.joint.secure_sum.limbs import to_int64
-from isthmus.statistics import Kind, Plan, Schema, Variable
+from isthmus.statistics import CountPlan, Kind, Schema, Variable
 
 pytest.importorskip("opendp")
 
@@ -31,7 +31,7 @@ RUNS = 100_000 if "ISTHMUS_LONG" in os.environ else 10_000
 EPSILON, DELTA = 1.0, 1e-6
 CONFIDENCE = 1e-9
 """A correct site fails less than once in a million runs: there are 164 thresholds."""
-REQUEST = AskCounts(("ill",), Plan.up_to(1))
+REQUEST = AskCounts(("ill",), CountPlan.up_to(1))
 PEOPLE = [True] * 7 + [False] * 3
 SCHEMA = Schema((Variable("ill", Kind.DISCRETE, (False, True)),))
 
@@ -65,7 +65,7 @@ def private_group(folder: Path) -> Consortium:
         schema=SCHEMA,
         bounds={},
         requests=["counts"],
-        plan=Plan.up_to(1),
+        plan=CountPlan.up_to(1),
         privacy=DifferentialPrivacy(EPSILON, DELTA, honest=1),
     )
     for name, policy in group.policies.items():

@@ -23,7 +23,7 @@ from isthmus.joint.noise.counts import (
 from isthmus.joint.noise.moments import GRID, NoisyMoments, valid_covariance
 from isthmus.joint.noise.release import first_rows, widened
 from isthmus.joint.secure_sum.limbs import to_ints
-from isthmus.statistics import Counts, Kind, Moments, Plan, Schema, Variable
+from isthmus.statistics import CountPlan, Counts, Kind, Moments, Schema, Variable
 
 MIXED = Schema(
     (
@@ -53,7 +53,7 @@ def study(schema: Schema, requests: list[str], **privacy: Any) -> Study:
         bounds=dict.fromkeys(schema.of_kind(Kind.CONTINUOUS), (0.0, 100.0)),
         protocol=SecureSums(),
         requests=requests,
-        plan=Plan.up_to(2),
+        plan=CountPlan.up_to(2),
         privacy=DifferentialPrivacy(**options),
     )
 
@@ -160,7 +160,7 @@ def test_without_noise_the_counts_are_those_of_the_rows() -> None:
     rng = np.random.default_rng(2)
     rows = np.column_stack([rng.integers(0, k, 500) for k in (2, 3, 2, 2)])
     estimate = COUNTS.estimate(COUNTS.integers(rows.astype(float)).tolist(), 0.0)
-    assert estimate.statistic == Counts.from_codes(DISCRETE, rows.T, plan=Plan.up_to(2))
+    assert estimate.statistic == Counts.from_codes(DISCRETE, rows.T, plan=CountPlan.up_to(2))
 
 
 @settings(max_examples=40, deadline=None)

@@ -45,7 +45,7 @@ from isthmus.joint.noise import answers
 from isthmus.joint.noise.accounting import epsilon_of
 from isthmus.joint.noise.moments import NoisyMoments
 from isthmus.sources.tables.persons import persons_in
-from isthmus.statistics import Plan
+from isthmus.statistics import CountPlan
 
 pytest.importorskip("opendp")
 pytestmark = [
@@ -67,7 +67,7 @@ def test_the_budget_is_used_up_once_over_all_studies(tmp_path: Path) -> None:
     group = consortium(tmp_path, 2.5)
     federation = group.federation()
     federation.moments()
-    federation.counts(Plan.everything())
+    federation.counts(CountPlan.everything())
     spent = group.controller("north")._writer.privacy_spent()
     assert epsilon_of(spent, 1e-6) == pytest.approx(2.0)
     later = renewed(group, purpose="once more", requests=["moments"])
@@ -105,8 +105,8 @@ def test_a_repeated_question_gets_the_same_answer(tmp_path: Path) -> None:
     second = group.federation(first_round=opened(group)).moments()
     third = again(group).moments()
     assert first == second == third
-    counts = again(group).counts(Plan.everything())
-    assert counts == again(group).counts(Plan.everything())
+    counts = again(group).counts(CountPlan.everything())
+    assert counts == again(group).counts(CountPlan.everything())
     spent = group.controller("north")._writer.privacy_spent()
     assert epsilon_of(spent, 1e-6) <= 2.0 * (1 + 1e-9)
 
@@ -140,7 +140,7 @@ def test_an_answer_that_was_masked_but_not_summed_is_not_drawn_again(tmp_path: P
 
 @pytest.mark.parametrize(
     "request_",
-    [AskMoments(("age", "dose")), AskCounts(("ward", "ill"), Plan.sets([["ward"]]))],
+    [AskMoments(("age", "dose")), AskCounts(("ward", "ill"), CountPlan.sets([["ward"]]))],
     ids=["moments", "counts"],
 )
 def test_only_one_question_of_each_kind_is_answered(tmp_path: Path, request_: Any) -> None:
@@ -158,17 +158,17 @@ def test_a_study_spends_no_more_than_its_own_budget(
         10.0,
         schema=SCHEMA.subset(["ward", "ill"]),
         bounds={},
-        plan=Plan.up_to(1),
+        plan=CountPlan.up_to(1),
         requests=["counts"],
         privacy=DifferentialPrivacy(2.0),
     )
     federation = group.federation()
-    federation.ask(AskCounts(("ward", "ill"), Plan(limit=1)))
-    again = AskCounts(("ward", "ill"), Plan(limit=True))
+    federation.ask(AskCounts(("ward", "ill"), CountPlan(limit=1)))
+    again = AskCounts(("ward", "ill"), CountPlan(limit=True))
     with pytest.raises(AbortedError):
         federation.ask(again)
     assert group.why("north") == ["bad_request"]
-    monkeypatch.setattr(Plan, "from_dict", lambda _: again.plan)  # if it could be read
+    monkeypatch.setattr(CountPlan, "from_dict", lambda _: again.plan)  # if it could be read
     with pytest.raises(AbortedError):
         federation.ask(again)
     assert group.why("north") == ["bad_request", "policy"]
@@ -180,8 +180,8 @@ def test_parts_of_the_answer_are_free(tmp_path: Path) -> None:
     federation = group.federation()
     part = federation.moments(["dose", "age"])
     assert part == federation.moments().select(["dose", "age"])
-    table = federation.counts(Plan.sets([["ill"]])).table(["ill"])
-    assert table.sum() == federation.counts(Plan.everything()).n
+    table = federation.counts(CountPlan.sets([["ill"]])).table(["ill"])
+    assert table.sum() == federation.counts(CountPlan.everything()).n
     assert group.events("north").count("sent") == 2
 
 

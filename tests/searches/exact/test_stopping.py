@@ -46,7 +46,7 @@ def thousand() -> dict[str, LocalScore]:
     names = [f"v{i}" for i in range(1000)]
     kinds = dict.fromkeys(names, ist.Kind.DISCRETE)
     counts: Any = ist.summarise(
-        dict(zip(names, levels, strict=True)), plan=ist.Plan.everything(), kinds=kinds
+        dict(zip(names, levels, strict=True)), plan=ist.CountPlan.everything(), kinds=kinds
     )
     numbers = rng.normal(size=(400, 1000))
     numbers[:, 1:] += 0.5 * numbers[:, :-1]
@@ -56,7 +56,7 @@ def thousand() -> dict[str, LocalScore]:
 
 def begin(search: Any, local: LocalScore) -> Any:
     # An objective computes its bound once; each test is about the first time.
-    local.__dict__.pop("ceiling", None)
+    local.__dict__.pop("score_bound", None)
     return search.begin(local, Knowledge().bind(local.nodes), np.random.default_rng(0))
 
 
@@ -101,7 +101,7 @@ def test_a_time_limit_with_thousands_of_levels(search: Any, score: Any) -> None:
     rng = np.random.default_rng(0)
     table = {f"v{i}": rng.permutation(np.arange(9000) % 3000) for i in range(12)}
     kinds = dict.fromkeys(table, ist.Kind.DISCRETE)
-    counts: Any = ist.summarise(table, plan=ist.Plan.everything(), kinds=kinds)
+    counts: Any = ist.summarise(table, plan=ist.CountPlan.everything(), kinds=kinds)
     local = score.bind(counts)
     start = time.monotonic()
     run = begin(search, local)

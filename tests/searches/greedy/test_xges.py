@@ -22,7 +22,7 @@ from isthmus.results.status import Ending
 from isthmus.scores import BIC, K2, GaussianBIC
 from isthmus.searches import XGES, SearchResult, drive
 from isthmus.searches.greedy.xges import _XGESRun
-from isthmus.statistics import Counts, Moments, Plan, Schema
+from isthmus.statistics import CountPlan, Counts, Moments, Schema
 from isthmus.testing import enumerate_dags
 
 NAMES = tuple(f"v{i:02d}" for i in range(70))
@@ -196,7 +196,7 @@ def test_discrete_scores() -> None:
 def as_counts(codes: dict[str, np.ndarray[tuple[int], np.dtype[np.int64]]]) -> Counts:
     from isthmus.sources import as_source
 
-    return as_source(codes).counts(Plan.everything())
+    return as_source(codes).counts(CountPlan.everything())
 
 
 @given(

@@ -10,7 +10,7 @@ import pytest
 
 from isthmus.errors import DataError, MismatchError, MissingValuesError, SchemaError
 from isthmus.sources import Frame, Lazy, as_source
-from isthmus.statistics import Kind, Plan, Schema, Variable
+from isthmus.statistics import CountPlan, Kind, Schema, Variable
 from isthmus.testing.source import check_source
 
 Table = dict[str, Any]
@@ -27,7 +27,7 @@ def test_discrete(constructor: Constructor, discrete_data: Table) -> None:
             "code": (0, 1, 2),
         }
     )
-    counts = source.counts(Plan.everything())
+    counts = source.counts(CountPlan.everything())
     for i, level in enumerate(source.schema()["text"].levels):
         for j, truth in enumerate((False, True)):
             expected = ((discrete_data["text"] == level) & (discrete_data["truth"] == truth)).sum()
@@ -49,7 +49,7 @@ def test_mixed(constructor: Constructor, discrete_data: Table, continuous_data: 
     source = as_source(constructor(data))
     check_source(source, Frame(data))
     with pytest.raises(SchemaError, match=r"Counts need discrete.*'x'"):
-        source.counts(Plan.everything())
+        source.counts(CountPlan.everything())
 
 
 def test_one_row_one_column(constructor: Constructor) -> None:
@@ -91,12 +91,12 @@ def test_a_schema_fixes_levels_and_order(constructor: Constructor, discrete_data
     make = Lazy if isinstance(as_source(table), Lazy) else Frame
     source = make(table, schema=schema)
     check_source(source, Frame(discrete_data, schema=schema))
-    assert source.counts(Plan.sets([["text"]])).table(["text"])[0] == 0
+    assert source.counts(CountPlan.sets([["text"]])).table(["text"])[0] == 0
     short = schema.with_levels({"text": ("b", "a")})
     with pytest.raises(SchemaError, match="not among its levels"):
         make(table, schema=short).moments()
     with pytest.raises(SchemaError, match="not among its levels"):
-        make(table, schema=short).counts(Plan.sets([["text"]]))
+        make(table, schema=short).counts(CountPlan.sets([["text"]]))
     with pytest.raises(SchemaError, match="lacks the columns"):
         make(table, schema=Schema.continuous(["zahl", "absent"])).schema()
     with pytest.raises(SchemaError, match="not both"):
@@ -116,7 +116,7 @@ def test_missing_cells_are_named(constructor: Constructor) -> None:
     data = {"c": ["a", None, "b", None, None], "k": [1, 2, 1, None, 2], "ok": [1, 2, 1, 1, 2]}
     source = as_source(constructor(data), kinds=dict.fromkeys(data, Kind.DISCRETE))
     with pytest.raises(MissingValuesError, match=r"2 of 3 columns, 5 rows: 'c' \(3\), 'k' \(1\)"):
-        source.counts(Plan.everything())
+        source.counts(CountPlan.everything())
 
 
 def test_missing_cells_are_named_when_the_levels_were_given(constructor: Constructor) -> None:
@@ -127,7 +127,7 @@ def test_missing_cells_are_named_when_the_levels_were_given(constructor: Constru
     with pytest.raises(MissingValuesError, match=r"'x' \(1\), 'c' \(2\)"):
         make(table, schema=schema).moments()
     with pytest.raises(MissingValuesError, match=r"'c' \(2\)"):
-        make(table, schema=schema).counts(Plan.sets([["c"]]))
+        make(table, schema=schema).counts(CountPlan.sets([["c"]]))
 
 
 def test_nan_and_infinite_are_refused(constructor: Constructor) -> None:
@@ -146,7 +146,7 @@ def test_no_rows_are_refused(constructor: Constructor) -> None:
     with pytest.raises(DataError, match="no rows"):
         as_source(constructor({"x": np.empty(0)})).moments()
     with pytest.raises(DataError, match="no rows"):
-        as_source(constructor({"c": np.empty(0, dtype="U1")})).counts(Plan.everything())
+        as_source(constructor({"c": np.empty(0, dtype="U1")})).counts(CountPlan.everything())
 
 
 def test_times_are_refused_with_advice(constructor: Constructor) -> None:
@@ -188,8 +188,8 @@ def test_what_came_over_is_told_and_asked_once(
 ) -> None:
     source = as_source(lazy_constructor(discrete_data))
     source.schema()
-    counts = source.counts(Plan.everything())
-    source.counts(Plan.up_to(2))
+    counts = source.counts(CountPlan.everything())
+    source.counts(CountPlan.up_to(2))
     source.moments()
     source.moments(["code"])
     told = [e for e in source.disclosure().entries if "distinct rows of" in e.what]

@@ -11,7 +11,7 @@ import pytest
 
 from isthmus.errors import DataError, MissingValuesError, SchemaError
 from isthmus.sources import Frame, Lazy
-from isthmus.statistics import Kind, Plan, Schema
+from isthmus.statistics import CountPlan, Kind, Schema
 from isthmus.testing.source import check_moments, check_source
 
 Table = dict[str, Any]
@@ -163,11 +163,11 @@ def test_narwhals_keeps_no_types_of_duckdb_at_exit(make_duckdb: Constructor) -> 
 def test_a_table_that_changes_is_noticed(make_duckdb: Constructor) -> None:
     relation = make_duckdb({"a": [0, 1, 1], "b": ["x", "y", "y"]})
     source = Lazy(relation)
-    assert source.counts(Plan.everything()).n == 3
-    assert source.counts(Plan.up_to(1)).n == 3  # from what is at hand
+    assert source.counts(CountPlan.everything()).n == 3
+    assert source.counts(CountPlan.up_to(1)).n == 3  # from what is at hand
     short = Schema.discrete({"a": (0,), "b": ("x",)})
     with pytest.raises(SchemaError, match=r"'a'.*not among its levels"):
-        Lazy(relation, schema=short).counts(Plan.everything())
+        Lazy(relation, schema=short).counts(CountPlan.everything())
 
 
 def test_unsupported_engines_are_named() -> None:

@@ -8,7 +8,7 @@ import pytest
 from isthmus.errors import DataError, MismatchError, SchemaError, UnplannedError
 from isthmus.sources import Frame, Lazy, Precomputed, as_source
 from isthmus.sources.tables.grouping import pack
-from isthmus.statistics import Kind, Plan, Schema
+from isthmus.statistics import CountPlan, Kind, Schema
 
 
 def test_arrays_with_and_without_names() -> None:
@@ -18,7 +18,7 @@ def test_arrays_with_and_without_names() -> None:
     fields = np.array([(1.5, "u"), (2.5, "v")], dtype=[("p", "f8"), ("q", "U1")])
     assert Frame(fields).schema()["q"].levels == ("u", "v")
     codes = np.random.default_rng(0).integers(0, 3, size=(50, 4)).astype(np.uint8)
-    counts = Frame(codes).counts(Plan.up_to(2))
+    counts = Frame(codes).counts(CountPlan.up_to(2))
     assert counts.table(["x3"]).tolist() == np.bincount(codes[:, 3]).tolist()
     with pytest.raises(SchemaError, match="2 names"):
         Frame(x, names=["a", "b"])
@@ -80,7 +80,7 @@ def test_categories() -> None:
     for table in tables:
         source = as_source(table)
         assert source.schema() == Schema.discrete({"c": ("a", "b")})
-        assert source.counts(Plan.everything()).table(["c"]).tolist() == [1, 2]
+        assert source.counts(CountPlan.everything()).table(["c"]).tolist() == [1, 2]
         assert source.moments().mean().tolist() == pytest.approx([2 / 3])
     whole = pd.DataFrame({"c": pd.Categorical([3, 1, 3])})
     assert Frame(whole).schema()["c"].levels == (1, 3)
@@ -122,7 +122,7 @@ def test_the_frame_is_not_written_to() -> None:
     before = {n: v.copy() for n, v in data.items()}
     frame = Frame(data)
     frame.moments()
-    frame.counts(Plan.sets([["c"]]))
+    frame.counts(CountPlan.sets([["c"]]))
     for name, values in before.items():
         np.testing.assert_array_equal(data[name], values)
 
@@ -135,15 +135,15 @@ def test_summaries() -> None:
     assert moments.moments(["b"]).columns == ("b=1",)
     assert moments.disclosure().entries == ()
     with pytest.raises(MismatchError, match="GaussianBIC"):
-        moments.counts(Plan.everything())
+        moments.counts(CountPlan.everything())
     with pytest.raises(MismatchError, match="no rows"):
         moments.rows()
-    pairs = as_source(frame.counts(Plan.up_to(2)))
-    assert pairs.counts(Plan.sets([["a", "b"]])).table(["a", "b"]).sum() == 4
+    pairs = as_source(frame.counts(CountPlan.up_to(2)))
+    assert pairs.counts(CountPlan.sets([["a", "b"]])).table(["a", "b"]).sum() == 4
     with pytest.raises(UnplannedError, match="every set of at most 2"):
-        pairs.counts(Plan.everything())
+        pairs.counts(CountPlan.everything())
     with pytest.raises(UnplannedError):
-        pairs.counts(Plan.up_to(3))
+        pairs.counts(CountPlan.up_to(3))
     with pytest.raises(MismatchError, match="moments are not made"):
         pairs.moments()
     with pytest.raises(SchemaError, match="know their kinds"):

@@ -14,7 +14,7 @@ import isthmus as ist
 from isthmus.errors import MissingValuesError, SchemaError
 from isthmus.sources import Frame, Series, as_source
 from isthmus.sources.tables.read_table import read_table
-from isthmus.statistics import Counts, Kind, Plan, Schema, align_levels
+from isthmus.statistics import CountPlan, Counts, Kind, Schema, align_levels
 from isthmus.testing.source import check_source
 
 Table = dict[str, Any]
@@ -72,7 +72,7 @@ def test_columns_may_have_any_name(constructor: Constructor) -> None:
     discrete = {name: data[name] for i, name in enumerate(NAMES) if i % 4 != 1}
     source = as_source(constructor(discrete))
     assert source.schema() == Frame(discrete).schema()
-    plan = Plan.sets([["Sepal.Length", "`t`", "*"], ["select", "n"]])
+    plan = CountPlan.sets([["Sepal.Length", "`t`", "*"], ["select", "n"]])
     assert source.counts(plan) == Frame(discrete).counts(plan)
 
 
@@ -167,7 +167,7 @@ def test_narrow_integers_with_a_wide_range_are_coded(dtype: Any) -> None:
     values = np.array([low, high, high, low + 1] * 25, dtype)
     source = Frame({"a": values, "b": np.array([0, 1] * 50)})
     assert source.schema()["a"].levels == (low, low + 1, high)
-    assert source.counts(Plan.everything()).table(["a"]).tolist() == [25, 25, 50]
+    assert source.counts(CountPlan.everything()).table(["a"]).tolist() == [25, 25, 50]
     extreme = np.iinfo(dtype)
     ends = np.array([extreme.min, extreme.max] * 50, dtype)
     frame = Frame({"a": ends}, kinds={"a": "discrete"})
@@ -189,7 +189,7 @@ def test_arrow_dictionaries_of_integers_stay_integers() -> None:
     for given in (table, table.to_pandas(), arrow_types):
         source = Frame(given)
         assert source.schema() == expected
-        assert source.counts(Plan.everything()).table(["k"]).tolist() == [2, 1, 2]
+        assert source.counts(CountPlan.everything()).table(["k"]).tolist() == [2, 1, 2]
     missing = pa.table({"k": pa.array([1, None, 2]).dictionary_encode()})
     with pytest.raises(MissingValuesError, match="missing"):
         Frame(missing).schema()
@@ -212,7 +212,7 @@ def test_values_that_differ_only_in_type_are_refused(values: list[Any]) -> None:
 def test_equal_numbers_are_one_level() -> None:
     source = Frame({"x": np.array(["<5", 7, 7.0, 8], dtype=object)})
     assert source.schema()["x"].levels == (7, 8, "<5")
-    assert source.counts(Plan.everything()).table(["x"]).tolist() == [2, 1, 1]
+    assert source.counts(CountPlan.everything()).table(["x"]).tolist() == [2, 1, 1]
 
 
 def test_aligning_text_with_numbers_is_refused() -> None:

@@ -24,7 +24,7 @@ from isthmus.joint.agreement.toml import Reader, document, parse_toml
 from isthmus.joint.agreement.variables import take_variables, variable_entries
 from isthmus.joint.noise.section import DifferentialPrivacy
 from isthmus.plurals import counted
-from isthmus.statistics import Expansion, Kind, Plan, Schema
+from isthmus.statistics import CountPlan, Expansion, Kind, Schema
 
 FORMAT = "isthmus-study/3"
 
@@ -85,7 +85,7 @@ class Study:
     bounds: Mapping[str, tuple[float, float]]
     protocol: Protocol
     requests: frozenset[str]
-    plan: Plan | None
+    plan: CountPlan | None
     rounds: int
     expires: datetime
     code: tuple[str, ...]
@@ -173,7 +173,7 @@ class Study:
         bounds: Mapping[str, tuple[float, float]],
         protocol: Protocol,
         requests: Iterable[str],
-        plan: Plan | None = None,
+        plan: CountPlan | None = None,
         rounds: int = 10,
         expires: datetime | None = None,
         code: Sequence[str] | None = None,
@@ -315,12 +315,12 @@ def _members(top: Reader) -> tuple[Member, ...]:
     return tuple(members)
 
 
-def _plan(top: Reader) -> Plan | None:
+def _plan(top: Reader) -> CountPlan | None:
     given: Any = top.optional("plan")
     if given is None:
         return None
     try:
-        return Plan.from_dict(given)
+        return CountPlan.from_dict(given)
     except (IsthmusError, TypeError, AttributeError, tomllib.TOMLDecodeError) as error:
         top.problems.append(f"plan: {error}")
         return None

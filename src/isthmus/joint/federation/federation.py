@@ -36,7 +36,7 @@ from isthmus.sources.base import Source, countable
 from isthmus.sources.tables.frame import Frame
 from isthmus.sources.tables.infer_kinds import stated
 from isthmus.sources.tables.missing import DropRows, ExpectationMaximisation, Missing
-from isthmus.statistics import Basis, Counts, Expansion, Kind, Moments, Plan, Schema
+from isthmus.statistics import Basis, CountPlan, Counts, Expansion, Kind, Moments, Schema
 
 if TYPE_CHECKING:
     from isthmus.joint.methods.admm.admm import Consensus
@@ -116,7 +116,7 @@ class Federation(Source):
         schema: Schema | None = None,
         kinds: Mapping[str, Kind | str] | None = None,
         bounds: Mapping[str, tuple[float, float]] | None = None,
-        plan: Plan | None = None,
+        plan: CountPlan | None = None,
         requests: Iterable[str] | None = None,
         ledgers: Mapping[str, Ledger] | None = None,
         lost: Iterable[tuple[str, int]] = (),
@@ -234,11 +234,11 @@ class Federation(Source):
         self._moments.append(moments)
         return moments
 
-    def counts(self, plan: Plan) -> Counts:
+    def counts(self, plan: CountPlan) -> Counts:
         """Compute counts over all sites with one secure sum.
 
-        `Plan.everything` returns all tables that the study plans, and so does any plan in a study
-        with differential privacy. Access to any other table then raises `UnplannedError`.
+        `CountPlan.everything` returns all tables that the study plans, and so does any plan in a
+        study with differential privacy. Access to any other table then raises `UnplannedError`.
         """
         self._require_statistics()
         study = self._study.plan
@@ -393,7 +393,7 @@ class FederatedFeatures(Source):
             self._moments = self._federation.features(self._expansion)
         return self._moments if names is None else self._moments.select(names)
 
-    def counts(self, plan: Plan) -> Counts:
+    def counts(self, plan: CountPlan) -> Counts:
         countable(self.schema(), plan)
         raise MismatchError(
             "Basis functions are continuous and cannot be counted. Use a score that needs moments."

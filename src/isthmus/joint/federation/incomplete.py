@@ -27,7 +27,7 @@ from isthmus.results.reading import Reading
 from isthmus.sources.base import Source
 from isthmus.sources.tables.missing import ExpectationMaximisation
 from isthmus.sources.tables.missing_values import moments_are_estimated
-from isthmus.statistics import Counts, Expansion, Kind, Moments, Plan, Schema
+from isthmus.statistics import CountPlan, Counts, Expansion, Kind, Moments, Schema
 from isthmus.statistics.expectation import Estimated
 
 T = TypeVar("T")
@@ -51,7 +51,7 @@ class Asked(Protocol):
 
     def moments(self) -> Moments: ...
 
-    def counts(self, plan: Plan) -> Counts: ...
+    def counts(self, plan: CountPlan) -> Counts: ...
 
     def rows(self) -> NDArray[np.float64]: ...
 
@@ -148,7 +148,7 @@ class IncompleteFederation(Source):
         """Return what the user should know about estimated moments; nothing if none were."""
         return self._remarks
 
-    def counts(self, plan: Plan) -> Counts:
+    def counts(self, plan: CountPlan) -> Counts:
         return self._federation.counts(plan)
 
     def rows(self) -> NDArray[np.float64]:

@@ -27,7 +27,7 @@ from isthmus.joint.records.ledger import Ledger, MemoryLedger
 from isthmus.joint.secure_sum.protocol import SecureSums
 from isthmus.joint.transport.base import InProcess
 from isthmus.sources.base import Source
-from isthmus.statistics import Kind, Plan, Schema
+from isthmus.statistics import CountPlan, Kind, Schema
 
 UNLIMITED = 10**6
 
@@ -63,7 +63,7 @@ def simulated(
     tables: Mapping[str, object],
     schema: Schema,
     bounds: Mapping[str, tuple[float, float]] | None,
-    plan: Plan | None,
+    plan: CountPlan | None,
     requests: Iterable[str] | None,
     ledgers: Mapping[str, Ledger] | None,
     lost: Iterable[tuple[str, int]],
@@ -76,7 +76,7 @@ def simulated(
         bounds = _public_bounds(schema, privacy, bounds)
         all_discrete = len(schema.of_kind(Kind.DISCRETE)) == len(schema)
         requests = (["counts"] if all_discrete else ["moments"]) if requests is None else requests
-        plan = Plan.up_to(min(3, len(schema))) if plan is None else plan
+        plan = CountPlan.up_to(min(3, len(schema))) if plan is None else plan
     if bounds is None:
         bounds = _bounds(sources.values(), schema)
     keys = {name: Identity.generate() for name in tables}
@@ -91,7 +91,7 @@ def simulated(
         bounds=bounds,
         protocol=SecureSums(),
         requests=request_names(SecureSums.name) if requests is None else requests,
-        plan=Plan.everything() if plan is None else plan,
+        plan=CountPlan.everything() if plan is None else plan,
         rounds=UNLIMITED,
         privacy=privacy,
     )

@@ -21,7 +21,7 @@ from isthmus.sources.tables.lazy import Lazy
 from isthmus.sources.tables.missing import KeepMissing
 from isthmus.sources.tables.persons import PersonCodes, persons_in
 from isthmus.sources.tables.series import Series
-from isthmus.statistics import Kind, Plan, Schema
+from isthmus.statistics import CountPlan, Kind, Schema
 from isthmus.types import Floats, Integers
 
 Hide = Callable[[Floats, Integers | None], Floats]
@@ -195,7 +195,7 @@ def fingerprint_of_sums(source: Source, schema: Schema, key: bytes) -> str:
         # An engine may add in another order next time.
         fingerprint.update(" ".join(f"{v:.7g}" for v in values).encode())
     if discrete:
-        counts = source.counts(Plan.sets([n] for n in discrete))
+        counts = source.counts(CountPlan.sets([n] for n in discrete))
         fingerprint.update(repr([counts.table([n]).tolist() for n in discrete]).encode())
     return fingerprint.hexdigest()
 

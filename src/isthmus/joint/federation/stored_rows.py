@@ -18,12 +18,12 @@ from isthmus.results.disclosure import Disclosure
 from isthmus.sources.base import Source, countable
 from isthmus.statistics import (
     CodedRows,
+    CountPlan,
     Counts,
     Expansion,
     Kind,
     Moments,
     MomentsBuilder,
-    Plan,
     Schema,
 )
 from isthmus.statistics.coded import as_codes
@@ -78,7 +78,7 @@ class StoredRows(Source):
             builder.update(columns)
         return builder.finish()
 
-    def counts(self, plan: Plan) -> Counts:
+    def counts(self, plan: CountPlan) -> Counts:
         schema = countable(self._schema, plan)
         return Counts.from_rows(schema, self._coded, plan=plan)
 

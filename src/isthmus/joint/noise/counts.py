@@ -13,7 +13,7 @@ from isthmus.joint.agreement.study import Study
 from isthmus.joint.disclosure.row_hashes import chunks
 from isthmus.joint.noise.release import NoisyEstimate, NoisyRelease
 from isthmus.sources.base import countable
-from isthmus.statistics import Counts, Plan
+from isthmus.statistics import CountPlan, Counts
 from isthmus.statistics.blocks import planned_sets
 from isthmus.types import Floats, Integers
 
@@ -39,7 +39,7 @@ class NoisyCounts(NoisyRelease[Counts]):
     def __init__(self, study: Study) -> None:
         super().__init__(study)
         assert study.plan is not None
-        self._plan: Plan = study.plan
+        self._plan: CountPlan = study.plan
         self._schema = countable(study.schema, self._plan)
         self._sets = planned_sets(self._schema, self._plan)
         sizes = self._schema.cardinalities

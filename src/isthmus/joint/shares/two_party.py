@@ -48,7 +48,7 @@ from isthmus.joint.transport.pinned_channel import Credentials
 from isthmus.objectives import Capability
 from isthmus.results.disclosure import Disclosure, Release
 from isthmus.sources.base import Source
-from isthmus.statistics import Counts, Expansion, Moments, Plan, Schema
+from isthmus.statistics import CountPlan, Counts, Expansion, Moments, Schema
 
 
 @final
@@ -144,7 +144,7 @@ class TwoParty(Source):
         """Return the variables of both parties, as stated in the study."""
         return self._study.schema
 
-    def counts(self, plan: Plan) -> Counts:
+    def counts(self, plan: CountPlan) -> Counts:
         """Raise `MismatchError`: tables stay secret."""
         raise MismatchError(f"Tables over the columns of two parties stay secret. {self._advice()}")
 

@@ -15,10 +15,10 @@ from isthmus.objectives import PARENT_SETS, LocalScore, ScoreTable
 from isthmus.options import require_integer, require_number
 from isthmus.results.details import ExactDetails
 from isthmus.searches.base import Run, SearchResult
-from isthmus.searches.claims import best_graph
 from isthmus.searches.exact.components import Choice, Component, PartSearch, decompose
 from isthmus.searches.exact.near_best import combine
 from isthmus.searches.exact.table_stage import TableLines, TableStage, first_graph, parents_of
+from isthmus.searches.optimality_text import best_graph
 from isthmus.types import Integers, Work
 
 _FIRST_SLACK = 3.0

@@ -15,8 +15,8 @@ from isthmus.objectives import LOCAL_SCORES, PARENT_SETS, LocalScore, ScoreTable
 from isthmus.options import require_integer
 from isthmus.results.details import ExactDetails
 from isthmus.searches.base import Accepts, Run, Search, SearchResult
-from isthmus.searches.claims import best_graph
 from isthmus.searches.exact.table_stage import TableLines, TableStage, first_graph, parents_of
+from isthmus.searches.optimality_text import best_graph
 
 _MAX_NODES = 28
 

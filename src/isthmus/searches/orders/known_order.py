@@ -15,8 +15,8 @@ from isthmus.objectives import LOCAL_SCORES, PARENT_SETS, LocalScore, ScoreTable
 from isthmus.options import require_boolean, require_integer
 from isthmus.results.details import ExactDetails
 from isthmus.searches.base import Accepts, Run, Search, SearchResult
-from isthmus.searches.claims import best_graph
 from isthmus.searches.exact.table_stage import TableStage
+from isthmus.searches.optimality_text import best_graph
 
 _NOISE = 1e-12
 """Gains up to this fraction of the score are rounding errors, as for constant columns."""

@@ -36,7 +36,16 @@ from isthmus.sources.tables.missing import (
 )
 from isthmus.sources.tables.missing_values import apply_strategy
 from isthmus.sources.tables.names import as_narwhals, check_names
-from isthmus.statistics import CodedRows, Counts, Expansion, Kind, Moments, Plan, Schema, Variable
+from isthmus.statistics import (
+    CodedRows,
+    CountPlan,
+    Counts,
+    Expansion,
+    Kind,
+    Moments,
+    Schema,
+    Variable,
+)
 from isthmus.statistics.checks import refuse_empty, refuse_missing
 from isthmus.statistics.coded import as_codes
 from isthmus.statistics.expectation import Estimated, estimate_moments
@@ -292,7 +301,7 @@ class Frame(Source):
             counted = absent.sum(axis=1).tolist()
             refuse_missing(dict(zip(schema.names, counted, strict=True)), len(columns[0]))
 
-    def counts(self, plan: Plan) -> Counts:
+    def counts(self, plan: CountPlan) -> Counts:
         schema = countable(self.schema(), plan)
         self._require_complete()
         return Counts.from_rows(schema, self._coded, plan=plan)

@@ -17,7 +17,7 @@ from isthmus.sources.tables.frame import Frame
 from isthmus.sources.tables.kinds import AsGiven
 from isthmus.sources.tables.missing import AdaptableT, Missing, is_absent
 from isthmus.sources.tables.series import numpy_columns
-from isthmus.statistics import Expansion, Plan, Schema, Statistic
+from isthmus.statistics import CountPlan, Expansion, Schema, Statistic
 from isthmus.statistics.regimes import Regimes
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ class Interventions(Source):
     def moments(self, names: Sequence[str] | None = None) -> NoReturn:
         raise self._refused()
 
-    def counts(self, plan: Plan) -> NoReturn:
+    def counts(self, plan: CountPlan) -> NoReturn:
         raise self._refused()
 
     def rows(self) -> NoReturn:

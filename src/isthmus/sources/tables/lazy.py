@@ -54,7 +54,16 @@ from isthmus.sources.tables.missing import (
 )
 from isthmus.sources.tables.missing_values import complete_rows, refuse_other_kind
 from isthmus.sources.tables.names import as_narwhals, check_names
-from isthmus.statistics import CodedRows, Counts, Expansion, Kind, Moments, Plan, Schema, Variable
+from isthmus.statistics import (
+    CodedRows,
+    CountPlan,
+    Counts,
+    Expansion,
+    Kind,
+    Moments,
+    Schema,
+    Variable,
+)
 from isthmus.statistics.blocks import Block, Positions, count_set, planned_sets
 from isthmus.statistics.incomplete import IncompleteCounts
 
@@ -412,7 +421,7 @@ class Lazy(Source):
         self._release(computed.what, computed.size)
         return computed.moments
 
-    def counts(self, plan: Plan) -> Counts:
+    def counts(self, plan: CountPlan) -> Counts:
         schema = countable(self.schema(), plan)
         if plan.is_everything or self._is_small(schema.names):
             return Counts.from_rows(schema, self._joint(schema.names), plan=plan)

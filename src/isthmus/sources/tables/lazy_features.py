@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from isthmus.results.disclosure import Disclosure
 from isthmus.sources.base import Source
-from isthmus.statistics import Counts, Expansion, Moments, Plan, Schema
+from isthmus.statistics import CountPlan, Counts, Expansion, Moments, Schema
 
 
 @final
@@ -62,7 +62,7 @@ class LazyFeatures(Source):
         found = self._wide.moments(None if tuple(flat) == columns else flat)
         return replace(found, schema=asked)
 
-    def counts(self, plan: Plan) -> Counts:
+    def counts(self, plan: CountPlan) -> Counts:
         return self._table.counts(plan)
 
     def rows(self) -> NDArray[np.float64]:

@@ -11,7 +11,16 @@ from numpy.typing import NDArray
 from isthmus.errors import MismatchError
 from isthmus.results.disclosure import Disclosure
 from isthmus.sources.base import Source
-from isthmus.statistics import Counts, Expansion, Moments, Plan, Rows, Schema, Statistic, Summary
+from isthmus.statistics import (
+    CountPlan,
+    Counts,
+    Expansion,
+    Moments,
+    Rows,
+    Schema,
+    Statistic,
+    Summary,
+)
 
 if TYPE_CHECKING:
     from isthmus.graphs import DAG
@@ -59,7 +68,7 @@ class Precomputed(Source):
             )
         return found if names is None else found.select(names)
 
-    def counts(self, plan: Plan) -> Counts:
+    def counts(self, plan: CountPlan) -> Counts:
         """Return the counts, if they cover the plan."""
         found = self._statistics
         if not isinstance(found, Counts):

@@ -22,7 +22,7 @@ from isthmus.sources.tables.time_steps import (
     find_steps,
     refuse_missing_keys,
 )
-from isthmus.statistics import Counts, Expansion, Kind, Moments, Plan, Schema
+from isthmus.statistics import CountPlan, Counts, Expansion, Kind, Moments, Schema
 from isthmus.statistics.realisations import different_levels
 from isthmus.types import Floats
 
@@ -131,7 +131,7 @@ class Series(Source):
     def moments(self, names: Sequence[str] | None = None) -> Moments:
         return self._frame.moments(names)
 
-    def counts(self, plan: Plan) -> Counts:
+    def counts(self, plan: CountPlan) -> Counts:
         return self._frame.counts(plan)
 
     def rows(self) -> Floats:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from isthmus.results.disclosure import Disclosure
 from isthmus.sources.base import CompleteColumns, Source
 from isthmus.sources.dispatch import as_source
-from isthmus.statistics import Basis, Chebyshev, Counts, Expansion, Kind, Moments, Plan, Schema
+from isthmus.statistics import Basis, Chebyshev, CountPlan, Counts, Expansion, Kind, Moments, Schema
 
 
 @final
@@ -44,7 +44,7 @@ class WithFeatures(Source):
         """Moments of these variables, with their basis functions; of all if not given."""
         return self._wide.moments(names)
 
-    def counts(self, plan: Plan) -> Counts:
+    def counts(self, plan: CountPlan) -> Counts:
         return self._wide.counts(plan)
 
     def rows(self) -> NDArray[np.float64]:

@@ -29,7 +29,7 @@ from isthmus.joint.secure_sum.limbs import (
     to_ints,
 )
 from isthmus.joint.secure_sum.protocol import secure_sums
-from isthmus.statistics import CodedRows, Counts, Kind, Moments, Plan, Schema
+from isthmus.statistics import CodedRows, CountPlan, Counts, Kind, Moments, Schema
 from isthmus.statistics.blocks import DENSE, planned_sets
 
 LIMBS = 6
@@ -236,7 +236,7 @@ def _rounded(value: int, digits: int) -> int:
 # --- counts ----------------------------------------------------------------------------------
 
 
-def counts_size(schema: Schema, plan: Plan) -> int:
+def counts_size(schema: Schema, plan: CountPlan) -> int:
     """Return how many numbers the planned tables have: n, then every cell.
 
     Raises
@@ -260,7 +260,7 @@ def counts_size(schema: Schema, plan: Plan) -> int:
     raise DataError(
         f"The plan of {plan} has {number:,} tables with too many cells. At most {NUMBERS:,} cells "
         f"can be summed per round, and {DENSE:,} per table. Plan smaller sets, for instance "
-        "Plan.up_to(3) for a search with at most two parents."
+        "CountPlan.up_to(3) for a search with at most two parents."
     )
 
 
@@ -286,7 +286,7 @@ def encode_counts(counts: Counts, rows: int) -> LimbArray:
     return from_int64(np.concatenate(parts))
 
 
-def decode_counts(total: LimbArray, schema: Schema, plan: Plan) -> Counts:
+def decode_counts(total: LimbArray, schema: Schema, plan: CountPlan) -> Counts:
     """Read the tables of all sites."""
     values = to_int64(total)
     tables: dict[tuple[int, ...], Any] = {}

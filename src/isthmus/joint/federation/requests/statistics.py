@@ -25,7 +25,7 @@ from isthmus.joint.secure_sum.limbs import LimbArray
 from isthmus.sources.base import Source, countable
 from isthmus.sources.tables.frame import Frame
 from isthmus.sources.tables.series import Series
-from isthmus.statistics import Counts, Expansion, Moments, Plan, Schema
+from isthmus.statistics import CountPlan, Counts, Expansion, Moments, Schema
 
 
 @final
@@ -86,7 +86,7 @@ class AskCounts(StatisticRequest[Counts]):
     """Request tables over planned sets of discrete variables."""
 
     asked: tuple[str, ...]
-    plan: Plan
+    plan: CountPlan
     name: ClassVar[str] = "counts"
     limbs: ClassVar[int] = 2
     releases_columns: ClassVar[bool] = False
@@ -129,7 +129,7 @@ class AskCounts(StatisticRequest[Counts]):
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Self:
-        return cls(tuple(map(str, plain["counts"])), Plan.from_dict(plain["plan"]))
+        return cls(tuple(map(str, plain["counts"])), CountPlan.from_dict(plain["plan"]))
 
     def to_dict(self) -> dict[str, Any]:
         return {"counts": list(self.asked), "plan": self.plan.to_dict()}
@@ -285,7 +285,7 @@ def show_array(values: NDArray[Any]) -> str:
         return str(values)
 
 
-def _covers(planned: Plan, asked: Plan) -> bool:
+def _covers(planned: CountPlan, asked: CountPlan) -> bool:
     """Return whether a study plans at least these tables."""
     if planned.is_everything or asked == planned:
         return True
