@@ -72,7 +72,7 @@ def test_continuous_targets_in_a_pipeline_and_a_grid() -> None:
     pipeline = Pipeline([("scale", StandardScaler()), ("network", BayesianNetwork())])
     assert pipeline.fit(X, y).score(X, y) > 0.7
     assert cross_val_score(pipeline, X, y, cv=3).mean() > 0.6
-    scores = [ist.GaussianBIC(), ist.GaussianBIC(penalty=1000.0)]
+    scores = [ist.GaussianBIC(), ist.GaussianBIC(penalty_discount=1000.0)]
     grid = GridSearchCV(BayesianNetwork(), {"score_function": scores}, cv=3).fit(X, y)
     assert grid.best_params_ == {"score_function": scores[0]}
     with pytest.raises(AttributeError, match="has no attribute"):

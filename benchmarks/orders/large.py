@@ -29,7 +29,7 @@ def ours(method: str, sets: int) -> Any:
     import isthmus as ist
 
     return {
-        "ASOBS": ist.ASOBS(starts=10**9, window=1, kicks=10**9, sets=sets),
+        "ASOBS": ist.ASOBS(starts=10**9, window=1, kicks=10**9, max_parent_sets=sets),
         "BOSS": ist.Boss(starts=10**9),
         "XGES": ist.XGES(),
         "HC": ist.HillClimb(),

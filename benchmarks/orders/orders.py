@@ -101,7 +101,7 @@ def searches(method: str) -> Any:
         "HC": ist.HillClimb(),
         "XGES": ist.XGES(),
         "BOSS from data": ist.Boss(starts=forever),
-        "ASOBS from data": ist.ASOBS(starts=forever, sets=2000),
+        "ASOBS from data": ist.ASOBS(starts=forever, max_parent_sets=2000),
     }[method]
 
 

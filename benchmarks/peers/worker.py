@@ -212,7 +212,7 @@ def sort_and_regress(by: str) -> Callable[[Data, int], Learner]:
 METHODS: dict[str, Callable[[Data, int], Learner]] = {
     "isthmus default: BOSS, EBIC, 4 starts": isthmus("GaussianEBIC()", "Boss()"),
     "isthmus BOSS, EBIC, 1 start": isthmus("GaussianEBIC()", "Boss(starts=1)"),
-    "isthmus BOSS, 4 x BIC, 1 start": isthmus("GaussianBIC(penalty=4)", "Boss(starts=1)"),
+    "isthmus BOSS, 4 x BIC, 1 start": isthmus("GaussianBIC(penalty_discount=4)", "Boss(starts=1)"),
     "isthmus BOSS, BIC, 1 start": isthmus("GaussianBIC()", "Boss(starts=1)"),
     "isthmus XGES, EBIC": isthmus("GaussianEBIC()", "XGES()"),
     "isthmus HillClimb, EBIC": isthmus("GaussianEBIC()", "HillClimb()"),

@@ -53,7 +53,9 @@ def main():
         statistics = Rows(ist.Schema.continuous(names), x)
         sampled = ist.GPIntegral.IMPORTANCE
         truth = posterior(
-            ist.ExactGP(integral=sampled, draws=5_000).bind(statistics).local, dags, names
+            ist.ExactGP(integral=sampled, integration_draws=5_000).bind(statistics).local,
+            dags,
+            names,
         )
         candidates = [
             ist.BGe().bind(ist.summarise(table)).local,

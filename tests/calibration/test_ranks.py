@@ -92,8 +92,8 @@ def ranks(score: str, sampler: Any, truths: int, seed: int) -> dict[str, np.ndar
 
 SAMPLERS = {
     "exact": ist.ExactPosterior(),
-    "partitions": ist.PartitionMCMC(warm_up=40, thin=20, levels=1, jobs=1),
-    "structures": ist.StructureMCMC(burn_in=300, thin=60),
+    "partitions": ist.PartitionMCMC(warm_up=40, thin=20, temperatures=1, jobs=1),
+    "structures": ist.StructureMCMC(warm_up=300, thin=60),
 }
 
 
@@ -106,7 +106,9 @@ def test_ranks_are_uniform(score: str, sampler: str) -> None:
 
 @pytest.mark.skipif(not LONG, reason="set ISTHMUS_LONG=1")
 def test_ranks_show_the_bias_of_orders() -> None:
-    counts = ranks("BGe", ist.OrderMCMC(warm_up=40, thin=20, levels=1, jobs=1), TRUTHS, seed=1)
+    counts = ranks(
+        "BGe", ist.OrderMCMC(warm_up=40, thin=20, temperatures=1, jobs=1), TRUTHS, seed=1
+    )
     assert chisquare(counts["edges"]).pvalue < 1e-6
 
 

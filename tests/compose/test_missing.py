@@ -285,7 +285,7 @@ def test_estimated_moments_of_engines_need_numbers(lazy_constructor: Constructor
         as_source(lazy_constructor({"x": infinite, "y": numbers}), missing=em).moments()
 
 
-@pytest.mark.parametrize("strategy", [ist.AvailableCases(), ist.StructuralEM(draws=2)])
+@pytest.mark.parametrize("strategy", [ist.AvailableCases(), ist.StructuralEM(completions=2)])
 def test_incomplete_rows_of_every_engine(constructor: Constructor, strategy: Missing) -> None:
     pa = pytest.importorskip("pyarrow")
     data = punched(alarm_like(300), 0.2)

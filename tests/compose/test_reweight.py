@@ -15,7 +15,7 @@ from isthmus.results import Ending
 from isthmus.testing import enumerate_dags
 
 FAST = ist.GP()
-BETTER = ist.ExactGP(integral=ist.GPIntegral.IMPORTANCE, draws=10)
+BETTER = ist.ExactGP(integral=ist.GPIntegral.IMPORTANCE, integration_draws=10)
 
 
 def table(n: int = 30) -> dict[str, Any]:

@@ -78,7 +78,7 @@ def test_markov_chains_are_compared() -> None:
 
 
 def test_the_status_agrees_with_the_notes() -> None:
-    sampler = ist.StructureMCMC(thin=1, burn_in=0)
+    sampler = ist.StructureMCMC(thin=1, warm_up=0)
     posterior = ist.sample(NUMBERS, sampler=sampler, draws=12, chains=4, seed=1)
     assert posterior.agreement().edges()
     assert posterior.status.ending is Ending.NOT_CONVERGED
@@ -140,7 +140,7 @@ def test_a_time_limit_stops_the_exact_posterior() -> None:
 def test_a_time_limit_keeps_the_draws_so_far() -> None:
     posterior = ist.sample(
         NUMBERS,
-        sampler=ist.StructureMCMC(thin=50, burn_in=0),
+        sampler=ist.StructureMCMC(thin=50, warm_up=0),
         draws=10**6,
         chains=2,
         time_limit=0.3,

@@ -89,7 +89,7 @@ def test_without_holes_it_is_the_criterion() -> None:
 
 def test_the_same_seed_gives_the_same_graph() -> None:
     table = punched(chain(400))
-    a, b = (ist.learn(table, missing=ist.StructuralEM(draws=3), seed=5) for _ in range(2))
+    a, b = (ist.learn(table, missing=ist.StructuralEM(completions=3), seed=5) for _ in range(2))
     assert (a.dag, a.score) == (b.dag, b.score)
 
 
@@ -102,7 +102,7 @@ def test_a_time_limit_returns_the_graph_to_start_with() -> None:
 
 
 def test_knowledge_progress_and_the_number_of_iterations() -> None:
-    strategy = ist.StructuralEM(draws=1, max_iterations=1)
+    strategy = ist.StructuralEM(completions=1, max_iterations=1)
     knowledge = ist.Knowledge(required=[("d", "a")])
     seen: list[str] = []
     solution = ist.learn(

@@ -29,7 +29,7 @@ def fitted(data: dict[str, Any], **options: Any) -> GPNetwork:
 
 def test_curves_at_the_mode_against_the_posterior_over_rows() -> None:
     data = table()
-    network = fitted(data, draws=0)
+    network = fitted(data, curve_draws=0)
     at = np.linspace(-3.0, 5.0, 9)
     z = {name: (x - x.mean()) / x.std() for name, x in data.items()}
     n = len(z["y"])

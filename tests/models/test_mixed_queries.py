@@ -122,7 +122,7 @@ def test_what_has_no_closed_form_is_simulated_with_its_error() -> None:
 
 def test_the_standard_error_is_the_spread_over_seeds() -> None:
     answers: list[Any] = [
-        SICK.query(["sick"], {"alarm": "on"}, draws=4_000, seed=seed) for seed in range(100)
+        SICK.query(["sick"], {"alarm": "on"}, simulations=4_000, seed=seed) for seed in range(100)
     ]
     spread = np.std([answer["yes"] for answer in answers])
     assert np.mean([answer.error[1] for answer in answers]) == pytest.approx(spread, rel=0.3)
@@ -219,13 +219,13 @@ def test_refusals() -> None:
     with pytest.raises(ArgumentError, match="separately"):
         SICK.query(["sick", "fever"])
     with pytest.raises(ArgumentError, match="draws"):
-        SICK.query("alarm", draws=0)
+        SICK.query("alarm", simulations=0)
     with pytest.raises(SchemaError, match="levels"):
         SICK.query("fever", evidence={"sick": "maybe"})
     with pytest.raises(DataError, match="must be a number"):
         SICK.query("sick", evidence={"fever": "high"})
     with pytest.raises(DataError, match="effective sample size of only"):
-        SICK.query("sick", evidence={"alarm": "on"}, draws=50)
+        SICK.query("sick", evidence={"alarm": "on"}, simulations=50)
     certain = MixedNetwork(
         ist.DAG(["a", "x", "y"], [("a", "x"), ("x", "y")]),
         {
@@ -249,9 +249,9 @@ def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert main(["query", str(path), "--target", "fever", "--given", "sick=YES"]) == 0
     assert capsys.readouterr().out == "fever: 39 ± 1\n"
     ask = ["query", str(path), "--target", "sick", "--given", "alarm=on", "--json"]
-    assert main([*ask, "--draws", "5000", "--seed", "3"]) == 0
+    assert main([*ask, "--simulations", "5000", "--seed", "3"]) == 0
     answer = json.loads(capsys.readouterr().out)
-    expected: Any = SICK.query("sick", {"alarm": "on"}, draws=5000, seed=3)
+    expected: Any = SICK.query("sick", {"alarm": "on"}, simulations=5000, seed=3)
     assert answer["probabilities"] == expected.values.tolist()
     assert answer["simulation_error"] == expected.error.tolist()
     assert main(["query", str(path), "--target", "sick", "--do", "pulse=high"]) != 0

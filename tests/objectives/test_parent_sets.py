@@ -31,7 +31,7 @@ from isthmus.scores import (
 
 DISCRETE: list[Score[Any, LocalScore]] = [
     BIC(),
-    BIC(penalty=0.3),
+    BIC(penalty_discount=0.3),
     AIC(),
     BDeu(),
     BDeu(ess=20),

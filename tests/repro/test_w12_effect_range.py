@@ -22,7 +22,7 @@ def complete(d: int, n: int = 2000) -> dict[str, np.ndarray]:
 
 def test_the_range_over_all_members_of_a_complete_graph() -> None:
     table = complete(8)
-    solution = ist.learn(table, score=ist.GaussianBIC(penalty=0))
+    solution = ist.learn(table, score=ist.GaussianBIC(penalty_discount=0))
     assert len(solution.cpdag.undirected) == 28  # 40,320 members
     covariance = np.cov(np.stack(list(table.values())))
     for cause, effect in ((7, 0), (0, 7), (3, 4)):
@@ -60,7 +60,7 @@ def test_undirected_edges_elsewhere_do_not_hide_the_own_one() -> None:
 
 def test_a_range_that_is_too_costly_is_not_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(effects, "MAX_PARENT_SETS", 20)
-    solution = ist.learn(complete(6), score=ist.GaussianBIC(penalty=0))
+    solution = ist.learn(complete(6), score=ist.GaussianBIC(penalty_discount=0))
     estimate = solution.effect("x0", "x5")
     assert not estimate.identified
     assert estimate.possible == ()

@@ -43,7 +43,7 @@ def test_fast_effects_are_found(frequency: int) -> None:
     expected = quadrature(table, parent=True) - quadrature(table, parent=False)
     assert expected > 80
     for integral in (ist.GPIntegral.LAPLACE, ist.GPIntegral.IMPORTANCE):
-        score = ist.ExactGP(integral=integral, draws=200)
+        score = ist.ExactGP(integral=integral, integration_draws=200)
         assert gain(table, score) == pytest.approx(expected, abs=1.0)
 
 

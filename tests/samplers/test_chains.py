@@ -104,7 +104,7 @@ def enumerated(objective: LocalScore, knowledge: BoundKnowledge) -> Floats:
 @pytest.mark.parametrize("levels", [1, 3])
 def test_edges_of_four_nodes(knowledge: BoundKnowledge, levels: int) -> None:
     objective = gaussian(4, 15, 1)
-    sampler = PartitionMCMC(levels=levels, thin=2)
+    sampler = PartitionMCMC(temperatures=levels, thin=2)
     draws = sample(objective, sampler, knowledge, draws=4000, chains=4)
     exact = enumerated(objective, knowledge)
     assert ((exact > 0.05) & (exact < 0.95)).sum() >= 4
@@ -296,7 +296,9 @@ def test_an_error_of_the_score_reaches_the_user() -> None:
         sample(objective)
 
 
-@pytest.mark.parametrize("name", ["candidates", "max_parents", "levels", "warm_up", "thin", "jobs"])
+@pytest.mark.parametrize(
+    "name", ["candidates", "max_parents", "temperatures", "warm_up", "thin", "jobs"]
+)
 @pytest.mark.parametrize("value", [-2, 1.5, "many"])
 def test_bad_options_are_refused(name: str, value: Any) -> None:
     for sampler in (PartitionMCMC, OrderMCMC):

@@ -130,7 +130,7 @@ def test_an_interrupt_leaves_as_many_draws_of_each_chain(moment: int) -> None:
         return float(np.random.default_rng([child, *parents]).normal())
 
     score = PythonLocalScore(list("abcdef"), local, equivalent=False)
-    run = StructureMCMC(thin=1, burn_in=0).begin(
+    run = StructureMCMC(thin=1, warm_up=0).begin(
         score, ist.Knowledge().bind(score.nodes), np.random.default_rng(0), draws=10_000, chains=5
     )
     draws, status = drive(run, "StructureMCMC")

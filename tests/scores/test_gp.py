@@ -74,7 +74,7 @@ def test_units_do_not_matter(score: Any) -> None:
 
 def test_importance_sampling_is_repeatable_and_corrects_laplace() -> None:
     data = table(60)
-    sampled = ist.ExactGP(integral=ist.GPIntegral.IMPORTANCE, draws=500)
+    sampled = ist.ExactGP(integral=ist.GPIntegral.IMPORTANCE, integration_draws=500)
     value = ist.score(data, CHAIN, sampled)
     assert value == ist.score(data, CHAIN, sampled)
     difference = value - ist.score(data, CHAIN, ist.ExactGP())
@@ -150,7 +150,7 @@ def test_a_solution_keeps_no_rows() -> None:
 
 def test_refusals() -> None:
     with pytest.raises(ArgumentError, match="draws"):
-        ist.GP(draws=1)
+        ist.GP(integration_draws=1)
     with pytest.raises(ArgumentError, match="integral"):
         ist.GP(integral="exact")  # type: ignore[arg-type]
     with pytest.raises(ArgumentError, match="basis"):

@@ -260,7 +260,7 @@ def test_a_score_that_is_no_number_is_named(search: Search[Any], value: float) -
 
 
 def test_options_without_meaning_are_refused() -> None:
-    with pytest.raises(ArgumentError, match="networks"):
+    with pytest.raises(ArgumentError, match="n_best"):
         AStar(bayes_factor=20.0)
     with pytest.raises(ArgumentError, match=r"pattern .*at least 1"):
         AStar(pattern=0)

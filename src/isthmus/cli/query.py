@@ -39,10 +39,10 @@ def add(command: argparse.ArgumentParser) -> None:
             help=f"the variable {meaning} this value; may be repeated",
         )
     command.add_argument(
-        "--draws",
+        "--simulations",
         type=at_least(1),
         default=100_000,
-        help="number of draws if a mixed network has no exact answer",
+        help="number of simulated rows if a mixed network has no exact answer",
     )
     command.add_argument("--seed", type=at_least(0), default=0, help="random seed of the draws")
     command.set_defaults(run=run)
@@ -56,7 +56,9 @@ def run(options: argparse.Namespace) -> ExitCode:
         _check_name(network, name)
     answer: Any
     if isinstance(network, ist.models.MixedNetwork):
-        answer = network.query(options.target, given, do, draws=options.draws, seed=options.seed)
+        answer = network.query(
+            options.target, given, do, simulations=options.simulations, seed=options.seed
+        )
     else:
         answer = network.query(options.target, given, do)
     say(str(answer))

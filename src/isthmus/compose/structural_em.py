@@ -189,7 +189,7 @@ class StructuralEMRun(Run[SearchResult]):
             tables = [probabilities(table, _PSEUDO_COUNT) for table in counts]
             if log_likelihood - before < _GAIN:
                 break
-        draws = self._options.draws
+        draws = self._options.completions
         log_likelihood, counts, rows = yield from self._pass(dag, tables, completion, draws)
         families = dict(zip(_families(dag), counts, strict=True))
         expected = ExpectedCounts(self._statistics, rows, draws, families)

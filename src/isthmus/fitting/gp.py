@@ -10,7 +10,7 @@ from isthmus.statistics import Moments
 from isthmus.statistics.regressions import regressions_from_moments
 
 
-def fit_gp(moments: Moments, dag: DAG, *, draws: int = 100, seed: int = 0) -> GPNetwork:
+def fit_gp(moments: Moments, dag: DAG, *, curve_draws: int = 100, seed: int = 0) -> GPNetwork:
     """Fit the curves of a Gaussian-process network.
 
     Parameters
@@ -20,7 +20,7 @@ def fit_gp(moments: Moments, dag: DAG, *, draws: int = 100, seed: int = 0) -> GP
         ``WithFeatures(table, Chebyshev(48, 5.0))``.
     dag
         The graph; its nodes are variables of the moments.
-    draws
+    curve_draws
         Number of draws of the hyperparameters over which the curves are averaged; 0 for the
         curves at their posterior mode.
     seed
@@ -39,7 +39,7 @@ def fit_gp(moments: Moments, dag: DAG, *, draws: int = 100, seed: int = 0) -> GP
         parents = dag.parents(child)
         positions = [schema.index(p) for p in parents]
         fit = regressions.fit(c, positions)
-        found = posterior_effects(fit, draws, np.random.default_rng([seed, c]))
+        found = posterior_effects(fit, curve_draws, np.random.default_rng([seed, c]))
         means[child] = float(values.mean()[c])
         noises[child] = found.noise * float(spreads[c])
         for j, (parent, p) in enumerate(zip(parents, positions, strict=True)):

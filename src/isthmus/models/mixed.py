@@ -131,7 +131,7 @@ class MixedNetwork:
         evidence: Mapping[str, Level | float] | None = None,
         do: None = None,
         *,
-        draws: int = 100_000,
+        simulations: int = 100_000,
         seed: int = 0,
     ) -> Probabilities | NormalMixture: ...
     @overload
@@ -141,7 +141,7 @@ class MixedNetwork:
         evidence: Mapping[str, Level | float] | None = None,
         do: Mapping[str, Level | float] | None = None,
         *,
-        draws: int = 100_000,
+        simulations: int = 100_000,
         seed: int = 0,
     ) -> Probabilities | NormalMixture | ProbabilityRange | MeanRange: ...
     def query(
@@ -150,7 +150,7 @@ class MixedNetwork:
         evidence: Mapping[str, Level | float] | None = None,
         do: Mapping[str, Level | float] | None = None,
         *,
-        draws: int = 100_000,
+        simulations: int = 100_000,
         seed: int = 0,
     ) -> Probabilities | NormalMixture | ProbabilityRange | MeanRange:
         """Return the joint distribution of some nodes, given observations and interventions.
@@ -170,7 +170,7 @@ class MixedNetwork:
             Levels and values to which nodes are set by an intervention, which removes the
             influence of their usual causes. The answer is valid in the real world only if the
             graph is causal.
-        draws
+        simulations
             Number of draws if the answer is simulated.
         seed
             Random seed. The same seed gives the same answer.
@@ -186,15 +186,19 @@ class MixedNetwork:
         DataError
             If the evidence has probability zero, or is too improbable for the number of draws.
         """
-        if isinstance(draws, bool) or not isinstance(draws, int | np.integer) or draws < 1:
-            raise ArgumentError(f"draws is {draws!r}; it must be an integer of at least 1.")
+        if (
+            isinstance(simulations, bool)
+            or not isinstance(simulations, int | np.integer)
+            or simulations < 1
+        ):
+            raise ArgumentError(f"draws is {simulations!r}; it must be an integer of at least 1.")
         asked, seen, forced = checked_question(self.dag, targets, evidence, do)
         values, settings = self._coded(seen), self._coded(forced)
         if len(members_to_ask(self.dag, self.cpdag, forced, (*asked, *seen))) != 1:
             return self._unidentified(asked, forced)
         question = MixedQuery(self.dag, self.conditionals, asked, values, settings)
         answer = question.exact()
-        return question.simulated(draws, seed) if answer is None else answer
+        return question.simulated(simulations, seed) if answer is None else answer
 
     def _unidentified(
         self, asked: tuple[str, ...], forced: Collection[str]

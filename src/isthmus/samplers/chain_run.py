@@ -44,7 +44,7 @@ class ChainOptions(Protocol):
         """Maximum number of parents of a node."""
 
     @property
-    def levels(self) -> int:
+    def temperatures(self) -> int:
         """Number of temperatures."""
 
     @property
@@ -208,7 +208,7 @@ class ChainRun(Run[Draws]):
             self._space,
             self._starts,
             self._rng,
-            levels=self._options.levels,
+            levels=self._options.temperatures,
             warm_up=warm_up,
             thin=thin,
             draws=draws,

@@ -34,7 +34,7 @@ class ChainSampler(Sampler[LocalScore]):
     max_parents
         Maximum number of parents of a node; None for no limit. A limit makes the computation of
         slow scores much shorter.
-    levels
+    temperatures
         Number of temperatures (parallel tempering): chains at higher temperatures exchange states
         with the chain that is sampled from. 1 for none. Takes as many times longer.
     warm_up
@@ -49,7 +49,7 @@ class ChainSampler(Sampler[LocalScore]):
 
     candidates: int | None = None
     max_parents: int | None = None
-    levels: int = 1
+    temperatures: int = 1
     warm_up: int | None = None
     thin: int | None = None
     jobs: int = -1
@@ -59,7 +59,7 @@ class ChainSampler(Sampler[LocalScore]):
     def __post_init__(self) -> None:
         require_integer(self, "candidates", least=0, optional=True)
         require_integer(self, "max_parents", least=0, optional=True)
-        require_integer(self, "levels", least=1)
+        require_integer(self, "temperatures", least=1)
         require_integer(self, "warm_up", least=0, optional=True)
         require_integer(self, "thin", least=1, optional=True)
         require_jobs(self, "jobs")

@@ -33,7 +33,7 @@ class StructureMCMC(Sampler[LocalScore]):
     ----------
     thin
         Number of moves between two draws; by default ten times the number of variables.
-    burn_in
+    warm_up
         Number of moves before the first draw; by default a fifth of the whole chain.
     max_parents
         Maximum number of parents; None for no limit.
@@ -50,13 +50,13 @@ class StructureMCMC(Sampler[LocalScore]):
     """
 
     thin: int | None = None
-    burn_in: int | None = None
+    warm_up: int | None = None
     max_parents: int | None = None
     accepts: ClassVar[Accepts] = (LOCAL_SCORES,)
 
     def __post_init__(self) -> None:
         require_integer(self, "thin", least=1, optional=True)
-        require_integer(self, "burn_in", least=0, optional=True)
+        require_integer(self, "warm_up", least=0, optional=True)
         require_integer(self, "max_parents", least=0, optional=True)
 
     def begin(
@@ -209,8 +209,8 @@ class StructureRun(Run[Draws]):
         ]
         self._thin = 10 * d if options.thin is None else options.thin
         total = draws * self._thin
-        self._burn_in = total // 4 if options.burn_in is None else options.burn_in
-        self._end = self._burn_in + total
+        self._warm_up = total // 4 if options.warm_up is None else options.warm_up
+        self._end = self._warm_up + total
         self._moves = 0
         self._accepted = 0
         self._d, self._words = d, -(-d // 64)
@@ -233,7 +233,7 @@ class StructureRun(Run[Draws]):
                     self._accepted += walk.move(a, b, coin, limit)
                     yield
                 self._moves += 1
-                done = self._moves - self._burn_in
+                done = self._moves - self._warm_up
                 if done > 0 and done % self._thin == 0:
                     self._keep()
 

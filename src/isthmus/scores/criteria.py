@@ -38,12 +38,12 @@ class AIC(Criterion):
 class BIC(Criterion):
     """Bayesian information criterion: log-likelihood minus a penalty per free parameter.
 
-    For discrete variables; higher is better. The penalty is ``penalty * log(n) / 2`` per parameter.
-    All configurations of the parents have parameters, including those that do not occur.
+    For discrete variables; higher is better. The penalty is ``penalty_discount * log(n) / 2`` per
+    parameter. All configurations of the parents have parameters, including those that do not occur.
 
     Parameters
     ----------
-    penalty
+    penalty_discount
         Factor of the penalty. 1 is the standard criterion; larger values give sparser graphs.
 
     Examples
@@ -54,13 +54,13 @@ class BIC(Criterion):
     -2258.4
     """
 
-    penalty: float = 1.0
+    penalty_discount: float = 1.0
 
     def __post_init__(self) -> None:
-        require_number(self, "penalty", least=0)
+        require_number(self, "penalty_discount", least=0)
 
     def parameter_price(self, n: int) -> float:
-        return self.penalty * 0.5 * float(np.log(n))
+        return self.penalty_discount * 0.5 * float(np.log(n))
 
 
 @final

@@ -35,7 +35,7 @@ class DegenerateGaussian(Score[Moments, LocalScore]):
 
     Parameters
     ----------
-    penalty
+    penalty_discount
         Factor of the penalty ``log(n) / 2`` per parameter.
     gamma
         Weight of the extended penalty ``2 * gamma * log(d)`` per edge among d variables, which
@@ -52,13 +52,13 @@ class DegenerateGaussian(Score[Moments, LocalScore]):
     (('sex', 'height'),)
     """
 
-    penalty: float = 1.0
+    penalty_discount: float = 1.0
     gamma: float = 0.0
     needs: ClassVar[type[Moments]] = Moments
     kind: ClassVar[None] = None
 
     def __post_init__(self) -> None:
-        require_number(self, "penalty", least=0)
+        require_number(self, "penalty_discount", least=0)
         require_number(self, "gamma", least=0)
 
     def bind(self, statistics: Moments) -> LocalScore:
@@ -67,7 +67,7 @@ class DegenerateGaussian(Score[Moments, LocalScore]):
         starts = np.array([start for start, _ in statistics.blocks] + [statistics.schema.width])
         sizes = np.diff(starts)
         correlation, scale = correlate(covariance_without_rare(statistics))
-        each = self.penalty * 0.5 * np.log(n)
+        each = self.penalty_discount * 0.5 * np.log(n)
         log_scale = np.concatenate([[0.0], np.cumsum(np.log(scale))])
         base = (
             -0.5 * n * (np.log(2.0 * np.pi) + 1.0) * sizes

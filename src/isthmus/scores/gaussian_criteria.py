@@ -20,12 +20,12 @@ from isthmus.statistics import Kind, Moments
 class GaussianBIC(Score[Moments, LocalScore]):
     """BIC of linear Gaussian networks: log-likelihood minus a penalty per parameter.
 
-    For continuous variables; higher is better. The penalty is ``penalty * log(n) / 2`` per
+    For continuous variables; higher is better. The penalty is ``penalty_discount * log(n) / 2`` per
     parameter. A node with k parents has k + 2 parameters: coefficients, intercept and variance.
 
     Parameters
     ----------
-    penalty
+    penalty_discount
         Factor of the penalty. 1 is the standard criterion; larger values give sparser graphs. Other
         implementations of order search use 2 by default.
 
@@ -39,16 +39,16 @@ class GaussianBIC(Score[Moments, LocalScore]):
     -2177.2
     """
 
-    penalty: float = 1.0
+    penalty_discount: float = 1.0
     needs: ClassVar[type[Moments]] = Moments
     kind: ClassVar[Kind] = Kind.CONTINUOUS
 
     def __post_init__(self) -> None:
-        require_number(self, "penalty", least=0)
+        require_number(self, "penalty_discount", least=0)
 
     def bind(self, statistics: Moments) -> LocalScore:
         parents = np.arange(len(statistics.schema) + 1)
-        penalties = self.penalty * 0.5 * np.log(statistics.n) * (parents + 2)
+        penalties = self.penalty_discount * 0.5 * np.log(statistics.n) * (parents + 2)
         return bind_likelihood(statistics.numeric(self), penalties)
 
 

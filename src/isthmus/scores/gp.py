@@ -70,7 +70,7 @@ class GP(Score[Moments, LocalScore]):
         than terms / radius radians per standard deviation look like noise.
     integral
         How the hyperparameters are integrated out.
-    draws
+    integration_draws
         Number of draws for importance sampling, or of the posterior for bridge sampling.
 
     Examples
@@ -86,7 +86,7 @@ class GP(Score[Moments, LocalScore]):
 
     basis: Chebyshev = Chebyshev(48, 5.0)
     integral: GPIntegral = GPIntegral.LAPLACE
-    draws: int = 300
+    integration_draws: int = 300
     needs: ClassVar[type[Moments]] = Moments
     kind: ClassVar[Kind] = Kind.CONTINUOUS
 
@@ -98,7 +98,7 @@ class GP(Score[Moments, LocalScore]):
         from isthmus.gaussian_processes.families import FEWEST_TERMS
 
         regressions = regressions_from_moments(statistics, repr(self))
-        scored = _Scored(regressions, self.integral, self.draws)
+        scored = _Scored(regressions, self.integral, self.integration_draws)
         names = statistics.schema.names
         beyond = variance_beyond(statistics)
 
@@ -124,7 +124,7 @@ class ExactGP(Score[Rows, LocalScore]):
         kernels and the sum of the products then have a weight each, with inverse-gamma priors.
     integral
         How the hyperparameters are integrated out.
-    draws
+    integration_draws
         Number of draws for importance sampling, or of the posterior for bridge sampling.
 
     Examples
@@ -140,7 +140,7 @@ class ExactGP(Score[Rows, LocalScore]):
 
     interactions: bool = False
     integral: GPIntegral = GPIntegral.LAPLACE
-    draws: int = 300
+    integration_draws: int = 300
     needs: ClassVar[type[Rows]] = Rows
     kind: ClassVar[Kind] = Kind.CONTINUOUS
 
@@ -151,14 +151,14 @@ class ExactGP(Score[Rows, LocalScore]):
     def bind(self, statistics: Rows) -> LocalScore:
         statistics.schema.require(Kind.CONTINUOUS, repr(self))
         regressions = regressions_from_rows(statistics, interactions=self.interactions)
-        scored = _Scored(regressions, self.integral, self.draws)
+        scored = _Scored(regressions, self.integral, self.integration_draws)
         cost = _cost(self, fixed=statistics.n)
         return PythonLocalScore(statistics.schema.names, scored, equivalent=False, cost=cost)
 
 
 def _cost(score: GP | ExactGP, *, fixed: float = 0.0, per_parent: float = 0.0) -> FamilyCost:
     """Estimate how long the regression of a child takes, and the integral over it."""
-    draws = 0 if score.integral is GPIntegral.LAPLACE else score.draws
+    draws = 0 if score.integral is GPIntegral.LAPLACE else score.integration_draws
     modes = process_cost(fixed=fixed, per_parent=per_parent, draws=draws)
     if score.integral is GPIntegral.BRIDGE:
         return lambda parents: modes(parents) + _BRIDGE_SECONDS
@@ -166,7 +166,7 @@ def _cost(score: GP | ExactGP, *, fixed: float = 0.0, per_parent: float = 0.0) -
 
 
 def _check(score: GP | ExactGP) -> None:
-    require_integer(score, "draws", least=2)
+    require_integer(score, "integration_draws", least=2)
     require_choice(score, "integral", GPIntegral)
 
 

@@ -53,7 +53,7 @@ def scores(found: SearchResult) -> list[float]:
 def test_the_best_graphs_in_order(make: Any) -> None:
     for seed in range(4):
         local, every = problem(BDeu(), seed, 60, 4)
-        found = solve(make(networks=100), local)
+        found = solve(make(n_best=100), local)
         networks: Any = found.details.networks
         assert len(networks) == len({dag for dag, _ in networks}) == 100
         assert [s for _, s in networks] == pytest.approx(every[:100])
@@ -65,13 +65,13 @@ def test_the_best_graphs_in_order(make: Any) -> None:
 @both
 def test_the_best_of_29281_graphs(make: Any) -> None:
     local, every = problem(BIC(), 11, 40, 5)
-    assert scores(solve(make(networks=60), local)) == pytest.approx(every[:60])
+    assert scores(solve(make(n_best=60), local)) == pytest.approx(every[:60])
 
 
 @both
 def test_all_graphs_there_are(make: Any) -> None:
     local = discrete_score(BDeu(), 5, 60, 3)
-    found = solve(make(networks=1000), local)
+    found = solve(make(n_best=1000), local)
     assert scores(found) == pytest.approx(totals(local))
     assert len(scores(found)) == 25
     assert found.details.networks_bound == -math.inf
@@ -80,7 +80,7 @@ def test_all_graphs_there_are(make: Any) -> None:
 @both
 def test_one_node(make: Any) -> None:
     local = discrete_score(BDeu(), 0, 50, 1)
-    assert scores(solve(make(networks=3), local)) == [local.local(0, ())]
+    assert scores(solve(make(n_best=3), local)) == [local.local(0, ())]
 
 
 @both
@@ -90,7 +90,7 @@ def test_all_graphs_within_a_bayes_factor(make: Any, factor: float) -> None:
         local, known = problem(BDeu(), seed, 80, 4)
         every = np.array(known)
         near = int((every >= every.max() - math.log(factor) - 1e-9).sum())
-        found = solve(make(networks=1000, bayes_factor=factor), local)
+        found = solve(make(n_best=1000, bayes_factor=factor), local)
         assert len(scores(found)) == near
         assert min(scores(found)) >= every.max() - math.log(factor) - 1e-6
         bound: Any = found.details.networks_bound
@@ -100,7 +100,7 @@ def test_all_graphs_within_a_bayes_factor(make: Any, factor: float) -> None:
 @both
 def test_near_best_graphs_of_a_larger_problem_score_what_they_say(make: Any) -> None:
     local = discrete_score(BIC(), 9, 400, 9)
-    found = solve(make(networks=20), local)
+    found = solve(make(n_best=20), local)
     networks: Any = found.details.networks
     assert networks[0][1] == pytest.approx(found.score)
     assert scores(found) == sorted(scores(found), reverse=True)
@@ -113,11 +113,11 @@ def test_near_best_graphs_of_a_larger_problem_score_what_they_say(make: Any) -> 
 def test_they_agree(seed: int) -> None:
     table = tied_table(seed, 4 + seed % 4, part=0.4, levels=2 + seed % 3)
     # What is scored here is whole numbers: the factor ends between two of them.
-    for wanted in ({"networks": 30}, {"networks": 400, "bayes_factor": math.exp(1.5)}):
+    for wanted in ({"n_best": 30}, {"n_best": 400, "bayes_factor": math.exp(1.5)}):
         one, other = (solve(make(**wanted), table) for make in (AStar, ILP))
         assert scores(one) == scores(other)
     local = discrete_score(BIC(), seed, 100, 6)
-    one, other = (solve(make(networks=25), local) for make in (AStar, ILP))
+    one, other = (solve(make(n_best=25), local) for make in (AStar, ILP))
     assert scores(one) == pytest.approx(scores(other))
 
 
@@ -140,7 +140,7 @@ def test_graphs_around_a_graph() -> None:
 @both
 def test_millions_of_graphs_that_are_equally_good(make: Any) -> None:
     local = PythonLocalScore(tuple("abcdef"), lambda child, parents: 0.0, equivalent=True)
-    assert scores(solve(make(networks=25), local)) == [0.0] * 25
+    assert scores(solve(make(n_best=25), local)) == [0.0] * 25
 
 
 @both
@@ -154,8 +154,8 @@ def test_the_next_best_of_one_component_come_before_two_losses_at_once(make: Any
         return losses.get((child, parents), -100.0 if parents else 0.0)
 
     local = PythonLocalScore(("a", "b", "c", "d"), value, equivalent=False)
-    assert scores(solve(make(networks=4), local)) == [0.0, -2.0, -2.0, -3.5]
-    assert scores(solve(make(networks=40), local)) == totals(local)[:40]
+    assert scores(solve(make(n_best=4), local)) == [0.0, -2.0, -2.0, -3.5]
+    assert scores(solve(make(n_best=40), local)) == totals(local)[:40]
 
 
 @SCIP
@@ -184,11 +184,11 @@ def test_a_component_of_more_than_64_nodes() -> None:
         }
     expected = sorted((s for ends in best.values() for s in ends), reverse=True)[:most]
     table = ScoreTable.from_lists([f"x{v}" for v in range(d)], lists)
-    found = solve(ILP(networks=most), table)
+    found = solve(ILP(n_best=most), table)
     assert found.details.largest_component == d
     assert scores(found) == pytest.approx(expected)
     with pytest.raises(MismatchError, match=r"AStar .*at most 64"):
-        solve(AStar(networks=2), table)
+        solve(AStar(n_best=2), table)
 
 
 @both
@@ -196,7 +196,7 @@ def test_knowledge_holds_for_all_of_them(make: Any) -> None:
     knowledge = Knowledge(required=[("x0", "x2")], forbidden=[("x1", "x0")], roots=["x3"])
     local = discrete_score(BIC(), 2, 200, 4)
     allowed = [local.total(g) for g in enumerate_dags(local.nodes) if knowledge.allows(g)]
-    found = solve(make(networks=1000), local, knowledge)
+    found = solve(make(n_best=1000), local, knowledge)
     assert scores(found) == pytest.approx(sorted(allowed, reverse=True))
 
 
@@ -221,7 +221,7 @@ def test_a_run_that_is_stopped_lists_what_is_proven(
     monkeypatch.setattr("isthmus.searches.exact.ilp_program._SLICE", 0.004)
     local, every = problem(BDeu(), 1, 60, 4)
     lengths, proven = [], False
-    for found in stopped(make(networks=300), local):
+    for found in stopped(make(n_best=300), local):
         # Once the best graph is proven it is not lost, also when sets are listed again.
         assert not proven or found.gap == 0.0
         proven = found.gap == 0.0
@@ -246,8 +246,8 @@ def test_an_integer_program_that_is_stopped_lists_the_first_ones(
 ) -> None:
     monkeypatch.setattr("isthmus.searches.exact.ilp_program._SLICE", 0.01)
     table = tied_table(4, 6, part=0.4)
-    whole = scores(solve(AStar(networks=150), table))
-    some = [found for found in stopped(ILP(networks=150), table) if has_networks(found)]
+    whole = scores(solve(AStar(n_best=150), table))
+    some = [found for found in stopped(ILP(n_best=150), table) if has_networks(found)]
     counts = {len(scores(found)) for found in some}
     assert any(0 < count < len(whole) for count in counts)
     for found in some:
@@ -259,7 +259,7 @@ def test_an_integer_program_that_is_stopped_lists_the_first_ones(
 def test_interrupted_while_scip_runs(calls: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("isthmus.searches.exact.ilp_program._SLICE", 0.01)
     table = tied_table(4, 6, part=0.4)
-    whole = scores(solve(AStar(networks=150), table))
+    whole = scores(solve(AStar(n_best=150), table))
     choice, seen = ClusterConstraints.choice, []
 
     def interrupted(self: ClusterConstraints, values: Any) -> tuple[int, ...]:
@@ -269,7 +269,7 @@ def test_interrupted_while_scip_runs(calls: int, monkeypatch: pytest.MonkeyPatch
         return choice(self, values)
 
     monkeypatch.setattr(ClusterConstraints, "choice", interrupted)
-    run = ILP(networks=150).begin(table, Knowledge().bind(table.nodes), np.random.default_rng(0))
+    run = ILP(n_best=150).begin(table, Knowledge().bind(table.nodes), np.random.default_rng(0))
     found, status = drive(run, "test")
     assert status.ending is Ending.INTERRUPTED
     assert found.gap is not None
@@ -281,7 +281,7 @@ def test_interrupted_while_scip_runs(calls: int, monkeypatch: pytest.MonkeyPatch
 @both
 def test_a_time_limit(make: Any) -> None:
     local = discrete_score(BDeu(), 3, 300, 14)
-    run = make(networks=200).begin(local, Knowledge().bind(local.nodes), np.random.default_rng(0))
+    run = make(n_best=200).begin(local, Knowledge().bind(local.nodes), np.random.default_rng(0))
     found, status = drive(run, "test", time_limit=0.2)
     assert status.ending is Ending.TIME_LIMIT
     dag = DAG.from_parents(local.nodes, found.parents)
@@ -292,7 +292,7 @@ def test_a_time_limit(make: Any) -> None:
 
 def test_out_of_states_before_the_next_best_are_known() -> None:
     local = discrete_score(BDeu(), 3, 100, 16)
-    search = AStar(max_parents=1, networks=5, bayes_factor=1e9, pattern=16, max_states=2**14)
+    search = AStar(max_parents=1, n_best=5, bayes_factor=1e9, pattern=16, max_states=2**14)
     run = search.begin(local, Knowledge().bind(local.nodes), np.random.default_rng(0))
     found, status = drive(run, "test")
     # The best one is proven; the others are not, and none is listed.
@@ -302,7 +302,7 @@ def test_out_of_states_before_the_next_best_are_known() -> None:
 
 
 @pytest.mark.parametrize("make", [AStar, ILP])
-@pytest.mark.parametrize("wrong", [{"networks": 0}, {"networks": 2, "bayes_factor": 0.5}])
+@pytest.mark.parametrize("wrong", [{"n_best": 0}, {"n_best": 2, "bayes_factor": 0.5}])
 def test_numbers_below_one(make: Any, wrong: dict[str, Any]) -> None:
     with pytest.raises(ArgumentError, match=f"{make.__name__}.*at least 1"):
         make(**wrong)

@@ -124,9 +124,7 @@ def test_a_known_order_stops_while_sets_are_listed(thousand: dict[str, LocalScor
 @pytest.mark.timing
 def test_steps_are_short_while_near_best_graphs_are_listed() -> None:
     table = list_parent_sets(gaussian_score(GaussianBIC(), 1, 300, 11), slack=1e6, max_parents=3)
-    run = AStar(networks=20_000).begin(
-        table, Knowledge().bind(table.nodes), np.random.default_rng(0)
-    )
+    run = AStar(n_best=20_000).begin(table, Knowledge().bind(table.nodes), np.random.default_rng(0))
     longest, done, until = 0.0, False, time.monotonic() + 2.0
     while not done and time.monotonic() < until:
         start = time.thread_time()

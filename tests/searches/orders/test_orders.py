@@ -252,7 +252,7 @@ def test_missing_sets_are_looked_for_along_an_order() -> None:
         local = gaussian_score(GaussianBIC(), seed, 300, 10)
         known = Knowledge(required=[("x1", "x2")], forbidden=[("x3", "x4")]).bind(local.nodes)
         rng = np.random.default_rng(seed)
-        orders = OrderSearchState(local, known, rng, max_parents=most, sets=None)
+        orders = OrderSearchState(local, known, rng, max_parents=most, max_parent_sets=None)
         completed(orders.prepare())
         poor = orders.table.restrict(known, 1)
         orders._stage.table = replace(poor, complete=False)

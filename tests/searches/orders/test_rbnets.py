@@ -239,7 +239,7 @@ def test_options_that_make_no_sense() -> None:
         {"episodes": 0},
         {"learning_rate": 0.0},
         {"hidden": (0,)},
-        {"departures": "improved"},
+        {"variant": "improved"},
     ):
         with pytest.raises(ArgumentError, match="must be"):
             RBNets(**options)

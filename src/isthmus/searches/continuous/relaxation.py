@@ -219,8 +219,8 @@ class ExponentialAcyclicity(Acyclicity):
         Stop when the constraint is at most this.
     growth
         Factor by which the weight of the quadratic term grows if the constraint did not decrease
-        to ``progress`` times its previous value.
-    progress
+        to ``sufficient_decrease`` times its previous value.
+    sufficient_decrease
         See ``growth``.
     largest
         Stop when the weight of the quadratic term reaches this value.
@@ -228,13 +228,13 @@ class ExponentialAcyclicity(Acyclicity):
 
     tolerance: float = 1e-8
     growth: float = 10.0
-    progress: float = 0.25
+    sufficient_decrease: float = 0.25
     largest: float = 1e16
 
     def __post_init__(self) -> None:
         require_number(self, "tolerance", least=0)
         require_number(self, "growth", above=1)
-        require_number(self, "progress", above=0)
+        require_number(self, "sufficient_decrease", above=0)
         require_number(self, "largest", above=0)
 
     def begin(self, task: Task, penalty: Penalty) -> Relaxation:
@@ -313,7 +313,7 @@ class _Lagrangian(Relaxation):
         outer = np.zeros(2 * d * d)
         while True:
             solved, h = yield from self._solve(outer, rho, alpha)
-            if h > options.progress * self._h and rho < options.largest:
+            if h > options.sufficient_decrease * self._h and rho < options.largest:
                 rho *= options.growth
                 continue
             outer, self._h, self._weights = solved, h, _whole(solved)

@@ -30,7 +30,7 @@ class AStar(Search[LocalScore]):
     ----------
     max_parents
         Maximum number of parents of a node; None for no limit.
-    networks
+    n_best
         Number of best graphs to list in ``details.networks``: pairs of a graph and its score, best
         first, each proven to be the next best. No other graph scores more than
         ``details.networks_bound``.
@@ -52,7 +52,7 @@ class AStar(Search[LocalScore]):
     """
 
     max_parents: int | None = None
-    networks: int = 1
+    n_best: int = 1
     bayes_factor: float | None = None
     pattern: int = 20
     max_states: int = 40_000_000
@@ -85,7 +85,7 @@ class AStar(Search[LocalScore]):
         return ComponentSearch(
             part,
             known_score,
-            networks=self.networks,
+            n_best=self.n_best,
             slack=slack,
             pattern=self.pattern,
             max_states=self.max_states,

@@ -28,7 +28,7 @@ class ComponentSearch(PartSearch):
         The nodes and their parent sets.
     known
         Score of a known graph.
-    networks
+    n_best
         Number of best graphs to list.
     slack
         None to find one optimal graph; otherwise list graphs that score at most this much less.
@@ -43,14 +43,14 @@ class ComponentSearch(PartSearch):
         part: Component,
         known: float,
         *,
-        networks: int,
+        n_best: int,
         slack: float | None,
         pattern: int,
         max_states: int,
     ) -> None:
         self._part = part
         self._known = known
-        self._networks = networks
+        self._networks = n_best
         self._slack = slack
         self._graph: _native.OrderGraph | None = None
         self._graphs: list[Choice] = []

@@ -30,7 +30,7 @@ class ILP(Search[LocalScore]):
     ----------
     max_parents
         Maximum number of parents of a node; None for no limit.
-    networks
+    n_best
         Number of best graphs to list in ``details.networks``: pairs of a graph and its score, best
         first, each proven to be the next best. No other graph scores more than
         ``details.networks_bound``.
@@ -47,7 +47,7 @@ class ILP(Search[LocalScore]):
     """
 
     max_parents: int | None = None
-    networks: int = 1
+    n_best: int = 1
     bayes_factor: float | None = None
     accepts: ClassVar[Accepts] = (LOCAL_SCORES, PARENT_SETS)
 
@@ -73,4 +73,4 @@ class ILP(Search[LocalScore]):
     ) -> PartSearch:
         from isthmus.searches.exact.ilp_program import Program
 
-        return Program(part, lines, known_score, networks=self.networks, slack=slack)
+        return Program(part, lines, known_score, n_best=self.n_best, slack=slack)

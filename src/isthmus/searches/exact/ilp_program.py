@@ -35,7 +35,7 @@ class Program(PartSearch):
         Line of each node in a known graph.
     known
         Score of that graph.
-    networks
+    n_best
         Number of best graphs to list.
     slack
         None to find one optimal graph; otherwise list graphs that score at most this much less.
@@ -47,7 +47,7 @@ class Program(PartSearch):
         lines: list[int],
         known: float,
         *,
-        networks: int,
+        n_best: int,
         slack: float | None,
     ) -> None:
         from pyscipopt import Model
@@ -78,22 +78,22 @@ class Program(PartSearch):
         model.setMaximize()
         self._seconds = 0.0
         self._known = known
-        self._ranking = None if slack is None else Ranking(part, networks, slack)
+        self._ranking = None if slack is None else Ranking(part, n_best, slack)
         self._finished = False
         self._dual = 0.0
         self._columns: list[Any] = []
         self._clusters = ClusterConstraints(part)
         self._handler: Any = None
         self._running = False
-        self._work = self._steps(lines, networks)
+        self._work = self._steps(lines, n_best)
 
     def step(self) -> bool:
         """Build the program, or run SCIP for a while; return whether the graphs are proven."""
         return next(self._work, True) is not None
 
-    def _steps(self, lines: list[int], networks: int) -> Iterator[None]:
+    def _steps(self, lines: list[int], n_best: int) -> Iterator[None]:
         yield from self._build()
-        yield from self._start(lines, networks)
+        yield from self._start(lines, n_best)
         while not self._finished:
             self._optimise()
             if not self._finished:
@@ -129,7 +129,7 @@ class Program(PartSearch):
             needscons=False,
         )
 
-    def _start(self, lines: list[int], networks: int) -> Work[None]:
+    def _start(self, lines: list[int], n_best: int) -> Work[None]:
         """Pass the known graph to SCIP, or the graphs around it to the ranking."""
         from pyscipopt.scip import PY_SCIP_PARAMSETTING
 
@@ -138,7 +138,7 @@ class Program(PartSearch):
             # Presolving may exclude graphs if another one is as good.
             model.setPresolve(PY_SCIP_PARAMSETTING.OFF)
             model.setParams({"misc/allowstrongdualreds": False, "misc/allowweakdualreds": False})
-            around = (yield from graphs_around(self._part, start, networks)) if start else []
+            around = (yield from graphs_around(self._part, start, n_best)) if start else []
             for graph in around:
                 self._ranking.add(graph)
             self._handler.tighten()

@@ -33,7 +33,7 @@ class ExactOptions(Protocol):
         """Maximum number of parents of a node, or None."""
 
     @property
-    def networks(self) -> int:
+    def n_best(self) -> int:
         """Number of best graphs to list."""
 
     @property
@@ -48,12 +48,12 @@ Opener = Callable[[Component, list[int], float, float | None], PartSearch]
 def check_exact_options(options: ExactOptions) -> None:
     """Raise `ArgumentError` unless the options of an exact search are valid."""
     require_integer(options, "max_parents", least=0, optional=True)
-    require_integer(options, "networks", least=1)
+    require_integer(options, "n_best", least=1)
     require_number(options, "bayes_factor", least=1, optional=True)
-    if options.bayes_factor is not None and options.networks == 1:
+    if options.bayes_factor is not None and options.n_best == 1:
         raise ArgumentError(
             f"{type(options).__name__} was given bayes_factor={options.bayes_factor!r} without "
-            "networks, the number of graphs to list at most; use, for example, networks=1000."
+            "n_best, the number of graphs to list at most; use, for example, n_best=1000."
         )
 
 
@@ -88,7 +88,7 @@ class ExactRun(Run[SearchResult]):
         self._opener = opener
         self._largest = largest
         self._gave_up = gave_up
-        self._several = options.networks > 1
+        self._several = options.n_best > 1
         if not self._several:
             self._slack = 0.0
         elif options.bayes_factor is not None:
@@ -180,18 +180,18 @@ class ExactRun(Run[SearchResult]):
         slack = None
         if self._several:
             slack = self._slack
-            if self._listed is not None and len(self._listed) == self._options.networks:
+            if self._listed is not None and len(self._listed) == self._options.n_best:
                 # The list is full already, even with only the best graph of this component.
                 slack = min(slack, self._listed[0][0] - self._listed[-1][0])
         return self._opener(part, lines, float(self._table.scores[lines].sum()), slack)
 
     def _combined(self, first: list[Choice], second: list[Choice]) -> list[Choice]:
-        return combine(first, second, self._options.networks, self._slack)
+        return combine(first, second, self._options.n_best, self._slack)
 
     def _needs_more(self) -> bool:
         """Whether a list of graphs is too short because sets were pruned."""
         options, listed = self._options, self._listed
-        short = self._several and listed is not None and len(listed) < options.networks
+        short = self._several and listed is not None and len(listed) < options.n_best
         return short and options.bayes_factor is None and not self._all and self._gap() == 0.0
 
     @property
@@ -210,7 +210,7 @@ class ExactRun(Run[SearchResult]):
             graphs = self._combined(self._listed, near)
             noise = 1e-9 * max(1.0, abs(beyond))
             graphs = [one for one in graphs if one[0] >= beyond - noise]
-        if len(graphs) == self._options.networks:
+        if len(graphs) == self._options.n_best:
             return graphs, graphs[-1][0]
         if graphs and (self._options.bayes_factor is not None or not self._all):
             beyond = max(beyond, graphs[0][0] - self._slack)

@@ -48,7 +48,7 @@ class ASOBS(Search[LocalScore]):
         at each local optimum, as in the papers.
     max_parents
         Maximum number of parents of a node; None for no limit.
-    sets
+    max_parent_sets
         Maximum number of parent sets per node to score if the search is given a score instead of
         a score table; None for all that can be part of an optimal graph.
 
@@ -64,7 +64,7 @@ class ASOBS(Search[LocalScore]):
     window: int = 3
     kicks: int = 50
     max_parents: int | None = None
-    sets: int | None = 20_000
+    max_parent_sets: int | None = 20_000
     accepts: ClassVar[Accepts] = (LOCAL_SCORES, PARENT_SETS)
 
     def __post_init__(self) -> None:
@@ -72,7 +72,7 @@ class ASOBS(Search[LocalScore]):
         require_integer(self, "window", least=1)
         require_integer(self, "kicks", least=0)
         require_integer(self, "max_parents", least=0, optional=True)
-        require_integer(self, "sets", least=1, optional=True)
+        require_integer(self, "max_parent_sets", least=1, optional=True)
 
     def begin(
         self,
@@ -81,7 +81,8 @@ class ASOBS(Search[LocalScore]):
         rng: np.random.Generator,
     ) -> Run[SearchResult]:
         return _ASOBSRun(
-            self, OrderSearchState(objective, knowledge, rng, self.max_parents, self.sets)
+            self,
+            OrderSearchState(objective, knowledge, rng, self.max_parents, self.max_parent_sets),
         )
 
 

@@ -91,7 +91,7 @@ class Boss(Search[LocalScore]):
         table = PARENT_SETS.of(objective)
         if table is not None:
             orders = OrderSearchState(
-                table, knowledge, rng, max_parents=self.max_parents, sets=None
+                table, knowledge, rng, max_parents=self.max_parents, max_parent_sets=None
             )
             return BossTableRun(self.starts, orders)
         return _BossRun(self, LOCAL_SCORES.require(objective), knowledge, rng)

@@ -36,7 +36,7 @@ class OBS(Search[LocalScore]):
         0 to stop when no swap improves the score.
     max_parents
         Maximum number of parents of a node; None for no limit.
-    sets
+    max_parent_sets
         Maximum number of parent sets per node to score if the search is given a score instead of
         a score table; None for all that can be part of an optimal graph.
 
@@ -52,7 +52,7 @@ class OBS(Search[LocalScore]):
     tabu: int = 10
     patience: int | None = None
     max_parents: int | None = None
-    sets: int | None = 20_000
+    max_parent_sets: int | None = 20_000
     accepts: ClassVar[Accepts] = (LOCAL_SCORES, PARENT_SETS)
 
     def __post_init__(self) -> None:
@@ -60,7 +60,7 @@ class OBS(Search[LocalScore]):
         require_integer(self, "tabu", least=0)
         require_integer(self, "patience", least=0, optional=True)
         require_integer(self, "max_parents", least=0, optional=True)
-        require_integer(self, "sets", least=1, optional=True)
+        require_integer(self, "max_parent_sets", least=1, optional=True)
 
     def begin(
         self,
@@ -69,7 +69,8 @@ class OBS(Search[LocalScore]):
         rng: np.random.Generator,
     ) -> Run[SearchResult]:
         return _OBSRun(
-            self, OrderSearchState(objective, knowledge, rng, self.max_parents, self.sets)
+            self,
+            OrderSearchState(objective, knowledge, rng, self.max_parents, self.max_parent_sets),
         )
 
 

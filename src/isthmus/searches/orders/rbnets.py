@@ -88,8 +88,8 @@ class RBNets(Search[LocalScore]):
     episodes
         Number of walks from the empty set to all variables (per parallel walk).
     faithful
-        Whether to follow the paper. If not, ``departures`` lists the changes.
-    departures
+        Whether to follow the paper. If not, ``variant`` lists the changes.
+    variant
         Changes to the published algorithm, used only if not ``faithful``.
     hidden
         Number of units of each hidden layer.
@@ -105,14 +105,14 @@ class RBNets(Search[LocalScore]):
         Number of training steps between updates of the target network.
     max_parents
         Maximum number of parents of a node; None for no limit.
-    sets
+    max_parent_sets
         Maximum number of parent sets per node to score if the search is given a score instead of
         a score table; None for all that can be part of an optimal graph.
     """
 
     episodes: int = 300
     faithful: bool = True
-    departures: RBNetsVariant = RBNetsVariant()
+    variant: RBNetsVariant = RBNetsVariant()
     hidden: tuple[int, ...] = (64, 64)
     learning_rate: float = 0.001
     discount: float = 1.0
@@ -120,19 +120,19 @@ class RBNets(Search[LocalScore]):
     batch: int = 200
     replace_every: int = 300
     max_parents: int | None = None
-    sets: int | None = 20_000
+    max_parent_sets: int | None = 20_000
     accepts: ClassVar[Accepts] = (LOCAL_SCORES, PARENT_SETS)
 
     def __post_init__(self) -> None:
         for name in ("episodes", "replay", "batch", "replace_every"):
             require_integer(self, name, least=1)
         require_boolean(self, "faithful")
-        require_instance(self, "departures", RBNetsVariant, "RBNetsVariant()")
+        require_instance(self, "variant", RBNetsVariant, "RBNetsVariant()")
         require_integers(self, "hidden", least=1)
         require_number(self, "learning_rate", above=0)
         require_number(self, "discount", least=0)
         require_integer(self, "max_parents", least=0, optional=True)
-        require_integer(self, "sets", least=1, optional=True)
+        require_integer(self, "max_parent_sets", least=1, optional=True)
 
     @classmethod
     def improved(cls, **options: Any) -> RBNets:
@@ -146,7 +146,8 @@ class RBNets(Search[LocalScore]):
         rng: np.random.Generator,
     ) -> Run[SearchResult]:
         return _RBNetsRun(
-            self, OrderSearchState(objective, knowledge, rng, self.max_parents, self.sets)
+            self,
+            OrderSearchState(objective, knowledge, rng, self.max_parents, self.max_parent_sets),
         )
 
 
@@ -174,7 +175,7 @@ class _RBNetsRun(Run[SearchResult]):
         loading.load_jax("RBNets")
         self._dqn = dqn
         self._options = options
-        self._variant = _PUBLISHED if options.faithful else options.departures
+        self._variant = _PUBLISHED if options.faithful else options.variant
         self._orders = orders
         self._ready = False
         self._episode = 0
@@ -259,7 +260,7 @@ class _RBNetsRun(Run[SearchResult]):
         for e in range(walks.walks):
             self._replay.add(before[e], int(actions[e]), float(rewards[e]))
         batch = self._replay.draw(self._options.batch, self._orders.rng)
-        self._loss = self._network.learn(self._dqn.Batch(*batch))
+        self._loss = self._network.learn(self._dqn.ReplayBatch(*batch))
         self._learned += 1
         if self._learned % self._options.replace_every == 0:
             self._network.replace_target()

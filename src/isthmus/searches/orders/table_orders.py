@@ -25,7 +25,7 @@ class OrderSearchState:
 
     Parameters
     ----------
-    sets
+    max_parent_sets
         Maximum number of parent sets per node to score if the table has to be listed.
     """
 
@@ -35,12 +35,12 @@ class OrderSearchState:
         knowledge: BoundKnowledge,
         rng: np.random.Generator,
         max_parents: int | None,
-        sets: int | None,
+        max_parent_sets: int | None,
     ) -> None:
         self._objective = objective
         self._knowledge = knowledge
         self._max_parents = max_parents
-        self._stage = TableStage(objective, knowledge, max_parents, quota=sets)
+        self._stage = TableStage(objective, knowledge, max_parents, quota=max_parent_sets)
         self._lines: TableLines | None = None
         self.nodes = objective.nodes
         self.rng = rng
@@ -99,13 +99,15 @@ class OrderSearchState:
         self, v: int, before: Integers, parents: tuple[int, ...]
     ) -> Work[list[tuple[tuple[int, ...], float]]]:
         local = LOCAL_SCORES.require(self._objective)
-        sets = []
+        max_parent_sets = []
         for p in parents:
             if not self._knowledge.required[p, v]:
                 fewer = tuple(u for u in parents if u != p)
                 score = local.local(v, fewer)
-                sets.append((yield from self._better(v, before[before != p], fewer, score)))
-        return sets
+                max_parent_sets.append(
+                    (yield from self._better(v, before[before != p], fewer, score))
+                )
+        return max_parent_sets
 
     def _better(
         self, v: int, before: Integers, parents: tuple[int, ...], score: float

@@ -195,19 +195,19 @@ class StructuralEM(Missing):
 
     Parameters
     ----------
-    draws
+    completions
         Number of times each row is completed. Fewer draws take less time and memory, and add noise.
     max_iterations
         Stop after this many graphs.
     """
 
-    draws: int = 10
+    completions: int = 10
     max_iterations: int = 20
     left_to_score: ClassVar[bool] = True
     completes: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        require_integer(self, "draws", least=1)
+        require_integer(self, "completions", least=1)
         require_integer(self, "max_iterations", least=1)
 
     def adapt(self, score: AdaptableT) -> AdaptableT:
