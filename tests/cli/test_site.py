@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from isthmus.cli import ExitCode, main
-from isthmus.cli.board import Board, RunState
+from isthmus.cli.run_display import RunDisplay, RunState
 from isthmus.cli.strategies import joint_search_from
 from isthmus.errors import MissingExtraError
 from isthmus.joint import (
@@ -320,7 +320,7 @@ def test_the_board_tells_how_a_run_stands(tmp_path: Path) -> None:
         found: str = json.loads(path.read_text())["state"]
         return found
 
-    with Board(path, ["a", "b"]) as board:
+    with RunDisplay(path, ["a", "b"]) as board:
         board.watch("a", SiteState.ANSWERED)
         assert state() == "gathering"
         board.state(RunState.RUNNING)
@@ -336,7 +336,7 @@ def test_the_board_tells_how_a_run_stands(tmp_path: Path) -> None:
 
 
 def test_the_board_tells_steps(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with Board(tmp_path / "status.json", ["a"]) as board:
+    with RunDisplay(tmp_path / "status.json", ["a"]) as board:
         board.state(RunState.RUNNING)
         board.watch("a", SiteState.ANSWERED)
         board.progress(Progress("ADMM", "round 3 of at most 40", nan, 1.0))

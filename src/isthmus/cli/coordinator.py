@@ -20,7 +20,7 @@ from isthmus.cli.strategies import missing_from
 from isthmus.cli.tables import knowledge_of
 
 if TYPE_CHECKING:
-    from isthmus.cli.board import Board
+    from isthmus.cli.run_display import RunDisplay
 
 
 def add(command: argparse.ArgumentParser) -> None:
@@ -105,9 +105,9 @@ def _run(options: argparse.Namespace) -> ExitCode:
     return finish(solution, options)
 
 
-def _learned(options: argparse.Namespace, missing: Any, board: Board) -> Any:
+def _learned(options: argparse.Namespace, missing: Any, board: RunDisplay) -> Any:
     """Start all processes, learn, and stop them."""
-    from isthmus.cli.board import RunState
+    from isthmus.cli.run_display import RunState
     from isthmus.compose.joint import prepare_jointly
     from isthmus.joint.agreement.cards import Folder
     from isthmus.joint.federation.carriers import carrier_named
@@ -147,7 +147,7 @@ def _learned(options: argparse.Namespace, missing: Any, board: Board) -> Any:
         journal.close()
 
 
-def _share(federation: Any, solution: Any, board: Board) -> None:
+def _share(federation: Any, solution: Any, board: RunDisplay) -> None:
     """Send the result to the sites that took part: it follows from the sums, and has none."""
     study, plain = federation.study, solution.to_dict()
     del plain["status"]["seconds"]  # the same sums give the same bytes, which sites keep once

@@ -19,7 +19,7 @@ from isthmus.cli.tables import add_knowledge_options, knowledge_of
 from isthmus.errors import AbortedError, IsthmusError
 
 if TYPE_CHECKING:
-    from isthmus.cli.board import Board
+    from isthmus.cli.run_display import RunDisplay
     from isthmus.results import Solution
     from isthmus.sources import Source
 
@@ -57,16 +57,16 @@ def add_joint_options(run: argparse.ArgumentParser) -> None:
 
 
 @contextmanager
-def shown(options: argparse.Namespace, sites: list[str]) -> Iterator[Board]:
+def shown(options: argparse.Namespace, sites: list[str]) -> Iterator[RunDisplay]:
     """Show the study and the state of a run, and record how it ends."""
-    from isthmus.cli.board import Board, RunState
+    from isthmus.cli.run_display import RunDisplay, RunState
     from isthmus.joint.agreement.cards import Folder
 
     study = Folder(options.study).study()
     state = study.state_folder(options.home)
     state.mkdir(mode=0o700, parents=True, exist_ok=True)
     say(described(study))
-    with Board(state / "status.json", sites) as board:
+    with RunDisplay(state / "status.json", sites) as board:
         signal.signal(signal.SIGTERM, _interrupted)
         try:
             yield board
@@ -83,7 +83,9 @@ def shown(options: argparse.Namespace, sites: list[str]) -> Iterator[Board]:
         board.end(RunState.DONE, "")
 
 
-def learn_jointly(source: Source, options: argparse.Namespace, board: Board, **more: Any) -> Any:
+def learn_jointly(
+    source: Source, options: argparse.Namespace, board: RunDisplay, **more: Any
+) -> Any:
     """Learn from a joint source as the options say, and show the progress."""
     from isthmus.compose.learn import learn
     from isthmus.results.status import Ending

@@ -32,7 +32,7 @@ class RunState(StrEnum):
 
 
 @final
-class Board:
+class RunDisplay:
     """Shows the state of each site: on a terminal as a live table, elsewhere line by line.
 
     Parameters
