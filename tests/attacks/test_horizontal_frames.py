@@ -16,7 +16,7 @@ from tests.joint.federation.rosters import LIMBS, Open, Party, ints
 from isthmus.errors import AbortedError, FederationError
 from isthmus.joint import BrokenEnvelopeError, EnvelopeKind, Identity, Refusal, Site, run_round
 from isthmus.joint.agreement.identity import Agreement, Secret, stream
-from isthmus.joint.secure_sum import frames as fr
+from isthmus.joint.secure_sum import envelopes as fr
 from isthmus.joint.secure_sum import shamir
 from isthmus.joint.secure_sum.heads import NO_STATEMENT
 from isthmus.joint.secure_sum.limbs import from_bytes

@@ -12,7 +12,7 @@ import pytest
 from tests.joint.federation.rosters import Party, ints
 
 from isthmus.joint import BrokenEnvelopeError, EnvelopeKind, run_round
-from isthmus.joint.secure_sum import frames as fr
+from isthmus.joint.secure_sum import envelopes as fr
 
 FRAMES = int(os.environ.get("ISTHMUS_FUZZ_FRAMES", "20000"))
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -17,11 +20,11 @@ EDGE = ist.Knowledge(required=[("x", "y")])
 
 @pytest.mark.parametrize("text", ["high", "1.5", "1,5"])
 def test_text_is_refused(text: str) -> None:
-    rows = {"x": [text], "y": [0.5], "g": ["a"]}
+    rows: dict[str, Any] = {"x": [text], "y": [0.5], "g": ["a"]}
     gaussian = ist.learn(NUMBERS, knowledge=EDGE).fit()
     mixed = ist.learn(MIXED, knowledge=EDGE).fit()
     curves = ist.learn(NUMBERS, score=ist.GP(), knowledge=EDGE).fit_gp()
-    asked = [
+    asked: list[Callable[[], object]] = [
         lambda: gaussian.predict(rows, "y"),
         lambda: gaussian.log_likelihood(rows),
         lambda: mixed.predict(rows, "y"),

@@ -139,7 +139,7 @@ def _listed(classes: Iterable[type]) -> list[str]:
     return sorted((_usage(each) for each in classes), key=str.lower)
 
 
-def _strategies(package: Any, base: type[T]) -> dict[str, type[T]]:
+def _strategies(package: Any, base: Any) -> dict[str, Any]:
     """Return the classes that can be built: those that no other one extends."""
     public = [getattr(package, name) for name in package.__all__]
     known = [

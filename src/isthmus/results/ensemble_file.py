@@ -37,7 +37,7 @@ def write_arrays(
     path: str | PathLike[str], header: Mapping[str, Any], arrays: Mapping[str, Any]
 ) -> None:
     """Write a header and arrays; those that are None are left out."""
-    packed = {"header": np.frombuffer(json.dumps(header).encode(), np.uint8)}
+    packed: dict[str, Any] = {"header": np.frombuffer(json.dumps(header).encode(), np.uint8)}
     packed |= {name: values for name, values in arrays.items() if values is not None}
     with Path(path).open("wb") as file:  # a file, because NumPy would add a suffix to a name
         np.savez_compressed(file, **packed)
