@@ -106,7 +106,7 @@ def main() -> None:
     options = parser.parse_args()
     from isthmus.io import read_bif
 
-    sample = read_bif(DATA / "networks" / "alarm.bif.gz").sample(5000, seed=1)
+    sample = read_bif(DATA / "networks" / "alarm.bif.gz").sample_codes(5000, seed=1)
     # Codes without gaps: some peers count the levels that they see, others the largest code.
     codes = np.array([np.unique(row, return_inverse=True)[1] for row in sample.values()], np.uint8)
     d = len(codes)

@@ -117,7 +117,7 @@ def network(name: str, n: int, seed: int = 0) -> Codes:
     """Rows drawn from a network of the repository, columns in an order that says nothing."""
     from isthmus.io import read_bif
 
-    drawn = read_bif(HOME / "networks" / f"{name}.bif.gz").sample(n, seed=seed)
+    drawn = read_bif(HOME / "networks" / f"{name}.bif.gz").sample_codes(n, seed=seed)
     names = list(drawn)
     order = np.random.default_rng(1).permutation(len(names))
     return {

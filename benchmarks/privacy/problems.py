@@ -111,7 +111,7 @@ def gaussian(dag: ist.DAG, n: int, seed: int, sample: int) -> Problem:
 
 def discrete(network: Any, n: int, sample: int) -> Problem:
     """Rows of a discrete network."""
-    codes, nodes = network.sample(n, seed=sample), network.dag.nodes
+    codes, nodes = network.sample_codes(n, seed=sample), network.dag.nodes
     variables = tuple(Variable(v, ist.Kind.DISCRETE, network.levels[v]) for v in nodes)
     rows = np.column_stack([codes[v] for v in nodes]).astype(float)
     return Problem(network.dag, ist.Schema(variables), {}, rows)

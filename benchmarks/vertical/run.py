@@ -159,7 +159,7 @@ def networks() -> Iterator[tuple[str, Any, list[int], list[int], int]]:
 
     for name, limit in (("asia", 3), ("sachs", 3), ("child", 2), ("alarm", 2)):
         network = read_bif(DATA / "networks" / f"{name}.bif.gz")
-        sample = network.sample(5_000, seed=14)
+        sample = network.sample_codes(5_000, seed=14)
         names = list(network.dag.nodes)
         levels = [len(network.levels[n]) for n in names] if hasattr(network, "levels") else []
         data = np.column_stack([sample[n] for n in names])

@@ -278,8 +278,7 @@ class BayesianNetwork(BaseEstimator):  # type: ignore[misc] # scikit-learn is no
         """
         self._check_fitted()
         seed = check_seed(random_state, "random_state")
-        draw = getattr(self.network_, "sample_labels", self.network_.sample)
-        rows: dict[str, NDArray[Any]] = draw(n_samples, seed=seed)
+        rows: dict[str, NDArray[Any]] = self.network_.sample(n_samples, seed=seed)
         return rows
 
     def _check_fitted(self) -> None:

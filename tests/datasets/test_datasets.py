@@ -12,7 +12,7 @@ from isthmus.models import DiscreteNetwork
 
 def marginals(network: DiscreteNetwork) -> dict[str, float]:
     """Probability of "yes" of each node, by summing over the parents."""
-    rows = network.sample(400_000, seed=1)
+    rows = network.sample_codes(400_000, seed=1)
     return {v: float((codes == 0).mean()) for v, codes in rows.items()}
 
 

@@ -29,7 +29,8 @@ LONG = "ISTHMUS_LONG" in os.environ
 
 def concrete(module: Any, base: type) -> list[type]:
     found = [getattr(module, name) for name in module.__all__]
-    return [c for c in found if inspect.isclass(c) and issubclass(c, base) and c is not base]
+    classes = [c for c in found if inspect.isclass(c) and issubclass(c, base)]
+    return [c for c in classes if not inspect.isabstract(c)]
 
 
 def searches() -> list[Any]:

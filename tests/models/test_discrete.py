@@ -8,6 +8,7 @@ import time
 import numpy as np
 import pytest
 
+from isthmus.compose.learn import learn
 from isthmus.errors import DataError, SchemaError
 from isthmus.graphs import DAG
 from isthmus.models import DiscreteNetwork
@@ -42,7 +43,7 @@ def joint(net: DiscreteNetwork) -> dict[tuple[int, ...], float]:
 def test_the_joint_is_what_is_sampled() -> None:
     net = collider()
     n = 200_000
-    rows = net.sample(n, seed=3)
+    rows = net.sample_codes(n, seed=3)
     assert list(rows) == ["c", "a", "b"]
     assert all(column.dtype == np.uint8 for column in rows.values())
     expected = joint(net)
@@ -55,7 +56,7 @@ def test_the_joint_is_what_is_sampled() -> None:
 
 def test_log_likelihood_is_the_log_of_the_joint() -> None:
     net = collider()
-    rows = net.sample(50, seed=1)
+    rows = net.sample_codes(50, seed=1)
     expected = joint(net)
     cells = zip(*(rows[v].tolist() for v in net.dag.nodes), strict=True)
     total = sum(math.log(expected[cell]) for cell in cells)
@@ -68,7 +69,7 @@ def test_impossible_rows_and_levels() -> None:
     # rows that fall short of one by rounding must not let the impossible last level through
     tables = {"x": [0.5, 0.5, 0.0], "y": [[0.3333333, 0.6666665, 0.0]] * 3}
     net = DiscreteNetwork(dag, {"x": ("a", "b", "c"), "y": (0, 1, 2)}, tables)  # type: ignore[arg-type]
-    rows = net.sample(100_000, seed=0)
+    rows = net.sample_codes(100_000, seed=0)
     assert rows["x"].max() == 1
     assert rows["y"].max() == 1
     assert net.log_likelihood({"x": [2], "y": [0]}) == -math.inf
@@ -76,15 +77,15 @@ def test_impossible_rows_and_levels() -> None:
 
 def test_same_seed_same_rows() -> None:
     net = collider()
-    one, two, three = (net.sample(100, seed=s) for s in (5, 5, 6))
+    one, two, three = (net.sample_codes(100, seed=s) for s in (5, 5, 6))
     assert all((one[v] == two[v]).all() for v in one)
     assert any((one[v] != three[v]).any() for v in one)
 
 
 def test_labels_and_codes() -> None:
     net = collider()
-    labels = net.sample_labels(300, seed=2)
-    codes = net.sample(300, seed=2)
+    labels = net.sample(300, seed=2)
+    codes = net.sample_codes(300, seed=2)
     assert labels["b"].tolist() == [("lo", "mid", "hi")[k] for k in codes["b"]]
     assert labels["a"].dtype == np.bool_
     assert labels["c"].dtype.kind == "i"
@@ -98,16 +99,16 @@ def test_labels_and_codes() -> None:
 
 def test_many_levels_need_wider_codes() -> None:
     net = DiscreteNetwork(DAG(["x"]), {"x": tuple(range(300))}, {"x": np.full(300, 1 / 300)})
-    assert net.sample(10, seed=0)["x"].dtype == np.uint16
+    assert net.sample_codes(10, seed=0)["x"].dtype == np.uint16
     assert net.parameters == 299
     single = DiscreteNetwork(DAG(["x"]), {"x": ("only",)}, {"x": [1.0]})  # type: ignore[dict-item]
-    assert single.sample(3, seed=0)["x"].tolist() == [0, 0, 0]
+    assert single.sample_codes(3, seed=0)["x"].tolist() == [0, 0, 0]
     assert single.parameters == 0
 
 
 def test_mixed_levels_keep_their_types() -> None:
     net = DiscreteNetwork(DAG(["x"]), {"x": ("none", 1)}, {"x": [0.5, 0.5]})  # type: ignore[dict-item]
-    assert set(net.sample_labels(50, seed=0)["x"].tolist()) == {"none", 1}
+    assert set(net.sample(50, seed=0)["x"].tolist()) == {"none", 1}
 
 
 def test_equality_follows_axes_not_order() -> None:
@@ -119,8 +120,8 @@ def test_equality_follows_axes_not_order() -> None:
     assert copy.deepcopy(net) == net
     assert net != collider(seed=1)
     assert net != 3
-    assert net.log_likelihood(net.sample(9, seed=0)) == pytest.approx(
-        other.log_likelihood(net.sample(9, seed=0))
+    assert net.log_likelihood(net.sample_codes(9, seed=0)) == pytest.approx(
+        other.log_likelihood(net.sample_codes(9, seed=0))
     )
 
 
@@ -158,7 +159,7 @@ def test_refusals(
 
 def test_codes_out_of_range() -> None:
     net = collider()
-    good = net.sample(3, seed=0)
+    good = net.sample_codes(3, seed=0)
     with pytest.raises(DataError, match="from 0 to 1"):
         net.log_likelihood({**good, "a": [0, 1, 2]})
     with pytest.raises(DataError, match="integers from 0"):
@@ -179,6 +180,16 @@ def test_a_thousand_nodes() -> None:
     }
     net = DiscreteNetwork(dag, dict.fromkeys(names, ("x", "y", "z")), tables)
     begin = time.perf_counter()
-    rows = net.sample(5000, seed=0)
+    rows = net.sample_codes(5000, seed=0)
     assert time.perf_counter() - begin < 5  # about 0.3 s on an idle core
     assert len(rows) == size
+
+
+def test_samples_are_read_as_categories() -> None:
+    """Codes of many levels would be read as numbers."""
+    levels = {"a": tuple("ABCDEFG"), "b": ("low", "high")}
+    tables = {"a": np.full(7, 1 / 7), "b": np.full(2, 0.5)}
+    net = DiscreteNetwork(DAG(["a", "b"], []), levels, tables)
+    solution = learn(net.sample(200, seed=1))
+    assert [column.read_as for column in solution.reading] == ["discrete", "discrete"]
+    assert solution.fit().levels == {"a": tuple("ABCDEFG"), "b": ("high", "low")}

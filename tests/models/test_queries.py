@@ -130,7 +130,7 @@ def test_impossible_evidence_and_wrong_questions() -> None:
 def test_discrete_predictions(seed: int) -> None:
     pytest.importorskip("pyagrum")
     network = random_network(seed)
-    rows = network.sample_labels(12, seed=seed)
+    rows = network.sample(12, seed=seed)
     target = network.dag.nodes[seed % 6]
     everything = network.predict_probabilities(rows, target)
     few = {v: rows[v] for v in network.dag.nodes[::2]}
@@ -246,7 +246,7 @@ def test_mixed_predictions_by_brute_force() -> None:
 def test_log_likelihood_of_any_table() -> None:
     pd = pytest.importorskip("pandas")
     network = random_network(2)
-    labels = network.sample_labels(50, seed=1)
+    labels = network.sample(50, seed=1)
     expected = network.log_likelihood(network.encode(labels))
     assert ist.log_likelihood(network, labels) == pytest.approx(expected)
     frame = pd.DataFrame(labels).assign(more=1.0)

@@ -134,10 +134,7 @@ def _drawn(options: argparse.Namespace) -> tuple[Any, ist.DAG, dict[str, Any]]:
         if options.model == "linear":
             return None, graph, dict(ist.simulate.linear(graph, rows, seed=seed).data)
         network = ist.simulate.discrete_network(graph, cardinalities=options.levels, seed=seed)
-    draw = (
-        network.sample_labels if isinstance(network, ist.models.DiscreteNetwork) else network.sample
-    )
-    columns = draw(rows, seed=seed)
+    columns = network.sample(rows, seed=seed)
     return network, network.dag, {name: columns[name] for name in network.dag.nodes}
 
 

@@ -187,4 +187,4 @@ def _binary(
 
 
 def _simulated(network: DiscreteNetwork, rows: int, seed: int, description: str) -> Dataset:
-    return Dataset(network.sample_labels(rows, seed=seed), network, description)
+    return Dataset(network.sample(rows, seed=seed), network, description)

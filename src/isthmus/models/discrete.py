@@ -124,8 +124,10 @@ class DiscreteNetwork:
         levels = [self.levels[p] for p in parents]
         return tuple(tuple(own[i] for own, i in zip(levels, row, strict=True)) for row in never)
 
-    def sample(self, n: int, *, seed: int = 0) -> dict[str, Codes]:
-        """Draw rows from the joint distribution.
+    def sample_codes(self, n: int, *, seed: int = 0) -> dict[str, Codes]:
+        """Draw rows from the joint distribution, as the codes of their levels.
+
+        `learn` reads a column of more than a few codes as numbers: learn from `sample` instead.
 
         Parameters
         ----------
@@ -155,11 +157,19 @@ class DiscreteNetwork:
             columns[name] = codes
         return {name: columns[name] for name in self.dag.nodes}
 
-    def sample_labels(self, n: int, *, seed: int = 0) -> dict[str, NDArray[Any]]:
-        """Draw rows as `sample` does, as levels instead of codes."""
+    def sample(self, n: int, *, seed: int = 0) -> dict[str, NDArray[Any]]:
+        """Draw rows from the joint distribution, as levels; `sample_codes` is quicker.
+
+        Parameters
+        ----------
+        n
+            Number of rows.
+        seed
+            Random seed. The same seed gives the same rows.
+        """
         return {
             name: label_array(self.levels[name])[codes]
-            for name, codes in self.sample(n, seed=seed).items()
+            for name, codes in self.sample_codes(n, seed=seed).items()
         }
 
     def encode(self, rows: Mapping[str, Sequence[Level] | NDArray[Any]]) -> dict[str, Codes]:

@@ -31,7 +31,7 @@ def discrete(network: DiscreteNetwork, n: int, *, seed: int = 0) -> Simulation:
     -----
     The data are labels instead of codes, so that they do not depend on levels that do not occur.
     """
-    data = network.sample_labels(n, seed=seed)
+    data = network.sample(n, seed=seed)
     return Simulation(network.dag, {name: data[name] for name in network.dag.nodes})
 
 

@@ -29,7 +29,7 @@ def test_they_agree(name: str, max_parents: int | None, all_subsets: bool) -> No
     path = DATA / "networks" / f"{name}.bif.gz"
     if not path.exists():
         pytest.skip("the networks are not at hand")
-    sample = read_bif(path).sample(5000, seed=1)
+    sample = read_bif(path).sample_codes(5000, seed=1)
     kinds = dict.fromkeys(sample, ist.Kind.DISCRETE)
     table = ist.parent_sets(sample, score=ist.BIC(), kinds=kinds, max_parents=max_parents)
     searches: list[Any] = [ist.AStar()]
