@@ -43,7 +43,7 @@ def test_searches_of_series_are_neither_listed_nor_accepted(
     text = " ".join(capsys.readouterr().out.split())
     assert "Dynotears" not in text
     assert "LaggedLeastSquares" not in text
-    assert "KnownOrder(order=[...])" in text.replace("- ", "-")
+    assert "KnownOrder(order=...)" in text.replace("- ", "-")
     assert main(["learn", table, "--search", "Dynotears"]) == 2
     assert "is for time series" in capsys.readouterr().err
     assert main(["learn", table, "--search", "KnownOrder"]) == 2

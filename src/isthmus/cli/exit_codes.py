@@ -116,7 +116,7 @@ def in_options(text: str) -> str:
 
 def code_of(error: Exception) -> ExitCode:
     """Return the exit code of an error."""
-    if isinstance(error, AbortedError) and error.silent:
+    if isinstance(error, AbortedError) and getattr(error, "silent", False):
         return ExitCode.PAUSED
     for kind, code in _CODES:
         if isinstance(error, kind):

@@ -272,7 +272,7 @@ def _run(options: argparse.Namespace) -> ExitCode:
             connect=options.connect,
             gather=options.gather,
             message_timeout=options.message_timeout,
-            watch=board.say,
+            on_event=board.say,
         )
         people = source.count_people() if options.count else None
         solution = None if options.count else learn_jointly(source, options, board)
