@@ -192,4 +192,6 @@ def test_samples_are_read_as_categories() -> None:
     net = DiscreteNetwork(DAG(["a", "b"], []), levels, tables)
     solution = learn(net.sample(200, seed=1))
     assert [column.read_as for column in solution.reading] == ["discrete", "discrete"]
-    assert solution.fit().levels == {"a": tuple("ABCDEFG"), "b": ("high", "low")}
+    fitted = solution.fit()
+    assert isinstance(fitted, DiscreteNetwork)
+    assert fitted.levels == {"a": tuple("ABCDEFG"), "b": ("high", "low")}
