@@ -23,7 +23,7 @@ from tests.processes.hospitals import (
 
 import isthmus as ist
 from isthmus.cli import ExitCode
-from isthmus.errors import AbortedError
+from isthmus.errors import AbortedError, StudyError
 from isthmus.joint import (
     ADMM,
     AskConsensus,
@@ -291,5 +291,8 @@ def test_questions_beyond_the_study(hospitals: Callable[..., Hospitals], carrier
         EnvelopeKind.OPEN, terms_of(world.study), 1, COORDINATOR, opening.body(), world.boss
     )
     assert said(world, "s0", frame) is Refusal.REFUSED
+    source = federation(world, first=2)
+    with pytest.raises(StudyError, match="moments"):
+        ist.learn(source, search=ADMM(rounds=1))
     with pytest.raises(AbortedError, match="refused"):
-        ist.learn(federation(world, first=2), search=ADMM(rounds=1))
+        source.ask(request)
