@@ -68,7 +68,7 @@ def count_work(engine: SecretSharingRuntime) -> dict[str, int]:
 
 def main() -> None:
     path, rank, first, second, log = sys.argv[1:]
-    link = connect_local(int(rank), (int(first), int(second)), patience=600)
+    link = connect_local(int(rank), (int(first), int(second)), message_timeout=600)
     engine = SecretSharingRuntime(link, log=Path(log))
     work = count_work(engine)
     for job in json.loads(Path(path).read_text()):
