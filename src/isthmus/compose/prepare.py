@@ -1,7 +1,8 @@
-"""The one path from data to an objective: read, check, widen, gather, bind.
+"""The path from statistics to an objective: read, check, widen, gather, bind.
 
 Every verb (`learn`, `sample`, `score`, `parent_sets`) goes through `prepare`, so all of them accept
-and refuse the same things in the same words.
+and refuse the same things in the same words. `compose/joint.py` is the path for objectives that a
+joint source offers itself.
 """
 
 from __future__ import annotations

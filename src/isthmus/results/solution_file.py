@@ -31,7 +31,7 @@ class WritableStatistics(Protocol):
     """Evidence that can be written to a file."""
 
     def to_bytes(self, dag: DAG) -> bytes:
-        """Return what `fit` and `strengths` of this graph need; nothing if there is no format."""
+        """Return what `fit` and `strengths` of this graph need; empty if it cannot be written."""
 
 
 def plain_solution(attributes: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Sources of data: tables in memory, tables of engines, federations and two parties."""
+"""Sources of data: tables in memory and tables of engines."""
 
 from __future__ import annotations
 

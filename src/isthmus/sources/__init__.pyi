@@ -1,4 +1,4 @@
-# `isthmus.lazy` imports each name when it is first used: most tables need no federation.
+# `isthmus.lazy` imports each name when it is first used: most tables need no engine.
 
 from isthmus.sources.base import Source
 from isthmus.sources.dispatch import as_source, reading_of
