@@ -90,11 +90,23 @@ class Engine(ABC):
     def site(self) -> str:
         """Name of the engine, for the disclosure."""
 
+    @classmethod
     @abstractmethod
+    def renamed(cls, table: Any, names: Sequence[str]) -> Engine:
+        """Make the adapter of a native table, with its columns renamed to c0, c1 and so on.
+
+        Parameters
+        ----------
+        table
+            The table.
+        names
+            Names of its columns, in order.
+        """
+
     def profile(
         self, columns: Mapping[str, CellType], counted: Collection[str], rows: int | None
     ) -> dict[str, Profile]:
-        """Return the properties of columns that determine how they are read.
+        """Return the properties of columns that determine how they are read, by narwhals.
 
         Parameters
         ----------
@@ -105,6 +117,7 @@ class Engine(ABC):
         rows
             Number of rows at the top of the table to look at; None for all.
         """
+        return _profile_by_narwhals(self.table, columns, counted, rows)
 
     @abstractmethod
     def of_table(self, table: Any) -> Engine:
@@ -198,7 +211,7 @@ def profiles_from(
     return found
 
 
-def profile_by_narwhals(
+def _profile_by_narwhals(
     table: Any, columns: Mapping[str, CellType], counted: Collection[str], rows: int | None
 ) -> dict[str, Profile]:
     """Profiles by queries that narwhals writes."""

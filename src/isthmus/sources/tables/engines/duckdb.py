@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import atexit
 import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
@@ -15,10 +15,7 @@ from isthmus.sources.tables.engines.base import (
     SummedPatterns,
     batch_rows,
     plain_names,
-    profile_by_narwhals,
 )
-from isthmus.sources.tables.infer_kinds import Profile
-from isthmus.sources.tables.kinds import CellType
 from isthmus.statistics import Kind, Schema
 
 
@@ -41,20 +38,15 @@ class DuckDBEngine(Engine):
     durations: ClassVar[bool] = True
 
     @classmethod
-    def renamed(cls, relation: Any, names: Sequence[str]) -> DuckDBEngine:
+    def renamed(cls, table: Any, names: Sequence[str]) -> DuckDBEngine:
         """Make the adapter of a relation; columns are found by position, as names ignore case."""
         plain = plain_names(names)
         chosen = ", ".join(f"#{i} AS {column}" for i, column in enumerate(plain, start=1))
-        return cls(relation.project(chosen))
+        return cls(table.project(chosen))
 
     @property
     def site(self) -> str:
         return "DuckDB"
-
-    def profile(
-        self, columns: Mapping[str, CellType], counted: Collection[str], rows: int | None
-    ) -> dict[str, Profile]:
-        return profile_by_narwhals(self.table, columns, counted, rows)
 
     def of_table(self, table: Any) -> DuckDBEngine:
         return DuckDBEngine(table)

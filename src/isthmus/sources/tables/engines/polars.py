@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
@@ -15,11 +15,8 @@ from isthmus.sources.tables.engines.base import (
     SummedPatterns,
     batch_rows,
     plain_names,
-    profile_by_narwhals,
     unknown_level,
 )
-from isthmus.sources.tables.infer_kinds import Profile
-from isthmus.sources.tables.kinds import CellType
 from isthmus.statistics import Kind, MomentsBuilder, Schema, Variable
 from isthmus.statistics.patterns import PatternRows
 
@@ -36,20 +33,15 @@ class PolarsEngine(Engine):
     durations: ClassVar[bool] = True
 
     @classmethod
-    def renamed(cls, frame: Any, names: Sequence[str]) -> PolarsEngine:
+    def renamed(cls, table: Any, names: Sequence[str]) -> PolarsEngine:
         """Make the adapter of a lazy frame; by position, as Polars reads some names as patterns."""
         import polars as pl
 
-        return cls(frame.select(pl.nth(i).alias(c) for i, c in enumerate(plain_names(names))))
+        return cls(table.select(pl.nth(i).alias(c) for i, c in enumerate(plain_names(names))))
 
     @property
     def site(self) -> str:
         return "Polars"
-
-    def profile(
-        self, columns: Mapping[str, CellType], counted: Collection[str], rows: int | None
-    ) -> dict[str, Profile]:
-        return profile_by_narwhals(self.table, columns, counted, rows)
 
     def of_table(self, table: Any) -> PolarsEngine:
         return PolarsEngine(table)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -16,12 +16,9 @@ from isthmus.sources.tables.engines.base import (
     Engine,
     SummedPatterns,
     plain_names,
-    profile_by_narwhals,
     unknown_level,
     usable_methods,
 )
-from isthmus.sources.tables.infer_kinds import Profile
-from isthmus.sources.tables.kinds import CellType
 from isthmus.statistics import Kind, Moments, Schema
 from isthmus.statistics.checks import (
     OVERFLOW,
@@ -45,18 +42,13 @@ class SparkEngine(Engine):
     table: Any
 
     @classmethod
-    def renamed(cls, frame: Any, names: Sequence[str]) -> SparkEngine:
+    def renamed(cls, table: Any, names: Sequence[str]) -> SparkEngine:
         """Make the adapter of a dataframe."""
-        return cls(frame.toDF(*plain_names(names)))
+        return cls(table.toDF(*plain_names(names)))
 
     @property
     def site(self) -> str:
         return "Spark"
-
-    def profile(
-        self, columns: Mapping[str, CellType], counted: Collection[str], rows: int | None
-    ) -> dict[str, Profile]:
-        return profile_by_narwhals(self.table, columns, counted, rows)
 
     def of_table(self, table: Any) -> SparkEngine:
         return SparkEngine(table)
