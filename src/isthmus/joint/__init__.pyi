@@ -36,9 +36,9 @@ from isthmus.joint.federation.requests.statistics import (
 from isthmus.joint.federation.site_controller import SiteController
 from isthmus.joint.federation.site_service import SiteService
 from isthmus.joint.methods.admm.admm import ADMM, ADMMDetails, ADMMModel, Centring, Stiffness
-from isthmus.joint.methods.admm.baselines import average, vote
 from isthmus.joint.methods.admm.clients import Client, LinearClient, NetworkClient
 from isthmus.joint.methods.admm.requests import AskConsensus, AskNetworks
+from isthmus.joint.methods.baselines import average, vote
 from isthmus.joint.methods.secret_search import PrivateK2, SecretDetails, StructureOnly
 from isthmus.joint.noise.section import DifferentialPrivacy
 from isthmus.joint.records.events import Event

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from isthmus.errors import DataError, GraphError
+from isthmus.errors import ArgumentError, GraphError
 from isthmus.graphs import DAG
 from isthmus.joint import average, vote
 
@@ -43,7 +43,7 @@ def test_what_does_not_fit_is_refused() -> None:
         vote([DAG(("a", "b"), []), DAG(("a", "c"), [])])
     with pytest.raises(GraphError, match="at least one"):
         vote([])
-    with pytest.raises(DataError, match="share"):
+    with pytest.raises(ArgumentError, match="share"):
         vote([DAG(("a", "b"), [])], 1.0)
-    with pytest.raises(DataError, match="shape"):
+    with pytest.raises(ArgumentError, match="shape"):
         average(list("abc"), [np.zeros((2, 2))])

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from isthmus.errors import DataError, GraphError
+from isthmus.errors import ArgumentError, GraphError
 from isthmus.graphs import DAG
 from isthmus.graphs.order import above_threshold
 
@@ -35,7 +35,7 @@ def vote(graphs: Sequence[DAG], share: float = 0.5) -> DAG:
         The graphs have different nodes, or there are none.
     """
     if not 0.0 <= share < 1.0:
-        raise DataError(f"share must be at least 0 and less than 1; {share} was given.")
+        raise ArgumentError(f"share must be at least 0 and less than 1; {share} was given.")
     if not graphs or any(g.nodes != graphs[0].nodes for g in graphs):
         raise GraphError(
             "Give at least one graph; all graphs must have the same nodes in the same order."
@@ -56,12 +56,14 @@ def average(
     names
         The variables.
     weights
-        The weights ``[from, to]`` that each site found, such as ``details["weights"]`` of a
+        The weights ``[from, to]`` that each site found, such as ``details.weights`` of a
         solution of `Notears`.
     threshold
         Smaller weights are dropped.
     """
     d = len(names)
     if not weights or any(np.shape(w) != (d, d) for w in weights):
-        raise DataError(f"Give at least one array of weights; all must have the shape {(d, d)}.")
+        raise ArgumentError(
+            f"Give at least one array of weights; all must have the shape {(d, d)}."
+        )
     return DAG.from_adjacency(names, above_threshold(np.mean(weights, axis=0), threshold))
