@@ -50,7 +50,6 @@ CONCEPTS: dict[str, tuple[set[str], str]] = {
 
 OTHERWISE = {
     ("ADMM", "penalty"): "a federation has no criterion that chooses it",
-    ("FamilyTable.from_score", "candidates"): "the candidates of each node, not their number",
 }
 
 

@@ -7,7 +7,6 @@ from isthmus.objectives.additive import (
     QuadraticAdditiveLoss,
 )
 from isthmus.objectives.base import Capabilities, Capability, Objective, Sense
-from isthmus.objectives.family_table import FAMILIES, FamilyTable
 from isthmus.objectives.generalised import Bernoulli, Family, GeneralisedLinearLoss, PoissonFamily
 from isthmus.objectives.local import (
     LOCAL_SCORES,
@@ -33,7 +32,6 @@ from isthmus.objectives.table import PARENT_SETS, ScoreTable
 __all__ = [
     "ADDITIVE_MODEL",
     "EDGE_WEIGHTS",
-    "FAMILIES",
     "LAGGED_MODEL",
     "LOCAL_SCORES",
     "PARAMETRIC_MODEL",
@@ -47,7 +45,6 @@ __all__ = [
     "Capability",
     "Family",
     "FamilyCost",
-    "FamilyTable",
     "GeneralisedLinearLoss",
     "LikelihoodLoss",
     "LocalScore",
