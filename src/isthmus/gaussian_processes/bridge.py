@@ -17,7 +17,7 @@ from isthmus.gaussian_processes.density import Density
 from isthmus.gaussian_processes.design import FLOOR, Design
 from isthmus.gaussian_processes.importance import IntegralEstimate, Proposal, log_values
 from isthmus.gaussian_processes.laplace import Mode
-from isthmus.types import Floats, Work, completed
+from isthmus.types import Floats, Work
 
 
 def sample_posterior(
@@ -150,7 +150,7 @@ CHAINS = 4
 _ITERATIONS = 1000
 
 
-def bridge(
+def bridge_work(
     density: Density,
     modes: Sequence[Mode],
     rng: np.random.Generator,
@@ -158,12 +158,12 @@ def bridge(
     chains: int = CHAINS,
     warmup: int = 200,
     draws: int = 200,
-) -> IntegralEstimate:
-    """Estimate the log marginal likelihood by bridge sampling.
+) -> Work[IntegralEstimate]:
+    """Estimate the log marginal likelihood by bridge sampling, in pieces.
 
     The bridge leads from Student-t distributions at the modes to the posterior, of which the
-    no-U-turn sampler draws. The error takes the autocorrelation of the draws into account
-    (Frühwirth-Schnatter 2004).
+    no-U-turn sampler draws in one piece. The error takes the autocorrelation of the draws into
+    account (Frühwirth-Schnatter 2004).
 
     Parameters
     ----------
@@ -176,19 +176,6 @@ def bridge(
     chains, warmup, draws
         Number of chains, and of steps per chain that adapt the sampler and that are kept.
     """
-    return completed(bridge_work(density, modes, rng, chains=chains, warmup=warmup, draws=draws))
-
-
-def bridge_work(
-    density: Density,
-    modes: Sequence[Mode],
-    rng: np.random.Generator,
-    *,
-    chains: int = CHAINS,
-    warmup: int = 200,
-    draws: int = 200,
-) -> Work[IntegralEstimate]:
-    """Do what `bridge` does, in pieces; the draws from the posterior are one of them."""
     points = sample_posterior(
         density.design, modes, chains=chains, warmup=warmup, draws=draws, rng=rng
     )

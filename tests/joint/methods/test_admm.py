@@ -87,9 +87,9 @@ def test_a_client_solves_its_problem() -> None:
     for step, rho in ((1, 0.3), (2, 0.7)):
         w = rng.normal(size=(4, 4))
         if step > 1:
-            beta = beta + rho_before * (client.published() - w)
+            beta = beta + rho_before * (client._own - w)
         sent = client.answer(step, w, rho)
-        b = client.published()
+        b = client._own
         gradient = second @ b - second + beta + rho * (b - w)
         np.testing.assert_allclose(gradient, 0, atol=1e-12)
         np.testing.assert_allclose(sent, b + beta / rho)
@@ -162,7 +162,7 @@ def test_the_published_protocol_gives_a_site_away_in_one_round(d: int, rows_a_si
     site = clients(rows, 4)[0]
     rho = 1e-3
     site.answer(1, np.zeros((d, d)), rho)
-    seen = site.published()
+    seen = site._own
     recovered = rho * (np.linalg.inv(np.eye(d) - seen) - np.eye(d))
     error = np.linalg.norm(recovered - site._second) / np.linalg.norm(site._second)
     assert error < 1e-7

@@ -148,9 +148,9 @@ def test_a_site_minimises_its_loss_near_the_common_parameters() -> None:
     for step, rho in ((1, 0.3), (2, 0.7)):
         common = np.where(free, 0.5 * rng.normal(size=len(beta)), 0.0)
         if step > 1:
-            beta = beta + rho_before * (client.published() - common)
+            beta = beta + rho_before * (client._own - common)
         sent = client.answer(step, common, rho)
-        own = client.published()
+        own = client._own
         gradient = len(rows) / total * loss(own)[1] + beta + rho * (own - common)
         assert np.abs(gradient[free]).max() < 1e-3 * rho
         np.testing.assert_array_equal(own[~free], 0.0)
@@ -245,7 +245,7 @@ def test_published_networks_give_a_single_row_away() -> None:
     common = model(NETWORKS, "abc", hidden=hidden).start(np.random.default_rng(0))
     site = NetworkClient(row, hidden, 100)
     site.answer(1, common, rho)
-    moved = site.published() - common
+    moved = site._own - common
     first = moved[: d * d * hidden].reshape(d, d, hidden)
     bias = moved[d * d * hidden : d * d * hidden + d * hidden].reshape(d, hidden)
     for cause in range(d):

@@ -9,24 +9,33 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from isthmus.searches.continuous.acyclicity import exponential, log_determinant, polynomial
+from isthmus.searches.continuous.acyclicity import exponential
+from isthmus.searches.continuous.central_path import log_determinant as by_squares
+from isthmus.types import completed
 
 Floats = NDArray[np.float64]
 Measure = Callable[[Floats], tuple[float, Floats]]
+
+
+def log_determinant(weights: Floats, s: float = 1.0) -> tuple[float, Floats]:
+    found = completed(by_squares(weights * weights, s))
+    return (np.inf, np.full_like(weights, np.nan)) if found is None else _chained(weights, *found)
+
+
+def _chained(weights: Floats, value: float, slopes: Floats) -> tuple[float, Floats]:
+    return value, slopes * 2.0 * weights
 
 
 def wide(weights: Floats) -> tuple[float, Floats]:
     return log_determinant(weights, s=1.7)
 
 
-MEASURES: list[Measure] = [exponential, polynomial, log_determinant, wide]
+MEASURES: list[Measure] = [exponential, log_determinant, wide]
 
 
-def weight_of_a_walk(measure: Measure, k: int, d: int) -> float:
+def weight_of_a_walk(measure: Measure, k: int) -> float:
     if measure is exponential:
         return 1.0 / math.factorial(k)
-    if measure is polynomial:
-        return float(math.comb(d, k) / d**k)
     return float(1.0 / (k * (1.7 if measure is wide else 1.0) ** k))
 
 
@@ -58,7 +67,7 @@ def closed_walks(squares: Floats, k: int) -> float:
 def test_value_is_the_weighted_sum_over_closed_walks(measure: Measure, seed: int) -> None:
     weights = 0.5 * small(seed, d=4)
     walks = sum(
-        weight_of_a_walk(measure, k, 4) * closed_walks(weights * weights, k) for k in range(1, 9)
+        weight_of_a_walk(measure, k) * closed_walks(weights * weights, k) for k in range(1, 9)
     )
     assert walks > 1e-4
     # Walks longer than eight are left out of the slow version; they weigh less than 1e-6 of it.
@@ -82,7 +91,7 @@ def test_gradient_against_central_differences(measure: Measure, seed: int) -> No
 
 
 @pytest.mark.parametrize("measure", MEASURES)
-@pytest.mark.parametrize("d", [0, 1, 2, 30])
+@pytest.mark.parametrize("d", [1, 2, 30])
 def test_zero_without_cycles_and_positive_with_one(measure: Measure, d: int) -> None:
     rng = np.random.default_rng(d)
     order = rng.permutation(d)

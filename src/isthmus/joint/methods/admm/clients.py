@@ -71,14 +71,6 @@ class Client(ABC):
         contribution: Floats = self._own + self._multipliers / rho
         return contribution
 
-    def published(self) -> Floats:
-        """Return what a site sends in the published protocol: its own parameters, unprotected.
-
-        The library does not use it. For linear models, a coordinator that sees these parameters
-        can compute the site's second moments; a test demonstrates this.
-        """
-        return self._own.copy()
-
 
 @final
 class LinearClient(Client):
