@@ -23,8 +23,15 @@ def _statistics_from_bytes(content: bytes) -> Any:
     return statistics_kept_from_bytes(content)
 
 
+def _fit_as_read(data: Any, dag: Any, reading: Any, pseudo_count: float) -> Any:
+    from isthmus.compose.fit import fit_as_read
+
+    return fit_as_read(data, dag, reading, pseudo_count)
+
+
 hooks.notebook_drawing = _notebook_drawing
 hooks.statistics_from_bytes = _statistics_from_bytes
+hooks.fit_as_read = _fit_as_read
 
 
 def __getattr__(name: str) -> Any:

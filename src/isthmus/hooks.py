@@ -16,3 +16,6 @@ notebook_drawing: Callable[[Any, str], str | None]
 
 statistics_from_bytes: Callable[[bytes], Any]
 """Reads the statistics of a saved solution, which ``to_bytes`` of the same class has written."""
+
+fit_as_read: Callable[[Any, Any, Any, float], Any]
+"""Fits a network to data, given the graph, the reading of the columns, and the pseudo-count."""

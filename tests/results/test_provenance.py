@@ -35,6 +35,8 @@ def _with_defaults() -> list[Any]:
     return [c() for c in classes if c is not ist.KnownOrder]
 
 
+NUMPY_COUNT: Any = np.int64(3)
+
 STRATEGIES = [
     *_with_defaults(),
     ist.ADMM(),
@@ -49,7 +51,7 @@ STRATEGIES = [
     ist.Notears(criterion=EqualNoiseEBIC()),
     ist.PrivateK2(order=("a",)),
     ist.RBNets(variant=RBNetsVariant(walks=2)),
-    ist.XGES(max_parents=np.int64(3)),
+    ist.XGES(max_parents=NUMPY_COUNT),
 ]
 
 

@@ -198,5 +198,25 @@ def test_statistics_of_incomplete_rows_are_not_kept(tmp_path: Path) -> None:
     loaded = ist.Solution.load(tmp_path / "s")
     assert loaded.dag == solution.dag
     assert loaded.reading == solution.reading  # with the remark on missing values
-    with pytest.raises(MismatchError, match=r"no statistics.*AvailableCases\(\).*write_json"):
+    with pytest.raises(MismatchError, match=r"no statistics.*AvailableCases\(\).*isthmus\.fit\("):
         loaded.fit()
+
+
+def test_a_file_without_statistics_fits_from_data(tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=300)
+    table = {"x": x, "t": (x + rng.normal(size=300) > 0).astype(int)}
+    solution = ist.learn(table, kinds={"t": "continuous"})
+    solution.save(tmp_path / "s", statistics=False)
+    loaded = ist.Solution.load(tmp_path / "s")
+    assert loaded.fit(table) == solution.fit()  # with the class, and t read as it was
+    for call, advice in (
+        (loaded.fit, r"isthmus\.fit\(data, solution\.dag\)"),
+        (lambda: loaded.effect("x", "t"), r"Learn again.*\.effect\("),
+        (loaded.strengths, r"Learn again.*isthmus\.score\("),
+        (loaded.standardised_refit, r"Learn again.*standardised_refit\("),
+        (loaded.fit_gp, r"Learn again.*GP\(\)"),
+    ):
+        with pytest.raises(MismatchError, match=advice) as error:
+            call()
+        assert "write_json" not in str(error.value)

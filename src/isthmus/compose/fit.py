@@ -9,8 +9,9 @@ from isthmus.compose.statistics_kept import fit_network
 from isthmus.graphs import DAG
 from isthmus.models import Network
 from isthmus.options import check_pseudo_count
-from isthmus.sources import Missing, TimeUnit, as_source
-from isthmus.statistics import Kind
+from isthmus.results import Reading
+from isthmus.sources import Missing, Source, TimeUnit, as_source
+from isthmus.statistics import Kind, Statistic
 
 
 def fit(
@@ -42,3 +43,21 @@ def fit(
     graph = check_dag(dag)
     source = as_source(data, kinds=kinds, keep=graph.nodes, missing=check_missing(missing))
     return fit_network(source, graph, pseudo_count)
+
+
+def fit_as_read(data: object, dag: DAG, reading: Reading, pseudo_count: float) -> Network:
+    """Estimate parameters, with columns of the kinds that they had when the graph was learned.
+
+    Parameters
+    ----------
+    data, dag, pseudo_count
+        As for :func:`fit`.
+    reading
+        How columns were read. A source and statistics know their kinds.
+    """
+    known = {str(kind) for kind in Kind}
+    kinds = {
+        c.name: str(c.read_as) for c in reading if c.name in dag.nodes and str(c.read_as) in known
+    }
+    given = kinds if kinds and not isinstance(data, (Source, Statistic)) else None
+    return fit(data, dag, kinds=given, pseudo_count=pseudo_count)

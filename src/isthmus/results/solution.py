@@ -10,6 +10,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, final
 
+from isthmus import hooks
 from isthmus.errors import IsthmusError, MismatchError, ModelWarning
 from isthmus.graphs import CPDAG, DAG, PDAG, Knowledge
 from isthmus.models import DiscreteNetwork, GPNetwork, Network
@@ -153,23 +154,33 @@ class Solution:
         ----------
         data
             Rows to fit the parameters to; by default those that the graph was learned from. They
-            are needed if a solution of mixed variables was copied or loaded from a file.
+            are needed if the solution has no statistics, or if a solution of mixed variables was
+            copied or loaded from a file.
         pseudo_count
             Weight of the prior of discrete and mixed variables, in rows; 0 for maximum likelihood.
             For tables it is the equivalent sample size of a Dirichlet prior.
         """
         check_pseudo_count(pseudo_count)
-        statistics_kept = self._require_statistics()
-        network = statistics_kept.fit(self.dag, data, pseudo_count)
+        caveat = None
+        if self.statistics_kept is None and data is not None:
+            network: Network = hooks.fit_as_read(data, self.dag, self.reading, pseudo_count)
+        else:
+            statistics_kept = self._require_statistics(
+                "Fit the parameters from data: solution.fit(data) or isthmus.fit(data, "
+                "solution.dag)."
+            )
+            network = statistics_kept.fit(self.dag, data, pseudo_count)
+            caveat = statistics_kept.fit_caveat
         if self.equivalent:
             network = replace(network, cpdag=self.cpdag)
-        if statistics_kept.fit_caveat is not None:
-            warnings.warn(statistics_kept.fit_caveat, ModelWarning, stacklevel=2)
+        if caveat is not None:
+            warnings.warn(caveat, ModelWarning, stacklevel=2)
         return network
 
     def fit_gp(self) -> GPNetwork:
         """Fit smooth curves with error bands to the edges, if the graph was learned with `GP`."""
-        return self._require_statistics().fit_gp(self.dag)
+        again = "Learn again from the data with score=GP(), or call isthmus.fitting.fit_gp."
+        return self._require_statistics(again).fit_gp(self.dag)
 
     def effect(self, cause: str, effect: str) -> EffectEstimate:
         """Estimate the total effect of one continuous variable on another, by adjustment.
@@ -196,7 +207,8 @@ class Solution:
             If some variables are discrete, or the graph was learned with a nonlinear model.
         """
         graph = self.cpdag if self.equivalent else PDAG(self.dag.nodes, self.dag.edges)
-        adjusted = self._require_statistics().adjusted_effects()
+        again = "Learn again from the data: isthmus.learn(data).effect(cause, effect)."
+        adjusted = self._require_statistics(again).adjusted_effects()
         return estimate_effect(graph, self.knowledge, cause, effect, adjusted)
 
     def strengths(self) -> dict[tuple[str, str], float]:
@@ -205,7 +217,8 @@ class Solution:
         These are exact differences of the score on these data, without a standard error; the
         probabilities of edges are those of `isthmus.sample` or `isthmus.bootstrap`.
         """
-        return self._require_statistics().strengths(self.dag)
+        again = "Learn again from the data, or compare graphs with isthmus.score(data, dag)."
+        return self._require_statistics(again).strengths(self.dag)
 
     def standardised_refit(self) -> Refit:
         """Learn again from standardised columns, and compare.
@@ -213,7 +226,8 @@ class Solution:
         Edges that differ depend on the scales of the columns. Only the statistics are used: nothing
         more is requested from the source.
         """
-        return Refit(self.dag, self._require_statistics().standardised())
+        again = "Learn again from the data: isthmus.learn(data).standardised_refit()."
+        return Refit(self.dag, self._require_statistics(again).standardised())
 
     def to_dict(self) -> dict[str, Any]:
         """Return the solution as plain data for JSON, without statistics.
@@ -331,14 +345,13 @@ class Solution:
         except IsthmusError:
             return None
 
-    def _require_statistics(self) -> StatisticsKept:
+    def _require_statistics(self, instead: str) -> StatisticsKept:
         if self.statistics_kept is None:
             raise MismatchError(
-                "This solution has no statistics, so it cannot fit parameters or compute edge "
-                "strengths. ADMM, PrivateK2 and StructureOnly gather none. Files have none if they "
-                "were saved without, or if the graph was learned from several regimes, or by "
-                "AvailableCases() or StructuralEM(). Learn it again, or write the fitted network: "
-                "isthmus.io.write_json(solution.fit(), path)."
+                "This solution has no statistics. ADMM, PrivateK2, StructureOnly and "
+                "isthmus.solve keep none. Files have none if they were saved without, or if the "
+                "graph was learned from several regimes, or by AvailableCases() or StructuralEM(). "
+                + instead
             )
         return self.statistics_kept
 

@@ -50,8 +50,10 @@ def test_a_result_says_what_it_is_and_what_it_told(tmp_path: Path) -> None:
     assert "reveal the statistics of single sites" in page
     assert f">{weight:.4g}</td>" in page
     assert len(found.plot().figure.axes) == 1
-    with pytest.raises(MismatchError, match="ADMM, PrivateK2 and StructureOnly gather none"):
+    with pytest.raises(MismatchError, match=r"ADMM, PrivateK2.*isthmus.fit\(data, solution.dag\)"):
         found.fit()
+    sites = chain()
+    assert found.fit(sites) == ist.fit(sites, found.dag)
     found.save(tmp_path / "network.isthmus")
     assert ist.Solution.load(tmp_path / "network.isthmus").dag == found.dag
 
