@@ -30,7 +30,7 @@ def test_plurals_are_right() -> None:
 
 def test_a_solution_without_statistics_says_what_it_cannot_do() -> None:
     for method in (Solution.fit, Solution.strengths, Solution.standardised_refit):
-        with pytest.raises(MismatchError, match="no statistics.*from (the )?data"):
+        with pytest.raises(MismatchError, match=r"no statistics.*from (the )?data"):
             method(solution(["a"], []))
 
 
