@@ -31,7 +31,17 @@ class UnplannedError(IsthmusError, LookupError):
 
 
 class MismatchError(IsthmusError, TypeError):
-    """A score, a search and a source cannot be combined. The message names alternatives."""
+    """A score, a search and a source cannot be combined. The message names alternatives.
+
+    Attributes
+    ----------
+    fact
+        The message without its advice, for callers that have more specific advice.
+    """
+
+    def __init__(self, fact: str, advice: str = "") -> None:
+        super().__init__(f"{fact} {advice}" if advice else fact)
+        self.fact = fact
 
 
 class GraphError(IsthmusError, ValueError):

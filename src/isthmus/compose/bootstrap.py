@@ -25,6 +25,7 @@ from isthmus.compose.arguments import (
 )
 from isthmus.compose.assumptions import check_assumptions
 from isthmus.compose.defaults import choose_search
+from isthmus.compose.joint import refuse_joint_bootstrap
 from isthmus.compose.prepare import Problem, prepare, require_capability
 from isthmus.compose.progress import reporter_for
 from isthmus.errors import MissingExtraError, NoDrawsError
@@ -118,6 +119,7 @@ def bootstrap(
     check_progress(progress)
     threads = check_jobs(jobs)
     begin = time.monotonic()
+    refuse_joint_bootstrap(data, search)
     problem = prepare(
         data, score=score, search=search, knowledge=knowledge, kinds=kinds, missing=missing
     )

@@ -114,3 +114,16 @@ def refuse_joint_search(search: AnySearch, source: Source) -> None:
             f"{type(search).__name__} needs {needed[0]}, which only {needed[0].offered_by} offers; "
             f"{source!r} does not. Leave out the search to get one that fits."
         )
+
+
+def refuse_joint_bootstrap(data: object, search: AnySearch | None) -> None:
+    """Raise `MismatchError` if the search would run at the sites, whose rows nobody can draw."""
+    if not isinstance(data, Source):
+        return
+    if data.objective(None if search is None else check_search(search).accepts) is None:
+        return
+    raise MismatchError(
+        "The bootstrap draws rows, which stay at the sites."
+        + ("" if search is None else f" {type(search).__name__}() is for learn."),
+        "Call sample(data): the posterior over graphs needs sums only, if the study allows them.",
+    )

@@ -228,7 +228,8 @@ def fit_network(source: Source, dag: DAG, pseudo_count: float) -> Network:
         rows = Rows.gather(source, dag)
     except MismatchError as refusal:
         raise MismatchError(
-            f"The parameters of mixed variables are fitted from rows. {refusal} "
-            "Then call solution.fit(table)."
+            f"The parameters of mixed variables are fitted from rows. {refusal.fact} Bring the "
+            "table into memory, if you may, and fit from that: isthmus.fit(table, dag) or "
+            "solution.fit(table)."
         ) from refusal
     return fit_mixed(rows, dag, pseudo_count=pseudo_count)

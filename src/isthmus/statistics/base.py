@@ -157,8 +157,9 @@ class Statistic(Summary):
             ) from refusal
         except MismatchError as refusal:
             raise MismatchError(
-                f"The bootstrap draws rows, and there are none here. {refusal} Or call "
-                "sample(data): the posterior over graphs needs the statistics only."
+                f"The bootstrap draws rows, and there are none here. {refusal.fact} Give a table "
+                "in memory, or call sample(data): the posterior over graphs needs the statistics "
+                "only."
             ) from refusal
         owners = source.realisation_of_rows()
         if owners is None:

@@ -347,8 +347,9 @@ class Federation(Source):
 
     def rows(self) -> NDArray[np.float64]:
         raise MismatchError(
-            "The rows of a federation stay at its sites. Use a score that needs moments or counts; "
-            "for nonlinear effects pass WithFeatures(federation, basis)."
+            "The rows of a federation stay at its sites.",
+            "Use a score that needs moments or counts; for nonlinear effects pass "
+            "WithFeatures(federation, basis).",
         )
 
     def disclosure(self) -> Disclosure:

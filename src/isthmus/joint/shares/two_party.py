@@ -138,7 +138,7 @@ class TwoParty(Source):
 
     def rows(self) -> NDArray[np.float64]:
         """Raise `MismatchError`: rows never leave a party."""
-        raise MismatchError(f"The rows of two parties stay where they are. {self._advice()}")
+        raise MismatchError("The rows of two parties stay where they are.", self._advice())
 
     def schema(self) -> Schema:
         """Return the variables of both parties, as stated in the study."""

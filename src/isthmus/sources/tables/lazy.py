@@ -438,8 +438,8 @@ class Lazy(Source):
 
     def rows(self) -> NDArray[np.float64]:
         raise MismatchError(
-            f"The rows are with {self._engine.site}; only statistics come over. Choose a score "
-            "that needs moments or counts, or collect the table and give that."
+            f"The rows are with {self._engine.site}; only statistics come over.",
+            "Choose a score that needs moments or counts, or collect the table and give that.",
         )
 
     def fetch(self, names: Sequence[str]) -> Iterator[dict[str, nw.Series[Any]]]:

@@ -91,8 +91,8 @@ class Precomputed(Source):
         if isinstance(self._statistics, Rows):
             return self._statistics.values
         raise MismatchError(
-            "There are only statistics here, no rows. Choose a score that needs moments or counts, "
-            "or give the table itself."
+            "There are only statistics here, no rows.",
+            "Choose a score that needs moments or counts, or give the table itself.",
         )
 
     def with_features(self, expansion: Expansion) -> Source:
