@@ -163,7 +163,7 @@ def test_without_rows_the_message_names_what_to_do(numeric: Table, discrete: Tab
     with pytest.raises(MismatchError, match=r"Plan.everything"):
         ist.bootstrap(planned, score=ist.BIC())
     pl = pytest.importorskip("polars")
-    with pytest.raises(MismatchError, match="collect"):
+    with pytest.raises(MismatchError, match="table in memory"):
         ist.bootstrap(pl.LazyFrame(numeric))
 
 
