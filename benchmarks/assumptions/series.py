@@ -18,7 +18,8 @@ from isthmus.compose.assumptions.series import drifts_or_seasons
 
 Rows = NDArray[np.float64]
 Rng = np.random.Generator
-LENGTHS = (100, 200, 300, 1000)
+SIZES = ((1, 100), (1, 200), (1, 300), (1, 1000), (7, 40), (10, 100))
+"""Numbers of realisations, and steps in each of them."""
 
 
 def autoregressive(coefficient: float) -> Callable[[int, int, Rng], Rows]:
@@ -60,16 +61,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=200)
     seeds = parser.parse_args().seeds
-    print("| series | variables | " + " | ".join(f"n = {n:,}" for n in LENGTHS) + " |")
-    print("| --- | --- |" + " --- |" * len(LENGTHS))
+    print("| series | variables | " + " | ".join(f"{r} × {n:,}" for r, n in SIZES) + " |")
+    print("| --- | --- |" + " --- |" * len(SIZES))
     for kind, generate in KINDS.items():
         for d in (5, 15):
             cells = []
-            for n in LENGTHS:
+            for r, n in SIZES:
                 found = 0
                 for seed in range(seeds):
-                    x = generate(n, d, np.random.default_rng([seed, n]))
-                    found += bool(drifts_or_seasons([f"v{j}" for j in range(d)], x))
+                    rng = np.random.default_rng([seed, n])
+                    many = [generate(n, d, rng) for _ in range(r)]
+                    found += bool(drifts_or_seasons([f"v{j}" for j in range(d)], many))
                 cells.append(f"{found / seeds:.1%}")
             print(f"| {kind} | {d} | {' | '.join(cells)} |", flush=True)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import isthmus as ist
-from isthmus.compose.assumptions.series import unsteady_series
+from isthmus.compose.assumptions.series import unchecked_series, unsteady_series
 from isthmus.errors import DataWarning
 from isthmus.types import Floats
 
@@ -49,5 +49,29 @@ def test_learn_gives_the_note_and_short_series_are_left_alone() -> None:
         solution = ist.learn(ist.Series(walks, lags=1))
     assert any("change over time" in note for note in solution.notes)
     assert not notes(walks[:50])
-    realisations = [rng.normal(size=(40, 3)).cumsum(axis=0) for _ in range(5)]
+    realisations = [rng.normal(size=(30, 3)).cumsum(axis=0) for _ in range(5)]
     assert not unsteady_series(ist.Series(realisations, lags=1))
+
+
+@pytest.mark.parametrize(("steps", "realisations"), [(100, 10), (45, 8)])
+def test_all_realisations_are_looked_at(steps: int, realisations: int) -> None:
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        many = [autoregressive(0.8, steps, rng) for _ in range(realisations)]
+        assert not unsteady_series(ist.Series(many, lags=1))
+        many = [rng.normal(size=(steps, 5)).cumsum(axis=0) for _ in range(realisations)]
+        assert "change over time" in unsteady_series(ist.Series(many, lags=1))[0]
+
+
+def test_a_note_says_that_drifts_were_not_looked_for() -> None:
+    walks = np.random.default_rng(0).normal(size=(300, 3)).cumsum(axis=0)
+    long, short = ist.Series(walks, lags=1), ist.Series(walks[:60], lags=1)
+    assert not unchecked_series(long)
+    assert not unchecked_series(ist.Series(walks[:60, :1], lags=1))
+    sites = [ist.Series(part, lags=1) for part in np.split(walks, 3)]
+    for data in (short, long.moments(), ist.Federation.simulate(sites)):
+        found = [note for note in ist.learn(data).notes if "were not looked for" in note]
+        assert len(found) == 1
+        assert "differences of successive rows" in found[0]
+    steps = np.diff(walks, axis=0)
+    assert not any("looked for" in note for note in ist.learn(steps).notes)

@@ -23,7 +23,7 @@ from isthmus.compose.assumptions.rows import (
     repeated_units,
 )
 from isthmus.compose.assumptions.scales import rescaled, units
-from isthmus.compose.assumptions.series import unsteady_series
+from isthmus.compose.assumptions.series import unchecked_series, unsteady_series
 from isthmus.compose.assumptions.shapes import (
     common_scale,
     curved_effects,
@@ -69,7 +69,7 @@ def check_assumptions(problem: Problem, dag: DAG, *, stacklevel: int = 3) -> tup
     )
     for note in notes:
         warnings.warn(note, DataWarning, stacklevel=stacklevel)
-    return notes
+    return (*notes, *unchecked_series(problem.source))  # nothing was found there to warn of
 
 
 def check_rows(table: RowTable, dag: DAG, *, linear: bool) -> tuple[str, ...]:

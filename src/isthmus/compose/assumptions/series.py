@@ -9,9 +9,12 @@ import numpy as np
 
 from isthmus.compose.assumptions.table import listed
 from isthmus.sources import Source
-from isthmus.types import Floats
+from isthmus.types import Floats, Integers
 
-_FEWEST_STEPS = 60
+_FEWEST_STEPS, _LONG, _MANY = 40, 90, 250
+"""Rows of a realisation that is looked at. One of these must have 90 rows, or all together 250:
+in fewer, series with a coefficient of 0.8 look like random walks (``results/assumptions.md``)."""
+_FEWEST_FOR_SEASONS = 60
 _QUARTERS = 4
 _DRIFT, _MOST_DRIFT, _DRIFT_STEPS = 0.35, 0.6, 100.0
 """Share of the variance between the quarters of a series that is a drift: at least, at most, and as
@@ -27,30 +30,60 @@ from step to step, as autoregressive series with negative coefficients do."""
 def unsteady_series(source: Source) -> tuple[str, ...]:
     """Find at least two variables of a time series that drift or have a common season.
 
-    Drifts are trends, random walks and changes of level. The longest realisation is looked at.
-    Cost: one Fourier transform per variable, about 0.2 ms for 1,000 steps.
+    Drifts are trends, random walks and changes of level. They are looked for in all realisations
+    together, and seasons in the longest one. Cost: one Fourier transform per variable, about
+    0.2 ms for 1,000 steps.
     """
-    owners = source.realisation_of_rows()
-    if owners is None or len(owners) < _FEWEST_STEPS:
-        return ()
-    at = owners == np.bincount(owners).argmax()
-    n = int(at.sum())
-    names = [v.name for v in source.schema().variables if v.lag is None]
-    if n < _FEWEST_STEPS or len(names) < 2:
+    names = _present(source)
+    realisations = _long_realisations(source)
+    if len(names) < 2 or not realisations:
         return ()
     columns = list(source.schema().indices(names))
-    return drifts_or_seasons(names, source.rows()[:, columns][at])
+    rows = source.rows()
+    return drifts_or_seasons(names, [rows[at][:, columns] for at in realisations])
 
 
-def drifts_or_seasons(names: list[str], steps: Floats) -> tuple[str, ...]:
-    """Return a note on a table of consecutive steps, of shape (steps, variables)."""
-    series = steps.T - steps.mean(axis=0)[:, None]
-    return _drifts(names, series) or _seasons(names, series)
+def unchecked_series(source: Source) -> tuple[str, ...]:
+    """Say that drifts could not be looked for: there are no rows, or too few of them."""
+    schema = source.schema()
+    lagged = any(v.lag is not None for v in schema.variables)
+    if not lagged or len(_present(source)) < 2 or _long_realisations(source):
+        return ()
+    note = (
+        "Trends and random walks were not looked for: this needs the rows of a series with at "
+        f"least {_LONG} steps, or of several with {_FEWEST_STEPS} each and {_MANY} in all. If "
+        "levels may drift, learn from the differences of successive rows."
+    )
+    return (note,)
 
 
-def _drifts(names: list[str], series: Floats) -> tuple[str, ...]:
-    shares = _between_quarters(series)
-    least = max(_DRIFT, min(_MOST_DRIFT, _DRIFT_STEPS / series.shape[1]))
+def _present(source: Source) -> list[str]:
+    return [v.name for v in source.schema().variables if v.lag is None]
+
+
+def _long_realisations(source: Source) -> list[Integers]:
+    """Return the rows of each realisation that is long enough, or nothing if these are few."""
+    owners = source.realisation_of_rows()
+    if owners is None:
+        return []
+    order = np.argsort(owners, kind="stable")
+    each = np.split(order, np.flatnonzero(np.diff(owners[order])) + 1)
+    long = [at for at in each if len(at) >= _FEWEST_STEPS]
+    lengths = [len(at) for at in long]
+    return long if max(lengths, default=0) >= _LONG or sum(lengths) >= _MANY else []
+
+
+def drifts_or_seasons(names: list[str], realisations: list[Floats]) -> tuple[str, ...]:
+    """Return a note on realisations: tables of consecutive steps, of shape (steps, variables)."""
+    centred = [steps.T - steps.mean(axis=0)[:, None] for steps in realisations]
+    longest = max(centred, key=lambda series: series.shape[1])
+    return _drifts(names, centred) or _seasons(names, longest)
+
+
+def _drifts(names: list[str], realisations: list[Floats]) -> tuple[str, ...]:
+    shares = _between_quarters(realisations)
+    length = float(np.mean([series.shape[1] for series in realisations]))
+    least = max(_DRIFT, min(_MOST_DRIFT, _DRIFT_STEPS / length))
     found = [k for k, share in enumerate(shares) if share > least]
     if len(found) < 2:
         return ()
@@ -64,17 +97,21 @@ def _drifts(names: list[str], series: Floats) -> tuple[str, ...]:
     return (note,)
 
 
-def _between_quarters(series: Floats) -> Floats:
-    """Return the share of the variance of each row of an array that lies between its quarters."""
-    squares = np.einsum("ij,ij->i", series, series)
-    between = np.zeros(len(series))
-    for part in np.array_split(series, _QUARTERS, axis=1):
-        between += part.sum(axis=1) ** 2 / part.shape[1]
+def _between_quarters(realisations: list[Floats]) -> Floats:
+    """Return the share of each variable's variance that lies between quarters of realisations."""
+    squares = np.zeros(len(realisations[0]))
+    between = np.zeros(len(squares))
+    for series in realisations:
+        squares += np.einsum("ij,ij->i", series, series)
+        for part in np.array_split(series, _QUARTERS, axis=1):
+            between += part.sum(axis=1) ** 2 / part.shape[1]
     return np.asarray(between / np.where(squares > 0.0, squares, 1.0))
 
 
 def _seasons(names: list[str], series: Floats) -> tuple[str, ...]:
     n = series.shape[1]
+    if n < _FEWEST_FOR_SEASONS:
+        return ()
     # Without a linear trend, which has some of every frequency.
     time = np.linspace(-1.0, 1.0, n)
     power = np.abs(np.fft.rfft(series - np.outer(series @ time, time / (time @ time)))) ** 2
