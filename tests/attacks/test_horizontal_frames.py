@@ -471,7 +471,7 @@ def test_keys_differ_by_study_round_pair_and_direction() -> None:
             found |= {k.reveal() for k in bound.channels(a, i, b.public, j)}
         found.add(bound.self_mask(Secret(bytes(32)), 0).reveal())
     assert len(found) == 4 * (3 + 6 + 1)
-    assert expand(Secret(bytes(32)), 3, 4).shape == (3, 4)
+    assert expand(Secret(bytes(32)), fr.RoundRequest(1, b"", 3, 4)).shape == (3, 4)
 
 
 def test_secrets_are_not_shown(caplog: pytest.LogCaptureFixture) -> None:

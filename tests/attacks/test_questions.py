@@ -52,9 +52,9 @@ def test_a_window_chosen_by_the_coordinator_shows_no_record() -> None:
     )
     window = Expansion(basis, NAMES, (101.0, 80.0, 140.0, 6.0), (3.0, 1e3, 1e3, 1e3))
     with pytest.raises(AbortedError):
-        world.federation().features(window)
+        world.federation().ask(AskFeatures(window))
     assert {tuple(world.events(n)) for n in tables} == {("refused",)}
-    assert world.federation(2).features(agreed).n == sum(SIZES.values())
+    assert world.federation(2).ask(AskFeatures(agreed)).n == sum(SIZES.values())
 
 
 def test_a_window_signed_by_a_malicious_author_shows_no_record() -> None:
@@ -66,7 +66,7 @@ def test_a_window_signed_by_a_malicious_author_shows_no_record() -> None:
         tables, Schema.continuous(NAMES), BOUNDS, requests=("features",), features=window
     )
     with pytest.raises(AbortedError):
-        world.federation().features(window)
+        world.federation().ask(AskFeatures(window))
     assert all("sent" not in world.events(n) for n in tables)
 
 

@@ -99,7 +99,7 @@ def test_one_rule_for_every_source(distinct: int, dtype: Any) -> None:
         if name == "pandas, with NaN as a type" and distinct == 1:
             continue  # pandas makes integers of the whole floats
         assert source.schema()["v"].kind is expected, name
-        read = ist.sources.reading_of(source)["v"].reason
+        read = source.reading()["v"].reason
         assert ("5 to 20" in read) == (5 <= distinct <= 20), name
 
 

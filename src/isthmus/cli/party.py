@@ -18,7 +18,6 @@ from isthmus.cli.site import NAME, draft_policy
 from isthmus.errors import FormatError, MismatchError
 from isthmus.sources.tables.read_table import read_table
 
-PORT = 9300
 RUNS = 3
 
 

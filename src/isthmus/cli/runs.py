@@ -24,7 +24,6 @@ from isthmus.cli.tables import add_knowledge_options, add_table_options, kinds_o
 
 if TYPE_CHECKING:
     from isthmus.compose.prepare import Problem
-    from isthmus.results import Reading
     from isthmus.runs import Progress
     from isthmus.sources.tables.read_table import TableFile
 
@@ -134,7 +133,7 @@ def explain(
         Further arguments of `prepare`, such as the search.
     """
     from isthmus.compose.prepare import prepare
-    from isthmus.sources import as_source, reading_of
+    from isthmus.sources import as_source
 
     arguments = arguments_of(options)
     kinds, missing = arguments["kinds"], arguments["missing"]
@@ -142,9 +141,9 @@ def explain(
     for line in file.description:
         say(f"  {line}")
     integers = None if options.score is None else options.score.kind
-    reading = reading_of(as_source(file.table, kinds=kinds, integers=integers, missing=missing))
+    reading = as_source(file.table, kinds=kinds, integers=integers, missing=missing).reading()
     give(file=list(file.description), reading=[asdict(column) for column in reading])
-    say_reading(reading)
+    say(str(reading))
     problem = prepare(
         file.table,
         score=options.score,
@@ -163,8 +162,3 @@ def explain(
         say(line)
     give(plan=sentences)
     return ExitCode.DONE
-
-
-def say_reading(reading: Reading) -> None:
-    """Print how each column is read."""
-    say(str(reading))

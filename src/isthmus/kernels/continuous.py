@@ -46,7 +46,6 @@ class BarrierSweeps:
         self._native = _native.BarrierSweeps(
             moments, open=np.ascontiguousarray(allowed.T), radius=radius
         )
-        self._radius = radius
 
     def begin(
         self,
@@ -181,7 +180,7 @@ class ShrinkingRegression:
         self._native = _native.ShrinkingRegression(
             moments, child, _integers(parents), _integers(removals), tolerance
         )
-        self._count, self._removals = len(parents), len(removals)
+        self._count = len(parents)
 
     def step(self, seconds: float = 0.01) -> bool:
         """Work for at most this long; return whether all removals are done."""

@@ -18,13 +18,17 @@ from isthmus.graphs.names import listed
 from isthmus.models.columns import check_keys, check_size, number_column, refuse_strangers
 from isthmus.models.distributions import Normal
 from isthmus.models.equivalence import check_class, members_to_ask, reason_for_range
-from isthmus.models.normal_queries import condition, gain
+from isthmus.models.least_squares import spectrum
 from isthmus.models.questions import checked_question, finite
 from isthmus.models.ranges import MeanRange
 from isthmus.plurals import counted
+from isthmus.types import Floats
 
 _SAME = 1e-9
 """Relative difference of answers of equivalent graphs that counts as rounding."""
+
+_IMPOSSIBLE = 1e-6
+"""Tolerance, in standard deviations, for evidence that other evidence determines."""
 
 
 @final
@@ -234,7 +238,7 @@ class GaussianNetwork:
         for dag in graphs:
             network = self._along(dag, settings)
             moments = network.mean(), network.covariance()
-            answers.append(Normal(asked, *condition(*moments, targets_at, seen_at, values)))
+            answers.append(Normal(asked, *_condition(*moments, targets_at, seen_at, values)))
         if not answers:
             return MeanRange(asked, (), reason_for_range(forced, 0))
         first = answers[0]
@@ -251,7 +255,7 @@ class GaussianNetwork:
         for name in self.dag.nodes:
             own = np.array([self.dag.index(name)], np.intp)
             given = np.array([self.dag.index(p) for p in dag.parents(name)], np.intp)
-            weights = gain(covariance, own, given)[0][0]
+            weights = _gain(covariance, own, given)[0][0]
             rest = covariance[own[0], own[0]] - weights @ covariance[given, own[0]]
             intercepts[name] = float(mean[own[0]] - weights @ mean[given])
             coefficients[name] = dict(zip(dag.parents(name), weights.tolist(), strict=True))
@@ -293,7 +297,7 @@ class GaussianNetwork:
             return np.full(max(size, default=1), mean[own[0]])
         given = np.array([self.dag.index(v) for v in names], np.intp)
         rows = np.stack([number_column(v, data[v]) for v in names], axis=1)
-        weights, _ = gain(self.covariance(), own, given)
+        weights, _ = _gain(self.covariance(), own, given)
         found: NDArray[np.float64] = mean[own[0]] + (rows - mean[given]) @ weights[0]
         return found
 
@@ -335,3 +339,40 @@ def _agree(one: Normal, other: Normal) -> bool:
     means = bool((np.abs(one.mean - other.mean) <= _SAME * scale).all())
     away = np.abs(one.covariance - other.covariance)
     return means and bool((away <= _SAME * np.outer(scale, scale)).all())
+
+
+def _gain(
+    covariance: Floats, targets: NDArray[np.intp], given: NDArray[np.intp]
+) -> tuple[Floats, Floats]:
+    """Return the regression of targets on other variables, and a basis of what is impossible.
+
+    The first array has the shape (targets, given). The columns of the second are combinations of
+    the given variables, in units of their standard deviations, whose variance is zero.
+    """
+    parts = spectrum(covariance[np.ix_(given, given)])
+    cross = covariance[np.ix_(given, targets)] / parts.spread[:, None]
+    weights = parts.solve(cross) / parts.spread[:, None]
+    return weights.T, parts.vectors[:, ~parts.free] / parts.spread[:, None]
+
+
+def _condition(
+    mean: Floats,
+    covariance: Floats,
+    targets: NDArray[np.intp],
+    given: NDArray[np.intp],
+    values: Floats,
+) -> tuple[Floats, Floats]:
+    """Return mean and covariance of the targets given the values of other variables."""
+    if not len(given):
+        return mean[targets], covariance[np.ix_(targets, targets)]
+    weights, fixed = _gain(covariance, targets, given)
+    surprise = values - mean[given]
+    if fixed.size and np.abs(surprise @ fixed).max() > _IMPOSSIBLE:
+        raise DataError(
+            "The evidence is impossible in this network: some of its values are determined by "
+            "the others, and differ from them."
+        )
+    rest = covariance[np.ix_(targets, targets)] - weights @ covariance[np.ix_(given, targets)]
+    rest = (rest + rest.T) / 2
+    np.fill_diagonal(rest, np.maximum(rest.diagonal(), 0.0))
+    return mean[targets] + weights @ surprise, rest

@@ -1,7 +1,7 @@
 # `isthmus.lazy` imports each name when it is first used: most tables need no engine.
 
 from isthmus.sources.base import Source
-from isthmus.sources.dispatch import as_source, reading_of
+from isthmus.sources.dispatch import as_source
 from isthmus.sources.tables.frame import Frame
 from isthmus.sources.tables.interventions import Interventions
 from isthmus.sources.tables.kinds import TimeUnit
@@ -34,5 +34,4 @@ __all__ = [
     "TimeUnit",
     "WithFeatures",
     "as_source",
-    "reading_of",
 ]

@@ -8,7 +8,6 @@ from collections.abc import Collection, Mapping
 import numpy as np
 
 from isthmus.errors import DataError, SchemaError
-from isthmus.results.reading import Reading
 from isthmus.sources.base import Source
 from isthmus.sources.tables.frame import Frame
 from isthmus.sources.tables.kinds import AsGiven
@@ -61,11 +60,6 @@ def as_source(
 
     place = Lazy if is_lazy(data) else Frame
     return place(data, kinds=kinds, integers=integers, keep=keep, missing=missing)
-
-
-def reading_of(source: Source) -> Reading:
-    """How the columns behind a source were read: as the source decided, or as it states."""
-    return source.reading()
 
 
 def _is_path(path: str) -> DataError:

@@ -16,7 +16,6 @@ from isthmus.statistics.accumulator import Accumulator
 from isthmus.statistics.base import Gatherable, Statistic
 from isthmus.statistics.checks import LARGEST_SQUARES, OVERFLOW, refuse_empty
 from isthmus.statistics.duplicates import same_blocks
-from isthmus.statistics.level_pairs import level_pairs
 from isthmus.statistics.schema import Kind, Role, Schema, Variable
 from isthmus.statistics.symmetry import row_blocks, symmetrise
 from isthmus.types import Floats, Integers
@@ -307,9 +306,7 @@ class Moments(Statistic):
         names = self.schema.of_kind(Kind.DISCRETE)
         if not names:
             return ()
-        part = self.select(names)
-        part = part.shifted(np.zeros(part.schema.width))
-        return (level_pairs(part.schema, part.n, part.sums, part.gram),)
+        return (_level_pairs(self.select(names)),)
 
     def without_rows(self) -> Moments:
         return self
@@ -458,3 +455,22 @@ def _recoding(old: Schema, new: Schema) -> tuple[Floats, Floats]:
             elif level in a.levels:
                 mapping[to + j, at + a.levels.index(level) - 1] = 1.0
     return mapping, offset
+
+
+def _level_pairs(moments: Moments) -> Integers:
+    """Count the rows of each level, and of each pair of levels, of discrete variables."""
+    p = moments.schema.width
+    unshifted = moments.shifted(np.zeros(p))
+    whole = np.empty((p + 1, p + 1))
+    whole[0, 0] = unshifted.n
+    whole[0, 1:] = whole[1:, 0] = unshifted.sums
+    whole[1:, 1:] = unshifted.gram
+    # The first level of a variable has no column: its rows are those of no other level.
+    levels = []
+    for start, stop in moments.schema.blocks:
+        first = np.zeros(p + 1)
+        first[0], first[1 + start : 1 + stop] = 1.0, -1.0
+        levels += [first, *np.eye(p + 1)[1 + start : 1 + stop]]
+    maps = np.array(levels)
+    pairs: Integers = np.rint(maps @ whole @ maps.T).astype(np.int64)
+    return pairs

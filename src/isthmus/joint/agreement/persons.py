@@ -35,11 +35,6 @@ class Persons:
                 "followed by the name of the column that identifies a person"
             )
 
-    @classmethod
-    def parse(cls, text: str) -> Persons:
-        """Read the value of a policy file."""
-        return cls(text)
-
     @property
     def column(self) -> str:
         """The column that identifies a person, or nothing."""

@@ -222,7 +222,7 @@ class Policy:
         }
         columns_per_row = top.take("columns_per_row", float)
         largest_share = top.take("largest_share", float)
-        persons = top.convert("persons", Persons.parse)
+        persons = top.convert("persons", Persons)
         fixed_windows = top.take("fixed_windows", bool)
         fixed_membership = top.take("fixed_membership", bool)
         maximum_epsilon = top.take("maximum_epsilon", float, 0.0)

@@ -286,10 +286,6 @@ class Federation(Source):
             )
         return FederatedFeatures(self, expansion)
 
-    def features(self, expansion: Expansion) -> Moments:
-        """Compute moments of basis functions over all sites with one secure sum."""
-        return self.ask(AskFeatures(expansion))
-
     def ask(self, request: SumRequest[T]) -> T:
         """Send a request to all sites and return the sum of their answers."""
         total, active = self._scheduler.ask(request)
@@ -391,7 +387,7 @@ class FederatedFeatures(Source):
     def moments(self, names: Sequence[str] | None = None) -> Moments:
         """Compute moments of these variables with their basis functions, by default of all."""
         if self._moments is None:
-            self._moments = self._federation.features(self._expansion)
+            self._moments = self._federation.ask(AskFeatures(self._expansion))
         return self._moments if names is None else self._moments.select(names)
 
     def counts(self, plan: CountPlan) -> Counts:

@@ -288,7 +288,7 @@ class Coordinator:
     def _take_self_mask(self, j: int, seed: Secret) -> None:
         if commitment(seed, j, self._context) != self._keys[j].commitment:
             raise self._wrong_shares()
-        self._sum.add(self._expanded(self._round_keys.self_mask(seed, j)), -1)
+        self._sum.add(expand(self._round_keys.self_mask(seed, j), self.opening), -1)
 
     def _take_pair_masks(self, j: int, secret: Secret) -> None:
         mask = Agreement.from_secret(secret)
@@ -296,10 +296,7 @@ class Coordinator:
             raise self._wrong_shares()
         for i in self._active:
             key = self._round_keys.pair_mask(mask, j, self._keys[i].mask, i)
-            self._sum.add(self._expanded(key), -sign_of(i, j))
-
-    def _expanded(self, key: Secret) -> LimbArray:
-        return expand(key, self.opening.size, self.opening.limbs)
+            self._sum.add(expand(key, self.opening), -sign_of(i, j))
 
     def _wrong_shares(self) -> AbortedError:
         self.stage = RoundStage.DONE

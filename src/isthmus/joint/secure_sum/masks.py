@@ -13,6 +13,7 @@ from isthmus.joint.agreement.identity import (
     digest,
     stream,
 )
+from isthmus.joint.secure_sum.envelopes import RoundRequest
 from isthmus.joint.secure_sum.limbs import LimbArray, from_bytes
 
 
@@ -72,9 +73,9 @@ def commitment(seed: Secret, site: int, context: bytes) -> bytes:
     return digest(b"isthmus seed", context, site.to_bytes(2, "little"), seed.reveal())
 
 
-def expand(key: Secret, size: int, limbs: int) -> LimbArray:
-    """Return a mask of this many numbers."""
-    return from_bytes(stream(key, 4 * size * limbs), limbs)
+def expand(key: Secret, opening: RoundRequest) -> LimbArray:
+    """Return the mask of a key for the numbers that a round sums."""
+    return from_bytes(stream(key, 4 * opening.size * opening.limbs), opening.limbs)
 
 
 def sign_of(i: int, j: int) -> int:

@@ -323,7 +323,7 @@ class OneMessageSite:
         shared = self._shared or self._secrets(saved.private, saved.publics)
         for j, secret in shared.items():
             key = round_keys.standing_mask(secret, self._me, j)
-            total.add(expand(key, opening.size, opening.limbs), sign_of(self._me, j))
+            total.add(expand(key, opening), sign_of(self._me, j))
         self._gate.record(EnvelopeKind.SUMMAND, opening, saved.members)
         head = self._gate.head()  # of the entry about this answer
         stated = HeadStatement.sign(self._identity, self._terms, frame.round, head)

@@ -292,18 +292,15 @@ class _Round:
         self._inward.clear()
         total = LimbAccumulator(self.opening.size, self.opening.limbs)
         total.add(self._values)
-        total.add(self._expanded(self._keys.self_mask(self._seed, self._me)))
+        total.add(expand(self._keys.self_mask(self._seed, self._me), self.opening))
         for j in inbox:
             try:
                 key = self._keys.pair_mask(self._mask, self._me, self._masks[j], j)
             except ValueError:
                 raise BrokenEnvelopeError(Refusal.KEYS_CHANGED, j) from None
-            total.add(self._expanded(key), sign_of(self._me, j))
+            total.add(expand(key, self.opening), sign_of(self._me, j))
         self.expected = EnvelopeKind.ACTIVE
         return EnvelopeKind.MASKED, self._keys.context + to_bytes(total.total())
-
-    def _expanded(self, key: Secret) -> LimbArray:
-        return expand(key, self.opening.size, self.opening.limbs)
 
     def _consent(self, frame: Envelope) -> tuple[EnvelopeKind, bytes]:
         """Sign the only active set that this site will unmask in this round."""
