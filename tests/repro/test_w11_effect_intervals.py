@@ -140,3 +140,18 @@ def test_discrete_columns_are_sent_to_queries() -> None:
     solution = ist.learn({"a": rng.choice(["u", "v"], 50), "b": rng.choice(["u", "v"], 50)})
     with pytest.raises(MismatchError, match=r"`effect` needs continuous columns\..*do="):
         solution.effect("a", "b")
+
+
+def test_the_refusal_of_discrete_columns_names_them_and_the_way_out() -> None:
+    rng = np.random.default_rng(2)
+    x = rng.normal(size=200)
+    table = {
+        "x": x,
+        "y": x + rng.normal(size=200),
+        "s": rng.choice(list("abc"), 200),
+        "t": (x + rng.normal(size=200) > 0).astype(int),
+    }
+    with pytest.raises(MismatchError, match=r"'s', 't'\..*kinds=\{'t': 'continuous'\}"):
+        ist.learn(table).effect("x", "y")
+    del table["s"]
+    assert ist.learn(table, kinds={"t": "continuous"}).effect("x", "y").effect == "y"

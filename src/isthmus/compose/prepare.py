@@ -25,7 +25,7 @@ from isthmus.compose.arguments import (
 )
 from isthmus.compose.defaults import choose_score
 from isthmus.compose.joint import refuse_joint_search
-from isthmus.errors import DataWarning, MismatchError
+from isthmus.errors import DataWarning, GraphError, MismatchError
 from isthmus.graphs import DAG, BoundKnowledge, Knowledge
 from isthmus.objectives import LOCAL_SCORES, Objective
 from isthmus.results import Reading
@@ -150,6 +150,8 @@ def prepare(
     if time_limit is not None:
         source.limit_estimation(begin + 0.5 * time_limit)
     schema, reading = source.schema(), source.reading()
+    if dag is not None:
+        refuse_back_in_time(dag, schema)
     known = known.without(reading.left_out)
     _warn(reading)
     chosen, reason = (score, "as requested") if score is not None else (None, "")
@@ -228,6 +230,17 @@ def _require_kind(score: AnyScore, schema: Schema) -> None:
         f"mixed tables, or say how to read a column: kinds={{{wrong[0]!r}: "
         f"Kind.{str(kind).upper()}}}."
     )
+
+
+def refuse_back_in_time(dag: DAG, schema: Schema) -> None:
+    """Raise `GraphError` if an edge goes from a variable to one at an earlier time."""
+    steps = {name: lag.steps for name, lag in schema.lag_of.items()}
+    for cause, effect in dag.edges:
+        if steps.get(cause, 0) < steps.get(effect, 0):
+            raise GraphError(
+                f"The edge {cause} → {effect} points back in time: {effect!r} is earlier than "
+                f"{cause!r}. Turn the edge round, or leave it out."
+            )
 
 
 def refuse_left_to_scores(source: Source, instead: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, final
@@ -11,7 +11,7 @@ from typing import Any, final
 import numpy as np
 
 from isthmus.compose.arguments import AnyScore
-from isthmus.compose.prepare import Problem, refuse_left_to_scores
+from isthmus.compose.prepare import Problem, refuse_back_in_time, refuse_left_to_scores
 from isthmus.compose.statistics_file import pack_statistics, unpack_statistics
 from isthmus.errors import DataWarning, MismatchError, MissingValuesError
 from isthmus.fitting import adjusted_effect, fit_gaussian, fit_gp, fit_mixed, fit_tables
@@ -21,7 +21,7 @@ from isthmus.objectives import LOCAL_SCORES, LocalScore
 from isthmus.results import Solution
 from isthmus.results.effects import Adjusted
 from isthmus.sources import Source, as_source
-from isthmus.statistics import CountPlan, Kind, Moments, Rows, Summary
+from isthmus.statistics import CountPlan, Kind, Moments, Rows, Schema, Summary
 
 _NONLINEAR = (
     "Learn it with score=GP() and call solution.fit_gp().curve(parent, child) for the effect along "
@@ -161,17 +161,7 @@ class LearnedStatistics:
         schema = self.statistics.schema
         discrete = schema.of_kind(Kind.DISCRETE)
         if discrete:
-            # A mixed network has no bounds over graphs of one class, as other networks have.
-            known = (
-                " If the data do not direct the edges between them, the answer is unknown: learn "
-                "with knowledge that directs them, for instance knowledge=Knowledge(tiers=[[cause],"
-                " [target]])."
-            )
-            raise MismatchError(
-                "`effect` needs continuous columns. Compare solution.fit().query(target, "
-                "do={cause: value}) for different values."
-                + (known if len(discrete) < len(schema) else "")
-            )
+            raise _needs_continuous(schema, discrete)
         if self.fit_caveat is not None:
             raise MismatchError(
                 "`effect` is a regression coefficient, and this graph was learned with a nonlinear "
@@ -210,6 +200,32 @@ class LearnedStatistics:
         return strengths
 
 
+def _needs_continuous(schema: Schema, discrete: Sequence[str]) -> MismatchError:
+    """Say which columns `effect` cannot use, and the ways out."""
+    named = ", ".join(map(repr, discrete[:5]))
+    more = f" and {len(discrete) - 5} more" if len(discrete) > 5 else ""
+    fact = f"`effect` needs continuous columns. Discrete: {named}{more}."
+    query = "ompare solution.fit().query(target, do={cause: value}) for different values."
+    if len(discrete) == len(schema):
+        return MismatchError(fact, f"C{query}")
+    two = [v for v in discrete if len(schema[v].levels or ()) == 2]
+    numbers = "C"
+    if two:
+        numbers = (
+            "A column of two levels can be read as numbers (if they are text, write 0 and 1 "
+            f"first): learn with kinds={dict.fromkeys(two[:5], 'continuous')}. "
+            + ("" if len(two) == len(discrete) else "Columns of more levels must be left out. ")
+            + "Or c"
+        )
+    # A mixed network has no bounds over graphs of one class, as other networks have.
+    return MismatchError(
+        fact,
+        f"{numbers}{query} If the data do not direct the edges between them, the answer is "
+        "unknown: learn with knowledge that directs them, for instance "
+        "knowledge=Knowledge(tiers=[[cause], [target]]).",
+    )
+
+
 def statistics_kept_from_bytes(content: bytes) -> LearnedStatistics:
     """Return what a solution in a file keeps, without what learns again."""
     statistics, score, nodes, caveat = unpack_statistics(content)
@@ -219,6 +235,7 @@ def statistics_kept_from_bytes(content: bytes) -> LearnedStatistics:
 def fit_network(source: Source, dag: DAG, pseudo_count: float) -> Network:
     """Estimate the parameters of a graph: tables, linear regressions, or both."""
     refuse_left_to_scores(source, "or fit the graph that learn finds: learn(data, missing=...)")
+    refuse_back_in_time(dag, source.schema())
     kinds = {source.schema()[v].kind for v in dag.nodes}
     if kinds == {Kind.DISCRETE}:
         return fit_tables(source.counts(CountPlan.families(dag)), dag, pseudo_count=pseudo_count)
