@@ -49,7 +49,7 @@ def add(command: argparse.ArgumentParser) -> None:
         "machine; by default 127.0.0.1, which only this machine reaches",
     )
     add_carrier(run)
-    add_joint_options(run)
+    add_joint_options(run, "ADMM")
     run.add_argument(
         "--missing",
         type=missing_from,

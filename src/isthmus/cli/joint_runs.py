@@ -24,8 +24,16 @@ if TYPE_CHECKING:
     from isthmus.sources import Source
 
 
-def add_joint_options(run: argparse.ArgumentParser) -> None:
-    """Add the options of all commands that learn together with other organisations."""
+def add_joint_options(run: argparse.ArgumentParser, own: str) -> None:
+    """Add the options of all commands that learn together with other organisations.
+
+    Parameters
+    ----------
+    run
+        The command.
+    own
+        Searches of its own, which depend on the study, for the help.
+    """
     run.add_argument(
         "-o",
         "--output",
@@ -43,8 +51,8 @@ def add_joint_options(run: argparse.ArgumentParser) -> None:
     run.add_argument(
         "--search",
         type=joint_search_from,
-        help="search algorithm, as for isthmus learn, or ADMM, PrivateK2 or StructureOnly if the "
-        "study is for one of them; by default chosen from the study and the data",
+        help=f"search algorithm, as for isthmus learn, or {own} if the study allows it; by default "
+        "chosen from the study and the data",
     )
     run.add_argument("--seed", type=at_least(0), default=0, help="random seed")
     run.add_argument(

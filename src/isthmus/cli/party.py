@@ -127,7 +127,7 @@ def _draft_options(draft: argparse.ArgumentParser) -> None:
 
 
 def _run_options(run: argparse.ArgumentParser) -> None:
-    add_joint_options(run)
+    add_joint_options(run, "PrivateK2 or StructureOnly")
     run.add_argument(
         "--listen",
         type=host_and_port,

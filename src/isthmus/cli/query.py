@@ -44,7 +44,9 @@ def add(command: argparse.ArgumentParser) -> None:
         default=100_000,
         help="number of simulated rows if a mixed network has no exact answer",
     )
-    command.add_argument("--seed", type=at_least(0), default=0, help="random seed of the draws")
+    command.add_argument(
+        "--seed", type=at_least(0), default=0, help="random seed of the simulations"
+    )
     command.set_defaults(run=run)
 
 

@@ -16,6 +16,7 @@ import isthmus.searches
 import isthmus.sources
 from isthmus.errors import ArgumentError
 from isthmus.graphs import DAG, Knowledge
+from isthmus.plurals import a_type
 from isthmus.samplers.base import Sampler
 from isthmus.scores.base import Score
 from isthmus.searches.base import Search
@@ -69,7 +70,7 @@ def _check_strategy(
             f"Write {word}={_closest(given, names) or example}."
         )
     raise ArgumentError(
-        f"{word} must be a {noun} object such as {example}; a {type(given).__name__} was given. "
+        f"{word} must be a {noun} object such as {example}; {a_type(given)} was given. "
         f"Available: {', '.join(names)}."
     )
 
@@ -105,7 +106,7 @@ def check_knowledge(knowledge: object) -> Knowledge:
     if isinstance(knowledge, Knowledge):
         return knowledge
     raise ArgumentError(
-        f"knowledge must be a Knowledge object; a {type(knowledge).__name__} was given. "
+        f"knowledge must be a Knowledge object; {a_type(knowledge)} was given. "
         "Write knowledge=Knowledge(required=[('a', 'b')], forbidden=[('b', 'c')], "
         "tiers=[['a'], ['b', 'c']])."
     )
@@ -116,7 +117,7 @@ def check_dag(dag: object) -> DAG:
     if isinstance(dag, DAG):
         return dag
     raise ArgumentError(
-        f"dag must be a DAG; a {type(dag).__name__} was given. "
+        f"dag must be a DAG; {a_type(dag)} was given. "
         "Write DAG(['a', 'b', 'c'], [('a', 'b'), ('b', 'c')]): nodes, then pairs (from, to)."
     )
 
@@ -154,7 +155,7 @@ def check_kinds(kinds: object) -> None:
     """Refuse what does not map names of columns to kinds."""
     if kinds is not None and not isinstance(kinds, Mapping):
         raise ArgumentError(
-            f"kinds must map names of columns to kinds; a {type(kinds).__name__} was given. "
+            f"kinds must map names of columns to kinds; {a_type(kinds)} was given. "
             "Write kinds={'age': Kind.CONTINUOUS}."
         )
 

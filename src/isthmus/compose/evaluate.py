@@ -30,6 +30,7 @@ from isthmus.graphs import Knowledge
 from isthmus.models import DiscreteNetwork, GaussianNetwork, MixedNetwork, Network
 from isthmus.models.columns import label_array
 from isthmus.options import check_pseudo_count
+from isthmus.plurals import a_type
 from isthmus.results import CrossValidation
 from isthmus.sources import Frame, Missing, TimeUnit, as_source
 from isthmus.statistics import Kind, Schema, Variable
@@ -57,8 +58,7 @@ def log_likelihood(network: Network, data: object) -> float:
     """
     if not isinstance(network, DiscreteNetwork | GaussianNetwork | MixedNetwork):
         raise ArgumentError(
-            f"network must have parameters, as solution.fit() gives; a {type(network).__name__} "
-            "was given."
+            f"network must have parameters, as solution.fit() gives; {a_type(network)} was given."
         )
     levels: Mapping[str, Any] = {} if isinstance(network, GaussianNetwork) else network.levels
     schema = Schema(

@@ -55,7 +55,7 @@ class JointProblem:
             score=result.score,
             status=status,
             disclosure=self.source.disclosure(),
-            choice=f"Search {self.search!r} ({self.reason}); nobody knows the score.",
+            choice=f"Search {self.search!r} ({self.reason}); {self.objective.score_text}.",
             equivalent=self.objective.equivalent,
             sense=self.objective.sense,
             knowledge=knowledge if self.knowledge == Knowledge() else self.knowledge,

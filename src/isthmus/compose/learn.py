@@ -28,6 +28,7 @@ from isthmus.compose.structural_em import StructuralEMRun
 from isthmus.errors import ArgumentError
 from isthmus.graphs import DAG, Knowledge
 from isthmus.objectives import PARENT_SETS, ScoreTable
+from isthmus.plurals import a_type
 from isthmus.results import Disclosure, Provenance, Solution, Status
 from isthmus.results.status import Ending
 from isthmus.runs import Progress, Run, drive
@@ -222,7 +223,7 @@ def solve(
     check_progress(progress)
     if PARENT_SETS not in getattr(table, "capabilities", ()):
         raise ArgumentError(
-            f"solve takes a ScoreTable; a {type(table).__name__} was given. Make one with "
+            f"solve takes a ScoreTable; {a_type(table)} was given. Make one with "
             "parent_sets(data), or learn from data with learn(data)."
         )
     search = AStar() if search is None else check_search(search)

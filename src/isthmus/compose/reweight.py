@@ -15,6 +15,7 @@ from isthmus.compose.progress import reporter_for
 from isthmus.compose.sample import with_notes
 from isthmus.errors import ArgumentError, DataError, MismatchError
 from isthmus.objectives import LOCAL_SCORES, LocalScore
+from isthmus.plurals import a_type
 from isthmus.results import Ending, Ensemble, Posterior
 from isthmus.runs import Progress, Run, drive
 from isthmus.statistics import Kind
@@ -70,7 +71,7 @@ def reweight(
     """
     if not isinstance(posterior, Posterior):
         raise ArgumentError(
-            f"posterior must be a Posterior; a {type(posterior).__name__} was given. "
+            f"posterior must be a Posterior; {a_type(posterior)} was given. "
             "Write posterior=isthmus.sample(data, score=GP())."
         )
     check_progress(progress)

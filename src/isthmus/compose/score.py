@@ -9,6 +9,7 @@ from isthmus.compose.prepare import prepare, refuse_left_to_scores
 from isthmus.errors import ArgumentError
 from isthmus.graphs import DAG
 from isthmus.objectives import LOCAL_SCORES
+from isthmus.plurals import a_type
 from isthmus.sources import Missing, TimeUnit, as_source
 from isthmus.statistics import CountPlan, Counts, Kind, Moments
 
@@ -91,7 +92,7 @@ def summarise(
     check_kinds(kinds)
     if plan is not None and not isinstance(plan, CountPlan):
         raise ArgumentError(
-            f"plan must be a Plan; a {type(plan).__name__} was given. "
+            f"plan must be a Plan; {a_type(plan)} was given. "
             "Write plan=CountPlan.everything() or plan=CountPlan.sets([['a', 'b'], ['b', 'c']])."
         )
     source = as_source(data, kinds=kinds, missing=check_missing(missing))

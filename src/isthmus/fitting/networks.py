@@ -57,7 +57,7 @@ def fit_tables(
         and parent configurations that do not occur get the uniform distribution.
     """
     check_pseudo_count(pseudo_count)
-    counts.schema.require(Kind.DISCRETE, "Tables")
+    counts.schema.require(Kind.DISCRETE, "Tables need")
     network = counts.fit(dag, pseudo_count)
     assert isinstance(network, DiscreteNetwork)
     return network

@@ -10,6 +10,7 @@ from isthmus.errors import GraphError
 from isthmus.graphs.dag import DAG
 from isthmus.graphs.names import same_nodes
 from isthmus.graphs.partial import CPDAG, PDAG
+from isthmus.plurals import a_type
 
 Graph: TypeAlias = DAG | CPDAG | PDAG
 Pair: TypeAlias = tuple[str, str]
@@ -67,7 +68,7 @@ def compare(graph: Graph, reference: Graph) -> Comparison:
     """
     if not isinstance(reference, DAG | CPDAG | PDAG):
         raise GraphError(
-            f"reference must be a DAG, a CPDAG or a PDAG; a {type(reference).__name__} was given."
+            f"reference must be a DAG, a CPDAG or a PDAG; {a_type(reference)} was given."
         )
     same_nodes(graph.nodes, reference.nodes, "A comparison")
     if isinstance(reference, DAG) and not isinstance(graph, DAG):

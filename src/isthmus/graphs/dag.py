@@ -15,7 +15,7 @@ from isthmus.graphs.order import checked_order, reach
 from isthmus.graphs.orientation import compelled_parents
 from isthmus.graphs.separation import connected, is_valid_adjustment, optimal_adjustment
 from isthmus.graphs.undirected import UndirectedGraph
-from isthmus.plurals import counted
+from isthmus.plurals import a_type, counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -328,7 +328,7 @@ class DAG:
         """Return whether two DAGs are Markov equivalent: they imply the same independences."""
         if not isinstance(other, DAG):
             raise GraphError(
-                f"equivalent compares two DAGs, got a {type(other).__name__}. "
+                f"equivalent compares two DAGs, got {a_type(other)}. "
                 "Compare equivalence classes with ==."
             )
         if set(self._nodes) != set(other._nodes):

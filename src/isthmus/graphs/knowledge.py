@@ -15,6 +15,7 @@ from isthmus.graphs.names import check_nodes, check_strings, edges_of, listed
 from isthmus.graphs.order import checked_order, reach
 from isthmus.graphs.orientation import Mixed
 from isthmus.graphs.partial import CPDAG, PDAG
+from isthmus.plurals import a_type
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -269,7 +270,7 @@ def _require_dag(dag: object, method: str) -> None:
     from isthmus.graphs.dag import DAG
 
     if not isinstance(dag, DAG):
-        raise KnowledgeError(f"Knowledge.{method} takes a DAG, got a {type(dag).__name__}.")
+        raise KnowledgeError(f"Knowledge.{method} takes a DAG, got {a_type(dag)}.")
 
 
 def _pairs(pairs: Iterable[tuple[str, str]], what: str) -> tuple[tuple[str, str], ...]:

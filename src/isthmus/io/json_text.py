@@ -34,6 +34,7 @@ from isthmus.models import (
     Network,
     ProbabilityTable,
 )
+from isthmus.plurals import a_type
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -121,7 +122,7 @@ def parse_json(text: str) -> dict[str, Any]:
     except RecursionError:
         raise FormatError("The JSON text is nested too deeply.") from None
     if not isinstance(data, dict):
-        raise FormatError(f"The JSON text must be an object; it is a {type(data).__name__}.")
+        raise FormatError(f"The JSON text must be an object; it is {a_type(data)}.")
     return data
 
 

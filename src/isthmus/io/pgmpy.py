@@ -10,6 +10,7 @@ import numpy as np
 from isthmus.errors import FormatError, MismatchError, MissingExtraError
 from isthmus.graphs import DAG
 from isthmus.models import DiscreteNetwork, GaussianNetwork
+from isthmus.plurals import a_type
 
 
 def to_pgmpy(network: DiscreteNetwork | GaussianNetwork) -> Any:
@@ -22,7 +23,7 @@ def to_pgmpy(network: DiscreteNetwork | GaussianNetwork) -> Any:
         return _linear_gaussian(network)
     if not isinstance(network, DiscreteNetwork):
         raise MismatchError(
-            f"pgmpy has discrete and linear Gaussian networks, and a {type(network).__name__} was "
+            f"pgmpy has discrete and linear Gaussian networks, and {a_type(network)} was "
             "given. Convert its graph, to_networkx(network.dag), or write it with write_json."
         )
     try:

@@ -9,6 +9,7 @@ import numpy as np
 from isthmus.errors import FormatError, IsthmusError, MismatchError
 from isthmus.graphs import DAG
 from isthmus.models import DiscreteNetwork
+from isthmus.plurals import a_type
 from isthmus.types import Floats
 
 
@@ -16,7 +17,7 @@ def require_discrete(network: object, kind: str) -> None:
     """Raise if a network is not one of discrete variables, which is all that a format holds."""
     if not isinstance(network, DiscreteNetwork):
         raise MismatchError(
-            f"A {kind} file holds a DiscreteNetwork, and a {type(network).__name__} was given. "
+            f"A {kind} file holds a DiscreteNetwork, and {a_type(network)} was given. "
             "Use write_json, which holds every network, or write the graph alone: "
             "write_graphml(network.dag, path). For solutions, call solution.fit() first."
         )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from isthmus.errors import GraphError
 from isthmus.graphs import CPDAG, DAG, PDAG
 from isthmus.graphs.names import same_nodes
+from isthmus.plurals import a_type
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ def edge_metrics(truth: DAG, estimate: DAG | CPDAG | PDAG) -> EdgeMetrics:
     """
     if not isinstance(truth, DAG):
         raise GraphError(
-            f"edge_metrics compares with a true DAG, got a {type(truth).__name__}. "
+            f"edge_metrics compares with a true DAG, got {a_type(truth)}. "
             "Use shd_cpdag to compare equivalence classes."
         )
     if not isinstance(estimate, DAG | CPDAG | PDAG):

@@ -6,6 +6,7 @@ from isthmus.errors import GraphError
 from isthmus.graphs import CPDAG, DAG, PDAG
 from isthmus.graphs.bits import transpose
 from isthmus.graphs.names import same_nodes
+from isthmus.plurals import a_type
 
 
 def shd(a: DAG | CPDAG | PDAG, b: DAG | CPDAG | PDAG) -> int:
@@ -36,13 +37,13 @@ def shd(a: DAG | CPDAG | PDAG, b: DAG | CPDAG | PDAG) -> int:
     for graph in (a, b):
         if not isinstance(graph, DAG | CPDAG | PDAG):
             raise GraphError(
-                f"shd compares two DAGs, CPDAGs or PDAGs, got a {type(graph).__name__}. "
+                f"shd compares two DAGs, CPDAGs or PDAGs, got {a_type(graph)}. "
                 "Give solution.dag or DAG(nodes, edges), for example."
             )
     if isinstance(a, DAG) != isinstance(b, DAG):
         raise GraphError(
-            f"shd compares two DAGs or two partially directed graphs, got a {type(a).__name__} and "
-            f"a {type(b).__name__}. Use shd_cpdag to compare equivalence classes."
+            f"shd compares two DAGs or two partially directed graphs, got {a_type(a)} and "
+            f"{a_type(b)}. Use shd_cpdag to compare equivalence classes."
         )
     same_nodes(a.nodes, b.nodes, "shd")
     b = b.reorder(a.nodes)

@@ -11,6 +11,7 @@ import numpy as np
 from isthmus.errors import GraphError, MissingExtraError
 from isthmus.graphs import CPDAG, DAG
 from isthmus.graphs.names import same_nodes
+from isthmus.plurals import a_type
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -58,8 +59,7 @@ def sid(truth: DAG, estimate: DAG) -> InterventionDistance:
     for graph in (truth, estimate):
         if not isinstance(graph, DAG):
             raise GraphError(
-                f"sid takes two DAGs, got a {type(graph).__name__}; "
-                "use parent_aid, which also takes CPDAGs."
+                f"sid takes two DAGs, got {a_type(graph)}; use parent_aid, which also takes CPDAGs."
             )
     return _distance("sid", truth, estimate)
 

@@ -9,6 +9,7 @@ from isthmus.errors import GraphError
 from isthmus.graphs import CPDAG, DAG, PDAG
 from isthmus.graphs.names import listed
 from isthmus.graphs.possible_parents import is_identified, parent_configurations
+from isthmus.plurals import a_type
 
 MAX_CONFIGURATIONS = 1024
 """Maximum number of choices of the parents of the variables that are set: all subsets of ten
@@ -20,7 +21,7 @@ def check_class(dag: DAG, cpdag: CPDAG | PDAG | None) -> None:
     if cpdag is None:
         return
     if not isinstance(cpdag, CPDAG | PDAG):
-        raise GraphError(f"cpdag must be a CPDAG or a PDAG; got a {type(cpdag).__name__}.")
+        raise GraphError(f"cpdag must be a CPDAG or a PDAG; got {a_type(cpdag)}.")
     same = set(cpdag.nodes) == set(dag.nodes) and cpdag.skeleton() == dag.skeleton()
     if not same or not all(dag.has_edge(*edge) for edge in cpdag.directed):
         raise GraphError("The graph of the network is not a member of the class in cpdag.")

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Generic, TypeAlias, TypeVar, cast, final
 
 from isthmus.errors import MismatchError
 from isthmus.graphs import DAG
+from isthmus.plurals import a_type
 from isthmus.results.status import Sense
 
 __all__ = ["Capabilities", "Capability", "Objective", "Sense"]
@@ -45,9 +46,7 @@ class Capability(Generic[InterfaceT]):
         interface = self.of(objective)
         if interface is None:
             offered = " and ".join(sorted(c.name for c in objective.capabilities)) or "nothing"
-            raise MismatchError(
-                f"This needs {self.name}; a {type(objective).__name__} offers {offered}."
-            )
+            raise MismatchError(f"This needs {self.name}; {a_type(objective)} offers {offered}.")
         return interface
 
     def __str__(self) -> str:

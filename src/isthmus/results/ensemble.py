@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from isthmus.errors import ArgumentError, DataError
 from isthmus.graphs import CPDAG, DAG
 from isthmus.graphs.names import check_nodes
-from isthmus.plurals import counted
+from isthmus.plurals import a_type, counted
 from isthmus.results.disclosure import Disclosure
 from isthmus.results.draws import check_numbers
 from isthmus.results.ensemble_file import read_ensemble, write_ensemble
@@ -224,7 +224,7 @@ class Ensemble:
         if not callable(feature):
             raise ArgumentError(
                 "A feature is edge(a, b), path(a, b), in_markov_blanket(a, of=b) or a function of "
-                f"a DAG; a {type(feature).__name__} was given."
+                f"a DAG; {a_type(feature)} was given."
             )
         return np.array([_number(feature(dag)) for dag in self.dags], np.float64)
 

@@ -74,7 +74,7 @@ class Solution:
         The learned graph. If ``equivalent`` is true it is one member of its equivalence class: the
         data cannot distinguish it from the others; ``directions`` says what is determined.
     score
-        Value of the objective; not a number if it was computed in secret and nobody knows it.
+        Value of the objective; not a number if none is computed, or if it stays secret.
     status
         Why the search stopped.
     disclosure

@@ -149,7 +149,7 @@ class ExactGP(Score[Rows, LocalScore]):
         _check(self)
 
     def bind(self, statistics: Rows) -> LocalScore:
-        statistics.schema.require(Kind.CONTINUOUS, repr(self))
+        statistics.schema.require(Kind.CONTINUOUS, f"{self!r} needs")
         regressions = regressions_from_rows(statistics, interactions=self.interactions)
         scored = _Scored(regressions, self.integral, self.integration_draws)
         cost = _cost(self, fixed=statistics.n)

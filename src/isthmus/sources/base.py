@@ -184,7 +184,7 @@ def countable(schema: Schema, plan: CountPlan) -> Schema:
     if plan.groups is not None:
         asked = {name for group in plan.groups for name in group}
         schema.indices(sorted(asked))
-        schema.subset(n for n in schema.names if n in asked).require(Kind.DISCRETE, "Counts")
+        schema.subset(n for n in schema.names if n in asked).require(Kind.DISCRETE, "Counts need")
         return schema.subset(schema.of_kind(Kind.DISCRETE))
-    schema.require(Kind.DISCRETE, "Counts")
+    schema.require(Kind.DISCRETE, "Counts need")
     return schema

@@ -80,7 +80,7 @@ class Counts(Statistic):
     described: ClassVar[str] = "counts"
 
     def __post_init__(self) -> None:
-        self.schema.require(Kind.DISCRETE, "Counts")
+        self.schema.require(Kind.DISCRETE, "Counts need")
         refuse_empty(self.n)
         tables = {s: self._checked(s, block) for s, block in self.tables.items()}
         object.__setattr__(self, "tables", MappingProxyType(tables))
@@ -334,7 +334,7 @@ class Counts(Statistic):
                 f"{list(self.schema.names)[:10]}. Both need the same names; marginal(names) "
                 "leaves variables out."
             )
-        schema.require(Kind.DISCRETE, "Counts")
+        schema.require(Kind.DISCRETE, "Counts need")
         if schema.names != self.schema.names:
             return self.marginal(schema.names).with_schema(schema)
         maps = [

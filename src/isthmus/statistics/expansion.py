@@ -36,7 +36,7 @@ class Expansion:
     @classmethod
     def standardised(cls, basis: Basis, moments: Moments) -> Expansion:
         """Take the centre and scale of each variable from (pooled) moments."""
-        moments.schema.require(Kind.CONTINUOUS, "Basis functions")
+        moments.schema.require(Kind.CONTINUOUS, "Basis functions need")
         values = moments.without_features()
         spread = np.sqrt(values.covariance().diagonal())
         scales = np.where(spread > 0, spread, 1.0)
@@ -70,7 +70,7 @@ class Expansion:
     def widen(self, schema: Schema) -> Schema:
         """The variables of the expansion, taken from `schema`, with their basis functions."""
         chosen = schema.subset(self.names)
-        chosen.require(Kind.CONTINUOUS, "Basis functions")
+        chosen.require(Kind.CONTINUOUS, "Basis functions need")
         return chosen.with_features(self.features)
 
     def to_dict(self) -> dict[str, Any]:

@@ -46,7 +46,7 @@ class IncompleteCounts(Statistic):
     described: ClassVar[str] = "counts of incomplete rows"
 
     def __post_init__(self) -> None:
-        self.schema.require(Kind.DISCRETE, "Counts of incomplete rows")
+        self.schema.require(Kind.DISCRETE, "Counts of incomplete rows need")
         codes = np.ascontiguousarray(self.codes, dtype=np.uint16)
         refuse_empty(codes.shape[1])
         codes.flags.writeable = False

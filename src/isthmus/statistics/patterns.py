@@ -162,7 +162,7 @@ class PatternBuilder:
     """
 
     def __init__(self, schema: Schema, shift: Floats | None = None) -> None:
-        schema.require(Kind.CONTINUOUS, "Expectation-maximisation of moments")
+        schema.require(Kind.CONTINUOUS, "Expectation-maximisation of moments needs")
         self._schema = schema
         self._shift = shift
         self._infinite = np.zeros(len(schema), dtype=np.int64)

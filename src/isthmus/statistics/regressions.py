@@ -78,7 +78,7 @@ def variance_beyond(moments: Moments) -> dict[str, float]:
 
 
 def _basis_of(moments: Moments, asker: str) -> Chebyshev:
-    moments.schema.require(Kind.CONTINUOUS, asker)
+    moments.schema.require(Kind.CONTINUOUS, f"{asker} needs")
     kinds = {v.features.basis if v.features is not None else None for v in moments.schema.variables}
     basis = next(iter(kinds), None)
     if len(kinds) != 1 or not isinstance(basis, Chebyshev):

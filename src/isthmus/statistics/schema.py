@@ -266,7 +266,7 @@ class Schema:
     @cached_property
     def cardinalities(self) -> NDArray[np.int64]:
         """Number of levels of each variable; all must be discrete."""
-        self.require(Kind.DISCRETE, "Numbers of levels")
+        self.require(Kind.DISCRETE, "Numbers of levels need")
         counts = np.array([len(v.levels) for v in self.variables], dtype=np.int64)
         counts.flags.writeable = False
         return counts
@@ -307,13 +307,21 @@ class Schema:
         """Whether any variable has basis functions."""
         return any(v.features is not None for v in self.variables)
 
-    def require(self, kind: Kind, what: str) -> None:
-        """Raise `SchemaError` unless all variables are of this kind."""
+    def require(self, kind: Kind, needs: str) -> None:
+        """Raise `SchemaError` unless all variables are of this kind.
+
+        Parameters
+        ----------
+        kind
+            The kind.
+        needs
+            What needs them, with its verb, such as ``"Counts need"``.
+        """
         wrong = [v.name for v in self.variables if v.kind is not kind]
         if wrong:
             shown = ", ".join(map(repr, wrong[:10])) + (" …" if len(wrong) > 10 else "")
             raise SchemaError(
-                f"{what} need {kind} variables, but {len(wrong)} of {len(self)} are not: {shown}. "
+                f"{needs} {kind} variables, but {len(wrong)} of {len(self)} are not: {shown}. "
                 f"Leave them out, or say kinds={{name: Kind.{kind.name}}} to the source"
                 + (" after cutting them into levels." if kind is Kind.DISCRETE else ".")
             )

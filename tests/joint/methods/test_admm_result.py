@@ -98,7 +98,7 @@ def test_a_study_of_admm_alone_needs_no_search() -> None:
         ist.learn(federation, search=ist.Boss())
     found = ist.learn(federation, progress=False)
     assert found.choice.startswith("Search ADMM(")
-    assert found.choice.endswith("(as the study says); nobody knows the score.")
+    assert found.choice.endswith("(as the study says); no score is computed.")
 
 
 @pytest.mark.parametrize("search", [ADMM(), ist.PrivateK2(), ist.StructureOnly()])

@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any, TypeVar, final
 
 from isthmus.errors import StudyError
+from isthmus.plurals import a_type
 
 T = TypeVar("T")
 
@@ -70,7 +71,7 @@ class Reader:
                 else math.inf * (1 if value > 0 else -1)
             )
         if type(value) is not kind:
-            self.problems.append(f"{where} is a {type(value).__name__}, not a {kind.__name__}")
+            self.problems.append(f"{where} is {a_type(value)}, not a {kind.__name__}")
             return _empty(kind)
         taken: T = value
         return taken

@@ -81,7 +81,7 @@ class IncompleteFederation(Source):
                 f"{missing!r} needs a study that allows requests for {AskExpectation.name!r}, and "
                 f"this one allows {sorted(study.requests)}. Draft a study with this request."
             )
-        study.schema.require(Kind.CONTINUOUS, repr(missing))
+        study.schema.require(Kind.CONTINUOUS, f"{missing!r} needs")
         self._federation = federation
         self._missing = missing
         self._until = math.inf

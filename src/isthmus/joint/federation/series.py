@@ -16,7 +16,7 @@ def lagged_variables(
     """Return the variables at the present step, then one step earlier, and so on, with bounds."""
     if lags < 0:
         raise SchemaError(f"The number of lags must be 0 or more; {lags} was given.")
-    schema.require(Kind.CONTINUOUS, "A study of time series")
+    schema.require(Kind.CONTINUOUS, "A study of time series needs")
     lagged = schema.with_lags(lags)
     return lagged, {name: bounds[lag.variable] for name, lag in lagged.lag_of.items()}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
 from isthmus.objectives import Objective
 from isthmus.searches.base import Search
@@ -13,7 +13,14 @@ class JointObjective(Objective):
     """Base class of the objectives that a joint source offers itself.
 
     Nobody knows their values; the searches that accept them get a graph from the organisations.
+
+    Attributes
+    ----------
+    score_text
+        What a result says about its score.
     """
+
+    score_text: ClassVar[str] = "no score is computed"
 
     @abstractmethod
     def default_search(self) -> Search[Any]:

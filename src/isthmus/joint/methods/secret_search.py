@@ -41,6 +41,7 @@ class SecretObjective(JointObjective):
     """
 
     sense = Sense.MAXIMISE
+    score_text = "the score stays secret"
 
     def __init__(self, study: Study, compute: Callable[[TwoPartyRequest], Computation]) -> None:
         self.nodes = study.schema.names

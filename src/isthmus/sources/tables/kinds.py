@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from isthmus.errors import SchemaError
+from isthmus.plurals import a_type
 from isthmus.sources.tables.names import as_name
 from isthmus.statistics import Kind, Schema
 
@@ -121,7 +122,7 @@ def check_kinds(
         return {}
     if not isinstance(kinds, Mapping):
         raise SchemaError(
-            f"kinds must map names of columns to kinds; a {type(kinds).__name__} was given. "
+            f"kinds must map names of columns to kinds; {a_type(kinds)} was given. "
             "Write kinds={'age': Kind.CONTINUOUS}."
         )
     given = {str(as_name(name)): _as_given(kind, name) for name, kind in kinds.items()}

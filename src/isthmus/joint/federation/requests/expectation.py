@@ -250,7 +250,7 @@ class AskExpectation(SumRequest[Any]):
         return broken
 
     def size(self, grid: FixedPointEncoding) -> int:
-        grid.schema.require(Kind.CONTINUOUS, "Expectation-maximisation of moments")
+        grid.schema.require(Kind.CONTINUOUS, "Expectation-maximisation of moments needs")
         d = len(grid.schema)
         pairs = d * (d + 1) // 2
         return (1 + pairs + 2 * d) if self.step == 0 else d + pairs

@@ -275,7 +275,7 @@ class ADMM(Search[Consensus]):
         MismatchError
             The study is for another model.
         """
-        study.schema.require(Kind.CONTINUOUS, "ADMM")
+        study.schema.require(Kind.CONTINUOUS, "ADMM needs")
         lagged = study.schema.lags > 0
         kinds = []
         if AskConsensus.name in study.requests:

@@ -156,7 +156,7 @@ class AskConsensus(StepOfADMM):
     name: ClassVar[str] = "consensus"
 
     def size(self, grid: FixedPointEncoding) -> int:
-        grid.schema.subset(self.asked).require(Kind.CONTINUOUS, "ADMM for linear models")
+        grid.schema.subset(self.asked).require(Kind.CONTINUOUS, "ADMM for linear models needs")
         return len(self.weights) * len(self.weights[0])
 
     def second(self, moments: Moments) -> Matrix:
@@ -236,7 +236,7 @@ class AskNetworks(StepOfADMM):
     name: ClassVar[str] = "networks"
 
     def size(self, grid: FixedPointEncoding) -> int:
-        grid.schema.subset(self.asked).require(Kind.CONTINUOUS, "ADMM for neural networks")
+        grid.schema.subset(self.asked).require(Kind.CONTINUOUS, "ADMM for neural networks needs")
         return perceptron.size(len(self.asked), self.hidden)
 
     def common(self) -> Matrix:
