@@ -80,10 +80,13 @@ class Reading:
         One record per column.
     remarks
         Sentences about the table as a whole, such as how many rows were dropped.
+    read_by
+        The call that takes ``kinds``, if it is not the one that a note is about.
     """
 
     columns: tuple[ColumnReading, ...] = ()
     remarks: tuple[str, ...] = ()
+    read_by: str = ""
 
     def __iter__(self) -> Iterator[ColumnReading]:
         return iter(self.columns)
@@ -118,23 +121,29 @@ class Reading:
                 continuous = " or 'continuous'" if "whole numbers" in example.reason else ""
                 advice = (
                     " To keep a column, say how to read it: "
-                    f"kinds={{{example.name!r}: 'discrete'}}{continuous}."
+                    f"{self._kinds(example.name)}{continuous}."
                 )
             notes.append(f"{columns} left out: {shown}{more}.{advice}")
-        notes += _few_values([c.name for c in self.columns if c.reason in (FEW_VALUES, ORDERED)])
+        few = [c.name for c in self.columns if c.reason in (FEW_VALUES, ORDERED)]
+        notes += _few_values(few, self._kinds(few[0])) if few else []
         cautions = (c.caution for c in self.columns if c.caution is not None)
         return (*notes, *cautions, *self.remarks)
 
+    def _kinds(self, name: str) -> str:
+        """How to say that a column is discrete."""
+        kinds = f"kinds={{{name!r}: 'discrete'}}"
+        return f"{self.read_by}(..., {kinds})" if self.read_by else kinds
+
     def with_constants(self, names: Collection[str]) -> Reading:
         """The same reading, with these columns named as constant."""
-        return Reading(
-            tuple(
+        return replace(
+            self,
+            columns=tuple(
                 replace(c, read_as=ReadAs.CONSTANT, reason="all rows have the same value")
                 if c.name in names and c.used
                 else c
                 for c in self.columns
             ),
-            self.remarks,
         )
 
     def __str__(self) -> str:
@@ -142,10 +151,8 @@ class Reading:
         return "\n".join(f"{c.name:<{wide}}  {c.read_as:<10}  {c.reason}" for c in self.columns)
 
 
-def _few_values(names: list[str]) -> list[str]:
+def _few_values(names: list[str], kinds: str) -> list[str]:
     """Say which whole numbers and ordered categories became numbers, and how to change that."""
-    if not names:
-        return []
     shown = ", ".join(repr(name) for name in names[:_NAMED])
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     columns, have, were = "Columns", "have", "were"
@@ -154,6 +161,6 @@ def _few_values(names: list[str]) -> list[str]:
     note = (
         f"{columns} {shown}{more} {have} whole numbers with 5 to 20 different values, or ordered "
         f"categories, and {were} read as numbers. To read codes as categories, say so: "
-        f"kinds={{{names[0]!r}: 'discrete'}}."
+        f"{kinds}."
     )
     return [note]

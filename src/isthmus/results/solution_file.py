@@ -52,6 +52,7 @@ def plain_solution(attributes: dict[str, Any]) -> dict[str, Any]:
         "disclosure": [asdict(entry) for entry in attributes["disclosure"].entries],
         "reading": [asdict(column) for column in attributes["reading"].columns],
         "remarks": attributes["reading"].remarks,
+        "read_by": attributes["reading"].read_by,
         "knowledge": None if knowledge is None else _knowledge(knowledge),
         "provenance": asdict(attributes["provenance"]),
         "identified": attributes["identified"],
@@ -133,6 +134,7 @@ def _attributes(content: dict[str, Any]) -> dict[str, Any]:
                 for c in content["reading"]
             ),
             tuple(str(remark) for remark in content["remarks"]),
+            str(content.get("read_by", "")),
         ),
         "provenance": read_provenance(content["provenance"]),
         "identified": tuple((str(a), str(b)) for a, b in content["identified"]),

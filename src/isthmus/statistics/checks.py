@@ -74,6 +74,11 @@ def refuse_missing(missing: Mapping[str, int], n: int, methods: str = ANY_METHOD
         )
 
 
+def with_advice(error: MissingValuesError, advice: str) -> MissingValuesError:
+    """Return the error of `refuse_missing` with another advice, for other calls than ``learn``."""
+    return MissingValuesError(f"{str(error).partition(' Say what to do:')[0]} {advice}")
+
+
 def refuse_infinite(infinite: Mapping[str, int]) -> None:
     """Raise `DataError` that names the columns with infinite cells, if there are any."""
     found = {name: count for name, count in infinite.items() if count}

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import reduce
 from typing import Any
 
 import numpy as np
 
+from isthmus.errors import MissingValuesError
 from isthmus.results.reading import Reading
 from isthmus.sources.base import Source
 from isthmus.sources.dispatch import as_source
@@ -17,6 +19,7 @@ from isthmus.sources.tables.infer_kinds import NUMBERS, stated
 from isthmus.sources.tables.missing import Missing
 from isthmus.sources.tables.names import as_narwhals
 from isthmus.statistics import Kind, Schema
+from isthmus.statistics.checks import with_advice
 from isthmus.statistics.schema import union_levels
 
 
@@ -31,11 +34,20 @@ def common_reading(
     and tables of an engine keep all columns, and so do tables that cannot be joined.
     """
     whole = _joined(tables)
-    if whole is None:
-        schema = _united(tables, kinds, missing)
-        return schema, stated(schema)
-    frame = Frame(whole, kinds=kinds, missing=missing)
-    return frame.schema(), frame.reading()
+    try:
+        if whole is None:
+            schema = _united(tables, kinds, missing)
+            return schema, stated(schema)
+        frame = Frame(whole, kinds=kinds, missing=missing)
+        return frame.schema(), replace(frame.reading(), read_by="Federation.simulate")
+    except MissingValuesError as error:
+        estimated = "ExpectationMaximisation()" in str(error)  # offered for continuous variables
+        methods = "DropRows()" + (" or ExpectationMaximisation()" if estimated else "")
+        advice = (
+            f"Say what to do: Federation.simulate(..., missing=...) with {methods}; or leave the "
+            "columns out."
+        )
+        raise with_advice(error, advice) from None
 
 
 def _joined(tables: Sequence[object]) -> object | None:

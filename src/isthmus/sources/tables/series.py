@@ -10,7 +10,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from isthmus.errors import DataError, SchemaError
+from isthmus.errors import DataError, MissingValuesError, SchemaError
 from isthmus.plurals import counted
 from isthmus.results.disclosure import Disclosure
 from isthmus.sources.base import Source
@@ -23,12 +23,19 @@ from isthmus.sources.tables.time_steps import (
     refuse_missing_keys,
 )
 from isthmus.statistics import CountPlan, Counts, Expansion, Kind, Moments, Schema
+from isthmus.statistics.checks import with_advice
 from isthmus.statistics.realisations import different_levels
 from isthmus.types import Floats
 
 Columns = dict[str, NDArray[Any]]
 _SHOWN = 5
 """Number of variables that a note names."""
+_GAPS = (
+    "Fill them before; or drop these rows and name the column of time (time=...), so that no lag "
+    "reaches across a gap; or give the stretches without gaps as a list of tables; or leave the "
+    "columns out."
+)
+"""What to do about missing values in a series."""
 
 
 @final
@@ -206,7 +213,11 @@ def _sorted(table: object, by: str | None, time: str | None) -> _Sorted:
         raise SchemaError(f"There is no column {lacking}. There are: {list(columns)[:20]}.")
     names = tuple(n for n in columns if n not in keys)
     kinds = dict.fromkeys(names, Kind.CONTINUOUS)
-    values = Frame({n: columns[n] for n in names}, kinds=kinds).rows()
+    table_of_names = Frame({n: columns[n] for n in names}, kinds=kinds)
+    try:
+        values = table_of_names.rows()
+    except MissingValuesError as error:
+        raise with_advice(error, _GAPS) from None
     owners = np.zeros(len(values), dtype=np.int64) if by is None else _identified(columns[by], by)
     if time is None:
         order = np.argsort(owners, kind="stable")

@@ -1,0 +1,40 @@
+"""Errors and notes about sources give advice that can be followed there."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import isthmus as ist
+from isthmus.errors import DataWarning, MissingValuesError, SchemaError
+
+RNG = np.random.default_rng(0)
+HOLES = RNG.normal(size=(60, 3))
+HOLES[3, 1] = np.nan
+
+
+def test_missing_values_of_series_are_filled_or_cut() -> None:
+    with pytest.raises(MissingValuesError, match=r"'x1' \(1\)\. Fill them before") as caught:
+        ist.Series(HOLES, lags=1)
+    assert "learn(" not in str(caught.value)
+    ist.Series([HOLES[:3], HOLES[4:]], lags=1)
+
+
+def test_missing_values_of_simulated_sites_name_the_argument() -> None:
+    with pytest.raises(MissingValuesError, match=r"Federation\.simulate\(\.\.\., missing"):
+        ist.Federation.simulate([HOLES] * 3)
+    ist.Federation.simulate([HOLES] * 3, missing=ist.DropRows())
+
+
+def test_kinds_of_simulated_sites_name_the_argument() -> None:
+    codes = RNG.integers(0, 8, size=(60, 1))
+    tables = [np.hstack([RNG.normal(size=(60, 2)), codes]) for _ in range(3)]
+    federation = ist.Federation.simulate(tables)
+    with pytest.warns(DataWarning, match=r"Federation\.simulate\(\.\.\., kinds={'x2'"):
+        ist.learn(federation)
+    with pytest.raises(SchemaError, match=r"Federation\.simulate\(\.\.\., kinds"):
+        ist.learn(federation, kinds={"x2": "discrete"})
+    with pytest.raises(SchemaError, match="Series are continuous: convert the table"):
+        ist.learn(ist.Series(tables[0], lags=1), kinds={"x2": "discrete"})
+    other = ist.Federation.simulate(tables, kinds={"x2": "discrete"})
+    assert other.schema()["x2"].levels
