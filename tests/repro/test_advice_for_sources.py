@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import isthmus as ist
-from isthmus.errors import DataWarning, MissingValuesError, SchemaError
+from isthmus.errors import DataWarning, MismatchError, MissingValuesError, SchemaError
 
 RNG = np.random.default_rng(0)
 HOLES = RNG.normal(size=(60, 3))
@@ -38,3 +38,25 @@ def test_kinds_of_simulated_sites_name_the_argument() -> None:
         ist.learn(ist.Series(tables[0], lags=1), kinds={"x2": "discrete"})
     other = ist.Federation.simulate(tables, kinds={"x2": "discrete"})
     assert other.schema()["x2"].levels
+
+
+def test_kinds_that_a_score_refuses_come_with_advice_for_these_data() -> None:
+    text = {"a": RNG.choice(["x", "y"], 60), "b": RNG.choice(["u", "v"], 60)}
+    numbers = RNG.normal(size=(60, 2))
+    with pytest.raises(MismatchError, match=r"Leave out the search.*or encode 'a' as numbers"):
+        ist.learn(text, search=ist.Notears())
+    with pytest.raises(MismatchError, match=r"DegenerateGaussian.*or encode 'a' as numbers"):
+        ist.learn(text, score=ist.GaussianBIC())
+    with pytest.raises(MismatchError, match=r"Leave out the search.*CONTINUOUS"):
+        ist.learn({"a": RNG.integers(0, 3, 60), "b": numbers[:, 0]}, search=ist.Notears())
+    with pytest.raises(MismatchError, match="by the signed study") as caught:
+        ist.learn(ist.Federation.simulate([numbers] * 3), score=ist.BDeu())
+    assert "kinds=" not in str(caught.value)
+    with pytest.raises(SchemaError, match=r"ADMM needs continuous.*Leave out the search"):
+        ist.learn(ist.Federation.simulate([text] * 3), search=ist.ADMM())
+
+
+def test_methods_that_need_complete_rows_do_not_propose_the_same_strategy() -> None:
+    frame = ist.Frame(HOLES, missing=ist.ExpectationMaximisation())
+    with pytest.raises(MissingValuesError, match=r"which Expec.* does not give\. Use DropRows"):
+        frame.rows()

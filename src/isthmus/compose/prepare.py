@@ -31,7 +31,7 @@ from isthmus.objectives import LOCAL_SCORES, Objective
 from isthmus.results import Reading
 from isthmus.searches.base import Accepts
 from isthmus.sources import Missing, Source, TimeUnit, WithFeatures, as_source
-from isthmus.statistics import Kind, Moments, Schema, Summary
+from isthmus.statistics import Kind, Moments, Schema, Statistic, Summary
 
 _SECONDS_PER_PAIR = 5e-8
 """Lower bound of the time per pair of columns until a search can start. With 10,000 columns and 200
@@ -163,7 +163,8 @@ def prepare(
         )
     require_capability(chosen, chosen.gives, accepts, search)
     variables = schema if dag is None else schema.subset(dag.nodes)
-    _require_kind(chosen, variables)
+    fixed = data if isinstance(data, (Source, Statistic)) else None
+    _require_kind(chosen, variables, accepts, fixed)
     chosen = source.adapt(chosen)
     source = _with_features(source, chosen)
     if in_memory and time_limit is not None and issubclass(chosen.needs, Moments):
@@ -219,17 +220,44 @@ def require_capability(
     raise MismatchError(f"{subject} needs {wanted}, and {score!r} gives {gives}. {advice}")
 
 
-def _require_kind(score: AnyScore, schema: Schema) -> None:
+def _require_kind(
+    score: AnyScore, schema: Schema, accepts: Accepts | None, fixed: object | None
+) -> None:
+    """Raise `MismatchError` unless all variables are of the kind that the score takes.
+
+    Parameters
+    ----------
+    score
+        The score.
+    schema
+        The variables.
+    accepts
+        Capabilities that the search can use.
+    fixed
+        The source or statistics whose kinds cannot be changed; None for a table.
+    """
     kind = score.kind
     wrong = [v.name for v in schema.variables if kind not in (None, v.kind)]
     if not wrong:
         return
     more = f" (and {len(wrong) - 5} more)" if len(wrong) > 5 else ""
-    raise MismatchError(
-        f"{score!r} takes {kind} columns; {wrong[:5]}{more} are not. Use DegenerateGaussian() for "
-        f"mixed tables, or say how to read a column: kinds={{{wrong[0]!r}: "
-        f"Kind.{str(kind).upper()}}}."
-    )
+    local = accepts is None or LOCAL_SCORES in accepts
+    other = "Leave out the search (and the score) to get one that fits"
+    if local:
+        other = "Use DegenerateGaussian() for mixed tables"
+    levels = schema[wrong[0]].levels
+    if fixed is not None:
+        other = "Leave out the score to get one that fits" if local else other
+        advice = (
+            f"{other}: the kinds of a {type(fixed).__name__} are fixed, in a federation by the "
+            "signed study."
+        )
+    elif kind is Kind.CONTINUOUS and any(isinstance(level, str) for level in levels):
+        advice = f"{other}, or encode {wrong[0]!r} as numbers in the table."
+    else:
+        kinds = f"kinds={{{wrong[0]!r}: Kind.{str(kind).upper()}}}"
+        advice = f"{other}, or say how to read a column: {kinds}."
+    raise MismatchError(f"{score!r} takes {kind} columns; {wrong[:5]}{more} are not. {advice}")
 
 
 def refuse_back_in_time(dag: DAG, schema: Schema) -> None:

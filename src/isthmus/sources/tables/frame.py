@@ -11,7 +11,7 @@ from typing import Any, ClassVar, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from isthmus.errors import DataError, MismatchError, SchemaError
+from isthmus.errors import DataError, MismatchError, MissingValuesError, SchemaError
 from isthmus.plurals import counted
 from isthmus.results.disclosure import Disclosure
 from isthmus.results.reading import FEW_VALUES, ColumnReading, ReadAs, Reading
@@ -46,7 +46,7 @@ from isthmus.statistics import (
     Schema,
     Variable,
 )
-from isthmus.statistics.checks import refuse_empty, refuse_missing
+from isthmus.statistics.checks import refuse_empty, refuse_missing, with_advice
 from isthmus.statistics.coded import as_codes
 from isthmus.statistics.expectation import Estimated, estimate_moments
 from isthmus.statistics.incomplete import IncompleteCounts
@@ -299,7 +299,15 @@ class Frame(Source):
         schema, columns, _, absent = self._prepared
         if absent is not None:
             counted = absent.sum(axis=1).tolist()
-            refuse_missing(dict(zip(schema.names, counted, strict=True)), len(columns[0]))
+            try:
+                refuse_missing(dict(zip(schema.names, counted, strict=True)), len(columns[0]))
+            except MissingValuesError as error:
+                raise with_advice(
+                    error,
+                    f"This score or method needs complete rows, which {self.missing!r} does not "
+                    "give. Use DropRows(), or a score of moments such as GaussianBIC() or of "
+                    "counts such as BDeu(); or leave the columns out.",
+                ) from None
 
     def counts(self, plan: CountPlan) -> Counts:
         schema = countable(self.schema(), plan)

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar, final
 
 import numpy as np
 
-from isthmus.errors import MismatchError, StudyError
+from isthmus.errors import MismatchError, SchemaError, StudyError
 from isthmus.graphs import BoundKnowledge
 from isthmus.joint.agreement.study import Study
 from isthmus.joint.federation.requests.base import SumRequest
@@ -275,7 +275,13 @@ class ADMM(Search[Consensus]):
         MismatchError
             The study is for another model.
         """
-        study.schema.require(Kind.CONTINUOUS, "ADMM needs")
+        discrete = study.schema.of_kind(Kind.DISCRETE)
+        if discrete:
+            raise SchemaError(
+                f"ADMM needs continuous variables, and the study states that {list(discrete[:10])} "
+                "are discrete. Leave out the search to get one that fits, or draft a study "
+                "in which the columns are encoded as numbers or left out."
+            )
         lagged = study.schema.lags > 0
         kinds = []
         if AskConsensus.name in study.requests:
