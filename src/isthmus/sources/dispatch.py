@@ -47,10 +47,10 @@ def as_source(
     if isinstance(data, (Source, Statistic)):
         if kinds is not None:
             raise SchemaError(
-                f"kinds are for tables; a {type(data).__name__} knows its kinds. Leave "
-                "kinds out, and say how to read columns where the table is given: to Frame or "
-                "Lazy, or to Federation.simulate(..., kinds=...). A study states the kinds of its "
-                "variables, and the columns of a Series are continuous: convert the table itself."
+                "kinds are for tables; a source and statistics know their kinds. Say how to read "
+                "columns where the table is given: to Frame or Lazy, or to "
+                "Federation.simulate(..., kinds=...). A study states the kinds of its variables, "
+                "and the columns of a Series are continuous: convert the table itself."
             )
         source = data if isinstance(data, Source) else Precomputed(data)
         return source if missing is None else source.with_missing(missing)

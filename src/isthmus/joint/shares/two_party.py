@@ -98,6 +98,7 @@ class TwoParty(Source):
     ) -> None:
         self._home = Path(home).absolute()
         self._folder = Folder(study)
+        self._require_files(identity)
         self._study = self._folder.study()
         self._terms = two_parties(self._study.protocol)
         self._identity = identity or Identity.load(self._home / "identity.pem")
@@ -120,6 +121,22 @@ class TwoParty(Source):
         self._engine = engine
         self._releases: list[Release] = []
         self._moments: Moments | None = None
+
+    def _require_files(self, identity: Identity | None) -> None:
+        """Raise `StudyError` if a file is missing without which there is no run."""
+        needed = {
+            self._folder.path / "study.toml": (
+                "Name the shared folder of a study, which isthmus party draft writes."
+            ),
+            self._home / "identity.pem": (
+                "Name the private folder of this party, which isthmus party new creates."
+            ),
+            self._home / "policy.toml": "Write the policy with isthmus party policy.",
+        }
+        for path, advice in needed.items():
+            given = identity is not None and path.name == "identity.pem"
+            if not given and not path.exists():
+                raise StudyError(f"There is no file {str(path)!r}. {advice}")
 
     def _checked_cards(self) -> dict[str, Card]:
         cards = self._folder.cards()

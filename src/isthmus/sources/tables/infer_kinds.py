@@ -29,8 +29,24 @@ _COLLISIONS = 10.0
 rows: by chance that happens with a probability of exp(-10)."""
 _WORDS = 3.0
 """Text with at least this many spaces per cell is free text."""
-_IDENTIFIER = re.compile(r"(^|[\W_])(id|ids|uuid|guid|identifier|rowid|rownum)($|[\W_])|[a-z]ID$")
-"""Names of columns that number their rows: ``id``, ``patient_id``, ``patientID``."""
+_NUMBERED = "patient|subject|person|participant|case|record|customer|client|user|sample|row"
+_IDENTIFIER = re.compile(
+    r"(^|[\W_])(id|ids|uuid|guid|identifier|rowid|rownum|mrn|pid"
+    rf"|({_NUMBERED})[\W_]?(id|no|nr|number))($|[\W_])|^record$"
+)
+"""Names of columns that number their rows, in lower case: ``id``, ``patient_id``, ``case_no``."""
+_CAPITAL_ID = re.compile(r"[a-z]ID$")
+"""The same for names such as ``orderID``; the end of ``paid`` and ``solid`` is none."""
+_TIMES = {
+    CellType.TEMPORAL.value: CellType.TEMPORAL.value,  # as engines say
+    "duration": "durations",
+    "timedelta": "durations",
+    "interval": "durations",
+    "datetime": "dates with times",
+    "timestamp": "dates with times",
+    "date": "dates",
+}
+"""What types hold whose names begin like this; the first that fits counts."""
 _NINES = re.compile(r"-?9{2,5}")
 """Numbers that surveys and instruments write for a missing value."""
 _MISSING_WORDS = frozenset(
@@ -180,7 +196,15 @@ def _decide_time(name: str, profile: Profile, given: Kind | TimeUnit | None) -> 
         )
     if not isinstance(given, TimeUnit):
         raise refused_type(name, profile.dtype, temporal=True)
-    return ColumnReading(name, ReadAs.DATE, f"{profile.dtype}, in {given} as requested")
+    return ColumnReading(name, ReadAs.DATE, f"{_in_words(profile.dtype)}, in {given} as requested")
+
+
+def _in_words(dtype: str) -> str:
+    """What a library's type of dates or times holds."""
+    for start, words in _TIMES.items():
+        if dtype.lower().startswith(start):
+            return words
+    return "dates or times"
 
 
 def _decide_category(
@@ -209,9 +233,16 @@ def _decide_category(
         return ColumnReading(name, ReadAs.LEFT_OUT, shown, _conversion(name, profile))
     if profile.words >= _WORDS:
         return ColumnReading(name, ReadAs.FREE_TEXT, counted)
+    if not profile.convertible:  # the texts themselves are not fetched from an engine
+        advice = (
+            f"If column {name!r} holds numbers or dates that are written as text, cast it first: "
+            f"an engine does not convert text. To keep the column as categories, say "
+            f"kinds={{{name!r}: 'discrete'}}."
+        )
     if 2 * levels > rows:
-        return ColumnReading(name, ReadAs.IDENTIFIER, counted)
-    return ColumnReading(name, ReadAs.LEFT_OUT, f"{counted} are too many to learn an edge")
+        return ColumnReading(name, ReadAs.IDENTIFIER, counted, advice)
+    many = f"{counted} are too many to learn an edge"
+    return ColumnReading(name, ReadAs.LEFT_OUT, many, advice)
 
 
 def _conversion(name: str, profile: Profile) -> str:
@@ -247,7 +278,7 @@ def _decide_number(
     if integers is None and profile.are_codes:
         reason = f"whole numbers from {profile.low} to {profile.high}"
         return ColumnReading(name, ReadAs.DISCRETE, reason)
-    named = _IDENTIFIER.search(name if name[-2:] == "ID" else name.lower()) is not None
+    named = bool(_IDENTIFIER.search(name.lower()) or _CAPITAL_ID.search(name))
     each_once = profile.distinct == profile.values > 2
     if not keep and not profile.are_codes and (profile.numbers_rows or (named and each_once)):
         return ColumnReading(name, ReadAs.IDENTIFIER, f"whole numbers, {counted}")

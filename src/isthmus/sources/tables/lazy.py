@@ -252,6 +252,7 @@ class Lazy(Source):
 
     def _decide(self, name: str, profile: Profile) -> ColumnReading:
         given, keep = self._kinds.get(name), self._keep is None or name in self._keep
+        profile = replace(profile, convertible=False)
         return decide(name, profile, given, integers=self._integers, keep=keep)
 
     def _unit(self, name: str) -> str | None:
@@ -263,8 +264,7 @@ class Lazy(Source):
 
         def is_discrete(column: TableColumn, rows: int) -> bool:
             if column.name not in self._kinds:  # now all of its values are known
-                profile = replace(column.profile(rows), convertible=False)
-                readings[column.name] = self._decide(column.name, profile)
+                readings[column.name] = self._decide(column.name, column.profile(rows))
             return readings[column.name].read_as is ReadAs.DISCRETE
 
         if isinstance(self.missing, AvailableCases | StructuralEM) or self._is_small(names):

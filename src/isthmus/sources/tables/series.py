@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from isthmus.errors import DataError, MissingValuesError, SchemaError
 from isthmus.plurals import counted
 from isthmus.results.disclosure import Disclosure
+from isthmus.results.reading import ColumnReading, ReadAs, Reading
 from isthmus.sources.base import Source
 from isthmus.sources.tables.frame import Frame
 from isthmus.sources.tables.names import as_narwhals
@@ -128,12 +129,22 @@ class Series(Source):
                 f"No stretch has more than {lags} steps without a gap (the longest has {longest}). "
                 "Use fewer lags, or check the column of time."
             )
+        self._booleans = frozenset[str]().union(*(part.booleans for part in parts))
         schema = Schema.continuous(self._names).with_lags(lags)
         self._frame = Frame(np.concatenate(rows), names=schema.names, schema=schema)
 
     def schema(self) -> Schema:
         """Return the variables now, then one step earlier, and so on."""
         return self._frame.schema()
+
+    def reading(self) -> Reading:
+        """Return how each column was read: as numbers, whatever its values are."""
+        columns = []
+        for name, lag in self.schema().lag_of.items():
+            what = "Booleans as 0 and 1" if lag.variable in self._booleans else "numbers"
+            reason = f"{what}; all columns of a Series are continuous"
+            columns.append(ColumnReading(name, ReadAs.CONTINUOUS, reason))
+        return Reading(tuple(columns))
 
     def moments(self, names: Sequence[str] | None = None) -> Moments:
         return self._frame.moments(names)
@@ -203,6 +214,7 @@ class _Sorted:
     values: Floats
     owners: NDArray[np.int64]
     times: NDArray[Any] | None
+    booleans: frozenset[str]
 
 
 def _sorted(table: object, by: str | None, time: str | None) -> _Sorted:
@@ -218,13 +230,16 @@ def _sorted(table: object, by: str | None, time: str | None) -> _Sorted:
         values = table_of_names.rows()
     except MissingValuesError as error:
         raise with_advice(error, _GAPS) from None
+    except SchemaError as error:  # text, which has no other kind here
+        raise SchemaError(str(error).replace("leave it discrete", "leave it out")) from None
     owners = np.zeros(len(values), dtype=np.int64) if by is None else _identified(columns[by], by)
+    booleans = frozenset(n for n in names if columns[n].dtype.kind == "b")
     if time is None:
         order = np.argsort(owners, kind="stable")
-        return _Sorted(names, values[order], owners[order], None)
+        return _Sorted(names, values[order], owners[order], None, booleans)
     times = as_times(columns[time], time)
     order = np.lexsort((times, owners))
-    return _Sorted(names, values[order], owners[order], times[order])
+    return _Sorted(names, values[order], owners[order], times[order], booleans)
 
 
 def _identified(column: NDArray[Any], name: str) -> NDArray[np.int64]:
