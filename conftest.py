@@ -34,7 +34,16 @@ NOT_FAST = ("slow", "timing", "spark", "postgres", "spu", "browser")
 """Markers of tests that are not `fast`."""
 
 LONG_FOLDERS = (
-    *("docs/", "packages/", "tests/calibration/", "tests/gaussian_processes/", "tests/laws/"),
+    *(
+        "docs/",
+        "src/",
+        "README.md",
+        "CONTRIBUTING.md",
+        "packages/",
+        "tests/calibration/",
+        "tests/gaussian_processes/",
+        "tests/laws/",
+    ),
     *("tests/matrix/", "tests/neural/", "tests/processes/"),
 )
 LONG_TESTS = frozenset((HERE / "tests" / "long_tests.txt").read_text("utf-8").splitlines())
