@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +33,8 @@ if TYPE_CHECKING:
     from isthmus.objectives import Capability, Objective
 
 
-class CompleteColumns(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class CompleteColumns:
     """The columns of a table in memory, without the rows that lack a value.
 
     Attributes

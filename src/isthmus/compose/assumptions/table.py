@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isthmus.sources import Source
-from isthmus.statistics import Kind, Schema
+from isthmus.sources.base import CompleteColumns, Source
+from isthmus.statistics import Kind
 from isthmus.types import Floats
 
 FEWEST_ROWS = 20
@@ -25,32 +24,16 @@ _SHOWN = 3
 
 
 @final
-@dataclass(frozen=True, eq=False)
-class RowTable:
-    """Columns of a table in memory, without rows that lack a value.
-
-    Attributes
-    ----------
-    schema
-        The variables.
-    columns
-        Numbers, or the codes of levels.
-    positions
-        Positions of the rows in the table that was given; None if the rows are all of it.
-    dropped
-        Whether rows were dropped before, so that positions are not those of the given table.
-    """
-
-    schema: Schema
-    columns: Sequence[NDArray[Any]]
-    positions: NDArray[np.intp] | None = None
-    dropped: bool = False
+class RowTable(CompleteColumns):
+    """Columns of a table in memory, without rows that lack a value, as the checks need them."""
 
     @classmethod
     def of(cls, source: Source) -> RowTable | None:
         """Return the rows behind a source; None if they are not in memory, or are too few."""
         found = source.complete_columns()
-        return None if found is None or len(found.columns[0]) < FEWEST_ROWS else cls(*found)
+        if found is None or len(found.columns[0]) < FEWEST_ROWS:
+            return None
+        return cls(found.schema, found.columns, found.positions, found.dropped)
 
     @property
     def n(self) -> int:
