@@ -133,7 +133,11 @@ def _learned(options: argparse.Namespace, missing: Any, board: RunDisplay) -> An
                 study, folder.signatures(), identity, transport, journal=journal
             )
             known = knowledge_of(options)  # options that do not fit are refused before sites wait
-            prepare_jointly(federation, options.search, knowledge=known, score=options.score)
+            problem = prepare_jointly(
+                federation, options.search, knowledge=known, score=options.score
+            )
+            if problem is not None:
+                problem.begin(options.seed)
             if federation.kept:
                 board.say(
                     f"resumed: {federation.kept} sums of the last run are not requested again"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import inspect
-from pathlib import Path
 from typing import Any
 
 import isthmus as ist
@@ -12,7 +11,7 @@ from isthmus.cli.exit_codes import ExitCode
 from isthmus.cli.graph_files import DATASETS
 from isthmus.cli.output import give, say
 from isthmus.cli.outputs import write_outputs
-from isthmus.cli.parsing import at_least, match_name
+from isthmus.cli.parsing import add_output_option, at_least, match_name
 from isthmus.sources.tables.write_table import WRITTEN, check_written, write_table
 
 
@@ -30,14 +29,10 @@ def add(command: argparse.ArgumentParser) -> None:
         type=lambda given: match_name(given, DATASETS),
         help=f"one of {', '.join(DATASETS)}",
     )
-    write.add_argument(
-        "-o",
-        "--output",
-        action="append",
+    add_output_option(
+        write,
+        f"file to write; may be repeated: {', '.join(WRITTEN)}",
         required=True,
-        type=Path,
-        metavar="FILE",
-        help=f"file to write; may be repeated: {', '.join(WRITTEN)}",
     )
     write.add_argument("--rows", type=at_least(1), help="number of rows, if they are simulated")
     write.add_argument("--seed", type=at_least(0), help="random seed, if they are simulated")

@@ -11,6 +11,7 @@ from isthmus.cli.exit_codes import ExitCode
 from isthmus.cli.graph_files import GRAPHS, read_graph_file
 from isthmus.cli.output import give, say
 from isthmus.cli.outputs import write_outputs
+from isthmus.cli.parsing import add_output_option
 from isthmus.cli.probabilities import check_formats
 from isthmus.cli.strategies import missing_names
 from isthmus.cli.tables import add_table_options, kinds_of, opened
@@ -24,14 +25,10 @@ def add(command: argparse.ArgumentParser) -> None:
     command.description = "Estimate the parameters of a given graph from a table."
     command.add_argument("graph", metavar="GRAPH", help=GRAPHS)
     add_table_options(command, partial(missing_names, "AvailableCases", "StructuralEM"))
-    command.add_argument(
-        "-o",
-        "--output",
-        action="append",
+    add_output_option(
+        command,
+        f"write the network to this file; may be repeated: {', '.join(FORMATS)}",
         required=True,
-        type=Path,
-        metavar="FILE",
-        help=f"write the network to this file; may be repeated: {', '.join(FORMATS)}",
     )
     command.add_argument(
         "--pseudo-count",

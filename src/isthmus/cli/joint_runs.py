@@ -6,14 +6,13 @@ import argparse
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isthmus.cli.described import described, described_solution
 from isthmus.cli.exit_codes import ExitCode
 from isthmus.cli.keys import say
 from isthmus.cli.outputs import write_outputs
-from isthmus.cli.parsing import at_least, seconds
+from isthmus.cli.parsing import add_output_option, at_least, seconds
 from isthmus.cli.strategies import joint_search_from, score_from
 from isthmus.cli.tables import add_knowledge_options, knowledge_of
 from isthmus.errors import AbortedError, IsthmusError
@@ -34,14 +33,9 @@ def add_joint_options(run: argparse.ArgumentParser, own: str) -> None:
     own
         Searches of its own, which depend on the study, for the help.
     """
-    run.add_argument(
-        "-o",
-        "--output",
-        action="append",
-        default=[],
-        type=Path,
-        metavar="FILE",
-        help="output file, as for isthmus learn; may be repeated",
+    add_output_option(
+        run,
+        "output file, as for isthmus learn; may be repeated",
     )
     run.add_argument(
         "--score",

@@ -11,6 +11,7 @@ import argparse
 import difflib
 import re
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any, NoReturn, TypeVar, final
 
 from isthmus.errors import IsthmusError
@@ -109,6 +110,22 @@ def _folded(name: str) -> str:
 def one_of(known: Sequence[str]) -> Callable[[str], str]:
     """Return a type of options with these values, in upper or lower case."""
     return lambda given: match_name(given, known)
+
+
+def add_output_option(
+    command: argparse.ArgumentParser, text: str, *, required: bool = False
+) -> None:
+    """Add the option for the files to write, with its help."""
+    command.add_argument(
+        "-o",
+        "--output",
+        action="append",
+        default=[],
+        required=required,
+        type=Path,
+        metavar="FILE",
+        help=text,
+    )
 
 
 def at_least(low: int, most: int | None = None) -> Callable[[str], int]:

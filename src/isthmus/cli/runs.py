@@ -8,12 +8,11 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isthmus.cli.exit_codes import ExitCode
 from isthmus.cli.output import give, say
-from isthmus.cli.parsing import at_least, seconds
+from isthmus.cli.parsing import add_output_option, at_least, seconds
 from isthmus.cli.strategies import (
     StrategyOption,
     missing_names,
@@ -38,14 +37,9 @@ def add_run_options(
 ) -> None:
     """Add the options of all commands that learn from a table; `missing` names strategies."""
     add_table_options(command, missing)
-    command.add_argument(
-        "-o",
-        "--output",
-        action="append",
-        default=[],
-        type=Path,
-        metavar="FILE",
-        help="write the result to this file; may be repeated. The extension tells the format: "
+    add_output_option(
+        command,
+        "write the result to this file; may be repeated. The extension tells the format: "
         + ", ".join(formats),
     )
     command.add_argument(

@@ -11,7 +11,7 @@ from isthmus.cli.exit_codes import ExitCode
 from isthmus.cli.graph_files import NETWORKS, read_graph_file
 from isthmus.cli.output import give, say
 from isthmus.cli.outputs import write_outputs
-from isthmus.cli.parsing import UsageError, at_least, one_of
+from isthmus.cli.parsing import UsageError, add_output_option, at_least, one_of
 from isthmus.cli.probabilities import GRAPHS, check_formats, write_graph
 from isthmus.cli.streams import data_output
 from isthmus.plurals import counted
@@ -36,14 +36,9 @@ def add(command: argparse.ArgumentParser) -> None:
         "--rows", type=at_least(1), default=1000, help="number of rows; by default 1000"
     )
     command.add_argument("--seed", type=at_least(0), default=0, help="random seed")
-    command.add_argument(
-        "-o",
-        "--output",
-        action="append",
-        default=[],
-        type=Path,
-        metavar="FILE",
-        help=f"write the table to this file; may be repeated: {', '.join(WRITTEN)}",
+    add_output_option(
+        command,
+        f"write the table to this file; may be repeated: {', '.join(WRITTEN)}",
     )
     command.add_argument(
         "--truth",

@@ -101,9 +101,7 @@ def prepare_jointly(
     schema = data.schema()
     known = check_knowledge(knowledge).with_time(schema.lag_of)
     reason = "as the study says" if search is None else "as requested"
-    problem = JointProblem(data, objective, chosen, reason, known)
-    problem.begin(0)  # refuses options that the study does not allow
-    return problem
+    return JointProblem(data, objective, chosen, reason, known)
 
 
 def refuse_joint_search(search: AnySearch, source: Source) -> None:
