@@ -12,13 +12,18 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
+#include <initializer_list>
 #include <memory>
 #include <optional>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "core/bit_set.hpp"
 #include "core/types.hpp"
 #include "core/watch.hpp"
+#include "core/zeroed_array.hpp"
 
 namespace isthmus {
 
@@ -27,7 +32,8 @@ using namespace nb::literals;
 
 template <class T, int Dimensions>
 using Array = nb::ndarray<const T, nb::ndim<Dimensions>, nb::c_contig, nb::device::cpu>;
-using NewArray = nb::ndarray<nb::numpy, double, nb::ndim<1>>;
+template <class T, int Dimensions>
+using Given = nb::ndarray<nb::numpy, T, nb::ndim<Dimensions>, nb::c_contig>;
 
 template <class T>
 std::vector<T> to_vector(const Array<T, 1>& array) {
@@ -44,16 +50,32 @@ inline Matrix<std::uint8_t> to_flags(const Array<bool, 2>& array) {
 
 inline Variables to_variables(const Array<Variable, 1>& array) { return {array.data(), array.size()}; }
 
-/// Gives a vector to NumPy without a copy.
-inline NewArray to_array(std::vector<double> values) {
-    auto kept = std::make_unique<std::vector<double>>(std::move(values));
-    const nb::capsule owner{kept.get(), [](void* vector) noexcept {
-                                std::default_delete<std::vector<double>>{}(
-                                    static_cast<std::vector<double>*>(vector));
-                            }};
-    auto* const data = kept.release()->data();
-    return {data, {static_cast<std::vector<double>*>(owner.data())->size()}, owner};
+/// Gives an array to NumPy without a copy. The owner has the values at `data()`.
+template <int Dimensions, class Owner>
+auto give(Owner owner, std::initializer_list<std::size_t> shape) {
+    auto kept = std::make_unique<Owner>(std::move(owner));
+    auto* const data = kept->data();
+    using T = std::remove_pointer_t<decltype(kept->data())>;
+    const nb::capsule capsule{kept.get(), [](void* held) noexcept {
+                                  std::default_delete<Owner>{}(static_cast<Owner*>(held));
+                              }};
+    kept.release();  // NOLINT(bugprone-unused-return-value): the capsule owns it
+    return Given<T, Dimensions>{data, shape, capsule};
 }
+
+/// The same with one dimension.
+template <class Owner>
+auto give(Owner owner) {
+    const std::size_t size = owner.size();
+    return give<1>(std::move(owner), {size});
+}
+
+/// Keeps the arrays of a table alive. Freed with the table, whose last owner is a Python object, so
+/// the GIL is held then.
+struct TableArrays {
+    Array<Word, 2> sets;
+    Array<double, 1> scores;
+};
 
 /// Raises what a signal handler raises, KeyboardInterrupt above all. Called without the GIL.
 inline void check_signals() {

@@ -20,19 +20,19 @@ class CountingMethod(enum.Enum):
     HISTOGRAMS = 2
 
 @overload
-def tally_sets(codes: Annotated[NDArray[numpy.uint8], dict(shape=(None, None), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, cardinalities: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], sets: Annotated[NDArray[numpy.int64], dict(shape=(None, None), order='C', device='cpu', writable=False)], method: CountingMethod = CountingMethod.FASTEST) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))]]: ...
+def tally_sets(codes: Annotated[NDArray[numpy.uint8], dict(shape=(None, None), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, cardinalities: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], sets: Annotated[NDArray[numpy.int64], dict(shape=(None, None), order='C', device='cpu', writable=False)], method: CountingMethod = CountingMethod.FASTEST) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C')], Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C')]]: ...
 
 @overload
-def tally_sets(codes: Annotated[NDArray[numpy.uint16], dict(shape=(None, None), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, cardinalities: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], sets: Annotated[NDArray[numpy.int64], dict(shape=(None, None), order='C', device='cpu', writable=False)], method: CountingMethod = CountingMethod.FASTEST) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))]]:
+def tally_sets(codes: Annotated[NDArray[numpy.uint16], dict(shape=(None, None), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, cardinalities: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], sets: Annotated[NDArray[numpy.int64], dict(shape=(None, None), order='C', device='cpu', writable=False)], method: CountingMethod = CountingMethod.FASTEST) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C')], Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C')]]:
     """
     Count a table for each row of ``sets``: where each starts, and all cells.
     """
 
 @overload
-def tally_all(codes: Annotated[NDArray[numpy.uint8], dict(shape=(None, None), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, cardinalities: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], size: int, method: CountingMethod = CountingMethod.FASTEST) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))]]: ...
+def tally_all(codes: Annotated[NDArray[numpy.uint8], dict(shape=(None, None), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, cardinalities: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], size: int, method: CountingMethod = CountingMethod.FASTEST) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C')], Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C')]]: ...
 
 @overload
-def tally_all(codes: Annotated[NDArray[numpy.uint16], dict(shape=(None, None), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, cardinalities: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], size: int, method: CountingMethod = CountingMethod.FASTEST) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))]]:
+def tally_all(codes: Annotated[NDArray[numpy.uint16], dict(shape=(None, None), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, cardinalities: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], size: int, method: CountingMethod = CountingMethod.FASTEST) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C')], Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C')]]:
     """
     Count the tables of all sets of ``size`` variables, in lexicographic order.
     """
@@ -47,10 +47,10 @@ class LocalScore:
     def size(self) -> int:
         """Number of variables."""
 
-    def extensions(self, child: int, parents: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], candidates: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
+    def extensions(self, child: int, parents: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], candidates: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]:
         """Score ``parents`` and each of its one-element extensions."""
 
-    def reductions(self, child: int, parents: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], first: int = 0) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
+    def reductions(self, child: int, parents: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], first: int = 0) -> Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]:
         """Score ``parents`` without each one from ``first`` on."""
 
     @property
@@ -194,7 +194,7 @@ class BarrierSweeps:
     def step(self, seconds: float = 0.01) -> bool:
         """Work for so long at most; return whether the sweep is finished."""
 
-    def incoming(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]:
+    def incoming(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C')]:
         """Copy the weights, [to, from]."""
 
     def inverse_error(self) -> float: ...
@@ -216,7 +216,7 @@ class GroupDescent:
     def step(self, seconds: float = 0.01) -> bool:
         """Work for so long at most; return whether the end is reached."""
 
-    def coefficients(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
+    def coefficients(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]:
         """Copy the coefficients reached."""
 
     @property
@@ -234,10 +234,10 @@ class OrderedLassos:
 
     def order(self) -> list[int]: ...
 
-    def incoming(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]:
+    def incoming(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C')]:
         """Copy the weights, [to, from]."""
 
-    def values(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
+    def values(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]: ...
 
     def stirred(self) -> list[int]: ...
 
@@ -256,11 +256,11 @@ class ShrinkingRegression:
     def step(self, seconds: float = 0.01) -> bool:
         """Work for so long at most; return whether all are removed."""
 
-    def shares(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
+    def shares(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]: ...
 
-    def weights(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
+    def weights(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]: ...
 
-def reachable(edges: Annotated[NDArray[numpy.bool_], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> Annotated[NDArray[numpy.bool_], dict(shape=(None, None))]:
+def reachable(edges: Annotated[NDArray[numpy.bool_], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> Annotated[NDArray[numpy.bool_], dict(shape=(None, None), order='C')]:
     """
     Return for a graph [from, to] which variable reaches which along a path.
     """
@@ -270,7 +270,7 @@ def acyclic_edges(*, required: Annotated[NDArray[numpy.bool_], dict(shape=(None,
     Tell which edges close no cycle with those before, and order variables along them.
     """
 
-def regression(moments: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], child: int, parents: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], tolerance: float) -> tuple[float, Annotated[NDArray[numpy.float64], dict(shape=(None,))]]:
+def regression(moments: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], child: int, parents: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], tolerance: float) -> tuple[float, Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C')]]:
     """
     Return the share of the child's variance that its parents leave, and their weights.
     """

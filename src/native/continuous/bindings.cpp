@@ -12,8 +12,6 @@ namespace isthmus {
 
 namespace {
 
-using NewMatrix = nb::ndarray<nb::numpy, double, nb::ndim<2>>;
-
 /// A square matrix, also if it has no rows: then `Matrix` does not know that it has no columns.
 Matrix<double> to_square(const Array<double, 2>& array, const char* name) {
     if (array.shape(0) != array.shape(1)) {
@@ -22,16 +20,13 @@ Matrix<double> to_square(const Array<double, 2>& array, const char* name) {
     return to_matrix(array);
 }
 
-NewMatrix to_new_matrix(const Matrix<double>& matrix) {
-    const std::size_t d = matrix.columns();
-    auto values = std::make_unique<double[]>(std::max<std::size_t>(matrix.rows() * d, 1));
+Given<double, 2> to_new_matrix(const Matrix<double>& matrix) {
+    std::vector<double> values;
+    values.reserve(matrix.rows() * matrix.columns());
     for (std::size_t i = 0; i < matrix.rows(); ++i) {
-        std::ranges::copy(matrix.row(i), values.get() + i * d);
+        values.insert(values.end(), matrix.row(i).begin(), matrix.row(i).end());
     }
-    const nb::capsule owner{values.get(), [](void* data) noexcept {
-                                std::default_delete<double[]>{}(static_cast<double*>(data));
-                            }};
-    return {values.release(), {matrix.rows(), d}, owner};
+    return give<2>(std::move(values), {matrix.rows(), matrix.columns()});
 }
 
 void bind_barrier(nb::module_& m) {
@@ -155,7 +150,7 @@ void bind_orders_of_lassos(nb::module_& m) {
                  for (std::size_t j = 0; j < self.order().size(); ++j) {
                      values.push_back(self.order().column(j).value);
                  }
-                 return to_array(std::move(values));
+                 return give(std::move(values));
              })
         .def("stirred",
              [](OrderedLassos& self) {
@@ -223,7 +218,7 @@ void bind_descent(nb::module_& m) {
             [](HeldDescent& self) {
                 const auto claim = self.descent.claim();
                 const auto values = self.descent.coefficients();
-                return to_array({values.begin(), values.end()});
+                return give(std::vector<double>{values.begin(), values.end()});
             },
             "Copy the coefficients reached.")
         .def_prop_ro("sweeps", [](const HeldDescent& self) { return self.descent.sweeps(); });

@@ -21,22 +21,19 @@ Matrix<std::uint8_t> square_flags(const Array<bool, 2>& array) {
     return to_flags(array);
 }
 
-nb::ndarray<nb::numpy, bool, nb::ndim<2>> reachable(const Array<bool, 2>& edges) {
+Given<bool, 2> reachable(const Array<bool, 2>& edges) {
     const auto graph = square_flags(edges);
     const std::size_t d = graph.columns();
-    auto values = std::make_unique<bool[]>(std::max<std::size_t>(d * d, 1));
+    ZeroedArray<bool> values{d * d};
     {
         const nb::gil_scoped_release no_gil;
         auto watch = Watch::unlimited(&check_signals);
         const auto paths = paths_of(graph, watch);
         for (std::size_t i = 0; i < d; ++i) {
-            for (std::size_t j = 0; j < d; ++j) values[i * d + j] = paths.reaches(i, j);
+            for (std::size_t j = 0; j < d; ++j) values.data()[i * d + j] = paths.reaches(i, j);
         }
     }
-    const nb::capsule owner{values.get(), [](void* data) noexcept {
-                                std::default_delete<bool[]>{}(static_cast<bool*>(data));
-                            }};
-    return {values.release(), {d, d}, owner};
+    return give<2>(std::move(values), {d, d});
 }
 
 std::pair<std::vector<bool>, std::vector<Variable>> acyclic(const Array<bool, 2>& required,
@@ -102,16 +99,16 @@ void bind_shrinking_regression(nb::module_& m) {
              [](HeldRegression& self) {
                  const auto claim = self.regression.claim();
                  const auto values = self.regression.shares();
-                 return to_array({values.begin(), values.end()});
+                 return give(std::vector<double>{values.begin(), values.end()});
              })
         .def("weights", [](HeldRegression& self) {
             const auto claim = self.regression.claim();
             const auto values = self.regression.weights();
-            return to_array({values.begin(), values.end()});
+            return give(std::vector<double>{values.begin(), values.end()});
         });
 }
 
-std::tuple<double, NewArray> regression(const Array<double, 2>& moments, std::size_t child,
+std::tuple<double, Given<double, 1>> regression(const Array<double, 2>& moments, std::size_t child,
                                         const Array<Variable, 1>& parents, double tolerance) {
     const std::size_t d = moments.shape(0);
     if (moments.shape(1) != d) throw std::invalid_argument{"moments must be a square matrix"};
@@ -128,7 +125,7 @@ std::tuple<double, NewArray> regression(const Array<double, 2>& moments, std::si
         result = regress({moments.data(), moments.size()}, d, child, to_variables(parents),
                          tolerance, watch);
     }
-    return {result.share, to_array(std::move(result.weights))};
+    return {result.share, give(std::move(result.weights))};
 }
 
 }  // namespace

@@ -6,7 +6,7 @@ namespace isthmus {
 
 namespace {
 
-using Integers = nb::ndarray<nb::numpy, std::int64_t, nb::ndim<1>>;
+using Integers = Given<std::int64_t, 1>;
 using Weights = std::optional<Array<std::int64_t, 1>>;
 
 template <class T>
@@ -27,26 +27,9 @@ CodedColumns<Code> checked_columns(const Array<Code, 2>& codes, const Weights& w
     return data;
 }
 
-/// Gives an array to NumPy without a copy.
-template <class Owner, class Value>
-Integers keep_for_numpy(Owner owner, Value* (*data)(Owner&), std::size_t size) {
-    auto kept = std::make_unique<Owner>(std::move(owner));
-    Value* const values = data(*kept);
-    const nb::capsule capsule{kept.get(), [](void* held) noexcept {
-                                  std::default_delete<Owner>{}(static_cast<Owner*>(held));
-                              }};
-    kept.release();  // NOLINT(bugprone-unused-return-value): the capsule owns it
-    return {values, {size}, capsule};
-}
-
 std::pair<Integers, Integers> to_arrays(CountTables tables) {
     std::vector<std::int64_t> offsets(tables.offsets.begin(), tables.offsets.end());
-    const std::size_t cells = tables.values.size();
-    const std::size_t starts = offsets.size();
-    return {keep_for_numpy<std::vector<std::int64_t>, std::int64_t>(
-                std::move(offsets), [](auto& vector) { return vector.data(); }, starts),
-            keep_for_numpy<ZeroedArray<std::int64_t>, std::int64_t>(
-                std::move(tables.values), [](auto& array) { return array.data(); }, cells)};
+    return {give(std::move(offsets)), give(std::move(tables.values))};
 }
 
 template <class Code>

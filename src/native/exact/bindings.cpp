@@ -1,6 +1,5 @@
 #include "bindings.hpp"
 
-#include "arrays.hpp"
 #include "exact/cluster_search.hpp"
 #include "exact/decomposition.hpp"
 #include "exact/order_graph.hpp"

@@ -2,7 +2,6 @@
 #include <limits>
 #include <stdexcept>
 
-#include "arrays.hpp"
 #include "bindings.hpp"
 #include "mcmc/sampling_run.hpp"
 #include "mcmc/transitions.hpp"

@@ -1,6 +1,5 @@
 #include <utility>
 
-#include "arrays.hpp"
 #include "bindings.hpp"
 #include "mcmc/exact_sampler.hpp"
 

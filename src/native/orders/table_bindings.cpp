@@ -1,7 +1,6 @@
 #include <limits>
 #include <optional>
 
-#include "arrays.hpp"
 #include "bindings.hpp"
 #include "orders/swap_search.hpp"
 #include "orders/table_run.hpp"
@@ -161,17 +160,13 @@ void bind_walks(nb::module_& m) {
             [](TableWalks& self) {
                 const auto claim = self.claim();
                 const std::size_t size = self.walks() * self.size();
-                auto marks = std::make_unique<bool[]>(size);
+                ZeroedArray<bool> marks{size};
                 {
                     const nb::gil_scoped_release no_gil;
                     auto watch = Watch::unlimited(&check_signals);
-                    self.allowed({marks.get(), size}, watch);
+                    self.allowed(marks.span(), watch);
                 }
-                bool* const data = marks.get();
-                const nb::capsule owner{marks.release(), [](void* memory) noexcept {
-                                            std::default_delete<bool[]>{}(static_cast<bool*>(memory));
-                                        }};
-                return Given<bool, 2>{data, {self.walks(), self.size()}, owner};
+                return give<2>(std::move(marks), {self.walks(), self.size()});
             },
             "Mark the nodes that can be placed next in each walk.");
 }

@@ -23,7 +23,7 @@ void check_family(const LocalScore& score, Variable child, Variables parents,
     if (parents.size() >= score.size()) throw nb::value_error("there are more parents than variables");
 }
 
-NewArray extensions(const LocalScore& score, Variable child, const Array<Variable, 1>& parents,
+Given<double, 1> extensions(const LocalScore& score, Variable child, const Array<Variable, 1>& parents,
                     const Array<Variable, 1>& candidates) {
     check_family(score, child, to_variables(parents), to_variables(candidates));
     std::vector<double> out(candidates.size() + 1);
@@ -32,10 +32,10 @@ NewArray extensions(const LocalScore& score, Variable child, const Array<Variabl
         auto watch = Watch::unlimited(&check_signals);
         score.extensions(child, to_variables(parents), to_variables(candidates), out, watch);
     }
-    return to_array(std::move(out));
+    return give(std::move(out));
 }
 
-NewArray reductions(const LocalScore& score, Variable child, const Array<Variable, 1>& parents,
+Given<double, 1> reductions(const LocalScore& score, Variable child, const Array<Variable, 1>& parents,
                     std::size_t first) {
     check_family(score, child, to_variables(parents), {});
     if (first > parents.size()) throw nb::index_error("there is no such parent");
@@ -45,7 +45,7 @@ NewArray reductions(const LocalScore& score, Variable child, const Array<Variabl
         auto watch = Watch::unlimited(&check_signals);
         score.reductions(child, to_variables(parents), first, out, watch);
     }
-    return to_array(std::move(out));
+    return give(std::move(out));
 }
 
 // The garbage collector must see through C++ objects that own Python ones: a score in Python is
