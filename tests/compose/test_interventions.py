@@ -181,7 +181,7 @@ def test_refusals_say_what_to_do(tmp_path: Path) -> None:
     kinds = {"k": "discrete"}
     with pytest.raises(MismatchError, match="no variable was a target"):
         ist.learn(ist.Interventions(mixed, [[], ["b"]], kinds=kinds)).fit()
-    solution.save(tmp_path / "s")
+    solution.save(tmp_path / "s", statistics=True)
     with pytest.raises(MismatchError, match=r"several regimes.*fit"):
         ist.Solution.load(tmp_path / "s").fit()
 

@@ -118,7 +118,7 @@ def test_saved_copied_and_reordered_networks_keep_the_class(tmp_path: Path) -> N
 
 def test_a_loaded_solution_fits_the_same_network(tmp_path: Path) -> None:
     solution = ist.learn(two(("a", "b")))
-    solution.save(tmp_path / "a.isthmus")
+    solution.save(tmp_path / "a.isthmus", statistics=True)
     network: Any = ist.Solution.load(tmp_path / "a.isthmus").fit()
     assert isinstance(network.query("b", do={"a": True}), ProbabilityRange)
 

@@ -122,7 +122,7 @@ def test_a_statistic_from_outside_is_drawn_again_and_keeps_no_rows(tmp_path: Pat
     dag = solution.dag
     assert ist.score(bent, dag, RankBIC()) == pytest.approx(solution.score)
     assert pickle.loads(pickle.dumps(solution)).strengths() == solution.strengths()  # noqa: S301
-    solution.save(tmp_path / "solution")
+    solution.save(tmp_path / "solution", statistics=True)
     with pytest.raises(MismatchError, match="no statistics"):
         ist.Solution.load(tmp_path / "solution").fit()
 

@@ -74,10 +74,9 @@ class GraphFile:
                 content = content.fit()
             except MismatchError as refusal:
                 raise MismatchError(
-                    f"{self.name} has no parameters and cannot be fitted without the table, as for "
-                    "mixed columns. Fit it first: "
-                    f"isthmus fit {self.name} DATA -o network.json; or write network.json when "
-                    "learning: isthmus learn DATA -o network.json"
+                    f"{self.name} has the graph but no parameters. Write the fitted network when "
+                    "learning: isthmus learn DATA -o network.json. Or fit the graph to a table: "
+                    f"isthmus fit {self.name} DATA -o network.json"
                 ) from refusal
         models = ist.models
         known = (models.DiscreteNetwork, models.GaussianNetwork, models.MixedNetwork)

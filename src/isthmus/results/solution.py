@@ -239,13 +239,12 @@ class Solution:
         plain = plain_solution({f.name: getattr(self, f.name) for f in fields(self)})
         return plain | {"details": self.details.to_dict()}
 
-    def save(self, path: str | PathLike[str], *, statistics: bool = True) -> None:
+    def save(self, path: str | PathLike[str], *, statistics: bool = False) -> None:
         """Write the solution to a file, which `load` reads.
 
-        The format is documented and does not use pickle. The details of the search and the rows of
-        a mixed table are not saved, nor are statistics of several regimes (`Interventions`) and of
-        incomplete categories (`AvailableCases`, `StructuralEM`). In these cases, also save the
-        fitted network with `isthmus.io.write_json`.
+        The format is documented and does not use pickle. The file has the graph and how it was
+        learned, but nothing from which `fit` could estimate parameters: pass the data to `fit`
+        after loading, or also save the fitted network with `isthmus.io.write_json`.
 
         Parameters
         ----------
@@ -253,7 +252,11 @@ class Solution:
             File to write.
         statistics
             Whether to include the statistics that `fit`, `strengths` and `effect` need: moments, or
-            the tables of each variable with its parents.
+            the tables of each variable with its parents. They are exact sums over the rows, which
+            tell more about single rows than a graph does: include them only in files that stay
+            with the data. Rows of a mixed table are never saved, nor are statistics of several
+            regimes (`Interventions`) and of incomplete categories (`AvailableCases`,
+            `StructuralEM`).
         """
         from isthmus.results.solution_file import write_solution
 
@@ -349,9 +352,9 @@ class Solution:
         if self.statistics_kept is None:
             raise MismatchError(
                 "This solution has no statistics. ADMM, PrivateK2, StructureOnly and "
-                "isthmus.solve keep none. Files have none if they were saved without, or if the "
-                "graph was learned from several regimes, or by AvailableCases() or StructuralEM(). "
-                + instead
+                "isthmus.solve keep none. Files have none unless they were saved with "
+                "solution.save(path, statistics=True), and never if the graph was learned from "
+                "several regimes, or by AvailableCases() or StructuralEM(). " + instead
             )
         return self.statistics_kept
 
