@@ -20,7 +20,7 @@ from isthmus.joint import FileLedger, Identity, repair, rotate, verify
 from isthmus.joint.agreement.code import code_hash, dependency_hash
 from isthmus.joint.agreement.protocol_catalogue import known_event
 from isthmus.joint.records.folder_lock import FolderLock
-from isthmus.joint.records.ledger_verification import remembered_heads
+from isthmus.joint.records.ledger_entries import remembered_heads
 from isthmus.statistics import Schema
 
 NAMES = ("a", "b")

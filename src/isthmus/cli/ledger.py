@@ -62,7 +62,7 @@ def _verify(options: argparse.Namespace) -> ExitCode:
 def _require_complete(entries: list[Mapping[str, Any]]) -> None:
     """Raise `LedgerError` if other sites have told this one of an entry that it has lost."""
     from isthmus.errors import LedgerError
-    from isthmus.joint.records.ledger_verification import missed_by_witnesses
+    from isthmus.joint.records.ledger_entries import missed_by_witnesses
 
     for number, head in missed_by_witnesses(entries):
         raise LedgerError(
@@ -75,7 +75,7 @@ def _require_complete(entries: list[Mapping[str, Any]]) -> None:
 def _heads(options: argparse.Namespace) -> ExitCode:
     from isthmus.joint.agreement.identity import key_text
     from isthmus.joint.agreement.policy import Policy
-    from isthmus.joint.records.ledger_verification import remembered_heads
+    from isthmus.joint.records.ledger_entries import remembered_heads
 
     heads = remembered_heads(_entries(options.home, []))
     policy = options.home / "policy.toml"
@@ -92,7 +92,7 @@ def _heads(options: argparse.Namespace) -> ExitCode:
 
 
 def _repair(options: argparse.Namespace) -> ExitCode:
-    from isthmus.joint.records.ledger_maintenance import repair
+    from isthmus.joint.records.ledger import repair
 
     identity = load_identity(options.home / "identity.pem")
     torn = repair(_path(options.home), identity, heads=options.head)
@@ -102,7 +102,7 @@ def _repair(options: argparse.Namespace) -> ExitCode:
 
 
 def _rotate(options: argparse.Namespace) -> ExitCode:
-    from isthmus.joint.records.ledger_maintenance import rotate
+    from isthmus.joint.records.ledger import rotate
 
     aside = rotate(_path(options.home))
     say(f"The entries so far are in {aside}. Keep it: the ledger needs all its parts.")
@@ -149,7 +149,7 @@ def _path(home: Path) -> Path:
 
 
 def _entries(home: Path, head: list[str]) -> list[Mapping[str, Any]]:
-    from isthmus.joint.records.ledger_verification import verify
+    from isthmus.joint.records.ledger_entries import verify
 
     return list(verify(_path(home), head=head, keys=own_keys(home)))
 

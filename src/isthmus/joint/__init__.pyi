@@ -50,10 +50,9 @@ from isthmus.joint.records.journal import (
     MemorySlot,
     Slot,
 )
-from isthmus.joint.records.ledger import FileLedger, Ledger, MemoryLedger
-from isthmus.joint.records.ledger_maintenance import repair, rotate
+from isthmus.joint.records.ledger import FileLedger, Ledger, MemoryLedger, repair, rotate
+from isthmus.joint.records.ledger_entries import verify
 from isthmus.joint.records.ledger_text import readable
-from isthmus.joint.records.ledger_verification import verify
 from isthmus.joint.records.ledger_writer import LedgerWriter, Sent
 from isthmus.joint.request_catalogue import register_request
 from isthmus.joint.secure_sum.coordinator import Coordinator, RoundStage

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from mmap import mmap
 from typing import Any, final
@@ -31,10 +31,17 @@ class CountedReads(Ledger):
         self._inner._identity = self._identity
         return self._inner.append(event, **details)
 
-    def entries(self, start: int = 0) -> tuple[Entry, ...]:
+    @property
+    def last(self) -> Entry | None:
+        return self._inner.last
+
+    def __len__(self) -> int:
+        return len(self._inner)
+
+    def read(self, start: int = 0) -> Iterator[Entry]:
         found = self._inner.entries(start)
         self.reads += len(found)
-        return found
+        return iter(found)
 
     def keep(self, data: bytes | Iterable[bytes]) -> str:
         return self._inner.keep(data)

@@ -53,7 +53,7 @@ class ReceivedResults:
         if not _is_plain(result) or not is_signed(self._study, result, signature):
             raise BrokenEnvelopeError(Refusal.MALFORMED)
         content = hashlib.sha256(result)
-        earlier = [e["result"] for e in self._writer.past() if e["event"] == RESULT.name]
+        earlier = [e["result"] for e in self._writer.results() if e["event"] == RESULT.name]
         is_new = content.hexdigest() not in earlier[-1:]
         if is_new and content.hexdigest() in earlier:  # its confirmations may be old
             raise BrokenEnvelopeError(Refusal.REPLAY)
@@ -77,7 +77,7 @@ class ReceivedResults:
             The results of sites that have signed that they got another one; nothing is written
             if there are any.
         """
-        past = self._writer.past()
+        past = self._writer.results()
         results = [e["result"] for e in past if e["event"] == RESULT.name]
         if own.hex() not in results[-1:]:
             raise BrokenEnvelopeError(Refusal.OUT_OF_ORDER)

@@ -67,7 +67,7 @@ class SiteService:
             raise
         self.longest = longest_request_frame(terms_of(study))
         self._watch = watch
-        self._seen = len(self.ledger.entries())
+        self._seen = len(self.ledger)
         self._one = threading.Lock()
 
     def handle(self, data: bytes) -> bytes:

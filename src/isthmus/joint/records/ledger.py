@@ -3,19 +3,34 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import secrets
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from array import array
+from collections import deque
+from collections.abc import Iterable, Iterator
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any, final
 
 from isthmus.errors import LedgerError
 from isthmus.joint.agreement.identity import Identity
+from isthmus.joint.records.events import REPAIRED
+from isthmus.joint.records.folder_lock import FolderLock
 from isthmus.joint.records.journal import sync_folder
-from isthmus.joint.records.ledger_entries import START, Entry, canonical, chained
-from isthmus.joint.records.ledger_verification import require_signed, verify
+from isthmus.joint.records.ledger_entries import (
+    START,
+    Entry,
+    canonical,
+    chained,
+    lines_of,
+    parts,
+    require_heads,
+    require_signed,
+    verified,
+    verify,
+)
 
 SECRET = 32
 
@@ -34,23 +49,34 @@ class Ledger(ABC):
         LedgerError
             An entry that should be signed is not, or was changed.
         """
-        entries = self.entries(self._checked)
-        require_signed(entries)
-        self._checked += len(entries)
+        require_signed(self.read(self._checked))
+        self._checked = len(self)
         self._identity = identity
 
     def head(self) -> str:
         """Return the hash of the last entry."""
-        last = self.entries(-1)
-        return str(last[0]["hash"]) if last else START
+        return START if self.last is None else str(self.last["hash"])
+
+    def entries(self, start: int = 0) -> tuple[Entry, ...]:
+        """Return all entries, oldest first, or those from a position on."""
+        return tuple(self.read(start))
+
+    @property
+    @abstractmethod
+    def last(self) -> Entry | None:
+        """The last entry; ``None`` if the ledger is empty."""
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """Return the number of entries."""
 
     @abstractmethod
     def append(self, event: str, **details: Any) -> Entry:
         """Add an entry. When this returns, it is on disk."""
 
     @abstractmethod
-    def entries(self, start: int = 0) -> tuple[Entry, ...]:
-        """Return all entries, oldest first, or those from a position on; -1 is the last entry."""
+    def read(self, start: int = 0) -> Iterator[Entry]:
+        """Read the entries one by one, oldest first, from a position on."""
 
     @abstractmethod
     def keep(self, data: bytes | Iterable[bytes]) -> str:
@@ -75,13 +101,19 @@ class MemoryLedger(Ledger):
         self._secret = secrets.token_bytes(SECRET)
 
     def append(self, event: str, **details: Any) -> Entry:
-        last = self._entries[-1] if self._entries else None
-        entry = chained(last, event, details, self._identity)
+        entry = chained(self.last, event, details, self._identity)
         self._entries.append(entry)
         return entry
 
-    def entries(self, start: int = 0) -> tuple[Entry, ...]:
-        return tuple(self._entries[start:])
+    @property
+    def last(self) -> Entry | None:
+        return self._entries[-1] if self._entries else None
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def read(self, start: int = 0) -> Iterator[Entry]:
+        return iter(self._entries[start:])
 
     def keep(self, data: bytes | Iterable[bytes]) -> str:
         whole = b"".join(_pieces(data))
@@ -100,6 +132,8 @@ class MemoryLedger(Ledger):
 class FileLedger(Ledger):
     """A ledger in a file of JSON lines, synchronised to disk before anything is sent.
 
+    The entries stay in the file: in memory are only the last one and where each of them ends.
+
     Parameters
     ----------
     path
@@ -114,8 +148,19 @@ class FileLedger(Ledger):
             os.fsync(handle)
             os.close(handle)
             sync_folder(self._path.parent)
-        self._entries = list(verify(self._path))
-        self._earlier = len(self._entries) - self._path.read_bytes().count(b"\n")
+        self._ends = array("Q")
+        self._earlier = sum(part.stat().st_size for part in parts(path)[:-1])
+        last = deque(verified(path, self._measured(lines_of(path))), maxlen=1)
+        self._last: Entry | None = last[0] if last else None
+
+    def _measured(self, lines: Iterable[bytes]) -> Iterator[bytes]:
+        for line in lines:
+            self._ends.append(self._size + len(line))
+            yield line
+
+    @property
+    def _size(self) -> int:
+        return self._ends[-1] if self._ends else 0
 
     def append(self, event: str, **details: Any) -> Entry:
         """Add an entry, or raise `LedgerError` if it cannot be written.
@@ -124,8 +169,7 @@ class FileLedger(Ledger):
         """
         import fcntl  # not available on every system
 
-        last = self._entries[-1] if self._entries else None
-        entry = chained(last, event, details, self._identity)
+        entry = chained(self._last, event, details, self._identity)
         line = canonical(entry) + b"\n"
         try:
             handle = os.open(self._path, os.O_RDWR | os.O_APPEND)
@@ -147,23 +191,32 @@ class FileLedger(Ledger):
                 f"The ledger {self._path} cannot be written ({error.strerror or error}), so "
                 "nothing is sent. Free some disk space, or repair the file system."
             ) from error
-        self._entries.append(entry)
+        self._ends.append(self._size + len(line))
+        self._last = entry
         return entry
 
     def _require_own(self, handle: int) -> None:
         size = os.fstat(handle).st_size
         # After a rotation the file is empty, and the last entry is in an earlier part.
-        own = self._entries[-1:] if self._entries[self._earlier :] else []
-        last = b"".join(canonical(e) + b"\n" for e in own)
-        tail = os.pread(handle, len(last), max(size - len(last), 0)) if last else b""
-        if tail != last or (not own and size):
+        last = canonical(self._last) + b"\n" if size and self._last is not None else b""
+        tail = os.pread(handle, len(last), max(size - len(last), 0))
+        if size != self._size - self._earlier or tail != last:
             raise LedgerError(
                 f"Another process changed the ledger {self._path} while it was open. Only one "
                 "process may write to it; stop the other process and open the ledger again."
             )
 
-    def entries(self, start: int = 0) -> tuple[Entry, ...]:
-        return tuple(self._entries[start:])
+    @property
+    def last(self) -> Entry | None:
+        return self._last
+
+    def __len__(self) -> int:
+        return len(self._ends)
+
+    def read(self, start: int = 0) -> Iterator[Entry]:
+        if start < len(self._ends):
+            lines = lines_of(self._path, self._ends[start - 1] if start else 0)
+            yield from (json.loads(line) for line in lines)
 
     @property
     def _folder(self) -> Path:
@@ -211,3 +264,81 @@ class FileLedger(Ledger):
 
 def _pieces(data: bytes | Iterable[bytes]) -> Iterable[bytes]:
     return (data,) if isinstance(data, bytes) else data
+
+
+def repair(path: str | os.PathLike[str], identity: Identity, *, heads: Iterable[str] = ()) -> int:
+    """Put an incomplete last line aside, and write an entry about it.
+
+    An entry is on disk before anything is sent. Whatever an incomplete line describes did not
+    happen, if a crash has torn it. If another site has seen the entry, somebody has cut it.
+
+    Parameters
+    ----------
+    path
+        The file.
+    identity
+        The key of the site.
+    heads
+        Hashes of entries of this ledger that other sites remember (``isthmus ledger heads``).
+
+    Returns
+    -------
+    int
+        Length of the incomplete line; zero if the ledger is complete.
+
+    Raises
+    ------
+    LedgerError
+        The ledger was changed, or an entry that others remember is not in it. Nothing is repaired.
+    FederationError
+        A site or another command uses the ledger.
+    """
+    last = Path(path)
+    with FolderLock(last.parent, "the repair of the ledger"):
+        torn = b"".join(deque(lines_of(path), maxlen=1))
+        torn = b"" if torn.endswith(b"\n") else torn
+        try:
+            complete = (line for line in lines_of(path) if line.endswith(b"\n"))
+            require_heads(path, verified(path, complete), heads)
+        except LedgerError as error:
+            if not torn:
+                raise
+            raise LedgerError(
+                f"{error} The incomplete last line is not repaired: if a crash had torn it, the "
+                "lines before it would be intact, and nobody would know more than they say."
+            ) from error
+        if not torn:
+            return 0
+        aside = last.with_name(f"{last.name}.torn-{hashlib.sha256(torn).hexdigest()[:16]}")
+        handle = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(handle, "wb") as file:
+            file.write(torn)
+            file.flush()
+            os.fsync(file.fileno())
+        with last.open("r+b") as file:
+            file.truncate(last.stat().st_size - len(torn))
+            os.fsync(file.fileno())
+        ledger = FileLedger(path)
+        ledger.bind(identity)
+        ledger.append(REPAIRED.name, bytes=len(torn), sha256=hashlib.sha256(torn).hexdigest())
+        return len(torn)
+
+
+def rotate(path: str | os.PathLike[str]) -> Path:
+    """Put the entries so far aside, and begin a new file that continues the chain.
+
+    Raises
+    ------
+    FederationError
+        A site or another command uses the ledger.
+    """
+    last = Path(path)
+    with FolderLock(last.parent, "the rotation of the ledger"):
+        verify(path)
+        aside = last.with_name(f"{last.name}.part-{len(parts(path)):06}")
+        last.rename(aside)
+        handle = os.open(last, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        os.fsync(handle)
+        os.close(handle)
+        sync_folder(last.parent)
+        return aside

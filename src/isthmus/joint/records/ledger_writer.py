@@ -23,8 +23,7 @@ from isthmus.joint.noise.spending import Spending
 from isthmus.joint.records.events import REFUSED, REPEATED, Event
 from isthmus.joint.records.ledger import Ledger
 from isthmus.joint.records.ledger_entries import START, Entry
-from isthmus.joint.records.ledger_index import LedgerIndex
-from isthmus.joint.records.ledger_tally import LedgerTally
+from isthmus.joint.records.ledger_index import LedgerIndex, LedgerTally
 
 WRITTEN_IN_FULL = 100
 """Number of refusals of each kind that are all written; later ones are thinned out."""
@@ -34,6 +33,12 @@ HASH = 64
 
 LONGEST_REQUEST = 4096
 """Maximum number of bytes of a request; of longer ones only the hash is written."""
+
+EXCERPT = 500
+"""Number of bytes of a refused question that are written, besides its length and its hash."""
+
+LONGEST_DESCRIPTION = 1000
+"""Maximum number of characters of the description of a request."""
 
 
 @final
@@ -113,7 +118,7 @@ class LedgerWriter:
         self._repetitions: Counter[str] = Counter()
         self._earlier = EarlierReleases(ledger, policy)
         self._all, self._own = LedgerIndex(), LedgerIndex()
-        self._past: list[Entry] = []
+        self._results: list[Entry] = []
         self._read = 0
         self._of_a_year: tuple[str, LedgerTally] | None = None
         self._running = {
@@ -125,19 +130,20 @@ class LedgerWriter:
     def _update(self) -> None:
         """Read the entries that are new since the last time."""
         study = self._study.identity.hex()
-        for entry in self._ledger.entries(self._read):
+        for entry in self._ledger.read(self._read):
             self._read += 1
             self._all.add(entry)
             if self._of_a_year is not None and entry["time"] >= self._of_a_year[0]:
                 self._of_a_year[1].add(entry)
             if entry.get("study") == study:
-                self._past.append(entry)
                 self._own.add(entry)
+                if "result" in entry:
+                    self._results.append(entry)
 
-    def past(self) -> list[Entry]:
-        """Return all entries of this study."""
+    def results(self) -> list[Entry]:
+        """Return the entries of this study about results that the site received."""
         self._update()
-        return self._past
+        return self._results
 
     def last_round(self) -> int:
         """Return the highest round ever opened in this study, or zero."""
@@ -168,7 +174,7 @@ class LedgerWriter:
         day, tally = time.date().isoformat(), self._all.tally
         if tally.earliest is not None and tally.earliest < day:
             if self._of_a_year is None or self._of_a_year[0] != day:
-                entries = (e for e in self._ledger.entries() if e["time"] >= day)
+                entries = (e for e in self._ledger.read() if e["time"] >= day)
                 self._of_a_year = day, LedgerTally.of(entries)
             tally = self._of_a_year[1]
         return tally.questions, tally.statistics
@@ -261,10 +267,13 @@ class LedgerWriter:
         """
         details: dict[str, Any] = {}
         if request is not None:
-            details |= {"request": _plain(request), "what": str(request)}
+            details |= {"request": _plain(request), "what": str(request)[:LONGEST_DESCRIPTION]}
             details["asked"] = digest(request.to_bytes()).hex()
         if description is not None:
-            details |= {"what": description, "asked": digest(description.encode()).hex()}
+            details |= {
+                "what": description[:LONGEST_DESCRIPTION],
+                "asked": digest(description.encode()).hex(),
+            }
         if sent is not None:
             details["numbers"] = sent.numbers
             if sent.size is not None:
@@ -301,7 +310,8 @@ class LedgerWriter:
 
     def signed_head(self) -> bytes:
         """Return the hash of the last entry, and the signature of the site on it."""
-        last = self._ledger.entries(-1)[0]
+        last = self._ledger.last
+        assert last is not None
         return bytes.fromhex(last["hash"] + last["signature"])
 
     def remembered_signed(self) -> Mapping[str, str]:
@@ -327,8 +337,13 @@ class LedgerWriter:
 
     def record_refused_question(self, reason: str, number: int, question: bytes) -> None:
         """Write that a question of the coordinator was not answered. It counts as a round."""
-        text = question.decode("utf-8", "backslashreplace")
-        details = {"why": reason, "question": text, "asked": digest(question).hex()}
+        start = question[:EXCERPT].decode("ascii", "replace")
+        details = {
+            "why": reason,
+            "question": "".join(c if c.isascii() and c.isprintable() else "?" for c in start),
+            "bytes": len(question),
+            "asked": digest(question).hex(),
+        }
         try:
             self._append(REFUSED, number, details | {"counted": True})
         except DeniedError:
