@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from tests.attacks.malicious import Attacked
 
-from isthmus.joint import AskFeatures, AskMoments, AskTotals, FixedPointEncoding, SumRequest
+from isthmus.joint import AskFeatures, AskMoments, AskTotals, FixedPointEncoding, StatisticRequest
 from isthmus.joint.federation.requests.row_sums import encode_rows
 from isthmus.joint.secure_sum.limbs import LimbAccumulator, LimbArray, to_ints
 from isthmus.sources import Frame
@@ -21,7 +21,7 @@ from isthmus.statistics import Chebyshev, Expansion, Kind, Schema, Variable
 NAMES = ("age", "weight", "pressure")
 BOUNDS = {"age": (0.0, 120.0), "weight": (0.0, 300.0), "pressure": (0.0, 300.0)}
 BASIS = Expansion.within(Chebyshev(terms=3), BOUNDS)
-REQUESTS: list[SumRequest[Any]] = [AskMoments(NAMES), AskTotals(NAMES), AskFeatures(BASIS)]
+REQUESTS: list[StatisticRequest[Any]] = [AskMoments(NAMES), AskTotals(NAMES), AskFeatures(BASIS)]
 
 
 def patients(seed: int, rows: int = 900, *, whole: bool = False) -> NDArray[np.float64]:
@@ -31,13 +31,13 @@ def patients(seed: int, rows: int = 900, *, whole: bool = False) -> NDArray[np.f
 
 
 def total(
-    request: SumRequest[Any], parts: list[NDArray[np.float64]], grid: FixedPointEncoding
+    request: StatisticRequest[Any], parts: list[NDArray[np.float64]], grid: FixedPointEncoding
 ) -> LimbArray:
     """The sum over sites that hold these parts."""
     sums = LimbAccumulator(request.size(grid), request.limbs)
     for part in parts:
         source = Frame(part, names=NAMES)
-        value = request.contribute(source, None).value
+        value = request.contribute(source).value
         sums.add(request.integers(value, source, grid))
     return sums.total()
 
@@ -45,7 +45,7 @@ def total(
 @pytest.mark.parametrize("request_", REQUESTS, ids=lambda r: r.name)
 @pytest.mark.parametrize("whole", [True, False])
 def test_the_digits_of_a_sum_do_not_tell_how_the_rows_are_split(
-    request_: SumRequest[Any], whole: bool
+    request_: StatisticRequest[Any], whole: bool
 ) -> None:
     """The integers are those of the pooled rows, bit by bit, in any order and any split."""
     grid = FixedPointEncoding(Schema.continuous(NAMES), BOUNDS, 2**24, 3)

@@ -55,7 +55,7 @@ def require_sums(world: Hospitals, records: Iterable[Record], runs: int) -> list
         AskTotals(NAMES),
         FixedPointEncoding.of(world.study),
     )
-    expected = request.integers(request.contribute(pooled, None).value, pooled, grid)
+    expected = request.integers(request.contribute(pooled).value, pooled, grid)
     for record in sums[:: 1 + STEPS]:
         assert (from_bytes(base64.b64decode(record["sum"]), request.limbs) == expected).all()
     return [r["round"] for r in sums]

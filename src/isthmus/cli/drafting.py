@@ -35,7 +35,7 @@ class DraftedRequests(NamedTuple):
 def drafted_requests(options: argparse.Namespace, schema: Any) -> DraftedRequests:
     """Return what a study about these variables needs, given the options of `draft`."""
     from isthmus.joint.federation.requests.expectation import AskExpectation
-    from isthmus.joint.federation.requests.statistics import AskCounts, AskMoments, AskTotals
+    from isthmus.joint.federation.requests.statistics import AskCounts, AskMoments
     from isthmus.joint.methods.admm.requests import AskConsensus, AskNetworks
     from isthmus.statistics import CountPlan, Kind
 
@@ -50,7 +50,7 @@ def drafted_requests(options: argparse.Namespace, schema: Any) -> DraftedRequest
         return DraftedRequests([AskExpectation.name], None, options.rounds or STEP_ROUNDS)
     if options.method == ADMM:
         step = AskNetworks if options.networks else AskConsensus
-        return DraftedRequests([AskTotals.name, step.name], None, options.rounds or ADMM_ROUNDS)
+        return DraftedRequests([step.name], None, options.rounds or ADMM_ROUNDS)
     if options.networks:
         raise FormatError("Neural networks need --method admm; secure sums cannot learn them.")
     rounds = options.rounds or ROUNDS

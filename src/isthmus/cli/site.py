@@ -147,10 +147,10 @@ def draft_policy(options: argparse.Namespace) -> ExitCode:
 def _dry_run(options: argparse.Namespace) -> ExitCode:
     from isthmus.joint.agreement.cards import Folder
     from isthmus.joint.agreement.policy import Policy
-    from isthmus.joint.federation.requests.expectation import allows_holes, steps_allowed
+    from isthmus.joint.federation.requests.expectation import AskExpectation, allows_holes
     from isthmus.joint.federation.site_controller import SiteController
     from isthmus.joint.methods.admm.admm import ADMM
-    from isthmus.joint.methods.admm.requests import StepOfADMM
+    from isthmus.joint.methods.admm.requests import AskConsensus, AskNetworks
     from isthmus.joint.records.ledger import FileLedger, MemoryLedger
 
     folder, ledger = Folder(options.study), options.home / "ledger.jsonl"
@@ -164,18 +164,16 @@ def _dry_run(options: argparse.Namespace) -> ExitCode:
         FileLedger(ledger) if ledger.exists() else MemoryLedger(),
     )
     runs = [controller.dry_run(request) for request in planned(study)]
-    by_admm = StepOfADMM.allowed_by(study)
-    if by_admm and not any(run.violations for run in runs):
-        runs.append(controller.dry_run(_first_step(study, runs[0].contribution)))
     for run in runs:
         say(f"{run}\n")
     if allows_holes(study):
-        say(f"Up to {steps_allowed(study)} steps follow, with expected sums and products of all")
+        steps = AskExpectation.steps_allowed(study)
+        say(f"Up to {steps} steps follow, with expected sums and products of all")
         say("variables. Values of rare patterns of missing values are hidden, and in no sum.")
-    if by_admm:
+    if study.requests & {AskConsensus.name, AskNetworks.name}:
         _, rounds = ADMM().allowed(study)
         say(f"Up to {rounds} such steps follow. This preview uses the site's own")
-        say("number of rows and means, because those of all sites are not known yet.")
+        say("number of rows, because that of all sites is not known yet.")
     return ExitCode.REFUSED if any(run.violations for run in runs) else ExitCode.DONE
 
 
@@ -188,28 +186,11 @@ def _table(options: argparse.Namespace, study: Any) -> object:
     return as_studied(table, study.schema, by=options.by, time=options.time)
 
 
-def _first_step(study: Any, totals: Any) -> Any:
-    """Return the first step of ADMM, as it would be if the rows of this site were all rows."""
-    import numpy as np
-
-    from isthmus.graphs import Knowledge
-    from isthmus.joint.methods.admm.admm import ADMM, Consensus
-
-    asked: list[Any] = []
-
-    def ask(request: Any) -> Any:
-        asked.append(request)
-        return totals if request.name == "totals" else np.zeros_like(request.common())
-
-    bound = Knowledge().bind(study.schema.names)
-    ADMM().begin(Consensus(study, ask), bound, np.random.default_rng(0)).step()
-    return asked[-1]
-
-
 def planned(study: Any) -> list[Any]:
     """Return the requests that a coordinator will send, as far as they are known beforehand."""
     from isthmus.joint.federation.requests.expectation import AskExpectation
     from isthmus.joint.federation.requests.statistics import AskCounts, AskMoments, AskTotals
+    from isthmus.joint.methods.admm.requests import AskConsensus, AskNetworks
     from isthmus.statistics import Kind
 
     names = study.schema.names
@@ -220,6 +201,9 @@ def planned(study: Any) -> list[Any]:
         requests.append(AskMoments(names))
     if AskTotals.name in study.requests:
         requests.append(AskTotals(study.schema.of_kind(Kind.CONTINUOUS)))
+    for step in (AskConsensus, AskNetworks):
+        if step.name in study.requests:
+            requests += [step(names, 0), step(names, 1)]
     if AskCounts.name in study.requests and study.plan is not None:
         requests.append(AskCounts(study.schema.of_kind(Kind.DISCRETE), study.plan))
     return requests

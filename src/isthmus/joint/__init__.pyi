@@ -22,7 +22,6 @@ from isthmus.joint.federation.carriers import Carrier
 from isthmus.joint.federation.federation import Federation
 from isthmus.joint.federation.requests.base import (
     Contribution,
-    MethodState,
     StatisticRequest,
     SumRequest,
 )
@@ -33,9 +32,10 @@ from isthmus.joint.federation.requests.statistics import (
     AskMoments,
     AskTotals,
 )
+from isthmus.joint.federation.requests.steps import MethodState, StepRequest
 from isthmus.joint.federation.site_controller import SiteController
 from isthmus.joint.federation.site_service import SiteService
-from isthmus.joint.methods.admm.admm import ADMM, ADMMDetails, ADMMModel, Centring, Stiffness
+from isthmus.joint.methods.admm.admm import ADMM, ADMMDetails, ADMMModel, Stiffness
 from isthmus.joint.methods.admm.clients import Client, LinearClient, NetworkClient
 from isthmus.joint.methods.admm.requests import AskConsensus, AskNetworks
 from isthmus.joint.methods.baselines import average, vote
@@ -84,7 +84,6 @@ __all__ = [
     "BrokenEnvelopeError",
     "Card",
     "Carrier",
-    "Centring",
     "Client",
     "Contribution",
     "Coordinator",
@@ -134,6 +133,7 @@ __all__ = [
     "SiteState",
     "Slot",
     "StatisticRequest",
+    "StepRequest",
     "Stiffness",
     "StructureOnly",
     "Study",

@@ -9,19 +9,20 @@ import pytest
 from numpy.typing import NDArray
 
 import isthmus as ist
-from isthmus.errors import AbortedError, MismatchError, RefusedError, SchemaError, StudyError
+from isthmus.errors import AbortedError, DataError, MismatchError, SchemaError, StudyError
 from isthmus.graphs.order import above_threshold
 from isthmus.joint import (
     ADMM,
     ADMMModel,
     AskConsensus,
-    Centring,
     Federation,
     FixedPointEncoding,
     LinearClient,
 )
 from isthmus.joint.methods.admm.admm import ADMMRun, Ask
+from isthmus.joint.methods.admm.course import ADMMCourse
 from isthmus.joint.methods.admm.models import LinearConsensus
+from isthmus.joint.methods.admm.options import ADMMOptions
 from isthmus.joint.methods.admm.steps import Pull, joint_step
 from isthmus.joint.secure_sum.limbs import LimbAccumulator
 from isthmus.sources import Frame
@@ -54,16 +55,34 @@ def admm(federation: Federation, **options: Any) -> ist.Solution:
     return ist.learn(federation, search=ADMM(**options))
 
 
-def iterate(ask: Ask, d: int, sites: int, **options: Any) -> ADMMRun:
+def course(d: int, **options: Any) -> ADMMCourse:
+    schema, given = Schema.continuous([f"x{j}" for j in range(d)]), ADMMOptions(**options)
+    return ADMMCourse(LinearConsensus(schema, given), given)
+
+
+def counted(sites: int, rows: int) -> Floats:
+    """The sum of step 0."""
+    return np.array([float(sites), float(rows)])
+
+
+def iterate(ask: Ask, d: int, rounds: int = 200, **options: Any) -> ADMMRun:
     """Without a federation."""
-    search = ADMM(**options)
-    model = LinearConsensus(search, Schema.continuous([f"x{j}" for j in range(d)]))
-    start = model.start(np.random.default_rng(0))
-    rounds = search.rounds or 200
-    run = ADMMRun(search, ADMMModel.LINEAR, model, ask, sites, start, rounds)
+    own = course(d, **options)
+    run = ADMMRun(ADMM(), ADMMModel.LINEAR, own._model, own, ask, rounds)
     while not run.step():
         pass
     return run
+
+
+def plainly(sites: list[LinearClient], rows: int) -> Ask:
+    """Ask clients without any protocol."""
+
+    def ask(own: ADMMCourse) -> Floats:
+        if own.step == 0:
+            return counted(len(sites), rows)
+        return np.sum([c.answer(own.common, own.rho) for c in sites], axis=0)
+
+    return ask
 
 
 # --- the algorithm -----------------------------------------------------------------------------
@@ -87,9 +106,11 @@ def test_a_client_solves_its_problem() -> None:
     for step, rho in ((1, 0.3), (2, 0.7)):
         w = rng.normal(size=(4, 4))
         if step > 1:
+            assert client._own is not None
             beta = beta + rho_before * (client._own - w)
-        sent = client.answer(step, w, rho)
+        sent = client.answer(w, rho)
         b = client._own
+        assert b is not None
         gradient = second @ b - second + beta + rho * (b - w)
         np.testing.assert_allclose(gradient, 0, atol=1e-12)
         np.testing.assert_allclose(sent, b + beta / rho)
@@ -98,10 +119,7 @@ def test_a_client_solves_its_problem() -> None:
 
 def test_it_finds_the_graph() -> None:
     truth, rows = linear(8, 400, 3)
-    sites = clients(rows, 4)
-    run = iterate(
-        lambda step, w, rho: sum((c.answer(step, w, rho) for c in sites), np.zeros((8, 8))), 8, 4
-    )
+    run = iterate(plainly(clients(rows, 4), 400), 8)
     found = run.edges()
     assert (found & truth).sum() >= 0.8 * truth.sum()
     assert (found & ~truth).sum() <= 2
@@ -112,26 +130,22 @@ def test_secure_sums_change_nothing() -> None:
     """Bit by bit what integer sums on the same grid give, without any protocol."""
     _, rows = linear(4, 60, 4)
     data = tables(rows, 3)
-    options: dict[str, Any] = {"rounds": 12, "rho2": 0.05, "centring": Centring.POOLED}
     federation = Federation.simulate(data)
-    found = admm(federation, **options).details
+    found = admm(federation, rounds=12, rho2=0.05).details
     assert found.rounds == 12
-    grid = FixedPointEncoding.of(federation.study)
+    grid, names = FixedPointEncoding.of(federation.study), federation.schema().names
     moments = [Frame(t).moments() for t in data.values()]
-    n, means = len(rows), Federation.simulate(data).moments().mean()
-    plain: list[LinearClient] = []
+    plain = [LinearClient(m.shifted(m.mean()).gram / len(rows)) for m in moments]
 
-    def ask(step: int, weights: Floats, rho: float) -> Floats:
-        names, centre = grid.schema.names, tuple(means.tolist())
-        request = AskConsensus(names, step, n, rho, tuple(map(tuple, weights.tolist())), centre)
-        if not plain:
-            plain.extend(LinearClient(request.second(m)) for m in moments)
-        total = LimbAccumulator(16, 4)
+    def ask(own: ADMMCourse) -> Floats:
+        if own.step == 0:
+            return counted(3, len(rows))
+        request, total = AskConsensus(names, own.step), LimbAccumulator(16, 4)
         for client in plain:
-            total.add(request.encode(client.answer(step, weights, rho), grid))
+            total.add(request.encode(client.answer(own.common, own.rho), grid))
         return request.decode(total.total(), grid)
 
-    np.testing.assert_array_equal(found.weights, iterate(ask, 4, 3, **options).common)
+    np.testing.assert_array_equal(found.weights, iterate(ask, 4, 12, rho2=0.05).common)
 
 
 def test_what_left_is_written_down() -> None:
@@ -161,8 +175,9 @@ def test_the_published_protocol_gives_a_site_away_in_one_round(d: int, rows_a_si
     _, rows = linear(d, 4 * rows_a_site, d)
     site = clients(rows, 4)[0]
     rho = 1e-3
-    site.answer(1, np.zeros((d, d)), rho)
+    site.answer(np.zeros((d, d)), rho)
     seen = site._own
+    assert seen is not None
     recovered = rho * (np.linalg.inv(np.eye(d) - seen) - np.eye(d))
     error = np.linalg.norm(recovered - site._second) / np.linalg.norm(site._second)
     assert error < 1e-7
@@ -178,7 +193,7 @@ def test_sums_hide_the_site_but_not_the_sum_of_resolvents() -> None:
     _, rows = linear(5, 90, 6)
     sites = clients(rows, 3)
     rho = 1e-3
-    total = sum((c.answer(1, np.zeros((5, 5)), rho) for c in sites), np.zeros((5, 5)))
+    total = sum((c.answer(np.zeros((5, 5)), rho) for c in sites), np.zeros((5, 5)))
     told = (3 * np.eye(5) - total) / rho
     resolvents = [np.linalg.inv(c._second + rho * np.eye(5)) for c in sites]
     np.testing.assert_allclose(told, sum(resolvents), rtol=1e-8)
@@ -192,36 +207,26 @@ def test_sums_hide_the_site_but_not_the_sum_of_resolvents() -> None:
 # --- what it refuses ---------------------------------------------------------------------------
 
 
-def test_a_step_has_one_set_of_weights() -> None:
-    _, rows = linear(3, 30, 7)
-    client = clients(rows, 3)[0]
-    w = np.zeros((3, 3))
-    first = client.answer(1, w, 0.1)
-    np.testing.assert_array_equal(client.answer(1, w, 0.1), first)
-    for step, weights, rho in ((1, w + 1, 0.1), (1, w, 0.2), (3, w, 0.1), (0, w, 0.1)):
-        with pytest.raises(RefusedError, match="one set of parameters"):
-            client.answer(step, weights, rho)
-    with pytest.raises(RefusedError, match="finite"):
-        client.answer(2, w * np.nan, 0.1)
-    client.answer(2, w + 1, 0.1)
+@pytest.mark.parametrize("total", [counted(0, 9), counted(10, 9), np.array([np.nan, 3.0])])
+def test_impossible_numbers_of_sites_are_refused(total: Floats) -> None:
+    with pytest.raises(DataError, match="wrong answer"):
+        course(3).take(total)
 
 
-def test_two_different_weights_for_one_round_are_refused_by_the_sites() -> None:
-    _, rows = linear(3, 60, 8)
-    federation = Federation.simulate(tables(rows, 3))
-    names = federation.schema().names
-    zero = ((0.0,) * 3,) * 3
-    first = federation.ask(AskConsensus(names, 1, 60, 0.1, zero, None))
-    again = federation.ask(AskConsensus(names, 1, 60, 0.1, zero, None))
-    np.testing.assert_array_equal(first, again)
-    other = ((0.0, 0.1, 0.0), (0.0,) * 3, (0.0,) * 3)
-    with pytest.raises(AbortedError, match="refused"):
-        federation.ask(AskConsensus(names, 1, 60, 0.1, other, None))
+def test_a_site_cannot_shift_parameters_without_bounds() -> None:
+    """At very large parameters, the answers of other sites would be cut."""
+    own = course(3, penalty=0.0)
+    own.take(counted(3, 90))
+    with pytest.raises(DataError, match="wrong answer"):
+        own.take(np.triu(np.full((3, 3), 1e5), 1))
+    assert own.step == 1
+    own.take(np.zeros((3, 3)))
+    assert own.step == 2
 
 
 def test_a_site_that_is_gone_is_named() -> None:
     _, rows = linear(3, 80, 9)
-    federation = Federation.simulate(tables(rows, 4), lost=[("s2", 9)])
+    federation = Federation.simulate(tables(rows, 4), lost=[("s2", 6)])
     with pytest.raises(AbortedError, match=r"all sites .* Silent: \['s2'\]"):
         admm(federation, rounds=5)
 
@@ -229,7 +234,7 @@ def test_a_site_that_is_gone_is_named() -> None:
 def test_a_study_must_allow_steps() -> None:
     _, rows = linear(3, 60, 10)
     federation = Federation.simulate(tables(rows, 3), requests=["totals", "moments"])
-    with pytest.raises(StudyError, match="ADMM needs 'totals' and 'consensus'"):
+    with pytest.raises(StudyError, match="ADMM needs 'consensus'"):
         admm(federation)
 
 

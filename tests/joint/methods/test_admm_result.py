@@ -92,7 +92,7 @@ def test_knowledge_forbids_edges_and_cannot_require_them() -> None:
 def test_a_study_of_admm_alone_needs_no_search() -> None:
     rng = np.random.default_rng(3)
     tables = [dict(zip("ab", rng.normal(size=(2, 30)), strict=True)) for _ in range(3)]
-    allowed = ["totals", "consensus"]
+    allowed = ["consensus"]
     federation = Federation.simulate(tables, requests=allowed)
     with pytest.raises(MismatchError, match=r"Use search=ADMM\(\)"):
         ist.learn(federation, search=ist.Boss())
@@ -119,7 +119,7 @@ def test_the_model_follows_from_the_study() -> None:
     study = chain().study  # allows all messages, and a million rounds
     assert ADMM().allowed(study) == (ADMMModel.LINEAR, 200)
     assert ADMM("perceptron", rounds=3).allowed(study) == (ADMMModel.PERCEPTRON, 3)  # type: ignore[arg-type]
-    networks = replace(study, requests=frozenset({"totals", "networks"}))
+    networks = replace(study, requests=frozenset({"networks"}))
     assert ADMM().allowed(networks) == (ADMMModel.PERCEPTRON, 200)
     with pytest.raises(MismatchError, match="is for a perceptron model; a linear one was given"):
         ADMM(ADMMModel.LINEAR).allowed(networks)
@@ -131,8 +131,6 @@ def test_the_model_follows_from_the_study() -> None:
         ADMM(rounds=6).allowed(short)
     with pytest.raises(StudyError, match="0 steps"):
         ADMM().allowed(replace(study, rounds=SPARE))
-    with pytest.raises(StudyError, match="'totals'"):
-        ADMM().allowed(replace(study, requests=frozenset({"consensus"})))
     with pytest.raises(StudyError, match="'consensus'"):
         ADMM().allowed(replace(study, requests=frozenset({"totals"})))
 
@@ -163,7 +161,7 @@ def test_a_ledger_of_many_steps_can_be_read() -> None:
     entries = ledgers["s0"].entries()
     assert all(len(line) < 600 for line in readable(entries).splitlines())
     first, second = summary(entries).splitlines()
-    assert first.startswith("1 × number of rows and sums of 3 variables; 4 numbers in total")
+    assert first.startswith("1 × number of sites and rows; 2 numbers in total")
     assert second.startswith("4 × parameters of ADMM for 3 variables; sums of many rounds")
     assert "36 numbers in total" in second
     assert federation.study.identity.hex()[:16] in second

@@ -10,7 +10,7 @@ from typing import final
 
 from isthmus.errors import IsthmusError, RefusedError, StudyError
 from isthmus.joint.agreement.identity import key_bytes, key_text
-from isthmus.joint.agreement.persons import Persons
+from isthmus.joint.agreement.persons import NOT_PERSONS, Persons
 from isthmus.joint.agreement.protocol_catalogue import protocol_named, protocol_names, request_names
 from isthmus.joint.agreement.roster import Member
 from isthmus.joint.agreement.study import Study
@@ -27,6 +27,10 @@ COLUMNS_PER_ROW = 0.33
 
 UNLIMITED = 1e300
 """Columns per row of a policy that does not limit them."""
+
+NOT_FOR_PERSONS = frozenset({"networks"})
+"""Requests whose answers single out rows: the first layer of a network can be a window around one
+person, and a malicious site can steer it there."""
 
 LARGEST_SHARE = 0.5
 """The largest share of one person in a sum of squares."""
@@ -312,6 +316,12 @@ class Policy:
         others = sorted(study.requests.difference(self.requests))
         if others:
             broken.append(f"its requests {others} are not allowed")
+        if NOT_FOR_PERSONS & study.requests and not self.persons.not_persons:
+            broken.append(
+                f"its requests {sorted(NOT_FOR_PERSONS & study.requests)} are for rows that do not "
+                f"describe persons (persons = {NOT_PERSONS!r}), because neural networks can single "
+                "out rows"
+            )
         if self.fixed_membership and not study.protocol.keeps_membership:
             broken.append("its results may be over different sites, and their difference shows one")
         broken += self._strangers(study)

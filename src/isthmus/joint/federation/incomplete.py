@@ -17,11 +17,9 @@ from isthmus.joint.federation.requests.base import SumRequest
 from isthmus.joint.federation.requests.expectation import (
     AskExpectation,
     ExpectationRun,
-    steps_allowed,
 )
 from isthmus.joint.federation.requests.fixed_point import FixedPointEncoding
 from isthmus.joint.federation.requests.statistics import AskMoments
-from isthmus.joint.secure_sum.envelopes import REQUEST
 from isthmus.results.disclosure import Disclosure
 from isthmus.results.reading import Reading
 from isthmus.sources.base import Source
@@ -41,9 +39,6 @@ class Asked(Protocol):
 
     @property
     def sums(self) -> int: ...
-
-    @property
-    def answers(self) -> tuple[bytes, ...]: ...
 
     def ask(self, request: SumRequest[T]) -> T: ...
 
@@ -101,13 +96,13 @@ class IncompleteFederation(Source):
         run = ExpectationRun(FixedPointEncoding.of(study))
         # One round agrees on keys; the rounds of earlier sums are gone.
         rounds = study.rounds - 2 - self._federation.sums
-        steps = min(self._missing.max_iterations, steps_allowed(study), rounds)
+        steps = min(self._missing.max_iterations, AskExpectation.steps_allowed(study), rounds)
         if steps < 1:
             raise DataError(
                 f"The study allows {study.rounds} rounds, and expectation-maximisation needs at "
                 "least three: keys, available values, and one step. Draft a study with more."
             )
-        answers = self._ask(run, 0, ())
+        self._ask(run, 0)
         available = run.available
         assert available is not None
         if not available.has_missing and AskMoments.name in study.requests:
@@ -118,7 +113,7 @@ class IncompleteFederation(Source):
         while not iteration.converged(self._missing.tolerance) and iteration.steps < steps:
             if iteration.steps and time.monotonic() >= self._until:
                 break
-            answers = self._ask(run, iteration.steps + 1, answers)
+            self._ask(run, iteration.steps + 1)
         n = pairs.effective_rows()
         moments = iteration.moments(schema, n, available.centre, available.scale)
         converged = iteration.converged(self._missing.tolerance)
@@ -128,17 +123,9 @@ class IncompleteFederation(Source):
         self._remarks = (remark, *estimated.remarks())
         return moments
 
-    def _ask(self, run: ExpectationRun, step: int, answers: tuple[bytes, ...]) -> tuple[bytes, ...]:
-        """Ask for one step, and return the signed answers, which the next step quotes."""
-        request = AskExpectation(self.schema().names, step, answers)
-        if len(request.to_bytes()) > REQUEST:
-            sites = len(self._federation.study.members)
-            raise DataError(
-                f"The answers of {sites} sites about {len(self.schema())} variables do not fit "
-                f"into a request of {REQUEST:,} bytes. Use fewer variables."
-            )
-        run.take(self._federation.ask(request))
-        return self._federation.answers
+    def _ask(self, run: ExpectationRun, step: int) -> None:
+        """Ask for one step."""
+        run.take(self._federation.ask(AskExpectation(self.schema().names, step)))
 
     def limit_estimation(self, until: float) -> None:
         """Start no further step after this time of ``time.monotonic()``."""

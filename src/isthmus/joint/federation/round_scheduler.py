@@ -11,6 +11,7 @@ from isthmus.joint.agreement.identity import Identity, Verifier, digest
 from isthmus.joint.agreement.study import Study
 from isthmus.joint.federation.requests.base import SumRequest
 from isthmus.joint.federation.requests.fixed_point import FixedPointEncoding
+from isthmus.joint.federation.requests.steps import StepRequest
 from isthmus.joint.federation.study_terms import terms_of
 from isthmus.joint.records.journal import Journal, MemoryJournal, Record
 from isthmus.joint.records.results import sign_result
@@ -168,7 +169,7 @@ class RoundScheduler:
         details: dict[str, Any] = {}
         if request.needs_all_sites and self._fixed_membership:
             total, single = self._one_message(request, asked)
-            if request.is_quoted:
+            if isinstance(request, StepRequest):
                 answers = [base64.b64encode(answer).decode() for answer in single.answers]
                 details["answers"] = answers
             round_ = single

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from isthmus.errors import ArgumentError, StudyError
 from isthmus.joint.agreement import policy
 from isthmus.joint.agreement.identity import Identity, Verifier
+from isthmus.joint.agreement.persons import NOT_PERSONS, Persons
 from isthmus.joint.agreement.policy import ANY, Policy
 from isthmus.joint.agreement.protocol_catalogue import request_names
 from isthmus.joint.agreement.roster import Member
@@ -154,6 +155,7 @@ def _lenient_policy(privacy: DifferentialPrivacy | None) -> Policy:
         stop_file=Path(os.devnull, "stop"),  # cannot exist
         columns_per_row=policy.UNLIMITED,
         largest_share=1.0,
+        persons=Persons(NOT_PERSONS),
         fixed_windows=False,
         maximum_epsilon=0.0 if privacy is None else privacy.epsilon,
         maximum_delta=policy.MAXIMUM_DELTA if privacy is None else privacy.delta,

@@ -25,9 +25,10 @@ from isthmus.joint.disclosure.denial import Denial, DeniedError
 from isthmus.joint.disclosure.dryrun import DryRun
 from isthmus.joint.disclosure.rules import SiteRules
 from isthmus.joint.federation.received_results import ReceivedResults
-from isthmus.joint.federation.requests.base import Contribution, MethodState, SumRequest
+from isthmus.joint.federation.requests.base import Contribution, StatisticRequest, SumRequest
 from isthmus.joint.federation.requests.fixed_point import FixedPointEncoding
 from isthmus.joint.federation.requests.reading import read_sum_request
+from isthmus.joint.federation.requests.steps import MethodState, StepRequest
 from isthmus.joint.federation.site_data import SiteData, unfit
 from isthmus.joint.federation.study_terms import terms_of
 from isthmus.joint.noise.answers import NoisyAnswers
@@ -170,11 +171,17 @@ class SiteController(ReleaseGate):
         if self._data.admission is not None and self._data.admission[0] is Denial.DATA:
             raise RefusedError(_sentence(self._data.admission[1][0]))
         try:
-            state = self._state_of(request)
-            if dry_run and state is not None:
-                state = state.copy()
             source = self._data.source
-            contribution = request.contribute(source, state)
+            contribution: Contribution[Any]
+            if isinstance(request, StatisticRequest):
+                contribution = request.contribute(source)
+            else:
+                assert isinstance(request, StepRequest)
+                contribution = (
+                    request.preview(source, self._grid)
+                    if dry_run
+                    else self._state_of(request).answer(request, source)
+                )
             if self._noisy is not None:  # values outside of the bounds are clipped
                 return contribution, np.zeros((0, request.limbs), dtype=np.uint32)
             return contribution, request.integers(contribution.value, source, self._grid)
@@ -185,31 +192,26 @@ class SiteController(ReleaseGate):
         # Not as the context of another error, which may quote data.
         raise RefusedError(_sentence(reason))
 
-    def _state_of(self, request: SumRequest[Any]) -> MethodState | None:
+    def _state_of(self, request: StepRequest[Any]) -> MethodState:
         """Return the state that the method of a request keeps at this site."""
-        if not request.method:
-            return None
-        if request.method not in self._states:
-            state = request.new_state()
-            if state is None:
-                return None
-            if request.method in self._saved_states:
-                state.restore(self._saved_states[request.method])
-            self._states[request.method] = state
-        return self._states[request.method]
+        name = request.name
+        if name not in self._states:
+            self._states[name] = MethodState(self._grid)
+            if name in self._saved_states:
+                self._states[name].restore(self._saved_states[name])
+        return self._states[name]
 
     def _continue(self, request: SumRequest[Any]) -> None:
         """Check the answers that a request quotes, and take their sum."""
-        if not request.quoted:
+        if not isinstance(request, StepRequest) or request.step == 0:
             return
         state = self._state_of(request)
-        answered = None if state is None else state.answered
-        if answered is None:
+        if state.answered is None:
             raise BrokenEnvelopeError(Refusal.BAD_REQUEST)
         try:
             position = self._study.roster.position(self.name)
-            total = answered.sum_of(request.quoted, self._terms, position, self._verifier)
-            request.continue_from(state, total, self._grid)
+            total = state.answered.sum_of(request.answers, self._terms, position, self._verifier)
+            state.take(request, total)
         except (BrokenEnvelopeError, IsthmusError):
             raise BrokenEnvelopeError(Refusal.BAD_REQUEST) from None
 
@@ -300,9 +302,8 @@ class SiteController(ReleaseGate):
     def _note(self, opening: RoundRequest, active: frozenset[int]) -> None:
         """Take note of a round whose answers a later request may quote."""
         request = self._read(opening)
-        state = self._state_of(request) if request.is_quoted else None
-        if state is not None:
-            state.answered = AnsweredRound.of(opening, active)
+        if isinstance(request, StepRequest):
+            self._state_of(request).answered = AnsweredRound.of(opening, active)
 
     def _sent(self, opening: RoundRequest) -> Sent:
         """Return what the ledger says about numbers that are about to leave."""

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, Generic, Self, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 from isthmus.joint.agreement.requests import Request
 from isthmus.joint.federation.requests.fixed_point import FixedPointEncoding
 from isthmus.joint.secure_sum.limbs import LimbArray
 from isthmus.joint.secure_sum.protocol import NAME
-from isthmus.joint.secure_sum.quoted_answers import AnsweredRound
 from isthmus.sources.base import Source
 from isthmus.statistics import Statistic
 
@@ -34,30 +33,6 @@ class Contribution(Generic[T]):
     value: T
 
 
-class MethodState(ABC):
-    """State of a method at a site between its requests.
-
-    Attributes
-    ----------
-    answered
-        The round of the last request of the method, if later requests quote the answers to it.
-    """
-
-    answered: AnsweredRound | None = None
-
-    @abstractmethod
-    def copy(self) -> Self:
-        """Return a copy for a dry run, which must not change the original."""
-
-    @abstractmethod
-    def to_bytes(self) -> bytes:
-        """Return the state, to be kept over a restart."""
-
-    @abstractmethod
-    def restore(self, data: bytes) -> None:
-        """Continue from what `to_bytes` returned."""
-
-
 class SumRequest(Request, Generic[T]):
     """A request to all sites that is answered by one secure sum.
 
@@ -70,11 +45,6 @@ class SumRequest(Request, Generic[T]):
     needs_all_sites
         Whether it is one of many requests that all need the same sites. The sites then agree on
         keys once, and each request takes one message per site.
-    method
-        Name of the method whose state at the site the answer depends on, or nothing. Requests of
-        one method share the state.
-    is_quoted
-        Whether later requests quote the answers to this one.
     releases_columns
         Whether the answer contains or depends on sums or products of columns. Otherwise it
         consists of planned tables.
@@ -83,31 +53,11 @@ class SumRequest(Request, Generic[T]):
     protocol: ClassVar[str] = NAME
     limbs: ClassVar[int]
     needs_all_sites: ClassVar[bool] = False
-    method: ClassVar[str] = ""
-    is_quoted: ClassVar[bool] = False
     releases_columns: ClassVar[bool] = True
-
-    @property
-    def quoted(self) -> tuple[bytes, ...]:
-        """The signed answers of all sites to the last request of the method, if it needs them."""
-        return ()
-
-    def continue_from(
-        self, state: MethodState | None, total: LimbArray, grid: FixedPointEncoding
-    ) -> None:
-        """Take the sum of the quoted answers, which the site has checked, into the state."""
 
     @abstractmethod
     def size(self, grid: FixedPointEncoding) -> int:
         """Return how many numbers the answer has; `DataError` if it does not fit the study."""
-
-    @abstractmethod
-    def contribute(self, source: Source, state: MethodState | None) -> Contribution[T]:
-        """Compute what one site contributes."""
-
-    @abstractmethod
-    def new_state(self) -> MethodState | None:
-        """Return the state of the method before its first request; ``None`` if it keeps none."""
 
     @abstractmethod
     def encode(self, value: T, grid: FixedPointEncoding) -> LimbArray:
@@ -134,6 +84,6 @@ class SumRequest(Request, Generic[T]):
 class StatisticRequest(SumRequest[T], Generic[T]):
     """A request for a statistic of the data, whatever was requested before."""
 
-    def new_state(self) -> None:
-        """Return ``None``: no state is kept."""
-        return
+    @abstractmethod
+    def contribute(self, source: Source) -> Contribution[T]:
+        """Compute what one site contributes."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,23 +9,15 @@ from typing import Any, ClassVar, NamedTuple, Self, final
 
 import numpy as np
 
-from isthmus.errors import DataError, FormatError, LedgerError, RefusedError
+from isthmus.errors import DataError
 from isthmus.joint.agreement.study import Study
-from isthmus.joint.federation.requests.base import Contribution, MethodState, SumRequest
+from isthmus.joint.federation.requests.base import Contribution
 from isthmus.joint.federation.requests.fixed_point import LIMBS, FixedPointEncoding
 from isthmus.joint.federation.requests.row_sums import encode_rows
 from isthmus.joint.federation.requests.statistics import show_array
+from isthmus.joint.federation.requests.steps import SiteSteps, StepRequest, read_step
 from isthmus.joint.federation.snapshot import rows_with_holes
-from isthmus.joint.secure_sum.limbs import (
-    LimbArray,
-    from_bytes,
-    from_int64,
-    from_ints,
-    to_bytes,
-    to_ints,
-)
-from isthmus.joint.secure_sum.protocol import secure_sums
-from isthmus.joint.secure_sum.quoted_answers import AnsweredRound
+from isthmus.joint.secure_sum.limbs import LimbArray, from_int64, from_ints, to_ints
 from isthmus.sources.base import Source
 from isthmus.statistics import Kind, Schema
 from isthmus.statistics.expectation import RIDGE, ExpectationStep, Expected, Maximisation
@@ -132,88 +122,38 @@ class ExpectationRun:
 
 
 @final
-class ExpectationState(MethodState):
-    """The sums of the steps so far, which a site has computed by itself from signed answers."""
+class ExpectationAtSite(SiteSteps[Any]):
+    """Expectation-maximisation at a site."""
 
-    def __init__(self) -> None:
-        self._sums: list[LimbArray] = []
-        self._run: ExpectationRun | None = None
-        self._patterns: PatternRows | None = None
+    def __init__(self, source: Source, grid: FixedPointEncoding) -> None:
+        self._rows = rows_with_holes(source)
+        self._patterns = PatternRows.of(source.schema(), [self._rows])
+        self._run = ExpectationRun(grid)
         self._step: ExpectationStep | None = None
 
-    def take(self, step: int, total: LimbArray, grid: FixedPointEncoding) -> None:
-        """Take the sum of the step before this one; the same sum may be taken again."""
-        if len(self._sums) >= step and np.array_equal(self._sums[step - 1], total):
-            return
-        if len(self._sums) != step - 1:
-            raise RefusedError("The steps of expectation-maximisation must be asked in order.")
-        if self._run is None:
-            self._run = ExpectationRun(grid)
-            for earlier in self._sums:
-                self._run.take(earlier)
+    def take(self, total: LimbArray) -> None:
         self._run.take(total)
-        self._sums.append(total)  # not before: a sum that was refused is refused again
 
-    def answer(self, step: int, source: Source) -> Contribution[Any]:
-        """Compute the contribution of the site to a step."""
-        if step == 0:
-            rows = rows_with_holes(source)
-            self._sums, self._run, self._step = [], None, None
-            self._patterns = PatternRows.of(source.schema(), [rows])
-            return Contribution(self._patterns, rows)
-        if self._run is None or self._run.available is None or len(self._sums) != step:
-            raise RefusedError("The steps of expectation-maximisation must be asked in order.")
-        if self._patterns is None:  # after a restart
-            self._patterns = PatternRows.of(source.schema(), [rows_with_holes(source)])
-        patterns = self._patterns
+    def contribution(self) -> Contribution[Any]:
+        available = self._run.available
+        if available is None:
+            return Contribution(self._patterns, self._rows)
         if self._step is None:
-            available = self._run.available
-            standardised = patterns.standardised(available.centre, available.scale)
-            self._step = ExpectationStep(patterns, standardised)
+            standardised = self._patterns.standardised(available.centre, available.scale)
+            self._step = ExpectationStep(self._patterns, standardised)
         parameters = self._run.maximisation
         expected = self._step.expected(parameters.mean, parameters.covariance)
-        return Contribution(patterns, expected)
-
-    def copy(self) -> Self:
-        twin = type(self)()
-        twin.restore(self.to_bytes())
-        return twin
-
-    def to_bytes(self) -> bytes:
-        sums = [base64.b64encode(to_bytes(total)).decode() for total in self._sums]
-        answered = None if self.answered is None else self.answered.to_dict()
-        return json.dumps({"sums": sums, "answered": answered}).encode()
-
-    def restore(self, data: bytes) -> None:
-        try:
-            plain = json.loads(data)
-            self._sums = [from_bytes(base64.b64decode(text), LIMBS) for text in plain["sums"]]
-            answered = plain["answered"]
-            self.answered = None if answered is None else AnsweredRound.from_dict(answered)
-        except (ValueError, KeyError, TypeError) as error:
-            raise LedgerError(
-                "The saved state of expectation-maximisation cannot be read by this version."
-            ) from error
-        self._run = self._step = None
+        return Contribution(self._patterns, expected)
 
 
 @final
 @dataclass(frozen=True)
-class AskExpectation(SumRequest[Any]):
+class AskExpectation(StepRequest[Any]):
     """Request one step of expectation-maximisation of moments.
 
     Step 0 asks for the number of values of each pair of columns, and for the sums and sums of
     squares of each column. Every later step asks for the expected sums and products of the rows
     given their values, at the parameters that follow from all sums before.
-
-    Attributes
-    ----------
-    asked
-        Names of the variables: all of the study.
-    step
-        Number of the step, from zero.
-    answers
-        The signed answers of all sites to the step before, from which each site computes its sum.
     """
 
     asked: tuple[str, ...]
@@ -221,52 +161,26 @@ class AskExpectation(SumRequest[Any]):
     answers: tuple[bytes, ...] = ()
     name: ClassVar[str] = "expectation"
     limbs: ClassVar[int] = LIMBS
-    needs_all_sites: ClassVar[bool] = True
-    method: ClassVar[str] = "expectation"
-    is_quoted: ClassVar[bool] = True
     caution: ClassVar[str] = (
         "Expectation-maximisation releases one sum per step. The rows of each pattern of missing "
         "values are protected like a table of their own: sites hide values of rare patterns."
     )
 
-    @property
-    def variables(self) -> tuple[str, ...]:
-        return self.asked
+    @staticmethod
+    def steps_allowed(study: Study) -> int:
+        return int(study.limits.get(AskExpectation.name, {}).get("steps", STEPS))
 
-    @property
-    def quoted(self) -> tuple[bytes, ...]:
-        return self.answers
+    def options(self) -> dict[str, Any]:
+        return {}
 
-    def violations(self, study: Study) -> list[str]:
-        broken = []
-        if self.asked != study.schema.names:
-            broken.append("expectation-maximisation is of all variables of the study")
-        if not 0 <= self.step <= steps_allowed(study):
-            broken.append("the number of the step is outside of what the study allows")
-        if (self.step == 0) is not (not self.answers):
-            broken.append("every step but the first follows from the answers to the step before")
-        if not secure_sums(study.protocol).fixed_membership:
-            broken.append("expectation-maximisation needs fixed_membership")
-        return broken
+    def begin(self, source: Source, grid: FixedPointEncoding) -> ExpectationAtSite:
+        return ExpectationAtSite(source, grid)
 
     def size(self, grid: FixedPointEncoding) -> int:
         grid.schema.require(Kind.CONTINUOUS, "Expectation-maximisation of moments needs")
         d = len(grid.schema)
         pairs = d * (d + 1) // 2
         return (1 + pairs + 2 * d) if self.step == 0 else d + pairs
-
-    def new_state(self) -> ExpectationState:
-        return ExpectationState()
-
-    def continue_from(
-        self, state: MethodState | None, total: LimbArray, grid: FixedPointEncoding
-    ) -> None:
-        assert isinstance(state, ExpectationState)
-        state.take(self.step, total, grid)
-
-    def contribute(self, source: Source, state: MethodState | None) -> Contribution[Any]:
-        assert isinstance(state, ExpectationState)
-        return state.answer(self.step, source)
 
     def encode(self, value: Any, grid: FixedPointEncoding) -> LimbArray:
         if self.step == 0:
@@ -304,17 +218,7 @@ class AskExpectation(SumRequest[Any]):
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Self:
-        asked, step = tuple(map(str, plain["expectation"])), plain["step"]
-        if type(step) is not int:
-            raise FormatError("The request is not a step of expectation-maximisation.")
-        return cls(asked, step, tuple(base64.b64decode(a, validate=True) for a in plain["answers"]))
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "expectation": list(self.asked),
-            "step": self.step,
-            "answers": [base64.b64encode(a).decode() for a in self.answers],
-        }
+        return cls(*read_step(plain, cls.name))
 
     def __str__(self) -> str:
         variables = f"{len(self.asked)} variables with missing values"
@@ -343,11 +247,6 @@ def _require_possible(available: Available, grid: FixedPointEncoding) -> None:
             f"The bounds of {names} are more than {WIDEST:,.0f} standard deviations apart. Draft a "
             "study with narrower bounds."
         )
-
-
-def steps_allowed(study: Study) -> int:
-    """Return how many steps a study allows, after that with number zero."""
-    return int(study.limits.get(AskExpectation.name, {}).get("steps", STEPS))
 
 
 def allows_holes(study: Study) -> bool:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from isthmus.errors import SchemaError
 from isthmus.joint.agreement.study import Study
-from isthmus.joint.federation.requests.base import Contribution, MethodState, StatisticRequest
+from isthmus.joint.federation.requests.base import Contribution, StatisticRequest
 from isthmus.joint.federation.requests.fixed_point import (
     LIMBS,
     FixedPointEncoding,
@@ -53,7 +53,7 @@ class AskMoments(StatisticRequest[Moments]):
     def size(self, grid: FixedPointEncoding) -> int:
         return self._grid(grid).size
 
-    def contribute(self, source: Source, state: MethodState | None) -> Contribution[Moments]:
+    def contribute(self, source: Source) -> Contribution[Moments]:
         moments = source.moments(self.asked)
         return Contribution(moments, moments)
 
@@ -110,7 +110,7 @@ class AskCounts(StatisticRequest[Counts]):
     def size(self, grid: FixedPointEncoding) -> int:
         return counts_size(self._schema(grid.schema), self.plan)
 
-    def contribute(self, source: Source, state: MethodState | None) -> Contribution[Counts]:
+    def contribute(self, source: Source) -> Contribution[Counts]:
         counts = source.counts(self.plan)
         return Contribution(counts, counts)
 
@@ -173,7 +173,7 @@ class AskFeatures(StatisticRequest[Moments]):
     def size(self, grid: FixedPointEncoding) -> int:
         return self._grid(grid).size
 
-    def contribute(self, source: Source, state: MethodState | None) -> Contribution[Moments]:
+    def contribute(self, source: Source) -> Contribution[Moments]:
         moments = source.with_features(self.expansion).moments()
         return Contribution(moments, moments)
 
@@ -225,7 +225,7 @@ class AskTotals(StatisticRequest[Moments]):
     def size(self, grid: FixedPointEncoding) -> int:
         return 1 + grid.schema.subset(self.asked).width
 
-    def contribute(self, source: Source, state: MethodState | None) -> Contribution[Moments]:
+    def contribute(self, source: Source) -> Contribution[Moments]:
         moments = source.moments(self.asked)
         return Contribution(moments, moments)
 

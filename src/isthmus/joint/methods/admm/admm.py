@@ -1,18 +1,17 @@
 """ADMM over a federation (Ng and Zhang 2022): linear models, time series, neural networks.
 
 The coordinator's step uses only secure sums, so the coordinator never sees the parameters of a
-site. This does not make ADMM harmless. For linear models, the sums of many rounds together with
-what the coordinator sent determine ``Σ_k (S_k + ρ I)⁻¹`` for every ρ of the schedule, from which
-the statistics of few sites can be separated. Where moments add up, one secure sum of moments
-reveals less and learns better.
+site. Every site computes the step itself from the same sums, so the coordinator cannot choose the
+parameters. This does not make ADMM harmless. For linear models, the sums of many rounds determine
+``Σ_k (S_k + ρ I)⁻¹`` for every ρ of the schedule, from which the statistics of few sites can be
+separated. Where moments add up, one secure sum of moments reveals less and learns better.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from functools import cached_property
 from math import nan
 from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar, final
 
@@ -22,32 +21,26 @@ from isthmus.errors import MismatchError, SchemaError, StudyError
 from isthmus.graphs import BoundKnowledge
 from isthmus.joint.agreement.study import Study
 from isthmus.joint.federation.requests.base import SumRequest
-from isthmus.joint.federation.requests.statistics import AskTotals
-from isthmus.joint.methods.admm.models import (
-    ConsensusModel,
-    DynamicConsensus,
-    LinearConsensus,
-    PerceptronConsensus,
-)
-from isthmus.joint.methods.admm.requests import CAUTION, AskConsensus, AskNetworks, fixed_centre
-from isthmus.joint.methods.admm.steps import Pull, Turn, cycles
+from isthmus.joint.federation.requests.fixed_point import FixedPointEncoding
+from isthmus.joint.methods.admm.course import ADMMCourse
+from isthmus.joint.methods.admm.models import ConsensusModel
+from isthmus.joint.methods.admm.options import LARGEST, SMALLEST, ADMMOptions
+from isthmus.joint.methods.admm.requests import CAUTION, AskConsensus, AskNetworks, StepOfADMM
 from isthmus.joint.methods.objective import JointObjective
 from isthmus.objectives import Capability, Sense
 from isthmus.options import require_choice, require_integer, require_number
 from isthmus.results.details import SearchDetails
 from isthmus.searches.base import Accepts, Run, Search, SearchResult
-from isthmus.statistics import Kind, Moments
+from isthmus.statistics import Kind
 from isthmus.types import Bools, Floats
 
 T = TypeVar("T")
-Ask: TypeAlias = Callable[[int, Floats, float], Floats]
-"""Returns the sum over sites of ``B + β/ρ``, given step, common parameters and penalty."""
+Ask: TypeAlias = Callable[[ADMMCourse], Floats]
+"""Returns the sum over sites of the next step of a course."""
 
-LARGEST = 1e16
-"""Upper limit of the penalties."""
 ROUNDS = 200
 SPARE = 10
-"""Rounds of a study that are not steps: totals, keys, and rounds that must be repeated."""
+"""Rounds of a study that are not steps: the first sum, keys, and rounds that must be repeated."""
 SCALES = (
     "Least squares depends on the scale of the columns: in other units the graph may be different. "
     "The study should use units in which the variables have similar variances."
@@ -60,13 +53,6 @@ class ADMMModel(StrEnum):
     LINEAR = "linear"
     DYNAMIC = "dynamic"
     PERCEPTRON = "perceptron"
-
-
-class Centring(StrEnum):
-    """Which means a site subtracts from its rows."""
-
-    POOLED = "pooled"
-    LOCAL = "local"
 
 
 class Stiffness(StrEnum):
@@ -103,11 +89,6 @@ class Consensus(JointObjective):
         self.capabilities = frozenset({CONSENSUS})
         self.study = study
         self.ask = ask
-
-    @cached_property
-    def totals(self) -> Moments:
-        """Number of rows and sums of all sites; one secure sum."""
-        return self.ask(AskTotals(self.nodes))
 
     def default_search(self) -> ADMM:
         """Return ADMM for the model of the study."""
@@ -158,7 +139,8 @@ class ADMMDetails(SearchDetails):
 class ADMM(Search[Consensus]):
     """Learn a network from the sites of a federation, with one secure sum per round.
 
-    The study must allow the requests of ADMM, and all sites must answer in every round. Knowledge
+    The study must allow the requests of ADMM, and all sites must answer in every round. Each site
+    subtracts its own means from its rows, which costs one degree of freedom per site. Knowledge
     can forbid edges. The defaults are those of the paper; for neural networks they are our own,
     because the paper's schedule (``penalty=0.001``, ``rho1=0.1``, ``rho2=0.1``, `Stiffness.EACH`)
     stops learning early with many sites.
@@ -186,10 +168,6 @@ class ADMM(Search[Consensus]):
         Stop early if, in five consecutive rounds, the parameters moved less than this, and both the
         acyclicity measure and the distance to the mean of the sites are below a hundred times this.
         Zero never stops early. By default 1e-6, for neural networks 0.001.
-    centring
-        Subtract the means of each site, as in the paper, which costs one degree of freedom per
-        site; or the pooled means. Sites accept pooled means only if the study fixes them, because
-        second moments about a centre that the coordinator chooses show the means of sites.
     stiffness
         Whether ``rho2`` is the penalty of each site, as in the paper, or of all sites together, as
         by default for neural networks. Then the size of a step does not depend on the number of
@@ -218,7 +196,6 @@ class ADMM(Search[Consensus]):
     growth2: float = 1.25
     rounds: int | None = None
     tolerance: float | None = None
-    centring: Centring = Centring.LOCAL
     stiffness: Stiffness | None = None
     accepts: ClassVar[Accepts] = (CONSENSUS,)
 
@@ -227,12 +204,11 @@ class ADMM(Search[Consensus]):
             require_number(self, name, least=0)
         require_number(self, "tolerance", least=0, optional=True)
         for name in ("rho1", "rho2"):
-            require_number(self, name, above=0, optional=True)
+            require_number(self, name, least=SMALLEST, optional=True)
         for name in ("growth1", "growth2"):
             require_number(self, name, above=0)
-        require_integer(self, "hidden", least=1)
+        require_integer(self, "hidden", least=1, most=2**16)
         require_integer(self, "rounds", least=1, optional=True)
-        require_choice(self, "centring", Centring)
         for name, choices in (("model", ADMMModel), ("stiffness", Stiffness)):
             if getattr(self, name) is not None:
                 require_choice(self, name, choices)
@@ -249,18 +225,38 @@ class ADMM(Search[Consensus]):
                 "opposite edges, or use another search, such as Boss()."
             )
         kind, rounds = self.allowed(study)
-        model = MODELS[kind](self, study.schema, knowledge.forbidden)
-        request = AskNetworks if kind is ADMMModel.PERCEPTRON else AskConsensus
+        first = REQUESTS[kind](names, 0, self._options(kind, names, knowledge.forbidden, rng))
 
-        def ask(step: int, common: Floats, rho: float) -> Floats:
-            centre = None
-            if self.centring is Centring.POOLED:
-                fixed = fixed_centre(study, request.name, names)
-                centre = tuple(consensus.totals.mean().tolist()) if fixed is None else fixed
-            turn = Turn(names, consensus.totals.n, centre, step, rho, common)
-            return consensus.ask(model.request(turn))
+        def ask(course: ADMMCourse) -> Floats:
+            return consensus.ask(replace(first, step=course.step))
 
-        return ADMMRun(self, kind, model, ask, len(study.members), model.start(rng), rounds)
+        course = ADMMCourse(first.model(study.schema), first.given)
+        return ADMMRun(self, kind, first.model(study.schema), course, ask, rounds)
+
+    def _options(
+        self,
+        kind: ADMMModel,
+        names: tuple[str, ...],
+        forbidden: Bools,
+        rng: np.random.Generator,
+    ) -> ADMMOptions:
+        """Return the options that the sites must know."""
+        networks = kind is ADMMModel.PERCEPTRON
+        rho1, rho2 = (0.01, 0.16) if networks else (1e-3, 1e-3)
+        usual = Stiffness.TOGETHER if networks else Stiffness.EACH
+        pairs = np.argwhere(forbidden & ~np.eye(len(names), dtype=bool)).tolist()
+        return ADMMOptions(
+            float(self.penalty),
+            float(self.lagged_penalty),
+            min(float(self.rho1 or rho1), LARGEST),
+            min(float(self.rho2 or rho2), LARGEST),
+            float(self.growth1),
+            float(self.growth2),
+            together=(self.stiffness or usual) == Stiffness.TOGETHER,
+            forbidden=tuple((names[i], names[j]) for i, j in pairs),
+            hidden=self.hidden,
+            seed=int(rng.integers(2**32)) if networks else 0,
+        )
 
     def allowed(self, study: Study) -> tuple[ADMMModel, int]:
         """Return the model and the number of rounds that a study allows.
@@ -288,10 +284,10 @@ class ADMM(Search[Consensus]):
             kinds.append(ADMMModel.DYNAMIC if lagged else ADMMModel.LINEAR)
         if AskNetworks.name in study.requests and not lagged:
             kinds.append(ADMMModel.PERCEPTRON)
-        if not kinds or AskTotals.name not in study.requests:
+        if not kinds:
             raise StudyError(
-                f"The study allows the requests {sorted(study.requests)}. ADMM needs 'totals' and "
-                "'consensus', or 'totals' and 'networks' (not for time series)."
+                f"The study allows the requests {sorted(study.requests)}. ADMM needs 'consensus', "
+                "or 'networks' (not for time series)."
             )
         if self.model is not None and self.model not in kinds:
             raise MismatchError(
@@ -306,14 +302,15 @@ class ADMM(Search[Consensus]):
                 f"{max(most, 0)} steps for ADMM"
                 + ("." if self.rounds is None else f"; {self.rounds} were requested.")
             )
-        MODELS[kind](self, study.schema)  # raises an error for variables that do not fit
+        # Raises an error for variables that do not fit.
+        REQUESTS[kind](study.schema.names, 1).size(FixedPointEncoding.of(study))
         return kind, min(ROUNDS, most) if self.rounds is None else self.rounds
 
 
-MODELS: dict[ADMMModel, type[ConsensusModel]] = {
-    ADMMModel.LINEAR: LinearConsensus,
-    ADMMModel.DYNAMIC: DynamicConsensus,
-    ADMMModel.PERCEPTRON: PerceptronConsensus,
+REQUESTS: dict[ADMMModel, type[StepOfADMM]] = {
+    ADMMModel.LINEAR: AskConsensus,
+    ADMMModel.DYNAMIC: AskConsensus,
+    ADMMModel.PERCEPTRON: AskNetworks,
 }
 
 
@@ -324,17 +321,15 @@ class ADMMRun(Run[SearchResult]):
     Parameters
     ----------
     options
-        The schedule.
+        The thresholds, and when to stop.
     kind, model
         The model that the sites fit.
+    course
+        Computes the common parameters from the sums.
     ask
         Asks the sites for one step.
-    sites
-        Number of sites.
-    start
-        The initial common parameters.
     rounds
-        Maximum number of rounds.
+        Maximum number of rounds, after the first, which counts rows.
     """
 
     def __init__(
@@ -342,54 +337,48 @@ class ADMMRun(Run[SearchResult]):
         options: ADMM,
         kind: ADMMModel,
         model: ConsensusModel,
+        course: ADMMCourse,
         ask: Ask,
-        sites: int,
-        start: Floats,
         rounds: int = ROUNDS,
     ) -> None:
-        networks = kind is ADMMModel.PERCEPTRON
-        rho1, rho2, tolerance = (0.01, 0.16, 1e-3) if networks else (1e-3, 1e-3, 1e-6)
-        usual = Stiffness.TOGETHER if networks else Stiffness.EACH
+        usual = 1e-3 if kind is ADMMModel.PERCEPTRON else 1e-6
         self._options, self._kind, self._model = options, kind, model
-        self._ask, self._sites, self._rounds = ask, sites, rounds
-        self._alpha = 0.0
-        self._rho1 = options.rho1 or rho1
-        self._rho2 = options.rho2 or rho2
-        if (options.stiffness or usual) is Stiffness.TOGETHER:
-            self._rho2 /= sites
-        self._tolerance = tolerance if options.tolerance is None else options.tolerance
+        self._course, self._ask, self._rounds = course, ask, rounds
+        self._tolerance = usual if options.tolerance is None else options.tolerance
         self._quiet = 0
-        self.done = 0
-        self.common = start
+
+    @property
+    def done(self) -> int:
+        """Number of rounds so far, without the first."""
+        return max(self._course.step - 1, 0)
+
+    @property
+    def common(self) -> Floats:
+        """The common parameters so far."""
+        return self._course.common
 
     def step(self) -> bool:
         """Do one round and return whether it was the last one."""
-        target = self._ask(self.done + 1, self.common, self._rho2) / self._sites
-        pull = Pull(self._sites * self._rho2, self._alpha, self._rho1)
-        new = self._model.join(target, self.common, pull)
-        h = cycles(self._model.weights(new))
-        self._alpha += self._rho1 * h
-        moved = float(np.abs(new - self.common).max())
-        apart = float(np.abs(new - target).max())
-        self.common = new
-        self.done += 1
+        course = self._course
+        if course.step == 0:
+            course.take(self._ask(course))
+        course.take(self._ask(course))
         # In the first rounds the penalty keeps all weights at zero, far from the mean of the sites.
-        still = max(moved, 0.01 * h, 0.01 * apart) < self._tolerance
+        still = max(course.moved, 0.01 * course.cycles, 0.01 * course.apart) < self._tolerance
         self._quiet = self._quiet + 1 if still else 0
-        self._rho1 = min(self._rho1 * self._options.growth1, LARGEST)
-        self._rho2 = min(self._rho2 * self._options.growth2, LARGEST)
         return self._quiet == 5 or self.done == self._rounds
 
     def edges(self) -> Bools:
         """Return the edges ``[cause, effect]`` of the graph so far."""
-        return self._model.edges(self.common)
+        options = self._options
+        return self._model.edges(self.common, options.threshold, options.lagged_threshold)
 
     def best(self) -> SearchResult:
         """Return the graph of the common weights so far."""
         weights, edges = self._model.weights(self.common), self.edges()
         parents = [tuple(np.flatnonzero(column).tolist()) for column in edges.T]
         parents += [()] * (len(edges) - len(parents))
-        details = ADMMDetails(self._kind, weights, self.common, self.done, cycles(weights))
+        details = ADMMDetails(self._kind, weights, self.common, self.done, self._course.cycles)
         return SearchResult(
             tuple(parents),
             nan,

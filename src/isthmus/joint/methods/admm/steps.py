@@ -15,7 +15,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from isthmus.joint.methods.admm.requests import AskConsensus
 from isthmus.searches.continuous.acyclicity import exponential
 from isthmus.types import Bools, Floats
 
@@ -27,35 +26,6 @@ class Pull:
     weight: float
     alpha: float
     rho1: float
-
-
-@dataclass(frozen=True, eq=False)
-class Turn:
-    """One step, before it is sent to the sites.
-
-    Attributes
-    ----------
-    names
-        The variables.
-    rows
-        Number of rows of all sites.
-    centre
-        Values that sites subtract from their rows; ``None`` for the means of each site.
-    step, rho, common
-        Number of the step, penalty on disagreement, and the common parameters.
-    """
-
-    names: tuple[str, ...]
-    rows: int
-    centre: tuple[float, ...] | None
-    step: int
-    rho: float
-    common: Floats
-
-    def linear(self) -> AskConsensus:
-        """Return the request to sites that fit linear models."""
-        weights = tuple(map(tuple, self.common.tolist()))
-        return AskConsensus(self.names, self.step, self.rows, self.rho, weights, self.centre)
 
 
 def cycles(weights: Floats) -> float:
