@@ -24,6 +24,7 @@ from isthmus.joint import (
     SecureSums,
     SumRequest,
 )
+from isthmus.joint.methods.admm.options import ADMMOptions
 from isthmus.joint.methods.admm.requests import AskConsensus
 from isthmus.joint.secure_sum.envelopes import parse, read_refusal
 from isthmus.joint.secure_sum.limbs import from_ints, to_ints
@@ -50,18 +51,15 @@ class Question:
     centre: float = 60.0
     scale: float = 30.0
     terms: int = 2
-    step: int = 1
-    rows: int = 270
     rho: float = 1.0
-    weight: float = 0.0
-    centred: bool = False
+    penalty: float = 0.01
     agreed: bool = False
 
     def essence(self) -> tuple[Any, ...]:
         """Return what the answer can depend on."""
         place = self.kind, self.names, self.study, self.lost if self.whole else self.site
         if self.kind == "consensus":
-            return *place, self.step, self.rows, self.rho, self.weight, self.centred and self.centre
+            return *place, self.rho, self.penalty
         if self.kind == "features" and not self.agreed:
             return *place, self.centre, self.scale, self.terms
         return place
@@ -79,9 +77,7 @@ class Question:
         if self.kind == "features":
             centres, scales = (self.centre,) * d, (self.scale,) * d
             return AskFeatures(Expansion(Chebyshev(self.terms), k, centres, scales))
-        weights = tuple((self.weight,) * d for _ in range(d))
-        centre = (self.centre,) * d if self.centred else None
-        return AskConsensus(k, self.step, self.rows, self.rho, weights, centre)
+        return AskConsensus(k, 0, ADMMOptions(rho2=self.rho, penalty=self.penalty))
 
 
 @dataclass
@@ -180,25 +176,25 @@ class Campaign:
     def _sum(
         self, world: Attacked, question: Question, request: SumRequest[Any]
     ) -> tuple[Any, ...]:
-        """Run a complete round."""
+        """Run a complete round, or some steps."""
         world.round += 3
         federation = world.federation(world.round, lost=question.lost)
-        world.round += 3
+        world.round += 10
         try:
+            if isinstance(request, AskConsensus):
+                steps = [federation.ask(replace(request, step=step)) for step in range(4)]
+                return "sum", federation.active, np.concatenate([s.ravel() for s in steps])
             total, active = federation._scheduler.ask(request)
         except AbortedError as error:
             return "refused", str(error)
         except (IsthmusError, ValueError) as error:
             return "refused", type(error).__name__
-        if request.method:
-            grid = next(iter(world.controllers.values()))._grid
-            return "sum", active, request.decode(total, grid)
         return "sum", active, to_ints(total)
 
     def _learn(self, question: Question, seen: tuple[Any, ...]) -> None:
         """Keep what a sum says about means."""
         request = question.request(self._basis(question.names) if question.agreed else None)
-        if not request.method and not isinstance(request, AskCounts):
+        if not isinstance(request, AskConsensus | AskCounts):
             grid = next(iter(self.studies[question.study][0].controllers.values()))._grid
             moments = request.decode(from_ints(seen[2], request.limbs), grid)
             means = dict(zip(moments.schema.column_names, moments.mean().tolist(), strict=True))
@@ -270,11 +266,8 @@ class Campaign:
             centre=parent.centre + self._width * float(rng.normal()),
             scale=self._moved(parent.scale),
             terms=int(rng.integers(1, 5)),
-            step=max(1, parent.step + int(rng.integers(-1, 2))),
-            rows=max(1, int(self._moved(float(parent.rows)))),
             rho=self._moved(parent.rho),
-            weight=parent.weight + self._width * float(rng.normal()),
-            centred=bool(rng.random() < 0.3),
+            penalty=self._moved(parent.penalty),
             agreed=bool(rng.random() < 0.5),
         )
 

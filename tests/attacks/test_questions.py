@@ -14,6 +14,7 @@ from tests.attacks.malicious import Attacked
 import isthmus as ist
 from isthmus.errors import AbortedError
 from isthmus.joint import AskCounts, AskFeatures, AskMoments, EnvelopeKind, Refusal
+from isthmus.joint.methods.admm.options import ADMMOptions
 from isthmus.joint.methods.admm.requests import AskConsensus
 from isthmus.joint.secure_sum.envelopes import parse, write_refusal
 from isthmus.statistics import Chebyshev, CountPlan, Expansion, Schema
@@ -179,16 +180,13 @@ def test_refusals_do_not_tell_which_table_has_a_small_cell() -> None:
 
 
 def steps(world: Attacked, number: int) -> list[bytes]:
-    """Steps of ADMM whose answers would be too large to be summed at some sites only."""
+    """First steps of ADMM with any options, and second ones without the sum of the first."""
     rng = np.random.default_rng(7)
     frames = []
     for _ in range(number):
-        weight = float(np.exp(rng.uniform(0, 40)))
-        centre = float(rng.uniform(0, 200))
-        rho = float(np.exp(rng.uniform(-30, 30)))
-        step = int(rng.integers(1, 3))
-        centred = (centre,) if rng.random() < 0.3 else None
-        request = AskConsensus(("age",), step, 1000, rho, ((weight,),), centred)
+        rho, penalty = np.exp(rng.uniform(-30, 30, 2)).tolist()
+        names = NAMES if rng.random() < 0.8 else NAMES[:1]
+        request = AskConsensus(names, int(rng.integers(2)), ADMMOptions(penalty, rho2=rho))
         frames.append(world.frame(request))
     return frames
 
@@ -263,16 +261,15 @@ def test_all_refusals_of_a_site_are_the_same_bytes_but_for_number_and_signature(
 
 def test_a_number_of_four_hundred_digits_does_not_raise() -> None:
     big = 10**400
-    step: dict[str, Any] = {"consensus": ["age"], "step": 1, "rows": 100, "rho": 1.0}
-    step |= {"weights": [[0.0]], "centre": None}
+    step = AskConsensus(NAMES, 0).to_dict()
     basis = {"chebyshev": {"terms": 1, "radius": 1.0}}
     questions: list[Any] = [
-        step | {"rho": big},
-        step | {"weights": [[big]]},
-        step | {"weights": [[]]},
-        step | {"weights": [[0.0], [1.0, 2.0]]},
-        step | {"centre": [big]},
-        step | {"rows": big},
+        step | {"rho2": big},
+        step | {"penalty": big},
+        step | {"seed": big},
+        step | {"hidden": big},
+        step | {"forbidden": [[]]},
+        step | {"forbidden": [[big, 1.0]]},
         step | {"step": big},
         {"features": {"basis": {"chebyshev": {"terms": 1, "radius": big}}, "columns": {}}},
         {"features": {"basis": basis, "columns": {"age": [big, 1.0]}}},

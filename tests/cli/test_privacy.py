@@ -88,7 +88,7 @@ def test_a_draft_has_the_budget_of_its_options(world: Path) -> None:
         (["--rows-per-person", "2"], "--rows-per-person has no effect without --epsilon"),
         (
             ["--epsilon", "1", "--method", "admm"],
-            "requests ['consensus', 'totals'] are not possible",
+            "requests ['consensus'] are not possible",
         ),
     ],
 )

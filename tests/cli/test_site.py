@@ -116,13 +116,13 @@ def test_drafts_for_categories_and_for_admm(drafted: Callable[..., Path]) -> Non
 def test_a_draft_for_admm(drafted: Callable[..., Path]) -> None:
     study = Study.read(drafted(VARIABLES, "--method", "admm") / "study" / "study.toml")
     assert study.rounds == 300
-    assert study.requests == {"totals", "consensus"}
+    assert study.requests == {"consensus"}
 
 
 def test_drafts_name_the_model_of_admm(drafted: Callable[..., Path]) -> None:
     folder = drafted(VARIABLES, "--method", "admm", "--networks")
     study = Folder(folder / "study").study()
-    assert study.requests == {"totals", "networks"}
+    assert study.requests == {"networks"}
     assert ADMM().allowed(study)[0] is ADMMModel.PERCEPTRON
     again = ["coordinator", "draft", folder / "lead"]
     texts = [
@@ -227,7 +227,7 @@ def test_options_that_mean_nothing_are_refused(drafted: Callable[..., Path]) -> 
     assert run(*command, "--score", "GaussianBIC") == ExitCode.MISMATCH
     assert run(*command, "--search", "ADMM(model='perceptron')") == ExitCode.MISMATCH
     assert run(*command, "--search", "ADMM(rounds=300)") == ExitCode.STUDY
-    assert run(*command, "--search", "ADMM(centring='none')") == ExitCode.USAGE
+    assert run(*command, "--search", "ADMM(centring='local')") == ExitCode.USAGE
     assert run(*command, "--required", "age", "pressure") == ExitCode.MISMATCH
     found = joint_search_from("ADMM(rounds=7, stiffness='together')")
     assert found == ADMM(rounds=7, stiffness=Stiffness.TOGETHER)

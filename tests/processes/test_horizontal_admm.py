@@ -80,7 +80,7 @@ def test_series_of_real_processes(hospitals: Callable[..., Hospitals]) -> None:
     assert found.details.parameters.tobytes() == expected.details.parameters.tobytes()
     assert {("a", "b"), ("b", "c")} == set(found.dag.edges)
     opened = verify(world.home("s0") / "ledger.jsonl")[0]
-    assert opened["request"] == {"totals": ["a", "b", "c", "a@1", "b@1", "c@1"]}
+    assert opened["request"]["consensus"] == ["a", "b", "c", "a@1", "b@1", "c@1"]
 
 
 @LONG

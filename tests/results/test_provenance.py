@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import isthmus as ist
-from isthmus.joint import ADMMModel, Centring, Stiffness
+from isthmus.joint import ADMMModel, Stiffness
 from isthmus.results import Provenance
 from isthmus.searches import (
     L1,
@@ -40,7 +40,7 @@ NUMPY_COUNT: Any = np.int64(3)
 STRATEGIES = [
     *_with_defaults(),
     ist.ADMM(),
-    ist.ADMM(model=ADMMModel.LINEAR, centring=Centring.POOLED, stiffness=Stiffness.TOGETHER),
+    ist.ADMM(model=ADMMModel.LINEAR, stiffness=Stiffness.TOGETHER),
     ist.BDeu(ess=np.float64(2.0)),
     ist.BGe(prior_mean=ist.PriorMean.ZERO, alpha_w=np.float64(12.5)),
     ist.Dynotears(criterion=FamilyEBIC(gamma=1.0)),

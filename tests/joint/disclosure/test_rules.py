@@ -10,8 +10,11 @@ import numpy as np
 import pytest
 from tests.attacks.malicious import Attacked
 
+from isthmus.errors import FormatError
 from isthmus.joint import AskMoments, AskTotals, EnvelopeKind
-from isthmus.joint.methods.admm.requests import LIMITS, AskConsensus
+from isthmus.joint.methods.admm.options import LARGEST, SMALLEST, ADMMOptions
+from isthmus.joint.methods.admm.requests import AskConsensus
+from isthmus.joint.request_catalogue import read_request
 from isthmus.statistics import Schema
 
 STEPS = (-1, 0, 1)
@@ -29,27 +32,22 @@ def world(*, largest: float = 90.0, **changes: Any) -> Attacked:
 
 
 @pytest.mark.parametrize("step", STEPS)
-@pytest.mark.parametrize("what", ["rho", "weights", "step", "rows"])
-def test_steps_of_admm_within_limits(what: str, step: int) -> None:
+def test_steps_of_admm_within_limits(step: int) -> None:
     study = world(rounds=7).study
-    rows = 2**24 * len(SIZES)
-    beside = 1 + step * 1e-12
-    values: dict[str, Any] = {"rho": 1.0, "weights": ((0.0,),), "step": 1, "rows": 100}
-    changes: dict[str, dict[str, Any]] = {
-        "rho": {"rho": LIMITS["rho_high"] * beside},
-        "weights": {"weights": ((-LIMITS["parameter"] * beside,),)},
-        "step": {"step": 7 + step},
-        "rows": {"rows": rows + step},
-    }
-    request = AskConsensus(("age",), centre=None, **(values | changes[what]))
+    request = AskConsensus(("age",), 7 + step)
     assert (not request.violations(study)) == (step <= 0)
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_penalties_of_admm_above_the_lowest(step: int) -> None:
-    rho = LIMITS["rho_low"] * (1 + step * 1e-12)
-    request = AskConsensus(("age",), 1, 100, rho, ((0.0,),), None)
-    assert (not request.violations(world().study)) == (step >= 0)
+def test_penalties_of_admm_between_their_limits(step: int) -> None:
+    study, beside = world().study, 1 + step * 1e-12
+    for rho, allowed in ((SMALLEST * beside, step >= 0), (LARGEST * beside, step <= 0)):
+        data = AskConsensus(("age",), 0, ADMMOptions(rho2=rho)).to_bytes()
+        if allowed:
+            read_request(data, study)
+        else:
+            with pytest.raises(FormatError):
+                read_request(data, study)
 
 
 @pytest.mark.parametrize("step", STEPS)
@@ -65,7 +63,7 @@ def test_rounds_of_a_study(step: int) -> None:
     """After so many refused questions, the next one is answered if a round is left."""
     site = world(rounds=3)
     for i in range(2 + step):
-        probe = AskConsensus(("age",), 1, 100, 1.0, ((0.0,),), (float(i),))
+        probe = AskConsensus(("age",), 9 + i)
         assert site.answer("east", site.frame(probe))[0] is EnvelopeKind.REFUSE
     answer = site.answer("east", site.frame(AskTotals(("age",))))
     assert (answer[0] is EnvelopeKind.ADVERT) == (step <= 0)

@@ -342,8 +342,8 @@ def test_nor_can_the_coordinator(four: Consortium) -> None:
         b'{"counts":["age"],"plan":{"everything":true}}',
         b'{"features":{"chebyshev":{"terms":3,"radius":3.0},"columns":{"ward":[0.0,1.0]}}}',
         b'{"features":{"chebyshev":{"terms":99,"radius":3.0},"columns":{"age":[0.0,1.0]}}}',
-        b'{"consensus":["age"],"step":1,"rows":1,"rho":1.0,"weights":[[NaN]],"centre":null}',
-        b'{"consensus":["age"],"step":1,"rows":0,"rho":1.0,"weights":[[0.0]],"centre":null}',
+        b'{"consensus":["age"],"step":1}',
+        b'{"consensus":["age"],"step":1,"rho2":NaN}',
         b'{"totals":' + b"[" * 100000,
     ],
 )

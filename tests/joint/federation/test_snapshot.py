@@ -115,12 +115,7 @@ def test_a_restart_with_rows_in_another_order_gives_the_same_answers(request_nam
         dict.fromkeys(names, (-9, 9)),
         requests=("moments", "totals", "consensus"),
     )
-    zero = ((0.0, 0.0), (0.0, 0.0))
-    request: Any = (
-        AskMoments(names)
-        if request_name == "moments"
-        else AskConsensus(names, 1, 360, 0.1, zero, None)
-    )
+    request: Any = AskMoments(names) if request_name == "moments" else AskConsensus(names, 0)
     answers = []
     for seed in (5, 6):
         order = np.random.default_rng(seed).permutation(120)
